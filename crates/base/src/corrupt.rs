@@ -1,0 +1,40 @@
+//! What every error about damage carries: what was read, where, what was found, what was expected.
+
+use core::fmt;
+
+/// Damage found in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Corrupt {
+    /// What was being read, in the field's terms: "leaf directory of series 7".
+    pub what: String,
+    /// Byte address in the file.
+    pub at: u64,
+    /// What was found there.
+    pub found: String,
+    /// What should have been there.
+    pub expected: String,
+}
+
+impl Corrupt {
+    /// Describes damage at byte address `at`.
+    pub fn new(
+        what: impl Into<String>,
+        at: u64,
+        found: impl fmt::Display,
+        expected: impl fmt::Display,
+    ) -> Self {
+        Self { what: what.into(), at, found: found.to_string(), expected: expected.to_string() }
+    }
+}
+
+impl fmt::Display for Corrupt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "damaged {} at byte {}: found {}, expected {}",
+            self.what, self.at, self.found, self.expected
+        )
+    }
+}
+
+impl core::error::Error for Corrupt {}

@@ -1,0 +1,21 @@
+//! What every room shares: ids, checked little-endian access, checksums, named limits
+//! and the description of damage. Depends on no other room.
+//!
+//! ```text
+//! id        TxnId, SeriesId, Timestamp             newtypes, so that they cannot be mixed up
+//! bytes     get and put little-endian fields        the only place that slices headers
+//! checksum  XXH3-64                                 pages, blocks, vectors
+//! corrupt   Corrupt { what, at, found, expected }   what every error about damage carries
+//! limits    every bound that more than one room relies on
+//! ```
+
+mod bytes;
+mod checksum;
+mod corrupt;
+mod id;
+pub mod limits;
+
+pub use bytes::{get_i64, get_u16, get_u32, get_u64, put_i64, put_u16, put_u32, put_u64};
+pub use checksum::checksum;
+pub use corrupt::Corrupt;
+pub use id::{SeriesId, TxnId};

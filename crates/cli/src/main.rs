@@ -1,0 +1,2 @@
+//! The `tidalite` program.
+fn main() {}

@@ -1,0 +1,120 @@
+//! What can go wrong at the file.
+
+use std::io;
+use std::path::PathBuf;
+use tidalite_base::Corrupt;
+
+/// Result of this room.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong at the file. Each says what, where, found and expected.
+#[non_exhaustive]
+#[derive(Debug)]
+pub enum Error {
+    /// A system call on the data file failed.
+    Io {
+        /// What was being done: "write of 4096 bytes".
+        what: String,
+        /// Byte address in the file.
+        at: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file could not be opened or created.
+    Open {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The disk is full; the transaction is rolled back and the database goes on.
+    DiskFull {
+        /// Bytes that were to be added.
+        needed_bytes: u64,
+    },
+    /// Bytes are not what the pointer to them says.
+    Corrupt(Corrupt),
+    /// The file is not a Tidalite database.
+    NotADatabase {
+        /// What was found instead of the magic number.
+        found: String,
+    },
+    /// The file was written by a newer version of the format or needs an unknown feature.
+    Unsupported {
+        /// What this file needs.
+        found: String,
+        /// What this library knows.
+        expected: String,
+    },
+    /// The file is open in another process, or a second time in this one.
+    OpenElsewhere {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// A write was asked of a file opened read-only.
+    ReadOnly,
+    /// An earlier sync or meta write failed: nothing more is acknowledged until reopened.
+    Poisoned {
+        /// What failed then.
+        first: String,
+    },
+    /// A bound of docs/limits.md.
+    Limit {
+        /// Which bound.
+        what: &'static str,
+        /// What was asked for.
+        found: u64,
+        /// The bound.
+        limit: u64,
+    },
+}
+
+impl From<Corrupt> for Error {
+    fn from(corrupt: Corrupt) -> Self {
+        Self::Corrupt(corrupt)
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Io { what, at, source } => write!(f, "{what} at byte {at} failed: {source}"),
+            Self::Open { path, source } => write!(f, "cannot open {}: {source}", path.display()),
+            Self::DiskFull { needed_bytes } => write!(
+                f,
+                "disk full: {needed_bytes} more bytes are needed; the transaction was rolled back, free some space and repeat it"
+            ),
+            Self::Corrupt(corrupt) => corrupt.fmt(f),
+            Self::NotADatabase { found } => {
+                write!(f, "not a Tidalite database: the file begins with {found}")
+            }
+            Self::Unsupported { found, expected } => write!(
+                f,
+                "the file needs {found}, this library knows {expected}: open it with a newer version"
+            ),
+            Self::OpenElsewhere { path } => write!(
+                f,
+                "{} is open elsewhere: close it there first (one process at a time for now)",
+                path.display()
+            ),
+            Self::ReadOnly => write!(f, "the database was opened read-only"),
+            Self::Poisoned { first } => write!(
+                f,
+                "nothing more can be written until the database is reopened, because an earlier step failed: {first}"
+            ),
+            Self::Limit { what, found, limit } => {
+                write!(f, "{what}: {found} is beyond the limit of {limit}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } | Self::Open { source, .. } => Some(source),
+            Self::Corrupt(corrupt) => Some(corrupt),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What the structures above see of the file: pages and extents under a snapshot (`PageRead`), and
+//! the one copy-on-write primitive under a write transaction (`PageWrite`).
+//!
+//! A structure holds a root `Ptr`; an operation takes the root and a writer and returns a new root.
+//! Inside a write transaction, a pointer to a page that this transaction owns has
+//! `birth == writer.txn()` and a checksum that is not yet valid. Before commit each structure *seals*
+//! its own pages bottom-up: for every child whose birth is this transaction, seal the child, store the
+//! returned `Ptr` in the parent, then seal the parent.
+
+use crate::error::Result;
+use crate::header::Kind;
+use crate::ptr::Ptr;
+use std::cell::Cell;
+use std::ops::Deref;
+use std::sync::Arc;
+use tidalite_base::TxnId;
+
+/// Bytes of the file, borrowed from the map or from a dirty page, or owned.
+#[derive(Clone, Debug)]
+pub enum PageRef<'a> {
+    /// Borrowed from the read-only map, or from the transaction's own page.
+    Borrowed(&'a [u8]),
+    /// Read into memory.
+    Owned(Arc<[u8]>),
+}
+
+impl Deref for PageRef<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// Counts of what a reader or writer did. They prove structure without a clock.
+/// `Cell`s: one snapshot or transaction is used by one thread at a time.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Pages read (kv pages and other whole pages), cached or not.
+    pub pages_read: Cell<u64>,
+    /// Blocks read inside extents (leaf directories, vectors, tree nodes, run blocks).
+    pub blocks_read: Cell<u64>,
+    /// Vectors decoded.
+    pub vectors_decoded: Cell<u64>,
+    /// Series tree nodes read.
+    pub nodes_read: Cell<u64>,
+}
+
+impl Counters {
+    /// Adds one to a counter.
+    pub fn bump(counter: &Cell<u64>) {
+        counter.set(counter.get() + 1);
+    }
+}
+
+/// A contiguous range of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Byte offset of its first page.
+    pub addr: u64,
+    /// Pages.
+    pub pages: u64,
+    /// The transaction that allocated it.
+    pub birth: TxnId,
+}
+
+/// A view of the file that does not change while it is borrowed.
+pub trait PageRead {
+    /// Bytes of a page.
+    fn page_size(&self) -> usize;
+
+    /// The whole page that `ptr` names, verified on first touch.
+    ///
+    /// # Errors
+    /// `Corrupt` when checksum, kind, address or birth differ; `Io` when the file cannot be read.
+    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>>;
+
+    /// A block inside an extent, at most 64 KiB, verified every time.
+    ///
+    /// # Errors
+    /// As for `page`.
+    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>>;
+
+    /// Bytes inside an extent, *not* verified: the caller holds a checksum of its own for them.
+    ///
+    /// # Errors
+    /// `Corrupt` when the range lies outside the file; `Io` when the file cannot be read.
+    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>>;
+
+    /// What was read so far.
+    fn counters(&self) -> &Counters;
+}
+
+/// A write transaction as the structures see it.
+pub trait PageWrite: PageRead {
+    /// The number that this transaction will have; the birth of everything it writes.
+    fn txn(&self) -> TxnId;
+
+    /// Allocates a zeroed page that this transaction owns. The pointer's checksum is not valid until
+    /// `seal_page`.
+    ///
+    /// # Errors
+    /// `DiskFull`, `Io`.
+    fn new_page(&mut self, kind: Kind, owner: u64) -> Result<Ptr>;
+
+    /// A page that holds what `ptr` names and that this transaction owns: the same page when it is
+    /// owned already, else a copy under a new address (the old one is freed).
+    ///
+    /// # Errors
+    /// As for `page` and `new_page`.
+    fn shadow(&mut self, ptr: &Ptr) -> Result<Ptr>;
+
+    /// The bytes of a page that this transaction owns, for writing; the first 32 are the header and
+    /// are filled by `seal_page`.
+    ///
+    /// # Errors
+    /// `Io` when the page was spilled and cannot be read back.
+    fn page_mut(&mut self, ptr: &Ptr) -> Result<&mut [u8]>;
+
+    /// Writes header and checksum and returns the final pointer. The page may be changed and sealed
+    /// again until commit.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn seal_page(&mut self, ptr: &Ptr) -> Result<Ptr>;
+
+    /// Frees a page: at once when this transaction owns it, else when no snapshot sees it.
+    fn free_page(&mut self, ptr: &Ptr);
+
+    /// Allocates contiguous pages.
+    ///
+    /// # Errors
+    /// `DiskFull`, `Io`.
+    fn alloc_extent(&mut self, pages: u64) -> Result<Extent>;
+
+    /// Writes into an extent of this transaction. It goes to the file at once; nobody can see it before the commit.
+    ///
+    /// # Errors
+    /// `Io`, `DiskFull`.
+    fn write_extent(&mut self, addr: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Gives the last pages of an extent of this transaction back, so that `pages` stay.
+    fn trim_extent(&mut self, extent: &Extent, pages: u64) -> Extent;
+
+    /// Frees an extent: at once when this transaction owns it, else when no snapshot sees it.
+    fn free_extent(&mut self, extent: &Extent);
+}
