@@ -23,7 +23,12 @@ impl Corrupt {
         found: impl fmt::Display,
         expected: impl fmt::Display,
     ) -> Self {
-        Self { what: what.into(), at, found: found.to_string(), expected: expected.to_string() }
+        Self {
+            what: what.into(),
+            at,
+            found: found.to_string(),
+            expected: expected.to_string(),
+        }
     }
 }
 

@@ -59,6 +59,8 @@ pub enum Kind {
     SeriesNode = 13,
     /// Column statistics of a series tree node.
     SeriesStats = 14,
+    /// The front's record: its runs, merges and watermarks.
+    FrontRecord = 15,
 }
 
 impl Kind {
@@ -80,6 +82,7 @@ impl Kind {
             12 => Self::SeriesLeaf,
             13 => Self::SeriesNode,
             14 => Self::SeriesStats,
+            15 => Self::FrontRecord,
             _ => Self::None,
         }
     }
@@ -140,7 +143,13 @@ pub fn seal_block(bytes: &mut [u8], header: &Header) -> Ptr {
     let sum = checksum(&bytes[CHECKSUM_BYTES..]);
     put_u64(bytes, CHECKSUM_AT, sum);
     let len = u32::try_from(bytes.len()).unwrap_or_else(|_| unreachable!("blocks are small"));
-    Ptr { addr: header.address, len, kind: header.kind, checksum: sum, birth: header.birth }
+    Ptr {
+        addr: header.address,
+        len,
+        kind: header.kind,
+        checksum: sum,
+        birth: header.birth,
+    }
 }
 
 /// Checks that `bytes` are what `ptr` says: checksum (in pointer and header alike), kind, address and birth.
@@ -152,7 +161,11 @@ pub fn verify_block(bytes: &[u8], ptr: &Ptr) -> Result<()> {
         Corrupt::new(format!("{:?}", ptr.kind), ptr.addr, found, expected)
     };
     if bytes.len() != ptr.len as usize || bytes.len() < HEADER_BYTES {
-        return Err(damaged(format!("{} bytes", bytes.len()), format!("{} bytes", ptr.len)).into());
+        return Err(damaged(
+            format!("{} bytes", bytes.len()),
+            format!("{} bytes", ptr.len),
+        )
+        .into());
     }
     let sum = checksum(&bytes[CHECKSUM_BYTES..]);
     if sum != ptr.checksum {
@@ -164,14 +177,19 @@ pub fn verify_block(bytes: &[u8], ptr: &Ptr) -> Result<()> {
     }
     let own = get_u64(bytes, CHECKSUM_AT);
     if own != sum {
-        return Err(
-            damaged(format!("own checksum {own:016x}"), format!("own checksum {sum:016x}")).into()
-        );
+        return Err(damaged(
+            format!("own checksum {own:016x}"),
+            format!("own checksum {sum:016x}"),
+        )
+        .into());
     }
     let header = Header::decode(bytes);
     if header.kind != ptr.kind || header.address != ptr.addr || header.birth != ptr.birth {
         return Err(damaged(
-            format!("{:?} of byte {}, {}", header.kind, header.address, header.birth),
+            format!(
+                "{:?} of byte {}, {}",
+                header.kind, header.address, header.birth
+            ),
             format!("{:?} of byte {}, {}", ptr.kind, ptr.addr, ptr.birth),
         )
         .into());

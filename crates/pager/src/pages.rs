@@ -10,9 +10,9 @@
 use crate::error::Result;
 use crate::header::Kind;
 use crate::ptr::Ptr;
-use std::cell::Cell;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::TxnId;
 
 /// Bytes of the file, borrowed from the map or from a dirty page, or owned.
@@ -37,23 +37,23 @@ impl Deref for PageRef<'_> {
 }
 
 /// Counts of what a reader or writer did. They prove structure without a clock.
-/// `Cell`s: one snapshot or transaction is used by one thread at a time.
+/// Counted with a plain load and store: exact for one thread, a lower bound when several share a snapshot.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Pages read (kv pages and other whole pages), cached or not.
-    pub pages_read: Cell<u64>,
+    pub pages_read: AtomicU64,
     /// Blocks read inside extents (leaf directories, vectors, tree nodes, run blocks).
-    pub blocks_read: Cell<u64>,
+    pub blocks_read: AtomicU64,
     /// Vectors decoded.
-    pub vectors_decoded: Cell<u64>,
+    pub vectors_decoded: AtomicU64,
     /// Series tree nodes read.
-    pub nodes_read: Cell<u64>,
+    pub nodes_read: AtomicU64,
 }
 
 impl Counters {
     /// Adds one to a counter.
-    pub fn bump(counter: &Cell<u64>) {
-        counter.set(counter.get() + 1);
+    pub fn bump(counter: &AtomicU64) {
+        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }
 

@@ -34,7 +34,13 @@ pub struct Ptr {
 
 impl Ptr {
     /// The pointer to nothing.
-    pub const NULL: Self = Self { addr: 0, len: 0, kind: Kind::None, checksum: 0, birth: TxnId(0) };
+    pub const NULL: Self = Self {
+        addr: 0,
+        len: 0,
+        kind: Kind::None,
+        checksum: 0,
+        birth: TxnId(0),
+    };
 
     /// True for the pointer to nothing.
     #[must_use]
