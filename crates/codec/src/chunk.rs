@@ -1,0 +1,139 @@
+//! The 32 bytes that describe an encoded vector.
+//!
+//! ```text
+//! offset size
+//!      0    1  encoding      see Encoding
+//!      1    1  width         bits of a packed value, 0 to 64
+//!      2    1  exponent      ALP: e;  else 0
+//!      3    1  factor        ALP: f, or 255 for "divide by 10^e";  else 0
+//!      4    2  rows          1 to 1024
+//!      6    2  exceptions    rows whose word is stored whole
+//!      8    2  patches       delta: steps stored whole;  dictionary: entries;  else 0
+//!     10    1  patch_bytes   bytes of such a step, 1 to 8, 0 when there is none
+//!     11    1  flags         1: scaled;  2: all exceptions share one word
+//!     12    4  length        bytes of the payload
+//!     16    8  base          constant: the word;  else the smallest value or the smallest step
+//!     24    8  start         delta: the first value;  else 0
+//! ```
+
+use tidalite_base::{get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
+
+/// Bytes of an encoded [`Chunk`].
+pub const CHUNK_BYTES: usize = 32;
+
+const ENCODING: usize = 0;
+const WIDTH: usize = ENCODING + 1;
+const EXPONENT: usize = WIDTH + 1;
+const FACTOR: usize = EXPONENT + 1;
+const ROWS: usize = FACTOR + 1;
+const EXCEPTIONS: usize = ROWS + 2;
+const PATCHES: usize = EXCEPTIONS + 2;
+const PATCH_BYTES: usize = PATCHES + 2;
+const FLAGS: usize = PATCH_BYTES + 1;
+const LENGTH: usize = FLAGS + 1;
+const BASE: usize = LENGTH + 4;
+const START: usize = BASE + 8;
+const _: () = assert!(START + 8 == CHUNK_BYTES);
+
+/// How a payload is to be read; see the head of `chunk.rs` and docs/format.md section 6.
+///
+/// A chunk read from a file is untrusted: the fields are checked by `decode_*`, not here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chunk {
+    pub(crate) encoding: u8,
+    pub(crate) width: u8,
+    pub(crate) exponent: u8,
+    pub(crate) factor: u8,
+    pub(crate) rows: u16,
+    pub(crate) exceptions: u16,
+    pub(crate) patches: u16,
+    pub(crate) patch_bytes: u8,
+    pub(crate) flags: u8,
+    pub(crate) length: u32,
+    pub(crate) base: u64,
+    pub(crate) start: u64,
+}
+
+impl Chunk {
+    /// Values in the vector.
+    #[must_use]
+    #[inline]
+    pub fn rows(&self) -> usize {
+        usize::from(self.rows)
+    }
+
+    /// Bytes of the payload.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.length as usize
+    }
+
+    /// Whether the payload has no bytes: everything is in the chunk.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Writes the 32 bytes.
+    pub fn encode(&self, bytes: &mut [u8; CHUNK_BYTES]) {
+        bytes[ENCODING] = self.encoding;
+        bytes[WIDTH] = self.width;
+        bytes[EXPONENT] = self.exponent;
+        bytes[FACTOR] = self.factor;
+        put_u16(bytes, ROWS, self.rows);
+        put_u16(bytes, EXCEPTIONS, self.exceptions);
+        put_u16(bytes, PATCHES, self.patches);
+        bytes[PATCH_BYTES] = self.patch_bytes;
+        bytes[FLAGS] = self.flags;
+        put_u32(bytes, LENGTH, self.length);
+        put_u64(bytes, BASE, self.base);
+        put_u64(bytes, START, self.start);
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; CHUNK_BYTES] {
+        let mut bytes = [0; CHUNK_BYTES];
+        self.encode(&mut bytes);
+        bytes
+    }
+
+    /// Reads 32 bytes; they are believed only by `decode_*`, which checks them.
+    #[must_use]
+    pub fn decode(bytes: &[u8; CHUNK_BYTES]) -> Self {
+        Self {
+            encoding: bytes[ENCODING],
+            width: bytes[WIDTH],
+            exponent: bytes[EXPONENT],
+            factor: bytes[FACTOR],
+            rows: get_u16(bytes, ROWS),
+            exceptions: get_u16(bytes, EXCEPTIONS),
+            patches: get_u16(bytes, PATCHES),
+            patch_bytes: bytes[PATCH_BYTES],
+            flags: bytes[FLAGS],
+            length: get_u32(bytes, LENGTH),
+            base: get_u64(bytes, BASE),
+            start: get_u64(bytes, START),
+        }
+    }
+
+    /// Reads the chunk at byte `at` of `bytes`.
+    ///
+    /// # Panics
+    /// When it does not lie inside `bytes`: the caller checks the length first.
+    #[must_use]
+    pub fn decode_at(bytes: &[u8], at: usize) -> Self {
+        let mut field = [0; CHUNK_BYTES];
+        field.copy_from_slice(&bytes[at..at + CHUNK_BYTES]);
+        Self::decode(&field)
+    }
+}
+
+/// Every row has the word `base`.
+pub(crate) const CONSTANT: u8 = 1;
+/// Words, whole.
+pub(crate) const RAW: u8 = 2;
+/// A running sum of base + packed * scale.
+pub(crate) const DELTA: u8 = 4;

@@ -1,0 +1,410 @@
+//! A columnar batch of rows: a timestamp and one 64-bit word a column.
+//!
+//! Invariant: `times` and every column have the same length. Order and uniqueness of the times are
+//! the owner's business; [`Rows::sort_newest`] establishes both.
+
+use core::ops::Range;
+
+/// An owned batch of rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// One timestamp a row.
+    pub times: Vec<i64>,
+    /// One word a row, for each column.
+    pub columns: Vec<Vec<u64>>,
+}
+
+impl Rows {
+    /// An empty batch with `columns` columns.
+    #[must_use]
+    pub fn new(columns: usize) -> Self {
+        Self::with_capacity(columns, 0)
+    }
+
+    /// An empty batch with room for `rows` rows of `columns` columns.
+    #[must_use]
+    pub fn with_capacity(columns: usize, rows: usize) -> Self {
+        Self {
+            times: Vec::with_capacity(rows),
+            columns: (0..columns).map(|_| Vec::with_capacity(rows)).collect(),
+        }
+    }
+
+    /// How many rows.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Whether there is no row.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    /// Forgets the rows, keeps columns and memory.
+    pub fn clear(&mut self) {
+        self.truncate(0);
+    }
+
+    /// Keeps the first `rows` rows.
+    pub fn truncate(&mut self, rows: usize) {
+        self.times.truncate(rows);
+        for column in &mut self.columns {
+            column.truncate(rows);
+        }
+    }
+
+    /// Room for `rows` more rows.
+    pub fn reserve(&mut self, rows: usize) {
+        self.times.reserve(rows);
+        for column in &mut self.columns {
+            column.reserve(rows);
+        }
+    }
+
+    /// Appends one row.
+    ///
+    /// # Panics
+    /// When `words` has not one word a column.
+    #[inline]
+    pub fn push_row(&mut self, time: i64, words: &[u64]) {
+        assert_eq!(words.len(), self.columns.len(), "one word a column");
+        self.times.push(time);
+        for (column, &word) in self.columns.iter_mut().zip(words) {
+            column.push(word);
+        }
+    }
+
+    /// Appends all rows of `other`.
+    ///
+    /// # Panics
+    /// When the numbers of columns differ.
+    pub fn extend(&mut self, other: RowsRef<'_>) {
+        assert_eq!(other.column_count(), self.columns.len(), "the same columns");
+        self.times.extend_from_slice(other.times());
+        for (i, column) in self.columns.iter_mut().enumerate() {
+            column.extend_from_slice(other.column(i));
+        }
+    }
+
+    /// Appends zeroed rows: room for a decoder to fill. Answers the range of the new rows.
+    pub fn grow(&mut self, rows: usize) -> Range<usize> {
+        let from = self.len();
+        self.times.resize(from + rows, 0);
+        for column in &mut self.columns {
+            column.resize(from + rows, 0);
+        }
+        from..from + rows
+    }
+
+    /// Removes the rows of `range`.
+    ///
+    /// # Panics
+    /// When the range lies outside the batch.
+    pub fn remove(&mut self, range: Range<usize>) {
+        self.times.drain(range.clone());
+        for column in &mut self.columns {
+            column.drain(range.clone());
+        }
+    }
+
+    /// All rows, borrowed.
+    #[must_use]
+    #[inline]
+    pub fn view(&self) -> RowsRef<'_> {
+        RowsRef {
+            times: &self.times,
+            start: 0,
+            columns: Columns::Owned(&self.columns),
+        }
+    }
+
+    /// The rows of `range`, borrowed.
+    ///
+    /// # Panics
+    /// When the range lies outside the batch.
+    #[must_use]
+    #[inline]
+    pub fn slice(&self, range: Range<usize>) -> RowsRef<'_> {
+        self.view().slice(range)
+    }
+
+    /// Sorts by time; of several rows with one time only the last one pushed stays.
+    ///
+    /// Cost: one pass when the rows are sorted and unique already.
+    pub fn sort_newest(&mut self) {
+        if self.view().is_sorted_unique() {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_by_key(|&i| self.times[i]); // stable: among equals the last pushed is last
+        let times = &self.times;
+        let mut kept = Vec::with_capacity(order.len());
+        for (at, &i) in order.iter().enumerate() {
+            if order
+                .get(at + 1)
+                .is_none_or(|&next| times[next] != times[i])
+            {
+                kept.push(i);
+            }
+        }
+        for column in &mut self.columns {
+            *column = kept.iter().map(|&i| column[i]).collect();
+        }
+        self.times = kept.iter().map(|&i| times[i]).collect();
+    }
+
+    /// Merges two sorted batches without repeated times into one; on equal times the row of
+    /// `newer` wins.
+    ///
+    /// Cost: linear, and stretches that do not interleave are copied whole.
+    ///
+    /// # Panics
+    /// When the numbers of columns differ.
+    #[must_use]
+    pub fn merge_newest(older: RowsRef<'_>, newer: RowsRef<'_>) -> Self {
+        assert_eq!(
+            older.column_count(),
+            newer.column_count(),
+            "the same columns"
+        );
+        debug_assert!(older.is_sorted_unique() && newer.is_sorted_unique());
+        let mut merged = Self::with_capacity(older.column_count(), older.len() + newer.len());
+        let (mut o, mut n) = (0, 0);
+        while o < older.len() && n < newer.len() {
+            let stop = newer.times()[n];
+            let before = older.lower_bound_from(o, stop);
+            merged.extend(older.slice(o..before));
+            o = before;
+            if o < older.len() && older.times()[o] == stop {
+                o += 1;
+            }
+            // The stretch of newer rows in front of the next older one, its equal included.
+            let end = match older.times().get(o) {
+                Some(&next) => newer.lower_bound_from(n + 1, next),
+                None => newer.len(),
+            };
+            merged.extend(newer.slice(n..end));
+            n = end;
+        }
+        merged.extend(older.slice(o..older.len()));
+        merged.extend(newer.slice(n..newer.len()));
+        merged
+    }
+}
+
+/// Borrowed rows: a slice of times, and the same slice of every column. Copying it is cheap.
+#[derive(Clone, Copy, Debug)]
+pub struct RowsRef<'a> {
+    times: &'a [i64],
+    /// Where these rows begin in every column.
+    start: usize,
+    columns: Columns<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Columns<'a> {
+    Owned(&'a [Vec<u64>]),
+    Slices(&'a [&'a [u64]]),
+}
+
+impl<'a> RowsRef<'a> {
+    /// Rows of borrowed columns.
+    ///
+    /// # Panics
+    /// When a column has not as many words as there are times.
+    #[must_use]
+    pub fn new(times: &'a [i64], columns: &'a [&'a [u64]]) -> Self {
+        assert!(
+            columns.iter().all(|column| column.len() == times.len()),
+            "one word a row"
+        );
+        Self {
+            times,
+            start: 0,
+            columns: Columns::Slices(columns),
+        }
+    }
+
+    /// How many rows.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Whether there is no row.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    /// How many columns.
+    #[must_use]
+    #[inline]
+    pub fn column_count(&self) -> usize {
+        match self.columns {
+            Columns::Owned(columns) => columns.len(),
+            Columns::Slices(columns) => columns.len(),
+        }
+    }
+
+    /// The timestamps.
+    #[must_use]
+    #[inline]
+    pub fn times(&self) -> &'a [i64] {
+        self.times
+    }
+
+    /// The words of column `i`.
+    ///
+    /// # Panics
+    /// When there is no such column.
+    #[must_use]
+    #[inline]
+    pub fn column(&self, i: usize) -> &'a [u64] {
+        let words: &'a [u64] = match self.columns {
+            Columns::Owned(columns) => &columns[i],
+            Columns::Slices(columns) => columns[i],
+        };
+        &words[self.start..self.start + self.times.len()]
+    }
+
+    /// The rows of `range`.
+    ///
+    /// # Panics
+    /// When the range lies outside these rows.
+    #[must_use]
+    #[inline]
+    pub fn slice(&self, range: Range<usize>) -> RowsRef<'a> {
+        RowsRef {
+            times: &self.times[range.clone()],
+            start: self.start + range.start,
+            columns: self.columns,
+        }
+    }
+
+    /// The index of the first row at or after `time`, `len()` when there is none. The rows must be
+    /// sorted.
+    #[must_use]
+    pub fn lower_bound(&self, time: i64) -> usize {
+        self.times.partition_point(|&t| t < time)
+    }
+
+    /// Like [`RowsRef::lower_bound`] from row `from` on, in steps that double: cheap when near.
+    fn lower_bound_from(&self, from: usize, time: i64) -> usize {
+        let mut step = 1;
+        let mut low = from;
+        while low + step < self.len() && self.times[low + step] < time {
+            low += step;
+            step *= 2;
+        }
+        let high = (low + step).min(self.len());
+        low + self.times[low..high].partition_point(|&t| t < time)
+    }
+
+    /// The rows with `from <= time <= to`. The rows must be sorted.
+    #[must_use]
+    pub fn between(&self, from: i64, to: i64) -> RowsRef<'a> {
+        let begin = self.lower_bound(from);
+        let end = self.times.partition_point(|&t| t <= to);
+        self.slice(begin..end.max(begin))
+    }
+
+    /// Whether every time is greater than the one before it.
+    #[must_use]
+    pub fn is_sorted_unique(&self) -> bool {
+        self.times.is_sorted_by(|a, b| a < b)
+    }
+
+    /// A copy of these rows.
+    #[must_use]
+    pub fn to_rows(&self) -> Rows {
+        let mut rows = Rows::with_capacity(self.column_count(), self.len());
+        rows.extend(*self);
+        rows
+    }
+}
+
+impl PartialEq for RowsRef<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.times == other.times
+            && self.column_count() == other.column_count()
+            && (0..self.column_count()).all(|i| self.column(i) == other.column(i))
+    }
+}
+
+impl Eq for RowsRef<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn batch(times: &[i64], tag: u64) -> Rows {
+        let mut rows = Rows::new(2);
+        for (i, &time) in times.iter().enumerate() {
+            rows.push_row(time, &[tag, i as u64]);
+        }
+        rows
+    }
+
+    #[test]
+    fn slices_cut_every_column() {
+        let rows = batch(&[1, 2, 3, 4, 5], 7);
+        let middle = rows.slice(1..4).slice(1..3);
+        assert_eq!(middle.times(), [3, 4]);
+        assert_eq!(middle.column(1), [2, 3]);
+        let columns = [rows.columns[0].as_slice(), rows.columns[1].as_slice()];
+        assert_eq!(RowsRef::new(&rows.times, &columns).slice(2..4), middle);
+        assert_eq!(rows.view().between(2, 4), rows.slice(1..4));
+        assert!(rows.view().between(6, 1).is_empty());
+    }
+
+    #[test]
+    fn merging_equals_a_map() {
+        let mut seed = 1u64;
+        let mut next = move |n: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % n
+        };
+        for round in 0..300 {
+            let mut pick = |count: u64, span: u64, shift: i64| {
+                let mut times: Vec<i64> = (0..count).map(|_| next(span) as i64 + shift).collect();
+                times.sort_unstable();
+                times.dedup();
+                times
+            };
+            let older = batch(&pick(round % 40, 60, 0), 1);
+            let newer = batch(&pick((round * 7) % 30, 40, (round % 5) as i64 * 10), 2);
+            let mut model = BTreeMap::new();
+            for rows in [&older, &newer] {
+                for (i, &time) in rows.times.iter().enumerate() {
+                    model.insert(time, [rows.columns[0][i], rows.columns[1][i]]);
+                }
+            }
+            let mut expected = Rows::new(2);
+            for (time, words) in model {
+                expected.push_row(time, &words);
+            }
+            let merged = Rows::merge_newest(older.view(), newer.view());
+            assert_eq!(merged, expected, "round {round}");
+        }
+    }
+
+    #[test]
+    fn sorting_keeps_the_last_pushed() {
+        let mut rows = batch(&[3, 1, 3, 2, 1], 0);
+        rows.sort_newest();
+        assert_eq!(rows.times, [1, 2, 3]);
+        assert_eq!(rows.columns[1], [4, 3, 2]);
+        let range = rows.grow(2);
+        assert_eq!(range, 3..5);
+        rows.remove(0..4);
+        assert_eq!((rows.len(), rows.columns[0].len()), (1, 1));
+    }
+}

@@ -1,0 +1,155 @@
+//! Double-double: an unevaluated sum of two floats, about 106 bits.
+//!
+//! Invariant: when `hi` is not finite, `lo` is zero and a NaN is `f64::NAN`, so that an infinity
+//! never turns into NaN by way of the error term, and all processors write the same bits.
+
+/// `hi + lo` with |lo| <= ulp(hi) / 2.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Dd {
+    pub(crate) hi: f64,
+    pub(crate) lo: f64,
+}
+
+/// a + b = s + e exactly (Knuth), unless s is not finite.
+#[inline(always)]
+pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let s = a + b;
+    let bb = s - a;
+    (s, (a - (s - bb)) + (b - bb))
+}
+
+/// The same when |a| >= |b| or a is zero (Dekker).
+#[inline(always)]
+fn quick_two_sum(a: f64, b: f64) -> (f64, f64) {
+    let s = a + b;
+    (s, b - (s - a))
+}
+
+/// a * b = p + e exactly, unless p overflows or e underflows.
+#[inline(always)]
+pub(crate) fn two_product(a: f64, b: f64) -> (f64, f64) {
+    let p = a * b;
+    (p, a.mul_add(b, -p))
+}
+
+impl Dd {
+    /// Normalises a pair; see the invariant.
+    #[inline(always)]
+    pub(crate) fn new(hi: f64, lo: f64) -> Self {
+        if !hi.is_finite() {
+            return Self {
+                hi: if hi.is_nan() { f64::NAN } else { hi },
+                lo: 0.0,
+            };
+        }
+        let (s, e) = quick_two_sum(hi, lo);
+        if s.is_finite() {
+            Self { hi: s, lo: e }
+        } else {
+            Self { hi: s, lo: 0.0 }
+        }
+    }
+
+    /// One float.
+    pub(crate) fn from_f64(x: f64) -> Self {
+        Self::new(x, 0.0)
+    }
+
+    /// Within 2^-106 of `x`, relatively.
+    pub(crate) fn from_i128(x: i128) -> Self {
+        let magnitude = Self::from_u128(x.unsigned_abs());
+        if x < 0 { magnitude.neg() } else { magnitude }
+    }
+
+    /// Within 2^-106 of `x`, relatively.
+    pub(crate) fn from_u128(x: u128) -> Self {
+        const HALF: u128 = u64::MAX as u128;
+        const TWO_64: f64 = 18_446_744_073_709_551_616.0;
+        let (high, low) = ((x >> 64) as u64, (x & HALF) as u64);
+        Self::from_u64(high).scale(TWO_64).add(Self::from_u64(low))
+    }
+
+    /// Exactly `x`.
+    pub(crate) fn from_u64(x: u64) -> Self {
+        let high = (x >> 32) << 32;
+        Self::new(high as f64, (x - high) as f64)
+    }
+
+    pub(crate) fn neg(self) -> Self {
+        Self {
+            hi: -self.hi,
+            lo: -self.lo,
+        }
+    }
+
+    /// Times a power of two: exact unless it overflows or underflows.
+    pub(crate) fn scale(self, power: f64) -> Self {
+        Self::new(self.hi * power, self.lo * power)
+    }
+
+    /// Relative error below 2^-104 also when the operands cancel (the "accurate" sum of Li et al.).
+    pub(crate) fn add(self, other: Self) -> Self {
+        let (s, e) = two_sum(self.hi, other.hi);
+        if !s.is_finite() {
+            return Self::new(s, 0.0);
+        }
+        let (t, f) = two_sum(self.lo, other.lo);
+        let (s, e) = quick_two_sum(s, e + t);
+        Self::new(s, e + f)
+    }
+
+    pub(crate) fn mul(self, other: Self) -> Self {
+        let (p, e) = two_product(self.hi, other.hi);
+        if !p.is_finite() {
+            return Self::new(p, 0.0);
+        }
+        Self::new(p, e + (self.hi * other.lo + self.lo * other.hi))
+    }
+
+    /// Divides by a whole number.
+    pub(crate) fn div(self, by: f64) -> Self {
+        let first = self.hi / by;
+        if !first.is_finite() {
+            return Self::new(first, 0.0);
+        }
+        let (p, e) = two_product(first, by);
+        let rest = self.add(Self::new(p, e).neg());
+        let second = rest.hi / by;
+        let (p, e) = two_product(second, by);
+        let rest = rest.add(Self::new(p, e).neg());
+        let (s, e) = quick_two_sum(first, second);
+        Self::new(s, e + rest.hi / by)
+    }
+
+    /// The nearest float.
+    pub(crate) fn to_f64(self) -> f64 {
+        self.hi + self.lo
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_integers_keep_106_bits() {
+        let x = i128::from(i64::MAX) * 12_345;
+        let dd = Dd::from_i128(x);
+        assert_eq!(dd.hi as i128 + dd.lo as i128, x);
+        assert_eq!(Dd::from_i128(-x), dd.neg());
+        let third = Dd::from_f64(1.0).div(3.0);
+        let one = third.add(third).add(third);
+        assert!((one.hi - 1.0).abs() + one.lo.abs() < 1e-31);
+    }
+
+    #[test]
+    fn infinities_stay_infinities() {
+        let inf = Dd::from_f64(f64::INFINITY);
+        assert_eq!(inf.add(Dd::from_f64(1.0)), inf);
+        assert_eq!(inf.mul(inf), inf);
+        assert_eq!(inf.div(3.0), inf);
+        assert!(inf.add(inf.neg()).hi.is_nan());
+        let huge = Dd::from_f64(f64::MAX);
+        assert_eq!(huge.add(huge), inf);
+    }
+}
