@@ -1,0 +1,149 @@
+//! Nothing unfinished in the code; no path of one machine and no host of a package registry in any text.
+//!
+//! The words looked for are put together here from parts, because this file is looked at too.
+
+use crate::source::{Source, words};
+use crate::tree::{Finding, Tree};
+
+/// Looks at every text file but lock files, whose sources `arrows` checks.
+#[must_use]
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in tree.texts() {
+        if path.ends_with("Cargo.lock") {
+            continue;
+        }
+        if path.ends_with(".rs") {
+            findings.extend(unfinished(path, text));
+        }
+        for (number, line) in text.lines().enumerate() {
+            let lower = line.to_ascii_lowercase();
+            for place in directories()
+                .iter()
+                .filter(|place| begins_at(&lower, place))
+            {
+                let text = format!("{place} is a path of one machine");
+                findings.push(Finding::new(path, number + 1, text));
+            }
+            for host in hosts().iter().filter(|host| lower.contains(host.as_str())) {
+                let text = format!("{host} is a host that a build elsewhere may not use");
+                findings.push(Finding::new(path, number + 1, text));
+            }
+        }
+    }
+    findings
+}
+
+fn unfinished(path: &str, text: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let source = Source::new(text);
+    let macros = [["to", "do!"].concat(), ["unimple", "mented!"].concat()];
+    let marks = [["FIX", "ME"].concat(), ["X", "XX"].concat()];
+    for (number, (code, comment)) in source.code.lines().zip(source.comments.lines()).enumerate() {
+        let mut report = |what: &str| {
+            findings.push(Finding::new(
+                path,
+                number + 1,
+                format!("{what} is unfinished work"),
+            ));
+        };
+        for name in macros.iter().filter(|name| begins_at(code, name)) {
+            report(name);
+        }
+        for mark in words(comment).filter(|word| marks.iter().any(|mark| mark == word)) {
+            report(mark);
+        }
+        let attribute = code.trim_start().starts_with("#[");
+        if attribute && words(code).any(|word| word == "ignore") {
+            report("an ignored test");
+        }
+    }
+    findings
+}
+
+/// Directories that only one machine has.
+fn directories() -> [String; 5] {
+    ["root", "home", "work", "users", "mnt"].map(|name| format!("/{name}/"))
+}
+
+fn hosts() -> [String; 5] {
+    [
+        ["crates", ".io"],
+        ["pypi", ".org"],
+        ["pythonhosted", ".org"],
+        ["npmjs", ".org"],
+        ["proxy.golang", ".org"],
+    ]
+    .map(|parts| parts.concat())
+}
+
+/// True when `what` occurs in `line` and does not continue a word or a path.
+fn begins_at(line: &str, what: &str) -> bool {
+    line.match_indices(what).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_ascii_alphanumeric() || "_./}".contains(c))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, text: &str) -> usize {
+        check(&Tree::of(&[(path, text)])).len()
+    }
+
+    #[test]
+    fn finished_text_passes() {
+        assert_eq!(
+            found(
+                "a.rs",
+                "// ignore this; todo lists\nlet s = \"framework/home/x\"; fn ignore() {}\n"
+            ),
+            0
+        );
+        assert_eq!(
+            found(
+                "a.md",
+                "See $HOME/home/x and ../work/x, a registry, $ROOT/root/."
+            ),
+            0
+        );
+    }
+
+    #[test]
+    fn unfinished_work_is_found() {
+        let lines = [
+            ["to", "do!()"],
+            ["unimple", "mented!()"],
+            ["// FIX", "ME later"],
+            ["/* X", "XX */"],
+            ["#[ign", "ore]"],
+            ["#[ign", "ore = \"slow\"]"],
+            ["#[cfg_attr(a, ign", "ore)]"],
+        ];
+        for line in lines {
+            assert_eq!(found("a.rs", &line.concat()), 1, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_machine_s_path_and_a_registry_s_host_are_found() {
+        let lines = [
+            ["\"/ho", "me/me/x\""],
+            ["in /ro", "ot/.cache"],
+            ["/wo", "rk/main"],
+            ["https://crates", ".io/x"],
+            ["index.crates", ".io"],
+            ["files.pythonhosted", ".org"],
+        ];
+        for line in lines {
+            assert_eq!(found("a.md", &line.concat()), 1, "{line:?}");
+            assert_eq!(
+                found("a.rs", &format!("// {}", line.concat())),
+                1,
+                "{line:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Structure checks, run as a test: what the documents say about the code is compared with the code.
+//!
+//! ```text
+//! tree       Tree: the project's files by path; Finding: what a check reports
+//! source     a Rust file taken apart: code, comments, identifiers, functions
+//! arrows     dependencies between rooms are those of ARCHITECTURE.md; every room takes the shared lints
+//! documents  paths and items that a document names exist
+//! limits     docs/limits.md shows every shared bound with its value
+//! licences   the dependencies' licences allow what ours promises
+//! fence      `unsafe` stays in the files that ARCHITECTURE.md names, with a reason at each block
+//! leftovers  nothing unfinished, no machine's paths, no registry hosts
+//! sizes      long files and functions, for the eye
+//! ```
+//!
+//! Each check is a function from a [`Tree`] to findings, so that each is also run on a small made-up
+//! tree that breaks its rule. `tests/repository.rs` runs them on the project.
+
+pub mod arrows;
+pub mod documents;
+pub mod fence;
+pub mod leftovers;
+pub mod licences;
+pub mod limits;
+pub mod sizes;
+pub mod source;
+mod tree;
+
+pub use tree::{Finding, Tree};

@@ -1,0 +1,117 @@
+//! docs/limits.md shows every shared bound, and each value it shows is that of the constant.
+
+use crate::source::Source;
+use crate::tree::{Finding, Tree};
+use std::collections::BTreeMap;
+
+const DOCUMENT: &str = "docs/limits.md";
+const SHARED: &str = "crates/base/src/limits.rs";
+
+/// Compares the table with the constants of the files that its rows name.
+#[must_use]
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let document = tree.text(DOCUMENT).unwrap_or_default();
+    for name in constants(tree.text(SHARED).unwrap_or_default()).keys() {
+        if !document.contains(&format!("`{name}`")) {
+            findings.push(Finding::new(
+                DOCUMENT,
+                0,
+                format!("does not show `{name}` of {SHARED}"),
+            ));
+        }
+    }
+    for (number, line) in document.lines().enumerate() {
+        let cells: Vec<&str> = line
+            .split('|')
+            .map(|cell| cell.trim().trim_matches('`'))
+            .collect();
+        let ["", _, value, name, file, ""] = cells.as_slice() else {
+            continue;
+        };
+        if *name == "constant" || name.starts_with('-') {
+            continue;
+        }
+        let known = constants(tree.text(file).unwrap_or_default());
+        let mut report = |text: String| findings.push(Finding::new(DOCUMENT, number + 1, text));
+        match known.get(*name) {
+            None => report(format!("{file} has no constant `{name}`")),
+            Some(expression) => {
+                if let (Some(shown), Some(held)) = (amount(value), product(expression))
+                    && shown != held
+                {
+                    report(format!("shows {value} for `{name}`, which is {held}"));
+                }
+            }
+        }
+    }
+    findings
+}
+
+/// Name and expression of each constant.
+fn constants(text: &str) -> BTreeMap<String, String> {
+    let code = Source::new(text).code;
+    let mut found = BTreeMap::new();
+    for part in code.split("const ").skip(1) {
+        let declaration = part.split(';').next().unwrap_or_default();
+        if let Some((head, expression)) = declaration.split_once('=')
+            && let Some((name, _)) = head.split_once(':')
+        {
+            found.insert(name.trim().to_string(), expression.trim().to_string());
+        }
+    }
+    found
+}
+
+/// A product of numbers, as constants are written; none for anything else.
+fn product(expression: &str) -> Option<u64> {
+    expression
+        .split('*')
+        .map(|factor| number(factor.trim()))
+        .try_fold(1u64, |product, factor| product.checked_mul(factor?))
+}
+
+/// A number with a unit, as people read it: `64 KiB`, `1,024`, `512 bytes`.
+fn amount(value: &str) -> Option<u64> {
+    let (digits, unit) = value.split_once(' ').unwrap_or((value, ""));
+    let scale = match unit {
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => 1,
+    };
+    number(&digits.replace(',', ""))?.checked_mul(scale)
+}
+
+fn number(text: &str) -> Option<u64> {
+    text.replace('_', "").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODE: &str = "/// Rows.\npub const ROWS_MAX: usize = 1024;\npub const SPAN_MAX: usize = 64 * 1024;\npub const OTHER: usize = ROWS_MAX + 1;\n";
+    const TABLE: &str = "| limit | value | constant | in |\n|---|---|---|---|\n| rows | 1,024 | `ROWS_MAX` | `crates/base/src/limits.rs` |\n| span | 64 KiB | `SPAN_MAX` | `crates/base/src/limits.rs` |\n| other | rows and one | `OTHER` | `crates/base/src/limits.rs` |\n";
+
+    fn found(table: &str) -> Vec<String> {
+        let tree = Tree::of(&[(SHARED, CODE), (DOCUMENT, table)]);
+        check(&tree)
+            .into_iter()
+            .map(|finding| finding.text)
+            .collect()
+    }
+
+    #[test]
+    fn a_true_table_passes() {
+        assert_eq!(found(TABLE), [""; 0]);
+    }
+
+    #[test]
+    fn a_wrong_value_a_missing_row_and_a_lost_constant_are_found() {
+        assert!(found(&TABLE.replace("64 KiB", "65 KiB"))[0].contains("65536"));
+        assert!(found(&TABLE.replace("1,024", "1023"))[0].contains("ROWS_MAX"));
+        assert!(found(&TABLE.replace("`SPAN_MAX`", "`GONE_MAX`")).len() == 2);
+        assert!(found(&TABLE.replace("base/src/limits.rs", "base/src/lib.rs")).len() == 3);
+    }
+}

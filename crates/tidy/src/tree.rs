@@ -1,0 +1,119 @@
+//! The project's files by path, read from the working copy or made up by a test.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Directories that are not the project's text.
+const SKIPPED: [&str; 2] = [".git", "target"];
+
+/// Files by their path from the root, with `/` between parts. A file that is not text has no content.
+#[derive(Debug, Default)]
+pub struct Tree {
+    files: BTreeMap<String, Option<String>>,
+}
+
+impl Tree {
+    /// Reads everything below `root` but build output and version control.
+    ///
+    /// # Errors
+    /// When a directory or file cannot be read.
+    pub fn load(root: &Path) -> io::Result<Self> {
+        let mut tree = Self::default();
+        tree.add(root, "")?;
+        Ok(tree)
+    }
+
+    fn add(&mut self, directory: &Path, prefix: &str) -> io::Result<()> {
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if SKIPPED.contains(&name.as_str()) {
+                continue;
+            }
+            let path = format!("{prefix}{name}");
+            if entry.file_type()?.is_dir() {
+                self.add(&entry.path(), &format!("{path}/"))?;
+            } else {
+                self.files
+                    .insert(path, String::from_utf8(fs::read(entry.path())?).ok());
+            }
+        }
+        Ok(())
+    }
+
+    /// A made-up tree.
+    #[must_use]
+    pub fn of(files: &[(&str, &str)]) -> Self {
+        let files = files
+            .iter()
+            .map(|(path, text)| ((*path).to_string(), Some((*text).to_string())))
+            .collect();
+        Self { files }
+    }
+
+    /// The text of a file.
+    #[must_use]
+    pub fn text(&self, path: &str) -> Option<&str> {
+        self.files.get(path)?.as_deref()
+    }
+
+    /// Every text file, with its path.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files
+            .iter()
+            .filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
+    }
+
+    /// Every text file whose path ends so.
+    pub fn ending(&self, end: &str) -> impl Iterator<Item = (&str, &str)> {
+        self.texts().filter(move |(path, _)| path.ends_with(end))
+    }
+
+    /// True for a file or a directory of the tree.
+    #[must_use]
+    pub fn exists(&self, path: &str) -> bool {
+        let path = path.trim_end_matches('/');
+        self.files.contains_key(path)
+            || self.files.keys().any(|file| {
+                file.starts_with(path) && file.as_bytes().get(path.len()) == Some(&b'/')
+            })
+    }
+
+    /// True when some file's path ends in this one: `lib.rs`, `storage/map.rs`.
+    #[must_use]
+    pub fn exists_somewhere(&self, path: &str) -> bool {
+        let tail = format!("/{path}");
+        self.exists(path) || self.files.keys().any(|file| file.ends_with(&tail))
+    }
+}
+
+/// What a check found: where, and what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// Path from the root.
+    pub file: String,
+    /// Line, counted from 1; 0 for the whole file.
+    pub line: usize,
+    /// What is wrong, and what would be right.
+    pub text: String,
+}
+
+impl Finding {
+    /// Something wrong at a line.
+    pub fn new(file: &str, line: usize, text: impl Into<String>) -> Self {
+        Self {
+            file: file.to_string(),
+            line,
+            text: text.into(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.text)
+    }
+}

@@ -1,0 +1,63 @@
+//! Every structure check on the project itself.
+
+use std::path::{Path, PathBuf};
+use tidalite_tidy::{Finding, Tree, arrows, documents, fence, leftovers, licences, limits};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn tree() -> Tree {
+    Tree::load(&root()).expect("the working copy can be read")
+}
+
+#[track_caller]
+fn none(findings: &[Finding]) {
+    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(
+        findings.is_empty(),
+        "{} findings:\n{}",
+        lines.len(),
+        lines.join("\n")
+    );
+}
+
+#[test]
+fn arrows_between_rooms_are_those_of_the_architecture() {
+    none(&arrows::check(&tree()));
+}
+
+#[test]
+fn paths_and_items_named_in_documents_exist() {
+    none(&documents::check(&tree()));
+}
+
+#[test]
+fn limits_are_shown_with_their_values() {
+    none(&limits::check(&tree()));
+}
+
+#[test]
+fn licences_of_dependencies_are_allowed() {
+    none(&licences::check(&root()).expect("cargo lists the dependencies"));
+}
+
+#[test]
+fn unsafe_stays_in_its_fence() {
+    none(&fence::check(&tree()));
+}
+
+#[test]
+fn nothing_is_left_over() {
+    none(&leftovers::check(&tree()));
+}
+
+#[test]
+fn the_test_command_of_the_readme_is_what_ci_runs() {
+    let tree = tree();
+    let readme = tree.text("README.md").expect("README.md");
+    let ci = tree.text(".ci/run").expect(".ci/run");
+    let command = "cargo test --workspace";
+    assert!(readme.lines().any(|line| line == command));
+    assert!(ci.lines().any(|line| line.ends_with(command)));
+}
