@@ -5,6 +5,7 @@
 //! source     a Rust file taken apart: code, comments, identifiers, functions
 //! arrows     dependencies between rooms are those of ARCHITECTURE.md; every room takes the shared lints
 //! documents  paths and items that a document names exist
+//! excerpts   the Rust that README.md shows stands in an example that is compiled
 //! limits     docs/limits.md shows every shared bound with its value
 //! licences   the dependencies' licences allow what ours promises
 //! fence      `unsafe` stays in the files that ARCHITECTURE.md names, with a reason at each block
@@ -17,6 +18,7 @@
 
 pub mod arrows;
 pub mod documents;
+pub mod excerpts;
 pub mod fence;
 pub mod leftovers;
 pub mod licences;
