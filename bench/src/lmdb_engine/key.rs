@@ -1,0 +1,65 @@
+//! A segment's key.
+//!
+//! ```text
+//! +0   16  GUID of the series
+//! +16   8  time of the segment's first point: big-endian, sign bit flipped
+//! ```
+
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+/// Bytes of a key.
+pub(crate) const KEY_BYTES: usize = 24;
+
+/// Names a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Guid(pub(crate) [u8; 16]);
+
+impl Guid {
+    /// The eight bytes from the ninth: random enough to be the hash, as in the article.
+    fn lo(self) -> u64 {
+        let [.., a, b, c, d, e, f, g, h] = self.0;
+        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+    }
+}
+
+impl Hash for Guid {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.lo());
+    }
+}
+
+/// Passes the one word that [`Guid`] gives it.
+#[derive(Default)]
+pub(crate) struct Identity(u64);
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _bytes: &[u8]) {
+        unreachable!("a Guid hashes as one word");
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = word;
+    }
+}
+
+/// A map keyed by the low half of the GUID, without hashing it.
+pub(crate) type GuidMap<V> = std::collections::HashMap<Guid, V, BuildHasherDefault<Identity>>;
+
+/// The key of the segment of `series` that begins at `time`.
+pub(crate) fn encode(series: Guid, time: i64) -> [u8; KEY_BYTES] {
+    let mut key = [0; KEY_BYTES];
+    key[..16].copy_from_slice(&series.0);
+    key[16..].copy_from_slice(&((time as u64) ^ (1 << 63)).to_be_bytes());
+    key
+}
+
+/// The time in `key` when it belongs to `series`.
+pub(crate) fn time_of(key: &[u8], series: Guid) -> Option<i64> {
+    let (guid, time) = key.split_first_chunk::<16>()?;
+    let time = <[u8; 8]>::try_from(time).ok()?;
+    (*guid == series.0).then(|| (u64::from_be_bytes(time) ^ (1 << 63)) as i64)
+}

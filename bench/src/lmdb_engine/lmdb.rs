@@ -1,0 +1,206 @@
+//! The calls of LMDB that the engine needs. Rust's lifetimes stand in for its rules: a value
+//! borrows the transaction, and writing needs the transaction alone.
+
+#![expect(unsafe_code, reason = "LMDB is a C library")]
+
+use std::ffi::{CStr, CString};
+use std::fmt;
+use std::marker::PhantomData;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr;
+
+use lmdb_master_sys as sys;
+
+/// An error code of LMDB or of the system.
+#[derive(Debug)]
+pub(crate) struct Error(i32);
+
+/// What every call gives.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // SAFETY: `mdb_strerror` returns a string that lives at least until the next call.
+        let text = unsafe { CStr::from_ptr(sys::mdb_strerror(self.0)) };
+        write!(f, "LMDB: {}", text.to_string_lossy())
+    }
+}
+
+impl std::error::Error for Error {}
+
+fn done(code: i32) -> Result<()> {
+    if code == sys::MDB_SUCCESS {
+        Ok(())
+    } else {
+        Err(Error(code))
+    }
+}
+
+fn val(bytes: &[u8]) -> sys::MDB_val {
+    sys::MDB_val {
+        mv_size: bytes.len(),
+        mv_data: bytes.as_ptr().cast_mut().cast(),
+    }
+}
+
+/// An environment with its unnamed table.
+pub(crate) struct Env {
+    env: *mut sys::MDB_env,
+    dbi: sys::MDB_dbi,
+}
+
+impl Env {
+    /// Opens (and creates) the environment in directory `dir`, writable through the map and
+    /// synced at commit, with at most `map_bytes` of data.
+    pub(crate) fn open(dir: &Path, map_bytes: usize) -> Result<Self> {
+        let path = CString::new(dir.as_os_str().as_bytes()).map_err(|_| Error(libc::EINVAL))?;
+        let mut env = ptr::null_mut();
+        // SAFETY: `env` is an out-parameter.
+        done(unsafe { sys::mdb_env_create(&raw mut env) })?;
+        let mut this = Self { env, dbi: 0 };
+        // SAFETY: `env` was created and not opened; `path` is a C string.
+        unsafe {
+            done(sys::mdb_env_set_mapsize(env, map_bytes))?;
+            done(sys::mdb_env_open(
+                env,
+                path.as_ptr(),
+                sys::MDB_WRITEMAP,
+                0o644,
+            ))?;
+        }
+        let txn = this.begin(false)?;
+        let mut dbi = 0;
+        // SAFETY: `txn` is live; no name means the unnamed table.
+        done(unsafe { sys::mdb_dbi_open(txn.txn, ptr::null(), 0, &raw mut dbi) })?;
+        txn.commit()?;
+        this.dbi = dbi;
+        Ok(this)
+    }
+
+    /// Begins a transaction.
+    pub(crate) fn begin(&self, write: bool) -> Result<Txn<'_>> {
+        let flags = if write { 0 } else { sys::MDB_RDONLY };
+        let mut txn = ptr::null_mut();
+        // SAFETY: the environment is open; `txn` is an out-parameter.
+        done(unsafe { sys::mdb_txn_begin(self.env, ptr::null_mut(), flags, &raw mut txn) })?;
+        Ok(Txn {
+            txn,
+            dbi: self.dbi,
+            env: PhantomData,
+        })
+    }
+}
+
+impl Drop for Env {
+    fn drop(&mut self) {
+        // SAFETY: every `Txn` borrows the `Env`, so none is left.
+        unsafe { sys::mdb_env_close(self.env) };
+    }
+}
+
+/// A transaction; rolled back when dropped.
+pub(crate) struct Txn<'e> {
+    txn: *mut sys::MDB_txn,
+    dbi: sys::MDB_dbi,
+    env: PhantomData<&'e Env>,
+}
+
+impl Txn<'_> {
+    /// Stores `value` under `key`.
+    pub(crate) fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let (mut key, mut value) = (val(key), val(value));
+        // SAFETY: both slices outlive the call, which copies them and writes to neither.
+        done(unsafe { sys::mdb_put(self.txn, self.dbi, &raw mut key, &raw mut value, 0) })
+    }
+
+    /// Removes `key`, which is there.
+    pub(crate) fn delete(&mut self, key: &[u8]) -> Result<()> {
+        let mut key = val(key);
+        // SAFETY: the slice outlives the call.
+        done(unsafe { sys::mdb_del(self.txn, self.dbi, &raw mut key, ptr::null_mut()) })
+    }
+
+    /// A cursor over the table.
+    pub(crate) fn cursor(&self) -> Result<Cursor<'_>> {
+        let mut cursor = ptr::null_mut();
+        // SAFETY: the transaction is live; `cursor` is an out-parameter.
+        done(unsafe { sys::mdb_cursor_open(self.txn, self.dbi, &raw mut cursor) })?;
+        Ok(Cursor {
+            cursor,
+            txn: PhantomData,
+        })
+    }
+
+    /// Commits: msync of the map, then the meta page.
+    pub(crate) fn commit(self) -> Result<()> {
+        let txn = self.txn;
+        std::mem::forget(self);
+        // SAFETY: the transaction is live, and gone after the call whatever it returns.
+        done(unsafe { sys::mdb_txn_commit(txn) })
+    }
+}
+
+impl Drop for Txn<'_> {
+    fn drop(&mut self) {
+        // SAFETY: live, as `commit` forgets `self`; every `Cursor` borrows the `Txn`.
+        unsafe { sys::mdb_txn_abort(self.txn) };
+    }
+}
+
+/// A position in the table.
+pub(crate) struct Cursor<'t> {
+    cursor: *mut sys::MDB_cursor,
+    txn: PhantomData<&'t Txn<'t>>,
+}
+
+/// A key and its value, in the map.
+pub(crate) type Entry<'t> = (&'t [u8], &'t [u8]);
+
+impl<'t> Cursor<'t> {
+    /// The first entry at or after `key`.
+    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<Option<Entry<'t>>> {
+        self.get(val(key), sys::MDB_SET_RANGE)
+    }
+
+    /// The entry after this one.
+    pub(crate) fn next(&mut self) -> Result<Option<Entry<'t>>> {
+        self.get(val(&[]), sys::MDB_NEXT)
+    }
+
+    /// The entry before this one.
+    pub(crate) fn previous(&mut self) -> Result<Option<Entry<'t>>> {
+        self.get(val(&[]), sys::MDB_PREV)
+    }
+
+    /// The last entry of the table.
+    pub(crate) fn last(&mut self) -> Result<Option<Entry<'t>>> {
+        self.get(val(&[]), sys::MDB_LAST)
+    }
+
+    fn get(&mut self, mut key: sys::MDB_val, op: sys::MDB_cursor_op) -> Result<Option<Entry<'t>>> {
+        let mut value = val(&[]);
+        // SAFETY: the cursor is live; `key` points at the caller's slice or is overwritten.
+        let code = unsafe { sys::mdb_cursor_get(self.cursor, &raw mut key, &raw mut value, op) };
+        if code == sys::MDB_NOTFOUND {
+            return Ok(None);
+        }
+        done(code)?;
+        // SAFETY: LMDB gives ranges of the map, valid until the transaction writes or ends;
+        // writing needs the `Txn` alone, which `'t` borrows.
+        let entry = unsafe {
+            (
+                std::slice::from_raw_parts(key.mv_data.cast::<u8>(), key.mv_size),
+                std::slice::from_raw_parts(value.mv_data.cast::<u8>(), value.mv_size),
+            )
+        };
+        Ok(Some(entry))
+    }
+}
+
+impl Drop for Cursor<'_> {
+    fn drop(&mut self) {
+        // SAFETY: live until here.
+        unsafe { sys::mdb_cursor_close(self.cursor) };
+    }
+}

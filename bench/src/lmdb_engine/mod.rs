@@ -1,0 +1,36 @@
+//! The peer: the time series engine of "An Ultrafast Light Timeseries Storage Engine" ported to
+//! Rust, over the same LMDB with the same `MDB_WRITEMAP`.
+//!
+//! ```text
+//! engine   Engine, WriteTxn: one modification buffer per series, insert or overwrite anywhere
+//! cursor   SeriesCursor: search, step, for-each, over what is stored
+//! segment  up to N raw points, sorted; insert with overflow; its bytes are the LMDB value
+//! key      GUID + time, in an order that memcmp understands
+//! arena    where the modification buffers live: huge pages
+//! lmdb     the few calls of LMDB that are needed, with lifetimes
+//! ```
+//!
+//! Where the port departs from the article, it does so in the peer's favour: the last segment of
+//! a series is stored trimmed to its points (the article stores all 8,100 slots); the buffers lie
+//! in huge pages and are not given back inside the commit; a series' information is looked up
+//! once per change of series, not once per insert; keys compare by memcmp.
+
+mod arena;
+mod cursor;
+mod engine;
+mod key;
+mod lmdb;
+mod segment;
+
+#[cfg(test)]
+pub(crate) use cursor::Found;
+pub(crate) use cursor::SeriesCursor;
+pub(crate) use engine::{Engine, WriteTxn};
+pub(crate) use key::Guid;
+pub(crate) use segment::Point;
+
+/// Points in a full segment, as in the article: 8 + 8,100 x 24 bytes are 48 pages less 2 KB.
+pub(crate) const SEGMENT_POINTS: usize = 8100;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! A segment: up to `N` points, strictly ascending in time. Its first bytes are the LMDB value.
+//!
+//! ```text
+//! +0          8  number of points n
+//! +8   n x size  the points, raw, as they lie in memory
+//! ```
+
+#![expect(
+    unsafe_code,
+    reason = "raw points are stored as their bytes, as the article does"
+)]
+
+use super::arena::AnyBits;
+
+/// A record that is stored as its bytes.
+///
+/// # Safety
+/// `repr(C)`, made of 8-byte fields only (no padding), every bit pattern valid.
+pub(crate) unsafe trait Point: Copy + 'static {
+    /// Its time.
+    fn time(&self) -> i64;
+}
+
+const HEAD_BYTES: usize = 8;
+
+/// Up to `N` points.
+///
+/// Invariants: (1) `len <= N`; (2) `points[..len]` ascend strictly in time.
+#[repr(C)]
+pub(crate) struct Segment<P, const N: usize> {
+    len: u64,
+    points: [P; N],
+}
+
+// SAFETY: a word and an array of points, for which every bit pattern is valid; aligned to 8.
+// (An arbitrary `len` breaks invariant 1, which only panics; `clear` comes first.)
+unsafe impl<P: Point, const N: usize> AnyBits for Segment<P, N> {}
+
+impl<P: Point, const N: usize> Segment<P, N> {
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    pub(crate) fn points(&self) -> &[P] {
+        &self.points[..self.len()]
+    }
+
+    pub(crate) fn front(&self) -> Option<&P> {
+        self.points().first()
+    }
+
+    /// Appends, if the point comes after the last one and there is room.
+    #[inline]
+    pub(crate) fn append(&mut self, point: &P) -> bool {
+        let len = self.len();
+        if len == 0 || len >= N || self.points[len - 1].time() >= point.time() {
+            return false;
+        }
+        self.points[len] = *point;
+        self.len += 1;
+        true
+    }
+
+    /// Inserts or overwrites; gives back the point that no longer fits, if one does not.
+    pub(crate) fn insert(&mut self, point: &P) -> Option<P> {
+        let len = self.len();
+        let at = self.points().partition_point(|p| p.time() < point.time());
+        if at < len && self.points[at].time() == point.time() {
+            self.points[at] = *point;
+            return None;
+        }
+        if len < N {
+            self.points.copy_within(at..len, at + 1);
+            self.points[at] = *point;
+            self.len += 1;
+            return None;
+        }
+        if at == N {
+            return Some(*point);
+        }
+        let overflow = self.points[N - 1];
+        self.points.copy_within(at..N - 1, at + 1);
+        self.points[at] = *point;
+        Some(overflow)
+    }
+
+    /// The bytes to store: trimmed to the points that are there.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        let bytes = HEAD_BYTES + size_of_val(self.points());
+        // SAFETY: `self` is `repr(C)` without padding (`Point`), `bytes <= size_of::<Self>()`.
+        unsafe { std::slice::from_raw_parts((&raw const *self).cast(), bytes) }
+    }
+
+    /// Takes over a stored segment.
+    pub(crate) fn load(&mut self, points: &[P]) {
+        self.points[..points.len()].copy_from_slice(points);
+        self.len = points.len() as u64;
+    }
+}
+
+/// The points of a stored segment, in place.
+///
+/// # Panics
+/// When the value is not a segment of such points. The article does not check; one comparison
+/// per 8,100 points costs the peer nothing.
+pub(crate) fn points_of<P: Point>(value: &[u8]) -> &[P] {
+    let points = &value[HEAD_BYTES..];
+    assert!(
+        points.len().is_multiple_of(size_of::<P>()),
+        "a segment of another point type"
+    );
+    assert!(
+        points.as_ptr().cast::<P>().is_aligned(),
+        "LMDB aligns values of such sizes to 8"
+    );
+    // SAFETY: aligned, a whole number of points, every bit pattern valid (`Point`).
+    unsafe { std::slice::from_raw_parts(points.as_ptr().cast(), points.len() / size_of::<P>()) }
+}

@@ -1,0 +1,215 @@
+//! What a benchmark must know of its machine: memory touched beforehand, free space, blocks that
+//! a file really takes, dropping a file from the page cache, and whether anyone else is busy.
+
+#![expect(unsafe_code, reason = "calls of the operating system")]
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A directory that goes when this goes.
+pub(crate) struct TempDir(PathBuf);
+
+impl TempDir {
+    /// A fresh directory under the system's own place for such things.
+    #[cfg(test)]
+    pub(crate) fn new(name: &str) -> io::Result<Self> {
+        Self::within(&std::env::temp_dir(), name)
+    }
+
+    /// A fresh directory under `parent`, which is created if need be.
+    pub(crate) fn within(parent: &Path, name: &str) -> io::Result<Self> {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let dir = parent.join(format!("tidalite-{name}-{}-{n}", std::process::id()));
+        fs::create_dir_all(parent)?;
+        fs::create_dir(&dir)?;
+        Ok(Self(dir))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        // Nothing is lost but space, and the path tells whose it is.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Asks for `bytes` of memory, touches every page, and gives it back: a guest whose host has
+/// taken its free memory away gets it back at less than 0.5 GB/s, and that must not happen
+/// inside a measurement. At most four fifths of what is free, so that no cached page is pushed out.
+pub(crate) fn touch_memory(bytes: u64) {
+    let bytes = bytes.min(memory_free() / 5 * 4) as usize;
+    if bytes == 0 {
+        return;
+    }
+    // SAFETY: a fresh private anonymous map, written and unmapped here; nothing else knows it.
+    unsafe {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let at = libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0);
+        if at == libc::MAP_FAILED {
+            return;
+        }
+        for page in (0..bytes).step_by(4096) {
+            at.cast::<u8>().add(page).write_volatile(1);
+        }
+        libc::munmap(at, bytes);
+    }
+}
+
+/// Bytes that no one uses, not even as a cache.
+pub(crate) fn memory_free() -> u64 {
+    proc_field("/proc/meminfo", "MemFree:").unwrap_or(0) * 1024
+}
+
+/// Bytes of memory of this machine.
+pub(crate) fn memory_total() -> u64 {
+    proc_field("/proc/meminfo", "MemTotal:").unwrap_or(0) * 1024
+}
+
+fn proc_field(file: &str, field: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find(|line| line.starts_with(field))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The processor's name as the kernel tells it.
+pub(crate) fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("model name"));
+    let name = line
+        .and_then(|line| line.split_once(':'))
+        .map(|(_, name)| name.trim().to_owned());
+    name.unwrap_or_else(|| "unknown processor".to_owned())
+}
+
+/// Average number of busy tasks over the last minute.
+pub(crate) fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace()
+        .next()
+        .and_then(|load| load.parse().ok())
+        .unwrap_or(0.0)
+}
+
+/// Bytes that may still be written below `dir`.
+pub(crate) fn disk_free(dir: &Path) -> io::Result<u64> {
+    let path = CString::new(dir.as_os_str().as_bytes())?;
+    // SAFETY: all-zero bytes are a valid `statvfs`, which the call fills.
+    let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: a C string and an out-parameter.
+    if unsafe { libc::statvfs(path.as_ptr(), &raw mut stat) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(stat.f_bavail * stat.f_frsize)
+}
+
+/// Bytes of disk that the files directly in `dir` take: holes and ends of blocks as they are.
+pub(crate) fn disk_used(dir: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(dir)? {
+        bytes += entry?.metadata()?.blocks() * 512;
+    }
+    Ok(bytes)
+}
+
+/// Waits until all that was written anywhere is on the disk, so that one measurement does not pay
+/// for another.
+pub(crate) fn settle() {
+    // SAFETY: takes nothing, returns nothing, cannot fail.
+    unsafe { libc::sync() };
+}
+
+/// Writes the files in `dir` to disk and drops them from the page cache. An error when more than
+/// a hundredth stays: a "cold" read would not be one.
+pub(crate) fn make_cold(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        let file = File::open(&path)?;
+        file.sync_all()?;
+        // SAFETY: the descriptor is open.
+        unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        let (cached, pages) = cached_pages(&file)?;
+        if cached > 16 && cached * 100 > pages {
+            // The whole cache, for which one must be root.
+            fs::write("/proc/sys/vm/drop_caches", "1")?;
+        }
+        let (cached, pages) = cached_pages(&file)?;
+        if cached > 16 && cached * 100 > pages {
+            let path = path.display();
+            let what = format!("{path}: {cached} of {pages} pages stay in the page cache");
+            return Err(io::Error::other(what));
+        }
+    }
+    Ok(())
+}
+
+/// How many pages of the file are in memory, and how many it has.
+fn cached_pages(file: &File) -> io::Result<(usize, usize)> {
+    let bytes = file.metadata()?.len() as usize;
+    let pages = bytes.div_ceil(4096);
+    if bytes == 0 {
+        return Ok((0, 0));
+    }
+    let mut resident = vec![0u8; pages];
+    // SAFETY: a shared read-only map of the whole file that is never read, only asked about;
+    // `resident` has a byte for each of its pages.
+    unsafe {
+        let fd = file.as_raw_fd();
+        let at = libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            libc::PROT_READ,
+            libc::MAP_SHARED,
+            fd,
+            0,
+        );
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let code = libc::mincore(at, bytes, resident.as_mut_ptr().cast());
+        libc::munmap(at, bytes);
+        if code != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok((
+        resident.iter().filter(|page| **page & 1 == 1).count(),
+        pages,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_can_be_made_cold_and_is_warm_again_after_a_read() {
+        let dir = TempDir::new("cold").unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, vec![7u8; 4 << 20]).unwrap();
+        make_cold(dir.path()).unwrap();
+        let file = File::open(&path).unwrap();
+        assert!(cached_pages(&file).unwrap().0 <= 16);
+        fs::read(&path).unwrap();
+        assert_eq!(cached_pages(&file).unwrap(), (1024, 1024));
+        assert!(disk_used(dir.path()).unwrap() >= 4 << 20);
+    }
+
+    #[test]
+    fn the_machine_answers() {
+        touch_memory(8 << 20);
+        assert!(memory_total() > 0);
+        assert!(disk_free(&std::env::temp_dir()).unwrap() > 0);
+    }
+}

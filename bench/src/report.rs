@@ -1,0 +1,140 @@
+//! Medians and spreads; the table for people, the lines for machines.
+
+use std::fmt::Write as _;
+
+/// One measured thing of both sides, with a value for every round.
+pub(crate) struct Line {
+    pub(crate) suite: &'static str,
+    pub(crate) case: String,
+    pub(crate) unit: &'static str,
+    /// The peer's name.
+    pub(crate) peer: &'static str,
+    pub(crate) ours: Vec<f64>,
+    pub(crate) theirs: Vec<f64>,
+    /// Whether less is better: sizes, not rates.
+    pub(crate) less_is_better: bool,
+}
+
+/// The middle value; of two middle ones their mean.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let half = sorted.len() / 2;
+    match sorted.len() % 2 {
+        1 => sorted[half],
+        _ => (sorted[half - 1] + sorted[half]) / 2.0,
+    }
+}
+
+/// (max - min) / median.
+pub(crate) fn spread(values: &[f64]) -> f64 {
+    let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+    (max - min) / median(values)
+}
+
+impl Line {
+    /// How many times better ours is: above 1 when it is.
+    pub(crate) fn ratio(&self) -> f64 {
+        let ratio = median(&self.ours) / median(&self.theirs);
+        if self.less_is_better {
+            1.0 / ratio
+        } else {
+            ratio
+        }
+    }
+
+    /// One JSON object, without the end of line.
+    pub(crate) fn json(&self) -> String {
+        let Self {
+            suite,
+            case,
+            unit,
+            peer,
+            ..
+        } = self;
+        format!(
+            r#"{{"suite":"{suite}","case":"{case}","unit":"{unit}","ours":{:.4},"peer":"{peer}","theirs":{:.4},"ratio":{:.4},"ours_spread":{:.4},"theirs_spread":{:.4}}}"#,
+            median(&self.ours),
+            median(&self.theirs),
+            self.ratio(),
+            spread(&self.ours),
+            spread(&self.theirs),
+        )
+    }
+}
+
+/// The table, in Markdown, so that it can be pasted as it is.
+pub(crate) fn table(lines: &[Line]) -> String {
+    let peer = lines.first().map_or("peer", |line| line.peer);
+    let mut text = format!(
+        "| {:<11} | {:<11} | {:>10} | {peer:>10} | {:>9} | {:>6} | {:>6} |\n",
+        "case", "unit", "ours", "ratio", "spread", "theirs"
+    );
+    text.push_str(
+        "|-------------|-------------|-----------:|-----------:|----------:|-------:|-------:|\n",
+    );
+    for line in lines {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "| {:<11} | {:<11} | {:>10} | {:>10} | {:>9} | {:>5.0}% | {:>5.0}% |",
+            line.case,
+            line.unit,
+            short(median(&line.ours)),
+            short(median(&line.theirs)),
+            short(line.ratio()),
+            spread(&line.ours) * 100.0,
+            spread(&line.theirs) * 100.0,
+        );
+    }
+    text
+}
+
+/// About four digits.
+fn short(value: f64) -> String {
+    match value.abs() {
+        v if v >= 1000.0 => format!("{value:.0}"),
+        v if v >= 100.0 => format!("{value:.1}"),
+        v if v >= 10.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(less_is_better: bool) -> Line {
+        Line {
+            suite: "harlinn",
+            case: "01-write".to_owned(),
+            unit: "Mpoints/s",
+            peer: "lmdb",
+            ours: vec![90.0, 110.0, 100.0],
+            theirs: vec![50.0, 40.0, 50.0, 60.0],
+            less_is_better,
+        }
+    }
+
+    #[test]
+    fn medians_spreads_and_the_way_of_the_ratio() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(spread(&[90.0, 110.0, 100.0]), 0.2);
+        assert_eq!(line(false).ratio(), 2.0);
+        assert_eq!(line(true).ratio(), 0.5);
+    }
+
+    #[test]
+    fn json_has_the_promised_fields_in_order() {
+        assert_eq!(
+            line(false).json(),
+            concat!(
+                r#"{"suite":"harlinn","case":"01-write","unit":"Mpoints/s","ours":100.0000,"#,
+                r#""peer":"lmdb","theirs":50.0000,"ratio":2.0000,"#,
+                r#""ours_spread":0.2000,"theirs_spread":0.4000}"#
+            )
+        );
+    }
+}
