@@ -6,10 +6,6 @@
 //! | `NNr` | += 1 s + uniform 0-999 us | value += uniform -0.50..0.50, at two decimals |
 //! | `06r` | the same | ids rise by 1-16; volume 1-1000, whole; price += uniform -50..50 of 1/10,000 |
 
-#![expect(unsafe_code, reason = "states that the records are plain words")]
-
-use crate::lmdb_engine::Point;
-
 /// The article's point: 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
@@ -31,21 +27,8 @@ pub(crate) struct Trade {
     pub(crate) price: i64,
 }
 
-// SAFETY: `repr(C)`, three fields of 8 bytes, every bit pattern valid.
-unsafe impl Point for Reading {
-    #[inline]
-    fn time(&self) -> i64 {
-        self.time
-    }
-}
-
-// SAFETY: `repr(C)`, five fields of 8 bytes, every bit pattern valid.
-unsafe impl Point for Trade {
-    #[inline]
-    fn time(&self) -> i64 {
-        self.time
-    }
-}
+crate::lmdb_engine::plain_words!(Reading, 3, time);
+crate::lmdb_engine::plain_words!(Trade, 5, time);
 
 /// A set of data: for every series a source of records, in the order of time.
 pub(crate) trait Source<P> {

@@ -21,6 +21,24 @@ pub(crate) unsafe trait Point: Copy + 'static {
     fn time(&self) -> i64;
 }
 
+/// Makes a `repr(C)` struct of so many words a [`Point`]. (Here, so that `unsafe` is.)
+macro_rules! plain_words {
+    ($record:ty, $words:literal, $time:ident) => {
+        const _: () = assert!(size_of::<$record>() == $words * 8);
+
+        // SAFETY: by its size it is so many words without padding; the caller made it of
+        // integers and floats, for which every bit pattern is valid.
+        #[expect(unsafe_code, reason = "raw points are stored as their bytes")]
+        unsafe impl $crate::lmdb_engine::Point for $record {
+            #[inline]
+            fn time(&self) -> i64 {
+                self.$time
+            }
+        }
+    };
+}
+pub(crate) use plain_words;
+
 const HEAD_BYTES: usize = 8;
 
 /// Up to `N` points.
