@@ -1,0 +1,201 @@
+//! Every rule of a table's pages, checked; every page and extent reached, claimed.
+
+use crate::node::{Cell, Node, RESERVED_AT, SLOT_BYTES, damaged, head_of};
+use crate::tree::Tree;
+use crate::value;
+use tidalite_pager::{Header, PageRead, Ptr, Result};
+
+/// A range of the file that a table reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Byte offset in the file.
+    pub addr: u64,
+    /// Pages.
+    pub pages: u64,
+    /// What is there: "table branch", "table leaf", "large value".
+    pub what: &'static str,
+}
+
+/// The keys that a page may hold: `from <= key < to`.
+#[derive(Clone, Copy)]
+struct Span<'k> {
+    from: &'k [u8],
+    to: Option<&'k [u8]>,
+}
+
+impl Span<'_> {
+    fn holds(&self, key: &[u8]) -> bool {
+        self.from <= key && self.to.is_none_or(|to| key < to)
+    }
+}
+
+impl Tree {
+    /// Reads the whole table, large values included, and checks it: kinds, owners, levels, order, heads,
+    /// prefixes, separators, counts, cells that fill their page without overlap, and chunks. Each
+    /// page and extent is claimed once; it is for the caller to find what is claimed twice or by nobody.
+    ///
+    /// # Errors
+    /// `Corrupt` names the first damage found; `Io`.
+    ///
+    /// # Cost
+    /// Every page and chunk once.
+    pub fn check<R: PageRead>(&self, r: &R, claim: &mut dyn FnMut(Claim)) -> Result<()> {
+        let everything = Span {
+            from: &[],
+            to: None,
+        };
+        let rows = match self.height {
+            0 => 0,
+            height => self.check_below(r, &self.root, height - 1, everything, claim)?,
+        };
+        if rows != self.rows {
+            return Err(damaged("table root", self.root.addr, self.rows, rows));
+        }
+        Ok(())
+    }
+
+    /// Checks a page and all below; returns its rows. A page that was reached before fails on its keys:
+    /// they cannot lie in two spans.
+    fn check_below<R: PageRead>(
+        &self,
+        r: &R,
+        ptr: &Ptr,
+        level: u8,
+        span: Span<'_>,
+        claim: &mut dyn FnMut(Claim),
+    ) -> Result<u64> {
+        claim(Claim {
+            addr: ptr.addr,
+            pages: 1,
+            what: if level == 0 {
+                "table leaf"
+            } else {
+                "table branch"
+            },
+        });
+        let page = r.page(ptr)?;
+        let node = Node::open(&page, level, ptr.addr)?;
+        self.check_header(&page, ptr)?;
+        check_cells(&node, page.len())?;
+        let keys = check_keys(&node, span)?;
+        if level == 0 {
+            for index in 0..node.count() {
+                let cell = node.cell(index)?;
+                let found = value::reference(cell.tag, cell.payload, r.page_size(), ptr.addr)?;
+                if let Some(reference) = found {
+                    let extent = reference.extent();
+                    claim(Claim {
+                        addr: extent.addr,
+                        pages: extent.pages,
+                        what: "large value",
+                    });
+                    value::check_chunks(r, reference, self.id)?;
+                }
+            }
+            return Ok(node.count() as u64);
+        }
+        let mut rows = 0u64;
+        for index in 0..node.count() {
+            let (child, counted) = node.child(index)?;
+            let part = Span {
+                from: if index == 0 { span.from } else { &keys[index] },
+                to: keys.get(index + 1).map(Vec::as_slice).or(span.to),
+            };
+            let found = self.check_below(r, &child, level - 1, part, claim)?;
+            if found != counted {
+                return Err(damaged("rows of a table branch", ptr.addr, counted, found));
+            }
+            rows += found;
+        }
+        Ok(rows)
+    }
+
+    /// The page is this table's. A page of a running transaction has no header until it is sealed.
+    fn check_header(&self, page: &[u8], ptr: &Ptr) -> Result<()> {
+        let header = Header::decode(page);
+        if header.address == ptr.addr && header.birth == ptr.birth && header.owner != self.id {
+            return Err(damaged(
+                "table page",
+                ptr.addr,
+                format!("a page of table {}", header.owner),
+                format!("table {}", self.id),
+            ));
+        }
+        if page[RESERVED_AT] != 0 {
+            return Err(damaged("reserved byte", ptr.addr, page[RESERVED_AT], 0));
+        }
+        Ok(())
+    }
+}
+
+/// Cells do not overlap, and with the dead bytes they fill heap to prefix; none is larger than a split
+/// can handle.
+fn check_cells(node: &Node<'_>, page_size: usize) -> Result<()> {
+    let cells = (0..node.count()).map(|index| node.cell(index));
+    let mut cells: Vec<Cell<'_>> = cells.collect::<Result<_>>()?;
+    cells.sort_unstable_by_key(|cell| cell.offset);
+    let shape = node.shape();
+    let mut end = shape.heap;
+    let mut gaps = 0;
+    for cell in &cells {
+        if cell.offset < end {
+            let found = format!("cells that overlap at {}", cell.offset);
+            return Err(damaged(
+                "table page",
+                node.at(),
+                found,
+                "one after the other",
+            ));
+        }
+        gaps += cell.offset - end;
+        end = cell.offset + cell.size;
+        let most = crate::node::cell_bytes_max(page_size);
+        if cell.size + SLOT_BYTES > most {
+            return Err(damaged("table cell", node.at(), cell.size, most));
+        }
+    }
+    gaps += shape.end - end;
+    if gaps != shape.dead {
+        return Err(damaged(
+            "dead bytes of a table page",
+            node.at(),
+            shape.dead,
+            gaps,
+        ));
+    }
+    Ok(())
+}
+
+/// Keys ascend inside the span and their heads are right; returns a branch's keys.
+fn check_keys(node: &Node<'_>, span: Span<'_>) -> Result<Vec<Vec<u8>>> {
+    let mut keys: Vec<Vec<u8>> = Vec::new();
+    for index in 0..node.count() {
+        let suffix = node.cell(index)?.suffix;
+        if node.head(index) != head_of(suffix) {
+            let found = format!("{:08x}", node.head(index));
+            let expected = format!("{:08x}", head_of(suffix));
+            return Err(damaged("head of a table key", node.at(), found, expected));
+        }
+        let key = node.key(index)?;
+        let implied = !node.is_leaf() && index == 0;
+        if implied && !suffix.is_empty() {
+            let found = format!("{} bytes", suffix.len());
+            return Err(damaged(
+                "first key of a table branch",
+                node.at(),
+                found,
+                "none",
+            ));
+        }
+        let ascends = keys
+            .last()
+            .is_none_or(|last| index < 2 && !node.is_leaf() || *last < key);
+        if !(implied || ascends && span.holds(&key)) {
+            let found = format!("entry {index}, a key of {} bytes", key.len());
+            let expected = "keys that ascend inside their parent's separators";
+            return Err(damaged("order of a table page", node.at(), found, expected));
+        }
+        keys.push(key);
+    }
+    Ok(keys)
+}

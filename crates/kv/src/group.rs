@@ -1,0 +1,256 @@
+//! Entries taken out of pages: what they would take in a page of their own, where to split them, and
+//! writing them back. The slow half of every change; the fast half is `edit`.
+//!
+//! Why two pages always suffice for what one page plus one entry holds: under the old page's prefix
+//! the entries take at most a page and half of what a page offers (invariant 6 of `node`), so filling
+//! the left page until the next entry does not fit leaves at most that much for the right one; each
+//! side's own prefix is at least as long as the old one. A new key that does not begin with the old
+//! prefix sorts before or after all others, and then the old page as it was is one of the two sides.
+
+use crate::edit::{self, Payload, cell_size, put_cell, small};
+use crate::node::{HEADS_AT, HEAP_AT, Node, SLOT_BYTES, SLOT_PART_BYTES, head_of};
+use std::ops::Range;
+use tidalite_base::{get_u64, put_u16, put_u32};
+use tidalite_pager::{PTR_BYTES, Result};
+
+/// Bytes by which a split may miss the middle when that gives a shorter separator: one part in
+/// this many of a page.
+const SPLIT_SLACK_DIV: usize = 8;
+
+/// An entry with its key in two parts, borrowed from a copy of its page.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    pub(crate) key: (&'a [u8], &'a [u8]),
+    pub(crate) payload: Payload<'a>,
+}
+
+/// How many bytes two slices share from their beginnings.
+pub(crate) fn common(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+impl<'a> Entry<'a> {
+    fn key_len(&self) -> usize {
+        self.key.0.len() + self.key.1.len()
+    }
+
+    fn common(&self, other: &Self) -> usize {
+        // Entries of one page share the very same prefix slice.
+        if std::ptr::eq(self.key.0, other.key.0) {
+            return self.key.0.len() + common(self.key.1, other.key.1);
+        }
+        let whole = |entry: &Self| entry.key.0.iter().chain(entry.key.1).copied();
+        std::iter::zip(whole(self), whole(other))
+            .take_while(|(a, b)| a == b)
+            .count()
+    }
+
+    /// The key without its first `skip` bytes.
+    fn key_after(&self, skip: usize) -> (&'a [u8], &'a [u8]) {
+        let (first, second) = self.key;
+        if skip <= first.len() {
+            (&first[skip..], second)
+        } else {
+            (&[], &second[skip - first.len()..])
+        }
+    }
+}
+
+/// Where a new entry came from, for the choice of a split point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bias {
+    /// Anywhere: both sides about equal.
+    Balance,
+    /// At the very end of the table: keys probably go on ascending, so the left side stays full.
+    Ascending,
+}
+
+/// Entries of one level in key order.
+pub(crate) struct Group<'a> {
+    pub(crate) entries: Vec<Entry<'a>>,
+    leaf: bool,
+}
+
+impl<'a> Group<'a> {
+    /// No entries yet.
+    pub(crate) fn empty(leaf: bool) -> Self {
+        Self {
+            entries: Vec::new(),
+            leaf,
+        }
+    }
+
+    /// Adds all entries of a page behind the ones here. `first_key` is the key of a branch's first
+    /// entry, which its own page does not hold.
+    pub(crate) fn take_in(&mut self, node: &Node<'a>, first_key: &'a [u8]) -> Result<()> {
+        self.entries.reserve(node.count() + 1);
+        for index in 0..node.count() {
+            let cell = node.cell(index)?;
+            let key: (&[u8], &[u8]) = if self.leaf || index > 0 {
+                (node.prefix(), cell.suffix)
+            } else {
+                (&[], first_key)
+            };
+            self.entries.push(Entry {
+                key,
+                payload: Payload {
+                    tag: cell.tag,
+                    bytes: cell.payload,
+                },
+            });
+        }
+        Ok(())
+    }
+
+    /// Rows in or below these entries.
+    pub(crate) fn rows(&self, range: Range<usize>) -> u64 {
+        if self.leaf {
+            return range.len() as u64;
+        }
+        let rows = |entry: &Entry<'_>| get_u64(entry.payload.bytes, PTR_BYTES);
+        // A damaged count must not stop anything; `check` finds it.
+        self.entries[range]
+            .iter()
+            .map(rows)
+            .fold(0, u64::wrapping_add)
+    }
+
+    /// The entries whose keys a page with this range would store: not the first of a branch.
+    fn keyed(&self, range: &Range<usize>) -> Range<usize> {
+        range.start + usize::from(!self.leaf)..range.end
+    }
+
+    /// What the keys of a page with this range have in common. One key alone has no prefix: it
+    /// would be its own and the next insert would rewrite the page.
+    fn prefix_len(&self, range: &Range<usize>) -> usize {
+        let keyed = self.keyed(range);
+        if keyed.len() < 2 {
+            return 0;
+        }
+        self.entries[keyed.start].common(&self.entries[keyed.end - 1])
+    }
+
+    /// Bytes of a page that held exactly this range.
+    pub(crate) fn page_bytes(&self, range: Range<usize>) -> usize {
+        let prefix = self.prefix_len(&range);
+        let keyed = self.keyed(&range).start;
+        let cells: usize = range
+            .map(|index| {
+                let entry = &self.entries[index];
+                let suffix = if index < keyed {
+                    0
+                } else {
+                    entry.key_len() - prefix
+                };
+                cell_size(self.leaf, suffix, entry.payload) + SLOT_BYTES
+            })
+            .sum();
+        HEADS_AT + prefix + cells
+    }
+
+    /// The first entry of the right page; `None` when no split gives two pages that hold their part
+    /// (damaged pages only).
+    pub(crate) fn split_point(&self, page_size: usize, bias: Bias) -> Option<usize> {
+        let count = self.entries.len();
+        let fits = |at: usize| {
+            self.page_bytes(0..at) <= page_size && self.page_bytes(at..count) <= page_size
+        };
+        if bias == Bias::Ascending {
+            // A branch keeps two children on the right, so that none has just one.
+            let right = if self.leaf { 1 } else { 2 };
+            if count > right && fits(count - right) {
+                return Some(count - right);
+            }
+        }
+        let estimate = self.estimate();
+        let total = *estimate.last()?;
+        let miss = |at: usize| (2 * estimate[at]).abs_diff(total);
+        let nearest = (1..count).min_by_key(|&at| miss(at))?;
+        let slack = miss(nearest) + page_size / SPLIT_SLACK_DIV;
+        let best = (1..count)
+            .filter(|&at| miss(at) <= slack)
+            .min_by_key(|&at| (self.separator_len(at), miss(at)))?;
+        [best, nearest]
+            .into_iter()
+            .chain(1..count)
+            .find(|&at| fits(at))
+    }
+
+    /// Running sum of what entries take, whole keys counted.
+    fn estimate(&self) -> Vec<usize> {
+        let mut sums = Vec::with_capacity(self.entries.len() + 1);
+        let mut sum = 0;
+        sums.push(sum);
+        let prefix = self.prefix_len(&(0..self.entries.len()));
+        for entry in &self.entries {
+            let suffix = entry.key_len().saturating_sub(prefix);
+            sum += cell_size(self.leaf, suffix, entry.payload) + SLOT_BYTES;
+            sums.push(sum);
+        }
+        sums
+    }
+
+    fn separator_len(&self, at: usize) -> usize {
+        if self.leaf {
+            self.entries[at].common(&self.entries[at - 1]) + 1
+        } else {
+            self.entries[at].key_len()
+        }
+    }
+
+    /// The shortest key that is above everything before `at` and not above anything from `at` on.
+    pub(crate) fn separator(&self, at: usize) -> Vec<u8> {
+        let (first, second) = self.entries[at].key;
+        let mut key = [first, second].concat();
+        key.truncate(self.separator_len(at));
+        key
+    }
+
+    /// Makes `page` hold exactly this range, which must fit.
+    pub(crate) fn write(&self, range: Range<usize>, level: u8, page: &mut [u8]) {
+        let prefix = self.prefix_len(&range);
+        let keyed = self.keyed(&range).start;
+        let page_size = page.len();
+        edit::init(page, level, prefix);
+        if prefix > 0 {
+            let (first, second) = self.entries[keyed].key;
+            let from_first = prefix.min(first.len());
+            let at = page_size - prefix;
+            page[at..at + from_first].copy_from_slice(&first[..from_first]);
+            page[at + from_first..].copy_from_slice(&second[..prefix - from_first]);
+        }
+        let heads_at = HEADS_AT;
+        let offsets_at = heads_at + range.len() * SLOT_PART_BYTES;
+        let slots_end = offsets_at + range.len() * SLOT_PART_BYTES;
+        let count = range.len();
+        let mut heap = page_size - prefix;
+        for (slot, index) in range.enumerate() {
+            let entry = &self.entries[index];
+            let suffix: (&[u8], &[u8]) = if index < keyed {
+                (&[], &[])
+            } else {
+                entry.key_after(prefix)
+            };
+            let suffix_len = suffix.0.len() + suffix.1.len();
+            heap -= cell_size(self.leaf, suffix_len, entry.payload);
+            put_cell(page, heap, self.leaf, suffix, entry.payload);
+            put_u32(page, heads_at + slot * SLOT_PART_BYTES, head_of_two(suffix));
+            put_u32(page, offsets_at + slot * SLOT_PART_BYTES, small(heap));
+        }
+        assert!(slots_end <= heap, "the caller asks what fits");
+        page[slots_end..heap].fill(0);
+        put_u32(page, HEAP_AT, small(heap));
+        put_u16(page, crate::node::COUNT_AT, count as u16);
+    }
+}
+
+fn head_of_two((first, second): (&[u8], &[u8])) -> u32 {
+    if first.is_empty() {
+        return head_of(second);
+    }
+    let mut head = [0u8; 4];
+    for (to, from) in head.iter_mut().zip(first.iter().chain(second)) {
+        *to = *from;
+    }
+    head_of(&head)
+}

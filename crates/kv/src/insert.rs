@@ -1,0 +1,410 @@
+//! Putting rows in: descent with shadowing, in-place edit, split, new root.
+//!
+//! A descent for writing shadows each page on the way and stores its new address in the parent at
+//! once, so the tree is whole after every step. The leaf is then edited in place where there is room;
+//! else it is rewritten (a longer prefix, no dead bytes) or split, and the split carried upward.
+
+use crate::edit::{self, Payload, Placed, child_bytes};
+use crate::group::{Bias, Entry, Group};
+use crate::node::{Node, damaged};
+use crate::tree::{HEIGHT_MAX, Tree};
+use crate::value::{self, Stored};
+use tidalite_pager::{Error, PageWrite, Ptr, Result};
+
+/// A branch on the way down, owned by the transaction, and the entry taken there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub(crate) ptr: Ptr,
+    pub(crate) index: usize,
+}
+
+/// The way to a leaf, all of it owned by the transaction.
+pub(crate) struct Path {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) leaf: Ptr,
+    pub(crate) index: usize,
+    pub(crate) found: bool,
+    /// The place is behind every row of the table.
+    at_end: bool,
+}
+
+/// A page that became two.
+pub(crate) struct Split {
+    pub(crate) left_rows: u64,
+    pub(crate) separator: Vec<u8>,
+    pub(crate) right: Ptr,
+    pub(crate) right_rows: u64,
+}
+
+/// The last leaf while rows are appended to it.
+struct Tail {
+    leaf: Ptr,
+    last_key: Vec<u8>,
+    /// Rows added to the leaf that its ancestors do not count yet.
+    pending: u64,
+}
+
+impl Tree {
+    /// Puts a row in, or replaces the value of one; true when the key was there.
+    ///
+    /// # Errors
+    /// `Limit` for a key beyond `key_bytes_max` or a value beyond `VALUE_BYTES_MAX`: nothing has changed
+    /// then. After any other error the transaction must be rolled back.
+    ///
+    /// # Cost
+    /// One page copied a level when first touched in a transaction; a split writes one more.
+    pub fn insert<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
+        Self::check_key(w.page_size(), key)?;
+        value::check_len(value.len() as u64)?;
+        let stored = Stored::put(w, self.id, key.len(), value)?;
+        if self.root.is_null() {
+            self.root = self.new_page(w, 0)?;
+            self.height = 1;
+        }
+        let path = self.own_path(w, key)?;
+        let payload = stored.payload();
+        if path.found {
+            if self.replace(w, &path, payload)? {
+                return Ok(true);
+            }
+        } else {
+            self.count_rows(w, &path.steps, 1)?;
+        }
+        let bias = if path.at_end {
+            Bias::Ascending
+        } else {
+            Bias::Balance
+        };
+        let split = self.place(w, &path.leaf, 0, path.index, key, payload, bias)?;
+        self.carry(w, path.steps, path.leaf, 1, split, bias)?;
+        Ok(path.found)
+    }
+
+    /// Puts many rows in. Ascending keys beyond the last one are packed tightly and quickly; others are
+    /// inserted the ordinary way. Returns how many keys were new.
+    ///
+    /// # Errors
+    /// As for `insert`, but a `Limit` error too comes after the rows before it.
+    ///
+    /// # Cost
+    /// Ascending: one descent a leaf, leaves filled to the last entry that fits.
+    pub fn append<W, K, V>(
+        &mut self,
+        w: &mut W,
+        rows: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64>
+    where
+        W: PageWrite,
+        K: AsRef<[u8]>,
+        V: AsRef<[u8]>,
+    {
+        let before = self.rows;
+        let mut tail: Option<Tail> = None;
+        for (key, value) in rows {
+            let (key, value) = (key.as_ref(), value.as_ref());
+            if let Some(tail) = &mut tail
+                && self.push(w, tail, key, value)?
+            {
+                continue;
+            }
+            if let Some(tail) = tail.take() {
+                self.settle(w, &tail)?;
+            }
+            self.insert(w, key, value)?;
+            tail = self.tail(w)?;
+        }
+        if let Some(tail) = tail {
+            self.settle(w, &tail)?;
+        }
+        Ok(self.rows - before)
+    }
+
+    /// Adds a row at the end of the last leaf, if it belongs there and fits as it is.
+    fn push<W: PageWrite>(
+        &self,
+        w: &mut W,
+        tail: &mut Tail,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<bool> {
+        if key <= tail.last_key.as_slice() {
+            return Ok(false);
+        }
+        Self::check_key(w.page_size(), key)?;
+        // A value that needs an extent goes the ordinary way: the extent must not be written twice.
+        if key.len() + value.len() > w.page_size() / 4 {
+            return Ok(false);
+        }
+        let payload = Payload {
+            tag: 2 * edit::small(value.len()),
+            bytes: value,
+        };
+        let page = w.page_mut(&tail.leaf)?;
+        let (count, _) = edit::fill(page, 0, tail.leaf.addr)?;
+        if edit::try_insert(page, 0, tail.leaf.addr, count, key, payload)? == Placed::No {
+            return Ok(false);
+        }
+        tail.last_key.clear();
+        tail.last_key.extend_from_slice(key);
+        tail.pending += 1;
+        Ok(true)
+    }
+
+    /// The last leaf, if the transaction owns it already.
+    fn tail<W: PageWrite>(&self, w: &W) -> Result<Option<Tail>> {
+        let mut ptr = self.root;
+        for level in (1..self.height).rev() {
+            let page = w.page(&ptr)?;
+            let node = Node::open(&page, level, ptr.addr)?;
+            ptr = node.child(node.count() - 1)?.0;
+        }
+        if ptr.birth != w.txn() {
+            return Ok(None);
+        }
+        let page = w.page(&ptr)?;
+        let node = Node::open(&page, 0, ptr.addr)?;
+        Ok(Some(Tail {
+            leaf: ptr,
+            last_key: node.key(node.count() - 1)?,
+            pending: 0,
+        }))
+    }
+
+    /// Counts appended rows in the branches above the last leaf.
+    fn settle<W: PageWrite>(&mut self, w: &mut W, tail: &Tail) -> Result<()> {
+        let mut ptr = self.root;
+        for level in (1..self.height).rev() {
+            let page = w.page_mut(&ptr)?;
+            let node = Node::open(page, level, ptr.addr)?;
+            let last = node.count() - 1;
+            let child = node.child(last)?.0;
+            edit::change_rows(page, level, ptr.addr, last, tail.pending as i64)?;
+            ptr = child;
+        }
+        self.rows = self.rows.wrapping_add(tail.pending);
+        Ok(())
+    }
+
+    /// Descends to where `key` is or would be, making every page on the way the transaction's own.
+    pub(crate) fn own_path<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<Path> {
+        let mut steps = Vec::with_capacity(usize::from(self.height));
+        let mut at_end = true;
+        let mut ptr = w.shadow(&self.root)?;
+        self.root = ptr;
+        for level in (1..self.height).rev() {
+            let node = Node::open(w.page_mut(&ptr)?, level, ptr.addr)?;
+            let index = node.find_child(key)?;
+            let (child, _) = node.child(index)?;
+            at_end &= index + 1 == node.count();
+            let own = w.shadow(&child)?;
+            if own != child {
+                edit::set_child_ptr(w.page_mut(&ptr)?, level, ptr.addr, index, &own)?;
+            }
+            steps.push(Step { ptr, index });
+            ptr = own;
+        }
+        let page = w.page_mut(&ptr)?;
+        let (index, found) = if edit::fill(page, 0, ptr.addr)?.0 == 0 {
+            (0, false) // the first leaf of an empty table
+        } else {
+            let node = Node::open(page, 0, ptr.addr)?;
+            let (index, found) = node.find(key)?;
+            at_end &= index == node.count();
+            (index, found)
+        };
+        Ok(Path {
+            steps,
+            leaf: ptr,
+            index,
+            found,
+            at_end,
+        })
+    }
+
+    /// Changes the rows counted along a path.
+    pub(crate) fn count_rows<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        steps: &[Step],
+        change: i64,
+    ) -> Result<()> {
+        self.rows = self.rows.wrapping_add_signed(change);
+        for (level, step) in (1..self.height).rev().zip(steps) {
+            let page = w.page_mut(&step.ptr)?;
+            edit::change_rows(page, level, step.ptr.addr, step.index, change)?;
+        }
+        Ok(())
+    }
+
+    /// Overwrites the value at the path's end when the new one fits its place; else takes the row out.
+    /// Frees what the old value had in an extent.
+    fn replace<W: PageWrite>(&self, w: &mut W, path: &Path, payload: Payload<'_>) -> Result<bool> {
+        let (leaf, at) = (&path.leaf, path.leaf.addr);
+        let page_size = w.page_size();
+        let page = w.page_mut(leaf)?;
+        let cell = Node::open(page, 0, at)?.cell(path.index)?;
+        let old = value::reference(cell.tag, cell.payload, page_size, at)?;
+        let done = edit::overwrite(page, 0, at, path.index, payload)?;
+        if !done {
+            edit::remove(page, 0, at, path.index)?;
+        }
+        if let Some(old) = old {
+            w.free_extent(&old.extent());
+        }
+        Ok(done)
+    }
+
+    /// Puts an entry at `index` of an owned page: in place, by rewriting the page, or by a split.
+    #[expect(clippy::too_many_arguments, reason = "a place, an entry and a hint")]
+    pub(crate) fn place<W: PageWrite>(
+        &self,
+        w: &mut W,
+        ptr: &Ptr,
+        level: u8,
+        index: usize,
+        key: &[u8],
+        payload: Payload<'_>,
+        bias: Bias,
+    ) -> Result<Option<Split>> {
+        let page = w.page_mut(ptr)?;
+        if edit::try_insert(page, level, ptr.addr, index, key, payload)? == Placed::Yes {
+            return Ok(None);
+        }
+        let copy = page.to_vec();
+        let mut group = Group::empty(level == 0);
+        if edit::fill(&copy, level, ptr.addr)?.0 > 0 {
+            group.take_in(&Node::open(&copy, level, ptr.addr)?, &[])?;
+        }
+        let entry = Entry {
+            key: (&[], key),
+            payload,
+        };
+        group.entries.insert(index, entry);
+        let count = group.entries.len();
+        if group.page_bytes(0..count) <= copy.len() {
+            group.write(0..count, level, w.page_mut(ptr)?);
+            return Ok(None);
+        }
+        self.split(w, ptr, None, level, &group, bias).map(Some)
+    }
+
+    /// Spreads a group over two owned pages; the right one is made when there is none yet.
+    pub(crate) fn split<W: PageWrite>(
+        &self,
+        w: &mut W,
+        left: &Ptr,
+        right: Option<Ptr>,
+        level: u8,
+        group: &Group<'_>,
+        bias: Bias,
+    ) -> Result<Split> {
+        let count = group.entries.len();
+        let Some(at) = group.split_point(w.page_size(), bias) else {
+            return Err(damaged(
+                "table page",
+                left.addr,
+                format!("{count} entries that two pages cannot hold"),
+                "entries of at most half a page",
+            ));
+        };
+        let right = match right {
+            Some(right) => right,
+            None => self.new_page(w, level)?,
+        };
+        group.write(0..at, level, w.page_mut(left)?);
+        group.write(at..count, level, w.page_mut(&right)?);
+        Ok(Split {
+            left_rows: group.rows(0..at),
+            separator: group.separator(at),
+            right,
+            right_rows: group.rows(at..count),
+        })
+    }
+
+    /// Carries a split of `page`, which lies below the last of `steps`, upward; `level` is that of the
+    /// step.
+    pub(crate) fn carry<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        mut steps: Vec<Step>,
+        mut page: Ptr,
+        mut level: u8,
+        mut split: Option<Split>,
+        bias: Bias,
+    ) -> Result<()> {
+        while let Some(done) = split {
+            let Some(parent) = steps.pop() else {
+                return self.grow(w, &page, level, &done);
+            };
+            let bytes = w.page_mut(&parent.ptr)?;
+            let at = parent.ptr.addr;
+            edit::set_child(bytes, level, at, parent.index, &page, done.left_rows)?;
+            split = self.place_child(w, &parent, level, &done, bias)?;
+            page = parent.ptr;
+            level += 1;
+        }
+        Ok(())
+    }
+
+    /// Puts the right half of a split behind its left half.
+    pub(crate) fn place_child<W: PageWrite>(
+        &self,
+        w: &mut W,
+        parent: &Step,
+        level: u8,
+        split: &Split,
+        bias: Bias,
+    ) -> Result<Option<Split>> {
+        let child = child_bytes(&split.right, split.right_rows);
+        let payload = Payload {
+            tag: 0,
+            bytes: &child,
+        };
+        let index = parent.index + 1;
+        self.place(
+            w,
+            &parent.ptr,
+            level,
+            index,
+            &split.separator,
+            payload,
+            bias,
+        )
+    }
+
+    /// A new root over the two halves of the old one.
+    fn grow<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        left: &Ptr,
+        level: u8,
+        split: &Split,
+    ) -> Result<()> {
+        if self.height >= HEIGHT_MAX {
+            return Err(Error::Limit {
+                what: "levels of a table",
+                found: u64::from(self.height) + 1,
+                limit: u64::from(HEIGHT_MAX),
+            });
+        }
+        let root = self.new_page(w, level)?;
+        let child = child_bytes(left, split.left_rows);
+        let payload = Payload {
+            tag: 0,
+            bytes: &child,
+        };
+        let first = self.place(w, &root, level, 0, &[], payload, Bias::Balance)?;
+        let step = Step {
+            ptr: root,
+            index: 0,
+        };
+        let second = self.place_child(w, &step, level, split, Bias::Balance)?;
+        assert!(
+            first.is_none() && second.is_none(),
+            "two children fit a page"
+        );
+        self.root = root;
+        self.height += 1;
+        Ok(())
+    }
+}

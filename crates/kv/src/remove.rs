@@ -1,0 +1,293 @@
+//! Taking rows out: in-place edit, then mending upward.
+//!
+//! An empty page is freed and leaves its parent. A sparse one is merged with a neighbour when both fit
+//! in one page with room to spare, else the two share their entries evenly. A root branch with
+//! one child gives way to the child.
+
+use crate::edit;
+use crate::group::{Bias, Group};
+use crate::insert::{Split, Step};
+use crate::node::Node;
+use crate::tree::Tree;
+use crate::value;
+use tidalite_pager::{Extent, PageRead, PageWrite, Ptr, Result};
+
+/// A page that holds less than one part in this many is sparse.
+const SPARSE_DIV: usize = 4;
+
+/// Two pages are merged when the result leaves at least one part in this many free, so that the next
+/// insert does not split it again.
+const MERGE_ROOM_DIV: usize = 8;
+
+/// Keys that `remove_range` gathers before it removes them: bounds its memory.
+const REMOVE_BATCH_KEYS: usize = 1024;
+
+/// What became of a sparse page.
+enum Evened {
+    /// Nothing to gain.
+    Left,
+    /// Its parent has one entry less.
+    Merged,
+    /// Shared with its neighbour; the new separator may have split the parent.
+    Shared(Option<Split>),
+}
+
+/// A neighbour as its parent names it.
+struct Side {
+    ptr: Ptr,
+    bytes: Vec<u8>,
+}
+
+impl Tree {
+    /// Takes a row out; true when it was there.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`, `DiskFull`: the transaction must be rolled back.
+    ///
+    /// # Cost
+    /// One page copied a level when first touched in a transaction; nothing when the key is absent.
+    pub fn remove<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<bool> {
+        if !self.contains(w, key)? {
+            return Ok(false);
+        }
+        let path = self.own_path(w, key)?;
+        let (leaf, at) = (path.leaf, path.leaf.addr);
+        let page_size = w.page_size();
+        let page = w.page_mut(&leaf)?;
+        let cell = Node::open(page, 0, at)?.cell(path.index)?;
+        let old = value::reference(cell.tag, cell.payload, page_size, at)?;
+        edit::remove(page, 0, at, path.index)?;
+        if let Some(old) = old {
+            w.free_extent(&old.extent());
+        }
+        self.count_rows(w, &path.steps, -1)?;
+        self.mend(w, path.steps, leaf)?;
+        Ok(true)
+    }
+
+    /// Takes out every row with `from <= key < to`; returns how many.
+    ///
+    /// # Errors
+    /// As for `remove`.
+    ///
+    /// # Cost
+    /// One descent a row.
+    pub fn remove_range<W: PageWrite>(&mut self, w: &mut W, from: &[u8], to: &[u8]) -> Result<u64> {
+        let mut removed = 0;
+        loop {
+            let keys = self.some_keys(&*w, from, to)?;
+            if keys.is_empty() {
+                return Ok(removed);
+            }
+            for key in keys {
+                removed += u64::from(self.remove(w, &key)?);
+            }
+        }
+    }
+
+    /// The first keys of a range, at most a batch of them.
+    fn some_keys<R: PageRead>(&self, r: &R, from: &[u8], to: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let mut keys = Vec::new();
+        let mut cursor = self.cursor(r);
+        let mut there = cursor.seek_ge(from)?;
+        while there && cursor.key() < to && keys.len() < REMOVE_BATCH_KEYS {
+            keys.push(cursor.key().to_vec());
+            there = cursor.next()?;
+        }
+        Ok(keys)
+    }
+
+    /// Takes everything out and frees every page and extent.
+    ///
+    /// # Errors
+    /// As for `remove`.
+    ///
+    /// # Cost
+    /// Every page is read once.
+    pub fn clear<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
+        if !self.root.is_null() {
+            free_below(w, &self.root, self.height - 1)?;
+        }
+        *self = Self::new(self.id);
+        Ok(())
+    }
+
+    /// Restores what a removal from `page`, which lies below the last of `steps`, left behind.
+    fn mend<W: PageWrite>(&mut self, w: &mut W, mut steps: Vec<Step>, mut page: Ptr) -> Result<()> {
+        let mut level = 0;
+        loop {
+            let (count, live) = edit::fill(w.page_mut(&page)?, level, page.addr)?;
+            let Some(parent) = steps.pop() else {
+                return self.lower(w);
+            };
+            if count == 0 {
+                w.free_page(&page);
+                take_child(w, &parent.ptr, level + 1, parent.index)?;
+            } else if live * SPARSE_DIV < w.page_size() {
+                match self.even_out(w, &parent, level)? {
+                    Evened::Left => return Ok(()),
+                    Evened::Merged => {}
+                    Evened::Shared(split) => {
+                        return self.carry(w, steps, parent.ptr, level + 2, split, Bias::Balance);
+                    }
+                }
+            } else {
+                return Ok(());
+            }
+            page = parent.ptr;
+            level += 1;
+        }
+    }
+
+    /// Removes levels from the top that no longer choose between anything.
+    fn lower<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
+        while self.height > 0 {
+            let (level, root) = (self.height - 1, self.root);
+            let only = only_child(w, &root, level)?;
+            match only {
+                Below::Nothing => *self = Self::new(self.id),
+                Below::One(child) => {
+                    self.root = child;
+                    self.height = level;
+                }
+                Below::More => return Ok(()),
+            }
+            w.free_page(&root);
+        }
+        Ok(())
+    }
+
+    /// Merges the sparse page at `parent` (of `level`) with a neighbour, or shares entries with it.
+    fn even_out<W: PageWrite>(&mut self, w: &mut W, parent: &Step, level: u8) -> Result<Evened> {
+        let (above, at) = (level + 1, parent.ptr.addr);
+        let left_index = parent.index.saturating_sub(1);
+        let right_index = left_index + 1;
+        let (left_ptr, right_ptr, separator) = {
+            let page = w.page(&parent.ptr)?;
+            let node = Node::open(&page, above, at)?;
+            if node.count() <= right_index {
+                return Ok(Evened::Left);
+            }
+            let left = node.child(left_index)?.0;
+            let right = node.child(right_index)?.0;
+            (left, right, node.key(right_index)?)
+        };
+        let left = side(w, left_ptr)?;
+        let right = side(w, right_ptr)?;
+
+        let mut group = Group::empty(level == 0);
+        group.take_in(&Node::open(&left.bytes, level, left.ptr.addr)?, &[])?;
+        let left_count = group.entries.len();
+        group.take_in(
+            &Node::open(&right.bytes, level, right.ptr.addr)?,
+            &separator,
+        )?;
+        let count = group.entries.len();
+
+        let page_size = w.page_size();
+        let own_left = |this: &mut W| -> Result<Ptr> { this.shadow(&left.ptr) };
+        if group.page_bytes(0..count) <= page_size - page_size / MERGE_ROOM_DIV {
+            let own = own_left(w)?;
+            group.write(0..count, level, w.page_mut(&own)?);
+            w.free_page(&right.ptr);
+            let rows = group.rows(0..count);
+            let bytes = w.page_mut(&parent.ptr)?;
+            edit::set_child(bytes, above, at, left_index, &own, rows)?;
+            edit::remove(bytes, above, at, right_index)?;
+            return Ok(Evened::Merged);
+        }
+        if group.split_point(page_size, Bias::Balance) == Some(left_count) {
+            return Ok(Evened::Left);
+        }
+        let own = own_left(w)?;
+        let own_right = w.shadow(&right.ptr)?;
+        let split = self.split(w, &own, Some(own_right), level, &group, Bias::Balance)?;
+        let bytes = w.page_mut(&parent.ptr)?;
+        edit::set_child(bytes, above, at, left_index, &own, split.left_rows)?;
+        edit::remove(bytes, above, at, right_index)?;
+        let step = Step {
+            ptr: parent.ptr,
+            index: left_index,
+        };
+        let further = self.place_child(w, &step, above, &split, Bias::Balance)?;
+        Ok(Evened::Shared(further))
+    }
+}
+
+fn side<W: PageWrite>(w: &W, ptr: Ptr) -> Result<Side> {
+    let bytes = w.page(&ptr)?.to_vec();
+    Ok(Side { ptr, bytes })
+}
+
+/// Takes a child's entry out of its branch.
+fn take_child<W: PageWrite>(w: &mut W, branch: &Ptr, level: u8, index: usize) -> Result<()> {
+    let page = w.page_mut(branch)?;
+    let (count, _) = edit::fill(page, level, branch.addr)?;
+    if index > 0 || count == 1 {
+        return edit::remove(page, level, branch.addr, index);
+    }
+    // The second entry becomes the first and loses its key: the branch is written anew.
+    let copy = page.to_vec();
+    let mut group = Group::empty(false);
+    group.take_in(&Node::open(&copy, level, branch.addr)?, &[])?;
+    group.write(1..count, level, page);
+    Ok(())
+}
+
+/// What a root leads to.
+enum Below {
+    Nothing,
+    One(Ptr),
+    More,
+}
+
+fn only_child<W: PageWrite>(w: &W, root: &Ptr, level: u8) -> Result<Below> {
+    let page = w.page(root)?;
+    let (count, _) = edit::fill(&page, level, root.addr)?;
+    match (count, level) {
+        (0, _) => Ok(Below::Nothing),
+        (1, 1..) => Ok(Below::One(Node::open(&page, level, root.addr)?.child(0)?.0)),
+        _ => Ok(Below::More),
+    }
+}
+
+/// What a page names: pages below, or extents.
+enum Named {
+    Pages(Vec<Ptr>),
+    Extents(Vec<Extent>),
+}
+
+/// Frees a page with all that it leads to.
+fn free_below<W: PageWrite>(w: &mut W, ptr: &Ptr, level: u8) -> Result<()> {
+    match named(w, ptr, level)? {
+        Named::Pages(children) => {
+            for child in children {
+                free_below(w, &child, level - 1)?;
+            }
+        }
+        Named::Extents(extents) => {
+            for extent in extents {
+                w.free_extent(&extent);
+            }
+        }
+    }
+    w.free_page(ptr);
+    Ok(())
+}
+
+fn named<W: PageWrite>(w: &W, ptr: &Ptr, level: u8) -> Result<Named> {
+    let page = w.page(ptr)?;
+    let node = Node::open(&page, level, ptr.addr)?;
+    if level > 0 {
+        let children = (0..node.count()).map(|index| Ok(node.child(index)?.0));
+        return Ok(Named::Pages(children.collect::<Result<_>>()?));
+    }
+    let mut extents = Vec::new();
+    for index in 0..node.count() {
+        let cell = node.cell(index)?;
+        if let Some(found) = value::reference(cell.tag, cell.payload, w.page_size(), ptr.addr)? {
+            extents.push(found.extent());
+        }
+    }
+    Ok(Named::Extents(extents))
+}

@@ -1,0 +1,91 @@
+//! The table against a model, its limits, and what damage does.
+//!
+//! A failing test names its seed and page size; the same pair fails again.
+
+mod model;
+mod speed;
+
+use crate::{Claim, Tree, key_bytes_max};
+use tidalite_pager::PageRead;
+use tidalite_testkit::ScratchPages;
+use tidalite_testkit::rng::Rng;
+
+/// Checks the tree and that it reaches exactly what is in use.
+fn check_all(tree: &Tree, pages: &ScratchPages) {
+    pages.assert_all_claimed(&claims(tree, pages));
+}
+
+fn claims<R: PageRead>(tree: &Tree, pages: &R) -> Vec<(u64, u64)> {
+    let mut claims = Vec::new();
+    tree.check(pages, &mut |Claim { addr, pages, .. }| {
+        claims.push((addr, pages))
+    })
+    .unwrap();
+    claims
+}
+
+/// Keys that meet: few distinct bytes, shared beginnings, every length from nothing to the limit.
+fn random_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
+    let most = key_bytes_max(page_size);
+    match rng.below(40) {
+        0 => vec![b'k'; rng.index(3)],
+        1 => {
+            let mut key = vec![0; most - rng.index(4)];
+            rng.fill(&mut key);
+            key
+        }
+        2 => {
+            let mut key = vec![b'x'; most];
+            let at = rng.index(most);
+            key[at] = rng.below(256) as u8;
+            key
+        }
+        3..8 => (rng.below(200) as u32).to_be_bytes().to_vec(),
+        8..16 => format!("plant/turbine-{:03}/wind.speed", rng.below(300)).into_bytes(),
+        16..24 => (rng.below(2000) << 20).to_be_bytes().to_vec(),
+        _ => {
+            let len = rng.index(24);
+            (0..len).map(|_| b'a' + rng.below(4) as u8).collect()
+        }
+    }
+}
+
+/// Mostly small values, some near the inline limit, a few that need several chunks.
+fn random_value(rng: &mut Rng, page_size: usize) -> Vec<u8> {
+    let len = match rng.below(200) {
+        0 => rng.index(300 * 1024),
+        1..3 => rng.index(70_000),
+        3..12 => rng.index(2 * page_size),
+        12..24 => page_size / 2 - rng.index(page_size / 4),
+        24..60 => 0,
+        _ => rng.index(40),
+    };
+    let mut value = vec![0; len];
+    rng.fill(&mut value);
+    value
+}
+
+/// Prints which seed a test was at when it fails.
+struct Seed {
+    seed: u64,
+    page_size: usize,
+}
+
+impl Seed {
+    fn of(seed: u64, page_size: usize) -> Self {
+        Self { seed, page_size }
+    }
+
+    fn passed(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Seed {
+    fn drop(&mut self) {
+        eprintln!(
+            "failed with seed {}, pages of {}",
+            self.seed, self.page_size
+        );
+    }
+}

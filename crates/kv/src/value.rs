@@ -1,0 +1,438 @@
+//! Values: inline in the leaf, or in an extent of their own.
+//!
+//! A leaf cell holds a value itself while the whole entry takes at most half of what a page offers, else a
+//! reference of 40 bytes:
+//!
+//! ```text
+//! 0                    32      40
+//! | pointer to chunk 0 | length |
+//! |        32 B        |  u64   |
+//! ```
+//!
+//! The extent begins at chunk 0 and has the fewest pages that hold the value. It is cut, to its very end, into
+//! chunks of 64 KiB, the last one shorter; each is a block with header and checksum (`Kind::KvValue`):
+//!
+//! ```text
+//! 0        32              40      44  48
+//! | header | next checksum | index | 0 | data, then zeros |
+//! |  32 B  |      u64      |  u32  |u32|                  |
+//! ```
+//!
+//! `next checksum` is that of the following chunk (0 in the last), so that the pointer in the leaf vouches for
+//! all of them, one after the other; every other field of the next pointer follows from the first.
+
+use crate::edit::{Payload, cell_size};
+use crate::node::{REFERENCE_TAG, SLOT_BYTES, cell_bytes_max, damaged};
+use std::ops::{Deref, Range};
+use tidalite_base::limits::CHECKSUM_SPAN_MAX;
+use tidalite_base::{TxnId, get_u32, get_u64, put_u32, put_u64};
+use tidalite_pager::{
+    Error, Extent, HEADER_BYTES, Header, Kind, PTR_BYTES, PageRead, PageRef, PageWrite, Ptr,
+    Result, seal_block,
+};
+
+/// Bytes of a value at most: 4 GiB.
+pub const VALUE_BYTES_MAX: u64 = 4 << 30;
+
+/// Bytes of a chunk of a large value, header included: what one checksum covers at most.
+pub const VALUE_CHUNK_BYTES: usize = CHECKSUM_SPAN_MAX;
+
+const NEXT_AT: usize = HEADER_BYTES;
+const INDEX_AT: usize = NEXT_AT + 8;
+const ZERO_AT: usize = INDEX_AT + 4;
+const DATA_AT: usize = ZERO_AT + 4;
+const DATA_BYTES: usize = VALUE_CHUNK_BYTES - DATA_AT;
+
+const LENGTH_AT: usize = PTR_BYTES;
+/// Bytes of a reference to a value in an extent.
+pub(crate) const REFERENCE_BYTES: usize = LENGTH_AT + 8;
+
+/// Beyond this a value's buffer grows with what was really read, not with what the leaf claims.
+const TRUSTED_BYTES_MAX: u64 = 1 << 20;
+
+/// Checks a value's length before anything is changed.
+pub(crate) fn check_len(len: u64) -> Result<()> {
+    if len > VALUE_BYTES_MAX {
+        return Err(Error::Limit {
+            what: "bytes of a table's value",
+            found: len,
+            limit: VALUE_BYTES_MAX,
+        });
+    }
+    Ok(())
+}
+
+/// Where a value lies in the file and how it is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
+    /// Chunk 0.
+    first: Ptr,
+    /// Bytes of the value.
+    len: u64,
+    /// Bytes of the extent.
+    extent_bytes: u64,
+    page_size: u64,
+}
+
+impl Reference {
+    fn extent_bytes(len: u64, page_size: u64) -> u64 {
+        let data = DATA_BYTES as u64;
+        let rest = match len % data {
+            0 => 0,
+            rest => rest + DATA_AT as u64,
+        };
+        (len / data * VALUE_CHUNK_BYTES as u64 + rest).next_multiple_of(page_size)
+    }
+
+    fn decode(bytes: &[u8], page_size: usize, leaf_at: u64) -> Result<Self> {
+        let first = Ptr::decode(bytes, 0);
+        let len = get_u64(bytes, LENGTH_AT);
+        let page_size = page_size as u64;
+        let plausible = (1..=VALUE_BYTES_MAX).contains(&len)
+            && first.kind == Kind::KvValue
+            && first.addr.checked_add(VALUE_BYTES_MAX * 2).is_some()
+            && !first.is_null();
+        let mut this = Self {
+            first,
+            len,
+            extent_bytes: 0,
+            page_size,
+        };
+        if plausible {
+            this.extent_bytes = Self::extent_bytes(len, page_size);
+        }
+        if !plausible || u64::from(first.len) != this.chunk_len(0) {
+            return Err(damaged(
+                "reference to a large value",
+                leaf_at,
+                format!("{len} bytes, {first:?}"),
+                "a value's length and its first chunk",
+            ));
+        }
+        Ok(this)
+    }
+
+    /// Bytes of chunk `index`; 0 beyond the last.
+    fn chunk_len(&self, index: u64) -> u64 {
+        let chunk = VALUE_CHUNK_BYTES as u64;
+        self.extent_bytes.saturating_sub(index * chunk).min(chunk)
+    }
+
+    fn chunks(&self) -> u64 {
+        self.extent_bytes.div_ceil(VALUE_CHUNK_BYTES as u64)
+    }
+
+    /// The part of the value that chunk `index` holds.
+    fn part(&self, index: u64) -> Range<u64> {
+        let from = (index * DATA_BYTES as u64).min(self.len);
+        from..(from + DATA_BYTES as u64).min(self.len)
+    }
+
+    fn chunk_ptr(&self, index: u64, checksum: u64) -> Ptr {
+        Ptr {
+            addr: self.first.addr + index * VALUE_CHUNK_BYTES as u64,
+            len: self.chunk_len(index) as u32,
+            checksum,
+            ..self.first
+        }
+    }
+
+    pub(crate) fn extent(&self) -> Extent {
+        Extent {
+            addr: self.first.addr,
+            pages: self.extent_bytes / self.page_size,
+            birth: self.first.birth,
+        }
+    }
+
+    /// Writes the value into a new extent, the last chunk first, because each names the next one's checksum.
+    fn write<W: PageWrite>(w: &mut W, owner: u64, value: &[u8]) -> Result<Self> {
+        let len = value.len() as u64;
+        let page_size = w.page_size() as u64;
+        let extent_bytes = Self::extent_bytes(len, page_size);
+        let extent = w.alloc_extent(extent_bytes / page_size)?;
+        let mut this = Self {
+            first: Ptr {
+                addr: extent.addr,
+                len: 0,
+                kind: Kind::KvValue,
+                checksum: 0,
+                birth: extent.birth,
+            },
+            len,
+            extent_bytes,
+            page_size,
+        };
+        let mut chunk = vec![0; this.chunk_len(0) as usize];
+        let mut next_checksum = 0;
+        for index in (0..this.chunks()).rev() {
+            let part = this.part(index);
+            let data = &value[part.start as usize..part.end as usize];
+            let bytes = &mut chunk[..this.chunk_len(index) as usize];
+            put_u64(bytes, NEXT_AT, next_checksum);
+            put_u32(bytes, INDEX_AT, index as u32);
+            put_u32(bytes, ZERO_AT, 0);
+            bytes[DATA_AT..DATA_AT + data.len()].copy_from_slice(data);
+            bytes[DATA_AT + data.len()..].fill(0);
+            let header = Header {
+                kind: Kind::KvValue,
+                flags: 0,
+                owner,
+                address: extent.addr + index * VALUE_CHUNK_BYTES as u64,
+                birth: extent.birth,
+            };
+            let ptr = seal_block(bytes, &header);
+            w.write_extent(ptr.addr, bytes)?;
+            next_checksum = ptr.checksum;
+            this.first = ptr;
+        }
+        Ok(this)
+    }
+}
+
+/// A value as a leaf cell stores it, on its way there.
+pub(crate) enum Stored<'v> {
+    Inline(&'v [u8]),
+    Reference([u8; REFERENCE_BYTES]),
+}
+
+impl<'v> Stored<'v> {
+    /// Writes the value to an extent when it is too large to lie beside a key of this length.
+    pub(crate) fn put<W: PageWrite>(
+        w: &mut W,
+        owner: u64,
+        key_len: usize,
+        value: &'v [u8],
+    ) -> Result<Self> {
+        let most = cell_bytes_max(w.page_size());
+        if value.len() < most {
+            let stored = Self::Inline(value);
+            if SLOT_BYTES + cell_size(true, key_len, stored.payload()) <= most {
+                return Ok(stored);
+            }
+        }
+        let reference = Reference::write(w, owner, value)?;
+        let mut bytes = [0; REFERENCE_BYTES];
+        reference.first.encode(&mut bytes, 0);
+        put_u64(&mut bytes, LENGTH_AT, reference.len);
+        Ok(Self::Reference(bytes))
+    }
+
+    pub(crate) fn payload(&self) -> Payload<'_> {
+        match self {
+            Self::Inline(bytes) => Payload {
+                tag: 2 * bytes.len() as u32,
+                bytes,
+            },
+            Self::Reference(bytes) => Payload {
+                tag: REFERENCE_TAG,
+                bytes,
+            },
+        }
+    }
+}
+
+/// The reference that a payload is; `None` for an inline value.
+pub(crate) fn reference(
+    tag: u32,
+    payload: &[u8],
+    page_size: usize,
+    leaf_at: u64,
+) -> Result<Option<Reference>> {
+    if tag != REFERENCE_TAG {
+        return Ok(None);
+    }
+    Reference::decode(payload, page_size, leaf_at).map(Some)
+}
+
+/// A value under a snapshot: borrowed from its leaf, or to be read from its extent.
+#[derive(Clone)]
+pub struct Value<'r>(Place<'r>);
+
+#[derive(Clone)]
+enum Place<'r> {
+    Inline(Piece<'r>),
+    Extent(&'r dyn PageRead, Reference),
+}
+
+impl<'r> Value<'r> {
+    pub(crate) fn inline(page: PageRef<'r>, range: Range<usize>) -> Self {
+        Self(Place::Inline(Piece { page, range }))
+    }
+
+    pub(crate) fn referenced(reader: &'r dyn PageRead, reference: Reference) -> Self {
+        Self(Place::Extent(reader, reference))
+    }
+
+    /// Bytes of the value. Reads nothing.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        match &self.0 {
+            Place::Inline(piece) => piece.len() as u64,
+            Place::Extent(_, reference) => reference.len,
+        }
+    }
+
+    /// True for a value of no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes where they lie in the leaf; `None` for a value in an extent.
+    #[must_use]
+    pub fn as_slice(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Place::Inline(piece) => Some(piece),
+            Place::Extent(..) => None,
+        }
+    }
+
+    /// The whole value in memory.
+    ///
+    /// # Errors
+    /// `Corrupt` when a chunk is not what the reference vouches for; `Io`.
+    pub fn to_vec(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(self.len().min(TRUSTED_BYTES_MAX) as usize);
+        for piece in self.chunks() {
+            bytes.extend_from_slice(&piece?);
+        }
+        Ok(bytes)
+    }
+
+    /// The value piece by piece, at most 64 KiB each (an inline one whole).
+    #[must_use]
+    pub fn chunks(&self) -> Chunks<'r> {
+        match &self.0 {
+            Place::Inline(piece) => Chunks {
+                inline: Some(piece.clone()),
+                extent: None,
+            },
+            Place::Extent(reader, reference) => Chunks {
+                inline: None,
+                extent: Some(Walk::new(*reader, *reference)),
+            },
+        }
+    }
+}
+
+impl std::fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            Place::Inline(piece) => f.debug_tuple("Inline").field(&&**piece).finish(),
+            Place::Extent(_, reference) => f.debug_tuple("Extent").field(reference).finish(),
+        }
+    }
+}
+
+/// Consecutive bytes of a value.
+#[derive(Clone, Debug)]
+pub struct Piece<'r> {
+    page: PageRef<'r>,
+    range: Range<usize>,
+}
+
+impl Deref for Piece<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.page[self.range.clone()]
+    }
+}
+
+/// The pieces of a value in order; after an error there are no more.
+pub struct Chunks<'r> {
+    inline: Option<Piece<'r>>,
+    extent: Option<Walk<'r>>,
+}
+
+impl<'r> Iterator for Chunks<'r> {
+    type Item = Result<Piece<'r>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(piece) = self.inline.take() {
+            return Some(Ok(piece));
+        }
+        let walk = self.extent.as_mut()?;
+        if walk.reference.part(walk.index).is_empty() {
+            return None;
+        }
+        let piece = walk.step();
+        if piece.is_err() {
+            self.extent = None;
+        }
+        Some(piece)
+    }
+}
+
+/// Reads the chunks of an extent, each vouched for by the one before.
+struct Walk<'r> {
+    reader: &'r dyn PageRead,
+    reference: Reference,
+    index: u64,
+    checksum: u64,
+}
+
+impl<'r> Walk<'r> {
+    fn new(reader: &'r dyn PageRead, reference: Reference) -> Self {
+        Self {
+            reader,
+            reference,
+            index: 0,
+            checksum: reference.first.checksum,
+        }
+    }
+
+    fn step(&mut self) -> Result<Piece<'r>> {
+        let ptr = self.reference.chunk_ptr(self.index, self.checksum);
+        let page = self.reader.block(&ptr)?;
+        let part = self.reference.part(self.index);
+        let end = DATA_AT + (part.end - part.start) as usize;
+        let found = page
+            .get(INDEX_AT..end)
+            .map(|rest| u64::from(get_u32(rest, 0)));
+        if found != Some(self.index) {
+            return Err(damaged(
+                "chunk of a large value",
+                ptr.addr,
+                format!("chunk {found:?} in {} bytes", page.len()),
+                format!("chunk {}", self.index),
+            ));
+        }
+        self.index += 1;
+        self.checksum = get_u64(&page, NEXT_AT);
+        Ok(Piece {
+            page,
+            range: DATA_AT..end,
+        })
+    }
+}
+
+/// Reads every chunk of a value, also those that hold only zeros (pages above 64 KiB), and checks
+/// whose they are and when they were written.
+pub(crate) fn check_chunks(reader: &dyn PageRead, reference: Reference, owner: u64) -> Result<()> {
+    let mut walk = Walk::new(reader, reference);
+    while walk.index < reference.chunks() {
+        let at = walk.reference.chunk_ptr(walk.index, 0).addr;
+        let piece = walk.step()?;
+        let found = Header::decode(&piece.page);
+        let expected: (u64, TxnId) = (owner, reference.first.birth);
+        if (found.owner, found.birth) != expected {
+            return Err(damaged(
+                "chunk of a large value",
+                at,
+                format!("owner {}, {}", found.owner, found.birth),
+                format!("owner {owner}, {}", expected.1),
+            ));
+        }
+    }
+    if walk.checksum != 0 {
+        return Err(damaged(
+            "last chunk of a large value",
+            reference.first.addr,
+            format!("a next checksum of {:016x}", walk.checksum),
+            0,
+        ));
+    }
+    Ok(())
+}
