@@ -41,6 +41,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &args::Args) -> Result<(), Box<dyn Error>> {
+    os::keep_heap();
     warn(&args.harlinn);
     let mut json = args.json.as_ref().map(File::create).transpose()?;
     let mut lines = Vec::new();

@@ -5,6 +5,7 @@
 
 use std::ffi::CString;
 use std::fs::{self, File};
+use std::hint::black_box;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
@@ -44,11 +45,31 @@ impl Drop for TempDir {
     }
 }
 
-/// Asks for `bytes` of memory, touches every page, and gives it back: a guest whose host has
-/// taken its free memory away gets it back at less than 0.5 GB/s, and that must not happen
-/// inside a measurement. At most four fifths of what is free, so that no cached page is pushed out.
-pub(crate) fn touch_memory(bytes: u64) {
-    let bytes = bytes.min(memory_free() / 5 * 4) as usize;
+/// From now on this process keeps what it frees, and takes all from its heap, so that memory
+/// which was touched is the memory that is used.
+pub(crate) fn keep_heap() {
+    // SAFETY: sets two numbers of the allocator; -1 is its way to say "never trim".
+    unsafe {
+        libc::mallopt(libc::M_MMAP_MAX, 0);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, -1);
+    }
+}
+
+/// Touches memory for files in the page cache and for the heap: a guest whose host has taken
+/// its free memory away gets it back at less than 0.5 GB/s, and that must not happen inside a
+/// measurement. At most four fifths of what is free, so that no cached page is pushed out.
+pub(crate) fn touch_memory(cache_bytes: u64, heap_bytes: u64) {
+    let mut heap: Vec<u8> = Vec::new();
+    if heap.try_reserve_exact(heap_bytes as usize).is_ok() {
+        heap.spare_capacity_mut()
+            .iter_mut()
+            .step_by(4096)
+            .for_each(|page| {
+                page.write(1);
+            });
+        black_box(&mut heap);
+    }
+    let bytes = cache_bytes.min(memory_free() / 5 * 4) as usize;
     if bytes == 0 {
         return;
     }
@@ -208,7 +229,7 @@ mod tests {
 
     #[test]
     fn the_machine_answers() {
-        touch_memory(8 << 20);
+        touch_memory(8 << 20, 8 << 20);
         assert!(memory_total() > 0);
         assert!(disk_free(&std::env::temp_dir()).unwrap() > 0);
     }

@@ -44,6 +44,10 @@ impl<P: Record> Side<P> for Lmdb<P> {
         })
     }
 
+    fn prepare(&self, plan: &Plan) {
+        self.engine.reserve(plan.series);
+    }
+
     fn write(&self, plan: &Plan, source: &mut impl Source<P>) -> Result<()> {
         let mut writer = LmdbWriter {
             txn: self.engine.begin_write()?,

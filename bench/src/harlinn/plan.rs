@@ -78,9 +78,9 @@ impl Plan {
         self.rows() * self.row_bytes() / 16 * 17 + self.series as u64 * 8192 + (256 << 20)
     }
 
-    /// Memory to touch beforehand: the file in the page cache, and the peer's buffers.
-    pub(crate) fn memory_bytes(&self) -> u64 {
-        self.disk_bytes() + self.series as u64 * SEGMENT_POINTS as u64 * self.row_bytes()
+    /// What either side may need on its heap: the peer a segment for each series.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        self.series as u64 * SEGMENT_POINTS as u64 * self.row_bytes() + (64 << 20)
     }
 }
 

@@ -166,10 +166,11 @@ fn round<P: Record, S: Side<P>>(
         .into());
     }
     os::settle();
-    os::touch_memory(plan.memory_bytes());
+    os::touch_memory(plan.disk_bytes(), plan.heap_bytes());
     let what = |pass: &str| format!("{}-{pass} of {who}", plan.name);
 
     let side = S::open(dir.path(), plan)?;
+    side.prepare(plan);
     let (write, ()) = timed(|| side.write(plan, source))?;
     let (read, digest) = timed(|| side.read(plan))?;
     expected.check_read(&what("read"), digest);
@@ -181,7 +182,7 @@ fn round<P: Record, S: Side<P>>(
 
     let bytes = os::disk_used(dir.path())?;
     os::make_cold(dir.path())?;
-    os::touch_memory(plan.memory_bytes());
+    os::touch_memory(plan.disk_bytes(), plan.heap_bytes());
     let (cold, digest) = timed(|| S::open(dir.path(), plan)?.read(plan))?;
     expected.check_read(&what("cold"), digest);
     let rate = |seconds: f64| plan.rows() as f64 / seconds / 1e6;

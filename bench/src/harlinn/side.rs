@@ -10,6 +10,8 @@ use super::records::Source;
 pub(crate) trait Side<P: Record>: Sized {
     /// Opens or creates the database in a directory.
     fn open(dir: &Path, plan: &Plan) -> Result<Self>;
+    /// Gets and touches memory of its own that writing will need; not part of any measurement.
+    fn prepare(&self, _plan: &Plan) {}
     /// One transaction: all rows in the order of the plan, and the durable commit.
     fn write(&self, plan: &Plan, source: &mut impl Source<P>) -> Result<()>;
     /// A new transaction: slices of every row's columns.

@@ -1,57 +1,74 @@
-//! Modification buffers, cut from anonymous maps that ask for huge pages: 10,000 buffers of
-//! 194 KB are 1.9 GB, and small pages would cost the peer a TLB miss per insert.
+//! Modification buffers, cut from blocks that ask for huge pages: 10,000 buffers of 194 KB are
+//! 1.9 GB, and small pages would cost the peer a TLB miss per insert.
 
-#![expect(
-    unsafe_code,
-    reason = "anonymous maps, handed out as exclusive references"
-)]
+#![expect(unsafe_code, reason = "blocks of raw memory, handed out as places")]
 
+use std::alloc::{self, Layout};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// Address space of one map. Only what is touched takes memory.
-const MAP_BYTES: usize = 1 << 30;
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Values of `T` that are all-zero bytes when handed out first, and recycled as they are.
+/// Places of a block that was not asked for by [`Arena::reserve`].
+const BLOCK_PLACES: usize = 64;
+
+/// Values of `T`, recycled as they are.
 ///
-/// Invariants: (1) `maps` holds live anonymous maps of `MAP_BYTES`; (2) a place in a map is
-/// handed out at most once between two calls of [`Arena::recycle`].
+/// Invariants: (1) each block is live and holds `places` initialised values; (2) the first
+/// `taken` places, in the order of the blocks, were handed out, each of them once.
 pub(crate) struct Arena<T> {
-    maps: Vec<NonNull<u8>>,
+    blocks: Vec<Block>,
+    /// Number of the block from which is taken, and how many places of it are.
+    block: usize,
     taken: usize,
     of: PhantomData<T>,
+}
+
+struct Block {
+    at: NonNull<u8>,
+    places: usize,
+    layout: Layout,
 }
 
 /// A type for which all-zero bytes are a value, and so is whatever was left by an earlier owner.
 ///
 /// # Safety
-/// Every bit pattern is a valid value, and the alignment is at most 4096.
+/// Every bit pattern is a valid value.
 pub(crate) unsafe trait AnyBits {}
 
 impl<T: AnyBits> Arena<T> {
-    const PER_MAP: usize = MAP_BYTES / size_of::<T>();
-
     /// An arena without memory.
     pub(crate) fn new() -> Self {
         Self {
-            maps: Vec::new(),
+            blocks: Vec::new(),
+            block: 0,
             taken: 0,
             of: PhantomData,
         }
     }
 
+    /// Gets so many places at once, touched.
+    pub(crate) fn reserve(&mut self, places: usize) {
+        self.blocks.push(Block::new::<T>(places));
+    }
+
     /// One more place. Its content is arbitrary.
-    ///
-    /// # Panics
-    /// When address space cannot be had.
     pub(crate) fn take(&mut self) -> NonNull<T> {
-        let (map, place) = (self.taken / Self::PER_MAP, self.taken % Self::PER_MAP);
-        if map == self.maps.len() {
-            self.maps.push(huge_map());
+        while self
+            .blocks
+            .get(self.block)
+            .is_some_and(|block| block.places == self.taken)
+        {
+            self.block += 1;
+            self.taken = 0;
         }
+        if self.block == self.blocks.len() {
+            self.reserve(BLOCK_PLACES);
+        }
+        let at = self.blocks[self.block].at;
         self.taken += 1;
-        // SAFETY: `place < PER_MAP`, so the place lies inside the map.
-        unsafe { self.maps[map].add(place * size_of::<T>()) }.cast()
+        // SAFETY: invariant 1; `taken` was below `places`.
+        unsafe { at.cast::<T>().add(self.taken - 1) }
     }
 
     /// Takes all places back.
@@ -59,36 +76,32 @@ impl<T: AnyBits> Arena<T> {
     /// # Safety
     /// No pointer from [`Arena::take`] is used afterwards.
     pub(crate) unsafe fn recycle(&mut self) {
-        self.taken = 0;
+        (self.block, self.taken) = (0, 0);
     }
 }
 
-fn huge_map() -> NonNull<u8> {
-    // SAFETY: a fresh private anonymous map at an address of the kernel's choice.
-    let at = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            MAP_BYTES,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    assert!(
-        at != libc::MAP_FAILED,
-        "no address space for the peer's buffers"
-    );
-    // SAFETY: the range was mapped just now; the advice may be refused, which is harmless.
-    unsafe { libc::madvise(at, MAP_BYTES, libc::MADV_HUGEPAGE) };
-    NonNull::new(at.cast()).unwrap_or_else(|| unreachable!("mmap never returns address zero"))
+impl Block {
+    fn new<T>(places: usize) -> Self {
+        assert!(places > 0, "a block without places");
+        let bytes = (places * size_of::<T>()).next_multiple_of(HUGE_PAGE_BYTES);
+        let layout = Layout::from_size_align(bytes, HUGE_PAGE_BYTES)
+            .unwrap_or_else(|_| unreachable!("the size is a multiple of the alignment"));
+        // SAFETY: the size is not zero.
+        let Some(at) = NonNull::new(unsafe { alloc::alloc(layout) }) else {
+            alloc::handle_alloc_error(layout)
+        };
+        // SAFETY: the block is live, and so long; the advice may be refused, which is harmless.
+        unsafe {
+            libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE);
+            at.write_bytes(0, bytes);
+        }
+        Self { at, places, layout }
+    }
 }
 
-impl<T> Drop for Arena<T> {
+impl Drop for Block {
     fn drop(&mut self) {
-        for map in &self.maps {
-            // SAFETY: invariant 1; whoever used the places is gone, as `self` owns them.
-            unsafe { libc::munmap(map.as_ptr().cast(), MAP_BYTES) };
-        }
+        // SAFETY: allocated with this layout; whoever used the places borrowed the arena.
+        unsafe { alloc::dealloc(self.at.as_ptr(), self.layout) };
     }
 }

@@ -36,6 +36,11 @@ impl<P: Point, const N: usize> Engine<P, N> {
         })
     }
 
+    /// Gets and touches the buffers for so many series beforehand.
+    pub(crate) fn reserve(&self, series: usize) {
+        self.arena.borrow_mut().reserve(series);
+    }
+
     /// Begins to write.
     ///
     /// # Panics
