@@ -131,9 +131,26 @@ impl Chunk {
     }
 }
 
-/// Every row has the word `base`.
+/// Every row has the word `base`. No payload.
 pub(crate) const CONSTANT: u8 = 1;
-/// Words, whole.
+/// The words, whole.
 pub(crate) const RAW: u8 = 2;
-/// A running sum of base + packed * scale.
+/// Integers near `base`.
+pub(crate) const FOR: u8 = 3;
+/// Integers whose steps are near `base`.
 pub(crate) const DELTA: u8 = 4;
+/// Floats whose decimals are near `base`.
+pub(crate) const ALP_FOR: u8 = 5;
+/// Floats whose decimals have steps near `base`.
+pub(crate) const ALP_DELTA: u8 = 6;
+/// Floats whose ordered bits are near `base`.
+pub(crate) const ORDERED_FOR: u8 = 7;
+/// Floats whose ordered bits have steps near `base`.
+pub(crate) const ORDERED_DELTA: u8 = 8;
+/// Places in a list of words.
+pub(crate) const DICTIONARY: u8 = 9;
+
+/// Flag: packed values and steps are counted in units; the payload begins with the unit.
+pub(crate) const SCALED: u8 = 1;
+/// Flag: all exceptions have one word, stored once.
+pub(crate) const SHARED: u8 = 2;

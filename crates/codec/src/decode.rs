@@ -1,94 +1,290 @@
 //! Payload to words. The bytes are untrusted: any input gives values or [`Corrupt`].
+//!
+//! 1. The length of the payload follows from the chunk; it is compared before anything is read.
+//! 2. Rows of patches and exceptions ascend and lie inside the vector.
+//! 3. All arithmetic on values wraps.
 
 use crate::chunk::{self, Chunk};
-use tidalite_base::Corrupt;
+use crate::float::Alp;
+use crate::kernel;
+use crate::pack::packed_bytes;
+use tidalite_base::{Corrupt, get_u16, get_u64};
 
 /// Decodes the timestamps of `chunk` from its payload; `out` has exactly `chunk.rows()` places.
 ///
 /// # Errors
 /// [`Corrupt`], with the offset inside the payload as address, when chunk and payload contradict
-/// each other or the length of `out`.
+/// each other or the length of `out`. What `out` holds then is unspecified.
 pub fn decode_times(chunk: &Chunk, bytes: &[u8], out: &mut [i64]) -> Result<(), Corrupt> {
-    check(chunk, bytes, out.len())?;
-    match chunk.encoding {
-        chunk::CONSTANT => out.fill(chunk.base as i64),
-        chunk::DELTA => {
-            let mut time = chunk.start as i64;
-            for place in out {
-                *place = time;
-                time = time.wrapping_add(chunk.base as i64);
-            }
-        }
-        _ => {
-            for (place, word) in out.iter_mut().zip(bytes.chunks_exact(8)) {
-                *place = tidalite_base::get_i64(word, 0);
-            }
-        }
-    }
-    Ok(())
+    decode_column(chunk, bytes, kernel::words_mut(out))
 }
 
 /// Decodes the words of `chunk` from its payload; `out` has exactly `chunk.rows()` places.
 ///
 /// # Errors
 /// [`Corrupt`], with the offset inside the payload as address, when chunk and payload contradict
-/// each other or the length of `out`.
+/// each other or the length of `out`. What `out` holds then is unspecified.
 pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(), Corrupt> {
-    check(chunk, bytes, out.len())?;
-    match chunk.encoding {
-        chunk::CONSTANT => out.fill(chunk.base),
-        chunk::DELTA => {
-            let mut word = chunk.start;
-            for place in out {
-                *place = word;
-                word = word.wrapping_add(chunk.base);
-            }
-        }
-        _ => {
-            for (place, word) in out.iter_mut().zip(bytes.chunks_exact(8)) {
-                *place = tidalite_base::get_u64(word, 0);
-            }
-        }
-    }
-    Ok(())
-}
-
-fn check(chunk: &Chunk, bytes: &[u8], rows: usize) -> Result<(), Corrupt> {
-    if chunk.rows() != rows {
-        return Err(Corrupt::new("chunk rows", 0, chunk.rows, rows));
-    }
-    let length = match chunk.encoding {
-        chunk::CONSTANT | chunk::DELTA => 0,
-        chunk::RAW => 8 * rows,
-        other => return Err(Corrupt::new("chunk encoding", 0, other, "1 to 9")),
+    let parts = Parts::of(chunk, bytes, out.len())?;
+    let (width, base, scale) = (u32::from(chunk.width), chunk.base, parts.scale);
+    let alp = Alp {
+        exponent: chunk.exponent,
+        factor: chunk.factor,
     };
-    if bytes.len() != chunk.len() || length != bytes.len() {
-        return Err(Corrupt::new("chunk length", 0, bytes.len(), length));
+    match chunk.encoding {
+        chunk::CONSTANT => out.fill(base),
+        chunk::RAW => {
+            let (words, _) = bytes.as_chunks::<8>();
+            for (place, word) in out.iter_mut().zip(words) {
+                *place = u64::from_le_bytes(*word);
+            }
+        }
+        chunk::FOR => unpack(parts.packed, width, base, scale, out),
+        chunk::ORDERED_FOR => {
+            unpack(parts.packed, width, base, scale, out);
+            kernel::ordered(out);
+        }
+        chunk::ALP_FOR if width > 0 => {
+            kernel::alp_unpack(alp, parts.packed, width, base, scale, out);
+        }
+        chunk::ALP_FOR => kernel::alp_ramp(alp, base, 0, out),
+        chunk::ALP_DELTA if parts.is_ramp(chunk) => {
+            kernel::alp_ramp(alp, chunk.start, base, out);
+        }
+        chunk::DICTIONARY => parts.look_up(chunk, out)?,
+        // Parts::of let nothing else through.
+        delta => {
+            if parts.is_ramp(chunk) {
+                kernel::ramp(chunk.start, base, out);
+            } else {
+                unpack(parts.packed, width, base, scale, out);
+                parts.patch(chunk, out)?;
+                kernel::prefix_sum(chunk.start, out);
+            }
+            match delta {
+                chunk::ALP_DELTA => kernel::alp_decode(alp, out),
+                chunk::ORDERED_DELTA => kernel::ordered(out),
+                _ => {}
+            }
+        }
     }
-    Ok(())
+    parts.except(chunk, out)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{ColumnType, Hint, encode_column, encode_times};
+fn unpack(bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]) {
+    if width == 0 {
+        out.fill(base);
+    } else {
+        kernel::unpack(bytes, width, base, scale, out);
+    }
+}
 
-    #[test]
-    fn vectors_come_back() {
-        for times in [vec![5], vec![1, 3, 5, 7], vec![i64::MAX, i64::MIN, 0, 0]] {
-            let mut bytes = Vec::new();
-            let chunk = encode_times(&times, &mut bytes);
-            let chunk = Chunk::decode(&chunk.to_bytes());
-            let mut back = vec![0; times.len()];
-            decode_times(&chunk, &bytes, &mut back).unwrap();
-            assert_eq!(back, times);
-            let words: Vec<u64> = times.iter().map(|&t| t as u64).collect();
-            bytes.clear();
-            let chunk = encode_column(ColumnType::I64, &words, &mut Hint::default(), &mut bytes);
-            let mut back = vec![0; words.len()];
-            decode_column(&chunk, &bytes, &mut back).unwrap();
-            assert_eq!(back, words);
-            assert!(decode_column(&chunk, &[0; 7], &mut back).is_err());
+/// The parts of a payload; see encode/write.rs.
+struct Parts<'a> {
+    scale: u64,
+    dictionary: &'a [u8],
+    packed: &'a [u8],
+    patch_rows: &'a [u8],
+    patch_steps: &'a [u8],
+    exception_rows: &'a [u8],
+    exception_words: &'a [u8],
+    /// Where the rows lie in the payload, for the report of damage.
+    patch_at: usize,
+    exception_at: usize,
+}
+
+impl<'a> Parts<'a> {
+    fn of(chunk: &Chunk, bytes: &'a [u8], rows: usize) -> Result<Self, Corrupt> {
+        let damaged =
+            |what: &str, found: &dyn core::fmt::Display, expected: &dyn core::fmt::Display| {
+                Err(Corrupt::new(what, 0, found, expected))
+            };
+        if chunk.rows() != rows || rows == 0 || rows > tidalite_base::limits::VECTOR_ROWS {
+            return damaged("chunk: rows", &chunk.rows, &rows);
         }
+        let encoding = chunk.encoding;
+        if !(chunk::CONSTANT..=chunk::DICTIONARY).contains(&encoding) {
+            return damaged("chunk: encoding", &encoding, &"1 to 9");
+        }
+        let delta = matches!(
+            encoding,
+            chunk::DELTA | chunk::ALP_DELTA | chunk::ORDERED_DELTA
+        );
+        let alp = matches!(encoding, chunk::ALP_FOR | chunk::ALP_DELTA);
+        let is_dictionary = encoding == chunk::DICTIONARY;
+        let plain = matches!(encoding, chunk::CONSTANT | chunk::RAW);
+        let width_max = if plain { 0 } else { 64 };
+        if chunk.width > width_max {
+            return damaged("chunk: width", &chunk.width, &width_max);
+        }
+        let rule = Alp {
+            exponent: chunk.exponent,
+            factor: chunk.factor,
+        };
+        if !(if alp {
+            rule.is_valid()
+        } else {
+            rule == Alp::default()
+        }) {
+            let found = format!("{}, {}", rule.exponent, rule.factor);
+            return damaged("chunk: decimals", &found, &"a rule of the table");
+        }
+        let exceptions = usize::from(chunk.exceptions);
+        let patches = usize::from(chunk.patches);
+        let exceptions_max = if plain || is_dictionary { 0 } else { rows };
+        if exceptions > exceptions_max {
+            return damaged("chunk: exceptions", &exceptions, &exceptions_max);
+        }
+        let patches_max = if delta || is_dictionary { rows } else { 0 };
+        if patches > patches_max || (is_dictionary && patches == 0) {
+            return damaged("chunk: patches", &patches, &patches_max);
+        }
+        let with_steps = delta && patches > 0;
+        if chunk.patch_bytes > 8 || (chunk.patch_bytes > 0) != with_steps {
+            return damaged("chunk: patch bytes", &chunk.patch_bytes, &"0 to 8");
+        }
+        let mut flags = chunk::SHARED * u8::from(exceptions > 1);
+        flags |= chunk::SCALED * u8::from(!plain && !is_dictionary && chunk.width > 0);
+        if chunk.flags & !flags != 0 {
+            return damaged("chunk: flags", &chunk.flags, &flags);
+        }
+        let scaled = chunk.flags & chunk::SCALED != 0;
+        let shared = chunk.flags & chunk::SHARED != 0;
+        // Each below 2^20: no sum overflows.
+        let packed = match encoding {
+            chunk::RAW => 8 * rows,
+            _ => packed_bytes(rows, u32::from(chunk.width)),
+        };
+        let lengths = [
+            8 * usize::from(scaled),
+            8 * if is_dictionary { patches } else { 0 },
+            packed,
+            2 * if delta { patches } else { 0 },
+            usize::from(chunk.patch_bytes) * patches,
+            2 * exceptions,
+            8 * if shared { 1 } else { exceptions },
+        ];
+        let length: usize = lengths.iter().sum();
+        if chunk.len() != length {
+            return damaged("chunk: length", &chunk.len(), &length);
+        }
+        if bytes.len() != length {
+            return damaged("payload: length", &bytes.len(), &length);
+        }
+        let mut rest = bytes;
+        let [
+            scale,
+            dictionary,
+            packed,
+            patch_rows,
+            patch_steps,
+            exception_rows,
+            words,
+        ] = lengths.map(|length| {
+            let (part, behind) = rest.split_at(length);
+            rest = behind;
+            part
+        });
+        let scale = if scaled { get_u64(scale, 0) } else { 1 };
+        let exception_at = length - words.len() - exception_rows.len();
+        Ok(Self {
+            scale,
+            dictionary,
+            packed,
+            patch_rows,
+            patch_steps,
+            exception_rows,
+            exception_words: words,
+            patch_at: exception_at - patch_steps.len() - patch_rows.len(),
+            exception_at,
+        })
+    }
+
+    /// Whether all steps are `base`.
+    fn is_ramp(&self, chunk: &Chunk) -> bool {
+        chunk.width == 0 && chunk.patches == 0
+    }
+
+    fn look_up(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+        let (entries, _) = self.dictionary.as_chunks::<8>();
+        unpack(self.packed, u32::from(chunk.width), 0, 1, out);
+        for place in out {
+            let Some(entry) = usize::try_from(*place).ok().and_then(|i| entries.get(i)) else {
+                let at = self.dictionary.len() as u64;
+                let expected = format!("below {}", entries.len());
+                return Err(Corrupt::new("payload: code", at, *place, expected));
+            };
+            *place = u64::from_le_bytes(*entry);
+        }
+        Ok(())
+    }
+
+    /// Puts the steps that are stored whole among the others.
+    fn patch(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+        let rows = Rows::new(self.patch_rows, self.patch_at, out.len());
+        let size = usize::from(chunk.patch_bytes).max(1);
+        for (row, bytes) in rows.zip(self.patch_steps.chunks_exact(size)) {
+            let mut step = [0; 8];
+            step[..size].copy_from_slice(bytes);
+            let step = u64::from_le_bytes(step);
+            let units = (step >> 1) ^ 0u64.wrapping_sub(step & 1);
+            out[row?] = chunk.base.wrapping_add(units.wrapping_mul(self.scale));
+        }
+        Ok(())
+    }
+
+    /// Puts the words that are stored whole among the others.
+    fn except(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+        if chunk.exceptions == 0 {
+            return Ok(());
+        }
+        let rows = Rows::new(self.exception_rows, self.exception_at, out.len());
+        let shared = chunk.flags & chunk::SHARED != 0;
+        for (i, row) in rows.enumerate() {
+            out[row?] = get_u64(self.exception_words, if shared { 0 } else { 8 * i });
+        }
+        Ok(())
+    }
+}
+
+/// Row numbers, checked one by one.
+struct Rows<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    end: usize,
+    /// Below this no row may be.
+    next: usize,
+}
+
+impl<'a> Rows<'a> {
+    fn new(bytes: &'a [u8], at: usize, end: usize) -> Self {
+        Self {
+            bytes,
+            at,
+            end,
+            next: 0,
+        }
+    }
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Result<usize, Corrupt>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (field, rest) = self.bytes.split_at_checked(2)?;
+        let row = usize::from(get_u16(field, 0));
+        if row < self.next || row >= self.end {
+            let expected = format!("{} to {}", self.next, self.end - 1);
+            return Some(Err(Corrupt::new(
+                "payload: row",
+                self.at as u64,
+                row,
+                expected,
+            )));
+        }
+        self.bytes = rest;
+        self.at += 2;
+        self.next = row + 1;
+        Some(Ok(row))
     }
 }

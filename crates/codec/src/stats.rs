@@ -23,7 +23,7 @@
 //!    makes them what plain addition would.
 
 mod dd;
-mod fold;
+pub(crate) mod fold;
 
 use crate::ColumnType;
 use dd::Dd;
@@ -116,9 +116,9 @@ impl Stats {
         };
         if let Some([min, max]) = extremes {
             stats.min = min;
-            stats.min_time = times[fold::position(values, min)];
+            stats.min_time = times[crate::kernel::position(values, min)];
             stats.max = max;
-            stats.max_time = times[fold::position(values, max)];
+            stats.max_time = times[crate::kernel::position(values, max)];
         }
         stats
     }

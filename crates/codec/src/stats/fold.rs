@@ -3,6 +3,7 @@
 use super::dd::{Dd, two_product, two_sum};
 use crate::ColumnType;
 use crate::column::float_key;
+use crate::kernel;
 
 /// Lanes of the sums. Row i of a stretch goes to lane i mod 8; the lanes are added pairwise:
 /// (0+4), (1+5), (2+6), (3+7), then (0+2), (1+3), then 0+1.
@@ -24,9 +25,9 @@ pub(super) struct Integers {
     pub(super) extremes: [u64; 2],
 }
 
-/// What the eight lanes hold.
-#[derive(Clone, Copy)]
-struct Lanes {
+/// What the eight lanes of floats hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lanes {
     sum: [f64; LANES],
     sum_rest: [f64; LANES],
     squares: [f64; LANES],
@@ -38,7 +39,7 @@ struct Lanes {
 
 impl Lanes {
     #[inline(always)]
-    fn add(&mut self, lane: usize, word: u64) {
+    fn add<const FMA: bool>(&mut self, lane: usize, word: u64) {
         let x = f64::from_bits(word);
         let nan = x.is_nan();
         let key = float_key(word);
@@ -49,15 +50,36 @@ impl Lanes {
         let (s, e) = two_sum(self.sum[lane], x);
         self.sum[lane] = s;
         self.sum_rest[lane] += e;
-        let (p, r) = two_product(x, x);
+        let (p, r) = if FMA {
+            two_product(x, x)
+        } else {
+            exact_square(x)
+        };
         let (s, e) = two_sum(self.squares[lane], p);
         self.squares[lane] = s;
         self.squares_rest[lane] += e + r;
     }
 }
 
+/// `two_product(x, x)` for processors without FMA, where `mul_add` is a slow call: Dekker's
+/// product where no part of it can overflow or underflow, so that the bits are the same.
 #[inline(always)]
-fn lanes(values: &[u64]) -> Lanes {
+fn exact_square(x: f64) -> (f64, f64) {
+    const SPLIT: f64 = 134_217_729.0; // 2^27 + 1
+    let magnitude = x.abs();
+    let p = x * x;
+    if !(1e-140..1e150).contains(&magnitude) {
+        return (p, if x == 0.0 { 0.0 } else { x.mul_add(x, -p) });
+    }
+    let c = SPLIT * x;
+    let high = c - (c - x);
+    let low = x - high;
+    (p, ((high * high - p) + 2.0 * (high * low)) + low * low)
+}
+
+/// Row i goes to lane i mod 8.
+#[inline(always)]
+pub(crate) fn float_lanes<const FMA: bool>(values: &[u64]) -> Lanes {
     let mut lanes = Lanes {
         sum: [0.0; LANES],
         sum_rest: [0.0; LANES],
@@ -70,11 +92,11 @@ fn lanes(values: &[u64]) -> Lanes {
     let (blocks, rest) = values.as_chunks::<LANES>();
     for block in blocks {
         for (lane, &word) in block.iter().enumerate() {
-            lanes.add(lane, word);
+            lanes.add::<FMA>(lane, word);
         }
     }
     for (lane, &word) in rest.iter().enumerate() {
-        lanes.add(lane, word);
+        lanes.add::<FMA>(lane, word);
     }
     lanes
 }
@@ -95,7 +117,7 @@ fn gather(hi: &[f64; LANES], lo: &[f64; LANES]) -> Dd {
 }
 
 pub(super) fn floats(values: &[u64]) -> Floats {
-    let lanes = lanes(values);
+    let lanes = kernel::float_lanes(values);
     let nan_count: u64 = lanes.nan_count.iter().sum();
     let low = lanes.low.iter().copied().min().unwrap_or(0);
     let high = lanes.high.iter().copied().max().unwrap_or(0);
@@ -157,42 +179,114 @@ fn scaled_sum(values: &[u64]) -> Dd {
 }
 
 pub(super) fn integers(ty: ColumnType, values: &[u64]) -> Integers {
-    let signed = ty == ColumnType::I64;
-    let mut low = values[0];
-    let mut high = values[0];
+    // Unsigned values move into the signed order and back.
+    let flip = if ty == ColumnType::U64 { 1 << 63 } else { 0 };
+    let first = values[0];
+    let count = values.len() as u64;
+    if kernel::all_equal(values) {
+        let (value, magnitude) = number(ty, first);
+        let square = u128::from(magnitude) * u128::from(magnitude);
+        let squares = match square.checked_mul(u128::from(count)) {
+            Some(exact) => Dd::from_u128(exact),
+            None => Dd::from_u128(square).mul(Dd::from_u64(count)),
+        };
+        return Integers {
+            sum: value * i128::from(count),
+            squares,
+            extremes: [first, first],
+        };
+    }
+    let (low, high) = kernel::integer_extent(values, flip);
+    let (low, high) = (low as u64 ^ flip, high as u64 ^ flip);
+    let small = -(1 << 31)..1 << 31;
+    if small.contains(&(low as i64)) && small.contains(&(high as i64)) && count < 1 << 31 {
+        let narrow = kernel::narrow_sums(values);
+        return Integers {
+            sum: i128::from(narrow.sum),
+            squares: Dd::from_u128(
+                (u128::from(narrow.squares_high) << 32) + u128::from(narrow.squares_low),
+            ),
+            extremes: [low, high],
+        };
+    }
     let mut sum = 0i128;
     let (mut squares_low, mut squares_high) = (0u128, 0u128);
     for &word in values {
-        let (value, magnitude) = if signed {
-            (i128::from(word as i64), (word as i64).unsigned_abs())
-        } else {
-            (i128::from(word), word)
-        };
-        if ty.order_key(word) < ty.order_key(low) {
-            low = word;
-        }
-        if ty.order_key(word) > ty.order_key(high) {
-            high = word;
-        }
+        let (value, magnitude) = number(ty, word);
         sum += value;
         let square = u128::from(magnitude) * u128::from(magnitude);
         squares_low += square & u128::from(u64::MAX);
         squares_high += square >> 64;
     }
+    const TWO_64: f64 = 18_446_744_073_709_551_616.0;
     Integers {
         sum,
-        squares: wide_square(squares_high, squares_low),
+        squares: Dd::from_u128(squares_high)
+            .scale(TWO_64)
+            .add(Dd::from_u128(squares_low)),
         extremes: [low, high],
     }
 }
 
-/// high * 2^64 + low.
-fn wide_square(high: u128, low: u128) -> Dd {
-    const TWO_64: f64 = 18_446_744_073_709_551_616.0;
-    Dd::from_u128(high).scale(TWO_64).add(Dd::from_u128(low))
+/// The value of a word, and its magnitude.
+#[inline(always)]
+fn number(ty: ColumnType, word: u64) -> (i128, u64) {
+    if ty == ColumnType::I64 {
+        (i128::from(word as i64), (word as i64).unsigned_abs())
+    } else {
+        (i128::from(word), word)
+    }
+}
+
+/// Smallest and greatest of `word ^ flip`, signed.
+#[inline(always)]
+pub(crate) fn integer_extent(values: &[u64], flip: u64) -> (i64, i64) {
+    let (mut low, mut high) = (i64::MAX, i64::MIN);
+    for &word in values {
+        let key = (word ^ flip) as i64;
+        low = low.min(key);
+        high = high.max(key);
+    }
+    (low, high)
+}
+
+/// Sums of values within -2^31 to 2^31 - 1, fewer than 2^31 of them; the squares are in halves of
+/// 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Narrow {
+    sum: i64,
+    squares_low: u64,
+    squares_high: u64,
+}
+
+#[inline(always)]
+pub(crate) fn narrow_sums(values: &[u64]) -> Narrow {
+    let (mut sum, mut squares_low, mut squares_high) = (0i64, 0u64, 0u64);
+    for &word in values {
+        let value = i64::from(word as i32);
+        let square = (value * value) as u64;
+        sum += value;
+        squares_low += square & 0xffff_ffff;
+        squares_high += square >> 32;
+    }
+    Narrow {
+        sum,
+        squares_low,
+        squares_high,
+    }
 }
 
 /// The first row that holds `word`, which occurs.
-pub(super) fn position(values: &[u64], word: u64) -> usize {
-    values.iter().position(|&w| w == word).unwrap_or(0)
+#[inline(always)]
+pub(crate) fn position(values: &[u64], word: u64) -> usize {
+    const BLOCK: usize = 64;
+    let mut at = 0;
+    for block in values.chunks(BLOCK) {
+        let found = block.iter().fold(false, |found, &w| found | (w == word));
+        if found {
+            return at + block.iter().position(|&w| w == word).unwrap_or(0);
+        }
+        at += BLOCK;
+    }
+    0
 }

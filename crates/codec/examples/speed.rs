@@ -1,0 +1,159 @@
+//! Prints what the kernels do on this machine: M values a second, best of several rounds.
+//! `cargo run --release -p tidalite-codec --example speed`
+#![expect(clippy::print_stdout, reason = "prints its measurements")]
+
+use std::hint::black_box;
+use std::time::Instant;
+use tidalite_codec::{
+    ColumnType, Hint, Stats, decode_column, decode_times, encode_column, encode_times,
+};
+
+const ROWS: usize = 1024;
+
+fn rate(name: &str, mut work: impl FnMut()) {
+    const CALLS: usize = 300;
+    let mut best = f64::MAX;
+    for _ in 0..30 {
+        let start = Instant::now();
+        for _ in 0..CALLS {
+            work();
+        }
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    let per_second = (CALLS * ROWS) as f64 / best;
+    println!(
+        "{name:<28} {:>9.0} M/s {:>7.3} ns",
+        per_second / 1e6,
+        1e9 / per_second
+    );
+}
+
+fn main() {
+    let mut seed = 1u64;
+    let mut random = move || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        seed >> 33
+    };
+    let mut walk = 1000i64;
+    let mut column = |of: &mut dyn FnMut(u64, u64, &mut i64) -> u64| -> Vec<u64> {
+        (0..ROWS as u64)
+            .map(|i| of(i, random(), &mut walk))
+            .collect()
+    };
+    let cases = [
+        (
+            "ramp",
+            ColumnType::F64,
+            column(&mut |i, _, _| (i as f64).to_bits()),
+        ),
+        (
+            "decimals",
+            ColumnType::F64,
+            column(&mut |_, r, _| ((r % 10_000) as f64 / 100.0).to_bits()),
+        ),
+        (
+            "decimals 1% NaN",
+            ColumnType::F64,
+            column(&mut |_, r, _| {
+                if r % 100 == 0 {
+                    f64::NAN
+                } else {
+                    (r % 10_000) as f64 / 100.0
+                }
+                .to_bits()
+            }),
+        ),
+        (
+            "counts * 0.01",
+            ColumnType::F64,
+            column(&mut |_, r, _| ((r % 10_000) as f64 * 0.01).to_bits()),
+        ),
+        (
+            "walk /100",
+            ColumnType::F64,
+            column(&mut |_, r, w| {
+                *w += (r % 101) as i64 - 50;
+                (*w as f64 / 100.0).to_bits()
+            }),
+        ),
+        (
+            "single precision",
+            ColumnType::F64,
+            column(&mut |_, r, _| f64::from(r as f32 / 3.0).to_bits()),
+        ),
+        (
+            "few words",
+            ColumnType::F64,
+            column(&mut |_, r, _| ((r % 20) as f64).sqrt().to_bits()),
+        ),
+        (
+            "noise",
+            ColumnType::F64,
+            column(&mut |_, r, _| (r as f64).sqrt().to_bits()),
+        ),
+        ("flags", ColumnType::I64, vec![3; ROWS]),
+        ("integers", ColumnType::I64, column(&mut |_, r, _| r % 1000)),
+        (
+            "ids",
+            ColumnType::I64,
+            column(&mut |_, r, w| {
+                *w += (r % 9) as i64;
+                *w as u64
+            }),
+        ),
+        (
+            "wide integers",
+            ColumnType::U64,
+            column(&mut |_, r, _| r << 30),
+        ),
+    ];
+    let times: Vec<i64> = (0..ROWS as i64).map(|i| 1_400_000_000 + i * 60).collect();
+    for (name, ty, words) in &cases {
+        let mut hint = Hint::default();
+        let mut out = Vec::with_capacity(16 * ROWS);
+        let chunk = encode_column(*ty, words, &mut hint, &mut out);
+        let bytes = out.clone();
+        println!("-- {name}: {:.2} bits", bytes.len() as f64 / 128.0);
+        rate("encode", || {
+            out.clear();
+            black_box(encode_column(*ty, black_box(words), &mut hint, &mut out));
+        });
+        rate("encode without hint", || {
+            out.clear();
+            black_box(encode_column(
+                *ty,
+                black_box(words),
+                &mut Hint::default(),
+                &mut out,
+            ));
+        });
+        let mut back = vec![0; ROWS];
+        rate("decode", || {
+            let done = decode_column(black_box(&chunk), black_box(&bytes), &mut back);
+            assert!(done.is_ok());
+            black_box(&back);
+        });
+        rate("statistics", || {
+            black_box(Stats::of(*ty, &times, black_box(words)));
+        });
+    }
+    let jitter: Vec<i64> = (0..ROWS as i64)
+        .map(|i| i * 1_000_000 + i * 7919 % 1000 * 1000)
+        .collect();
+    for (name, times) in [("constant step", &times), ("jitter", &jitter)] {
+        let mut out = Vec::with_capacity(16 * ROWS);
+        let chunk = encode_times(times, &mut out);
+        let bytes = out.clone();
+        println!("-- times, {name}: {:.2} bits", bytes.len() as f64 / 128.0);
+        rate("encode", || {
+            out.clear();
+            black_box(encode_times(black_box(times), &mut out));
+        });
+        let mut back = vec![0; ROWS];
+        rate("decode", || {
+            let done = decode_times(black_box(&chunk), black_box(&bytes), &mut back);
+            assert!(done.is_ok());
+            black_box(&back);
+        });
+    }
+}

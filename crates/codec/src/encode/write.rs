@@ -1,0 +1,216 @@
+//! Lays the parts of a payload down, in the order that docs/format.md gives:
+//!
+//! ```text
+//! scale               8             if SCALED
+//! dictionary          8 * patches   DICTIONARY only
+//! packed              see pack.rs   width > 0
+//! patch rows          2 * patches   steps only, ascending
+//! patch steps         patch_bytes * patches
+//! exception rows      2 * exceptions, ascending
+//! exception words     8 * exceptions, or 8 if SHARED
+//! ```
+
+use super::{Dictionary, Layout};
+use crate::chunk::{self, Chunk};
+use crate::fit::step_bytes;
+use crate::kernel;
+use crate::pack::packed_bytes;
+use tidalite_base::limits::VECTOR_ROWS;
+
+/// Rows whose words are stored whole.
+pub(super) struct Exceptions {
+    /// One bit a row.
+    rows: [u64; VECTOR_ROWS / 64],
+    count: usize,
+    shared: bool,
+}
+
+impl Exceptions {
+    pub(super) fn none() -> Self {
+        Self {
+            rows: [0; VECTOR_ROWS / 64],
+            count: 0,
+            shared: false,
+        }
+    }
+
+    pub(super) fn of(bad: &[u16], words: &[u64]) -> Self {
+        let mut exceptions = Self::none();
+        for &row in bad {
+            exceptions.add(usize::from(row));
+        }
+        exceptions.settle(words);
+        exceptions
+    }
+
+    fn add(&mut self, row: usize) {
+        self.rows[row / 64] |= 1 << (row % 64);
+    }
+
+    /// Counts the rows and sees whether they have one word.
+    fn settle(&mut self, words: &[u64]) {
+        self.count = self
+            .rows
+            .iter()
+            .map(|bits| bits.count_ones() as usize)
+            .sum();
+        let mut rows = self.iter();
+        let first = rows.next();
+        let shared = first.is_some_and(|first| rows.all(|row| words[row] == words[first]));
+        drop(rows);
+        self.shared = self.count > 1 && shared;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        self.rows.iter().enumerate().flat_map(|(i, &bits)| {
+            let next = |&bits: &u64| Some(bits & (bits - 1)).filter(|&bits| bits != 0);
+            core::iter::successors(Some(bits).filter(|&bits| bits != 0), next)
+                .map(move |bits| i * 64 + bits.trailing_zeros() as usize)
+        })
+    }
+
+    pub(super) fn bits(&self) -> u64 {
+        let words = if self.shared { 1 } else { self.count as u64 };
+        16 * self.count as u64 + 64 * words
+    }
+
+    fn write(&self, chunk: &mut Chunk, words: &[u64], out: &mut Vec<u8>) {
+        chunk.exceptions = self.count as u16;
+        for row in self.iter() {
+            out.extend((row as u16).to_le_bytes());
+        }
+        if self.shared {
+            chunk.flags |= chunk::SHARED;
+        }
+        let stored = if self.shared { 1 } else { self.count };
+        for row in self.iter().take(stored) {
+            out.extend(words[row].to_le_bytes());
+        }
+    }
+}
+
+/// The values of a vector in all their shapes.
+pub(super) struct Values<'a> {
+    /// Signed integers.
+    pub(super) ints: &'a mut [u64],
+    /// Their steps; step 0 means nothing.
+    pub(super) steps: &'a mut [u64],
+    /// The words of the column.
+    pub(super) words: &'a [u64],
+    /// Integers are words with this bit turned.
+    pub(super) flip: u64,
+}
+
+/// `codes`: the encoding near bases, and by steps.
+pub(super) fn layout(
+    mut chunk: Chunk,
+    codes: [u8; 2],
+    layout: Layout,
+    values: Values<'_>,
+    mut exceptions: Exceptions,
+    out: &mut Vec<u8>,
+) -> Chunk {
+    let begin = out.len();
+    let fit = layout.fit;
+    chunk.width = fit.width as u8;
+    if fit.scale != 1 && fit.width > 0 {
+        chunk.flags |= chunk::SCALED;
+        out.extend(fit.scale.to_le_bytes());
+    }
+    let reach = fit.reach();
+    if layout.delta {
+        chunk.encoding = codes[1];
+        chunk.base = fit.base;
+        chunk.start = values.ints[0] ^ values.flip;
+        let steps = values.steps;
+        steps[0] = fit.base;
+        let mut patches = Vec::new();
+        if fit.outliers > 0 {
+            // With no packed bits there is no unit in the payload either.
+            let scale = if fit.width > 0 { fit.scale } else { 1 };
+            for (row, step) in steps.iter_mut().enumerate() {
+                let distance = step.wrapping_sub(fit.base);
+                if distance > reach {
+                    let units = distance as i64 / scale as i64;
+                    patches.push((row as u16, zigzag(units)));
+                    *step = fit.base;
+                }
+            }
+        }
+        packed(steps, fit.width, fit.base, fit.scale, out);
+        chunk.patches = patches.len() as u16;
+        let greatest = patches.iter().fold(0, |or, &(_, step)| or | step);
+        if !patches.is_empty() {
+            chunk.patch_bytes = step_bytes(greatest);
+        }
+        for (row, _) in &patches {
+            out.extend(row.to_le_bytes());
+        }
+        for (_, step) in &patches {
+            out.extend(&step.to_le_bytes()[..usize::from(chunk.patch_bytes)]);
+        }
+    } else {
+        chunk.encoding = codes[0];
+        chunk.base = fit.base ^ values.flip;
+        if fit.outliers > 0 {
+            for (row, int) in values.ints.iter_mut().enumerate() {
+                if int.wrapping_sub(fit.base) > reach {
+                    exceptions.add(row);
+                    *int = fit.base;
+                }
+            }
+            exceptions.settle(values.words);
+        }
+        packed(values.ints, fit.width, fit.base, fit.scale, out);
+    }
+    exceptions.write(&mut chunk, values.words, out);
+    chunk.length = (out.len() - begin) as u32;
+    chunk
+}
+
+fn packed(values: &mut [u64], width: u32, mut base: u64, scale: u64, out: &mut Vec<u8>) {
+    if width == 0 {
+        return;
+    }
+    if scale != 1 {
+        kernel::divide(values, base, scale);
+        base = 0;
+    }
+    let at = out.len();
+    out.resize(at + packed_bytes(values.len(), width), 0);
+    kernel::pack(values, width, base, &mut out[at..]);
+}
+
+/// 0, -1, 1, -2 ... as 0, 1, 2, 3 ...
+fn zigzag(x: i64) -> u64 {
+    ((x << 1) ^ (x >> 63)) as u64
+}
+
+pub(super) fn raw(mut chunk: Chunk, words: &[u64], out: &mut Vec<u8>) -> Chunk {
+    chunk.encoding = chunk::RAW;
+    chunk.length = 8 * words.len() as u32;
+    words_to(words, out);
+    chunk
+}
+
+fn words_to(words: &[u64], out: &mut Vec<u8>) {
+    let at = out.len();
+    out.resize(at + 8 * words.len(), 0);
+    let (places, _) = out[at..].as_chunks_mut::<8>();
+    for (place, word) in places.iter_mut().zip(words) {
+        *place = word.to_le_bytes();
+    }
+}
+
+pub(super) fn dictionary(mut chunk: Chunk, found: &Dictionary, out: &mut Vec<u8>) -> Chunk {
+    let begin = out.len();
+    let width = found.width();
+    chunk.encoding = chunk::DICTIONARY;
+    chunk.width = width as u8;
+    chunk.patches = found.entries.len() as u16;
+    words_to(&found.entries, out);
+    let mut codes = found.codes;
+    packed(&mut codes[..chunk.rows()], width, 0, 1, out);
+    chunk.length = (out.len() - begin) as u32;
+    chunk
+}

@@ -1,0 +1,229 @@
+//! Which base, unit and width suit a vector of integers, and which of them are better stored whole.
+//!
+//! A fit keeps a window `base ..= base + (2^width - 1) * scale`; what lies outside costs its own
+//! bits. The window of all values is always tried. When a sample of the values lies much closer
+//! together than all of them, narrower windows around the middle of the sample are counted.
+
+use crate::kernel;
+use crate::pack::packed_bytes;
+use crate::scan::{Extent, bits};
+
+/// A window, and what the vector costs with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fit {
+    pub(crate) base: u64,
+    pub(crate) scale: u64,
+    pub(crate) width: u32,
+    /// Values outside the window.
+    pub(crate) outliers: usize,
+    /// Of the payload.
+    pub(crate) bits: u64,
+}
+
+/// What a value outside the window costs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outlier {
+    /// Row and word.
+    Word,
+    /// Row and step, in as many bytes as the greatest needs.
+    Step,
+}
+
+/// Bits of a row number.
+const ROW_BITS: u64 = 16;
+
+/// Values in the sample.
+const SAMPLE: usize = 96;
+
+/// Values dropped at either end of the sample.
+const DROPS: [usize; 8] = [0, 1, 2, 3, 5, 8, 12, 16];
+
+impl Fit {
+    /// The greatest distance from the base.
+    pub(crate) fn reach(&self) -> u64 {
+        if self.width == 0 {
+            0
+        } else {
+            (u64::MAX >> (64 - self.width)).saturating_mul(self.scale)
+        }
+    }
+
+    /// The best window found for at least one value, whose extent is known.
+    pub(crate) fn find(values: &[u64], extent: Extent, outlier: Outlier) -> Self {
+        let scale = unit(values, extent);
+        let units = extent.span() / scale;
+        let all = Self {
+            base: extent.low as u64,
+            scale,
+            width: bits(units),
+            outliers: 0,
+            bits: 0,
+        }
+        .priced(values.len(), 0);
+        if all.width == 0 || values.len() < 16 {
+            return all;
+        }
+        let outlier_bits = match outlier {
+            Outlier::Word => ROW_BITS + 64,
+            Outlier::Step => ROW_BITS + 8 * u64::from(step_bytes(2 * units.min(u64::MAX / 2))),
+        };
+        all.narrowed(values, extent, outlier_bits)
+    }
+
+    fn priced(mut self, rows: usize, outlier_bits: u64) -> Self {
+        self.bits = 8 * packed_bytes(rows, self.width) as u64
+            + if self.scale == 1 { 0 } else { 64 }
+            + self.outliers as u64 * outlier_bits;
+        self
+    }
+
+    fn narrowed(self, values: &[u64], extent: Extent, outlier_bits: u64) -> Self {
+        let mut sample = [0i64; SAMPLE];
+        let count = sample.len().min(values.len());
+        for (i, place) in sample[..count].iter_mut().enumerate() {
+            *place = values[i * values.len() / count] as i64;
+        }
+        let sample = &mut sample[..count];
+        sample.sort_unstable();
+        // The two most promising windows of different widths, by estimated bits.
+        let mut best = [(self.bits * 31 / 32, 64u32, 0usize, 0usize); 2];
+        for &low in &DROPS {
+            for &high in &DROPS {
+                if low + high > count / 4 {
+                    break;
+                }
+                let span = (sample[count - 1 - high] as u64).wrapping_sub(sample[low] as u64);
+                let width = bits(span / self.scale);
+                if width >= self.width {
+                    continue;
+                }
+                // Where the sample has no outlier, a few of the others will.
+                let dropped = (low + high) as u64 * 4 + 1;
+                let outside = dropped * values.len() as u64 / (4 * count as u64);
+                let estimate =
+                    8 * packed_bytes(values.len(), width) as u64 + outside * outlier_bits;
+                if best[0].1 == width {
+                    if estimate < best[0].0 {
+                        best[0] = (estimate, width, low, high);
+                    }
+                } else if estimate < best[0].0 {
+                    best[1] = best[0];
+                    best[0] = (estimate, width, low, high);
+                } else if estimate < best[1].0 {
+                    best[1] = (estimate, width, low, high);
+                }
+            }
+        }
+        let mut chosen = self;
+        for (_, width, low, high) in best {
+            if width < self.width {
+                let ends = [sample[low], sample[count - 1 - high]];
+                let fit = self.window(values, extent, width, ends, outlier_bits);
+                if fit.bits < chosen.bits {
+                    chosen = fit;
+                }
+            }
+        }
+        chosen
+    }
+
+    /// The window of `width` bits around `ends`, as far inside the extent as it goes.
+    fn window(
+        self,
+        values: &[u64],
+        extent: Extent,
+        width: u32,
+        ends: [i64; 2],
+        outlier_bits: u64,
+    ) -> Self {
+        let mut fit = Self { width, ..self };
+        let reach = fit.reach();
+        // Distances from the lowest value, in 64 bits without sign, cannot wrap.
+        let low = (ends[0] as u64).wrapping_sub(extent.low as u64);
+        let high = (ends[1] as u64).wrapping_sub(extent.low as u64);
+        let slack = reach.saturating_sub(high - low);
+        let offset = low
+            .saturating_sub(slack / 2)
+            .min(extent.span().saturating_sub(reach));
+        fit.base = (extent.low as u64).wrapping_add(offset - offset % self.scale);
+        // The values that a window with these ends in it can reach may fit one together.
+        let near = low.saturating_sub(slack);
+        let near_reach = high.saturating_add(slack).min(extent.span()) - near;
+        let from = (extent.low as u64).wrapping_add(near);
+        let within = kernel::extent_within(values, from, near_reach);
+        if within[1] - within[0] <= reach {
+            fit.base = from.wrapping_add(within[0]);
+        }
+        fit.outliers = kernel::count_outside(values, fit.base, reach);
+        fit.priced(values.len(), outlier_bits)
+    }
+}
+
+/// Bytes of a step stored whole.
+pub(crate) fn step_bytes(step: u64) -> u8 {
+    (bits(step).div_ceil(8) as u8).max(1)
+}
+
+/// The greatest number that divides all distances between the values; 1 when their span does not
+/// fit 63 bits, so that a distance from any of them has a sign.
+fn unit(values: &[u64], extent: Extent) -> u64 {
+    /// Rows looked at one by one; the others are tested at once.
+    const AHEAD: usize = 48;
+    if extent.span() == 0 || extent.span() > i64::MAX as u64 {
+        return 1;
+    }
+    let base = extent.low as u64;
+    let (ahead, rest) = values.split_at(AHEAD.min(values.len()));
+    let mut unit = extent.span();
+    for &value in ahead {
+        unit = common_divisor(unit, value.wrapping_sub(base));
+        if unit == 1 {
+            return 1;
+        }
+    }
+    if kernel::all_divisible(rest, base, unit) {
+        return unit;
+    }
+    for &value in rest {
+        unit = common_divisor(unit, value.wrapping_sub(base));
+        if unit == 1 {
+            break;
+        }
+    }
+    unit
+}
+
+fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(values: &[u64]) -> Fit {
+        Fit::find(values, crate::scan::extent(values), Outlier::Word)
+    }
+
+    #[test]
+    fn a_unit_is_found() {
+        let values: Vec<u64> = (0..1024).map(|i| 7 + (i * i % 97) * 250).collect();
+        let fit = find(&values);
+        assert_eq!((fit.base, fit.scale, fit.width), (7, 250, 7));
+        assert_eq!(find(&[0, i64::MIN as u64, 1]).width, 64);
+        assert_eq!(find(&[5; 3]).width, 0);
+    }
+
+    #[test]
+    fn outliers_on_both_sides_are_left_out() {
+        let mut values: Vec<u64> = (0..1024).map(|i| 10_000 + i * 37 % 256).collect();
+        values[100] = 0;
+        values[900] = 1 << 40;
+        values[901] = u64::MAX;
+        let fit = find(&values);
+        assert!(fit.width <= 9 && fit.outliers == 3, "{fit:?}");
+    }
+}

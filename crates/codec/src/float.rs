@@ -1,0 +1,266 @@
+//! Floats as integers: decimals (ALP, Afroozeh, Kuffó and Boncz, 2023) and ordered bits.
+//!
+//! A decimal number is an integer d with |d| < 2^51 and a rule that turns it into the float:
+//! multiply, d * 10^f * 10^-e in this order, each product rounded; or divide, d / 10^e, rounded
+//! once. Division is exact for every number that was parsed from up to 15 digits; multiplication
+//! is faster, and is what made numbers that were computed as count * 0.01. A word that the rule
+//! does not give back bit by bit is an exception.
+
+use crate::pack;
+use crate::scan;
+
+/// Greatest e, and greatest f of a multiplication.
+pub(crate) const EXPONENT_MAX: u8 = 18;
+
+/// The factor that stands for division.
+pub(crate) const DIVIDE: u8 = 255;
+
+const POWERS: [f64; 19] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18,
+];
+
+const INVERSES: [f64; 19] = [
+    1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14,
+    1e-15, 1e-16, 1e-17, 1e-18,
+];
+
+/// 1.5 * 2^52: adding it rounds a float below 2^51 to an integer that stands in the low bits.
+/// AVX2 has no conversion between i64 and f64; this is exact and the same everywhere.
+const MAGIC: f64 = 6_755_399_441_055_744.0;
+const MAGIC_BITS: u64 = MAGIC.to_bits();
+
+/// |d| is below this.
+const LIMIT: u64 = 1 << 51;
+
+/// A rule between integers and floats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Alp {
+    pub(crate) exponent: u8,
+    /// f, or [`DIVIDE`].
+    pub(crate) factor: u8,
+}
+
+impl Alp {
+    /// Whether the tables have it.
+    pub(crate) fn is_valid(self) -> bool {
+        self.exponent <= EXPONENT_MAX && (self.factor <= EXPONENT_MAX || self.factor == DIVIDE)
+    }
+}
+
+/// What encoding a vector by a rule found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AlpScan {
+    /// Exceptions; their rows are in `bad`, and their places in `ints` arbitrary.
+    pub(crate) bad: usize,
+}
+
+#[inline(always)]
+fn integer(x: f64) -> (u64, f64) {
+    let moved = x + MAGIC;
+    (moved.to_bits().wrapping_sub(MAGIC_BITS), moved - MAGIC)
+}
+
+#[inline(always)]
+fn float(int: u64) -> f64 {
+    f64::from_bits(int.wrapping_add(MAGIC_BITS)) - MAGIC
+}
+
+/// Writes the integers of `values` and the rows of those that do not come back.
+#[inline(always)]
+pub(crate) fn alp_encode(alp: Alp, values: &[u64], ints: &mut [u64], bad: &mut [u16]) -> AlpScan {
+    let e = usize::from(alp.exponent);
+    let bad = if alp.factor == DIVIDE {
+        let power = POWERS[e];
+        encode_with(
+            values,
+            ints,
+            bad,
+            #[inline(always)]
+            |x| {
+                let (int, whole) = integer(x * power);
+                (int, whole / power)
+            },
+        )
+    } else {
+        let f = usize::from(alp.factor);
+        let (up, down) = (POWERS[e], INVERSES[f]);
+        let (back_up, back_down) = (POWERS[f], INVERSES[e]);
+        encode_with(
+            values,
+            ints,
+            bad,
+            #[inline(always)]
+            |x| {
+                let (int, whole) = integer(x * up * down);
+                (int, whole * back_up * back_down)
+            },
+        )
+    };
+    AlpScan { bad }
+}
+
+/// The integer of a word, and a number that is zero when it comes back and is in range.
+#[inline(always)]
+fn round_trip(word: u64, rule: impl Fn(f64) -> (u64, f64)) -> (u64, u64) {
+    let (int, back) = rule(f64::from_bits(word));
+    // A NaN can come back by luck of the processor, but its integer is out of range.
+    let out_of_range = int.wrapping_add(LIMIT - 1) >= 2 * LIMIT - 1;
+    (int, (back.to_bits() ^ word) | u64::from(out_of_range))
+}
+
+#[inline(always)]
+fn encode_with(
+    values: &[u64],
+    ints: &mut [u64],
+    bad: &mut [u16],
+    rule: impl Fn(f64) -> (u64, f64) + Copy,
+) -> usize {
+    const BLOCK: usize = 32;
+    let mut count = 0;
+    let (blocks, rest) = values.as_chunks::<BLOCK>();
+    let (int_blocks, int_rest) = ints[..values.len()].as_chunks_mut::<BLOCK>();
+    for (b, (block, ints)) in blocks.iter().zip(int_blocks).enumerate() {
+        let mut wrong = 0;
+        for i in 0..BLOCK {
+            let (int, difference) = round_trip(block[i], rule);
+            ints[i] = int;
+            wrong |= difference;
+        }
+        if wrong != 0 {
+            for (i, &word) in block.iter().enumerate() {
+                bad[count] = (b * BLOCK + i) as u16;
+                count += usize::from(round_trip(word, rule).1 != 0);
+            }
+        }
+    }
+    let from = values.len() - rest.len();
+    for (i, (&word, place)) in rest.iter().zip(int_rest).enumerate() {
+        let (int, difference) = round_trip(word, rule);
+        *place = int;
+        bad[count] = (from + i) as u16;
+        count += usize::from(difference != 0);
+    }
+    count
+}
+
+/// Turns integers into the words of floats.
+#[inline(always)]
+pub(crate) fn alp_decode(alp: Alp, words: &mut [u64]) {
+    with_rule(alp, Decode { words });
+}
+
+/// The words of the floats of start, start + step ...
+#[inline(always)]
+pub(crate) fn alp_ramp(alp: Alp, start: u64, step: u64, out: &mut [u64]) {
+    with_rule(alp, Ramp { start, step, out });
+}
+
+/// Unpacks and converts in one pass.
+#[inline(always)]
+pub(crate) fn alp_unpack(
+    alp: Alp,
+    bytes: &[u8],
+    width: u32,
+    base: u64,
+    scale: u64,
+    out: &mut [u64],
+) {
+    let unpack = Unpack {
+        bytes,
+        width,
+        base,
+        scale,
+        out,
+    };
+    with_rule(alp, unpack);
+}
+
+/// A loop that is compiled once for each kind of rule.
+trait Loop {
+    fn run(self, rule: impl Fn(u64) -> u64 + Copy);
+}
+
+#[inline(always)]
+fn with_rule(alp: Alp, work: impl Loop) {
+    let e = usize::from(alp.exponent);
+    if alp.factor == DIVIDE {
+        let power = POWERS[e];
+        work.run(
+            #[inline(always)]
+            |int| (float(int) / power).to_bits(),
+        );
+    } else {
+        let (up, down) = (POWERS[usize::from(alp.factor)], INVERSES[e]);
+        work.run(
+            #[inline(always)]
+            |int| (float(int) * up * down).to_bits(),
+        );
+    }
+}
+
+struct Decode<'a> {
+    words: &'a mut [u64],
+}
+
+impl Loop for Decode<'_> {
+    #[inline(always)]
+    fn run(self, rule: impl Fn(u64) -> u64 + Copy) {
+        for word in self.words {
+            *word = rule(*word);
+        }
+    }
+}
+
+struct Ramp<'a> {
+    start: u64,
+    step: u64,
+    out: &'a mut [u64],
+}
+
+impl Loop for Ramp<'_> {
+    #[inline(always)]
+    fn run(self, rule: impl Fn(u64) -> u64 + Copy) {
+        scan::ramp_with(self.start, self.step, self.out, rule);
+    }
+}
+
+struct Unpack<'a> {
+    bytes: &'a [u8],
+    width: u32,
+    base: u64,
+    scale: u64,
+    out: &'a mut [u64],
+}
+
+impl Loop for Unpack<'_> {
+    #[inline(always)]
+    fn run(self, rule: impl Fn(u64) -> u64 + Copy) {
+        let (base, scale) = (self.base, self.scale);
+        if scale == 1 {
+            pack::unpack_with(
+                self.bytes,
+                self.width,
+                self.out,
+                #[inline(always)]
+                |x| rule(x.wrapping_add(base)),
+            );
+        } else {
+            pack::unpack_with(
+                self.bytes,
+                self.width,
+                self.out,
+                #[inline(always)]
+                |x| rule(x.wrapping_mul(scale).wrapping_add(base)),
+            );
+        }
+    }
+}
+
+/// Maps words to integers in the order of the floats, and back: its own inverse.
+#[inline(always)]
+pub(crate) fn ordered(words: &mut [u64]) {
+    for word in words {
+        *word = crate::column::float_key(*word) as u64;
+    }
+}

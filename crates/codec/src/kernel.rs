@@ -1,0 +1,232 @@
+//! The hot loops, each compiled for AVX-512, for AVX2 and for any processor, and chosen once per
+//! process. The bodies are the same safe code (pack.rs, scan.rs, float.rs, stats/fold.rs) inlined
+//! into functions with different target features, so all variants give the same bits: Rust never
+//! contracts or reorders floating-point operations.
+
+use crate::float::{self, Alp, AlpScan};
+use crate::pack;
+use crate::scan::{self, Extent};
+use crate::stats::fold;
+
+/// What the processor offers.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Level {
+    Portable = 1,
+    Avx2 = 2,
+    Avx512 = 3,
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn level() -> Level {
+    use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
+    static LEVEL: AtomicU8 = AtomicU8::new(0);
+    match LEVEL.load(Relaxed) {
+        1 => Level::Portable,
+        2 => Level::Avx2,
+        3 => Level::Avx512,
+        _ => {
+            let level = detect();
+            LEVEL.store(level as u8, Relaxed);
+            level
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[cold]
+fn detect() -> Level {
+    use std::is_x86_feature_detected as has;
+    if !(has!("avx2") && has!("fma") && has!("bmi2")) {
+        Level::Portable
+    } else if has!("avx512f") && has!("avx512dq") && has!("avx512vl") && has!("avx512bw") {
+        Level::Avx512
+    } else {
+        Level::Avx2
+    }
+}
+
+/// The same memory as words.
+#[inline]
+pub(crate) fn words(times: &[i64]) -> &[u64] {
+    // SAFETY: i64 and u64 have one size and alignment, and every bit pattern is valid in both.
+    #[expect(unsafe_code, reason = "reads i64 as u64 in place")]
+    unsafe {
+        core::slice::from_raw_parts(times.as_ptr().cast(), times.len())
+    }
+}
+
+/// The same memory as words.
+#[inline]
+pub(crate) fn words_mut(times: &mut [i64]) -> &mut [u64] {
+    // SAFETY: i64 and u64 have one size and alignment, every bit pattern is valid in both, and the
+    // borrow of `times` lasts as long as the answer.
+    #[expect(unsafe_code, reason = "writes i64 as u64 in place")]
+    unsafe {
+        core::slice::from_raw_parts_mut(times.as_mut_ptr().cast(), times.len())
+    }
+}
+
+/// The words of an i64 column as its values, in place.
+#[must_use]
+#[inline]
+pub fn as_integers(words: &[u64]) -> &[i64] {
+    // SAFETY: i64 and u64 have one size and alignment, and every bit pattern is valid in both.
+    #[expect(unsafe_code, reason = "reads u64 as i64 in place")]
+    unsafe {
+        core::slice::from_raw_parts(words.as_ptr().cast(), words.len())
+    }
+}
+
+/// The words of an f64 column as its values, in place.
+#[must_use]
+#[inline]
+pub fn as_floats(words: &[u64]) -> &[f64] {
+    const { assert!(align_of::<f64>() <= align_of::<u64>()) };
+    // SAFETY: f64 and u64 have one size, u64 is aligned at least as strictly, and every bit
+    // pattern is valid in both.
+    #[expect(unsafe_code, reason = "reads u64 as f64 in place")]
+    unsafe {
+        core::slice::from_raw_parts(words.as_ptr().cast(), words.len())
+    }
+}
+
+macro_rules! dispatched {
+    ($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?, $fast:path, $any:path) => {
+        $(#[$doc])*
+        #[inline]
+        pub(crate) fn $name($($arg: $ty),*) $(-> $ret)? {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2,fma,bmi2")]
+                fn avx2($($arg: $ty),*) $(-> $ret)? {
+                    $fast($($arg),*)
+                }
+                #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
+                fn avx512($($arg: $ty),*) $(-> $ret)? {
+                    $fast($($arg),*)
+                }
+                let level = level();
+                if level == Level::Avx512 {
+                    // SAFETY: `detect` saw every feature that the function enables.
+                    #[expect(unsafe_code, reason = "calls code for a detected processor")]
+                    return unsafe { avx512($($arg),*) };
+                }
+                if level == Level::Avx2 {
+                    // SAFETY: `detect` saw every feature that the function enables.
+                    #[expect(unsafe_code, reason = "calls code for a detected processor")]
+                    return unsafe { avx2($($arg),*) };
+                }
+            }
+            $any($($arg),*)
+        }
+    };
+}
+
+dispatched!(
+    /// See [`pack::unpack`].
+    unpack(bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]),
+    pack::unpack, pack::unpack
+);
+dispatched!(
+    /// See [`pack::pack`].
+    pack(values: &[u64], width: u32, base: u64, out: &mut [u8]),
+    pack::pack, pack::pack
+);
+dispatched!(
+    /// See [`scan::ramp`].
+    ramp(start: u64, step: u64, out: &mut [u64]),
+    scan::ramp, scan::ramp
+);
+dispatched!(
+    /// See [`scan::prefix_sum`].
+    prefix_sum(start: u64, out: &mut [u64]),
+    scan::prefix_sum, scan::prefix_sum
+);
+dispatched!(
+    /// See [`scan::all_equal`].
+    all_equal(values: &[u64]) -> bool,
+    scan::all_equal, scan::all_equal
+);
+dispatched!(
+    /// See [`scan::constant_step`].
+    constant_step(values: &[u64]) -> bool,
+    scan::constant_step, scan::constant_step
+);
+dispatched!(
+    /// See [`scan::extent`].
+    extent(values: &[u64]) -> Extent,
+    scan::extent, scan::extent
+);
+dispatched!(
+    /// See [`scan::deltas`].
+    deltas(values: &[u64], out: &mut [u64]) -> Extent,
+    scan::deltas, scan::deltas
+);
+dispatched!(
+    /// See [`scan::all_divisible`].
+    all_divisible(values: &[u64], base: u64, divisor: u64) -> bool,
+    scan::all_divisible, scan::all_divisible
+);
+dispatched!(
+    /// See [`scan::divide`].
+    divide(values: &mut [u64], base: u64, divisor: u64),
+    scan::divide, scan::divide
+);
+dispatched!(
+    /// See [`scan::count_outside`].
+    count_outside(values: &[u64], base: u64, reach: u64) -> usize,
+    scan::count_outside, scan::count_outside
+);
+dispatched!(
+    /// See [`scan::extent_within`].
+    extent_within(values: &[u64], base: u64, reach: u64) -> [u64; 2],
+    scan::extent_within, scan::extent_within
+);
+dispatched!(
+    /// See [`float::alp_encode`].
+    alp_encode(alp: Alp, values: &[u64], ints: &mut [u64], bad: &mut [u16]) -> AlpScan,
+    float::alp_encode, float::alp_encode
+);
+dispatched!(
+    /// See [`float::alp_decode`].
+    alp_decode(alp: Alp, words: &mut [u64]),
+    float::alp_decode, float::alp_decode
+);
+dispatched!(
+    /// See [`float::alp_ramp`].
+    alp_ramp(alp: Alp, start: u64, step: u64, out: &mut [u64]),
+    float::alp_ramp, float::alp_ramp
+);
+dispatched!(
+    /// See [`float::alp_unpack`].
+    alp_unpack(alp: Alp, bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]),
+    float::alp_unpack, float::alp_unpack
+);
+dispatched!(
+    /// See [`float::ordered`].
+    ordered(words: &mut [u64]),
+    float::ordered, float::ordered
+);
+dispatched!(
+    /// See [`fold::float_lanes`].
+    float_lanes(values: &[u64]) -> fold::Lanes,
+    fold::float_lanes::<true>, fold::float_lanes::<false>
+);
+dispatched!(
+    /// See [`fold::integer_extent`].
+    integer_extent(values: &[u64], flip: u64) -> (i64, i64),
+    fold::integer_extent, fold::integer_extent
+);
+dispatched!(
+    /// See [`fold::narrow_sums`].
+    narrow_sums(values: &[u64]) -> fold::Narrow,
+    fold::narrow_sums, fold::narrow_sums
+);
+dispatched!(
+    /// See [`fold::position`].
+    position(values: &[u64], word: u64) -> usize,
+    fold::position, fold::position
+);

@@ -1,0 +1,231 @@
+//! Packing values of `width` bits, 1 to 64.
+//!
+//! n values lie in L lanes, value i in lane i mod L at row i / L:
+//!
+//! ```text
+//!     n      1..=127   128..=255   256..=511   512..=1023   1024
+//!     L         1          2           4           8          16
+//! ```
+//!
+//! Each lane is a little-endian bit stream of its rows in words of 64 bits: the value of row r
+//! takes bits r * width to (r + 1) * width of its lane, lowest bit first. Word k of lane l is the
+//! (k * L + l)-th word of the payload, so that one row of all lanes is one vector register or two.
+//! Unused bits at the end are zero.
+
+/// Lanes of `n` values.
+#[inline(always)]
+pub(crate) fn lanes(n: usize) -> usize {
+    match n {
+        1024.. => 16,
+        512..1024 => 8,
+        256..512 => 4,
+        128..256 => 2,
+        _ => 1,
+    }
+}
+
+/// Bytes of `n` packed values.
+#[inline]
+pub(crate) fn packed_bytes(n: usize, width: u32) -> usize {
+    let lanes = lanes(n);
+    (n.div_ceil(lanes) * width as usize).div_ceil(64) * lanes * 8
+}
+
+/// The `width` lowest bits, 1 to 64.
+#[inline(always)]
+fn mask(width: u32) -> u64 {
+    u64::MAX >> (64 - width)
+}
+
+/// Packs `values[i] - base`, which must fit `width`; `out` has `packed_bytes` bytes.
+#[inline(always)]
+pub(crate) fn pack(values: &[u64], width: u32, base: u64, out: &mut [u8]) {
+    match lanes(values.len()) {
+        16 => pack_lanes::<16>(values, width, base, out),
+        8 => pack_lanes::<8>(values, width, base, out),
+        4 => pack_lanes::<4>(values, width, base, out),
+        2 => pack_lanes::<2>(values, width, base, out),
+        _ => pack_lanes::<1>(values, width, base, out),
+    }
+}
+
+#[inline(always)]
+fn pack_lanes<const L: usize>(values: &[u64], width: u32, base: u64, out: &mut [u8]) {
+    let mask = mask(width);
+    let (words, _) = out.as_chunks_mut::<8>();
+    let (mut words, _) = words.as_chunks_mut::<L>();
+    let mut full = [0u64; L];
+    let mut shift = 0;
+    let mut row = |values: &[u64; L]| {
+        let mut spill = [0u64; L];
+        for l in 0..L {
+            let value = values[l].wrapping_sub(base) & mask;
+            full[l] |= value << shift;
+            // In two steps, because a shift by 64 is not a shift.
+            spill[l] = value >> 1 >> (63 - shift);
+        }
+        shift += width;
+        if shift >= 64 {
+            shift -= 64;
+            if let Some((word, rest)) = core::mem::take(&mut words).split_first_mut() {
+                for l in 0..L {
+                    word[l] = full[l].to_le_bytes();
+                }
+                words = rest;
+            }
+            full = spill;
+        }
+    };
+    let (rows, rest) = values.as_chunks::<L>();
+    for values in rows {
+        row(values);
+    }
+    if !rest.is_empty() {
+        let mut last = [base; L];
+        last[..rest.len()].copy_from_slice(rest);
+        row(&last);
+    }
+    if let Some(word) = words.first_mut() {
+        for l in 0..L {
+            word[l] = full[l].to_le_bytes();
+        }
+    }
+}
+
+/// `out[i] = base + packed[i] * scale`; `bytes` has at least `packed_bytes` bytes.
+#[inline(always)]
+pub(crate) fn unpack(bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]) {
+    if scale == 1 {
+        unpack_with(
+            bytes,
+            width,
+            out,
+            #[inline(always)]
+            |x| x.wrapping_add(base),
+        );
+    } else {
+        unpack_with(
+            bytes,
+            width,
+            out,
+            #[inline(always)]
+            |x| x.wrapping_mul(scale).wrapping_add(base),
+        );
+    }
+}
+
+/// `out[i] = finish(packed[i])`.
+#[inline(always)]
+pub(crate) fn unpack_with(
+    bytes: &[u8],
+    width: u32,
+    out: &mut [u64],
+    finish: impl Fn(u64) -> u64 + Copy,
+) {
+    match lanes(out.len()) {
+        16 => unpack_lanes::<16>(bytes, width, out, finish),
+        8 => unpack_lanes::<8>(bytes, width, out, finish),
+        4 => unpack_lanes::<4>(bytes, width, out, finish),
+        2 => unpack_lanes::<2>(bytes, width, out, finish),
+        _ => unpack_lanes::<1>(bytes, width, out, finish),
+    }
+}
+
+#[inline(always)]
+fn unpack_lanes<const L: usize>(
+    bytes: &[u8],
+    width: u32,
+    out: &mut [u64],
+    finish: impl Fn(u64) -> u64 + Copy,
+) {
+    let (words, _) = bytes.as_chunks::<8>();
+    let (words, _) = words.as_chunks::<L>();
+    let (rows, rest) = out.as_chunks_mut::<L>();
+    let count = rows.len();
+    for (r, out) in rows.iter_mut().enumerate() {
+        unpack_row::<L>(words, width, r, out, finish);
+    }
+    if !rest.is_empty() {
+        unpack_row::<L>(words, width, count, rest, finish);
+    }
+}
+
+#[inline(always)]
+fn unpack_row<const L: usize>(
+    words: &[[[u8; 8]; L]],
+    width: u32,
+    row: usize,
+    out: &mut [u64],
+    finish: impl Fn(u64) -> u64 + Copy,
+) {
+    let mask = mask(width);
+    let bit = row * width as usize;
+    let (k, shift) = (bit / 64, (bit % 64) as u32);
+    let low = &words[k];
+    // When the value ends in word k, what comes from the next one falls to the mask; so behind
+    // the last word any word will do.
+    let high = &words[(k + 1).min(words.len() - 1)];
+    for ((place, low), high) in out.iter_mut().zip(low).zip(high) {
+        let value =
+            (u64::from_le_bytes(*low) >> shift) | (u64::from_le_bytes(*high) << 1 << (63 - shift));
+        *place = finish(value & mask);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_width_and_length_comes_back_and_agrees_with_the_description() {
+        let mut seed = 7u64;
+        let mut next = move || {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            seed
+        };
+        for n in [
+            1, 2, 3, 63, 64, 65, 127, 128, 129, 200, 256, 511, 512, 777, 1000, 1023, 1024,
+        ] {
+            for width in 1..=64 {
+                let values: Vec<u64> = (0..n).map(|_| next() & mask(width)).collect();
+                let base = next();
+                let moved: Vec<u64> = values.iter().map(|v| v.wrapping_add(base)).collect();
+                let mut bytes = vec![0u8; packed_bytes(n, width)];
+                crate::kernel::pack(&moved, width, base, &mut bytes);
+                let mut portable = vec![0u8; bytes.len()];
+                pack(&moved, width, base, &mut portable);
+                assert_eq!(bytes, portable, "n {n} width {width}");
+                let mut back = vec![0u64; n];
+                crate::kernel::unpack(&bytes, width, base, 1, &mut back);
+                assert_eq!(back, moved, "n {n} width {width}");
+                crate::kernel::unpack(&bytes, width, 5, 3, &mut back);
+                let mut again = vec![0u64; n];
+                unpack(&bytes, width, 5, 3, &mut again);
+                assert_eq!(back, again);
+                for (i, &value) in values.iter().enumerate() {
+                    assert_eq!(
+                        described(&bytes, n, width as usize, i),
+                        value,
+                        "n {n} i {i}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// One value, bit by bit, as docs/format.md says it.
+    fn described(bytes: &[u8], n: usize, width: usize, i: usize) -> u64 {
+        let lanes = lanes(n);
+        let (lane, row) = (i % lanes, i / lanes);
+        let mut value = 0;
+        for b in 0..width {
+            let bit = row * width + b;
+            let word = (bit / 64) * lanes + lane;
+            let byte = bytes[word * 8 + bit % 64 / 8];
+            value |= u64::from(byte >> (bit % 8) & 1) << b;
+        }
+        value
+    }
+}

@@ -1,0 +1,256 @@
+//! Passes over integers. All arithmetic wraps: the values of a column may span all of i64.
+
+/// Smallest and greatest, as signed values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) low: i64,
+    pub(crate) high: i64,
+}
+
+impl Extent {
+    /// high - low, as an unsigned number: never wraps.
+    pub(crate) fn span(self) -> u64 {
+        (self.high as u64).wrapping_sub(self.low as u64)
+    }
+}
+
+/// Bits of `value`.
+#[inline(always)]
+pub(crate) fn bits(value: u64) -> u32 {
+    64 - value.leading_zeros()
+}
+
+const LANES: usize = 16;
+
+/// start, start + step, start + 2 step ...
+#[inline(always)]
+pub(crate) fn ramp(start: u64, step: u64, out: &mut [u64]) {
+    ramp_with(
+        start,
+        step,
+        out,
+        #[inline(always)]
+        |x| x,
+    );
+}
+
+/// `out[i] = finish(start + i * step)`.
+#[inline(always)]
+pub(crate) fn ramp_with(
+    start: u64,
+    step: u64,
+    out: &mut [u64],
+    finish: impl Fn(u64) -> u64 + Copy,
+) {
+    let mut offsets = [0u64; LANES];
+    for (l, offset) in offsets.iter_mut().enumerate() {
+        *offset = step.wrapping_mul(l as u64);
+    }
+    let stride = step.wrapping_mul(LANES as u64);
+    let mut at = start;
+    let (blocks, rest) = out.as_chunks_mut::<LANES>();
+    for block in blocks {
+        for (place, offset) in block.iter_mut().zip(offsets) {
+            *place = finish(at.wrapping_add(offset));
+        }
+        at = at.wrapping_add(stride);
+    }
+    for (place, offset) in rest.iter_mut().zip(offsets) {
+        *place = finish(at.wrapping_add(offset));
+    }
+}
+
+/// `out` holds steps; turns them into values: the first is `start`, whatever step 0 says.
+#[inline(always)]
+pub(crate) fn prefix_sum(start: u64, out: &mut [u64]) {
+    let Some((first, rest)) = out.split_first_mut() else {
+        return;
+    };
+    *first = start;
+    let mut sum = start;
+    // The sums inside a block of four do not wait for the block before it.
+    let (blocks, rest) = rest.as_chunks_mut::<4>();
+    for block in blocks {
+        let [a, b, c, d] = *block;
+        let ab = a.wrapping_add(b);
+        let cd = c.wrapping_add(d);
+        let abc = ab.wrapping_add(c);
+        let abcd = ab.wrapping_add(cd);
+        *block = [
+            sum.wrapping_add(a),
+            sum.wrapping_add(ab),
+            sum.wrapping_add(abc),
+            sum.wrapping_add(abcd),
+        ];
+        sum = sum.wrapping_add(abcd);
+    }
+    for place in rest {
+        sum = sum.wrapping_add(*place);
+        *place = sum;
+    }
+}
+
+/// Whether all words are the same.
+#[inline(always)]
+pub(crate) fn all_equal(values: &[u64]) -> bool {
+    let Some(&first) = values.first() else {
+        return true;
+    };
+    // Most vectors that vary do so at once.
+    let mut blocks = values.chunks(128);
+    blocks.all(|block| block.iter().fold(0, |or, &word| or | (word ^ first)) == 0)
+}
+
+/// Whether all steps are the same.
+#[inline(always)]
+pub(crate) fn constant_step(values: &[u64]) -> bool {
+    if values.len() < 3 {
+        return true;
+    }
+    let step = values[1].wrapping_sub(values[0]);
+    let (left, right) = (&values[..values.len() - 1], &values[1..]);
+    let mut blocks = left.chunks(128).zip(right.chunks(128));
+    blocks.all(|(left, right)| {
+        let mut or = 0;
+        for (&a, &b) in left.iter().zip(right) {
+            or |= b.wrapping_sub(a) ^ step;
+        }
+        or == 0
+    })
+}
+
+/// Smallest and greatest of at least one value.
+#[inline(always)]
+pub(crate) fn extent(values: &[u64]) -> Extent {
+    let mut low = i64::MAX;
+    let mut high = i64::MIN;
+    for &value in values {
+        low = low.min(value as i64);
+        high = high.max(value as i64);
+    }
+    Extent { low, high }
+}
+
+/// The steps between values; step 0 repeats step 1. At least two values.
+#[inline(always)]
+pub(crate) fn deltas(values: &[u64], out: &mut [u64]) -> Extent {
+    let mut low = i64::MAX;
+    let mut high = i64::MIN;
+    let steps = values.len() - 1;
+    for ((&a, &b), place) in values[..steps]
+        .iter()
+        .zip(&values[1..])
+        .zip(&mut out[1..=steps])
+    {
+        let step = b.wrapping_sub(a);
+        *place = step;
+        low = low.min(step as i64);
+        high = high.max(step as i64);
+    }
+    out[0] = out[1];
+    Extent { low, high }
+}
+
+/// How many values lie outside `base ..= base + reach`.
+#[inline(always)]
+pub(crate) fn count_outside(values: &[u64], base: u64, reach: u64) -> usize {
+    let mut count = 0u64;
+    for &value in values {
+        count += u64::from(value.wrapping_sub(base) > reach);
+    }
+    count as usize
+}
+
+/// The smallest and the greatest distance from `base` among those up to `reach`, of which there is
+/// at least one.
+#[inline(always)]
+pub(crate) fn extent_within(values: &[u64], base: u64, reach: u64) -> [u64; 2] {
+    let (mut low, mut high) = (u64::MAX, 0);
+    for &value in values {
+        let distance = value.wrapping_sub(base);
+        let inside = distance <= reach;
+        low = low.min(if inside { distance } else { u64::MAX });
+        high = high.max(if inside { distance } else { 0 });
+    }
+    [low, high]
+}
+
+/// x with x * odd = 1 modulo 2^64 (Newton; each step doubles the correct bits, from 5).
+#[inline(always)]
+fn inverse(odd: u64) -> u64 {
+    let mut x = odd.wrapping_mul(3) ^ 2;
+    for _ in 0..4 {
+        x = x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x)));
+    }
+    x
+}
+
+/// Whether `divisor` divides every `value - base`, taken as unsigned.
+#[inline(always)]
+pub(crate) fn all_divisible(values: &[u64], base: u64, divisor: u64) -> bool {
+    // d * inverse, rotated by the twos in the divisor, is the quotient if there is one, and
+    // otherwise greater than any quotient (Granlund and Montgomery, section 9).
+    let twos = divisor.trailing_zeros();
+    let inverse = inverse(divisor >> twos);
+    let limit = u64::MAX / divisor;
+    let mut fails = 0u64;
+    for &value in values {
+        let quotient = value
+            .wrapping_sub(base)
+            .wrapping_mul(inverse)
+            .rotate_right(twos);
+        fails += u64::from(quotient > limit);
+    }
+    fails == 0
+}
+
+/// `(value - base) / divisor`, signed, where that leaves no rest.
+#[inline(always)]
+pub(crate) fn divide(values: &mut [u64], base: u64, divisor: u64) {
+    let twos = divisor.trailing_zeros();
+    let inverse = inverse(divisor >> twos);
+    for value in values {
+        let difference = value.wrapping_sub(base) as i64;
+        *value = ((difference >> twos) as u64).wrapping_mul(inverse);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exact_division() {
+        for divisor in [1u64, 2, 3, 10, 1000, 1 << 40, 60_000_000_000, 3 << 29] {
+            let mut values: Vec<u64> = (0..100i64)
+                .map(|i| ((i * i - 50) * divisor as i64) as u64)
+                .map(|v| v.wrapping_add(17))
+                .collect();
+            let base = 17u64.wrapping_sub(divisor.wrapping_mul(50));
+            assert!(all_divisible(&values, base, divisor));
+            if divisor > 1 {
+                values[40] += 1;
+                assert!(!all_divisible(&values, base, divisor));
+                values[40] -= 1;
+            }
+            divide(&mut values, base, divisor);
+            assert!((0..100).all(|i| values[i] == (i * i) as u64));
+        }
+    }
+
+    #[test]
+    fn steps_and_sums_are_inverse() {
+        for n in [2, 3, 5, 8, 130, 1024] {
+            let values: Vec<u64> = (0..n as u64).map(|i| i.wrapping_mul(i << 50)).collect();
+            let mut steps = vec![0; n];
+            let extent = deltas(&values, &mut steps);
+            assert_eq!(extent, super::extent(&steps));
+            prefix_sum(values[0], &mut steps);
+            assert_eq!(steps, values);
+            ramp(5, u64::MAX / 3, &mut steps);
+            assert!(constant_step(&steps));
+            steps[n - 1] ^= 1;
+            assert_eq!(constant_step(&steps), n < 3);
+        }
+    }
+}

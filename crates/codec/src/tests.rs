@@ -1,0 +1,58 @@
+//! Whole vectors: round trips, golden bytes, damage, real data.
+
+mod damage;
+mod golden;
+mod real;
+mod round_trip;
+
+use crate::{Chunk, ColumnType, Hint, decode_column, decode_times, encode_column, encode_times};
+
+/// splitmix64.
+pub(super) struct Rng(pub(super) u64);
+
+impl Rng {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(super) fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    pub(super) fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Encodes, checks that it comes back behind other bytes too, answers bytes with the chunk's.
+pub(super) fn column_round_trip(
+    ty: ColumnType,
+    words: &[u64],
+    hint: &mut Hint,
+) -> (Chunk, Vec<u8>) {
+    let mut out = vec![0xaa; 3];
+    let chunk = encode_column(ty, words, hint, &mut out);
+    assert_eq!(out[..3], [0xaa; 3]);
+    let bytes = out.split_off(3);
+    assert_eq!((chunk.len(), chunk.rows()), (bytes.len(), words.len()));
+    assert!(bytes.len() <= 8 * words.len() + 16, "{chunk:?}");
+    let chunk = Chunk::decode(&chunk.to_bytes());
+    let mut back = vec![0x5555; words.len()];
+    decode_column(&chunk, &bytes, &mut back).unwrap();
+    assert_eq!(back, words, "{ty:?} {chunk:?}");
+    (chunk, bytes)
+}
+
+pub(super) fn times_round_trip(times: &[i64]) -> (Chunk, Vec<u8>) {
+    let mut bytes = Vec::new();
+    let chunk = encode_times(times, &mut bytes);
+    assert_eq!((chunk.len(), chunk.rows()), (bytes.len(), times.len()));
+    let mut back = vec![0x5555; times.len()];
+    decode_times(&Chunk::decode(&chunk.to_bytes()), &bytes, &mut back).unwrap();
+    assert_eq!(back, times, "{chunk:?}");
+    (chunk, bytes)
+}

@@ -1,0 +1,185 @@
+use super::{Rng, column_round_trip, times_round_trip};
+use crate::{ColumnType, Hint, chunk};
+
+/// Words that break naive codecs.
+const SPECIALS: [u64; 20] = [
+    0x7ff8_0000_0000_0000, // quiet NaN
+    0xfff8_0000_0000_0001, // negative, with payload
+    0x7ff0_0000_0000_0001, // signalling
+    0x7fff_ffff_ffff_ffff,
+    0xffff_ffff_ffff_ffff,
+    0x7ff0_0000_0000_0000, // infinities
+    0xfff0_0000_0000_0000,
+    0x8000_0000_0000_0000, // -0.0
+    0,
+    1, // smallest subnormal
+    0x000f_ffff_ffff_ffff,
+    0x7fef_ffff_ffff_ffff, // f64::MAX
+    0xffef_ffff_ffff_ffff,
+    0x4320_0000_0000_0000, // 2^51
+    0x4330_0000_0000_0000, // 2^52
+    0x4338_0000_0000_0000, // 1.5 * 2^52
+    0xc320_0000_0000_0000, // -2^51
+    0x43e0_0000_0000_0000, // 2^63
+    0x3ff0_0000_0000_0001, // 1 + ulp
+    0x3fb9_9999_9999_999a, // 0.1
+];
+
+const TYPES: [ColumnType; 3] = [ColumnType::F64, ColumnType::I64, ColumnType::U64];
+
+const LENGTHS: [usize; 16] = [
+    1, 2, 3, 7, 16, 31, 32, 33, 64, 127, 128, 255, 300, 512, 1000, 1024,
+];
+
+#[test]
+fn special_words_among_ordinary_ones() {
+    let mut rng = Rng(11);
+    for ty in TYPES {
+        let mut hint = Hint::default();
+        for round in 0..400 {
+            let n = LENGTHS[round % LENGTHS.len()];
+            let share = [1, 2, 10, 100, 1000][round % 5];
+            let words: Vec<u64> = (0..n)
+                .map(|i| {
+                    if rng.below(share) == 0 {
+                        SPECIALS[rng.below(20) as usize]
+                    } else {
+                        (i as f64 * 0.25).to_bits()
+                    }
+                })
+                .collect();
+            column_round_trip(ty, &words, &mut hint);
+            let times: Vec<i64> = words.iter().map(|&w| w as i64).collect();
+            times_round_trip(&times);
+        }
+    }
+}
+
+/// Vectors of every kind of shape, one after the other under one hint.
+#[test]
+fn random_shapes_under_wrong_hints() {
+    let mut hints = [Hint::default(); 3];
+    for seed in 0..2500u64 {
+        let mut rng = Rng(seed);
+        let n = match rng.below(3) {
+            0 => 1024,
+            1 => LENGTHS[rng.below(16) as usize],
+            _ => 1 + rng.below(1024) as usize,
+        };
+        let words = shape(&mut rng, n);
+        for (ty, hint) in TYPES.iter().zip(&mut hints) {
+            column_round_trip(*ty, &words, hint);
+        }
+        let times: Vec<i64> = words.iter().map(|&w| w as i64).collect();
+        times_round_trip(&times);
+    }
+}
+
+fn shape(rng: &mut Rng, n: usize) -> Vec<u64> {
+    let kind = rng.below(10);
+    let bits = rng.below(64);
+    let scale = [1, 10, 1000, 1 << 20, 1_000_000_007][rng.below(5) as usize];
+    let start = rng.next() >> rng.below(64);
+    let decimals = 10f64.powi(rng.below(12) as i32);
+    let outliers = [0, 0, 3, 50, 400][rng.below(5) as usize];
+    let mut sum = start;
+    let mut words: Vec<u64> = (0..n as u64)
+        .map(|i| {
+            let noise = (rng.next() >> bits).wrapping_mul(scale);
+            match kind {
+                0 => noise,
+                1 => start.wrapping_add(noise),
+                2 => {
+                    sum = sum.wrapping_add(noise);
+                    sum
+                }
+                3 => start.wrapping_add(i.wrapping_mul(scale)),
+                4 => ((rng.below(100_000) as f64 - 50_000.0) / decimals).to_bits(),
+                5 => (rng.below(100_000) as f64 * (1.0 / decimals)).to_bits(),
+                6 => (rng.unit() * 100.0 - 50.0).to_bits(),
+                7 => ((rng.unit() as f32) * 100.0).to_f64(),
+                8 => SPECIALS[(rng.below(3 + bits) % 20) as usize],
+                _ => (i as f64 + start as f64).to_bits(),
+            }
+        })
+        .collect();
+    for word in &mut words {
+        if outliers > 0 && rng.below(1024) < outliers {
+            *word = rng.next() >> rng.below(64);
+        }
+    }
+    words
+}
+
+trait Widen {
+    fn to_f64(self) -> u64;
+}
+
+impl Widen for f32 {
+    fn to_f64(self) -> u64 {
+        f64::from(self).to_bits()
+    }
+}
+
+#[test]
+fn simple_columns_cost_nothing() {
+    let ramp: Vec<u64> = (0..1024).map(|i| f64::from(i).to_bits()).collect();
+    let (chunk, bytes) = column_round_trip(ColumnType::F64, &ramp, &mut Hint::default());
+    assert_eq!((chunk.encoding, bytes.len()), (chunk::ALP_DELTA, 0));
+    let (chunk, bytes) = column_round_trip(ColumnType::I64, &[7; 1024], &mut Hint::default());
+    assert_eq!((chunk.encoding, bytes.len()), (chunk::CONSTANT, 0));
+    let times: Vec<i64> = (0..1024).map(|i| 1_400_000_000 + i * 600).collect();
+    assert!(times_round_trip(&times).1.is_empty());
+    let gap: Vec<i64> = times
+        .iter()
+        .map(|&t| t + i64::from(t > 1_400_100_000) * 7200)
+        .collect();
+    assert!(times_round_trip(&gap).1.len() < 8);
+    assert!(times_round_trip(&[i64::MIN]).1.is_empty());
+    assert!(times_round_trip(&[i64::MAX, i64::MIN]).1.is_empty());
+}
+
+#[test]
+fn expected_encodings() {
+    let mut rng = Rng(3);
+    let mut code = |of: &mut dyn FnMut(&mut Rng, usize) -> u64| {
+        let words: Vec<u64> = (0..1024).map(|i| of(&mut rng, i)).collect();
+        let (chunk, bytes) = column_round_trip(ColumnType::F64, &words, &mut Hint::default());
+        (chunk.encoding, bytes.len())
+    };
+    let two_decimals = code(&mut |rng, _| (rng.below(10_000) as f64 / 100.0).to_bits());
+    assert_eq!(two_decimals, (chunk::ALP_FOR, 14 * 128));
+    let counted = code(&mut |rng, _| (rng.below(1024) as f64 * 0.001).to_bits());
+    assert_eq!(counted, (chunk::ALP_FOR, 10 * 128));
+    let single = code(&mut |rng, _| ((rng.unit() as f32) + 1.0).to_f64());
+    assert_eq!(single.0, chunk::ORDERED_FOR);
+    let odd: Vec<u64> = (0..16)
+        .map(|i| (f64::from(i) + 0.1).sqrt().to_bits())
+        .collect();
+    let few = code(&mut |rng, _| odd[rng.below(16) as usize]);
+    assert_eq!(few, (chunk::DICTIONARY, 16 * 8 + 4 * 128));
+    let noise = code(&mut |rng, _| rng.next());
+    assert_eq!(noise, (chunk::RAW, 8192));
+    let mut walk = 1000;
+    let walk = code(&mut |rng, _| {
+        walk += rng.below(8);
+        (walk as f64 / 10.0).to_bits()
+    });
+    assert_eq!(walk, (chunk::ALP_DELTA, 3 * 128));
+}
+
+#[test]
+fn missing_values_are_stored_once() {
+    let words: Vec<u64> = (0..1024u32)
+        .map(|i| {
+            if i % 10 == 3 {
+                f64::NAN
+            } else {
+                f64::from(i * i % 64)
+            }
+            .to_bits()
+        })
+        .collect();
+    let (_, bytes) = column_round_trip(ColumnType::F64, &words, &mut Hint::default());
+    assert_eq!(bytes.len(), 6 * 128 + 103 * 2 + 8);
+}
