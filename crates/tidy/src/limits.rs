@@ -34,6 +34,12 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         }
         let known = constants(tree.text(file).unwrap_or_default());
         let mut report = |text: String| findings.push(Finding::new(DOCUMENT, number + 1, text));
+        if let Some(function) = name.strip_suffix("()") {
+            if !declares(tree.text(file).unwrap_or_default(), function) {
+                report(format!("{file} has no function `{name}`"));
+            }
+            continue;
+        }
         match known.get(*name) {
             None => report(format!("{file} has no constant `{name}`")),
             Some(expression) => {
@@ -63,8 +69,17 @@ fn constants(text: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// A product of numbers, as constants are written; none for anything else.
+fn declares(text: &str, function: &str) -> bool {
+    let functions = Source::new(text).functions();
+    functions.iter().any(|found| found.name == function)
+}
+
+/// A product of numbers, or a number shifted, as constants are written; none for anything else.
 fn product(expression: &str) -> Option<u64> {
+    if let Some((number_shifted, bits)) = expression.split_once("<<") {
+        let bits = u32::try_from(number(bits.trim())?).ok()?;
+        return number(number_shifted.trim())?.checked_shl(bits);
+    }
     expression
         .split('*')
         .map(|factor| number(factor.trim()))
@@ -91,8 +106,8 @@ fn number(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const CODE: &str = "/// Rows.\npub const ROWS_MAX: usize = 1024;\npub const SPAN_MAX: usize = 64 * 1024;\npub const OTHER: usize = ROWS_MAX + 1;\n";
-    const TABLE: &str = "| limit | value | constant | in |\n|---|---|---|---|\n| rows | 1,024 | `ROWS_MAX` | `crates/base/src/limits.rs` |\n| span | 64 KiB | `SPAN_MAX` | `crates/base/src/limits.rs` |\n| other | rows and one | `OTHER` | `crates/base/src/limits.rs` |\n";
+    const CODE: &str = "/// Rows.\npub const ROWS_MAX: usize = 1024;\npub const SPAN_MAX: usize = 64 * 1024;\npub const OTHER: usize = ROWS_MAX + 1;\npub const BIG: u64 = 4 << 30;\nfn key_max() {}\n";
+    const TABLE: &str = "| limit | value | constant | in |\n|---|---|---|---|\n| rows | 1,024 | `ROWS_MAX` | `crates/base/src/limits.rs` |\n| span | 64 KiB | `SPAN_MAX` | `crates/base/src/limits.rs` |\n| other | rows and one | `OTHER` | `crates/base/src/limits.rs` |\n| big | 4 GiB | `BIG` | `crates/base/src/limits.rs` |\n| key | a third | `key_max()` | `crates/base/src/limits.rs` |\n";
 
     fn found(table: &str) -> Vec<String> {
         let tree = Tree::of(&[(SHARED, CODE), (DOCUMENT, table)]);
@@ -111,7 +126,12 @@ mod tests {
     fn a_wrong_value_a_missing_row_and_a_lost_constant_are_found() {
         assert!(found(&TABLE.replace("64 KiB", "65 KiB"))[0].contains("65536"));
         assert!(found(&TABLE.replace("1,024", "1023"))[0].contains("ROWS_MAX"));
-        assert!(found(&TABLE.replace("`SPAN_MAX`", "`GONE_MAX`")).len() == 2);
-        assert!(found(&TABLE.replace("base/src/limits.rs", "base/src/lib.rs")).len() == 3);
+        assert!(found(&TABLE.replace("4 GiB", "4 MiB"))[0].contains("BIG"));
+        assert_eq!(found(&TABLE.replace("`SPAN_MAX`", "`GONE_MAX`")).len(), 2);
+        assert_eq!(found(&TABLE.replace("key_max", "gone_max")).len(), 1);
+        assert_eq!(
+            found(&TABLE.replace("base/src/limits.rs", "base/src/lib.rs")).len(),
+            5
+        );
     }
 }
