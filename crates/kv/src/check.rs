@@ -128,7 +128,7 @@ impl Tree {
     }
 }
 
-/// Cells do not overlap, and with the dead bytes they fill heap to prefix; none is larger than a split
+/// Cells do not overlap, and with the dead bytes they fill the page from the heap on; none is larger than a split
 /// can handle.
 fn check_cells(node: &Node<'_>, page_size: usize) -> Result<()> {
     let cells = (0..node.count()).map(|index| node.cell(index));
@@ -154,7 +154,7 @@ fn check_cells(node: &Node<'_>, page_size: usize) -> Result<()> {
             return Err(damaged("table cell", node.at(), cell.size, most));
         }
     }
-    gaps += shape.end - end;
+    gaps += page_size - end;
     if gaps != shape.dead {
         return Err(damaged(
             "dead bytes of a table page",

@@ -4,7 +4,7 @@
 //! copied from the file may be damaged in ways that a checksum does not tell.
 
 use crate::node::{
-    CHILD_BYTES, COUNT_AT, DEAD_AT, HEADS_AT, HEAP_AT, LEVEL_AT, Node, PREFIX_AT, RESERVED_AT,
+    CHILD_BYTES, COUNT_AT, DEAD_AT, HEAP_AT, LEVEL_AT, Node, PREFIX_AT, PREFIX_LEN_AT, RESERVED_AT,
     SLOT_BYTES, SLOT_PART_BYTES, Shape, damaged, head_of, varint_len,
 };
 use tidalite_base::{get_u64, put_u16, put_u32, put_u64};
@@ -37,15 +37,15 @@ pub(crate) fn cell_size(leaf: bool, suffix_len: usize, payload: Payload<'_>) -> 
     varint_len(small(suffix_len)) + tag + payload.bytes.len() + suffix_len
 }
 
-/// Makes the page an empty one of this level that keeps `prefix`.
+/// Makes the page an empty one of this level; the caller writes the prefix.
 pub(crate) fn init(page: &mut [u8], level: u8, prefix_len: usize) {
-    let heap = page.len() - prefix_len;
+    let heap = page.len();
     put_u16(page, COUNT_AT, 0);
     page[LEVEL_AT] = level;
     page[RESERVED_AT] = 0;
     put_u32(page, HEAP_AT, small(heap));
     put_u32(page, DEAD_AT, 0);
-    put_u32(page, PREFIX_AT, small(prefix_len));
+    put_u32(page, PREFIX_LEN_AT, small(prefix_len));
 }
 
 fn put_varint(page: &mut [u8], mut at: usize, mut number: u32) -> usize {
@@ -98,7 +98,7 @@ pub(crate) fn try_insert(
     let leaf = level == 0;
     debug_assert!(index <= shape.count, "insert beyond the end");
     let first_of_branch = !leaf && index == 0;
-    let prefix = &page[shape.end..];
+    let prefix = &page[PREFIX_AT..shape.heads];
     if first_of_branch && shape.count > 0 || !first_of_branch && !key.starts_with(prefix) {
         return Ok(Placed::No);
     }
@@ -108,16 +108,16 @@ pub(crate) fn try_insert(
         &key[prefix.len()..]
     };
     let size = cell_size(leaf, suffix.len(), payload);
-    let slots_end = HEADS_AT + shape.count * SLOT_BYTES;
+    let slots_end = shape.slots_end();
     if shape.heap - slots_end < size + SLOT_BYTES {
         return Ok(Placed::No);
     }
     let offset = shape.heap - size;
     put_cell(page, offset, leaf, (suffix, &[]), payload);
 
-    let offsets_at = HEADS_AT + shape.count * SLOT_PART_BYTES;
+    let offsets_at = shape.heads + shape.count * SLOT_PART_BYTES;
     let offset_at = offsets_at + index * SLOT_PART_BYTES;
-    let head_at = HEADS_AT + index * SLOT_PART_BYTES;
+    let head_at = shape.heads + index * SLOT_PART_BYTES;
     page.copy_within(offset_at..slots_end, offset_at + SLOT_BYTES);
     page.copy_within(head_at..offset_at, head_at + SLOT_PART_BYTES);
     put_u32(page, head_at, head_of(suffix));
@@ -139,9 +139,9 @@ pub(crate) fn remove(page: &mut [u8], level: u8, at: u64, index: usize) -> Resul
         "rewrite the branch"
     );
 
-    let slots_end = HEADS_AT + shape.count * SLOT_BYTES;
-    let offset_at = HEADS_AT + (shape.count + index) * SLOT_PART_BYTES;
-    let head_at = HEADS_AT + index * SLOT_PART_BYTES;
+    let slots_end = shape.slots_end();
+    let offset_at = shape.heads + (shape.count + index) * SLOT_PART_BYTES;
+    let head_at = shape.heads + index * SLOT_PART_BYTES;
     page.copy_within(head_at + SLOT_PART_BYTES..offset_at, head_at);
     page.copy_within(
         offset_at + SLOT_PART_BYTES..slots_end,
@@ -226,6 +226,6 @@ pub(crate) fn change_rows(
 /// Entries of the page, and the bytes that they, their slots and the prefix take.
 pub(crate) fn fill(page: &[u8], level: u8, at: u64) -> Result<(usize, usize)> {
     let shape = Shape::of(page, level, at)?;
-    let live = page.len() - shape.heap - shape.dead + shape.count * SLOT_BYTES;
+    let live = shape.slots_end() - PREFIX_AT + page.len() - shape.heap - shape.dead;
     Ok((shape.count, live))
 }

@@ -8,7 +8,7 @@
 //! prefix sorts before or after all others, and then the old page as it was is one of the two sides.
 
 use crate::edit::{self, Payload, cell_size, put_cell, small};
-use crate::node::{HEADS_AT, HEAP_AT, Node, SLOT_BYTES, SLOT_PART_BYTES, head_of};
+use crate::node::{COUNT_AT, HEAP_AT, Node, PREFIX_AT, SLOT_BYTES, SLOT_PART_BYTES, head_of};
 use std::ops::Range;
 use tidalite_base::{get_u64, put_u16, put_u32};
 use tidalite_pager::{PTR_BYTES, Result};
@@ -127,7 +127,10 @@ impl<'a> Group<'a> {
         if keyed.len() < 2 {
             return 0;
         }
-        self.entries[keyed.start].common(&self.entries[keyed.end - 1])
+        let ends = self.entries[keyed.start].common(&self.entries[keyed.end - 1]);
+        // Keys in order cannot be shorter than what the first and the last share; damaged ones can.
+        let shortest = self.entries[keyed].iter().map(Entry::key_len).min();
+        ends.min(shortest.unwrap_or(0))
     }
 
     /// Bytes of a page that held exactly this range.
@@ -145,7 +148,7 @@ impl<'a> Group<'a> {
                 cell_size(self.leaf, suffix, entry.payload) + SLOT_BYTES
             })
             .sum();
-        HEADS_AT + prefix + cells
+        PREFIX_AT + prefix + cells
     }
 
     /// The first entry of the right page; `None` when no split gives two pages that hold their part
@@ -210,20 +213,19 @@ impl<'a> Group<'a> {
     pub(crate) fn write(&self, range: Range<usize>, level: u8, page: &mut [u8]) {
         let prefix = self.prefix_len(&range);
         let keyed = self.keyed(&range).start;
-        let page_size = page.len();
+        let heads_at = PREFIX_AT + prefix;
         edit::init(page, level, prefix);
         if prefix > 0 {
             let (first, second) = self.entries[keyed].key;
             let from_first = prefix.min(first.len());
-            let at = page_size - prefix;
-            page[at..at + from_first].copy_from_slice(&first[..from_first]);
-            page[at + from_first..].copy_from_slice(&second[..prefix - from_first]);
+            let (to_first, to_second) = page[PREFIX_AT..heads_at].split_at_mut(from_first);
+            to_first.copy_from_slice(&first[..from_first]);
+            to_second.copy_from_slice(&second[..prefix - from_first]);
         }
-        let heads_at = HEADS_AT;
         let offsets_at = heads_at + range.len() * SLOT_PART_BYTES;
         let slots_end = offsets_at + range.len() * SLOT_PART_BYTES;
         let count = range.len();
-        let mut heap = page_size - prefix;
+        let mut heap = page.len();
         for (slot, index) in range.enumerate() {
             let entry = &self.entries[index];
             let suffix: (&[u8], &[u8]) = if index < keyed {
@@ -240,7 +242,7 @@ impl<'a> Group<'a> {
         assert!(slots_end <= heap, "the caller asks what fits");
         page[slots_end..heap].fill(0);
         put_u32(page, HEAP_AT, small(heap));
-        put_u16(page, crate::node::COUNT_AT, count as u16);
+        put_u16(page, COUNT_AT, count as u16);
     }
 }
 

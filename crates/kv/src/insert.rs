@@ -116,7 +116,7 @@ impl Tree {
         if let Some(tail) = tail {
             self.settle(w, &tail)?;
         }
-        Ok(self.rows - before)
+        Ok(self.rows.wrapping_sub(before))
     }
 
     /// Adds a row at the end of the last leaf, if it belongs there and fits as it is.
@@ -399,10 +399,10 @@ impl Tree {
             index: 0,
         };
         let second = self.place_child(w, &step, level, split, Bias::Balance)?;
-        assert!(
-            first.is_none() && second.is_none(),
-            "two children fit a page"
-        );
+        if first.is_some() || second.is_some() {
+            let found = format!("a separator of {} bytes", split.separator.len());
+            return Err(damaged("table page", left.addr, found, "a shorter one"));
+        }
         self.root = root;
         self.height += 1;
         Ok(())

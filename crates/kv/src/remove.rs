@@ -7,7 +7,7 @@
 use crate::edit;
 use crate::group::{Bias, Group};
 use crate::insert::{Split, Step};
-use crate::node::Node;
+use crate::node::{Node, damaged};
 use crate::tree::Tree;
 use crate::value;
 use tidalite_pager::{Extent, PageRead, PageWrite, Ptr, Result};
@@ -80,7 +80,11 @@ impl Tree {
                 return Ok(removed);
             }
             for key in keys {
-                removed += u64::from(self.remove(w, &key)?);
+                if !self.remove(w, &key)? {
+                    let found = "a row that a cursor finds and its key does not";
+                    return Err(damaged("table", self.root.addr, found, "ordered keys"));
+                }
+                removed += 1;
             }
         }
     }
@@ -170,6 +174,9 @@ impl Tree {
             }
             let left = node.child(left_index)?.0;
             let right = node.child(right_index)?.0;
+            if left.addr == right.addr {
+                return Err(damaged("table branch", at, "a child twice", "once"));
+            }
             (left, right, node.key(right_index)?)
         };
         let left = side(w, left_ptr)?;

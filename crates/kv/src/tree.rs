@@ -164,6 +164,7 @@ impl Tree {
     }
 
     /// The leaf that would hold `key`, and its address.
+    #[inline]
     fn leaf_for<'r, R: PageRead>(
         &self,
         r: &'r R,

@@ -2,7 +2,10 @@
 //!
 //! A failing test names its seed and page size; the same pair fails again.
 
+mod damage;
+mod edges;
 mod model;
+mod raw;
 mod speed;
 
 use crate::{Claim, Tree, key_bytes_max};

@@ -194,6 +194,7 @@ fn assert_same<R: PageRead>(tree: &Tree, pages: &R, model: &Model) {
 fn against_model(seed: u64, page_size: usize, transactions: usize, steps: usize) {
     let printed = super::Seed::of(seed, page_size);
     let mut run = Run::new(seed, page_size);
+    let mut heights = (u8::MAX, 0);
     for transaction in 0..transactions {
         // The table grows, then shrinks to little, again and again: splits and merges at every level.
         let growth = if transaction % 8 < 5 { 85 } else { 8 };
@@ -211,7 +212,14 @@ fn against_model(seed: u64, page_size: usize, transactions: usize, steps: usize)
         } else {
             run.commit();
         }
+        let height = run.tree.height();
+        heights = (heights.0.min(height), heights.1.max(height));
     }
+    let levels_min = if page_size == 512 { 2 } else { 1 };
+    assert!(
+        heights.1 >= heights.0 + levels_min,
+        "grew and shrank: {heights:?}"
+    );
     for (snapshot, tree, model) in &run.old {
         assert_same(tree, snapshot, model);
     }
