@@ -94,9 +94,7 @@ impl Stats {
     pub fn of(ty: ColumnType, times: &[i64], values: &[u64]) -> Self {
         assert_eq!(times.len(), values.len(), "one word a row");
         let mut stats = Self::empty(ty);
-        let (Some(&first), Some(&last), Some(&first_time)) =
-            (values.first(), values.last(), times.first())
-        else {
+        let (Some(&first), Some(&last)) = (values.first(), values.last()) else {
             return stats;
         };
         stats.count = values.len() as u64;
@@ -117,10 +115,10 @@ impl Stats {
             }
         };
         if let Some([min, max]) = extremes {
-            let time =
-                |word| crate::kernel::position(values, word).map_or(first_time, |i| times[i]);
-            (stats.min, stats.min_time) = (min, time(min));
-            (stats.max, stats.max_time) = (max, time(max));
+            stats.min = min;
+            stats.min_time = times[crate::kernel::position(values, min)];
+            stats.max = max;
+            stats.max_time = times[crate::kernel::position(values, max)];
         }
         stats
     }

@@ -1,1 +1,59 @@
-//! placeholder
+//! The write-optimised front: rows that are not yet in their series' leaves.
+//!
+//! Ten thousand series that get a point a second each must not cost ten thousand leaves a second. So rows are staged
+//! in memory while the transaction is open, and what is not worth a leaf at its commit goes to a tail page, then to
+//! sorted runs, which merge in bounded steps until stretches long enough for leaves come together.
+//!
+//! ```text
+//! push ──> staging ──┬── whole vectors ────────────────────────────> Sink: linked in place by the series
+//!                    └── rest ──> tail page ──> run ──> merges ──┬──────────^
+//!                                                                └──> run of the next tier
+//!
+//! key        class, series, time             what everything here is ordered by
+//! staging    Staging, Slot                   the open transaction's rows, in memory
+//! handover   Front::flush, commit            from staging to sink, tail and runs; the rule for linking
+//! tail       the page of the newest rows
+//! block      up to 1024 rows, encoded
+//! run        blocks in extents; their writer
+//! directory  a kv tree a run: blocks by first key, extents
+//! cursor     walking a run; asking it about an interval
+//! merge      tiers, bounded steps, watermarks
+//! read       Front::rows, latest, first
+//! delete     Front::delete
+//! record     FrontRoot; the list of tiers and runs in the file
+//! check      Front::check
+//! work       every bound, and the counters that prove them
+//! ```
+
+mod block;
+mod bugs;
+mod check;
+mod cursor;
+mod delete;
+mod directory;
+mod front;
+mod handover;
+mod key;
+mod merge;
+mod read;
+mod record;
+mod run;
+mod sink;
+mod staging;
+mod tail;
+mod work;
+
+#[cfg(feature = "seeded-bugs")]
+pub use bugs::set_merge_forgets_watermark;
+pub use check::{FrontClaim, FrontReport, Held};
+pub use front::Front;
+pub use read::FrontRow;
+pub use record::{FRONT_ROOT_BYTES, FrontRoot};
+pub use sink::Sink;
+pub use staging::{LEAF_ROWS, STAGING_BYTES_DEFAULT, Slot, Staging};
+pub use work::{
+    FAN_IN, LAYOUTS_MAX, MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES, TIER_RUNS_MAX, TIERS_MAX, Work,
+};
+
+#[cfg(test)]
+mod tests;

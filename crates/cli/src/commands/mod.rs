@@ -1,3 +1,0 @@
-//! One file a command.
-
-pub(crate) mod pages;

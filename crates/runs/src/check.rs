@@ -1,0 +1,321 @@
+//! Every rule of the front's bytes, checked; every page and extent reached, claimed.
+
+use crate::block::Block;
+use crate::directory::{self, Entry, entries_from};
+use crate::front::Front;
+use crate::key::Key;
+use crate::record::record_extent;
+use crate::run::{Run, row_bytes};
+use crate::tail;
+use crate::work::{TIER_RUNS_MAX, TIERS_MAX};
+use tidalite_base::{Corrupt, SeriesId, TxnId};
+use tidalite_pager::{Error, Extent, Header, Kind, PageRead, Result};
+
+/// A range of the file that the front reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrontClaim {
+    /// Byte offset in the file.
+    pub addr: u64,
+    /// Pages.
+    pub pages: u64,
+    /// What is there.
+    pub what: &'static str,
+}
+
+/// Rows of a series that a live run (or the tail) holds. For the caller to compare with the leaves: none of these
+/// rows may be older than a leaf's row of the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Which series.
+    pub series: SeriesId,
+    /// Time of the first row.
+    pub first: i64,
+    /// Time of the last row.
+    pub last: i64,
+    /// Rows.
+    pub rows: u64,
+    /// The transactions that the rows are from; 0 and 0 for the tail.
+    pub txns: (TxnId, TxnId),
+}
+
+/// What was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrontReport {
+    /// Runs, outputs of open merges included.
+    pub runs: u64,
+    /// Blocks in them.
+    pub blocks: u64,
+    /// Rows in them.
+    pub rows: u64,
+    /// Rows in the tail.
+    pub tail_rows: u64,
+    /// Open merges.
+    pub merges: u64,
+}
+
+fn damaged(what: &str, at: u64, found: impl ToString, expected: impl ToString) -> Error {
+    Corrupt::new(what, at, found.to_string(), expected.to_string()).into()
+}
+
+impl Front {
+    /// Reads the whole front and checks it: bounds, counts, order within and between blocks, what the directories
+    /// and the record say of them, where blocks lie, watermarks, ages. Every page and extent is claimed once; every
+    /// stretch of a series that is visible in a run or the tail is shown to `held`.
+    ///
+    /// # Errors
+    /// `Corrupt` names the first damage; `Io`.
+    ///
+    /// # Cost
+    /// Every page and block once.
+    pub fn check<R: PageRead>(
+        &self,
+        r: &R,
+        claim: &mut dyn FnMut(FrontClaim),
+        held: &mut dyn FnMut(Held),
+    ) -> Result<FrontReport> {
+        let mut report = FrontReport::default();
+        let at = self.record_ptr.addr;
+        if !self.record_ptr.is_null() {
+            let extent = record_extent(&self.record_ptr, r.page_size());
+            claim(FrontClaim {
+                addr: extent.addr,
+                pages: extent.pages,
+                what: "record of the front",
+            });
+        }
+        if self.record.tiers.len() > TIERS_MAX {
+            return Err(damaged("front", at, self.record.tiers.len(), TIERS_MAX));
+        }
+        let mut seqs = Vec::new();
+        let mut newer: Option<TxnId> = None;
+        for tier in &self.record.tiers {
+            if tier.runs.len() > TIER_RUNS_MAX {
+                return Err(damaged(
+                    "tier of the front",
+                    at,
+                    tier.runs.len(),
+                    TIER_RUNS_MAX,
+                ));
+            }
+            if let Some(merge) = &tier.merge {
+                report.merges += 1;
+                if merge.inputs > tier.runs.len() {
+                    return Err(damaged("open merge", at, merge.inputs, tier.runs.len()));
+                }
+                if let Some(output) = &merge.output
+                    && Some(output.last) > merge.watermark
+                {
+                    let found = format!("a row at {:?}", output.last);
+                    let expected = format!("none beyond {:?}", merge.watermark);
+                    return Err(damaged("output of an open merge", at, found, expected));
+                }
+            }
+            for run in tier.runs.iter().rev() {
+                // Spills of one transaction share its number; otherwise an older run ends before a newer one begins.
+                if run.txn_oldest > run.txn_newest || newer.is_some_and(|t| run.txn_newest > t) {
+                    let found = format!("run {} up to {}", run.seq, run.txn_newest);
+                    let expected = format!("at most {:?}", newer);
+                    return Err(damaged("age of a run", at, found, expected));
+                }
+                newer = Some(run.txn_oldest);
+            }
+        }
+        for (run, after) in self.live_runs(0) {
+            seqs.push(run.seq);
+            self.check_run(r, run, after, claim, held, &mut report)?;
+        }
+        seqs.sort_unstable();
+        if seqs.windows(2).any(|pair| pair[0] == pair[1])
+            || seqs.last().is_some_and(|&last| last > self.record.next_run)
+        {
+            return Err(damaged(
+                "numbers of runs",
+                at,
+                format!("{seqs:?}"),
+                "each once",
+            ));
+        }
+        self.check_tail(r, claim, held, &mut report)?;
+        Ok(report)
+    }
+
+    fn check_tail<R: PageRead>(
+        &self,
+        r: &R,
+        claim: &mut dyn FnMut(FrontClaim),
+        held: &mut dyn FnMut(Held),
+        report: &mut FrontReport,
+    ) -> Result<()> {
+        if self.tail.is_null() {
+            return match self.tail_rows {
+                0 => Ok(()),
+                rows => Err(damaged("front root", 0, format!("{rows} tail rows"), "0")),
+            };
+        }
+        claim(FrontClaim {
+            addr: self.tail.addr,
+            pages: 1,
+            what: "tail page",
+        });
+        let rows = tail::row_count(r, &self.tail)?;
+        if rows != self.tail_rows {
+            return Err(damaged("tail page", self.tail.addr, rows, self.tail_rows));
+        }
+        report.tail_rows = rows;
+        for piece in tail::pieces(r, &self.tail, &self.layouts)? {
+            let times = &piece.rows.times;
+            held(Held {
+                series: piece.series,
+                first: times[0],
+                last: times[times.len() - 1],
+                rows: times.len() as u64,
+                txns: (TxnId(0), TxnId(0)),
+            });
+        }
+        Ok(())
+    }
+
+    fn check_run<R: PageRead>(
+        &self,
+        r: &R,
+        run: &Run,
+        after: Option<Key>,
+        claim: &mut dyn FnMut(FrontClaim),
+        held: &mut dyn FnMut(Held),
+        report: &mut FrontReport,
+    ) -> Result<()> {
+        let at = run.directory.root().addr;
+        run.directory.check(r, &mut |page| {
+            claim(FrontClaim {
+                addr: page.addr,
+                pages: page.pages,
+                what: "directory of a run",
+            });
+        })?;
+        let mut extents: Vec<Extent> = Vec::new();
+        directory::each_extent(&run.directory, r, |extent| {
+            claim(FrontClaim {
+                addr: extent.addr,
+                pages: extent.pages,
+                what: "blocks of a run",
+            });
+            extents.push(extent);
+            Ok(())
+        })?;
+        let (mut rows, mut bytes, mut blocks) = (0, 0, 0u64);
+        let mut before: Option<Key> = None;
+        let mut block = Block::default();
+        let mut stretch: Option<Held> = None;
+        let mut next = Some(Key::MIN);
+        let mut entries = Vec::new();
+        while let Some(from) = next {
+            entries.clear();
+            entries_from(&run.directory, r, &from, 64, &mut entries)?;
+            next = entries.last().and_then(|entry| entry.last.next());
+            for entry in &entries {
+                self.check_block(r, run, entry, &extents, &mut block)?;
+                blocks += 1;
+                rows += block.len() as u64;
+                bytes += block.len() as u64 * row_bytes(block.rows.columns.len());
+                for row in 0..block.len() {
+                    let key = block.key(row);
+                    if before.is_some_and(|before| before >= key) {
+                        let found = format!("{key:?}");
+                        let expected = format!("a key after {before:?}");
+                        return Err(damaged("order of a run", entry.ptr.addr, found, expected));
+                    }
+                    before = Some(key);
+                    if after.is_some_and(|after| key <= after) {
+                        continue;
+                    }
+                    match &mut stretch {
+                        Some(open) if open.series == key.series => {
+                            open.last = key.time;
+                            open.rows += 1;
+                        }
+                        _ => {
+                            let new = Held {
+                                series: key.series,
+                                first: key.time,
+                                last: key.time,
+                                rows: 1,
+                                txns: (run.txn_oldest, run.txn_newest),
+                            };
+                            if let Some(done) = stretch.replace(new) {
+                                held(done);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        if let Some(done) = stretch {
+            held(done);
+        }
+        if (rows, bytes) != (run.rows, run.bytes) {
+            let found = format!("{rows} rows of {bytes} bytes");
+            let expected = format!("{} rows of {} bytes", run.rows, run.bytes);
+            return Err(damaged("run", at, found, expected));
+        }
+        if blocks + extents.len() as u64 != run.directory.len() {
+            let found = format!("{blocks} blocks and {} extents", extents.len());
+            let expected = format!("{} entries", run.directory.len());
+            return Err(damaged("directory of a run", at, found, expected));
+        }
+        report.runs += 1;
+        report.blocks += blocks;
+        report.rows += rows;
+        Ok(())
+    }
+
+    fn check_block<R: PageRead>(
+        &self,
+        r: &R,
+        run: &Run,
+        entry: &Entry,
+        extents: &[Extent],
+        block: &mut Block,
+    ) -> Result<()> {
+        let ptr = &entry.ptr;
+        let (from, to) = (ptr.addr, ptr.addr.saturating_add(u64::from(ptr.len)));
+        let inside = extents.iter().any(|extent| {
+            let bytes = extent.pages.saturating_mul(r.page_size() as u64);
+            extent.addr <= from && to <= extent.addr.saturating_add(bytes)
+        });
+        if !inside || ptr.kind != Kind::RunBlock {
+            let found = format!("{:?} at {from}..{to}", ptr.kind);
+            return Err(damaged(
+                "entry of a run",
+                from,
+                found,
+                "a block in its extents",
+            ));
+        }
+        let header = Header::decode(&r.block(ptr)?);
+        if header.owner != run.directory.id() {
+            return Err(damaged("run block", from, header.owner, run.directory.id()));
+        }
+        block.read(r, ptr, &self.layouts, true)?;
+        let (first, last) = (block.key(0), block.key(block.len() - 1));
+        if (first, last, block.len()) != (entry.first, entry.last, entry.rows as usize) {
+            let found = format!("{} rows from {first:?} to {last:?}", block.len());
+            let expected = format!("{} from {:?} to {:?}", entry.rows, entry.first, entry.last);
+            return Err(damaged("run block", from, found, expected));
+        }
+        let (times, run_times) = (&block.rows.times, run.time_least..=run.time_greatest);
+        let least = times
+            .iter()
+            .min()
+            .is_none_or(|time| run_times.contains(time));
+        let greatest = times
+            .iter()
+            .max()
+            .is_none_or(|time| run_times.contains(time));
+        if first < run.first || last > run.last || !least || !greatest {
+            let found = format!("{first:?} to {last:?}");
+            let expected = format!("within {:?} to {:?}, {run_times:?}", run.first, run.last);
+            return Err(damaged("run block", from, found, expected));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,192 @@
+//! The front: tail, tiers of runs, open merges.
+//!
+//! ```text
+//! newest                                                                        oldest
+//! tail page | tier 0: run run run ... | tier 1: run run ... | tier 2 ... | leaves
+//!           |         `-- the K oldest merge into the newest run of --^
+//! ```
+//!
+//! Invariants:
+//! 1. Age is total: every row of the tail is newer than every row of a run of the same series; of two runs of a tier the one
+//!    that comes later in the list is newer; every run of a tier is newer than those of higher tiers.
+//! 2. An open merge takes the oldest runs of its tier. Its output holds what they held up to the watermark, less
+//!    what was linked; rows of the inputs up to the watermark are not seen any more.
+//! 3. In a series, no live run (nor the tail) holds a row older than a leaf row of the same time. It follows from
+//!    the rule for linking: a stretch is linked only when nothing older in the front lies within its span.
+//! 4. A tier has at most `TIER_RUNS_MAX` runs.
+//! 5. `record` and the directories may be changed in memory only; `commit` seals and writes them.
+
+use crate::key::Key;
+use crate::record::{FrontRoot, Record, record_extent};
+use crate::run::Run;
+use crate::work::{LAYOUTS_MAX, Work};
+use std::sync::Arc;
+use tidalite_base::limits::COLUMNS_MAX;
+use tidalite_codec::ColumnType;
+use tidalite_pager::{Error, PageRead, PageWrite, Ptr, Result};
+
+/// The layouts of a file: lists of column types, by class.
+pub(crate) type Layouts = Arc<Vec<Box<[ColumnType]>>>;
+
+/// The write-optimised front under one snapshot or write transaction. See the head of `front.rs`.
+#[derive(Clone, Debug)]
+pub struct Front {
+    pub(crate) tail: Ptr,
+    pub(crate) tail_rows: u64,
+    pub(crate) layouts: Layouts,
+    /// What is to be written; its layouts stand in `layouts`.
+    pub(crate) record: Record,
+    pub(crate) record_ptr: Ptr,
+    /// Whether runs, merges or layouts changed since the record was written.
+    pub(crate) changed: bool,
+    pub(crate) work: Work,
+}
+
+impl Front {
+    /// The front that the root names.
+    ///
+    /// # Errors
+    /// `Corrupt` when the record is damaged; `Io`.
+    ///
+    /// # Cost
+    /// One block of at most 64 KiB, none when there are no runs.
+    pub fn load<R: PageRead>(r: &R, root: &FrontRoot) -> Result<Self> {
+        let mut record = Record::read(r, &root.record)?;
+        Ok(Self {
+            tail: root.tail,
+            tail_rows: root.tail_rows,
+            layouts: Arc::new(std::mem::take(&mut record.layouts)),
+            record,
+            record_ptr: root.record,
+            changed: false,
+            work: Work::default(),
+        })
+    }
+
+    /// What was done since the front was loaded or last committed.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        self.work
+    }
+
+    /// The same, and begins to count anew.
+    pub fn take_work(&mut self) -> Work {
+        std::mem::take(&mut self.work)
+    }
+
+    /// Live runs of each tier, outputs of open merges not counted.
+    #[must_use]
+    pub fn tier_runs(&self) -> Vec<usize> {
+        self.record
+            .tiers
+            .iter()
+            .map(|tier| tier.runs.len())
+            .collect()
+    }
+
+    /// Runs in all, outputs of open merges included.
+    #[must_use]
+    pub fn run_count(&self) -> usize {
+        self.runs().count()
+    }
+
+    /// Rows in runs, those that an open merge has copied counted twice.
+    #[must_use]
+    pub fn run_rows(&self) -> u64 {
+        self.runs().map(|run| run.rows).sum()
+    }
+
+    /// Rows in the tail.
+    #[must_use]
+    pub fn tail_rows(&self) -> u64 {
+        self.tail_rows
+    }
+
+    /// Whether the front holds no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tail.is_null() && self.runs().all(|run| run.rows == 0)
+    }
+
+    fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.record.tiers.iter().flat_map(|tier| {
+            let output = tier.merge.as_ref().and_then(|merge| merge.output.as_ref());
+            tier.runs.iter().chain(output)
+        })
+    }
+
+    /// Runs of the tiers from `tier` on, newest first, each with the key up to which its rows are not seen.
+    pub(crate) fn live_runs(&self, tier: usize) -> impl Iterator<Item = (&Run, Option<Key>)> {
+        let tiers = self.record.tiers.get(tier..).unwrap_or_default();
+        tiers.iter().flat_map(|tier| {
+            let merge = tier.merge.as_ref();
+            let inputs = merge.map_or(0, |merge| merge.inputs);
+            let watermark = merge.and_then(|merge| merge.watermark);
+            let runs = tier.runs.iter().enumerate().rev();
+            let runs = runs.map(move |(i, run)| (run, watermark.filter(|_| i < inputs)));
+            let output = merge.and_then(|merge| merge.output.as_ref());
+            runs.chain(output.map(|run| (run, None)))
+        })
+    }
+
+    /// The class of a layout, if rows of it were ever stored here.
+    pub(crate) fn class_of(&self, types: &[ColumnType]) -> Option<u32> {
+        let known = self.layouts.iter().position(|layout| **layout == *types);
+        known.map(|class| class as u32)
+    }
+
+    /// The class of a layout; a new one when it is not known.
+    pub(crate) fn add_class(&mut self, types: &[ColumnType]) -> Result<u32> {
+        if let Some(class) = self.class_of(types) {
+            return Ok(class);
+        }
+        if types.len() > COLUMNS_MAX {
+            return Err(Error::Limit {
+                what: "columns of a series",
+                found: types.len() as u64,
+                limit: COLUMNS_MAX as u64,
+            });
+        }
+        if self.layouts.len() == LAYOUTS_MAX {
+            return Err(Error::Limit {
+                what: "different layouts in a file",
+                found: LAYOUTS_MAX as u64 + 1,
+                limit: LAYOUTS_MAX as u64,
+            });
+        }
+        Arc::make_mut(&mut self.layouts).push(types.into());
+        self.changed = true;
+        Ok(self.layouts.len() as u32 - 1)
+    }
+
+    pub(crate) fn next_run(&mut self) -> u64 {
+        self.record.next_run += 1;
+        self.record.next_run
+    }
+
+    /// Seals the directories, writes the record if it changed, and says where everything is.
+    pub(crate) fn seal<W: PageWrite>(&mut self, w: &mut W) -> Result<FrontRoot> {
+        if self.changed {
+            for tier in &mut self.record.tiers {
+                let output = tier.merge.as_mut().and_then(|merge| merge.output.as_mut());
+                for run in tier.runs.iter_mut().chain(output) {
+                    run.directory.seal(w)?;
+                }
+            }
+            if !self.record_ptr.is_null() {
+                w.free_extent(&record_extent(&self.record_ptr, w.page_size()));
+            }
+            self.record.layouts.clone_from(&self.layouts);
+            let (ptr, pages) = self.record.write(w)?;
+            self.record_ptr = ptr;
+            self.work.extent_pages_written += pages;
+            self.changed = false;
+        }
+        Ok(FrontRoot {
+            tail: self.tail,
+            record: self.record_ptr,
+            tail_rows: self.tail_rows,
+            run_rows: self.run_rows(),
+        })
+    }
+}

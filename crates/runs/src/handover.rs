@@ -1,0 +1,370 @@
+//! From staging onwards: whole vectors to the sink, the rest to the tail or to a run.
+
+use crate::cursor::Probe;
+use crate::front::{Front, Layouts};
+use crate::record::{FrontRoot, Tier};
+use crate::run::{Run, RunWriter, row_bytes};
+use crate::sink::Sink;
+use crate::staging::{Group, Ready, Staging};
+use crate::tail::{self, Piece};
+use crate::work::Work;
+use std::ops::Range;
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_base::{SeriesId, TxnId};
+use tidalite_codec::{Rows, RowsRef};
+use tidalite_pager::{Error, PageRead, PageWrite, Ptr, Result};
+
+/// Answers, series by series, whether anything in the front lies within a span.
+#[derive(Debug)]
+pub(crate) struct Obstacles {
+    layouts: Layouts,
+    probes: Vec<Probe>,
+    tail: Vec<Piece>,
+}
+
+impl Obstacles {
+    /// Everything from tier `tier` on, and the tail when that is asked for.
+    pub(crate) fn new<R: PageRead>(front: &Front, r: &R, tier: usize, tail: bool) -> Result<Self> {
+        let probes = front
+            .live_runs(tier)
+            .map(|(run, after)| Probe::new(run, after));
+        let tail_ptr = if tail { front.tail } else { Ptr::NULL };
+        Ok(Self {
+            layouts: front.layouts.clone(),
+            probes: probes.collect(),
+            tail: tail::pieces(r, &tail_ptr, &front.layouts)?,
+        })
+    }
+
+    pub(crate) fn within<R: PageRead>(
+        &mut self,
+        r: &R,
+        place: (u32, SeriesId),
+        from: i64,
+        to: i64,
+    ) -> Result<bool> {
+        if let Ok(i) = self.tail.binary_search_by_key(&place, Piece::place)
+            && !self.tail[i].rows.view().between(from, to).is_empty()
+        {
+            return Ok(true);
+        }
+        for probe in &mut self.probes {
+            if probe.has_rows(r, &self.layouts, place, from, to)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Cuts the rows into parts, in order: whole vectors that may be linked, and others. Nothing in the front lies within
+    /// the span of a part that may be linked, nor do the other parts, since they are before or after it.
+    ///
+    /// Cost: one question about all whole vectors; when the answer is bad, one a vector. So a few rows that are very late
+    /// hold back the vector that they are in, not the rest.
+    pub(crate) fn plan<R: PageRead>(
+        &mut self,
+        r: &R,
+        place: (u32, SeriesId),
+        rows: RowsRef<'_>,
+        parts: &mut Vec<Part>,
+    ) -> Result<()> {
+        parts.clear();
+        let whole = rows.len() / VECTOR_ROWS * VECTOR_ROWS;
+        if whole == 0 {
+            return Ok(());
+        }
+        let times = rows.times();
+        if !self.within(r, place, times[0], times[whole - 1])? {
+            parts.push(Part {
+                rows: 0..whole,
+                link: true,
+            });
+            return Ok(());
+        }
+        for from in (0..whole).step_by(VECTOR_ROWS) {
+            let to = from + VECTOR_ROWS;
+            let link = whole > VECTOR_ROWS && !self.within(r, place, times[from], times[to - 1])?;
+            match parts.last_mut() {
+                Some(part) if part.link == link => part.rows.end = to,
+                _ => parts.push(Part {
+                    rows: from..to,
+                    link,
+                }),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows of a stretch that go the same way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) rows: Range<usize>,
+    pub(crate) link: bool,
+}
+
+/// Where the rows go that are not linked: held back while they fit into the tail page, else a run that
+/// takes in the tail as well (the tail is older than they are and must not stay in front of them).
+struct Rest<'l> {
+    layouts: &'l Layouts,
+    held: Vec<Piece>,
+    room_bytes: usize,
+    writer: Option<RunWriter<'l>>,
+    run: Run,
+    /// The tail's rows that are not yet in the run, last first.
+    tail: Vec<Piece>,
+}
+
+impl Rest<'_> {
+    fn put<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        work: &mut Work,
+        place: (u32, SeriesId),
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
+        if self.writer.is_none() {
+            let bytes = rows.len() * row_bytes(rows.column_count()) as usize;
+            if bytes <= self.room_bytes {
+                self.room_bytes -= bytes;
+                self.held.push(Piece {
+                    class: place.0,
+                    series: place.1,
+                    rows: rows.to_rows(),
+                });
+                return Ok(());
+            }
+            self.writer = Some(RunWriter::new(self.run, self.layouts));
+            for piece in std::mem::take(&mut self.held) {
+                self.write(w, work, piece.place(), piece.rows.view())?;
+            }
+        }
+        self.write(w, work, place, rows)
+    }
+
+    /// Writes to the run, with what the tail has before these rows and among them.
+    fn write<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        work: &mut Work,
+        place: (u32, SeriesId),
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
+        let Some(writer) = &mut self.writer else {
+            unreachable!("opened by the caller");
+        };
+        let mut merged: Option<Rows> = None;
+        while let Some(piece) = self.tail.pop_if(|piece| piece.place() <= place) {
+            if piece.place() == place {
+                merged = Some(Rows::merge_newest(piece.rows.view(), rows));
+            } else {
+                writer.push(w, work, piece.place(), piece.rows.view())?;
+            }
+        }
+        let rows = merged.as_ref().map_or(rows, Rows::view);
+        writer.push(w, work, place, rows)
+    }
+
+    /// The run, when there is one; else what is to be appended to the tail.
+    fn finish<W: PageWrite>(
+        mut self,
+        w: &mut W,
+        work: &mut Work,
+    ) -> Result<Result<Run, Vec<Piece>>> {
+        let Some(mut writer) = self.writer.take() else {
+            return Ok(Err(self.held));
+        };
+        while let Some(piece) = self.tail.pop() {
+            writer.push(w, work, piece.place(), piece.rows.view())?;
+        }
+        Ok(Ok(writer.finish(w, work)?))
+    }
+}
+
+impl Front {
+    /// Hands over what is ready, after a push or append asked for it: a leaf's worth of one series, or, when
+    /// the budget is reached, all whole vectors. Does nothing when nothing is ready.
+    ///
+    /// # Errors
+    /// Those of the sink and the pager; the transaction must then be rolled back.
+    pub fn flush<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        staging: &mut Staging,
+        sink: &mut S,
+    ) -> Result<()> {
+        loop {
+            match staging.ready() {
+                Ready::Nothing => return Ok(()),
+                Ready::Leaf(layout) => self.hand_over_leaf(w, staging, layout, sink)?,
+                Ready::Budget => {
+                    let left = staging.remainder(VECTOR_ROWS);
+                    let keep = left.staged_bytes <= staging.budget_bytes() / 2;
+                    self.hand_over(w, staging, sink, keep, 0)?;
+                }
+            }
+        }
+    }
+
+    /// Hands over everything that is staged and writes what changed. What it returns goes into the commit.
+    ///
+    /// # Errors
+    /// As for `flush`.
+    ///
+    /// # Cost
+    /// Rows that fit into the tail page beside those that are there: that page, nothing else. Otherwise a run, and a step of
+    /// each tier's open merge of about as many bytes as were given, `MERGE_STEP_BYTES` at least.
+    pub fn commit<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        staging: &mut Staging,
+        sink: &mut S,
+    ) -> Result<FrontRoot> {
+        if !staging.is_empty() {
+            let left = staging.remainder(VECTOR_ROWS);
+            let room = tail::tail_capacity(w.page_size()) - tail::used(w, &self.tail)?;
+            let fits = left.row_bytes <= room;
+            self.hand_over(w, staging, sink, false, if fits { room } else { 0 })?;
+        }
+        self.seal(w)
+    }
+
+    fn hand_over_leaf<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        staging: &mut Staging,
+        layout: usize,
+        sink: &mut S,
+    ) -> Result<()> {
+        let linked = staging.with_leaf(layout, |series, types, rows| {
+            // Of a layout that was never stored here there is nothing that could be in the way.
+            if let Some(class) = self.class_of(types) {
+                let place = (class, series);
+                let mut obstacles = Obstacles::new(self, w, 0, true)?;
+                let (first, last) = (rows.times()[0], rows.times()[rows.len() - 1]);
+                if obstacles.within(w, place, first, last)? {
+                    return Ok(false);
+                }
+            }
+            let bytes = rows.len() as u64 * row_bytes(rows.column_count());
+            self.work.rows_given += rows.len() as u64;
+            self.work.bytes_given += bytes;
+            let whole = rows.len() / VECTOR_ROWS * VECTOR_ROWS;
+            debug_assert_eq!(whole, rows.len(), "a leaf is whole vectors");
+            self.work.rows_linked += whole as u64;
+            sink.link(w, series, rows)?;
+            Ok::<_, Error>(true)
+        })?;
+        if linked {
+            staging.leaf_linked(layout);
+        } else {
+            staging.leaf_refused(layout);
+        }
+        Ok(())
+    }
+
+    /// Hands over all layouts. `keep`: less than a vector of a series stays staged. `room_bytes`: what may go to the tail.
+    fn hand_over<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        staging: &mut Staging,
+        sink: &mut S,
+        keep: bool,
+        room_bytes: usize,
+    ) -> Result<()> {
+        let mut order = Vec::new();
+        let layouts: Vec<_> = staging
+            .layouts()
+            .map(|(layout, types)| (layout, types.to_vec()))
+            .collect();
+        for (layout, types) in layouts {
+            order.push((self.add_class(&types)?, layout));
+        }
+        order.sort_unstable();
+        let mut obstacles = Obstacles::new(self, w, 0, true)?;
+        let mut tail = obstacles.tail.clone();
+        tail.reverse();
+        let seq = self.next_run();
+        let layouts = self.layouts.clone();
+        // Rows of the tail are newer than the newest run, more is not known of them.
+        let txn_oldest = match self.live_runs(0).next() {
+            _ if tail.is_empty() => w.txn(),
+            Some((run, _)) => run.txn_newest,
+            None => TxnId(1),
+        };
+        let mut rest = Rest {
+            layouts: &layouts,
+            held: Vec::new(),
+            room_bytes,
+            writer: None,
+            run: Run::new(seq, txn_oldest, w.txn()),
+            tail,
+        };
+        let mut work = self.work;
+        let mut parts = Vec::new();
+        for (class, layout) in order {
+            staging.group(layout, |Group { series, rows }| {
+                if series.0 > tail::SERIES_MAX {
+                    return Err(Error::Limit {
+                        what: "series id",
+                        found: series.0,
+                        limit: tail::SERIES_MAX,
+                    });
+                }
+                let place = (class, series);
+                obstacles.plan(w, place, rows, &mut parts)?;
+                for part in &parts {
+                    let rows = rows.slice(part.rows.clone());
+                    if part.link {
+                        sink.link(w, series, rows)?;
+                        work.rows_linked += rows.len() as u64;
+                    } else {
+                        rest.put(w, &mut work, place, rows)?;
+                    }
+                }
+                let whole = parts.last().map_or(0, |part| part.rows.end);
+                let taken = if keep { whole } else { rows.len() };
+                if taken > whole {
+                    rest.put(w, &mut work, place, rows.slice(whole..taken))?;
+                }
+                work.rows_given += taken as u64;
+                work.bytes_given += taken as u64 * row_bytes(rows.column_count());
+                Ok(taken)
+            })?;
+        }
+        staging.grouped();
+        let outcome = rest.finish(w, &mut work)?;
+        self.work = work;
+        match outcome {
+            Err(held) if held.is_empty() => Ok(()),
+            Err(held) => {
+                (self.tail, self.tail_rows) = tail::append(w, &self.tail, &held)?;
+                Ok(())
+            }
+            Ok(run) => {
+                if !self.tail.is_null() {
+                    w.free_page(&self.tail);
+                    self.tail = Ptr::NULL;
+                    self.tail_rows = 0;
+                }
+                self.add_run(w, sink, run)
+            }
+        }
+    }
+
+    /// A new run becomes the newest of tier 0, and the merges go on.
+    fn add_run<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        run: Run,
+    ) -> Result<()> {
+        if self.record.tiers.is_empty() {
+            self.record.tiers.push(Tier::default());
+        }
+        self.changed = true;
+        self.work.runs_written += 1;
+        self.push_run(w, sink, 0, run)?;
+        self.advance(w, sink, run.bytes)
+    }
+}

@@ -1,0 +1,329 @@
+//! Merging in bounded steps.
+//!
+//! A merge takes the oldest runs of a tier and makes them the newest run of the next, a step at a time: each run that a
+//! commit writes brings every tier's open merge forward by about as many bytes as that run has, so that a merge
+//! ends before its tier is full. The record holds how far it came; any later writer goes on from there.
+//!
+//! Within a step, series by series: rows of all inputs are gathered in the order of time, the newest of each
+//! time wins, whole vectors that nothing older stands in the way of are linked, the rest goes to the output.
+
+use crate::cursor::RunCursor;
+use crate::front::Front;
+use crate::handover::{Obstacles, Part};
+use crate::key::Key;
+use crate::record::{Merge, Tier};
+use crate::run::{Run, RunWriter, row_bytes};
+use crate::sink::Sink;
+use crate::staging::LEAF_ROWS;
+use crate::work::{
+    FAN_IN, MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES, TIER_RUNS_MAX, TIERS_MAX, Work,
+};
+use tidalite_base::SeriesId;
+use tidalite_codec::{ColumnType, Rows};
+use tidalite_pager::{PageRead, PageWrite, Result};
+
+impl Front {
+    /// Adds a run as the newest of a tier.
+    pub(crate) fn push_run<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        tier: usize,
+        run: Run,
+    ) -> Result<()> {
+        while self.record.tiers.len() <= tier {
+            self.record.tiers.push(Tier::default());
+        }
+        if self.record.tiers[tier].runs.len() >= TIER_RUNS_MAX {
+            self.open_merge(tier);
+            self.work.merges_forced += 1;
+            let ended = self.step(w, sink, tier, u64::MAX)?;
+            assert!(ended, "a merge without limit ends");
+        }
+        let runs = &mut self.record.tiers[tier].runs;
+        runs.push(run);
+        assert!(
+            runs.len() <= TIER_RUNS_MAX,
+            "live runs of a tier are bounded"
+        );
+        Ok(())
+    }
+
+    /// Brings every tier's merge forward after `bytes` of rows came.
+    pub(crate) fn advance<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        bytes: u64,
+    ) -> Result<()> {
+        let mut tier = 0;
+        while tier < self.record.tiers.len() {
+            self.open_merge(tier);
+            let at = &self.record.tiers[tier];
+            if let Some(merge) = &at.merge {
+                // Runs differ in size: what is left is spread over the runs that may still come.
+                let all: u64 = at.runs[..merge.inputs].iter().map(|run| run.bytes).sum();
+                let left = all.saturating_sub(merge.merged_bytes);
+                let share = left / (TIER_RUNS_MAX + 1 - at.runs.len()) as u64;
+                self.step(w, sink, tier, bytes.max(MERGE_STEP_BYTES).max(share))?;
+            }
+            tier += 1;
+        }
+        Ok(())
+    }
+
+    /// Opens a merge where enough runs wait and none is open.
+    fn open_merge(&mut self, tier: usize) {
+        let tier = &mut self.record.tiers[tier];
+        if tier.merge.is_none() && tier.runs.len() >= FAN_IN {
+            tier.merge = Some(Merge {
+                inputs: FAN_IN,
+                output: None,
+                watermark: None,
+                merged_bytes: 0,
+            });
+            self.changed = true;
+        }
+    }
+
+    /// Goes on with the open merge of a tier by `budget_bytes` of input; true when it ended.
+    fn step<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        tier: usize,
+        budget_bytes: u64,
+    ) -> Result<bool> {
+        let Some(merge) = self.record.tiers[tier].merge else {
+            return Ok(true);
+        };
+        self.changed = true;
+        let inputs: Vec<Run> = self.record.tiers[tier].runs[..merge.inputs].to_vec();
+        let target = (tier + 1).min(TIERS_MAX - 1);
+        // Within the last tier the inputs are the oldest runs of all.
+        let older = if target == tier { TIERS_MAX } else { target };
+        let output = merge.output.unwrap_or_else(|| {
+            let txns = inputs.iter().map(|run| (run.txn_oldest, run.txn_newest));
+            let (oldest, newest): (Vec<_>, Vec<_>) = txns.unzip();
+            let oldest = oldest.into_iter().min().unwrap_or_default();
+            let newest = newest.into_iter().max().unwrap_or_default();
+            Run::new(self.next_run(), oldest, newest)
+        });
+        let layouts = self.layouts.clone();
+        let from = match merge.watermark {
+            None => Some(Key::MIN),
+            Some(watermark) => watermark.next(),
+        };
+        let mut cursors = Vec::new();
+        if let Some(from) = from {
+            for run in &inputs {
+                cursors.push(RunCursor::seek(w, run, &layouts, &from)?);
+            }
+        }
+        let mut step = Step {
+            cursors,
+            layouts: &layouts,
+            obstacles: Obstacles::new(self, w, older, false)?,
+            writer: RunWriter::new(output, &layouts),
+            watermark: merge.watermark,
+            merged_bytes: 0,
+            parts: Vec::new(),
+            work: self.work,
+        };
+        let ended = step.run(w, sink, budget_bytes)?;
+        let Step {
+            writer,
+            watermark,
+            merged_bytes,
+            mut work,
+            ..
+        } = step;
+        let output = writer.finish(w, &mut work)?;
+        work.merges_ended += u64::from(ended);
+        self.work = work;
+        if !ended {
+            self.record.tiers[tier].merge = Some(Merge {
+                output: (output.rows > 0).then_some(output),
+                watermark,
+                merged_bytes: merge.merged_bytes + merged_bytes,
+                ..merge
+            });
+            return Ok(false);
+        }
+        let done = &mut self.record.tiers[tier];
+        done.merge = None;
+        done.runs.drain(..inputs.len());
+        for run in inputs {
+            run.free(w)?;
+        }
+        if output.rows == 0 {
+            output.free(w)?;
+        } else if target == tier {
+            self.record.tiers[tier].runs.insert(0, output);
+        } else {
+            self.push_run(w, sink, target, output)?;
+        }
+        Ok(true)
+    }
+}
+
+/// One step of a merge.
+struct Step<'l> {
+    /// Oldest run first.
+    cursors: Vec<RunCursor>,
+    layouts: &'l [Box<[ColumnType]>],
+    obstacles: Obstacles,
+    writer: RunWriter<'l>,
+    watermark: Option<Key>,
+    merged_bytes: u64,
+    parts: Vec<Part>,
+    work: Work,
+}
+
+impl Step<'_> {
+    fn run<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        budget_bytes: u64,
+    ) -> Result<bool> {
+        while let Some(place) = self.next_place() {
+            if !self.series(w, sink, place, budget_bytes)? {
+                return Ok(false);
+            }
+            self.watermark = Some(Key::new(place.0, place.1, i64::MAX));
+            if self.merged_bytes >= budget_bytes {
+                return Ok(self.next_place().is_none());
+            }
+        }
+        Ok(true)
+    }
+
+    fn next_place(&self) -> Option<(u32, SeriesId)> {
+        self.cursors.iter().filter_map(RunCursor::place).min()
+    }
+
+    /// Merges a series; false when it was left in the middle, with the watermark set to the last row that is finished.
+    fn series<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        place: (u32, SeriesId),
+        budget_bytes: u64,
+    ) -> Result<bool> {
+        let stop_bytes = budget_bytes.saturating_add(MERGE_OVERSHOOT_BYTES);
+        let columns = self.layouts[place.0 as usize].len();
+        let mut rows = Rows::new(columns);
+        while self.gather(w, place, &mut rows)? {
+            let stop = self.merged_bytes >= stop_bytes;
+            if rows.len() < LEAF_ROWS && !stop {
+                continue;
+            }
+            let mut taken = self.place_vectors(w, sink, place, &rows)?;
+            if taken == 0 {
+                self.writer.push(w, &mut self.work, place, rows.view())?;
+                taken = rows.len();
+            }
+            if stop && taken > 0 {
+                // What was gathered beyond is gathered again when the merge goes on.
+                self.watermark = Some(Key::new(place.0, place.1, rows.times[taken - 1]));
+                return Ok(false);
+            }
+            rows.remove(0..taken);
+        }
+        let taken = self.place_vectors(w, sink, place, &rows)?;
+        let left = rows.slice(taken..rows.len());
+        self.writer.push(w, &mut self.work, place, left)?;
+        Ok(true)
+    }
+
+    /// Links the whole vectors of these rows, or writes those to the output that something older is in the way of;
+    /// answers how many rows.
+    fn place_vectors<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        place: (u32, SeriesId),
+        rows: &Rows,
+    ) -> Result<usize> {
+        let mut parts = std::mem::take(&mut self.parts);
+        self.obstacles.plan(w, place, rows.view(), &mut parts)?;
+        for part in &parts {
+            let rows = rows.slice(part.rows.clone());
+            if part.link {
+                sink.link(w, place.1, rows)?;
+                self.work.rows_linked_by_merges += rows.len() as u64;
+            } else {
+                self.writer.push(w, &mut self.work, place, rows)?;
+            }
+        }
+        let taken = parts.last().map_or(0, |part| part.rows.end);
+        self.parts = parts;
+        Ok(taken)
+    }
+
+    /// Appends the next rows of a series to `rows`; false when there are none left. Takes rows up to the time at which
+    /// the first of the decoded blocks ends, so that they come in order from all runs.
+    fn gather<R: PageRead>(
+        &mut self,
+        r: &R,
+        place: (u32, SeriesId),
+        rows: &mut Rows,
+    ) -> Result<bool> {
+        let mut cut = i64::MAX;
+        let mut sources = 0;
+        for cursor in &self.cursors {
+            if cursor.place() == Some(place) {
+                sources += 1;
+                let end = cursor.block.series_end(cursor.row, place.1);
+                if end == cursor.block.len() && end > cursor.row {
+                    cut = cut.min(cursor.block.rows.times[end - 1]);
+                }
+            }
+        }
+        if sources == 0 {
+            return Ok(false);
+        }
+        let begin = rows.len();
+        for i in 0..self.cursors.len() {
+            let cursor = &mut self.cursors[i];
+            if cursor.place() != Some(place) {
+                continue;
+            }
+            let end = cursor.block.series_end(cursor.row, place.1);
+            let times = &cursor.block.rows.times[cursor.row..end];
+            // At least one row of a damaged block, whose times may not ascend: never stand still.
+            let taken = times.partition_point(|&time| time <= cut);
+            let taken = if sources == 1 { taken.max(1) } else { taken };
+            rows.extend(cursor.block.rows.slice(cursor.row..cursor.row + taken));
+            let bytes = taken as u64 * row_bytes(rows.columns.len());
+            self.merged_bytes += bytes;
+            self.work.rows_merged += taken as u64;
+            if taken > 0 {
+                cursor.advance(r, self.layouts, taken)?;
+            }
+        }
+        if rows.len() == begin {
+            return Err(tidalite_base::Corrupt::new(
+                "run block",
+                0,
+                "times out of order",
+                "ascending times",
+            )
+            .into());
+        }
+        sort_from(rows, begin);
+        Ok(true)
+    }
+}
+
+/// Sorts the rows from `begin` on; of equal times the last one stays.
+fn sort_from(rows: &mut Rows, begin: usize) {
+    if rows.times[begin..].is_sorted_by(|a, b| a < b) {
+        return;
+    }
+    let mut part = rows.slice(begin..rows.len()).to_rows();
+    part.sort_newest();
+    rows.truncate(begin);
+    rows.extend(part.view());
+}

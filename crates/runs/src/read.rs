@@ -1,0 +1,217 @@
+//! Reading: the rows of a series in the tail, in every live run and in open merges.
+
+use crate::block::Block;
+use crate::cursor::RunCursor;
+use crate::directory::entry_at_or_before;
+use crate::front::Front;
+use crate::key::Key;
+use crate::run::Run;
+use crate::tail;
+use std::collections::BTreeMap;
+use tidalite_base::SeriesId;
+use tidalite_codec::{ColumnType, Rows};
+use tidalite_pager::{PageRead, Result};
+
+/// A row: its time and its words.
+pub type FrontRow = (i64, Vec<u64>);
+
+impl Front {
+    /// All rows of a series with `from <= time <= to` that are not in its leaves: sorted, the newest of each time.
+    /// Each is newer than a leaf's row of the same time.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    ///
+    /// # Cost
+    /// The tail page; per live run that can hold such rows a descent of its directory and usually one block.
+    pub fn rows<R: PageRead>(
+        &self,
+        r: &R,
+        series: SeriesId,
+        types: &[ColumnType],
+        (from, to): (i64, i64),
+        out: &mut Rows,
+    ) -> Result<()> {
+        out.clear();
+        out.columns.resize_with(types.len(), Vec::new);
+        let Some(class) = self.class_of(types) else {
+            return Ok(());
+        };
+        if from > to {
+            return Ok(());
+        }
+        let place = (class, series);
+        let mut runs: Vec<_> = self.live_runs(0).collect();
+        runs.reverse();
+        for (run, after) in runs {
+            self.run_rows_of(r, run, after, place, (from, to), out)?;
+        }
+        tail::series_rows(r, &self.tail, &self.layouts, place, (from, to), out)?;
+        out.sort_newest();
+        Ok(())
+    }
+
+    fn run_rows_of<R: PageRead>(
+        &self,
+        r: &R,
+        run: &Run,
+        after: Option<Key>,
+        place: (u32, SeriesId),
+        (from, to): (i64, i64),
+        out: &mut Rows,
+    ) -> Result<()> {
+        if !run.may_hold(place, from, to) {
+            return Ok(());
+        }
+        let Some(low) = unseen(Key::new(place.0, place.1, from), after) else {
+            return Ok(());
+        };
+        if low.place() != place || low.time > to {
+            return Ok(());
+        }
+        let mut cursor = RunCursor::seek(r, run, &self.layouts, &low)?;
+        while cursor.place() == Some(place) {
+            let end = cursor.block.series_end(cursor.row, place.1);
+            let times = &cursor.block.rows.times[cursor.row..end];
+            let taken = times.partition_point(|&time| time <= to);
+            out.extend(cursor.block.rows.slice(cursor.row..cursor.row + taken));
+            if taken < times.len() || end < cursor.block.len() {
+                break;
+            }
+            cursor.advance(r, &self.layouts, taken)?;
+        }
+        Ok(())
+    }
+
+    /// The newest row with `time <= to`; on equal times the newest written.
+    ///
+    /// # Errors
+    /// As for `rows`.
+    pub fn latest<R: PageRead>(
+        &self,
+        r: &R,
+        series: SeriesId,
+        types: &[ColumnType],
+        to: i64,
+    ) -> Result<Option<FrontRow>> {
+        let Some(class) = self.class_of(types) else {
+            return Ok(None);
+        };
+        let place = (class, series);
+        let mut found =
+            self.tail_row(r, place, (i64::MIN, to), |rows| rows.len().checked_sub(1))?;
+        let mut block = Block::default();
+        for (run, after) in self.live_runs(0) {
+            let at_least = found.as_ref().map_or(i64::MIN, |(time, _)| *time);
+            if !run.may_hold(place, at_least, to) {
+                continue;
+            }
+            let high = Key::new(class, series, to);
+            let Some(entry) = entry_at_or_before(&run.directory, r, &high)? else {
+                continue;
+            };
+            block.read(r, &entry.ptr, &self.layouts, true)?;
+            let end = high
+                .next()
+                .map_or(block.len(), |next| block.lower_bound(&next));
+            let Some(row) = end.checked_sub(1) else {
+                continue;
+            };
+            let key = block.key(row);
+            let better = found.as_ref().is_none_or(|(time, _)| *time < key.time);
+            if key.place() == place && better && after.is_none_or(|after| after < key) {
+                found = Some(row_of(&block.rows, row));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The first row with `time >= from`; on equal times the newest written.
+    ///
+    /// # Errors
+    /// As for `rows`.
+    pub fn first<R: PageRead>(
+        &self,
+        r: &R,
+        series: SeriesId,
+        types: &[ColumnType],
+        from: i64,
+    ) -> Result<Option<FrontRow>> {
+        let Some(class) = self.class_of(types) else {
+            return Ok(None);
+        };
+        let place = (class, series);
+        let mut found = self.tail_row(r, place, (from, i64::MAX), |rows| {
+            if rows.is_empty() { None } else { Some(0) }
+        })?;
+        for (run, after) in self.live_runs(0) {
+            let at_most = found.as_ref().map_or(i64::MAX, |(time, _)| *time);
+            if !run.may_hold(place, from, at_most) {
+                continue;
+            }
+            let Some(low) = unseen(Key::new(class, series, from), after) else {
+                continue;
+            };
+            let cursor = RunCursor::seek(r, run, &self.layouts, &low)?;
+            if cursor.place() == Some(place) {
+                let time = cursor.block.rows.times[cursor.row];
+                if found.as_ref().is_none_or(|(best, _)| time < *best) {
+                    found = Some(row_of(&cursor.block.rows, cursor.row));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn tail_row<R: PageRead>(
+        &self,
+        r: &R,
+        place: (u32, SeriesId),
+        span: (i64, i64),
+        pick: impl FnOnce(&Rows) -> Option<usize>,
+    ) -> Result<Option<FrontRow>> {
+        let mut rows = Rows::new(self.layouts[place.0 as usize].len());
+        tail::series_rows(r, &self.tail, &self.layouts, place, span, &mut rows)?;
+        rows.sort_newest();
+        Ok(pick(&rows).map(|row| row_of(&rows, row)))
+    }
+
+    /// How many rows of each series the front holds; a time that is there in several runs counts as often.
+    ///
+    /// # Errors
+    /// As for `rows`.
+    ///
+    /// # Cost
+    /// Reads the whole front.
+    pub fn series_row_counts<R: PageRead>(&self, r: &R) -> Result<BTreeMap<SeriesId, u64>> {
+        let mut counts = BTreeMap::new();
+        for (run, after) in self.live_runs(0) {
+            let Some(from) = unseen(Key::MIN, after) else {
+                continue;
+            };
+            let mut cursor = RunCursor::seek(r, run, &self.layouts, &from)?;
+            while let Some((_, series)) = cursor.place() {
+                let rows = cursor.block.series_end(cursor.row, series) - cursor.row;
+                *counts.entry(series).or_default() += rows.max(1) as u64;
+                cursor.advance(r, &self.layouts, rows.max(1))?;
+            }
+        }
+        for piece in tail::pieces(r, &self.tail, &self.layouts)? {
+            *counts.entry(piece.series).or_default() += piece.rows.len() as u64;
+        }
+        Ok(counts)
+    }
+}
+
+/// `key`, or the first one that is seen after the watermark `after`.
+fn unseen(key: Key, after: Option<Key>) -> Option<Key> {
+    match after {
+        Some(after) if key <= after => after.next(),
+        _ => Some(key),
+    }
+}
+
+fn row_of(rows: &Rows, row: usize) -> FrontRow {
+    let words = rows.columns.iter().map(|column| column[row]);
+    (rows.times[row], words.collect())
+}

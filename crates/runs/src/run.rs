@@ -1,0 +1,299 @@
+//! A run: an immutable sorted batch of rows, as the record describes it.
+//!
+//! ```text
+//! 0     8           72     80      88        96        104       124       144        152        160
+//! | seq | directory | rows | bytes | oldest  | newest  | first   | last    | least    | greatest |
+//! | u64 | tree 64 B | u64  | u64   | txn u64 | txn u64 | key 20  | key 20  | time i64 | time i64 |
+//! ```
+//!
+//! `bytes` is what the rows weigh raw: 8 for the series, 8 for the time, 8 a column. The two keys and the two
+//! times are bounds: after a delete they may be wider than the rows.
+
+use crate::block::{block_rows_max, encode_block};
+use crate::directory::{self, Entry};
+use crate::key::{KEY_BYTES, Key};
+use crate::work::{EXTENT_BYTES, Work};
+use tidalite_base::{Corrupt, SeriesId, TxnId, get_i64, get_u64, put_i64, put_u64};
+use tidalite_codec::{ColumnType, Hint, Rows, RowsRef};
+use tidalite_kv::{TREE_BYTES, Tree};
+use tidalite_pager::{Extent, Header, Kind, PageWrite, Result, seal_block};
+
+const SEQ_AT: usize = 0;
+const DIRECTORY_AT: usize = SEQ_AT + 8;
+const ROWS_AT: usize = DIRECTORY_AT + TREE_BYTES;
+const BYTES_AT: usize = ROWS_AT + 8;
+const OLDEST_AT: usize = BYTES_AT + 8;
+const NEWEST_AT: usize = OLDEST_AT + 8;
+const FIRST_AT: usize = NEWEST_AT + 8;
+const LAST_AT: usize = FIRST_AT + KEY_BYTES;
+const LEAST_AT: usize = LAST_AT + KEY_BYTES;
+const GREATEST_AT: usize = LEAST_AT + 8;
+
+/// Bytes of a run in the record.
+pub(crate) const RUN_BYTES: usize = GREATEST_AT + 8;
+
+/// Directories are owned by this number plus the run's; tables and series count from 1.
+const DIRECTORY_OWNER: u64 = 1 << 47;
+
+/// Where a block begins inside an extent: multiples of this.
+const BLOCK_ALIGN: usize = 8;
+
+/// Raw bytes of a row in a layout of so many columns.
+pub(crate) fn row_bytes(columns: usize) -> u64 {
+    8 * (2 + columns as u64)
+}
+
+/// See the head of this file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) seq: u64,
+    pub(crate) directory: Tree,
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+    pub(crate) txn_oldest: TxnId,
+    pub(crate) txn_newest: TxnId,
+    pub(crate) first: Key,
+    pub(crate) last: Key,
+    pub(crate) time_least: i64,
+    pub(crate) time_greatest: i64,
+}
+
+impl Run {
+    pub(crate) fn new(seq: u64, txn_oldest: TxnId, txn_newest: TxnId) -> Self {
+        Self {
+            seq,
+            directory: Tree::new(DIRECTORY_OWNER + (seq & (DIRECTORY_OWNER - 1))),
+            rows: 0,
+            bytes: 0,
+            txn_oldest,
+            txn_newest,
+            first: Key::new(u32::MAX, SeriesId(u64::MAX), i64::MAX),
+            last: Key::MIN,
+            time_least: i64::MAX,
+            time_greatest: i64::MIN,
+        }
+    }
+
+    pub(crate) fn encode(&self, bytes: &mut [u8]) {
+        put_u64(bytes, SEQ_AT, self.seq);
+        bytes[DIRECTORY_AT..ROWS_AT].copy_from_slice(&self.directory.encode());
+        put_u64(bytes, ROWS_AT, self.rows);
+        put_u64(bytes, BYTES_AT, self.bytes);
+        put_u64(bytes, OLDEST_AT, self.txn_oldest.0);
+        put_u64(bytes, NEWEST_AT, self.txn_newest.0);
+        bytes[FIRST_AT..LAST_AT].copy_from_slice(&self.first.encode());
+        bytes[LAST_AT..LEAST_AT].copy_from_slice(&self.last.encode());
+        put_i64(bytes, LEAST_AT, self.time_least);
+        put_i64(bytes, GREATEST_AT, self.time_greatest);
+    }
+
+    pub(crate) fn decode(bytes: &[u8], at: u64) -> Result<Self> {
+        let key = |from: usize| {
+            Key::decode(&bytes[from..from + KEY_BYTES])
+                .ok_or_else(|| Corrupt::new("run in the front's record", at, "no key", "a key"))
+        };
+        Ok(Self {
+            seq: get_u64(bytes, SEQ_AT),
+            directory: Tree::decode(&bytes[DIRECTORY_AT..ROWS_AT])?,
+            rows: get_u64(bytes, ROWS_AT),
+            bytes: get_u64(bytes, BYTES_AT),
+            txn_oldest: TxnId(get_u64(bytes, OLDEST_AT)),
+            txn_newest: TxnId(get_u64(bytes, NEWEST_AT)),
+            first: key(FIRST_AT)?,
+            last: key(LAST_AT)?,
+            time_least: get_i64(bytes, LEAST_AT),
+            time_greatest: get_i64(bytes, GREATEST_AT),
+        })
+    }
+
+    /// Whether a row of the series within these times is possible at all.
+    pub(crate) fn may_hold(&self, place: (u32, SeriesId), from: i64, to: i64) -> bool {
+        self.rows > 0
+            && from <= to
+            && self.first.place() <= place
+            && place <= self.last.place()
+            && self.time_least <= to
+            && from <= self.time_greatest
+    }
+
+    /// Frees everything that the run owns.
+    pub(crate) fn free<W: PageWrite>(mut self, w: &mut W) -> Result<()> {
+        let mut extents = Vec::new();
+        directory::each_extent(&self.directory, w, |extent| {
+            extents.push(extent);
+            Ok(())
+        })?;
+        for extent in &extents {
+            w.free_extent(extent);
+        }
+        self.directory.clear(w)
+    }
+}
+
+/// Collects encoded blocks and writes them as extents of a run.
+#[derive(Debug, Default)]
+pub(crate) struct BlockStore {
+    buffer: Vec<u8>,
+    /// Where each block lies in the buffer, and its entry; the pointer is still null.
+    blocks: Vec<(usize, usize, Entry)>,
+}
+
+impl BlockStore {
+    pub(crate) fn add<W: PageWrite>(
+        &mut self,
+        run: &mut Run,
+        w: &mut W,
+        work: &mut Work,
+        entry: Entry,
+        encode: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<()> {
+        let start = self.buffer.len().next_multiple_of(BLOCK_ALIGN);
+        self.buffer.resize(start, 0);
+        encode(&mut self.buffer);
+        self.blocks.push((start, self.buffer.len() - start, entry));
+        if self.buffer.len() + crate::work::BLOCK_BYTES_MAX > EXTENT_BYTES {
+            self.flush(run, w, work)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what was collected as one extent.
+    pub(crate) fn flush<W: PageWrite>(
+        &mut self,
+        run: &mut Run,
+        w: &mut W,
+        work: &mut Work,
+    ) -> Result<()> {
+        if self.blocks.is_empty() {
+            return Ok(());
+        }
+        let pages = self.buffer.len().div_ceil(w.page_size()) as u64;
+        self.buffer.resize(pages as usize * w.page_size(), 0);
+        let extent: Extent = w.alloc_extent(pages)?;
+        for (start, len, entry) in &mut self.blocks {
+            let header = Header {
+                kind: Kind::RunBlock,
+                flags: 0,
+                owner: run.directory.id(),
+                address: extent.addr + *start as u64,
+                birth: w.txn(),
+            };
+            entry.ptr = seal_block(&mut self.buffer[*start..*start + *len], &header);
+        }
+        w.write_extent(extent.addr, &self.buffer)?;
+        for (_, _, entry) in &self.blocks {
+            directory::put_entry(&mut run.directory, w, entry)?;
+        }
+        directory::put_extent(&mut run.directory, w, &extent)?;
+        work.blocks_written += self.blocks.len() as u64;
+        work.extent_pages_written += pages;
+        self.blocks.clear();
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+/// Appends rows, in the order of their keys, to a run.
+#[derive(Debug)]
+pub(crate) struct RunWriter<'l> {
+    run: Run,
+    layouts: &'l [Box<[ColumnType]>],
+    store: BlockStore,
+    class: u32,
+    series: Vec<u64>,
+    rows: Rows,
+    hints: Vec<Hint>,
+}
+
+impl<'l> RunWriter<'l> {
+    /// Goes on with a run, or begins one.
+    pub(crate) fn new(run: Run, layouts: &'l [Box<[ColumnType]>]) -> Self {
+        Self {
+            run,
+            layouts,
+            store: BlockStore::default(),
+            class: u32::MAX,
+            series: Vec::new(),
+            rows: Rows::default(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// Appends rows of one series, which lie after everything before.
+    pub(crate) fn push<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        work: &mut Work,
+        place: (u32, SeriesId),
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
+        let (Some(&least), Some(&greatest)) = (rows.times().first(), rows.times().last()) else {
+            return Ok(());
+        };
+        let (class, series) = place;
+        let first = Key::new(class, series, least);
+        if !crate::bugs::merge_forgets_watermark() {
+            assert!(
+                self.run.rows == 0 || self.run.last < first,
+                "rows of a run come in order: {:?} after {:?}",
+                first,
+                self.run.last
+            );
+        }
+        if class != self.class {
+            self.cut(w, work)?;
+            self.class = class;
+            self.rows = Rows::new(self.layouts[class as usize].len());
+            self.hints.clear();
+        }
+        let columns = self.rows.columns.len();
+        let max = block_rows_max(columns);
+        let mut from = 0;
+        while from < rows.len() {
+            let taken = (max - self.rows.len()).min(rows.len() - from);
+            self.rows.extend(rows.slice(from..from + taken));
+            self.series.resize(self.rows.len(), series.0);
+            from += taken;
+            if self.rows.len() == max {
+                self.cut(w, work)?;
+            }
+        }
+        let run = &mut self.run;
+        run.rows += rows.len() as u64;
+        run.bytes += rows.len() as u64 * row_bytes(columns);
+        run.first = run.first.min(first);
+        run.last = run.last.max(Key::new(class, series, greatest));
+        run.time_least = run.time_least.min(least);
+        run.time_greatest = run.time_greatest.max(greatest);
+        Ok(())
+    }
+
+    fn cut<W: PageWrite>(&mut self, w: &mut W, work: &mut Work) -> Result<()> {
+        let Some(last) = self.rows.len().checked_sub(1) else {
+            return Ok(());
+        };
+        let key =
+            |row: usize| Key::new(self.class, SeriesId(self.series[row]), self.rows.times[row]);
+        let entry = Entry {
+            first: key(0),
+            last: key(last),
+            ptr: tidalite_pager::Ptr::NULL,
+            rows: self.rows.len() as u32,
+        };
+        let types = &self.layouts[self.class as usize];
+        let (series, rows, hints) = (&self.series, self.rows.view(), &mut self.hints);
+        self.store.add(&mut self.run, w, work, entry, |out| {
+            encode_block(self.class, types, series, rows, hints, out);
+        })?;
+        self.series.clear();
+        self.rows.clear();
+        Ok(())
+    }
+
+    /// Writes what is left and returns the run.
+    pub(crate) fn finish<W: PageWrite>(mut self, w: &mut W, work: &mut Work) -> Result<Run> {
+        self.cut(w, work)?;
+        self.store.flush(&mut self.run, w, work)?;
+        Ok(self.run)
+    }
+}

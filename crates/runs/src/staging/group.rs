@@ -1,0 +1,315 @@
+//! Grouping the log by series: rows that lie scattered in the order of pushing come out series by series.
+//!
+//! Two steps, so that neither touches more places at once than the cache and the TLB hold: first the stretches
+//! are distributed (stable) to parts of `PART_SLOTS` neighbouring series, then each part copies its rows to where
+//! they belong. Ten thousand series fed in turn have neighbours next to each other in the log, so that a part
+//! reads whole cache lines and writes to 64 places.
+
+use super::log::{Fill, Log, NO_OVERLAY, NO_SLOT, STRETCH_BYTES};
+use super::{Slot, Staging};
+use crate::run::row_bytes;
+use tidalite_base::SeriesId;
+use tidalite_codec::{ColumnType, Rows, RowsRef};
+use tidalite_pager::Result;
+
+const PART_SLOTS: usize = 64;
+
+/// The rows of one series, sorted by time, the newest of each.
+pub(crate) struct Group<'a> {
+    pub(crate) series: SeriesId,
+    pub(crate) rows: RowsRef<'a>,
+}
+
+/// What would be left after whole vectors were taken away.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Remainder {
+    /// Bytes of the rows in a tail page.
+    pub(crate) row_bytes: usize,
+    /// Bytes that they cost when they stay staged.
+    pub(crate) staged_bytes: usize,
+}
+
+/// Memory for grouping, kept.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    /// Slots in the order of their series.
+    order: Vec<u32>,
+    /// Place of a slot in `order`.
+    rank: Vec<u32>,
+    /// Stretches by part.
+    index: Vec<u32>,
+    parts: Vec<u32>,
+    times: Vec<i64>,
+    columns: Vec<Vec<u64>>,
+    fill: Fill,
+}
+
+impl Scratch {
+    fn rank(&mut self, log: &Log) {
+        let slots = &log.slots;
+        self.order.clear();
+        self.order.extend(0..slots.len() as u32);
+        if !slots.is_sorted_by_key(|slot| slot.series) {
+            self.order
+                .sort_unstable_by_key(|&slot| slots[slot as usize].series);
+        }
+        self.rank.resize(slots.len(), 0);
+        for (rank, &slot) in self.order.iter().enumerate() {
+            self.rank[slot as usize] = rank as u32;
+        }
+    }
+
+    fn distribute(&mut self, log: &Log) {
+        let parts = log.slots.len().div_ceil(PART_SLOTS);
+        self.parts.clear();
+        self.parts.resize(parts + 1, 0);
+        let mut live = 0;
+        for stretch in &log.stretches {
+            if stretch.slot != NO_SLOT {
+                let part = self.rank[stretch.slot as usize] as usize / PART_SLOTS;
+                self.parts[part + 1] += 1;
+                live += 1;
+            }
+        }
+        for part in 1..=parts {
+            self.parts[part] += self.parts[part - 1];
+        }
+        self.index.clear();
+        self.index.resize(live, 0);
+        for (at, stretch) in log.stretches.iter().enumerate() {
+            if stretch.slot != NO_SLOT {
+                let part = self.rank[stretch.slot as usize] as usize / PART_SLOTS;
+                self.index[self.parts[part] as usize] = at as u32;
+                self.parts[part] += 1;
+            }
+        }
+        // Each entry now says where its part ends, which is where the next one begins.
+    }
+}
+
+impl Log {
+    /// Rows that are not marked as gone.
+    pub(super) fn live_rows(&self) -> usize {
+        let gone = self.stretches.iter().enumerate();
+        let gone = gone.filter(|(_, stretch)| stretch.slot == NO_SLOT);
+        let gone: usize = gone
+            .map(|(at, stretch)| self.stretch_end(at) - stretch.start as usize)
+            .sum();
+        self.rows() - gone
+    }
+}
+
+impl Staging {
+    /// The layouts that have rows or overlays.
+    pub(crate) fn layouts(&self) -> impl Iterator<Item = (usize, &[ColumnType])> {
+        let logs = self.logs.iter().enumerate();
+        logs.filter(|(_, log)| !log.slots.is_empty())
+            .map(|(layout, log)| (layout, &*log.types))
+    }
+
+    /// What would be left if whole multiples of `vector_rows` of each series were taken away; at most, since repeated times are counted as often as they were pushed.
+    pub(crate) fn remainder(&mut self, vector_rows: usize) -> Remainder {
+        let mut all = Remainder::default();
+        for log in &mut self.logs {
+            log.close();
+            let mut rows = vec![0usize; log.slots.len()];
+            for (at, stretch) in log.stretches.iter().enumerate() {
+                if stretch.slot != NO_SLOT {
+                    rows[stretch.slot as usize] += log.stretch_end(at) - stretch.start as usize;
+                }
+            }
+            for (rows, state) in rows.iter_mut().zip(&log.slots) {
+                if let Some(overlay) = self.overlays.get(state.overlay as usize) {
+                    *rows = overlay.len();
+                }
+            }
+            let left = rows.iter().map(|rows| rows % vector_rows);
+            let series = left.clone().filter(|&rows| rows > 0).count();
+            let rows: usize = left.sum();
+            all.row_bytes += rows * row_bytes(log.types.len()) as usize;
+            all.staged_bytes += rows * 8 * (1 + log.types.len()) + series * STRETCH_BYTES;
+        }
+        all
+    }
+
+    /// Calls `f` with every series of a layout that has rows, in the order of series ids. `f` answers how many
+    /// rows it took (the first ones); the others stay staged.
+    pub(crate) fn group(
+        &mut self,
+        layout: usize,
+        mut f: impl FnMut(Group<'_>) -> Result<usize>,
+    ) -> Result<()> {
+        let Self {
+            logs,
+            overlays,
+            grouping: scratch,
+            ..
+        } = self;
+        let log = &mut logs[layout];
+        log.close();
+        scratch.rank(log);
+        scratch.distribute(log);
+        let mut kept = Rows::new(log.types.len());
+        let mut kept_slots: Vec<(u32, usize)> = Vec::new();
+        let mut sorted = Rows::new(log.types.len());
+        let mut part_from = 0;
+        for part in 0..scratch.parts.len().saturating_sub(1) {
+            let part_to = scratch.parts[part] as usize;
+            let first = part * PART_SLOTS;
+            let count = PART_SLOTS.min(log.slots.len() - first);
+            let places = scratch.copy_part(log, part_from..part_to, first);
+            part_from = part_to;
+            for (i, place) in places.iter().enumerate().take(count) {
+                let slot = scratch.order[first + i];
+                let state = log.slots[slot as usize];
+                if state.overlay != NO_OVERLAY {
+                    let overlay = &mut overlays[state.overlay as usize];
+                    if overlay.len() > 0 {
+                        let rows = overlay.sorted();
+                        let series = state.series;
+                        let taken = f(Group { series, rows })?;
+                        overlay.keep_from(taken);
+                    }
+                    continue;
+                }
+                let (from, to) = *place;
+                if from == to {
+                    continue;
+                }
+                let series = state.series;
+                let (taken, of) = scratch.with_rows(log, from, to, |rows| {
+                    if rows.is_sorted_unique() {
+                        let taken = f(Group { series, rows })?;
+                        kept.extend(rows.slice(taken..rows.len()));
+                        Ok::<_, tidalite_pager::Error>((taken, rows.len()))
+                    } else {
+                        sorted.clear();
+                        sorted.extend(rows);
+                        sorted.sort_newest();
+                        let rows = sorted.view();
+                        let taken = f(Group { series, rows })?;
+                        kept.extend(rows.slice(taken..rows.len()));
+                        Ok((taken, rows.len()))
+                    }
+                })?;
+                if taken < of {
+                    kept_slots.push((slot, of - taken));
+                }
+            }
+        }
+        log.clear();
+        let mut at = 0;
+        for (slot, rows) in kept_slots {
+            log.switch(slot, usize::MAX / 2);
+            log.extend(kept.slice(at..at + rows));
+            at += rows;
+        }
+        log.close();
+        Ok(())
+    }
+
+    /// Ends a grouping of all layouts: everything is looked at anew.
+    pub(crate) fn grouped(&mut self) {
+        let _ = self.ready();
+    }
+
+    /// Test and facade helper: the slots of a series that is registered.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.by_series.len()
+    }
+
+    /// The columns of a slot.
+    ///
+    /// # Panics
+    /// When the slot is not of this staging.
+    #[must_use]
+    pub fn types(&self, slot: Slot) -> &[ColumnType] {
+        &self.logs[slot.layout as usize].types
+    }
+}
+
+impl Scratch {
+    /// Copies the rows of a part's stretches to their series; answers where each series' rows lie.
+    fn copy_part(
+        &mut self,
+        log: &Log,
+        stretches: std::ops::Range<usize>,
+        first: usize,
+    ) -> [(usize, usize); PART_SLOTS] {
+        let index = &self.index[stretches];
+        let mut ends = [0usize; PART_SLOTS];
+        for &at in index {
+            let stretch = log.stretches[at as usize];
+            let rows = log.stretch_end(at as usize) - stretch.start as usize;
+            ends[self.rank[stretch.slot as usize] as usize - first] += rows;
+        }
+        let mut places = [(0, 0); PART_SLOTS];
+        let mut total = 0;
+        for (place, rows) in places.iter_mut().zip(ends) {
+            *place = (total, total);
+            total += rows;
+        }
+        if self.times.len() < total {
+            self.times.resize(total, 0);
+        }
+        let varying = log.columns.iter().filter(|column| !column.constant).count();
+        self.columns
+            .resize_with(varying.max(self.columns.len()), Vec::new);
+        for column in &mut self.columns[..varying] {
+            if column.len() < total {
+                column.resize(total, 0);
+            }
+        }
+        for &at in index {
+            let stretch = log.stretches[at as usize];
+            let from = stretch.start as usize;
+            let rows = log.stretch_end(at as usize) - from;
+            let place = &mut places[self.rank[stretch.slot as usize] as usize - first];
+            let to = place.1;
+            place.1 += rows;
+            copy(&mut self.times, to, &log.times, from, rows);
+            let sources = log.columns.iter().filter(|column| !column.constant);
+            for (target, source) in self.columns.iter_mut().zip(sources) {
+                copy(target, to, &source.words, from, rows);
+            }
+        }
+        places
+    }
+
+    /// Calls `f` with copied rows.
+    fn with_rows<T>(
+        &mut self,
+        log: &Log,
+        from: usize,
+        to: usize,
+        f: impl FnOnce(RowsRef<'_>) -> T,
+    ) -> T {
+        self.fill.prepare(&log.columns, to - from);
+        let (mut elided, mut stored) = (0, 0);
+        let slices: Vec<&[u64]> = log
+            .columns
+            .iter()
+            .map(|column| {
+                if column.constant {
+                    elided += 1;
+                    self.fill.words(elided - 1, to - from)
+                } else {
+                    stored += 1;
+                    &self.columns[stored - 1][from..to]
+                }
+            })
+            .collect();
+        f(RowsRef::new(&self.times[from..to], &slices))
+    }
+}
+
+/// One row is the common case, and a call of memcpy costs more than the row.
+#[inline(always)]
+fn copy<T: Copy>(target: &mut [T], to: usize, source: &[T], from: usize, rows: usize) {
+    if rows == 1 {
+        target[to] = source[from];
+    } else {
+        target[to..to + rows].copy_from_slice(&source[from..from + rows]);
+    }
+}

@@ -1,0 +1,346 @@
+//! Rows of the open transaction that have not been handed over yet.
+//!
+//! ```text
+//! push --> log (one a layout) --- a leaf's worth of one series, ascending ---> handed over from cache
+//!           |        \--- budget reached, or commit: grouped by series -----> handed over, run, or tail
+//!           `-- series is read or deleted from: its rows move to ...
+//! push ----------> overlay (one a series that was read): sorted when read, grouped with the rest
+//! ```
+//!
+//! Invariants:
+//! 1. Of a slot with an overlay, no row is in the log; later pushes go to the overlay.
+//! 2. Staged rows are newer than everything that the front and the series hold of their series.
+//! 3. Between two calls that hand over, the log grows past its budget by no more than `LOOK_ROWS` rows a layout.
+
+mod group;
+mod log;
+mod overlay;
+
+use log::{Fill, Log, NO_OVERLAY, NO_SLOT, SlotState};
+use overlay::Overlay;
+use std::collections::HashMap;
+use tidalite_base::SeriesId;
+use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
+use tidalite_codec::{ColumnType, RowsRef};
+
+pub(crate) use group::Group;
+
+/// Rows of a stretch that is handed over at once: a leaf.
+pub const LEAF_ROWS: usize = LEAF_VECTORS_MAX * VECTOR_ROWS;
+
+/// Bytes of staged rows at which they are handed over, if nothing else is asked for.
+pub const STAGING_BYTES_DEFAULT: usize = 256 << 20;
+
+/// Rows after which a layout's log looks at the budget again.
+const LOOK_ROWS: usize = 4096;
+
+/// The same for an overlay.
+const OVERLAY_LOOK_ROWS: usize = 256;
+
+/// Where a series stages its rows; valid for the staging that gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Slot {
+    layout: u32,
+    index: u32,
+}
+
+/// The transaction's rows that are not yet in place. See the head of `staging/mod.rs`.
+#[derive(Debug)]
+pub struct Staging {
+    logs: Vec<Log>,
+    by_series: HashMap<SeriesId, Slot>,
+    overlays: Vec<Overlay>,
+    budget_bytes: usize,
+    fill: Fill,
+    grouping: group::Scratch,
+}
+
+impl Default for Staging {
+    fn default() -> Self {
+        Self::new(STAGING_BYTES_DEFAULT)
+    }
+}
+
+impl Staging {
+    /// Nothing staged; rows of up to `budget_bytes` are held.
+    #[must_use]
+    pub fn new(budget_bytes: usize) -> Self {
+        Self {
+            logs: Vec::new(),
+            by_series: HashMap::new(),
+            overlays: Vec::new(),
+            budget_bytes,
+            fill: Fill::default(),
+            grouping: group::Scratch::default(),
+        }
+    }
+
+    /// Forgets rows and slots; keeps the memory of the logs for the next transaction (fresh memory costs more
+    /// than everything else that a push does).
+    pub fn reset(&mut self) {
+        self.forget_rows();
+        for log in &mut self.logs {
+            log.slots.clear();
+        }
+        self.by_series.clear();
+    }
+
+    /// The slot of a series; registers it the first time.
+    ///
+    /// # Panics
+    /// When the series was registered with other columns.
+    pub fn slot(&mut self, series: SeriesId, types: &[ColumnType]) -> Slot {
+        if let Some(&slot) = self.by_series.get(&series) {
+            assert_eq!(
+                *self.logs[slot.layout as usize].types, *types,
+                "{series} has one layout"
+            );
+            return slot;
+        }
+        let known = self.logs.iter().position(|log| *log.types == *types);
+        let layout = known.unwrap_or_else(|| {
+            self.logs.push(Log::new(types));
+            self.logs.len() - 1
+        });
+        let slots = &mut self.logs[layout].slots;
+        let slot = Slot {
+            layout: layout as u32,
+            index: slots.len() as u32,
+        };
+        slots.push(SlotState {
+            series,
+            time_max: i64::MIN,
+            staged: false,
+            overlay: NO_OVERLAY,
+        });
+        self.by_series.insert(series, slot);
+        slot
+    }
+
+    /// The slot of a series that was registered.
+    #[must_use]
+    pub fn find(&self, series: SeriesId) -> Option<Slot> {
+        self.by_series.get(&series).copied()
+    }
+
+    /// The series of a slot.
+    ///
+    /// # Panics
+    /// When the slot is not of this staging.
+    #[must_use]
+    pub fn series(&self, slot: Slot) -> SeriesId {
+        self.logs[slot.layout as usize].slots[slot.index as usize].series
+    }
+
+    /// Stages a row. True when something may be ready to be handed over: the caller then calls
+    /// `Front::flush`, at the latest before it has pushed another few thousand rows.
+    ///
+    /// # Panics
+    /// When there is not one word a column.
+    #[inline]
+    #[must_use]
+    pub fn push(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
+        let log = &mut self.logs[slot.layout as usize];
+        assert_eq!(words.len(), log.columns.len(), "one word a column");
+        if log.open != slot.index && !Self::open(log, slot, self.budget_bytes) {
+            return self.push_overlay(slot, time, words);
+        }
+        log.push(time, words);
+        log.rows() >= log.look_at
+    }
+
+    /// `push` for the default point of two columns.
+    ///
+    /// # Panics
+    /// When the series has not two columns.
+    #[inline]
+    #[must_use]
+    pub fn push_point(&mut self, slot: Slot, time: i64, flags: u64, value: u64) -> bool {
+        let log = &mut self.logs[slot.layout as usize];
+        assert_eq!(log.columns.len(), 2, "one word a column");
+        if log.open != slot.index && !Self::open(log, slot, self.budget_bytes) {
+            return self.push_overlay(slot, time, &[flags, value]);
+        }
+        log.push(time, &[flags, value]);
+        log.rows() >= log.look_at
+    }
+
+    /// Stages rows in any order, as many as fit before something should be handed over; answers how many.
+    /// The caller flushes and goes on with the rest.
+    ///
+    /// # Panics
+    /// When the columns are not those of the series.
+    #[must_use]
+    pub fn append(&mut self, slot: Slot, rows: RowsRef<'_>) -> usize {
+        let log = &mut self.logs[slot.layout as usize];
+        assert_eq!(rows.column_count(), log.columns.len(), "the same columns");
+        if log.open != slot.index && !Self::open(log, slot, self.budget_bytes) {
+            let index = log.slots[slot.index as usize].overlay;
+            self.overlays[index as usize].extend(rows);
+            return rows.len();
+        }
+        let room = log.look_at.saturating_sub(log.rows());
+        let taken = room.clamp(1, LEAF_ROWS).min(rows.len());
+        log.extend(rows.slice(0..taken));
+        taken
+    }
+
+    /// Opens a stretch for the slot; false when it has an overlay.
+    #[inline]
+    fn open(log: &mut Log, slot: Slot, budget_bytes: usize) -> bool {
+        if log.slots[slot.index as usize].overlay != NO_OVERLAY {
+            return false;
+        }
+        if log.budget_at == 0 {
+            log.budget_at = LOOK_ROWS.min((budget_bytes / 64).max(1));
+        }
+        log.switch(slot.index, LEAF_ROWS);
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_overlay(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
+        let index = self.logs[slot.layout as usize].slots[slot.index as usize].overlay;
+        let overlay = &mut self.overlays[index as usize];
+        overlay.push(time, words);
+        overlay.len().is_multiple_of(OVERLAY_LOOK_ROWS)
+    }
+
+    /// Rows staged, repeated timestamps counted as often as they were pushed.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let logged: usize = self.logs.iter().map(Log::live_rows).sum();
+        logged + self.overlays.iter().map(Overlay::len).sum::<usize>()
+    }
+
+    /// Whether nothing is staged.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes that the staged rows cost.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let logged: usize = self.logs.iter().map(Log::bytes).sum();
+        logged + self.overlays.iter().map(Overlay::bytes).sum::<usize>()
+    }
+
+    /// The rows of a series that are staged, sorted, the newest of each time. From now on the series has an
+    /// overlay of its own.
+    ///
+    /// Cost: the first time one pass over the stretches; later only what was pushed since is sorted in.
+    pub fn rows(&mut self, slot: Slot) -> RowsRef<'_> {
+        self.overlay(slot).sorted()
+    }
+
+    /// Whether the series has staged rows.
+    #[must_use]
+    pub fn has_rows(&self, slot: Slot) -> bool {
+        let log = &self.logs[slot.layout as usize];
+        let state = &log.slots[slot.index as usize];
+        state.staged
+            || (log.open == slot.index && log.rows() > log.open_start)
+            || (state.overlay != NO_OVERLAY && self.overlays[state.overlay as usize].len() > 0)
+    }
+
+    /// Removes the staged rows with `from <= time <= to`; answers how many different times they had.
+    pub fn delete(&mut self, slot: Slot, from: i64, to: i64) -> u64 {
+        if !self.has_rows(slot) {
+            return 0;
+        }
+        self.overlay(slot).delete(from, to)
+    }
+
+    fn overlay(&mut self, slot: Slot) -> &mut Overlay {
+        let log = &mut self.logs[slot.layout as usize];
+        if log.slots[slot.index as usize].overlay == NO_OVERLAY {
+            let rows = log.take(slot.index);
+            log.slots[slot.index as usize].overlay = self.overlays.len() as u32;
+            self.overlays.push(Overlay::new(rows));
+        }
+        let index = self.logs[slot.layout as usize].slots[slot.index as usize].overlay;
+        &mut self.overlays[index as usize]
+    }
+
+    /// Looks, after a push said so, what is ready.
+    pub(crate) fn ready(&mut self) -> Ready {
+        for (layout, log) in self.logs.iter().enumerate() {
+            if log.open_is_leaf(LEAF_ROWS) {
+                return Ready::Leaf(layout);
+            }
+        }
+        if self.bytes() >= self.budget_bytes {
+            return Ready::Budget;
+        }
+        let left_bytes = self.budget_bytes - self.bytes();
+        for log in &mut self.logs {
+            // Half of what is left, in rows that cost the most they can: no layout can outrun the budget.
+            let row_bytes = 8 * (1 + log.types.len()) + log::STRETCH_BYTES;
+            let step = (left_bytes / row_bytes / 2).clamp(1, LOOK_ROWS);
+            log.budget_at = log.rows() + step;
+            // A stretch that is long but no leaf (late rows in it) is closed, so that the next one may be.
+            if log.open != NO_SLOT && log.rows() - log.open_start >= LEAF_ROWS {
+                let slot = log.open;
+                log.switch(slot, LEAF_ROWS);
+            }
+            log.look_at = log.budget_at.min(log.open_start + LEAF_ROWS);
+        }
+        Ready::Nothing
+    }
+
+    /// The open stretch of a layout.
+    pub(crate) fn with_leaf<T>(
+        &mut self,
+        layout: usize,
+        f: impl FnOnce(SeriesId, &[ColumnType], RowsRef<'_>) -> T,
+    ) -> T {
+        let log = &self.logs[layout];
+        let series = log.slots[log.open as usize].series;
+        log.with_rows(log.open_start, log.rows(), &mut self.fill, |rows| {
+            f(series, &log.types, rows)
+        })
+    }
+
+    /// The open stretch was linked: its memory is used again.
+    pub(crate) fn leaf_linked(&mut self, layout: usize) {
+        let log = &mut self.logs[layout];
+        log.rewind(log.open_start);
+        log.look_at = log.budget_at.min(log.open_start + LEAF_ROWS);
+    }
+
+    /// The open stretch must wait for the grouping: another begins.
+    pub(crate) fn leaf_refused(&mut self, layout: usize) {
+        let log = &mut self.logs[layout];
+        let slot = log.open;
+        log.switch(slot, LEAF_ROWS);
+    }
+
+    fn forget_rows(&mut self) {
+        for log in &mut self.logs {
+            log.clear();
+            for slot in &mut log.slots {
+                slot.overlay = NO_OVERLAY;
+            }
+        }
+        self.overlays.clear();
+    }
+
+    pub(crate) fn budget_bytes(&self) -> usize {
+        self.budget_bytes
+    }
+}
+
+/// What is to be handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ready {
+    Nothing,
+    /// The open stretch of this layout is a leaf.
+    Leaf(usize),
+    /// The budget is reached.
+    Budget,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+use super::*;
+use std::collections::BTreeMap;
+use tidalite_codec::Rows;
+use tidalite_testkit::rng::Rng;
+
+const POINT: [ColumnType; 2] = [ColumnType::I64, ColumnType::F64];
+
+type Model = BTreeMap<(u64, i64), Vec<u64>>;
+
+/// Hands over whatever is ready, as the front does, into a map.
+fn drain(staging: &mut Staging, model: &mut Model, everything: bool) {
+    let put = |model: &mut Model, series: SeriesId, rows: RowsRef<'_>| {
+        for (i, &time) in rows.times().iter().enumerate() {
+            let words = (0..rows.column_count())
+                .map(|c| rows.column(c)[i])
+                .collect();
+            model.insert((series.0, time), words);
+        }
+    };
+    if !everything {
+        match staging.ready() {
+            Ready::Nothing => return,
+            Ready::Leaf(layout) => {
+                staging.with_leaf(layout, |series, _, rows| {
+                    assert!(rows.is_sorted_unique() && rows.len() >= LEAF_ROWS);
+                    put(model, series, rows);
+                });
+                staging.leaf_linked(layout);
+                return;
+            }
+            Ready::Budget => {}
+        }
+    }
+    let everything =
+        everything || staging.remainder(1024).staged_bytes > staging.budget_bytes() / 2;
+    let layouts: Vec<usize> = staging.layouts().map(|(layout, _)| layout).collect();
+    for layout in layouts {
+        let mut before = None;
+        let group = |group: Group<'_>| {
+            assert!(before < Some(group.series), "groups come in order");
+            before = Some(group.series);
+            assert!(group.rows.is_sorted_unique());
+            let taken = if everything {
+                group.rows.len()
+            } else {
+                group.rows.len() / 1024 * 1024
+            };
+            put(model, group.series, group.rows.slice(0..taken));
+            Ok(taken)
+        };
+        staging.group(layout, group).unwrap();
+    }
+    staging.grouped();
+}
+
+#[test]
+fn whatever_is_staged_comes_out_with_the_newest_winning() {
+    for seed in 0..60u64 {
+        println!("seed {seed}");
+        let mut rng = Rng::new(seed);
+        let budget = [2_000, 60_000, 1_500_000][rng.index(3)];
+        let mut staging = Staging::new(budget);
+        let layouts: [&[ColumnType]; 3] = [&POINT, &[], &[ColumnType::U64; 3]];
+        let series = 1 + rng.below(200);
+        let (mut out, mut model) = (Model::new(), Model::new());
+        let mut next = 0i64;
+        let steps = 40 + rng.below(400);
+        for step in 0..steps {
+            let id = SeriesId(rng.below(series) * 7 % 211);
+            let types = layouts[(id.0 % 3) as usize];
+            let slot = staging.slot(id, types);
+            let bulk = rng.one_in(4);
+            for _ in 0..if bulk { rng.below(3_000) } else { 1 } {
+                next += 1;
+                let time = if rng.one_in(50) {
+                    rng.between(0, next)
+                } else {
+                    next
+                };
+                let words: Vec<u64> = (0..types.len())
+                    .map(|i| {
+                        if i == 0 && seed % 2 == 0 {
+                            5
+                        } else {
+                            step + i as u64
+                        }
+                    })
+                    .collect();
+                model.insert((id.0, time), words.clone());
+                let ready = if types.len() == 2 {
+                    staging.push_point(slot, time, words[0], words[1])
+                } else {
+                    staging.push(slot, time, &words)
+                };
+                if ready {
+                    drain(&mut staging, &mut out, false);
+                }
+            }
+            if rng.one_in(6) {
+                let mut rows = Rows::new(types.len());
+                for _ in 0..rng.below(500) {
+                    let time = rng.between(-50, next);
+                    let words = vec![step; types.len()];
+                    model.insert((id.0, time), words.clone());
+                    rows.push_row(time, &words);
+                }
+                let mut from = 0;
+                while from < rows.len() {
+                    from += staging.append(slot, rows.slice(from..rows.len()));
+                    drain(&mut staging, &mut out, false);
+                }
+            }
+            if rng.one_in(9) {
+                let (from, to) = (rng.between(0, next), rng.between(0, next));
+                let had: Vec<i64> = staging.rows(slot).between(from, to).times().to_vec();
+                assert_eq!(staging.delete(slot, from, to), had.len() as u64);
+                for time in had {
+                    // What an earlier hand-over brought to the map appears again, as it would in the leaves.
+                    match out.get(&(id.0, time)) {
+                        Some(words) => model.insert((id.0, time), words.clone()),
+                        None => model.remove(&(id.0, time)),
+                    };
+                }
+                assert!(staging.rows(slot).between(from, to).is_empty());
+            }
+            assert!(
+                staging.bytes() < budget * 2 + 40_000,
+                "seed {seed}: {}",
+                staging.bytes()
+            );
+        }
+        drain(&mut staging, &mut out, true);
+        assert!(staging.is_empty());
+        assert_eq!(out, model, "seed {seed}");
+        staging.reset();
+        assert!(staging.find(SeriesId(0)).is_none());
+    }
+}
+
+#[test]
+fn a_series_reads_its_own_rows_and_goes_on() {
+    let mut staging = Staging::default();
+    let (a, b) = (
+        staging.slot(SeriesId(1), &POINT),
+        staging.slot(SeriesId(2), &POINT),
+    );
+    for i in 0..10 {
+        let _ = staging.push_point(a, i, 0, 100 + i as u64);
+        let _ = staging.push_point(b, i, 0, 200 + i as u64);
+    }
+    let _ = staging.push_point(a, 3, 0, 7);
+    assert_eq!(staging.rows(a).times(), (0..10).collect::<Vec<i64>>());
+    assert_eq!(staging.rows(a).column(1)[3], 7);
+    let _ = staging.push_point(a, i64::MIN, 1, 8);
+    let _ = staging.push_point(a, i64::MAX, 1, 9);
+    assert_eq!(staging.len(), 22);
+    let rows = staging.rows(a);
+    assert_eq!(
+        (rows.len(), rows.times()[0], rows.column(0)[0]),
+        (12, i64::MIN, 1)
+    );
+    assert_eq!(staging.delete(a, i64::MIN, 4), 6);
+    assert_eq!(staging.rows(a).len(), 6);
+    assert_eq!(staging.rows(b).len(), 10);
+    assert!(staging.has_rows(b));
+    assert_eq!(staging.delete(b, i64::MIN, i64::MAX), 10);
+    assert!(!staging.has_rows(b));
+}
+
+#[test]
+fn one_ascending_series_stays_in_the_cache() {
+    let mut staging = Staging::default();
+    let slot = staging.slot(SeriesId(1), &POINT);
+    let (mut linked, mut greatest) = (0, 0);
+    for i in 0..200_000i64 {
+        if staging.push_point(slot, i, 0, i as u64)
+            && let Ready::Leaf(layout) = staging.ready()
+        {
+            linked += staging.with_leaf(layout, |_, _, rows| rows.len());
+            staging.leaf_linked(layout);
+        }
+        greatest = greatest.max(staging.len());
+    }
+    assert!(greatest <= LEAF_ROWS, "{greatest}");
+    assert_eq!(linked + staging.len(), 200_000);
+}
+
+/// Not a proof, a look: `cargo test --release -p tidalite-runs -- --ignored --nocapture pushes_are_fast`.
+#[test]
+#[ignore = "a measurement"]
+fn pushes_are_fast() {
+    let points = 20_000_000i64;
+    let mut staging = Staging::default();
+    let mut out = 0;
+    let slot = staging.slot(SeriesId(1), &POINT);
+    for round in 0..3 {
+        let start = std::time::Instant::now();
+        for i in 0..points {
+            if staging.push_point(slot, round * points + i, 0, (i as f64 * 0.1).to_bits())
+                && let Ready::Leaf(layout) = staging.ready()
+            {
+                out += staging.with_leaf(layout, |_, _, rows| rows.len());
+                staging.leaf_linked(layout);
+            }
+        }
+        println!(
+            "one series: {:.2} ns a row",
+            start.elapsed().as_nanos() as f64 / points as f64
+        );
+    }
+    let slots: Vec<Slot> = (0..10_000)
+        .map(|s| staging.slot(SeriesId(s), &POINT))
+        .collect();
+    for round in 0..3 {
+        let (start, mut grouping) = (std::time::Instant::now(), std::time::Duration::ZERO);
+        for i in 0..points {
+            let slot = slots[(i % 10_000) as usize];
+            if staging.push_point(slot, round * points + i, 0, (i as f64 * 0.1).to_bits())
+                && staging.ready() == Ready::Budget
+            {
+                let begun = std::time::Instant::now();
+                let rows = |group: Group<'_>| Ok(group.rows.len() / 1024 * 1024);
+                staging.group(0, rows).unwrap();
+                staging.grouped();
+                grouping += begun.elapsed();
+            }
+        }
+        let all = start.elapsed();
+        let each = |d: std::time::Duration| d.as_nanos() as f64 / points as f64;
+        println!(
+            "ten thousand in turn: {:.2} ns a row, of that {:.2} grouping",
+            each(all),
+            each(grouping)
+        );
+    }
+    assert!(out > 0);
+}

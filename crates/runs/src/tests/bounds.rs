@@ -1,0 +1,137 @@
+use super::*;
+use crate::{FAN_IN, MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES, TIER_RUNS_MAX};
+use tidalite_testkit::rng::Rng;
+
+/// Pages that a commit writes at most: `a + b * bytes given`.
+fn pages_bound(world: &World, bytes_given: u64) -> u64 {
+    let page = 4096;
+    let tiers = world.front.tier_runs().len() as u64 + 1;
+    // Per tier a step's output, for each of its extents a half-empty page, and the pages of a directory on the
+    // way to its last entries; a tail page, a run, and a record.
+    let step = (MERGE_STEP_BYTES + MERGE_OVERSHOOT_BYTES) / page + 4;
+    let a = tiers * step + 24;
+    let b_bytes = bytes_given * (tiers + 1) * 2;
+    a + b_bytes / page
+}
+
+fn small_commits(series: u64, commits: u64, rows_max: u64, seed: u64) -> Work {
+    let mut rng = Rng::new(seed);
+    let mut world = World::new(4096, 1 << 20);
+    let (mut clock, mut most, mut total) = (0i64, 0, Work::default());
+    let mut pages_all = 0;
+    for commit in 0..commits {
+        let rows = 1 + rng.below(rows_max);
+        for _ in 0..rows {
+            clock += 1;
+            let time = if rng.one_in(20) {
+                rng.between(0, clock)
+            } else {
+                clock
+            };
+            world.point(rng.below(series) * 7, time, clock as u64);
+        }
+        let before = world.pages.pages_allocated();
+        let work = world.commit();
+        let pages = world.pages.pages_allocated() - before;
+        let bound = pages_bound(&world, rows * 32);
+        assert!(
+            pages <= bound,
+            "commit {commit} of {rows} rows: {pages} pages, bound {bound}"
+        );
+        most = most.max(pages);
+        pages_all += pages;
+        for runs in world.front.tier_runs() {
+            assert!(runs <= TIER_RUNS_MAX);
+        }
+        total.rows_merged += work.rows_merged;
+        total.rows_given += work.rows_given;
+        total.merges_ended += work.merges_ended;
+        total.merges_forced += work.merges_forced;
+        total.rows_linked_by_merges += work.rows_linked_by_merges;
+    }
+    let tiers = world.front.tier_runs().len() as u64;
+    println!(
+        "{commits} commits: {:.2} pages a commit, {most} at most; tiers {:?}; {total:?}",
+        pages_all as f64 / commits as f64,
+        world.front.tier_runs()
+    );
+    // Every row is read at most once a tier; what is cut off by steps is read again.
+    assert!(total.rows_merged <= total.rows_given * tiers * 5 / 4);
+    assert_eq!(total.merges_forced, 0, "the pace of the merges suffices");
+    world.check();
+    total
+}
+
+#[test]
+fn the_work_of_small_commits_is_bounded() {
+    let work = small_commits(10_000, 100_000, 3, 1);
+    assert!(work.merges_ended > 50);
+}
+
+#[test]
+fn the_work_of_small_commits_to_few_series_is_bounded() {
+    let work = small_commits(3, 30_000, 20, 2);
+    assert!(work.rows_linked_by_merges > 100_000, "{work:?}");
+}
+
+#[test]
+fn runs_of_very_different_sizes_do_not_pile_up() {
+    let mut world = World::new(4096, 64 << 20);
+    let mut clock = 0;
+    for round in 0..40u64 {
+        // Rows of many series, so that nothing can be linked.
+        for i in 0..if round < 20 { 20_000 } else { 0 } {
+            clock += 1;
+            world.point(i % 2_000 * 7, clock, 1);
+        }
+        world.commit();
+        for _ in 0..40 {
+            clock += 1;
+            for series in 0..50 {
+                world.point(series * 7, clock, 2);
+            }
+            world.commit();
+        }
+        assert!(
+            world
+                .front
+                .tier_runs()
+                .iter()
+                .all(|&runs| runs <= TIER_RUNS_MAX)
+        );
+    }
+    world.check();
+    assert!(world.front.run_count() < 4 * FAN_IN * world.front.tier_runs().len());
+}
+
+#[test]
+fn a_small_commit_writes_one_page() {
+    let mut world = World::new(4096, 1 << 20);
+    world.point(7, 1, 1);
+    world.commit();
+    for time in 2..100 {
+        let before = world.pages.pages_allocated();
+        world.point(7, time, 1);
+        world.commit();
+        assert_eq!(world.pages.pages_allocated() - before, 1);
+    }
+    assert_eq!(world.front.tail_rows(), 99);
+    assert_eq!(world.front.run_count(), 0);
+}
+
+#[test]
+fn a_long_transaction_stays_within_its_budget() {
+    let mut world = World::new(4096, 4 << 20);
+    let mut greatest = 0;
+    for i in 0..2_000_000i64 {
+        world.point((i % 70) as u64 * 7, i, i as u64);
+        if i % 1000 == 0 {
+            greatest = greatest.max(world.staging.bytes());
+            world.leaves.rows.clear();
+        }
+    }
+    assert!(greatest <= (4 << 20) + 200_000, "{greatest}");
+    world.commit();
+    assert!(world.leaves.links > 0);
+    world.check();
+}

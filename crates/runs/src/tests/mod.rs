@@ -1,0 +1,238 @@
+//! The front against a model: a map of all rows, and a map of what was linked.
+
+mod bounds;
+mod damage;
+mod model;
+
+use crate::{Front, FrontClaim, FrontReport, FrontRoot, Sink, Staging, Work};
+use std::collections::BTreeMap;
+use tidalite_base::SeriesId;
+use tidalite_codec::{ColumnType, Rows, RowsRef};
+use tidalite_pager::{PageRead, PageWrite, Result};
+use tidalite_testkit::ScratchPages;
+
+pub(super) const POINT: [ColumnType; 2] = [ColumnType::I64, ColumnType::F64];
+const WIDE: [ColumnType; 12] = [ColumnType::F64; 12];
+
+pub(super) type Map = BTreeMap<(u64, i64), Vec<u64>>;
+
+/// The layout of a series in these tests.
+pub(super) fn types_of(series: u64) -> &'static [ColumnType] {
+    match series % 7 {
+        5 => &WIDE,
+        6 => &[],
+        _ => &POINT,
+    }
+}
+
+/// Stands for the leaves.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Leaves {
+    pub(super) rows: Map,
+    pub(super) links: u64,
+}
+
+impl<W: PageWrite> Sink<W> for Leaves {
+    fn column_types(&self, _: &W, series: SeriesId) -> Result<Vec<ColumnType>> {
+        Ok(types_of(series.0).to_vec())
+    }
+
+    fn link(&mut self, _: &mut W, series: SeriesId, rows: RowsRef<'_>) -> Result<()> {
+        assert!(rows.is_sorted_unique() && rows.len().is_multiple_of(1024) && !rows.is_empty());
+        self.links += 1;
+        for (i, &time) in rows.times().iter().enumerate() {
+            let words = (0..rows.column_count())
+                .map(|c| rows.column(c)[i])
+                .collect();
+            self.rows.insert((series.0, time), words);
+        }
+        Ok(())
+    }
+}
+
+/// A file with a front, its leaves, and what it should hold.
+pub(super) struct World {
+    pub(super) pages: ScratchPages,
+    pub(super) root: FrontRoot,
+    pub(super) front: Front,
+    pub(super) staging: Staging,
+    pub(super) leaves: Leaves,
+    pub(super) truth: Map,
+}
+
+impl World {
+    pub(super) fn new(page_size: usize, staging_bytes: usize) -> Self {
+        let pages = ScratchPages::new(page_size);
+        let root = FrontRoot::default();
+        let front = Front::load(&pages, &root).unwrap();
+        Self {
+            pages,
+            root,
+            front,
+            staging: Staging::new(staging_bytes),
+            leaves: Leaves::default(),
+            truth: Map::new(),
+        }
+    }
+
+    pub(super) fn put(&mut self, series: u64, time: i64, words: &[u64]) {
+        self.truth.insert((series, time), words.to_vec());
+        let slot = self.staging.slot(SeriesId(series), types_of(series));
+        if self.staging.push(slot, time, words) {
+            self.front
+                .flush(&mut self.pages, &mut self.staging, &mut self.leaves)
+                .unwrap();
+        }
+    }
+
+    /// A point of the default layout, without the truth.
+    pub(super) fn point(&mut self, series: u64, time: i64, value: u64) {
+        let slot = self.staging.slot(SeriesId(series), &POINT);
+        if self.staging.push_point(slot, time, 0, value) {
+            self.front
+                .flush(&mut self.pages, &mut self.staging, &mut self.leaves)
+                .unwrap();
+        }
+    }
+
+    pub(super) fn commit(&mut self) -> Work {
+        let root = self
+            .front
+            .commit(&mut self.pages, &mut self.staging, &mut self.leaves)
+            .unwrap();
+        self.root = FrontRoot::decode(&root.encode());
+        assert_eq!(root, self.root);
+        let work = self.front.take_work();
+        self.pages.commit();
+        self.staging.reset();
+        work
+    }
+
+    pub(super) fn reopen(&mut self) {
+        self.front = Front::load(&self.pages, &self.root).unwrap();
+    }
+
+    pub(super) fn delete(&mut self, series: u64, from: i64, to: i64) {
+        let types = types_of(series);
+        let slot = self.staging.slot(SeriesId(series), types);
+        let before = front_rows(&self.front, &self.pages, series, from, to);
+        self.staging.delete(slot, from, to);
+        let removed = self
+            .front
+            .delete(&mut self.pages, SeriesId(series), types, (from, to))
+            .unwrap();
+        assert_eq!(removed, before.times);
+        if from <= to {
+            for map in [&mut self.leaves.rows, &mut self.truth] {
+                let gone: Vec<_> = map
+                    .range((series, from)..=(series, to))
+                    .map(|e| *e.0)
+                    .collect();
+                for key in gone {
+                    map.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// Everything that the front and the leaves hold, together, is what it should be.
+    pub(super) fn compare(&mut self, series: u64, from: i64, to: i64) {
+        let slot = self.staging.slot(SeriesId(series), types_of(series));
+        let mut seen = visible(
+            &self.front,
+            &self.pages,
+            &self.leaves.rows,
+            series,
+            from,
+            to,
+        );
+        let staged = self.staging.rows(slot).between(from, to);
+        overlay(&mut seen, series, staged);
+        let expected = part(&self.truth, series, from, to);
+        assert!(seen == expected, "series {series} from {from} to {to}");
+    }
+
+    pub(super) fn check(&self) -> FrontReport {
+        let mut claims = Vec::new();
+        let report = self
+            .front
+            .check(
+                &self.pages,
+                &mut |FrontClaim { addr, pages, .. }| claims.push((addr, pages)),
+                &mut |_| {},
+            )
+            .unwrap();
+        self.pages.assert_all_claimed(&claims);
+        report
+    }
+}
+
+pub(super) fn front_rows<R: PageRead>(
+    front: &Front,
+    r: &R,
+    series: u64,
+    from: i64,
+    to: i64,
+) -> Rows {
+    let mut rows = Rows::default();
+    let types = types_of(series);
+    front
+        .rows(r, SeriesId(series), types, (from, to), &mut rows)
+        .unwrap();
+    assert!(rows.view().is_sorted_unique());
+    let row = |i: usize| {
+        let words: Vec<u64> = rows.columns.iter().map(|column| column[i]).collect();
+        (rows.times[i], words)
+    };
+    if from <= to {
+        let first = front.first(r, SeriesId(series), types, from).unwrap();
+        let latest = front.latest(r, SeriesId(series), types, to).unwrap();
+        let within = |found: Option<(i64, Vec<u64>)>| found.filter(|f| from <= f.0 && f.0 <= to);
+        let (at_first, at_last) = match rows.len() {
+            0 => (None, None),
+            n => (Some(row(0)), Some(row(n - 1))),
+        };
+        assert_eq!(
+            within(first),
+            at_first,
+            "first of series {series} from {from}"
+        );
+        assert_eq!(within(latest), at_last, "latest of series {series} to {to}");
+    }
+    rows
+}
+
+pub(super) fn overlay(map: &mut Map, series: u64, rows: RowsRef<'_>) {
+    for (i, &time) in rows.times().iter().enumerate() {
+        let words = (0..rows.column_count())
+            .map(|c| rows.column(c)[i])
+            .collect();
+        map.insert((series, time), words);
+    }
+}
+
+pub(super) fn part(map: &Map, series: u64, from: i64, to: i64) -> Map {
+    if from > to {
+        return Map::new();
+    }
+    let range = map.range((series, from)..=(series, to));
+    range.map(|(key, words)| (*key, words.clone())).collect()
+}
+
+/// What a reader of leaves and front sees: the front's rows win.
+pub(super) fn visible<R: PageRead>(
+    front: &Front,
+    r: &R,
+    leaves: &Map,
+    series: u64,
+    from: i64,
+    to: i64,
+) -> Map {
+    let mut seen = part(leaves, series, from, to);
+    overlay(
+        &mut seen,
+        series,
+        front_rows(front, r, series, from, to).view(),
+    );
+    seen
+}

@@ -1,0 +1,195 @@
+use super::*;
+use tidalite_testkit::ScratchSnapshot;
+use tidalite_testkit::rng::Rng;
+
+struct Old {
+    snapshot: ScratchSnapshot,
+    root: FrontRoot,
+    leaves: Map,
+    truth: Map,
+}
+
+struct Shape {
+    page_size: usize,
+    staging_bytes: usize,
+    series: u64,
+    commits: u64,
+    /// Rows of a commit at most.
+    rows: u64,
+    /// One row in so many is late.
+    late: u64,
+    deletes: bool,
+}
+
+fn run(seed: u64, shape: &Shape) -> (u64, Work) {
+    println!("seed {seed}");
+    let mut rng = Rng::new(seed);
+    let mut world = World::new(shape.page_size, shape.staging_bytes);
+    let mut clock = 0i64;
+    let mut old: Vec<Old> = Vec::new();
+    let mut total = Work::default();
+    for _ in 0..shape.commits {
+        let rows = 1 + rng.below(shape.rows);
+        let mut left = rows;
+        while left > 0 {
+            let series = rng.below(shape.series);
+            let stretch = if rng.one_in(3) {
+                1 + rng.below(left)
+            } else {
+                1
+            };
+            left -= stretch;
+            let late = rng.one_in(shape.late);
+            let mut time = if late { rng.between(-5, clock) } else { clock };
+            for _ in 0..stretch {
+                time += 1 + rng.below(2) as i64;
+                let words: Vec<u64> = (0..types_of(series).len())
+                    .map(|c| if c == 0 { 0 } else { rng.u64() >> 40 })
+                    .collect();
+                world.put(series, time, &words);
+            }
+            clock = clock.max(time);
+            if shape.deletes && rng.one_in(60) {
+                let from = rng.between(-5, clock);
+                let to = from.saturating_add(rng.between(-2, 3_000));
+                world.delete(rng.below(shape.series), from, to);
+            }
+            if rng.one_in(200) {
+                world.compare(series, rng.between(0, clock), i64::MAX);
+            }
+        }
+        if rng.one_in(20) {
+            world.pages.rollback();
+            world.staging.reset();
+            world.reopen();
+            // The leaves are not rolled back, so the truth is taken over from them and the front.
+            let mut truth = Map::new();
+            for series in 0..shape.series {
+                let all = (i64::MIN, i64::MAX);
+                truth.extend(visible(
+                    &world.front,
+                    &world.pages,
+                    &world.leaves.rows,
+                    series,
+                    all.0,
+                    all.1,
+                ));
+            }
+            world.truth = truth;
+            continue;
+        }
+        let work = world.commit();
+        total.rows_linked += work.rows_linked;
+        total.rows_linked_by_merges += work.rows_linked_by_merges;
+        total.merges_ended += work.merges_ended;
+        total.merges_forced += work.merges_forced;
+        if rng.one_in(3) {
+            world.reopen();
+        }
+        let series = rng.below(shape.series);
+        world.compare(series, rng.between(-5, clock), rng.between(-5, clock));
+        if rng.one_in(10) {
+            world.check();
+            for series in 0..shape.series {
+                world.compare(series, i64::MIN, i64::MAX);
+            }
+            world.staging.reset();
+        }
+        if rng.one_in(15) {
+            old.push(Old {
+                snapshot: world.pages.snapshot(),
+                root: world.root,
+                leaves: world.leaves.rows.clone(),
+                truth: world.truth.clone(),
+            });
+            if old.len() > 2 {
+                let old = old.swap_remove(rng.index(3));
+                let front = Front::load(&old.snapshot, &old.root).unwrap();
+                for series in 0..shape.series.min(20) {
+                    let (from, to) = (i64::MIN, i64::MAX);
+                    let seen = visible(&front, &old.snapshot, &old.leaves, series, from, to);
+                    let expected = part(&old.truth, series, from, to);
+                    assert!(seen == expected, "an old snapshot changed");
+                }
+            }
+        }
+    }
+    world.check();
+    for series in 0..shape.series {
+        world.compare(series, i64::MIN, i64::MAX);
+    }
+    let counts = world.front.series_row_counts(&world.pages).unwrap();
+    for (series, count) in counts {
+        let rows = front_rows(&world.front, &world.pages, series.0, i64::MIN, i64::MAX);
+        assert!(rows.len() as u64 <= count);
+    }
+    (world.leaves.links, total)
+}
+
+#[test]
+fn many_series_in_small_commits() {
+    let shape = Shape {
+        page_size: 512,
+        staging_bytes: 1 << 20,
+        series: 40,
+        commits: 600,
+        rows: 60,
+        late: 10,
+        deletes: true,
+    };
+    for seed in 0..4 {
+        let (_, work) = run(seed, &shape);
+        assert!(work.merges_ended > 0);
+    }
+}
+
+#[test]
+fn few_series_in_order_are_linked_by_merges() {
+    let shape = Shape {
+        page_size: 4096,
+        staging_bytes: 1 << 20,
+        series: 2,
+        commits: 300,
+        rows: 600,
+        late: 1_000_000,
+        deletes: false,
+    };
+    for seed in 100..103 {
+        let (links, work) = run(seed, &shape);
+        assert!(links > 0 && work.rows_linked_by_merges > 20_000, "{work:?}");
+    }
+}
+
+#[test]
+fn late_rows_overwrite_what_was_linked() {
+    let shape = Shape {
+        page_size: 512,
+        staging_bytes: 60_000,
+        series: 5,
+        commits: 100,
+        rows: 3_000,
+        late: 4,
+        deletes: true,
+    };
+    for seed in 200..202 {
+        let (links, work) = run(seed, &shape);
+        assert!(links > 0 && work.merges_ended > 0, "{work:?}");
+    }
+}
+
+#[test]
+fn the_budget_is_reached_within_a_transaction() {
+    let shape = Shape {
+        page_size: 4096,
+        staging_bytes: 20_000,
+        series: 9,
+        commits: 40,
+        rows: 8_000,
+        late: 30,
+        deletes: true,
+    };
+    for seed in 300..303 {
+        let (links, work) = run(seed, &shape);
+        assert!(links > 0 && work.rows_linked > 0, "{work:?}");
+    }
+}
