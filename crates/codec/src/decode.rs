@@ -32,7 +32,7 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
         factor: chunk.factor,
     };
     match chunk.encoding {
-        chunk::CONSTANT => out.fill(base),
+        chunk::CONSTANT => kernel::ramp(base, 0, out),
         chunk::RAW => {
             let (words, _) = bytes.as_chunks::<8>();
             for (place, word) in out.iter_mut().zip(words) {
@@ -73,7 +73,7 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
 
 fn unpack(bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]) {
     if width == 0 {
-        out.fill(base);
+        kernel::ramp(base, 0, out);
     } else {
         kernel::unpack(bytes, width, base, scale, out);
     }

@@ -3,6 +3,9 @@
 //! into functions with different target features, so all variants give the same bits: Rust never
 //! contracts or reorders floating-point operations.
 
+#[cfg(target_arch = "x86_64")]
+use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
 use crate::float::{self, Alp, AlpScan};
 use crate::pack;
 use crate::scan::{self, Extent};
@@ -18,11 +21,13 @@ enum Level {
     Avx512 = 3,
 }
 
+/// A [`Level`], or 0 before the first look.
+#[cfg(target_arch = "x86_64")]
+static LEVEL: AtomicU8 = AtomicU8::new(0);
+
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn level() -> Level {
-    use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
-    static LEVEL: AtomicU8 = AtomicU8::new(0);
     match LEVEL.load(Relaxed) {
         1 => Level::Portable,
         2 => Level::Avx2,
@@ -46,6 +51,26 @@ fn detect() -> Level {
     } else {
         Level::Avx2
     }
+}
+
+/// Runs `work` with each kind of code that this processor can run. Tests beside it see the change,
+/// and must not care: all kinds give the same bits.
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(crate) fn at_every_level(mut work: impl FnMut(&str)) {
+    let best = detect();
+    for level in [Level::Portable, Level::Avx2, Level::Avx512] {
+        if level as u8 <= best as u8 {
+            LEVEL.store(level as u8, Relaxed);
+            work(["portable", "avx2", "avx512"][level as usize - 1]);
+        }
+    }
+    LEVEL.store(best as u8, Relaxed);
+}
+
+/// There is one kind of code.
+#[cfg(all(test, not(target_arch = "x86_64")))]
+pub(crate) fn at_every_level(mut work: impl FnMut(&str)) {
+    work("portable");
 }
 
 /// The same memory as words.
@@ -227,6 +252,6 @@ dispatched!(
 );
 dispatched!(
     /// See [`fold::position`].
-    position(values: &[u64], word: u64) -> usize,
+    position(values: &[u64], word: u64) -> Option<usize>,
     fold::position, fold::position
 );

@@ -20,8 +20,6 @@ pub(crate) fn bits(value: u64) -> u32 {
     64 - value.leading_zeros()
 }
 
-const LANES: usize = 16;
-
 /// start, start + step, start + 2 step ...
 #[inline(always)]
 pub(crate) fn ramp(start: u64, step: u64, out: &mut [u64]) {
@@ -42,21 +40,10 @@ pub(crate) fn ramp_with(
     out: &mut [u64],
     finish: impl Fn(u64) -> u64 + Copy,
 ) {
-    let mut offsets = [0u64; LANES];
-    for (l, offset) in offsets.iter_mut().enumerate() {
-        *offset = step.wrapping_mul(l as u64);
-    }
-    let stride = step.wrapping_mul(LANES as u64);
     let mut at = start;
-    let (blocks, rest) = out.as_chunks_mut::<LANES>();
-    for block in blocks {
-        for (place, offset) in block.iter_mut().zip(offsets) {
-            *place = finish(at.wrapping_add(offset));
-        }
-        at = at.wrapping_add(stride);
-    }
-    for (place, offset) in rest.iter_mut().zip(offsets) {
-        *place = finish(at.wrapping_add(offset));
+    for place in out {
+        *place = finish(at);
+        at = at.wrapping_add(step);
     }
 }
 

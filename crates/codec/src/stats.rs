@@ -94,7 +94,9 @@ impl Stats {
     pub fn of(ty: ColumnType, times: &[i64], values: &[u64]) -> Self {
         assert_eq!(times.len(), values.len(), "one word a row");
         let mut stats = Self::empty(ty);
-        let (Some(&first), Some(&last)) = (values.first(), values.last()) else {
+        let (Some(&first), Some(&last), Some(&first_time)) =
+            (values.first(), values.last(), times.first())
+        else {
             return stats;
         };
         stats.count = values.len() as u64;
@@ -115,10 +117,10 @@ impl Stats {
             }
         };
         if let Some([min, max]) = extremes {
-            stats.min = min;
-            stats.min_time = times[crate::kernel::position(values, min)];
-            stats.max = max;
-            stats.max_time = times[crate::kernel::position(values, max)];
+            let time =
+                |word| crate::kernel::position(values, word).map_or(first_time, |i| times[i]);
+            (stats.min, stats.min_time) = (min, time(min));
+            (stats.max, stats.max_time) = (max, time(max));
         }
         stats
     }

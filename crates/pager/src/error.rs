@@ -69,6 +69,61 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// The same error once more: a transaction that failed answers every later call like that.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        let copy = |source: &io::Error| io::Error::new(source.kind(), source.to_string());
+        match self {
+            Self::Io { what, at, source } => Self::Io {
+                what: what.clone(),
+                at: *at,
+                source: copy(source),
+            },
+            Self::Open { path, source } => Self::Open {
+                path: path.clone(),
+                source: copy(source),
+            },
+            Self::DiskFull { needed_bytes } => Self::DiskFull {
+                needed_bytes: *needed_bytes,
+            },
+            Self::Corrupt(corrupt) => Self::Corrupt(corrupt.clone()),
+            Self::NotADatabase { found } => Self::NotADatabase {
+                found: found.clone(),
+            },
+            Self::Unsupported { found, expected } => Self::Unsupported {
+                found: found.clone(),
+                expected: expected.clone(),
+            },
+            Self::OpenElsewhere { path } => Self::OpenElsewhere { path: path.clone() },
+            Self::ReadOnly => Self::ReadOnly,
+            Self::Poisoned { first } => Self::Poisoned {
+                first: first.clone(),
+            },
+            Self::Limit { what, found, limit } => Self::Limit {
+                what,
+                found: *found,
+                limit: *limit,
+            },
+        }
+    }
+
+    /// What a failed write or growth means: a full disk, or an error of the medium.
+    pub(crate) fn of_write(what: &str, at: u64, bytes: u64, source: io::Error) -> Self {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        match source.kind() {
+            StorageFull | QuotaExceeded | FileTooLarge => Self::DiskFull {
+                needed_bytes: bytes,
+            },
+            _ => Self::Io {
+                what: format!("{what} of {bytes} bytes"),
+                at,
+                source,
+            },
+        }
+    }
+}
+
 impl From<Corrupt> for Error {
     fn from(corrupt: Corrupt) -> Self {
         Self::Corrupt(corrupt)

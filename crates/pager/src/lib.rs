@@ -1,18 +1,48 @@
 //! One file: pages, extents, snapshots, commit, durability, check.
 //!
 //! ```text
-//! ptr       Ptr: address, length, checksum, birth   a Merkle pointer, 32 bytes
-//! header    the 32 bytes that begin every page and block
-//! pages     PageRead, PageWrite                     what the structures above see
-//! error     Error
+//! what the structures above see            the open file                       on disk
+//! ptr       Ptr, a Merkle pointer           pager     Pager, its states         layout      where things are
+//! header    32 bytes of every page          open      find, heal, replay none   superblock  what never changes
+//! pages     PageRead, PageWrite             snapshot  Snapshot                  meta        one durable commit
+//! error     Error                           txn       WriteTxn, commit, dirty   space/base  free-space structure
+//! check     Check, claims of every page     writer    growth, what a writer     storage     Storage: the system's
+//!                                                     needs                                 file, memory
+//! options   Options                         space     who may allocate what     seeded      deliberate bugs
+//!                                           turns     the queue of writers                  (tests only)
+//!                                           verified  what was verified
 //! ```
+//!
+//! docs/format.md sections 1 to 4 are the format, docs/durability.md the argument.
 
+mod check;
 mod error;
 mod header;
+mod layout;
+mod meta;
+mod open;
+mod options;
+mod pager;
 mod pages;
 mod ptr;
+pub mod seeded;
+mod snapshot;
+mod space;
+pub mod storage;
+mod superblock;
+mod turns;
+mod txn;
+mod verified;
+mod writer;
 
+pub use check::{Check, CheckReport};
 pub use error::{Error, Result};
 pub use header::{HEADER_BYTES, Header, Kind, seal_block, verify_block};
+pub use meta::APP_BYTES_MAX;
+pub use options::{OpenMode, Options, Verify};
+pub use pager::{Pager, Stat};
 pub use pages::{Counters, Extent, PageRead, PageRef, PageWrite};
 pub use ptr::{PTR_BYTES, Ptr};
+pub use snapshot::Snapshot;
+pub use storage::{FileStorage, MemoryStorage, Storage};
+pub use txn::{CommitInfo, Durability, WriteTxn};

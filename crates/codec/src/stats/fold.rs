@@ -2,7 +2,6 @@
 
 use super::dd::{Dd, two_product, two_sum};
 use crate::ColumnType;
-use crate::column::float_key;
 use crate::kernel;
 
 /// Lanes of the sums. Row i of a stretch goes to lane i mod 8; the lanes are added pairwise:
@@ -32,33 +31,10 @@ pub(crate) struct Lanes {
     sum_rest: [f64; LANES],
     squares: [f64; LANES],
     squares_rest: [f64; LANES],
-    low: [i64; LANES],
-    high: [i64; LANES],
-    nan_count: [u64; LANES],
-}
-
-impl Lanes {
-    #[inline(always)]
-    fn add<const FMA: bool>(&mut self, lane: usize, word: u64) {
-        let x = f64::from_bits(word);
-        let nan = x.is_nan();
-        let key = float_key(word);
-        self.nan_count[lane] += u64::from(nan);
-        self.low[lane] = self.low[lane].min(if nan { i64::MAX } else { key });
-        self.high[lane] = self.high[lane].max(if nan { i64::MIN } else { key });
-        let x = if nan { 0.0 } else { x };
-        let (s, e) = two_sum(self.sum[lane], x);
-        self.sum[lane] = s;
-        self.sum_rest[lane] += e;
-        let (p, r) = if FMA {
-            two_product(x, x)
-        } else {
-            exact_square(x)
-        };
-        let (s, e) = two_sum(self.squares[lane], p);
-        self.squares[lane] = s;
-        self.squares_rest[lane] += e + r;
-    }
+    /// Of the zeros either may stand here.
+    low: [f64; LANES],
+    high: [f64; LANES],
+    nan_count: u64,
 }
 
 /// `two_product(x, x)` for processors without FMA, where `mul_add` is a slow call: Dekker's
@@ -80,25 +56,48 @@ fn exact_square(x: f64) -> (f64, f64) {
 /// Row i goes to lane i mod 8.
 #[inline(always)]
 pub(crate) fn float_lanes<const FMA: bool>(values: &[u64]) -> Lanes {
-    let mut lanes = Lanes {
-        sum: [0.0; LANES],
-        sum_rest: [0.0; LANES],
-        squares: [0.0; LANES],
-        squares_rest: [0.0; LANES],
-        low: [i64::MAX; LANES],
-        high: [i64::MIN; LANES],
-        nan_count: [0; LANES],
-    };
+    // Arrays of their own, not fields: so the lanes stay in registers.
+    let (mut sum, mut sum_rest) = ([0.0; LANES], [0.0; LANES]);
+    let (mut squares, mut squares_rest) = ([0.0; LANES], [0.0; LANES]);
+    let (mut low, mut high) = ([f64::INFINITY; LANES], [f64::NEG_INFINITY; LANES]);
+    let mut nan_count = [0u64; LANES];
     let (blocks, rest) = values.as_chunks::<LANES>();
-    for block in blocks {
-        for (lane, &word) in block.iter().enumerate() {
-            lanes.add::<FMA>(lane, word);
+    // NaN adds nothing but its count, so it fills the last block.
+    let mut last = [f64::NAN.to_bits(); LANES];
+    last[..rest.len()].copy_from_slice(rest);
+    for at in 0..=blocks.len() {
+        let block = blocks.get(at).unwrap_or(&last);
+        for lane in 0..LANES {
+            let word = block[lane];
+            let x = f64::from_bits(word);
+            let nan = x.is_nan();
+            nan_count[lane] += u64::from(nan);
+            // Not f64::min: this is one instruction, and leaves a NaN out.
+            low[lane] = if x < low[lane] { x } else { low[lane] };
+            high[lane] = if x > high[lane] { x } else { high[lane] };
+            let x = if nan { 0.0 } else { x };
+            let (s, e) = two_sum(sum[lane], x);
+            sum[lane] = s;
+            sum_rest[lane] += e;
+            let (p, r) = if FMA {
+                two_product(x, x)
+            } else {
+                exact_square(x)
+            };
+            let (s, e) = two_sum(squares[lane], p);
+            squares[lane] = s;
+            squares_rest[lane] += e + r;
         }
     }
-    for (lane, &word) in rest.iter().enumerate() {
-        lanes.add::<FMA>(lane, word);
+    Lanes {
+        sum,
+        sum_rest,
+        squares,
+        squares_rest,
+        low,
+        high,
+        nan_count: nan_count.iter().sum::<u64>() - (LANES - rest.len()) as u64,
     }
-    lanes
 }
 
 fn gather(hi: &[f64; LANES], lo: &[f64; LANES]) -> Dd {
@@ -118,11 +117,7 @@ fn gather(hi: &[f64; LANES], lo: &[f64; LANES]) -> Dd {
 
 pub(super) fn floats(values: &[u64]) -> Floats {
     let lanes = kernel::float_lanes(values);
-    let nan_count: u64 = lanes.nan_count.iter().sum();
-    let low = lanes.low.iter().copied().min().unwrap_or(0);
-    let high = lanes.high.iter().copied().max().unwrap_or(0);
-    // float_key is its own inverse on the bits.
-    let extremes = [low, high].map(|key| float_key(key as u64) as u64);
+    let nan_count = lanes.nan_count;
     if nan_count == values.len() as u64 {
         return Floats {
             nan_count,
@@ -131,7 +126,28 @@ pub(super) fn floats(values: &[u64]) -> Floats {
             extremes: None,
         };
     }
-    let [min, max] = extremes.map(f64::from_bits);
+    let min = lanes.low.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = lanes.high.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // The smaller zero is -0.0, the greater +0.0, where there is one.
+    let zero = |wanted: f64, other: f64| {
+        if kernel::position(values, wanted.to_bits()).is_some() {
+            wanted.to_bits()
+        } else {
+            other.to_bits()
+        }
+    };
+    let extremes = [
+        if min == 0.0 {
+            zero(-0.0, 0.0)
+        } else {
+            min.to_bits()
+        },
+        if max == 0.0 {
+            zero(0.0, -0.0)
+        } else {
+            max.to_bits()
+        },
+    ];
     let infinite = min.is_infinite() || max.is_infinite();
     let mut sum = gather(&lanes.sum, &lanes.sum_rest);
     let mut squares = gather(&lanes.squares, &lanes.squares_rest);
@@ -276,17 +292,17 @@ pub(crate) fn narrow_sums(values: &[u64]) -> Narrow {
     }
 }
 
-/// The first row that holds `word`, which occurs.
+/// The first row that holds `word`.
 #[inline(always)]
-pub(crate) fn position(values: &[u64], word: u64) -> usize {
+pub(crate) fn position(values: &[u64], word: u64) -> Option<usize> {
     const BLOCK: usize = 64;
     let mut at = 0;
     for block in values.chunks(BLOCK) {
         let found = block.iter().fold(false, |found, &w| found | (w == word));
         if found {
-            return at + block.iter().position(|&w| w == word).unwrap_or(0);
+            return block.iter().position(|&w| w == word).map(|i| at + i);
         }
         at += BLOCK;
     }
-    0
+    None
 }

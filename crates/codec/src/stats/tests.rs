@@ -1,18 +1,292 @@
 use super::*;
+use crate::tests::Rng;
+
+/// An exact sum of floats, of products of two, and of integers: a fixed-point number with 32 bits
+/// a limb, the lowest worth 2^-LOWEST.
+struct Exact {
+    limbs: Vec<i64>,
+}
+
+const LOWEST: i32 = 2240;
+
+impl Exact {
+    fn new() -> Self {
+        Self {
+            limbs: vec![0; 150],
+        }
+    }
+
+    fn add(&mut self, mut magnitude: u128, mut power: i32, negative: bool) {
+        while magnitude != 0 {
+            let place = (power + LOWEST) as usize;
+            let mut part = (magnitude & 0xffff_ffff) << (place % 32);
+            let mut limb = place / 32;
+            while part != 0 {
+                let low = (part & 0xffff_ffff) as i64;
+                self.limbs[limb] += if negative { -low } else { low };
+                part >>= 32;
+                limb += 1;
+            }
+            magnitude >>= 32;
+            power += 32;
+        }
+    }
+
+    fn add_float(&mut self, x: f64, sign: f64) {
+        let (m, e) = parts(x);
+        self.add(u128::from(m), e, (x < 0.0) != (sign < 0.0));
+    }
+
+    fn add_square(&mut self, x: f64) {
+        let (m, e) = parts(x);
+        self.add(u128::from(m) * u128::from(m), 2 * e, false);
+    }
+
+    /// Rounded to about a float.
+    fn value(&self) -> f64 {
+        let mut limbs = self.limbs.clone();
+        let carry = |limbs: &mut Vec<i64>| {
+            let mut carry = 0;
+            for limb in limbs {
+                let sum = *limb + carry;
+                *limb = sum & 0xffff_ffff;
+                carry = sum >> 32;
+            }
+            carry
+        };
+        let negative = carry(&mut limbs) < 0;
+        if negative {
+            limbs.iter_mut().for_each(|limb| *limb = -*limb);
+            carry(&mut limbs);
+        }
+        let Some(top) = limbs.iter().rposition(|&limb| limb != 0) else {
+            return 0.0;
+        };
+        let value = (0..4)
+            .filter_map(|i| Some((i, *limbs.get(top.checked_sub(i)?)?)))
+            .fold(0.0, |sum, (i, limb)| {
+                let power = 32 * (top - i) as i32 - LOWEST;
+                sum + limb as f64 * 2f64.powi(power / 2) * 2f64.powi(power - power / 2)
+            });
+        if negative { -value } else { value }
+    }
+}
+
+/// x = m * 2^e.
+fn parts(x: f64) -> (u64, i32) {
+    let bits = x.to_bits();
+    let fraction = bits & ((1 << 52) - 1);
+    match (bits >> 52 & 0x7ff) as i32 {
+        0 => (fraction, -1074),
+        e => (fraction | 1 << 52, e - 1075),
+    }
+}
+
+/// Distances of the sums of `stats` from the exact ones, relative to the sums of magnitudes.
+fn errors(stats: &Stats, words: &[u64]) -> [f64; 2] {
+    let (mut sum, mut size) = (Exact::new(), Exact::new());
+    let mut squares = Exact::new();
+    for &word in words {
+        match stats.ty {
+            ColumnType::F64 => {
+                let x = f64::from_bits(word);
+                if !x.is_nan() {
+                    sum.add_float(x, 1.0);
+                    size.add_float(x.abs(), 1.0);
+                    squares.add_square(x);
+                }
+            }
+            ty => {
+                let negative = ty == ColumnType::I64 && (word as i64) < 0;
+                let magnitude = u128::from(if negative { word.wrapping_neg() } else { word });
+                sum.add(magnitude, 0, negative);
+                size.add(magnitude, 0, false);
+                squares.add(magnitude * magnitude, 0, false);
+            }
+        }
+    }
+    let square_size = squares.value();
+    let total = stats.exact_sum();
+    for part in [total.hi, total.lo] {
+        sum.add_float(part, -1.0);
+    }
+    for part in [stats.squares.hi, stats.squares.lo] {
+        squares.add_float(part, -1.0);
+    }
+    let relative = |distance: f64, size: f64| {
+        if distance == 0.0 {
+            0.0
+        } else {
+            (distance / size).abs()
+        }
+    };
+    [
+        relative(sum.value(), size.value()),
+        relative(squares.value(), square_size),
+    ]
+}
+
+const BOUND: f64 = 1.0 / (1u64 << 50) as f64;
+
+fn sample(rng: &mut Rng, kind: u64) -> u64 {
+    match kind {
+        0 => (rng.unit() * 100.0).to_bits(),
+        1 => ((rng.unit() - 0.5) * 10f64.powi(rng.below(200) as i32 - 100)).to_bits(),
+        2 => ((rng.unit() - 0.5) * 1e9).round().to_bits(),
+        3 => [1e100f64, -1e100, 1.0, -1e-100, 0.0, -0.0][rng.below(6) as usize].to_bits(),
+        4 => if rng.below(5) == 0 {
+            f64::NAN
+        } else {
+            1e6 + rng.unit()
+        }
+        .to_bits(),
+        5 => rng.next(),
+        _ => rng.next() >> rng.below(64),
+    }
+}
 
 #[test]
-fn a_small_stretch() {
-    let times: Vec<i64> = (10..15).collect();
-    let values = [2.0, f64::NAN, -1.0, 7.0, -1.0].map(f64::to_bits);
-    let stats = Stats::of(ColumnType::F64, &times, &values);
-    assert_eq!((stats.count(), stats.nan_count()), (5, 1));
-    assert_eq!((stats.sum(), stats.square_sum()), (7.0, 55.0));
-    assert_eq!(stats.min(), Some(((-1.0f64).to_bits(), 12)));
-    assert_eq!(stats.max(), Some((7f64.to_bits(), 13)));
-    assert_eq!(stats.mean(), Some(1.75));
-    assert_eq!(stats.variance(), Some(10.6875));
-    assert_eq!(Stats::decode(ColumnType::F64, &stats.to_bytes()), Ok(stats));
-    let mut front = Stats::of(ColumnType::F64, &times[..2], &values[..2]);
-    front.merge_after(&Stats::of(ColumnType::F64, &times[2..], &values[2..]));
-    assert_eq!(front, stats);
+fn sums_are_near_the_exact_ones_in_any_order_of_merging() {
+    let mut worst = 0f64;
+    for seed in 0..600 {
+        let mut rng = Rng(seed);
+        let kind = rng.below(7);
+        let ty = match kind {
+            0..5 => ColumnType::F64,
+            5 => ColumnType::I64,
+            _ => ColumnType::U64,
+        };
+        let n = 1 + rng.below(3000) as usize;
+        let words: Vec<u64> = (0..n).map(|_| sample(&mut rng, kind)).collect();
+        let times: Vec<i64> = (0..n as i64).map(|i| i * 3 - 7).collect();
+        let whole = Stats::of(ty, &times, &words);
+        check_extremes(&whole, &times, &words);
+        // Pieces, merged by twos, threes ... until one is left.
+        let mut pieces = Vec::new();
+        let mut at = 0;
+        while at < n {
+            let end = (at + 1 + rng.below(400) as usize).min(n);
+            pieces.push(Stats::of(ty, &times[at..end], &words[at..end]));
+            at = end;
+        }
+        while pieces.len() > 1 {
+            let many = 2 + rng.below(4) as usize;
+            let merge = |group: &[Stats]| {
+                let mut merged = Stats::empty(ty);
+                group.iter().for_each(|piece| merged.merge_after(piece));
+                merged
+            };
+            pieces = pieces.chunks(many).map(merge).collect();
+        }
+        let merged = pieces[0];
+        check_extremes(&merged, &times, &words);
+        for stats in [whole, merged] {
+            for error in errors(&stats, &words) {
+                assert!(error <= BOUND, "seed {seed} kind {kind}: {error:e}");
+                worst = worst.max(error);
+            }
+            assert_eq!(Stats::decode(ty, &stats.to_bytes()), Ok(stats));
+        }
+        if ty != ColumnType::F64 {
+            assert_eq!(whole.int_sum(), merged.int_sum());
+        }
+    }
+    println!("worst relative error 2^{:.1}", worst.log2());
+}
+
+fn check_extremes(stats: &Stats, times: &[i64], words: &[u64]) {
+    let ty = stats.column_type();
+    let is_nan = |word: u64| ty == ColumnType::F64 && f64::from_bits(word).is_nan();
+    let mut min: Option<(u64, i64)> = None;
+    let mut max: Option<(u64, i64)> = None;
+    for (&word, &time) in words.iter().zip(times).filter(|&(&word, _)| !is_nan(word)) {
+        if min.is_none_or(|(least, _)| ty.order_key(word) < ty.order_key(least)) {
+            min = Some((word, time));
+        }
+        if max.is_none_or(|(most, _)| ty.order_key(word) > ty.order_key(most)) {
+            max = Some((word, time));
+        }
+    }
+    let nans = words.iter().filter(|&&word| is_nan(word)).count() as u64;
+    assert_eq!((stats.min(), stats.max()), (min, max));
+    assert_eq!(
+        (stats.count(), stats.nan_count()),
+        (words.len() as u64, nans)
+    );
+    assert_eq!(
+        (stats.first(), stats.last()),
+        (words.first().copied(), words.last().copied())
+    );
+}
+
+fn floats(values: &[f64]) -> Stats {
+    let times: Vec<i64> = (0..values.len() as i64).collect();
+    let words: Vec<u64> = values.iter().map(|x| x.to_bits()).collect();
+    Stats::of(ColumnType::F64, &times, &words)
+}
+
+#[test]
+fn infinities_act_as_in_plain_addition() {
+    let inf = f64::INFINITY;
+    assert_eq!(floats(&[1.0, inf, 2.0, inf]).sum(), inf);
+    assert_eq!(floats(&[1.0, -inf, 2.0]).sum(), -inf);
+    assert_eq!(floats(&[1.0, -inf, f64::NAN]).square_sum(), inf);
+    assert!(floats(&[inf, 1.0, -inf]).sum().is_nan());
+    assert_eq!(floats(&[inf; 3]).mean(), Some(inf));
+    let mut merged = floats(&[inf, 3.0]);
+    merged.merge_after(&floats(&[1.0]));
+    assert_eq!((merged.sum(), merged.exact_sum().lo), (inf, 0.0));
+    merged.merge_after(&floats(&[-inf]));
+    assert!(merged.sum().is_nan());
+    assert_eq!(merged.exact_sum().hi.to_bits(), f64::NAN.to_bits());
+}
+
+#[test]
+fn sums_near_the_end_of_the_range() {
+    let max = f64::MAX;
+    assert_eq!(floats(&[max, max, -max, -max, 1.0]).sum(), 1.0);
+    assert_eq!(floats(&[max; 9]).sum(), f64::INFINITY);
+    assert_eq!(floats(&[max, max, -max]).sum(), max);
+    assert_eq!(floats(&[max, 1.0]).square_sum(), f64::INFINITY);
+    assert_eq!(floats(&[5e-324; 10]).sum(), 5e-323);
+}
+
+#[test]
+fn nothing_but_nan() {
+    let stats = floats(&[f64::NAN; 9]);
+    assert_eq!(
+        (stats.count(), stats.nan_count(), stats.value_count()),
+        (9, 9, 0)
+    );
+    assert_eq!(
+        (stats.min(), stats.mean(), stats.stddev()),
+        (None, None, None)
+    );
+    assert_eq!(stats.first(), Some(f64::NAN.to_bits()));
+    let mut merged = stats;
+    merged.merge_after(&floats(&[2.0, 1.0]));
+    assert_eq!(merged.min(), Some((1f64.to_bits(), 1)));
+    let empty = Stats::of(ColumnType::F64, &[], &[]);
+    assert_eq!((empty.first(), empty.max()), (None, None));
+    assert_eq!(empty, Stats::empty(ColumnType::F64));
+}
+
+#[test]
+fn variance_beside_a_large_mean() {
+    let values: Vec<f64> = (0..1000).map(|i| 1e9 + f64::from(i % 10)).collect();
+    let stats = floats(&values);
+    assert_eq!(stats.variance(), Some(8.25));
+    assert_eq!(stats.stddev(), Some(8.25f64.sqrt()));
+    assert_eq!(stats.sample_variance(), Some(8.25 * 1000.0 / 999.0));
+    assert_eq!(floats(&[0.1; 77]).variance(), Some(0.0));
+    assert_eq!(floats(&[4.0]).sample_stddev(), None);
+    let times = [0, 1, 2, 3];
+    let ints = Stats::of(
+        ColumnType::I64,
+        &times,
+        &[i64::MIN as u64, i64::MAX as u64, 0, 0],
+    );
+    assert_eq!(ints.int_sum(), Some(-1));
+    let expected = 2f64.powi(125);
+    assert!((ints.variance().unwrap() / expected - 1.0).abs() < 1e-15);
 }

@@ -1,5 +1,5 @@
 use super::{Rng, column_round_trip, times_round_trip};
-use crate::{ColumnType, Hint, chunk};
+use crate::{ColumnType, Hint, Stats, chunk};
 
 /// Words that break naive codecs.
 const SPECIALS: [u64; 20] = [
@@ -75,7 +75,7 @@ fn random_shapes_under_wrong_hints() {
     }
 }
 
-fn shape(rng: &mut Rng, n: usize) -> Vec<u64> {
+pub(super) fn shape(rng: &mut Rng, n: usize) -> Vec<u64> {
     let kind = rng.below(10);
     let bits = rng.below(64);
     let scale = [1, 10, 1000, 1 << 20, 1_000_000_007][rng.below(5) as usize];
@@ -182,4 +182,42 @@ fn missing_values_are_stored_once() {
         .collect();
     let (_, bytes) = column_round_trip(ColumnType::F64, &words, &mut Hint::default());
     assert_eq!(bytes.len(), 6 * 128 + 103 * 2 + 8);
+}
+
+#[test]
+fn every_processor_writes_and_reads_the_same() {
+    let mut expected: Option<Vec<Vec<u8>>> = None;
+    crate::kernel::at_every_level(|level| {
+        let mut hints = [Hint::default(); 3];
+        let mut found = Vec::new();
+        for seed in 0..600u64 {
+            let mut rng = Rng(seed);
+            let n = if seed % 2 == 0 {
+                1024
+            } else {
+                1 + rng.below(1024) as usize
+            };
+            let words = shape(&mut rng, n);
+            let times: Vec<i64> = words.iter().map(|&w| w as i64).collect();
+            let mut bytes = Vec::new();
+            for (ty, hint) in TYPES.iter().zip(&mut hints) {
+                let (chunk, payload) = column_round_trip(*ty, &words, hint);
+                bytes.extend(chunk.to_bytes());
+                bytes.extend(payload);
+                bytes.extend(Stats::of(*ty, &times, &words).to_bytes());
+            }
+            let (chunk, payload) = times_round_trip(&times);
+            bytes.extend(chunk.to_bytes());
+            bytes.extend(payload);
+            found.push(bytes);
+        }
+        match &expected {
+            None => expected = Some(found),
+            Some(expected) => {
+                for (seed, (a, b)) in expected.iter().zip(&found).enumerate() {
+                    assert!(a == b, "{level}: seed {seed}");
+                }
+            }
+        }
+    });
 }

@@ -1,0 +1,113 @@
+//! How the program ends: one exit code for each kind of failure, and a message that
+//! says what to do next.
+
+use std::fmt::Display;
+use std::io;
+
+/// Exit codes. `tidalite --help` lists them, scripts rely on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Ok = 0,
+    /// The system refused something: permission, disk full, an I/O error.
+    Failure = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// No such file, series, column, or no point in the range asked for.
+    NotFound = 3,
+    /// Damage was found in the database.
+    Damage = 4,
+    /// An input cannot be used: not a database, a CSV file that is not one, a bad row.
+    BadInput = 5,
+    /// The database is open in another process.
+    Busy = 6,
+}
+
+/// What went wrong and what the user can do about it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// How the process ends.
+    pub exit: Exit,
+    /// One sentence: what, where.
+    pub message: String,
+    /// The next step, as a sentence or a command.
+    pub hint: Option<String>,
+}
+
+/// Result of every command.
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl Display) -> Self {
+        Self {
+            exit,
+            message: message.to_string(),
+            hint: None,
+        }
+    }
+
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    pub(crate) fn not_found(message: impl Display) -> Self {
+        Self::new(Exit::NotFound, message)
+    }
+
+    pub(crate) fn bad_input(message: impl Display) -> Self {
+        Self::new(Exit::BadInput, message)
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Display) -> Self {
+        self.hint = Some(hint.to_string());
+        self
+    }
+
+    /// A failed system call on a file that the user named.
+    pub(crate) fn file(doing: &str, path: &std::path::Path, source: &io::Error) -> Self {
+        let path = path.display();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::not_found(format!("{doing} {path}: no such file"))
+                .hint("check the path; the shell completes it with Tab"),
+            io::ErrorKind::PermissionDenied => {
+                Self::new(Exit::Failure, format!("{doing} {path}: permission denied"))
+                    .hint(format!("`ls -l {path}` shows who may"))
+            }
+            _ => Self::new(Exit::Failure, format!("{doing} {path}: {source}")),
+        }
+    }
+}
+
+/// Errors of writing to standard output. A reader that has gone away (`| head`) ends the
+/// program quietly: it has seen what it wanted.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::new(Exit::Ok, "");
+        }
+        Self::new(Exit::Failure, format!("writing the output failed: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_pipe_is_a_quiet_end() {
+        let failure = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert_eq!(failure.exit, Exit::Ok);
+        assert!(failure.message.is_empty());
+        let failure = Failure::from(io::Error::other("no space"));
+        assert_eq!(failure.exit, Exit::Failure);
+    }
+
+    #[test]
+    fn a_missing_file_has_its_own_code() {
+        let error = io::Error::from(io::ErrorKind::NotFound);
+        let failure = Failure::file("cannot read", std::path::Path::new("a.csv"), &error);
+        assert_eq!(failure.exit, Exit::NotFound);
+        assert_eq!(failure.message, "cannot read a.csv: no such file");
+        assert!(failure.hint.is_some());
+    }
+}

@@ -1,0 +1,402 @@
+//! Which column is what.
+//!
+//! A column is named by its header or by its number, counted from 1; `=NAME` after it gives
+//! it another name in the database. What the user does not say is found in a sample of the
+//! first rows: the time is the first column whose fields all read as times, values are all
+//! other columns whose fields all read as numbers.
+
+use crate::exit::{Failure, Outcome};
+use crate::import::rows::{Nulls, field};
+use crate::output::printable;
+use crate::time::{TimeFormat, TimeReader};
+use csv::ByteRecord;
+use jiff::tz::TimeZone;
+
+/// What the user said about the columns.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wishes {
+    /// The first line holds names.
+    pub header: bool,
+    /// `--time`
+    pub time: Option<String>,
+    /// `--time-format`
+    pub time_format: Option<TimeFormat>,
+    /// `--tz`, for times without an offset.
+    pub zone: Option<TimeZone>,
+    /// `--tag`
+    pub tags: Vec<String>,
+    /// `--value`; empty: every numeric column.
+    pub values: Vec<String>,
+}
+
+/// A column that is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// Index in a record.
+    pub index: usize,
+    /// Name in the database.
+    pub name: String,
+}
+
+/// The decision.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// Fields of every record.
+    pub width: usize,
+    /// Where the time is.
+    pub time: Named,
+    /// How to read it.
+    pub reader: TimeReader,
+    /// Columns that become tags.
+    pub tags: Vec<Named>,
+    /// Columns that become series.
+    pub values: Vec<Named>,
+}
+
+/// Header names that mean a time, in lower case.
+const TIME_NAMES: [&str; 11] = [
+    "time",
+    "timestamp",
+    "datetime",
+    "date_time",
+    "date",
+    "time_utc",
+    "utc",
+    "ts",
+    "t",
+    "time_hour",
+    "datum",
+];
+
+impl Layout {
+    /// `names`: the header, or `column1`, `column2`... `sample`: the first records.
+    pub(crate) fn decide(
+        names: &[String],
+        sample: &[ByteRecord],
+        wishes: &Wishes,
+        nulls: &Nulls,
+    ) -> Outcome<Self> {
+        let table = Table {
+            names,
+            sample,
+            nulls,
+        };
+        let zone = wishes.zone.clone().unwrap_or(TimeZone::UTC);
+        let (time, format) = table.time(wishes)?;
+        let tags = wishes
+            .tags
+            .iter()
+            .map(|wish| table.find(wish))
+            .collect::<Outcome<Vec<_>>>()?;
+        let values = if wishes.values.is_empty() {
+            table.numeric(&time, &tags)?
+        } else {
+            wishes
+                .values
+                .iter()
+                .map(|wish| table.find(wish))
+                .collect::<Outcome<Vec<_>>>()?
+        };
+        let layout = Self {
+            width: names.len(),
+            time,
+            reader: TimeReader::new(format, zone),
+            tags,
+            values,
+        };
+        layout.refuse_double_use()?;
+        Ok(layout)
+    }
+
+    fn refuse_double_use(&self) -> Outcome {
+        let named: Vec<&Named> = self.tags.iter().chain(&self.values).collect();
+        for (position, column) in named.iter().enumerate() {
+            if column.index == self.time.index {
+                return Err(Failure::usage(format!(
+                    "column {} is the time and cannot be a tag or a value too",
+                    shown(column)
+                )));
+            }
+            if let Some(other) = named[..position]
+                .iter()
+                .find(|other| other.name == column.name)
+            {
+                return Err(Failure::usage(format!(
+                    "columns {} and {} would get the same name `{}`",
+                    other.index + 1,
+                    column.index + 1,
+                    printable(&column.name)
+                ))
+                .hint(format!(
+                    "choose them by number and name one anew: --value {}=other_name",
+                    column.index + 1
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn shown(column: &Named) -> String {
+    format!("{} `{}`", column.index + 1, printable(&column.name))
+}
+
+struct Table<'a> {
+    names: &'a [String],
+    sample: &'a [ByteRecord],
+    nulls: &'a Nulls,
+}
+
+impl Table<'_> {
+    /// A column by its header or number, with `=NAME` after it or not.
+    fn find(&self, wish: &str) -> Outcome<Named> {
+        if let Some(index) = self.index_of(wish)? {
+            return Ok(Named {
+                index,
+                name: self.names[index].clone(),
+            });
+        }
+        if let Some((column, name)) = wish.rsplit_once('=')
+            && !name.is_empty()
+            && let Some(index) = self.index_of(column)?
+        {
+            return Ok(Named {
+                index,
+                name: name.to_owned(),
+            });
+        }
+        let failure = Failure::not_found(format!("there is no column `{wish}`"));
+        Err(failure.hint(format!("the columns are: {}", self.listing())))
+    }
+
+    fn index_of(&self, wish: &str) -> Outcome<Option<usize>> {
+        let mut found = self
+            .names
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| *name == wish);
+        if let Some((index, _)) = found.next() {
+            if let Some((second, _)) = found.next() {
+                return Err(
+                    Failure::usage(format!("two columns are called `{wish}`")).hint(format!(
+                        "give the number instead: {} or {}",
+                        index + 1,
+                        second + 1
+                    )),
+                );
+            }
+            return Ok(Some(index));
+        }
+        let number = wish
+            .parse::<usize>()
+            .ok()
+            .and_then(|number| number.checked_sub(1));
+        Ok(number.filter(|index| *index < self.names.len()))
+    }
+
+    fn listing(&self) -> String {
+        const SHOWN: usize = 40;
+        let names: Vec<String> = self
+            .names
+            .iter()
+            .take(SHOWN)
+            .enumerate()
+            .map(|(index, name)| format!("{}={}", index + 1, printable(name)))
+            .collect();
+        let more = if self.names.len() > SHOWN { " ..." } else { "" };
+        names.join(" ") + more
+    }
+
+    /// What stands in a column of the sample, nulls left out.
+    fn fields(&self, index: usize) -> impl Iterator<Item = &str> {
+        self.sample
+            .iter()
+            .filter_map(move |record| field(record, index).ok())
+            .filter(|text| !self.nulls.contains(text))
+    }
+
+    fn time(&self, wishes: &Wishes) -> Outcome<(Named, TimeFormat)> {
+        if let Some(wish) = &wishes.time {
+            let column = self.find(wish)?;
+            let format = match &wishes.time_format {
+                Some(format) => format.clone(),
+                None => self.time_format(&column)?,
+            };
+            return Ok((column, format));
+        }
+        let reads = |index: usize| match &wishes.time_format {
+            Some(format) => {
+                let reader = TimeReader::new(format.clone(), TimeZone::UTC);
+                self.mostly(index, |text| reader.read(text).is_ok())
+            }
+            // A bare number is a time only in a column that says so by its name.
+            None => self.likely_format(index) == Some(TimeFormat::Iso),
+        };
+        let by_name = self.names.iter().enumerate().find(|(index, name)| {
+            TIME_NAMES.contains(&name.to_lowercase().as_str())
+                && (reads(*index) || self.likely_format(*index).is_some())
+        });
+        let index = match by_name {
+            Some((index, _)) => Some(index),
+            None => (0..self.names.len()).find(|index| reads(*index)),
+        };
+        let Some(index) = index else {
+            return Err(Failure::bad_input("no column reads as a time").hint(format!(
+                "name one with --time COLUMN, and its form with --time-format '%d.%m.%Y %H:%M'; \
+                 the columns are: {}",
+                self.listing()
+            )));
+        };
+        let column = Named {
+            index,
+            name: self.names[index].clone(),
+        };
+        let format = match &wishes.time_format {
+            Some(format) => format.clone(),
+            None => self.time_format(&column)?,
+        };
+        Ok((column, format))
+    }
+
+    /// The format of most fields of a column: a few broken rows must not hide what all the
+    /// others say; they are reported as rows, later.
+    fn likely_format(&self, index: usize) -> Option<TimeFormat> {
+        let readable = |text: &str| TimeFormat::detect([text]).is_some();
+        if !self.mostly(index, readable) {
+            return None;
+        }
+        TimeFormat::detect(self.fields(index).filter(|text| readable(text)))
+    }
+
+    /// Whether half of the fields at least are so, and one at all.
+    fn mostly(&self, index: usize, is_so: impl Fn(&str) -> bool) -> bool {
+        let (mut yes, mut all) = (0_usize, 0_usize);
+        for text in self.fields(index) {
+            yes += usize::from(is_so(text));
+            all += 1;
+        }
+        yes > 0 && yes * 2 >= all
+    }
+
+    fn time_format(&self, column: &Named) -> Outcome<TimeFormat> {
+        if let Some(format) = self.likely_format(column.index) {
+            return Ok(format);
+        }
+        let example = self.fields(column.index).next().unwrap_or("");
+        Err(Failure::bad_input(format!(
+            "column {} does not read as a time: `{}`",
+            shown(column),
+            printable(example)
+        ))
+        .hint("say how it is written: --time-format '%d.%m.%Y %H:%M', or s, ms, us, ns"))
+    }
+
+    fn numeric(&self, time: &Named, tags: &[Named]) -> Outcome<Vec<Named>> {
+        let taken = |index: usize| index == time.index || tags.iter().any(|t| t.index == index);
+        let numeric: Vec<Named> = (0..self.names.len())
+            .filter(|index| !taken(*index))
+            .filter(|index| {
+                // Mostly numbers: single bad fields are reported as rows, later.
+                let (mut numbers, mut others) = (0_usize, 0_usize);
+                for text in self.fields(*index) {
+                    if text.parse::<f64>().is_ok() {
+                        numbers += 1
+                    } else {
+                        others += 1
+                    }
+                }
+                others * 10 <= numbers
+            })
+            .map(|index| Named {
+                index,
+                name: self.names[index].clone(),
+            })
+            .collect();
+        if numeric.is_empty() {
+            return Err(Failure::bad_input("no column holds numbers").hint(format!(
+                "name one with --value COLUMN; the columns are: {}",
+                self.listing()
+            )));
+        }
+        Ok(numeric)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+
+    const NAMES: [&str; 5] = ["site", "when", "temp", "note", "gust"];
+
+    fn decide(wishes: &Wishes) -> Outcome<Layout> {
+        let names: Vec<String> = NAMES.iter().map(|&name| name.to_owned()).collect();
+        let sample = [
+            ByteRecord::from(vec!["A", "2014-06-01T00:00:00Z", "1.5", "fine", "NA"]),
+            ByteRecord::from(vec!["B", "2014-06-01T01:00:00Z", "NA", "ok", ""]),
+        ];
+        Layout::decide(&names, &sample, wishes, &Nulls::default())
+    }
+
+    fn names(columns: &[Named]) -> Vec<&str> {
+        columns.iter().map(|column| column.name.as_str()).collect()
+    }
+
+    #[test]
+    fn found_without_a_word() {
+        let layout = decide(&Wishes::default()).unwrap();
+        assert_eq!(layout.time.index, 1);
+        assert_eq!(*layout.reader.format(), TimeFormat::Iso);
+        // An all-null column may hold numbers later.
+        assert_eq!(names(&layout.values), ["temp", "gust"]);
+    }
+
+    #[test]
+    fn by_header_number_and_new_name() {
+        let layout = decide(&Wishes {
+            time: Some("2".into()),
+            tags: vec!["site=airport".into()],
+            values: vec!["3=temperature".into(), "gust".into()],
+            ..Wishes::default()
+        })
+        .unwrap();
+        assert_eq!(names(&layout.tags), ["airport"]);
+        assert_eq!(names(&layout.values), ["temperature", "gust"]);
+        assert_eq!(layout.values[0].index, 2);
+    }
+
+    #[test]
+    fn wrong_wishes_get_an_answer() {
+        let failure = |wishes: Wishes| decide(&wishes).unwrap_err();
+        let missing = failure(Wishes {
+            tags: vec!["sight".into()],
+            ..Wishes::default()
+        });
+        assert_eq!(missing.exit, Exit::NotFound);
+        assert!(missing.hint.unwrap().contains("1=site"));
+        let double = failure(Wishes {
+            values: vec!["when".into()],
+            ..Wishes::default()
+        });
+        assert_eq!(double.exit, Exit::Usage);
+        let same = failure(Wishes {
+            values: vec!["3".into(), "gust=temp".into()],
+            ..Wishes::default()
+        });
+        assert!(same.hint.unwrap().contains("--value 5=other_name"));
+        let no_time = failure(Wishes {
+            time: Some("note".into()),
+            ..Wishes::default()
+        });
+        assert_eq!(no_time.exit, Exit::BadInput);
+        assert!(no_time.message.contains("`fine`"));
+        assert_eq!(
+            failure(Wishes {
+                tags: vec!["0".into()],
+                ..Wishes::default()
+            })
+            .exit,
+            Exit::NotFound
+        );
+    }
+}

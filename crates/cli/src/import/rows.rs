@@ -1,0 +1,445 @@
+//! Lines of CSV become rows: a time, tags, values. A line that does not is described with
+//! its number; whether the import goes on is up to the caller.
+
+use crate::exit::{Failure, Outcome};
+use crate::import::layout::{Layout, Wishes};
+use crate::output::printable;
+use csv::ByteRecord;
+use std::collections::VecDeque;
+use std::io::Read;
+
+/// Rows that are looked at before the columns are decided on.
+const SAMPLE_ROWS: usize = 1000;
+
+/// Words that mean "no value". Compared after trimming, exactly as written.
+#[derive(Clone, Debug)]
+pub(crate) struct Nulls(Vec<String>);
+
+impl Default for Nulls {
+    fn default() -> Self {
+        Self::new(
+            ["", "NA", "NaN", "nan", "null", "NULL"]
+                .map(str::to_owned)
+                .to_vec(),
+        )
+    }
+}
+
+impl Nulls {
+    /// An empty field is always null.
+    pub(crate) fn new(mut words: Vec<String>) -> Self {
+        words.push(String::new());
+        Self(words)
+    }
+
+    pub(crate) fn contains(&self, text: &str) -> bool {
+        text.is_empty() || self.0.iter().any(|word| word == text)
+    }
+}
+
+/// A field as trimmed text.
+pub(crate) fn field(record: &ByteRecord, index: usize) -> Result<&str, String> {
+    let bytes = record.get(index).unwrap_or_default();
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.trim()),
+        Err(_) => Err(format!("field {} is not UTF-8 text", index + 1)),
+    }
+}
+
+/// What a line said.
+#[derive(Debug, Default)]
+pub(crate) struct Row {
+    /// Nanoseconds since 1970.
+    pub time: i64,
+    /// One text for every tag column; empty: this row lacks the tag.
+    pub tags: Vec<String>,
+    /// One value for every value column.
+    pub values: Vec<Option<f64>>,
+}
+
+/// A line that could not be used.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BadRow {
+    /// Counted from 1, the header included; zero where the reader lost count.
+    pub line: u64,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// What the next line was.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// A row: it is in the caller's buffer.
+    Row,
+    /// A line that is none.
+    Bad(BadRow),
+    /// The end.
+    End,
+}
+
+/// Reads rows of one input.
+pub(crate) struct CsvRows<R> {
+    reader: csv::Reader<R>,
+    sample: VecDeque<ByteRecord>,
+    record: ByteRecord,
+    layout: Layout,
+    nulls: Nulls,
+}
+
+impl<R: Read> CsvRows<R> {
+    /// Reads the header and a sample, and decides on the columns. `what` names the input in
+    /// messages.
+    pub(crate) fn open(
+        mut input: R,
+        what: &str,
+        delimiter: Option<u8>,
+        wishes: &Wishes,
+        nulls: Nulls,
+    ) -> Outcome<CsvRows<impl Read + use<R>>> {
+        let head = read_head(&mut input).map_err(|error| unreadable(what, &error))?;
+        refuse_what_is_no_text(&head, what)?;
+        let delimiter = delimiter.unwrap_or_else(|| likely_delimiter(&head));
+        let mut reader = csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            .has_headers(false)
+            .flexible(true)
+            .buffer_capacity(128 * 1024)
+            .from_reader(std::io::Cursor::new(head).chain(input));
+        let mut sample = VecDeque::new();
+        while sample.len() <= SAMPLE_ROWS {
+            let mut record = ByteRecord::new();
+            if !reader
+                .read_byte_record(&mut record)
+                .map_err(|error| csv_failure(what, &error))?
+            {
+                break;
+            }
+            sample.push_back(record);
+        }
+        let names = names_of(&mut sample, wishes, what)?;
+        let layout = Layout::decide(&names, sample.make_contiguous(), wishes, &nulls)?;
+        Ok(CsvRows {
+            reader,
+            sample,
+            record: ByteRecord::new(),
+            layout,
+            nulls,
+        })
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Reads the next line into `row`.
+    pub(crate) fn next(&mut self, row: &mut Row, what: &str) -> Outcome<Next> {
+        if let Some(record) = self.sample.pop_front() {
+            self.record = record;
+        } else if !self
+            .reader
+            .read_byte_record(&mut self.record)
+            .map_err(|error| csv_failure(what, &error))?
+        {
+            return Ok(Next::End);
+        }
+        Ok(
+            match read_row(&self.record, &self.layout, &self.nulls, row) {
+                Ok(()) => Next::Row,
+                Err(why) => {
+                    let line = self.record.position().map_or(0, csv::Position::line);
+                    Next::Bad(BadRow { line, why })
+                }
+            },
+        )
+    }
+}
+
+fn read_row(
+    record: &ByteRecord,
+    layout: &Layout,
+    nulls: &Nulls,
+    row: &mut Row,
+) -> Result<(), String> {
+    if record.len() != layout.width {
+        return Err(format!(
+            "{} fields instead of {}",
+            record.len(),
+            layout.width
+        ));
+    }
+    let time = field(record, layout.time.index)?;
+    if nulls.contains(time) {
+        return Err(format!("no time in column {}", layout.time.index + 1));
+    }
+    let nanos = layout.reader.read(time).map_err(|why| printable(&why))?;
+    row.time = i64::try_from(nanos).map_err(|_| {
+        format!("`{time}` is outside the years 1678 to 2262 that 64-bit nanoseconds reach")
+    })?;
+    row.tags.resize_with(layout.tags.len(), String::new);
+    for (slot, column) in row.tags.iter_mut().zip(&layout.tags) {
+        let text = field(record, column.index)?;
+        slot.clear();
+        if !nulls.contains(text) {
+            slot.push_str(text);
+        }
+    }
+    row.values.clear();
+    for column in &layout.values {
+        let text = field(record, column.index)?;
+        row.values.push(if nulls.contains(text) {
+            None
+        } else {
+            Some(text.parse().map_err(|_| {
+                format!(
+                    "`{}` in column `{}` is no number",
+                    printable(text),
+                    printable(&column.name)
+                )
+            })?)
+        });
+    }
+    Ok(())
+}
+
+/// The first bytes, enough to see what this is.
+fn read_head(input: &mut impl Read) -> std::io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    input.take(64 * 1024).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+fn refuse_what_is_no_text(head: &[u8], what: &str) -> Outcome {
+    if head.is_empty() {
+        return Err(Failure::bad_input(format!("{what} is empty"))
+            .hint("a CSV file begins with a line of column names"));
+    }
+    if head.contains(&0) {
+        return Err(
+            Failure::bad_input(format!("{what} is not a CSV file: it holds binary data")).hint(
+                "text in UTF-8 is read, plain or gzipped; unpack or convert other formats first",
+            ),
+        );
+    }
+    Ok(())
+}
+
+/// The separator that the first line uses most often.
+fn likely_delimiter(head: &[u8]) -> u8 {
+    let first_line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let count = |wanted: u8| first_line.iter().filter(|byte| **byte == wanted).count();
+    // The comma comes last: on a draw `max_by_key` takes the last.
+    *[b'|', b'\t', b';', b',']
+        .iter()
+        .max_by_key(|byte| count(**byte))
+        .unwrap_or(&b',')
+}
+
+fn names_of(
+    sample: &mut VecDeque<ByteRecord>,
+    wishes: &Wishes,
+    what: &str,
+) -> Outcome<Vec<String>> {
+    let Some(first) = sample.front() else {
+        return Err(Failure::bad_input(format!("{what} holds no line"))
+            .hint("a CSV file begins with a line of column names"));
+    };
+    let texts = (0..first.len())
+        .map(|index| field(first, index).map(str::to_owned))
+        .collect::<Result<Vec<String>, String>>()
+        .map_err(|why| Failure::bad_input(format!("{what}: the first line is no text: {why}")))?;
+    if !wishes.header {
+        return Ok((1..=texts.len())
+            .map(|number| format!("column{number}"))
+            .collect());
+    }
+    let numbers = texts
+        .iter()
+        .filter(|text| text.parse::<f64>().is_ok())
+        .count();
+    let times = texts
+        .iter()
+        .filter(|text| crate::time::looks_like_date(text))
+        .count();
+    if numbers + times > 0 && (numbers + times) * 2 >= texts.len() {
+        return Err(
+            Failure::bad_input(format!("{what}: the first line holds data, not names"))
+                .hint("say --no-header and name columns by number: --time 1 --value 2=temperature"),
+        );
+    }
+    sample.pop_front();
+    if sample.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "{what} has column names but no rows"
+        )));
+    }
+    Ok(texts)
+}
+
+fn unreadable(what: &str, error: &std::io::Error) -> Failure {
+    let failure = Failure::bad_input(format!("cannot read {what}: {error}"));
+    match error.kind() {
+        std::io::ErrorKind::InvalidInput
+        | std::io::ErrorKind::InvalidData
+        | std::io::ErrorKind::UnexpectedEof => failure
+            .hint("the gzip data are damaged or cut off: `gzip -t` tells, fetch the file again"),
+        _ => failure,
+    }
+}
+
+fn csv_failure(what: &str, error: &csv::Error) -> Failure {
+    match error.kind() {
+        csv::ErrorKind::Io(error) => unreadable(what, error),
+        _ => Failure::bad_input(format!("cannot read {what}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+
+    const WEATHER: &str = "origin,time_hour,temp\n\
+        EWR,2013-01-01T06:00:00Z,39.02\n\
+        EWR,2013-01-01T07:00:00Z,NA\n\
+        JFK,yesterday,1\n\
+        JFK,2013-01-01T07:00:00Z,warm\n\
+        JFK,2013-01-01T08:00:00Z\n\
+        ,2013-01-01T09:00:00Z,-1\n";
+
+    fn wishes() -> Wishes {
+        Wishes {
+            header: true,
+            tags: vec!["origin".into()],
+            ..Wishes::default()
+        }
+    }
+
+    fn read_all(text: &str, wishes: &Wishes) -> Outcome<(Vec<String>, Vec<BadRow>)> {
+        let mut rows = CsvRows::open(text.as_bytes(), "a.csv", None, wishes, Nulls::default())?;
+        let (mut good, mut bad) = (Vec::new(), Vec::new());
+        let mut row = Row::default();
+        loop {
+            match rows.next(&mut row, "a.csv")? {
+                Next::Row => good.push(format!("{} {:?} {:?}", row.time, row.tags, row.values)),
+                Next::Bad(why) => bad.push(why),
+                Next::End => return Ok((good, bad)),
+            }
+        }
+    }
+
+    #[test]
+    fn rows_and_complaints_with_line_numbers() {
+        let wishes = Wishes {
+            values: vec!["temp".into()],
+            ..wishes()
+        };
+        let (good, bad) = read_all(WEATHER, &wishes).unwrap();
+        assert_eq!(
+            good,
+            [
+                "1357020000000000000 [\"EWR\"] [Some(39.02)]",
+                "1357023600000000000 [\"EWR\"] [None]",
+                "1357030800000000000 [\"\"] [Some(-1.0)]",
+            ]
+        );
+        let lines: Vec<u64> = bad.iter().map(|row| row.line).collect();
+        assert_eq!(lines, [4, 5, 6]);
+        assert!(bad[0].why.contains("`yesterday`"), "{}", bad[0].why);
+        assert_eq!(bad[1].why, "`warm` in column `temp` is no number");
+        assert_eq!(bad[2].why, "2 fields instead of 3");
+    }
+
+    #[test]
+    fn semicolons_a_byte_order_mark_and_windows_line_ends() {
+        let text = "\u{feff}time;a;b\r\n2014-06-01;1;2\r\n2014-06-02;3;4\r\n";
+        let (good, bad) = read_all(
+            text,
+            &Wishes {
+                header: true,
+                ..Wishes::default()
+            },
+        )
+        .unwrap();
+        assert_eq!(good.len(), 2);
+        assert!(good[0].ends_with("[Some(1.0), Some(2.0)]"), "{}", good[0]);
+        assert!(bad.is_empty());
+    }
+
+    #[test]
+    fn without_a_header_columns_have_numbers() {
+        let text = "1401581400,1.5\n1401581460,2.5\n";
+        let with_header = read_all(
+            text,
+            &Wishes {
+                header: true,
+                ..Wishes::default()
+            },
+        );
+        let failure = with_header.unwrap_err();
+        assert!(failure.hint.unwrap().contains("--no-header"));
+        let wishes = Wishes {
+            time: Some("1".into()),
+            ..Wishes::default()
+        };
+        let (good, _) = read_all(text, &wishes).unwrap();
+        assert_eq!(good[1], "1401581460000000000 [] [Some(2.5)]");
+    }
+
+    #[test]
+    fn what_is_no_csv_is_refused() {
+        for (text, says) in [
+            ("", "is empty"),
+            ("\0\u{1}\u{2}", "binary"),
+            ("a,b\n", "no rows"),
+            ("hello\nworld\n", "no column reads as a time"),
+        ] {
+            let failure = read_all(text, &wishes()).unwrap_err();
+            assert!(
+                failure.message.contains(says),
+                "{text:?}: {}",
+                failure.message
+            );
+            assert_eq!(failure.exit, Exit::BadInput);
+        }
+    }
+
+    #[test]
+    fn times_beyond_nanoseconds_are_bad_rows() {
+        let text = "time,a\n2014-06-01,1\n2014-06-02,1\n9000-01-01,1\n";
+        let (good, bad) = read_all(
+            text,
+            &Wishes {
+                header: true,
+                ..Wishes::default()
+            },
+        )
+        .unwrap();
+        assert_eq!(good.len(), 2);
+        assert!(bad[0].why.contains("2262"), "{}", bad[0].why);
+    }
+
+    #[test]
+    fn random_bytes_never_panic() {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        for _ in 0..2000 {
+            let mut text = Vec::new();
+            for _ in 0..(state % 200) {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                let alphabet = b"time,;\"\n\r0123-:TZ.NAx\xff";
+                text.push(alphabet[(state % alphabet.len() as u64) as usize]);
+            }
+            state = state.wrapping_add(0x1234_5678_9abc_def1);
+            let wishes = Wishes {
+                header: state.is_multiple_of(2),
+                ..Wishes::default()
+            };
+            let opened = CsvRows::open(&text[..], "x", None, &wishes, Nulls::default());
+            if let Ok(mut rows) = opened {
+                let mut row = Row::default();
+                while !matches!(rows.next(&mut row, "x"), Ok(Next::End) | Err(_)) {}
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Where bytes of an import come from.
+
+use crate::exit::{Failure, Outcome};
+use flate2::read::MultiGzDecoder;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Both blocks of a gzip stream begin so (RFC 1952).
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// Bytes taken from the file so far, before decompression.
+#[derive(Clone, Default)]
+pub(crate) struct BytesRead(Arc<AtomicU64>);
+
+impl BytesRead {
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+struct Counted<R> {
+    inner: R,
+    bytes: BytesRead,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.bytes.0.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// An opened input.
+pub(crate) struct Source {
+    /// Plain text, whatever the file was.
+    pub reader: Box<dyn Read>,
+    /// Grows while the reader is read.
+    pub bytes_read: BytesRead,
+    /// Size of the file; none for standard input.
+    pub bytes_total: Option<u64>,
+}
+
+/// Opens a CSV file; `-` is standard input. Gzip is known by its first bytes, not by name.
+pub(crate) fn open(path: &Path) -> Outcome<Source> {
+    if path.as_os_str() == "-" {
+        return decoded(io::stdin(), path, None);
+    }
+    let file = File::open(path).map_err(|error| Failure::file("cannot read", path, &error))?;
+    let metadata = file
+        .metadata()
+        .map_err(|error| Failure::file("cannot read", path, &error))?;
+    if metadata.is_dir() {
+        return Err(
+            Failure::bad_input(format!("{} is a directory", path.display()))
+                .hint("name the CSV files in it, one after the other"),
+        );
+    }
+    decoded(file, path, Some(metadata.len()))
+}
+
+fn decoded(input: impl Read + 'static, path: &Path, total: Option<u64>) -> Outcome<Source> {
+    let bytes_read = BytesRead::default();
+    let counted = Counted {
+        inner: input,
+        bytes: bytes_read.clone(),
+    };
+    let mut buffered = BufReader::with_capacity(256 * 1024, counted);
+    let head = buffered
+        .fill_buf()
+        .map_err(|error| Failure::file("cannot read", path, &error))?;
+    let gzip = head.starts_with(&GZIP_MAGIC);
+    let reader: Box<dyn Read> = if gzip {
+        Box::new(MultiGzDecoder::new(buffered))
+    } else {
+        Box::new(buffered)
+    };
+    Ok(Source {
+        reader,
+        bytes_read,
+        bytes_total: total,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+    use std::io::Write;
+
+    #[test]
+    fn gzip_is_known_by_content_and_members_are_joined() {
+        let mut zipped = Vec::new();
+        for part in ["a,b\n", "1,2\n"] {
+            let mut encoder =
+                flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(part.as_bytes()).unwrap();
+            zipped.extend(encoder.finish().unwrap());
+        }
+        for bytes in [zipped, b"a,b\n1,2\n".to_vec()] {
+            let total = bytes.len() as u64;
+            let mut source = decoded(io::Cursor::new(bytes), Path::new("x"), Some(total)).unwrap();
+            let mut text = String::new();
+            source.reader.read_to_string(&mut text).unwrap();
+            assert_eq!(text, "a,b\n1,2\n");
+            assert_eq!(source.bytes_read.get(), total);
+        }
+    }
+
+    #[test]
+    fn missing_files_and_directories() {
+        let exit = |path: &str| open(Path::new(path)).map(|_| ()).unwrap_err().exit;
+        assert_eq!(exit("/no/such/file.csv"), Exit::NotFound);
+        assert_eq!(exit("/"), Exit::BadInput);
+    }
+}

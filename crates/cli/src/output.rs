@@ -1,0 +1,417 @@
+//! Rows to standard output: an aligned table, CSV, or JSON lines.
+//!
+//! Invariants:
+//! 1. CSV and JSON carry every number in the shortest form that reads back to the same bits
+//!    (JSON has no NaN and no infinity: they become `null`).
+//! 2. A table never prints a control character: names come from files that may be hostile.
+//! 3. Rows are streamed: a table holds back at most [`MEASURED_ROWS`] to find its widths.
+
+use crate::style::Palette;
+use clap::ValueEnum;
+use std::io::{self, Write};
+
+/// Rows of a table that decide on the widths of its columns.
+const MEASURED_ROWS: usize = 500;
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Aligned columns, for reading
+    #[default]
+    Table,
+    /// Comma-separated with a header line, every digit
+    Csv,
+    /// One JSON object a line, every digit
+    Json,
+}
+
+/// One field.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Cell {
+    /// A name or a time.
+    Text(String),
+    /// A value as it was stored.
+    Float(f64),
+    /// A value that was computed: a table shows six significant digits of it.
+    Computed(f64),
+    /// Signed.
+    Int(i64),
+    /// Unsigned, counts.
+    Count(u64),
+    /// Nothing there.
+    Missing,
+}
+
+/// A column of the output.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    name: String,
+    right: bool,
+}
+
+impl Column {
+    /// Left-aligned.
+    pub(crate) fn text(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            right: false,
+        }
+    }
+
+    /// Right-aligned.
+    pub(crate) fn number(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            right: true,
+        }
+    }
+}
+
+/// Writes rows under a header.
+pub(crate) struct Sheet<W: Write> {
+    out: W,
+    format: Format,
+    palette: Palette,
+    columns: Vec<Column>,
+    held: Vec<Vec<String>>,
+    widths: Vec<usize>,
+    started: bool,
+}
+
+impl<W: Write> Sheet<W> {
+    pub(crate) fn new(out: W, format: Format, palette: Palette, columns: Vec<Column>) -> Self {
+        Self {
+            out,
+            format,
+            palette,
+            columns,
+            held: Vec::new(),
+            widths: Vec::new(),
+            started: false,
+        }
+    }
+
+    /// One row; as many cells as columns.
+    pub(crate) fn row(&mut self, cells: &[Cell]) -> io::Result<()> {
+        assert_eq!(
+            cells.len(),
+            self.columns.len(),
+            "a row has one cell for every column"
+        );
+        match self.format {
+            Format::Table => {
+                let texts: Vec<String> = cells.iter().map(table_text).collect();
+                if self.widths.is_empty() {
+                    self.held.push(texts);
+                    if self.held.len() == MEASURED_ROWS {
+                        self.release()?;
+                    }
+                    return Ok(());
+                }
+                self.table_line(&texts, false)
+            }
+            Format::Csv => {
+                if !self.started {
+                    let names: Vec<String> = self.columns.iter().map(|c| c.name.clone()).collect();
+                    csv_line(&mut self.out, &names)?;
+                }
+                self.started = true;
+                let texts: Vec<String> = cells.iter().map(exact_text).collect();
+                csv_line(&mut self.out, &texts)
+            }
+            Format::Json => {
+                self.started = true;
+                json_line(&mut self.out, &self.columns, cells)
+            }
+        }
+    }
+
+    /// What is held back, and the header where there was no row.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        match self.format {
+            Format::Table if self.widths.is_empty() => self.release()?,
+            Format::Csv if !self.started => {
+                let names: Vec<String> = self.columns.iter().map(|c| c.name.clone()).collect();
+                csv_line(&mut self.out, &names)?;
+            }
+            _ => {}
+        }
+        self.out.flush()
+    }
+
+    fn release(&mut self) -> io::Result<()> {
+        let names: Vec<String> = self
+            .columns
+            .iter()
+            .map(|column| column.name.clone())
+            .collect();
+        self.widths = names.iter().map(|name| name.chars().count()).collect();
+        for row in &self.held {
+            for (width, text) in self.widths.iter_mut().zip(row) {
+                *width = (*width).max(text.chars().count());
+            }
+        }
+        self.table_line(&names, true)?;
+        for row in std::mem::take(&mut self.held) {
+            self.table_line(&row, false)?;
+        }
+        Ok(())
+    }
+
+    fn table_line(&mut self, texts: &[String], header: bool) -> io::Result<()> {
+        let mut line = String::new();
+        for (index, text) in texts.iter().enumerate() {
+            let room = self.widths[index].saturating_sub(text.chars().count());
+            if index > 0 {
+                line.push_str("  ");
+            }
+            let pad = |line: &mut String| line.extend(std::iter::repeat_n(' ', room));
+            if self.columns[index].right {
+                pad(&mut line);
+                line.push_str(text);
+            } else {
+                line.push_str(text);
+                pad(&mut line);
+            }
+        }
+        let line = line.trim_end();
+        if header {
+            writeln!(self.out, "{}", self.palette.bold(line))
+        } else {
+            writeln!(self.out, "{line}")
+        }
+    }
+}
+
+/// Control characters made visible, so that a name cannot move the cursor or change colours.
+pub(crate) fn printable(text: &str) -> String {
+    if !text.chars().any(char::is_control) {
+        return text.to_owned();
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// The shortest text that reads back to the same float, with an exponent where plain digits
+/// would be long.
+pub(crate) fn float_text(value: f64) -> String {
+    let mut text = format!("{value:?}");
+    if text.ends_with(".0") {
+        text.truncate(text.len() - 2);
+    }
+    text
+}
+
+/// Six significant digits, trailing zeros dropped.
+pub(crate) fn rounded_text(value: f64) -> String {
+    if !value.is_finite() || value == 0.0 {
+        return float_text(value);
+    }
+    let magnitude = value.abs().log10().floor();
+    if !(-5.0..15.0).contains(&magnitude) {
+        let text = format!("{value:.5e}");
+        let rounded: f64 = text.parse().unwrap_or(value);
+        return float_text(rounded);
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "in 0..=10"
+    )]
+    let places = (5.0 - magnitude).max(0.0) as usize;
+    let text = format!("{value:.places$}");
+    if text.contains('.') {
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    text
+}
+
+/// 1234567 as `1,234,567`.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// 1536 as `1.5 KiB`.
+#[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
+pub(crate) fn bytes_text(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if value < 10.0 {
+        format!("{value:.2} {}", UNITS[unit])
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
+}
+
+fn table_text(cell: &Cell) -> String {
+    match cell {
+        Cell::Text(text) => printable(text),
+        Cell::Computed(value) => rounded_text(*value),
+        Cell::Count(count) => grouped(*count),
+        Cell::Missing => "-".to_owned(),
+        Cell::Float(_) | Cell::Int(_) => exact_text(cell),
+    }
+}
+
+fn exact_text(cell: &Cell) -> String {
+    match cell {
+        Cell::Text(text) => text.clone(),
+        Cell::Float(value) | Cell::Computed(value) => float_text(*value),
+        Cell::Int(value) => value.to_string(),
+        Cell::Count(value) => value.to_string(),
+        Cell::Missing => String::new(),
+    }
+}
+
+/// RFC 4180: quoted where a field holds a comma, a quote or a line end.
+fn csv_line(out: &mut impl Write, fields: &[String]) -> io::Result<()> {
+    for (index, field) in fields.iter().enumerate() {
+        if index > 0 {
+            out.write_all(b",")?;
+        }
+        if field.contains(['"', ',', '\n', '\r']) {
+            write!(out, "\"{}\"", field.replace('"', "\"\""))?;
+        } else {
+            out.write_all(field.as_bytes())?;
+        }
+    }
+    out.write_all(b"\n")
+}
+
+fn json_line(out: &mut impl Write, columns: &[Column], cells: &[Cell]) -> io::Result<()> {
+    out.write_all(b"{")?;
+    for (index, (column, cell)) in columns.iter().zip(cells).enumerate() {
+        if index > 0 {
+            out.write_all(b",")?;
+        }
+        serde_json::to_writer(&mut *out, &column.name)?;
+        out.write_all(b":")?;
+        match cell {
+            Cell::Text(text) => serde_json::to_writer(&mut *out, text)?,
+            // serde_json writes null for what JSON cannot say.
+            Cell::Float(value) | Cell::Computed(value) => serde_json::to_writer(&mut *out, value)?,
+            Cell::Int(value) => serde_json::to_writer(&mut *out, value)?,
+            Cell::Count(value) => serde_json::to_writer(&mut *out, value)?,
+            Cell::Missing => out.write_all(b"null")?,
+        }
+    }
+    out.write_all(b"}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(format: Format, rows: &[Vec<Cell>]) -> String {
+        let mut bytes = Vec::new();
+        let columns = vec![Column::text("name"), Column::number("value")];
+        let mut sheet = Sheet::new(&mut bytes, format, Palette::PLAIN, columns);
+        for row in rows {
+            sheet.row(row).unwrap();
+        }
+        sheet.finish().unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    fn sample() -> Vec<Vec<Cell>> {
+        vec![
+            vec![Cell::Text("a".into()), Cell::Float(10.357_019_999_999_999)],
+            vec![Cell::Text("say \"hi\", you".into()), Cell::Count(1_234_567)],
+            vec![Cell::Missing, Cell::Float(f64::NAN)],
+        ]
+    }
+
+    #[test]
+    fn a_table_aligns() {
+        assert_eq!(
+            written(Format::Table, &sample()),
+            "name                        value\n\
+             a              10.357019999999999\n\
+             say \"hi\", you           1,234,567\n\
+             -                             NaN\n"
+        );
+        assert_eq!(written(Format::Table, &[]), "name  value\n");
+    }
+
+    #[test]
+    fn csv_quotes_what_needs_it() {
+        assert_eq!(
+            written(Format::Csv, &sample()),
+            "name,value\na,10.357019999999999\n\"say \"\"hi\"\", you\",1234567\n,NaN\n"
+        );
+        assert_eq!(written(Format::Csv, &[]), "name,value\n");
+    }
+
+    #[test]
+    fn json_is_json() {
+        let text = written(Format::Json, &sample());
+        let lines: Vec<serde_json::Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert!(
+            text.starts_with("{\"name\":\"a\",\"value\":10.357019999999999}\n"),
+            "{text}"
+        );
+        assert_eq!(lines[1]["name"], "say \"hi\", you");
+        assert!(lines[2]["name"].is_null() && lines[2]["value"].is_null());
+        assert_eq!(written(Format::Json, &[]), "");
+    }
+
+    #[test]
+    fn long_tables_are_streamed_with_the_widths_of_their_head() {
+        let rows: Vec<Vec<Cell>> = (0..MEASURED_ROWS as i64 + 10)
+            .map(|n| vec![Cell::Text("x".into()), Cell::Int(n)])
+            .collect();
+        let text = written(Format::Table, &rows);
+        assert_eq!(text.lines().count(), rows.len() + 1);
+        assert!(text.ends_with("x       509\n"));
+    }
+
+    #[test]
+    fn a_hostile_name_is_made_visible() {
+        assert_eq!(printable("a\u{1b}[31mb\n"), "a\\u{1b}[31mb\\n");
+    }
+
+    #[test]
+    fn numbers_for_eyes() {
+        assert_eq!(float_text(39.0), "39");
+        assert_eq!(float_text(-0.0), "-0");
+        assert_eq!(float_text(1e300), "1e300");
+        assert_eq!(rounded_text(61.640_123_4), "61.6401");
+        assert_eq!(rounded_text(0.000_123_456_78), "0.000123457");
+        assert_eq!(rounded_text(123_456_789.0), "123456789");
+        assert_eq!(rounded_text(1.0e-9), "1e-9");
+        assert_eq!(rounded_text(1_048.360_58), "1048.36");
+        assert_eq!(rounded_text(f64::INFINITY), "inf");
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(10_000_000), "10,000,000");
+        assert_eq!(bytes_text(999), "999 B");
+        assert_eq!(bytes_text(1536), "1.50 KiB");
+        assert_eq!(bytes_text(2_294_215), "2.19 MiB");
+    }
+}

@@ -1,0 +1,218 @@
+//! The layout that SVG and PNG share.
+//!
+//! ```text
+//! +--------------------------------------+
+//! | title                                |
+//! | subtitle                             |
+//! | == label   == label   == label       |   legend, where there is more than one line
+//! |  60 +------------------------------+ |
+//! |  40 |                              | |
+//! |  20 +--------+--------+------------+ |
+//! |     Jan     Feb      Mar             |
+//! +--------------------------------------+
+//! ```
+
+use super::scale::{TimeScale, ValueScale};
+use super::{Figure, distance};
+use crate::output::printable;
+
+/// Red, green, blue.
+pub(crate) type Color = [u8; 3];
+
+/// Where a text begins, relative to its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Anchor {
+    /// The text begins here.
+    Start,
+    /// The text is centred here.
+    Middle,
+    /// The text ends here.
+    End,
+}
+
+/// Something to draw on, in units of one pixel at normal resolution, from the top left.
+pub(crate) trait Canvas {
+    /// A filled rectangle.
+    fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, color: Color);
+    /// A connected line with round ends; a single point is a dot.
+    fn polyline(&mut self, points: &[(f64, f64)], width: f64, color: Color);
+    /// One line of text; `y` is its base line.
+    fn text(&mut self, x: f64, y: f64, size: f64, anchor: Anchor, color: Color, text: &str);
+}
+
+/// Every character is as wide as this share of its font size.
+pub(crate) const CHARACTER_WIDTH: f64 = 0.6;
+
+const BACKGROUND: Color = [255, 255, 255];
+const INK: Color = [32, 36, 44];
+const FAINT_INK: Color = [98, 106, 120];
+const GRID: Color = [230, 233, 238];
+const AXIS: Color = [150, 158, 170];
+
+/// Told apart also by people who confuse red and green.
+const LINES: [Color; 8] = [
+    [31, 111, 180],
+    [222, 120, 20],
+    [130, 70, 170],
+    [20, 145, 110],
+    [190, 45, 60],
+    [110, 90, 60],
+    [230, 120, 190],
+    [110, 120, 130],
+];
+
+const TITLE_SIZE: f64 = 17.0;
+const TEXT_SIZE: f64 = 12.5;
+const MARGIN: f64 = 18.0;
+const LEGEND_ROW: f64 = 20.0;
+
+/// Labels of the legend beyond this are counted only.
+const LEGEND_MAX: usize = 24;
+
+/// Draws the figure on a canvas of this size.
+pub(crate) fn draw(figure: &Figure, width: f64, height: f64, canvas: &mut impl Canvas) {
+    canvas.rect(0.0, 0.0, width, height, BACKGROUND);
+    let top = head(figure, width, canvas);
+    let bottom = height - MARGIN - TEXT_SIZE - 8.0;
+    let (low, high) = figure.value_span();
+    let values = ValueScale::over(low, high, ticks_in(bottom - top, 44.0));
+    let label_width = values
+        .ticks
+        .iter()
+        .map(|(_, text)| text_width(text, TEXT_SIZE));
+    let left = MARGIN + label_width.fold(0.0, f64::max) + 8.0;
+    let right = width - MARGIN;
+    let (from, to) = figure.time_span();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive, small"
+    )]
+    let room = ((right - left).max(1.0) / (TEXT_SIZE * CHARACTER_WIDTH)) as usize;
+    let times = TimeScale::fitting(from, to, room, &figure.zone);
+
+    let x_of = |time| left + times.place(time) * (right - left);
+    let y_of = |value| bottom - values.place(value) * (bottom - top);
+    for (value, label) in &values.ticks {
+        let y = y_of(*value);
+        canvas.polyline(&[(left, y), (right, y)], 1.0, GRID);
+        canvas.text(
+            left - 8.0,
+            y + TEXT_SIZE * 0.35,
+            TEXT_SIZE,
+            Anchor::End,
+            FAINT_INK,
+            label,
+        );
+    }
+    let mut free_from = f64::NEG_INFINITY;
+    for (time, label) in &times.ticks {
+        let x = x_of(*time);
+        canvas.polyline(&[(x, top), (x, bottom)], 1.0, GRID);
+        canvas.polyline(&[(x, bottom), (x, bottom + 4.0)], 1.0, AXIS);
+        let half = text_width(label, TEXT_SIZE) / 2.0;
+        let center = x.min(width - MARGIN / 2.0 - half);
+        if center - half < free_from {
+            continue;
+        }
+        let y = bottom + TEXT_SIZE + 8.0;
+        canvas.text(center, y, TEXT_SIZE, Anchor::Middle, FAINT_INK, label);
+        free_from = center + half + 8.0;
+    }
+    canvas.polyline(&[(left, bottom), (right, bottom)], 1.0, AXIS);
+
+    let pixel = distance(times.from, times.to) / (right - left).max(1.0);
+    for (index, line) in figure.lines.iter().enumerate() {
+        let color = LINES[index % LINES.len()];
+        // Few points are shown as such.
+        let dots = line.points.len() <= 60;
+        for stretch in line.stretches(pixel) {
+            let points: Vec<(f64, f64)> = stretch
+                .iter()
+                .map(|point| (x_of(point.time), y_of(point.value)))
+                .collect();
+            if points.len() == 1 {
+                canvas.polyline(&points, 4.0, color);
+                continue;
+            }
+            canvas.polyline(&points, 1.6, color);
+            if dots {
+                for point in &points {
+                    canvas.polyline(&[*point], 5.0, color);
+                }
+            }
+        }
+    }
+}
+
+/// Title and legend; returns where the plot may begin.
+fn head(figure: &Figure, width: f64, canvas: &mut impl Canvas) -> f64 {
+    let mut y = MARGIN + TITLE_SIZE * 0.8;
+    let title = fitting(&figure.title, TITLE_SIZE, width);
+    canvas.text(MARGIN, y, TITLE_SIZE, Anchor::Start, INK, &title);
+    if !figure.subtitle.is_empty() {
+        y += TEXT_SIZE * 1.5;
+        let subtitle = fitting(&figure.subtitle, TEXT_SIZE, width);
+        canvas.text(MARGIN, y, TEXT_SIZE, Anchor::Start, FAINT_INK, &subtitle);
+    }
+    if figure.lines.len() > 1 {
+        y += LEGEND_ROW;
+        let mut x = MARGIN;
+        for (index, line) in figure.lines.iter().take(LEGEND_MAX).enumerate() {
+            let label = fitting(&line.label, TEXT_SIZE, width - 28.0);
+            let entry = 28.0 + text_width(&label, TEXT_SIZE);
+            if x > MARGIN && x + entry > width - MARGIN {
+                x = MARGIN;
+                y += LEGEND_ROW;
+            }
+            let middle = y - TEXT_SIZE * 0.35;
+            canvas.polyline(
+                &[(x + 2.0, middle), (x + 18.0, middle)],
+                3.0,
+                LINES[index % LINES.len()],
+            );
+            canvas.text(x + 24.0, y, TEXT_SIZE, Anchor::Start, INK, &label);
+            x += entry + 16.0;
+        }
+        if let Some(more) = figure
+            .lines
+            .len()
+            .checked_sub(LEGEND_MAX)
+            .filter(|more| *more > 0)
+        {
+            y += LEGEND_ROW;
+            let text = format!("and {more} more");
+            canvas.text(MARGIN, y, TEXT_SIZE, Anchor::Start, FAINT_INK, &text);
+        }
+    }
+    y + 18.0
+}
+
+fn ticks_in(length: f64, room: f64) -> usize {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "2..=30"
+    )]
+    let ticks = (length / room).clamp(2.0, 30.0) as usize;
+    ticks
+}
+
+fn text_width(text: &str, size: f64) -> f64 {
+    text.chars().count() as f64 * size * CHARACTER_WIDTH
+}
+
+/// The text, cut with an ellipsis where it would leave the picture.
+fn fitting(text: &str, size: f64, width: f64) -> String {
+    let text = printable(text);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates at 1"
+    )]
+    let room = ((width - 2.0 * MARGIN) / (size * CHARACTER_WIDTH)).max(1.0) as usize;
+    if text.chars().count() <= room {
+        return text;
+    }
+    text.chars().take(room - 1).chain(['…']).collect()
+}

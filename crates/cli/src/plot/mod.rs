@@ -1,0 +1,215 @@
+//! Pictures of series.
+//!
+//! ```text
+//! mod       what is drawn: lines of points, and how many points are worth drawing
+//! scale     where the ticks are and what they say
+//! terminal  braille dots, two by four in a character
+//! chart     the layout that SVG and PNG share, drawn on a canvas
+//! svg       a canvas that writes text
+//! raster    a canvas of pixels, with its font
+//! png       pixels to a file
+//! ```
+
+pub(crate) mod chart;
+pub(crate) mod png;
+pub(crate) mod raster;
+pub(crate) mod scale;
+pub(crate) mod svg;
+pub(crate) mod terminal;
+
+use crate::time::Nanos;
+use jiff::tz::TimeZone;
+
+/// A gap of this many usual steps interrupts a line.
+const GAP_STEPS: f64 = 5.0;
+
+/// One value at one time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Point {
+    /// Nanoseconds since 1970.
+    pub time: Nanos,
+    /// Not finite: the line is interrupted here.
+    pub value: f64,
+}
+
+/// One series.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    /// What the legend says.
+    pub label: String,
+    /// Ascending in time.
+    pub points: Vec<Point>,
+}
+
+/// Everything that a renderer needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Figure {
+    /// Above the picture.
+    pub title: String,
+    /// Below the title, smaller.
+    pub subtitle: String,
+    /// At least one, each with a finite value.
+    pub lines: Vec<Line>,
+    /// Zone of the labels.
+    pub zone: TimeZone,
+}
+
+impl Figure {
+    /// First and last time of all lines.
+    pub(crate) fn time_span(&self) -> (Nanos, Nanos) {
+        let times = || {
+            self.lines
+                .iter()
+                .flat_map(|line| &line.points)
+                .map(|point| point.time)
+        };
+        (times().min().unwrap_or(0), times().max().unwrap_or(0))
+    }
+
+    /// Smallest and largest finite value of all lines.
+    pub(crate) fn value_span(&self) -> (f64, f64) {
+        let finite = || {
+            self.lines
+                .iter()
+                .flat_map(|line| &line.points)
+                .map(|point| point.value)
+                .filter(|value| value.is_finite())
+        };
+        let low = finite().fold(f64::INFINITY, f64::min);
+        let high = finite().fold(f64::NEG_INFINITY, f64::max);
+        if low <= high { (low, high) } else { (0.0, 1.0) }
+    }
+}
+
+impl Line {
+    /// The connected stretches: a missing value or a gap far longer than the usual step
+    /// interrupts. `pixel` is the time that one pixel covers; shorter gaps cannot be seen.
+    pub(crate) fn stretches(&self, pixel: f64) -> Vec<Vec<Point>> {
+        let gap = (self.usual_step() * GAP_STEPS).max(pixel * 1.5);
+        let mut stretches = Vec::new();
+        let mut current: Vec<Point> = Vec::new();
+        for point in &self.points {
+            let far = current
+                .last()
+                .is_some_and(|last| distance(last.time, point.time) > gap);
+            if (far || !point.value.is_finite()) && !current.is_empty() {
+                stretches.push(std::mem::take(&mut current));
+            }
+            if point.value.is_finite() {
+                current.push(*point);
+            }
+        }
+        if !current.is_empty() {
+            stretches.push(current);
+        }
+        stretches
+    }
+
+    /// The median distance of neighbours in time.
+    fn usual_step(&self) -> f64 {
+        let mut steps: Vec<f64> = self
+            .points
+            .windows(2)
+            .map(|pair| distance(pair[0].time, pair[1].time))
+            .filter(|step| *step > 0.0)
+            .collect();
+        if steps.is_empty() {
+            return f64::INFINITY;
+        }
+        let middle = steps.len() / 2;
+        *steps.select_nth_unstable_by(middle, f64::total_cmp).1
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "positions in a picture")]
+pub(crate) fn distance(from: Nanos, to: Nanos) -> f64 {
+    (to - from) as f64
+}
+
+/// Keeps of every pixel column the first, lowest, highest and last point: the picture stays
+/// the same to the pixel, however many points there were.
+pub(crate) fn reduce(points: &[Point], columns: usize) -> Vec<Point> {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return Vec::new();
+    };
+    if points.len() <= columns.saturating_mul(4) {
+        return points.to_vec();
+    }
+    let span = (last.time - first.time).max(1);
+    let column_of = |point: &Point| (point.time - first.time) * columns as i128 / (span + 1);
+    let mut kept = Vec::with_capacity(columns * 4);
+    for bucket in points.chunk_by(|a, b| column_of(a) == column_of(b)) {
+        // `chunk_by` never gives an empty bucket.
+        let by_value = |wanted: std::cmp::Ordering| {
+            let mut best = 0;
+            for (index, point) in bucket.iter().enumerate() {
+                if point.value.partial_cmp(&bucket[best].value) == Some(wanted)
+                    || (!bucket[best].value.is_finite() && point.value.is_finite())
+                {
+                    best = index;
+                }
+            }
+            best
+        };
+        let mut picks = [
+            0,
+            by_value(std::cmp::Ordering::Less),
+            by_value(std::cmp::Ordering::Greater),
+            bucket.len() - 1,
+        ];
+        picks.sort_unstable();
+        let mut previous = None;
+        for pick in picks {
+            if previous != Some(pick) {
+                kept.push(bucket[pick]);
+            }
+            previous = Some(pick);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn points(values: &[f64]) -> Vec<Point> {
+        let at = |index: usize| index as i128 * 1_000_000_000;
+        values
+            .iter()
+            .enumerate()
+            .map(|(i, &value)| Point { time: at(i), value })
+            .collect()
+    }
+
+    #[test]
+    fn reduction_keeps_the_extremes() {
+        let values: Vec<f64> = (0..10_000)
+            .map(|i| if i == 4321 { 99.0 } else { f64::from(i % 7) })
+            .collect();
+        let kept = reduce(&points(&values), 100);
+        assert!(kept.len() <= 400);
+        assert!(kept.iter().any(|point| point.value == 99.0));
+        assert!(kept.is_sorted_by_key(|point| point.time));
+        assert_eq!(kept.last().unwrap().time, 9_999_000_000_000);
+        assert_eq!(reduce(&points(&[1.0, 2.0]), 100).len(), 2);
+        assert!(reduce(&[], 10).is_empty());
+    }
+
+    #[test]
+    fn lines_break_at_gaps_and_missing_values() {
+        let mut all = points(&[1.0, 2.0, f64::NAN, 3.0, 4.0, 5.0]);
+        all.push(Point {
+            time: 60_000_000_000,
+            value: 6.0,
+        });
+        let line = Line {
+            label: "a".into(),
+            points: all,
+        };
+        let lengths: Vec<usize> = line.stretches(1.0).iter().map(Vec::len).collect();
+        assert_eq!(lengths, [2, 3, 1]);
+        // Where a pixel covers more than the gap, nothing can be seen of it.
+        assert_eq!(line.stretches(1e12).len(), 2);
+    }
+}

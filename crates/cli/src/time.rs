@@ -1,0 +1,486 @@
+//! Times and widths as people write them, in and out.
+//!
+//! ```text
+//! in    2014-06-01T00:10:00Z   2014-06-01 00:10[:00[.5]]   2014-06-01   1401581400[.25]
+//!       1401581400250 (ms)     ... us, ns by magnitude      any strftime pattern
+//! out   2014-06-01T00:10:00Z, or with the offset of the zone asked for
+//! ```
+//!
+//! Times without an offset belong to a zone (UTC unless the user names one). Where clocks
+//! go back, the earlier of the two instants is taken; in the hour that is skipped, the
+//! instant after the gap.
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::fmt::strtime::BrokenDownTime;
+use jiff::tz::TimeZone;
+
+/// Nanoseconds since 1970 in UTC: wide enough for every unit that a series can have.
+pub(crate) type Nanos = i128;
+
+const NANOS_PER_SECOND: i128 = 1_000_000_000;
+
+/// Unit of a number that counts from 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Epoch {
+    /// Seconds, also with a fraction.
+    Seconds,
+    /// Milliseconds.
+    Millis,
+    /// Microseconds.
+    Micros,
+    /// Nanoseconds.
+    Nanos,
+}
+
+impl Epoch {
+    const fn nanos(self) -> i128 {
+        match self {
+            Self::Seconds => NANOS_PER_SECOND,
+            Self::Millis => 1_000_000,
+            Self::Micros => 1_000,
+            Self::Nanos => 1,
+        }
+    }
+
+    /// The unit in which a number of this size is a date between 1973 and 5138: measured
+    /// data are rarely older, and the four ranges do not overlap.
+    fn of_magnitude(value: i128) -> Self {
+        match value.unsigned_abs() {
+            0..100_000_000_000 => Self::Seconds,
+            100_000_000_000..100_000_000_000_000 => Self::Millis,
+            100_000_000_000_000..100_000_000_000_000_000 => Self::Micros,
+            _ => Self::Nanos,
+        }
+    }
+}
+
+/// How times are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TimeFormat {
+    /// RFC 3339, or date and time of day without an offset, or a date.
+    Iso,
+    /// A number that counts from 1970.
+    Epoch(Epoch),
+    /// A strftime pattern.
+    Pattern(String),
+}
+
+impl std::fmt::Display for TimeFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Iso => write!(f, "date and time (ISO 8601)"),
+            Self::Epoch(Epoch::Seconds) => write!(f, "seconds since 1970"),
+            Self::Epoch(Epoch::Millis) => write!(f, "milliseconds since 1970"),
+            Self::Epoch(Epoch::Micros) => write!(f, "microseconds since 1970"),
+            Self::Epoch(Epoch::Nanos) => write!(f, "nanoseconds since 1970"),
+            Self::Pattern(pattern) => write!(f, "pattern {pattern}"),
+        }
+    }
+}
+
+impl TimeFormat {
+    /// The value of `--time-format`.
+    pub(crate) fn named(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "iso" | "rfc3339" => Self::Iso,
+            "s" => Self::Epoch(Epoch::Seconds),
+            "ms" => Self::Epoch(Epoch::Millis),
+            "us" => Self::Epoch(Epoch::Micros),
+            "ns" => Self::Epoch(Epoch::Nanos),
+            _ if text.contains('%') => Self::Pattern(text.to_owned()),
+            _ => {
+                return Err(format!(
+                    "`{text}` is no time format: give iso, s, ms, us, ns, or a pattern such as \
+                     '%d.%m.%Y %H:%M'"
+                ));
+            }
+        })
+    }
+
+    /// The format in which every one of these times can be read, if there is one.
+    pub(crate) fn detect<'a>(samples: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+        let mut found: Option<Self> = None;
+        for text in samples {
+            let this = match decimal(text) {
+                Some((whole, _)) => Self::Epoch(Epoch::of_magnitude(whole)),
+                None if read_iso(text, &TimeZone::UTC).is_ok() => Self::Iso,
+                None => return None,
+            };
+            found = match found {
+                None => Some(this),
+                Some(known) if known == this => Some(known),
+                // A counter that starts near zero looks like seconds at first: the largest
+                // number decides.
+                Some(Self::Epoch(a)) => match this {
+                    Self::Epoch(b) => Some(Self::Epoch(if a.nanos() < b.nanos() { a } else { b })),
+                    _ => return None,
+                },
+                Some(_) => return None,
+            };
+        }
+        found
+    }
+}
+
+/// Reads times of one format and zone.
+#[derive(Clone, Debug)]
+pub(crate) struct TimeReader {
+    format: TimeFormat,
+    zone: TimeZone,
+}
+
+impl TimeReader {
+    pub(crate) fn new(format: TimeFormat, zone: TimeZone) -> Self {
+        Self { format, zone }
+    }
+
+    pub(crate) fn format(&self) -> &TimeFormat {
+        &self.format
+    }
+
+    /// Nanoseconds since 1970.
+    pub(crate) fn read(&self, text: &str) -> Result<Nanos, String> {
+        let text = text.trim();
+        match &self.format {
+            TimeFormat::Iso => read_iso(text, &self.zone),
+            TimeFormat::Epoch(epoch) => read_epoch(text, *epoch),
+            TimeFormat::Pattern(pattern) => read_pattern(text, pattern, &self.zone),
+        }
+    }
+}
+
+/// A time on the command line (`--from`, `--to`, `--origin`): any of the known ways.
+pub(crate) fn read_any(text: &str, zone: &TimeZone) -> Result<Nanos, String> {
+    let text = text.trim();
+    match decimal(text) {
+        // Four digits are a year: `--from 2014` means its first day.
+        Some((year, 0)) if text.len() == 4 => read_iso(&format!("{year}-01-01"), zone),
+        Some((whole, _)) => read_epoch(text, Epoch::of_magnitude(whole)),
+        None if text.len() == 7 && text.as_bytes().get(4) == Some(&b'-') => {
+            read_iso(&format!("{text}-01"), zone)
+        }
+        None => read_iso(text, zone),
+    }
+}
+
+fn read_iso(text: &str, zone: &TimeZone) -> Result<Nanos, String> {
+    let complaint = || format!("`{text}` is no time like 2014-06-01T00:10:00Z or 2014-06-01 00:10");
+    let bytes = text.as_bytes();
+    // A date has two hyphens; whatever sign follows it belongs to an offset.
+    if bytes.len() < 8 || !bytes[0].is_ascii_digit() {
+        return Err(complaint());
+    }
+    let swapped;
+    let text = if bytes[4] == b'/' && bytes.is_ascii() {
+        swapped = text.replacen('/', "-", 2);
+        &swapped
+    } else {
+        text
+    };
+    let rest = text.as_bytes().get(10..).unwrap_or_default();
+    let has_offset = rest
+        .iter()
+        .any(|byte| matches!(byte, b'Z' | b'z' | b'+' | b'-'));
+    if has_offset {
+        return text
+            .parse::<Timestamp>()
+            .map(Timestamp::as_nanosecond)
+            .map_err(|_| complaint());
+    }
+    let civil = text.parse::<DateTime>().map_err(|_| complaint())?;
+    in_zone(civil, zone).map_err(|_| complaint())
+}
+
+fn in_zone(civil: DateTime, zone: &TimeZone) -> Result<Nanos, jiff::Error> {
+    zone.to_ambiguous_timestamp(civil)
+        .compatible()
+        .map(Timestamp::as_nanosecond)
+}
+
+/// Whole part (truncated) and nanoseconds of its fraction (0..10^9, same sign as the number).
+fn decimal(text: &str) -> Option<(i128, i128)> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let all_digits = |s: &str| !s.is_empty() && s.bytes().all(|byte| byte.is_ascii_digit());
+    if !all_digits(whole) || !all_digits(fraction) || whole.len() > 19 {
+        return None;
+    }
+    let whole: i128 = whole.parse().ok()?;
+    let mut billionths = 0_i128;
+    for place in 0..9 {
+        let digit = fraction
+            .as_bytes()
+            .get(place)
+            .map_or(0, |byte| i128::from(byte - b'0'));
+        billionths = billionths * 10 + digit;
+    }
+    Some(if negative {
+        (-whole, -billionths)
+    } else {
+        (whole, billionths)
+    })
+}
+
+fn read_epoch(text: &str, epoch: Epoch) -> Result<Nanos, String> {
+    let Some((whole, billionths)) = decimal(text) else {
+        return Err(format!(
+            "`{text}` is no number of {}",
+            TimeFormat::Epoch(epoch)
+        ));
+    };
+    Ok(whole * epoch.nanos() + billionths * epoch.nanos() / NANOS_PER_SECOND)
+}
+
+fn read_pattern(text: &str, pattern: &str, zone: &TimeZone) -> Result<Nanos, String> {
+    let complaint =
+        |why: jiff::Error| format!("`{text}` does not fit the pattern {pattern}: {why}");
+    let broken = BrokenDownTime::parse(pattern, text).map_err(complaint)?;
+    if broken.offset().is_some() || broken.timestamp().is_some() {
+        return broken
+            .to_timestamp()
+            .map(Timestamp::as_nanosecond)
+            .map_err(complaint);
+    }
+    let date = broken.to_date().map_err(complaint)?;
+    let civil = match broken.to_time() {
+        Ok(time) => date.to_datetime(time),
+        Err(_) => date.at(0, 0, 0, 0),
+    };
+    in_zone(civil, zone).map_err(complaint)
+}
+
+/// Whether this text begins like a date: to tell a line of data from a line of names.
+pub(crate) fn looks_like_date(text: &str) -> bool {
+    read_iso(text, &TimeZone::UTC).is_ok()
+}
+
+/// The zone of `--tz`.
+pub(crate) fn zone_named(name: &str) -> Result<TimeZone, String> {
+    if name.eq_ignore_ascii_case("local") {
+        return Ok(TimeZone::system());
+    }
+    if name.eq_ignore_ascii_case("utc") {
+        return Ok(TimeZone::UTC);
+    }
+    TimeZone::get(name)
+        .or_else(|_| TimeZone::posix(name))
+        .map_err(|_| format!("`{name}` is no time zone: give one like Europe/Berlin, UTC or local"))
+}
+
+/// A width such as `15m`, `1h30m`, `1d`, in nanoseconds; always positive.
+pub(crate) fn width_nanos(text: &str) -> Result<i64, String> {
+    const EXAMPLES: &str = "give one like 500ms, 10s, 15m, 1h30m, 1d or 1w";
+    let bad = || format!("`{text}` is no width of time: {EXAMPLES}");
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return Err(bad());
+    }
+    let mut total: i64 = 0;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, tail) = rest.split_at(digits);
+        let letters = tail
+            .bytes()
+            .take_while(|byte| !byte.is_ascii_digit())
+            .count();
+        let (unit, tail) = tail.split_at(letters);
+        let number: i64 = number.parse().map_err(|_| bad())?;
+        let nanos: i64 = match unit {
+            "ns" => 1,
+            "us" | "µs" => 1_000,
+            "ms" => 1_000_000,
+            "s" => 1_000_000_000,
+            "m" | "min" => 60 * 1_000_000_000,
+            "h" => 3_600 * 1_000_000_000,
+            "d" => 86_400 * 1_000_000_000,
+            "w" => 7 * 86_400 * 1_000_000_000,
+            "mo" | "month" | "y" | "year" => {
+                return Err(format!(
+                    "`{text}`: months and years differ in length, windows do not; {EXAMPLES}"
+                ));
+            }
+            _ => return Err(bad()),
+        };
+        total = number
+            .checked_mul(nanos)
+            .and_then(|n| total.checked_add(n))
+            .ok_or_else(bad)?;
+        rest = tail;
+    }
+    if total == 0 {
+        return Err(format!(
+            "`{text}`: a width must be longer than nothing; {EXAMPLES}"
+        ));
+    }
+    Ok(total)
+}
+
+/// Writes times in one zone.
+#[derive(Clone, Debug)]
+pub(crate) struct TimeShow {
+    zone: TimeZone,
+}
+
+impl TimeShow {
+    pub(crate) fn new(zone: TimeZone) -> Self {
+        Self { zone }
+    }
+
+    pub(crate) fn zone(&self) -> &TimeZone {
+        &self.zone
+    }
+
+    /// RFC 3339; the bare number of nanoseconds where the calendar ends (years beyond 9999).
+    pub(crate) fn show(&self, nanos: Nanos) -> String {
+        let Ok(timestamp) = Timestamp::from_nanosecond(nanos) else {
+            return format!("{nanos}ns");
+        };
+        if self.zone == TimeZone::UTC {
+            return timestamp.to_string();
+        }
+        let zoned = timestamp.to_zoned(self.zone.clone());
+        let offset = zoned.offset();
+        timestamp.display_with_offset(offset).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UTC: TimeZone = TimeZone::UTC;
+
+    fn seconds(text: &str) -> i128 {
+        read_any(text, &UTC).unwrap() / NANOS_PER_SECOND
+    }
+
+    #[test]
+    fn the_usual_ways_to_write_an_instant_agree() {
+        for text in [
+            "2014-06-01T00:10:00Z",
+            "2014-06-01t00:10:00z",
+            "2014-06-01T02:10:00+02:00",
+            "2014-06-01 00:10:00+00:00",
+            "2014-06-01 00:10:00.000",
+            "2014-06-01 00:10",
+            "2014/06/01 00:10",
+            "1401581400",
+            "1401581400.0",
+            "1401581400000",
+            "1401581400000000",
+            "1401581400000000000",
+        ] {
+            assert_eq!(seconds(text), 1_401_581_400, "{text}");
+        }
+        assert_eq!(seconds("2014-06-01"), 1_401_580_800);
+        assert_eq!(seconds("2014-06"), 1_401_580_800);
+        assert_eq!(seconds("2014"), 1_388_534_400);
+    }
+
+    #[test]
+    fn fractions_keep_their_nanoseconds() {
+        assert_eq!(read_any("1.000000001", &UTC), Ok(1_000_000_001));
+        assert_eq!(read_any("-1.5", &UTC), Ok(-1_500_000_000));
+        assert_eq!(
+            read_any("1970-01-01T00:00:00.123456789Z", &UTC),
+            Ok(123_456_789)
+        );
+    }
+
+    #[test]
+    fn garbage_is_named() {
+        for text in [
+            "",
+            "x",
+            "13.06.2014",
+            "06/01/2014",
+            "2014-13-01",
+            "2014-06-01T25:00Z",
+            "1e9",
+            "é0000000000",
+        ] {
+            let error = read_any(text, &UTC).unwrap_err();
+            assert!(error.contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_zone_applies_to_times_without_offset_only() {
+        let zone = zone_named("America/New_York").unwrap();
+        let hour = 3_600 * NANOS_PER_SECOND;
+        let utc = read_any("2013-01-01 06:00", &UTC).unwrap();
+        assert_eq!(read_any("2013-01-01 01:00", &zone), Ok(utc));
+        assert_eq!(read_any("2013-01-01T06:00:00Z", &zone), Ok(utc));
+        // Clocks go back at 2:00: the first 1:30 is taken; forward: 2:30 means 3:30.
+        let fold = read_any("2013-11-03 01:30", &zone).unwrap();
+        assert_eq!(fold, read_any("2013-11-03T05:30:00Z", &UTC).unwrap());
+        let gap = read_any("2013-03-10 02:30", &zone).unwrap();
+        assert_eq!(gap, read_any("2013-03-10 01:30", &zone).unwrap() + hour);
+        assert!(zone_named("Mars/Olympus").is_err());
+    }
+
+    #[test]
+    fn detection_takes_what_fits_all() {
+        let detect = |samples: &[&str]| TimeFormat::detect(samples.iter().copied());
+        assert_eq!(
+            detect(&["2014-06-01", "2014-06-01T00:10:00Z"]),
+            Some(TimeFormat::Iso)
+        );
+        assert_eq!(
+            detect(&["1401581400"]),
+            Some(TimeFormat::Epoch(Epoch::Seconds))
+        );
+        assert_eq!(
+            detect(&["0", "1401581400000"]),
+            Some(TimeFormat::Epoch(Epoch::Millis))
+        );
+        assert_eq!(detect(&["1401581400", "2014-06-01"]), None);
+        assert_eq!(detect(&["01.06.2014"]), None);
+        assert_eq!(detect(&[]), None);
+    }
+
+    #[test]
+    fn patterns_with_and_without_time_of_day_and_offset() {
+        let read = |pattern: &str, text: &str| {
+            let format = TimeFormat::named(pattern).unwrap();
+            TimeReader::new(format, UTC).read(text)
+        };
+        let day = Ok(1_401_580_800 * NANOS_PER_SECOND);
+        assert_eq!(read("%d.%m.%Y", "01.06.2014"), day);
+        assert_eq!(read("%d.%m.%Y %H:%M", "01.06.2014 00:00"), day);
+        assert_eq!(read("%m/%d/%Y %I:%M %p", "06/01/2014 12:00 AM"), day);
+        assert_eq!(read("%d.%m.%Y %H:%M %z", "01.06.2014 02:00 +0200"), day);
+        assert!(read("%d.%m.%Y", "2014-06-01").is_err());
+        assert!(TimeFormat::named("sometimes").is_err());
+    }
+
+    #[test]
+    fn widths() {
+        assert_eq!(width_nanos("15m"), Ok(900_000_000_000));
+        assert_eq!(width_nanos("1h30m"), Ok(5_400_000_000_000));
+        assert_eq!(width_nanos("1d"), Ok(86_400_000_000_000));
+        for bad in ["", "0s", "5", "h", "-1h", "1mo", "1.5h", "99999999w"] {
+            assert!(width_nanos(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn shown_in_the_zone_asked_for() {
+        let show = TimeShow::new(UTC);
+        assert_eq!(
+            show.show(1_357_020_000 * NANOS_PER_SECOND),
+            "2013-01-01T06:00:00Z"
+        );
+        assert_eq!(show.show(1_500_000_000), "1970-01-01T00:00:01.5Z");
+        let show = TimeShow::new(zone_named("America/New_York").unwrap());
+        assert_eq!(
+            show.show(1_357_020_000 * NANOS_PER_SECOND),
+            "2013-01-01T01:00:00-05:00"
+        );
+        assert!(show.show(i128::MAX / 2).ends_with("ns"));
+    }
+}

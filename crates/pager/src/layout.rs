@@ -1,0 +1,46 @@
+//! Where things are in the file.
+//!
+//! ```text
+//! 0            4 KiB         8 KiB         12 KiB        16 KiB        20 KiB        24 KiB
+//! | superblock | meta pair 0 | meta pair 1 | superblock  | meta pair 0 | meta pair 1 | 0.. | pages ...
+//! |   copy A   |   copy a    |   copy a    |   copy B    |   copy b    |   copy b    |     |
+//! ```
+//!
+//! The copies are interleaved, so that one bad stretch of up to 12 KiB cannot hit both. Pages begin at the
+//! first multiple of the page size at or after 24 KiB; the bytes before are not used. Pages are numbered
+//! from the file's beginning: page n is at byte n x page size.
+
+use tidalite_base::limits::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
+
+/// Bytes of a superblock or meta block.
+pub(crate) const BLOCK_BYTES: usize = 4096;
+/// Bytes before the first page.
+pub(crate) const HEAD_BYTES: u64 = 6 * BLOCK_BYTES as u64;
+/// Where the second copies begin, relative to the first ones.
+const SECOND_COPIES_AT: u64 = 3 * BLOCK_BYTES as u64;
+/// Bytes of a bitmap page that are not bitmap: the header and room to grow.
+pub(crate) const BITMAP_AT: usize = 64;
+
+pub(crate) const fn superblock_at(copy: usize) -> u64 {
+    copy as u64 * SECOND_COPIES_AT
+}
+
+pub(crate) const fn meta_at(pair: usize, copy: usize) -> u64 {
+    (1 + pair as u64) * BLOCK_BYTES as u64 + copy as u64 * SECOND_COPIES_AT
+}
+
+/// The first page that is not part of the head.
+pub(crate) const fn first_page(page_size: usize) -> u64 {
+    HEAD_BYTES.div_ceil(page_size as u64)
+}
+
+/// Pages of one zone: as many as one bitmap page has bits.
+pub(crate) const fn zone_pages(page_size: usize) -> u64 {
+    (page_size - BITMAP_AT) as u64 * 8
+}
+
+pub(crate) fn page_size_ok(page_size: usize) -> bool {
+    page_size.is_power_of_two() && (PAGE_SIZE_MIN..=PAGE_SIZE_MAX).contains(&page_size)
+}
+
+const _: () = assert!(meta_at(1, 1) + BLOCK_BYTES as u64 == HEAD_BYTES);

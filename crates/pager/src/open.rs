@@ -1,0 +1,199 @@
+//! Opening: find the newest durable state, heal what a crash or one fault left, replay nothing.
+
+use crate::error::{Error, Result};
+use crate::layout::{HEAD_BYTES, first_page, meta_at, page_size_ok, superblock_at};
+use crate::meta::{Meta, MetaBlocks};
+use crate::options::{OpenMode, Options};
+use crate::pager::{Inner, Pager};
+use crate::ptr::Ptr;
+use crate::storage::{self, FileStorage, Growth, Storage};
+use crate::superblock::{self, Superblock};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tidalite_base::Corrupt;
+use tidalite_base::limits::PAGE_SIZE_MAX;
+
+/// Nanoseconds since 1970 by the wall clock.
+pub(crate) fn now_ns() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |since| {
+        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    })
+}
+
+fn new_uuid() -> Result<[u8; 16]> {
+    let mut uuid = [0u8; 16];
+    let flags = rustix::rand::GetRandomFlags::empty();
+    match rustix::rand::getrandom(&mut uuid, flags) {
+        Ok(_) => Ok(uuid),
+        Err(error) => Err(Error::Io {
+            what: "random bytes for the file's identity".into(),
+            at: 0,
+            source: error.into(),
+        }),
+    }
+}
+
+/// What a new file holds: its head, and nothing else.
+fn initial_image(page_size: usize) -> Result<Vec<u8>> {
+    if !page_size_ok(page_size) {
+        return Err(Error::Limit {
+            what: "page size: a power of two from 512 bytes",
+            found: page_size as u64,
+            limit: PAGE_SIZE_MAX as u64,
+        });
+    }
+    let uuid = new_uuid()?;
+    let pages = first_page(page_size);
+    let mut image = vec![0u8; pages as usize * page_size];
+    let mut put = |at: u64, block: Vec<u8>| {
+        image[at as usize..at as usize + block.len()].copy_from_slice(&block);
+    };
+    let superblock = Superblock::new(page_size, uuid);
+    let meta = Meta {
+        uuid,
+        txn: 1,
+        sequence: 0,
+        time_ns: now_ns(),
+        pages,
+        free_root: Ptr::NULL,
+        app: Arc::from([]),
+        changes: Vec::new(),
+        pendings: Vec::new(),
+    };
+    for copy in [0, 1] {
+        put(superblock_at(copy), superblock.encode(copy));
+        for pair in [0, 1] {
+            put(meta_at(pair, copy), meta.encode(meta_at(pair, copy)));
+        }
+    }
+    Ok(image)
+}
+
+impl Pager {
+    /// Opens or creates the file at `path`, as the options say.
+    ///
+    /// # Errors
+    /// `Open` (with the system's reason), `OpenElsewhere`, `NotADatabase`, `Unsupported`, `Corrupt`, `Io`.
+    pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
+        let path = path.as_ref();
+        let opened = storage::open(
+            path,
+            options.mode != OpenMode::Open,
+            options.mode != OpenMode::Create,
+            options.read_only,
+            options.exclusive,
+            &|| initial_image(options.page_size),
+        )?;
+        let storage = FileStorage::new(opened.file, options.map).map_err(|source| Error::Open {
+            path: path.to_owned(),
+            source,
+        })?;
+        Self::open_locked(Arc::new(storage), options, opened.lock)
+    }
+
+    /// Opens what is in a storage; with a mode that allows it, makes a database of an empty one.
+    /// Locks nothing: the storage is the caller's alone.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn open_storage(storage: Arc<dyn Storage>, options: &Options) -> Result<Self> {
+        let len = storage.len().map_err(|e| superblock::read_failed(0, e))?;
+        if len == 0 && options.mode != OpenMode::Open && !options.read_only {
+            create_in(&*storage, options)?;
+        }
+        Self::open_locked(storage, options, None)
+    }
+
+    fn open_locked(
+        storage: Arc<dyn Storage>,
+        options: &Options,
+        lock: Option<std::fs::File>,
+    ) -> Result<Self> {
+        let (superblock, damaged) = superblock::load(&*storage)?;
+        if !options.read_only {
+            superblock.check_writable()?;
+        }
+        let blocks = MetaBlocks::load(&*storage, &superblock.uuid);
+        let (newest, older) = blocks.newest()?;
+        check_length(&*storage, &superblock, &newest)?;
+        if !options.read_only {
+            for (copy, damage) in damaged.iter().enumerate() {
+                if damage.is_some() {
+                    heal(&*storage, superblock_at(copy), &superblock.encode(copy))?;
+                }
+            }
+            heal_metas(&*storage, &blocks, &newest)?;
+        }
+        // Without a readable older record, everything pending counts as needed by it.
+        let before = older.map_or(newest.txn.saturating_sub(1), |older| older.txn);
+        let found = (newest, before);
+        Ok(Self {
+            inner: Arc::new(Inner::new(
+                storage,
+                superblock,
+                options.clone(),
+                found,
+                lock,
+            )),
+        })
+    }
+}
+
+fn create_in(storage: &dyn Storage, options: &Options) -> Result<()> {
+    let image = initial_image(options.page_size)?;
+    let len = image.len() as u64;
+    let write = |error| Error::of_write("creation", 0, len, error);
+    storage.grow(len, Growth::Zeros).map_err(write)?;
+    // The superblocks last: until then an interrupted creation is no database.
+    let head = HEAD_BYTES as usize;
+    storage
+        .write_at(HEAD_BYTES, &image[head..])
+        .map_err(write)?;
+    storage.write_at(0, &image[..head]).map_err(write)?;
+    storage.sync_all().map_err(write)
+}
+
+/// The file must be as long as the newest record says: a shorter one was truncated.
+fn check_length(storage: &dyn Storage, superblock: &Superblock, meta: &Meta) -> Result<()> {
+    let len = storage.len().map_err(|e| superblock::read_failed(0, e))?;
+    let needed = meta.pages.checked_mul(superblock.page_size as u64);
+    if needed.is_some_and(|needed| needed <= len) && meta.pages >= first_page(superblock.page_size)
+    {
+        return Ok(());
+    }
+    Err(Corrupt::new(
+        "file length",
+        len,
+        format!("{len} bytes (was the file truncated?)"),
+        format!("{} pages of {} bytes", meta.pages, superblock.page_size),
+    )
+    .into())
+}
+
+fn heal(storage: &dyn Storage, at: u64, block: &[u8]) -> Result<()> {
+    let failed = |error| Error::of_write("healing", at, block.len() as u64, error);
+    storage.write_at(at, block).map_err(failed)?;
+    storage.sync().map_err(failed)
+}
+
+/// Rewrites damaged meta blocks, each alone and synced: first beside the newest record, then in the other
+/// pair (which a crash in the middle of a commit leaves torn).
+fn heal_metas(storage: &dyn Storage, blocks: &MetaBlocks, newest: &Meta) -> Result<()> {
+    let own = newest.pair();
+    for pair in [own, 1 - own] {
+        let best = blocks.copies[pair]
+            .iter()
+            .flatten()
+            .max_by_key(|meta| meta.txn);
+        let content = best.unwrap_or(newest);
+        for (copy, found) in blocks.copies[pair].iter().enumerate() {
+            if found.as_ref().ok() != Some(content) {
+                let at = meta_at(pair, copy);
+                heal(storage, at, &content.encode(at))?;
+            }
+        }
+    }
+    Ok(())
+}

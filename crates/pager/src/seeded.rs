@@ -1,0 +1,58 @@
+//! Deliberate bugs, to show that the crash harness finds them. Compiled in only with the feature
+//! `seeded-bugs`; a shipped build holds none of this.
+
+/// A deliberate bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// The sync between the data and the meta blocks is left out.
+    SkipSync,
+    /// The meta blocks are written before the data.
+    MetaBeforeData,
+    /// A page that the newest durable state still shows is reused by the transaction that frees it.
+    ReuseEarly,
+    /// A failed sync is taken for a good one.
+    IgnoreFailedSync,
+    /// The new file length is not synced before a meta block relies on it.
+    GrowthNotDurable,
+    /// Both copies of a meta record go to the same block.
+    CopiesInOneBlock,
+}
+
+/// All of them.
+pub const BUGS: [Bug; 6] = [
+    Bug::SkipSync,
+    Bug::MetaBeforeData,
+    Bug::ReuseEarly,
+    Bug::IgnoreFailedSync,
+    Bug::GrowthNotDurable,
+    Bug::CopiesInOneBlock,
+];
+
+#[cfg(feature = "seeded-bugs")]
+mod switch {
+    use super::Bug;
+    use std::cell::Cell;
+
+    thread_local! {
+        static ACTIVE: Cell<Option<Bug>> = const { Cell::new(None) };
+    }
+
+    /// Turns one bug on for this thread, or all off.
+    pub fn enable(bug: Option<Bug>) {
+        ACTIVE.set(bug);
+    }
+
+    pub(crate) fn active(bug: Bug) -> bool {
+        ACTIVE.get() == Some(bug)
+    }
+}
+
+#[cfg(feature = "seeded-bugs")]
+pub(crate) use switch::active;
+#[cfg(feature = "seeded-bugs")]
+pub use switch::enable;
+
+#[cfg(not(feature = "seeded-bugs"))]
+pub(crate) const fn active(_: Bug) -> bool {
+    false
+}

@@ -1,0 +1,95 @@
+//! Snapshots: what readers hold.
+
+use crate::error::Result;
+use crate::pager::{Inner, State};
+use crate::pages::{Counters, PageRead, PageRef};
+use crate::ptr::Ptr;
+use std::sync::Arc;
+use tidalite_base::TxnId;
+
+/// The file as of one commit. It never changes while it is held, in any thread; what it sees is not
+/// reused before it is dropped.
+pub struct Snapshot {
+    inner: Arc<Inner>,
+    state: Arc<State>,
+    counters: Counters,
+}
+
+impl Snapshot {
+    pub(crate) fn new(inner: Arc<Inner>, state: Arc<State>) -> Self {
+        if let Some(observer) = inner.observer() {
+            observer.reader_began(state.txn.0);
+        }
+        Self {
+            inner,
+            state,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Which commit this is.
+    #[must_use]
+    pub fn txn(&self) -> TxnId {
+        self.state.txn
+    }
+
+    /// What the layers above stored with that commit.
+    #[must_use]
+    pub fn app(&self) -> &[u8] {
+        &self.state.app
+    }
+
+    /// When it was committed, nanoseconds since 1970 by the wall clock.
+    #[must_use]
+    pub fn commit_time_ns(&self) -> i64 {
+        self.state.time_ns
+    }
+
+    /// Bytes of the file as of that commit.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.state.bytes
+    }
+}
+
+impl Clone for Snapshot {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.inner), Arc::clone(&self.state))
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        if let Some(observer) = self.inner.observer() {
+            observer.reader_ended(self.state.txn.0);
+        }
+    }
+}
+
+impl PageRead for Snapshot {
+    #[inline]
+    fn page_size(&self) -> usize {
+        self.inner.page_size
+    }
+
+    #[inline]
+    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        Counters::bump(&self.counters.pages_read);
+        self.inner.page(ptr, self.state.bytes)
+    }
+
+    #[inline]
+    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        Counters::bump(&self.counters.blocks_read);
+        self.inner.block(ptr, self.state.bytes)
+    }
+
+    #[inline]
+    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
+        self.inner.bytes(addr, len, self.state.bytes)
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}

@@ -1,0 +1,383 @@
+//! Free space: who may allocate what, and what the next meta record says about it.
+//!
+//! Invariants
+//! 1. A page is one of: head, used, held (in `held`: dead, but a snapshot sees it) or free.
+//! 2. A range born at b and freed at d is held by every snapshot s with b <= s < d. It stands on the list of
+//!    the youngest of these; when that one ends it goes to the next older one, or becomes free.
+//! 3. On disk only what the newest two durable states need is not free: readers end with the process.
+//!    `fresh` is what was freed since the newest durable commit and that state shows: the pending list of
+//!    the next meta record.
+//! 4. `changes` turns the structure under `base` into the state of the next meta record, unless it has
+//!    grown too long (`overflow`); `touched` are the zones where the two differ.
+
+pub(crate) mod base;
+pub(crate) mod ranges;
+pub(crate) mod zone;
+
+use crate::error::Result;
+use crate::layout::{first_page, zone_pages};
+use crate::meta::Dead;
+use base::Base;
+use ranges::{Changes, RangeSet};
+use std::collections::{BTreeMap, BTreeSet};
+use zone::{Use, Zone};
+
+/// More changes than this cannot fit a meta record: they are no longer kept.
+const CHANGES_MAX: usize = 256;
+
+/// What one transaction allocated and freed.
+#[derive(Debug, Default)]
+pub(crate) struct TxnSpace {
+    /// Allocated and not given back.
+    pub(crate) own: RangeSet,
+    /// Pages of `own`.
+    pub(crate) own_pages: u64,
+    /// Freed, of earlier transactions, by birth.
+    freed: BTreeMap<u64, RangeSet>,
+    /// The same, whatever the birth.
+    freed_all: RangeSet,
+}
+
+impl TxnSpace {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.own.iter().next().is_none() && self.freed.is_empty()
+    }
+
+    /// A range of an earlier transaction is freed; `Space::can_free` said yes.
+    pub(crate) fn free(&mut self, page: u64, pages: u64, birth: u64) {
+        self.freed_all.insert(page, pages);
+        self.freed.entry(birth).or_default().insert(page, pages);
+    }
+
+    /// The freed ranges as they are after the commit of `txn`.
+    pub(crate) fn dead(&self, txn: u64) -> Vec<Dead> {
+        let births = self.freed.iter();
+        births
+            .flat_map(|(&birth, set)| {
+                set.iter().map(move |(page, pages)| Dead {
+                    page,
+                    pages,
+                    birth,
+                    freed: txn,
+                })
+            })
+            .collect()
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Space {
+    page_size: usize,
+    zone_pages: u64,
+    /// The file's length in pages.
+    pages: u64,
+    zones: Vec<Zone>,
+    /// Where single pages were found last.
+    page_zone: usize,
+    /// By the youngest snapshot that holds them.
+    held: BTreeMap<u64, Vec<Dead>>,
+    held_pages: u64,
+    fresh: Vec<Dead>,
+    changes: Changes,
+    overflow: bool,
+    touched: BTreeSet<usize>,
+    base: Base,
+    /// The newest two durable transactions.
+    pub(crate) durable: [u64; 2],
+}
+
+impl Space {
+    /// All pages used, `pages` of them.
+    pub(crate) fn new(page_size: usize, pages: u64, base: Base, durable: [u64; 2]) -> Self {
+        let mut space = Self {
+            page_size,
+            zone_pages: zone_pages(page_size),
+            pages: 0,
+            zones: Vec::new(),
+            page_zone: 0,
+            held: BTreeMap::new(),
+            held_pages: 0,
+            fresh: Vec::new(),
+            changes: Changes::default(),
+            overflow: false,
+            touched: BTreeSet::new(),
+            base,
+            durable,
+        };
+        space.add_zones(pages);
+        space.pages = pages;
+        space
+    }
+
+    pub(crate) fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    pub(crate) fn free_pages(&self) -> u64 {
+        self.zones.iter().map(Zone::free_count).sum()
+    }
+
+    pub(crate) fn held_pages(&self) -> u64 {
+        self.held_pages
+    }
+
+    pub(crate) fn longest_free(&self) -> u64 {
+        self.zones.iter().map(Zone::longest).max().unwrap_or(0)
+    }
+
+    pub(crate) fn held(&self) -> impl Iterator<Item = &Dead> {
+        self.held.values().flatten()
+    }
+
+    pub(crate) fn base(&self) -> &Base {
+        &self.base
+    }
+
+    fn add_zones(&mut self, pages: u64) {
+        while (self.zones.len() as u64) * self.zone_pages < pages {
+            self.zones.push(Zone::new(self.zone_pages));
+        }
+    }
+
+    /// Calls `f(zone number, zone, from, len)` for the parts of a range.
+    fn for_zones(&mut self, page: u64, pages: u64, mut f: impl FnMut(usize, &mut Zone, u64, u64)) {
+        let (mut at, end) = (page, page + pages);
+        while at < end {
+            let number = (at / self.zone_pages) as usize;
+            let from = at % self.zone_pages;
+            let len = (self.zone_pages - from).min(end - at);
+            f(number, &mut self.zones[number], from, len);
+            at += len;
+        }
+    }
+
+    /// True when the range lies in the file, after the head.
+    pub(crate) fn in_file(&self, page: u64, pages: u64) -> bool {
+        page >= first_page(self.page_size)
+            && pages > 0
+            && page.checked_add(pages).is_some_and(|end| end <= self.pages)
+    }
+
+    pub(crate) fn any_free(&mut self, page: u64, pages: u64) -> bool {
+        let mut any = false;
+        self.for_zones(page, pages, |_, zone, from, len| {
+            any |= zone.any_free(from, len);
+        });
+        any
+    }
+
+    pub(crate) fn any_disk_free(&mut self, page: u64, pages: u64) -> bool {
+        let mut any = false;
+        self.for_zones(page, pages, |_, zone, from, len| {
+            any |= zone.any_disk_free(from, len);
+        });
+        any
+    }
+
+    /// Tells of free ranges, ascending.
+    pub(crate) fn for_each_free(&mut self, mut f: impl FnMut(u64)) {
+        for page in first_page(self.page_size)..self.pages {
+            let zone = &self.zones[(page / self.zone_pages) as usize];
+            if zone.is_free(page % self.zone_pages, 1) {
+                f(page);
+            }
+        }
+    }
+
+    /// The file has grown.
+    pub(crate) fn grow(&mut self, pages: u64) {
+        let old = self.pages;
+        assert!(pages >= old, "a file only grows");
+        if pages == old {
+            return;
+        }
+        self.add_zones(pages);
+        self.pages = pages;
+        let mut touched = std::mem::take(&mut self.touched);
+        self.for_zones(old, pages - old, |number, zone, from, len| {
+            zone.set_disk(from, len, true);
+            zone.release(from, len);
+            touched.insert(number);
+        });
+        self.touched = touched;
+    }
+
+    /// Free pages at the end of the file: growth joins them.
+    pub(crate) fn tail_free(&self) -> u64 {
+        let Some(last) = self.pages.checked_sub(1) else {
+            return 0;
+        };
+        let zone = &self.zones[(last / self.zone_pages) as usize];
+        zone.run_before(last % self.zone_pages + 1)
+    }
+
+    /// Takes one page.
+    pub(crate) fn take_page(&mut self) -> Option<u64> {
+        let number = self.page_zone;
+        let found = match self.zones.get_mut(number) {
+            Some(zone) if zone.used_for != Use::Extents && zone.free_count() > 0 => Some(number),
+            _ => self.find_page_zone(),
+        }?;
+        self.page_zone = found;
+        let zone = &mut self.zones[found];
+        let bit = zone.first_free()?;
+        zone.take(bit, 1);
+        if zone.used_for == Use::Any {
+            zone.used_for = Use::Pages;
+        }
+        Some(found as u64 * self.zone_pages + bit)
+    }
+
+    fn find_page_zone(&self) -> Option<usize> {
+        let with = |extents: bool| {
+            self.zones.iter().position(|zone| {
+                zone.free_count() > 0 && (zone.used_for == Use::Extents) == extents
+            })
+        };
+        with(false).or_else(|| with(true))
+    }
+
+    /// Takes a stretch of pages that exists.
+    pub(crate) fn take_extent(&mut self, pages: u64) -> Option<u64> {
+        for pass_pages in [false, true] {
+            for (number, zone) in self.zones.iter_mut().enumerate() {
+                if (zone.used_for == Use::Pages) == pass_pages
+                    && let Some(bit) = zone.find(pages)
+                {
+                    zone.take(bit, pages);
+                    if zone.used_for == Use::Any {
+                        zone.used_for = Use::Extents;
+                    }
+                    return Some(number as u64 * self.zone_pages + bit);
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes the last free pages of the file.
+    pub(crate) fn take_tail(&mut self, pages: u64) -> u64 {
+        let page = self.pages - pages;
+        self.for_zones(page, pages, |_, zone, from, len| zone.take(from, len));
+        page
+    }
+
+    /// Makes pages allocatable that a transaction had taken and not committed.
+    pub(crate) fn release(&mut self, page: u64, pages: u64) {
+        self.for_zones(page, pages, |_, zone, from, len| zone.release(from, len));
+    }
+
+    /// Undoes what a transaction allocated.
+    pub(crate) fn roll_back(&mut self, txn: &mut TxnSpace) {
+        let own = std::mem::take(&mut txn.own);
+        for (page, pages) in own.iter() {
+            self.release(page, pages);
+        }
+        txn.own_pages = 0;
+        txn.freed.clear();
+        txn.freed_all = RangeSet::default();
+    }
+
+    fn note(&mut self, page: u64, pages: u64, used: bool) {
+        let mut touched = std::mem::take(&mut self.touched);
+        self.for_zones(page, pages, |number, zone, from, len| {
+            zone.set_disk(from, len, !used);
+            touched.insert(number);
+        });
+        self.touched = touched;
+        if !self.overflow {
+            self.changes.set(page, pages, used);
+            if self.changes.len() > CHANGES_MAX {
+                self.overflow = true;
+                self.changes.clear();
+            }
+        }
+    }
+
+    /// Enters what a transaction did into the next meta record. Returns what `unstage` needs.
+    pub(crate) fn stage(&mut self, txn: &TxnSpace, dead: &[Dead]) -> usize {
+        let fresh_before = self.fresh.len();
+        for range in dead {
+            if range.birth <= self.durable[0] {
+                self.fresh.push(*range);
+            } else {
+                self.note(range.page, range.pages, false);
+            }
+        }
+        for (page, pages) in txn.own.iter() {
+            self.note(page, pages, true);
+        }
+        fresh_before
+    }
+
+    /// Takes `stage` back.
+    pub(crate) fn unstage(&mut self, txn: &TxnSpace, dead: &[Dead], fresh_before: usize) {
+        self.fresh.truncate(fresh_before);
+        let durable = self.durable[0];
+        for range in dead.iter().filter(|range| range.birth > durable) {
+            self.note(range.page, range.pages, true);
+        }
+        for (page, pages) in txn.own.iter() {
+            self.note(page, pages, false);
+        }
+        self.overflow = true;
+        self.changes.clear();
+    }
+
+    /// A commit is done: what it freed is held by the commit before it, to begin with.
+    pub(crate) fn committed(&mut self, txn: u64, dead: Vec<Dead>) {
+        self.held_pages += dead.iter().map(|range| range.pages).sum::<u64>();
+        if !dead.is_empty() {
+            self.held.entry(txn - 1).or_default().extend(dead);
+        }
+    }
+
+    /// A durable commit is done: the next meta record may call free what this one calls pending.
+    pub(crate) fn durable_committed(&mut self, txn: u64) {
+        self.durable = [txn, self.durable[0]];
+        for range in std::mem::take(&mut self.fresh) {
+            self.note(range.page, range.pages, false);
+        }
+    }
+
+    /// Frees what no snapshot holds any more. `live` is ascending.
+    pub(crate) fn reclaim(&mut self, live: &[u64]) {
+        let gone = self
+            .held
+            .keys()
+            .filter(|holder| live.binary_search(holder).is_err());
+        let gone: Vec<u64> = gone.copied().collect();
+        // From the youngest holder down, so that nothing moves to a list that is yet to be emptied.
+        for holder in gone.into_iter().rev() {
+            for range in self.held.remove(&holder).unwrap_or_default() {
+                let older = live.partition_point(|&snapshot| snapshot < range.freed);
+                match live[..older].last() {
+                    Some(&snapshot) if snapshot >= range.birth => {
+                        self.held.entry(snapshot).or_default().push(range);
+                    }
+                    _ => {
+                        self.held_pages -= range.pages;
+                        // A damaged file can name a page twice; it must not be free twice.
+                        if !self.any_free(range.page, range.pages) {
+                            self.release(range.page, range.pages);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Checks a freed range that the file named: in the file, and not free or freed already.
+    pub(crate) fn can_free(&mut self, txn: &TxnSpace, page: u64, pages: u64) -> Result<(), String> {
+        if !self.in_file(page, pages) {
+            return Err("a range outside the file".into());
+        }
+        if self.any_free(page, pages) {
+            return Err("a range that is free already".into());
+        }
+        if txn.own.overlaps(page, pages) || txn.freed_all.overlaps(page, pages) {
+            return Err("a range that this transaction has allocated or freed".into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! Sorted sets and maps of page ranges.
+
+use crate::meta::Change;
+use std::collections::BTreeMap;
+
+/// A set of pages as disjoint ranges, neighbours joined.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RangeSet {
+    ranges: BTreeMap<u64, u64>,
+}
+
+impl RangeSet {
+    /// Adds a range; false (and nothing added) when part of it is there already.
+    pub(crate) fn insert(&mut self, page: u64, pages: u64) -> bool {
+        if self.overlaps(page, pages) {
+            return false;
+        }
+        let (mut start, mut len) = (page, pages);
+        if let Some((&before, &count)) = self.ranges.range(..page).next_back()
+            && before + count == page
+        {
+            (start, len) = (before, count + len);
+        }
+        if let Some(after) = self.ranges.remove(&(page + pages)) {
+            len += after;
+        }
+        self.ranges.insert(start, len);
+        true
+    }
+
+    /// Takes a range out; false (and nothing taken) when part of it is not there.
+    pub(crate) fn remove(&mut self, page: u64, pages: u64) -> bool {
+        if !self.contains(page, pages) {
+            return false;
+        }
+        let Some((&start, &len)) = self.ranges.range(..=page).next_back() else {
+            return false;
+        };
+        self.ranges.remove(&start);
+        if start < page {
+            self.ranges.insert(start, page - start);
+        }
+        if page + pages < start + len {
+            self.ranges.insert(page + pages, start + len - page - pages);
+        }
+        true
+    }
+
+    pub(crate) fn contains(&self, page: u64, pages: u64) -> bool {
+        let before = self.ranges.range(..=page).next_back();
+        before.is_some_and(|(&start, &len)| page + pages <= start + len)
+    }
+
+    pub(crate) fn overlaps(&self, page: u64, pages: u64) -> bool {
+        let before = self.ranges.range(..page + pages).next_back();
+        before.is_some_and(|(&start, &len)| start + len > page)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.ranges.iter().map(|(&page, &pages)| (page, pages))
+    }
+}
+
+/// The state of ranges where it differs from the free-space structure on disk: later entries win.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Changes {
+    /// First page to (pages, used).
+    ranges: BTreeMap<u64, (u64, bool)>,
+}
+
+impl Changes {
+    pub(crate) fn set(&mut self, page: u64, pages: u64, used: bool) {
+        let end = page + pages;
+        // Cut what reaches into the range, drop what lies in it.
+        if let Some((&start, &(len, state))) = self.ranges.range(..page).next_back()
+            && start + len > page
+        {
+            self.ranges.insert(start, (page - start, state));
+            if start + len > end {
+                self.ranges.insert(end, (start + len - end, state));
+            }
+        }
+        while let Some((&start, &(len, state))) = self.ranges.range(page..end).next() {
+            self.ranges.remove(&start);
+            if start + len > end {
+                self.ranges.insert(end, (start + len - end, state));
+            }
+        }
+        let (mut start, mut len) = (page, pages);
+        if let Some((&before, &(count, state))) = self.ranges.range(..page).next_back()
+            && before + count == page
+            && state == used
+        {
+            (start, len) = (before, count + len);
+        }
+        if let Some(&(count, state)) = self.ranges.get(&end)
+            && state == used
+        {
+            self.ranges.remove(&end);
+            len += count;
+        }
+        self.ranges.insert(start, (len, used));
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
+    pub(crate) fn to_vec(&self) -> Vec<Change> {
+        let each = self.ranges.iter();
+        each.map(|(&page, &(pages, used))| Change { page, pages, used })
+            .collect()
+    }
+}

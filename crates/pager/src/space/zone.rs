@@ -1,0 +1,232 @@
+//! One zone: as many pages as a bitmap page has bits. A set bit is a free page.
+//!
+//! Invariants
+//! 1. `free` is a subset of `disk`: what may be allocated now is free in the next meta record too. The
+//!    difference is held by live snapshots only, and those end with the process.
+//! 2. `count` is the number of set bits of `free`; `longest` is at least its longest stretch.
+//! 3. No set bit of `free` lies before word `first`.
+
+/// What a zone is mostly used for. Pages and extents prefer different zones, so that single pages do not
+/// break up the stretches that extents need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Use {
+    Any = 0,
+    Pages = 1,
+    Extents = 2,
+}
+
+impl Use {
+    pub(crate) fn from_u8(number: u8) -> Self {
+        match number {
+            1 => Self::Pages,
+            2 => Self::Extents,
+            _ => Self::Any,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Zone {
+    free: Vec<u64>,
+    disk: Vec<u64>,
+    count: u64,
+    longest: u64,
+    first: usize,
+    pub(crate) used_for: Use,
+}
+
+/// Calls `f(word, mask)` for the words of the bits `[from, from + len)`.
+fn for_words(from: u64, len: u64, mut f: impl FnMut(usize, u64)) {
+    let (mut at, end) = (from, from + len);
+    while at < end {
+        let bits = (64 - at % 64).min(end - at);
+        let mask = if bits == 64 {
+            u64::MAX
+        } else {
+            ((1 << bits) - 1) << (at % 64)
+        };
+        f((at / 64) as usize, mask);
+        at += bits;
+    }
+}
+
+impl Zone {
+    /// A zone without free pages.
+    pub(crate) fn new(pages: u64) -> Self {
+        let words = pages.div_ceil(64) as usize;
+        Self {
+            free: vec![0; words],
+            disk: vec![0; words],
+            count: 0,
+            longest: 0,
+            first: words,
+            used_for: Use::Any,
+        }
+    }
+
+    pub(crate) fn free_count(&self) -> u64 {
+        self.count
+    }
+
+    pub(crate) fn longest(&self) -> u64 {
+        self.longest
+    }
+
+    pub(crate) fn disk_words(&self) -> &[u64] {
+        &self.disk
+    }
+
+    /// True when all of the range is free now.
+    pub(crate) fn is_free(&self, from: u64, len: u64) -> bool {
+        let mut all = true;
+        for_words(from, len, |word, mask| {
+            all &= self.free[word] & mask == mask
+        });
+        all
+    }
+
+    /// True when some page of the range is free now.
+    pub(crate) fn any_free(&self, from: u64, len: u64) -> bool {
+        let mut any = false;
+        for_words(from, len, |word, mask| any |= self.free[word] & mask != 0);
+        any
+    }
+
+    /// True when some page of the range is free in the next meta record.
+    pub(crate) fn any_disk_free(&self, from: u64, len: u64) -> bool {
+        let mut any = false;
+        for_words(from, len, |word, mask| any |= self.disk[word] & mask != 0);
+        any
+    }
+
+    pub(crate) fn set_disk_word(&mut self, word: usize, bits: u64) {
+        self.disk[word] = bits;
+    }
+
+    /// After loading: what is free on disk is free.
+    pub(crate) fn free_what_disk_says(&mut self) {
+        self.free.clone_from(&self.disk);
+        self.count = self
+            .free
+            .iter()
+            .map(|word| u64::from(word.count_ones()))
+            .sum();
+        self.longest = self.count;
+        self.first = 0;
+    }
+
+    pub(crate) fn set_disk(&mut self, from: u64, len: u64, free: bool) {
+        for_words(from, len, |word, mask| {
+            if free {
+                self.disk[word] |= mask;
+            } else {
+                self.disk[word] &= !mask;
+            }
+        });
+    }
+
+    /// Makes pages allocatable.
+    pub(crate) fn release(&mut self, from: u64, len: u64) {
+        let mut already = 0;
+        for_words(from, len, |word, mask| {
+            already |= self.free[word] & mask;
+            self.free[word] |= mask;
+        });
+        assert_eq!(already, 0, "pages {from}+{len} of a zone are free already");
+        self.count += len;
+        self.first = self.first.min((from / 64) as usize);
+        let start = from - self.run_before(from);
+        self.longest = self.longest.max(self.run_from(start, u64::MAX));
+    }
+
+    /// Takes free pages.
+    pub(crate) fn take(&mut self, from: u64, len: u64) {
+        let mut all = true;
+        for_words(from, len, |word, mask| {
+            all &= self.free[word] & mask == mask;
+            self.free[word] &= !mask;
+        });
+        assert!(all, "pages {from}+{len} of a zone are not free");
+        self.count -= len;
+        self.longest = self.longest.min(self.count);
+    }
+
+    /// The lowest free page.
+    pub(crate) fn first_free(&mut self) -> Option<u64> {
+        let found = self.free[self.first..].iter().position(|&word| word != 0);
+        let Some(found) = found else {
+            self.first = self.free.len();
+            return None;
+        };
+        self.first += found;
+        Some(self.first as u64 * 64 + u64::from(self.free[self.first].trailing_zeros()))
+    }
+
+    /// The first stretch of at least `len` free pages.
+    pub(crate) fn find(&mut self, len: u64) -> Option<u64> {
+        if len > self.longest {
+            return None;
+        }
+        let (mut at, mut longest) = (self.first_free()?, 0);
+        let end = self.free.len() as u64 * 64;
+        while at < end {
+            let run = self.run_from(at, len);
+            if run >= len {
+                return Some(at);
+            }
+            longest = longest.max(run);
+            at = self.next_free(at + run, end);
+        }
+        self.longest = longest;
+        None
+    }
+
+    fn next_free(&self, at: u64, end: u64) -> u64 {
+        let mut word = (at / 64) as usize;
+        if at >= end {
+            return end;
+        }
+        let mut bits = self.free[word] >> (at % 64) << (at % 64);
+        while bits == 0 {
+            word += 1;
+            if word == self.free.len() {
+                return end;
+            }
+            bits = self.free[word];
+        }
+        word as u64 * 64 + u64::from(bits.trailing_zeros())
+    }
+
+    /// Free pages from `at` on, counted up to about `enough`.
+    fn run_from(&self, at: u64, enough: u64) -> u64 {
+        let mut run = 0;
+        let mut at = at;
+        while let Some(&word) = self.free.get((at / 64) as usize) {
+            let ones = u64::from((!(word >> (at % 64))).trailing_zeros()).min(64 - at % 64);
+            run += ones;
+            at += ones;
+            if !at.is_multiple_of(64) || ones == 0 || run >= enough {
+                break;
+            }
+        }
+        run
+    }
+
+    /// Free pages that end right before `at`.
+    pub(crate) fn run_before(&self, at: u64) -> u64 {
+        let mut run = 0;
+        let mut at = at;
+        while at > 0 {
+            let word = self.free[((at - 1) / 64) as usize];
+            let bits = (at - 1) % 64 + 1;
+            let ones = u64::from((!(word << (64 - bits))).leading_zeros()).min(bits);
+            run += ones;
+            at -= ones;
+            if ones < bits {
+                break;
+            }
+        }
+        run
+    }
+}

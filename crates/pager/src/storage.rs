@@ -1,0 +1,105 @@
+//! All access to the data file goes through one small trait: the operating system, memory, or the
+//! simulated disk of the test kit.
+
+mod create;
+mod file;
+mod map;
+mod memory;
+
+pub(crate) use create::open;
+pub use file::FileStorage;
+pub use memory::MemoryStorage;
+
+use std::io;
+
+/// How new space at the end of the file comes to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// Written with zeros: a later small write and its sync then cost half, because no block needs to be
+    /// allocated or marked as written.
+    Zeros,
+    /// Allocated only: for bulk writes, which would otherwise write everything twice.
+    Reserve,
+}
+
+/// The data file.
+pub trait Storage: Send + Sync {
+    /// Fills `bytes` from byte `at` on.
+    ///
+    /// # Errors
+    /// The system's; `UnexpectedEof` when the file ends before.
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()>;
+
+    /// Writes all of `bytes` at byte `at`, inside the file.
+    ///
+    /// # Errors
+    /// The system's. Part of the bytes may have been written.
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes everything written durable. The file's length only as far as `sync_all` made it so:
+    /// nobody should rely on more.
+    ///
+    /// # Errors
+    /// The system's. After that nothing may be believed about what is durable.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Makes everything written and the file's length durable.
+    ///
+    /// # Errors
+    /// As for `sync`.
+    fn sync_all(&self) -> io::Result<()>;
+
+    /// Bytes of the file.
+    ///
+    /// # Errors
+    /// The system's.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Makes the file at least `len` bytes long. Not durable until `sync_all`.
+    ///
+    /// # Errors
+    /// The system's; the file is as long as before or longer.
+    fn grow(&self, len: u64, how: Growth) -> io::Result<()>;
+
+    /// The bytes `[at, at + len)` without copying, if the storage can and they lie inside the file.
+    fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {
+        let _ = (at, len);
+        None
+    }
+
+    /// Who wants to be told what commits allocate and free: the write-protocol monitor of the tests.
+    fn observer(&self) -> Option<&dyn Observer> {
+        None
+    }
+
+    /// True when the file has no bytes.
+    ///
+    /// # Errors
+    /// The system's.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+}
+
+/// What one commit changed.
+#[derive(Clone, Debug)]
+pub struct Committed<'a> {
+    /// Which transaction.
+    pub txn: u64,
+    /// Whether its meta blocks were written and synced.
+    pub durable: bool,
+    /// Ranges it allocated: (byte address, bytes).
+    pub allocated: &'a [(u64, u64)],
+    /// Ranges it freed: (byte address, bytes, birth).
+    pub freed: &'a [(u64, u64, u64)],
+}
+
+/// Hears of commits and snapshots, to judge each write by itself.
+pub trait Observer {
+    /// A commit is done.
+    fn committed(&self, commit: &Committed<'_>);
+    /// A reader at this transaction began.
+    fn reader_began(&self, txn: u64);
+    /// A reader at this transaction ended.
+    fn reader_ended(&self, txn: u64);
+}

@@ -1,0 +1,120 @@
+//! A file of the operating system: `pread`, `pwrite`, `fdatasync`, and a read-only map.
+//!
+//! Invariants
+//! 1. `len` is never beyond the file's real end: it is raised after the file has grown, and the file
+//!    is never made shorter below it. What lies before `len` may be lent from the map.
+
+use super::map::{MAP_BYTES, Map};
+use super::{Growth, Storage};
+use rustix::fs::{FallocateFlags, fallocate};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Maps in use at most: 64 of 1 TiB. Beyond, bytes are read by `pread`.
+const MAPS_MAX: usize = 64;
+/// Zeros are written in pieces of this size.
+const ZEROS_BYTES: usize = 1 << 20;
+
+/// A file of the operating system.
+#[derive(Debug)]
+pub struct FileStorage {
+    file: File,
+    len: AtomicU64,
+    use_map: bool,
+    maps: [OnceLock<Option<Map>>; MAPS_MAX],
+}
+
+impl FileStorage {
+    /// Takes over an open file. With `use_map`, reads are lent from a read-only map (a media error is
+    /// then a signal); without, every read is a `pread` and every media error a typed error.
+    ///
+    /// # Errors
+    /// When the file's length cannot be asked for.
+    pub fn new(file: File, use_map: bool) -> io::Result<Self> {
+        let len = file.metadata()?.len();
+        Ok(Self {
+            file,
+            len: AtomicU64::new(len),
+            use_map,
+            maps: [const { OnceLock::new() }; MAPS_MAX],
+        })
+    }
+
+    fn write_zeros(&self, from: u64, to: u64) -> io::Result<()> {
+        let zeros = vec![0u8; ZEROS_BYTES];
+        let mut at = from;
+        while at < to {
+            let len = (to - at).min(ZEROS_BYTES as u64);
+            self.file.write_all_at(&zeros[..len as usize], at)?;
+            at += len;
+        }
+        Ok(())
+    }
+
+    fn reserve(&self, from: u64, to: u64) -> io::Result<()> {
+        match fallocate(&self.file, FallocateFlags::empty(), from, to - from) {
+            Ok(()) => Ok(()),
+            // The file system cannot: extend it; a full disk then shows when the pages are written.
+            Err(rustix::io::Errno::OPNOTSUPP) => self.file.set_len(to),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Storage for FileStorage {
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(bytes, at)
+    }
+
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, at)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.len.load(Ordering::Acquire))
+    }
+
+    fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
+        let old = self.len.load(Ordering::Acquire);
+        if len <= old {
+            return Ok(());
+        }
+        let grown = match how {
+            Growth::Zeros => self.write_zeros(old, len),
+            Growth::Reserve => self.reserve(old, len),
+        };
+        if let Err(error) = grown {
+            // Give back what was got; nobody has been lent anything beyond the old length.
+            drop(self.file.set_len(old));
+            return Err(error);
+        }
+        self.len.store(len, Ordering::Release);
+        Ok(())
+    }
+
+    #[inline]
+    fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {
+        let end = at.checked_add(len as u64)?;
+        if !self.use_map || end > self.len.load(Ordering::Acquire) {
+            return None;
+        }
+        let index = (at / MAP_BYTES) as usize;
+        let inside = at % MAP_BYTES;
+        if index >= MAPS_MAX || inside + len as u64 > MAP_BYTES {
+            return None;
+        }
+        let map = self.maps[index].get_or_init(|| Map::new(&self.file, index as u64 * MAP_BYTES));
+        Some(map.as_ref()?.slice(inside as usize, len))
+    }
+}

@@ -1,0 +1,66 @@
+//! The read-only map of the data file: address space reserved far beyond the file's end, so that
+//! nothing is remapped while the file grows and slices stay valid as long as the map lives.
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::ffi::c_void;
+use std::fs::File;
+use std::ptr;
+
+/// Address space of one map. Pages beyond the file's end cost nothing until the file reaches them.
+pub(super) const MAP_BYTES: u64 = 1 << 40;
+
+/// A read-only map of `[from, from + MAP_BYTES)` of a file.
+#[derive(Debug)]
+pub(super) struct Map {
+    start: *mut c_void,
+}
+
+// SAFETY: the map is read-only and never moves; `slice` only lends it.
+#[expect(unsafe_code, reason = "a map of a file is shared between threads")]
+unsafe impl Send for Map {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "a map of a file is shared between threads")]
+unsafe impl Sync for Map {}
+
+impl Map {
+    /// Maps part of a file; `None` when the system refuses (then everything is read by `pread`).
+    pub(super) fn new(file: &File, from: u64) -> Option<Self> {
+        let len = usize::try_from(MAP_BYTES).ok()?;
+        // SAFETY: a fresh map at an address of the system's choice overlays nothing of ours.
+        #[expect(unsafe_code, reason = "the one place that maps")]
+        let start = unsafe {
+            mmap(
+                ptr::null_mut(),
+                len,
+                ProtFlags::READ,
+                MapFlags::SHARED | MapFlags::NORESERVE,
+                file,
+                from,
+            )
+        };
+        start.ok().map(|start| Self { start })
+    }
+
+    /// Bytes of the map. The caller has checked that they lie before the end of the file.
+    #[inline]
+    pub(super) fn slice(&self, at: usize, len: usize) -> &[u8] {
+        assert!(at as u64 + len as u64 <= MAP_BYTES, "inside the map");
+        // SAFETY: the range lies inside the map (checked) and inside the file (the caller's duty; the
+        // file is never made shorter while open and the lock file keeps others away). The bytes do not
+        // change while they are lent: only pages that no snapshot sees are ever overwritten, and whoever
+        // borrows holds a snapshot.
+        #[expect(unsafe_code, reason = "the one place that lends mapped bytes")]
+        unsafe {
+            std::slice::from_raw_parts(self.start.cast::<u8>().add(at), len)
+        }
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new` with this length, and no slice outlives `self`.
+        #[expect(unsafe_code, reason = "the one place that unmaps")]
+        let unmapped = unsafe { munmap(self.start, MAP_BYTES as usize) };
+        debug_assert!(unmapped.is_ok(), "munmap of our own map");
+    }
+}

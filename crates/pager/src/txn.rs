@@ -1,0 +1,283 @@
+//! The write transaction.
+//!
+//! Invariants
+//! 1. It holds the turn, and with it the writer state, until it is dropped; dropping gives both back with
+//!    everything undone that was not committed (also while a panic unwinds).
+//! 2. The first failed write or allocation, or a pointer that cannot be true, fails the transaction: every
+//!    later change and the commit return the same error. Half of an operation is never committed.
+
+mod commit;
+pub(crate) mod dirty;
+
+pub use commit::{CommitInfo, Durability};
+
+use crate::error::{Error, Result};
+use crate::header::{Header, Kind};
+use crate::meta::Dead;
+use crate::pager::{Inner, State};
+use crate::pages::{Counters, Extent, PageRead, PageRef, PageWrite};
+use crate::ptr::Ptr;
+use crate::space::TxnSpace;
+use crate::turns::Turn;
+use crate::writer::Writer;
+use dirty::Dirty;
+use std::sync::Arc;
+use tidalite_base::{Corrupt, TxnId};
+
+/// A write transaction: the one at this time. Dropping it rolls it back.
+pub struct WriteTxn {
+    inner: Arc<Inner>,
+    writer: Option<Box<Writer>>,
+    base: Arc<State>,
+    txn: TxnId,
+    space: TxnSpace,
+    dirty: Dirty,
+    extent_bytes_written: u64,
+    failed: Option<Error>,
+    /// What `Space::stage` did, while a commit is under way.
+    staged: Option<(Vec<Dead>, usize)>,
+    counters: Counters,
+    /// Dropped last: the next writer begins when everything is put back.
+    _turn: Turn,
+}
+
+impl WriteTxn {
+    pub(crate) fn begin(inner: Arc<Inner>, turn: Turn) -> Result<Self> {
+        inner.check_poison()?;
+        let mut writer = inner.take_writer()?;
+        if let Err(error) = writer.confirm(&inner) {
+            inner.put_writer(writer);
+            return Err(error);
+        }
+        writer.reclaim(&inner);
+        let base = inner.state();
+        let txn = base.txn.next();
+        Ok(Self {
+            dirty: Dirty::new(inner.page_size, txn, inner.options.dirty_bytes_max),
+            inner,
+            writer: Some(writer),
+            base,
+            txn,
+            space: TxnSpace::default(),
+            extent_bytes_written: 0,
+            failed: None,
+            staged: None,
+            counters: Counters::default(),
+            _turn: turn,
+        })
+    }
+
+    /// What the layers above stored with the commit that this transaction builds on.
+    #[must_use]
+    pub fn app(&self) -> &[u8] {
+        &self.base.app
+    }
+
+    /// The commit that this transaction builds on.
+    #[must_use]
+    pub fn base_txn(&self) -> TxnId {
+        self.base.txn
+    }
+
+    /// Gives everything up.
+    pub fn rollback(self) {
+        drop(self);
+    }
+
+    fn writer(&mut self) -> &mut Writer {
+        match &mut self.writer {
+            Some(writer) => writer,
+            None => unreachable!("the writer state leaves with the transaction"),
+        }
+    }
+
+    /// Remembers an error that leaves the transaction half-done.
+    fn fail(&mut self, error: Error) -> Error {
+        let again = error.again();
+        self.failed.get_or_insert(error);
+        again
+    }
+
+    fn check(&self) -> Result<()> {
+        match &self.failed {
+            Some(error) => Err(error.again()),
+            None => Ok(()),
+        }
+    }
+
+    fn alloc(&mut self, pages: u64, extent: bool) -> Result<u64> {
+        self.check()?;
+        let Some(writer) = &mut self.writer else {
+            unreachable!("the writer state leaves with the transaction")
+        };
+        let page = writer.alloc(&self.inner, &mut self.space, pages, extent);
+        page.map_err(|error| self.fail(error))
+    }
+
+    /// The end of what may be read now.
+    fn end(&self) -> u64 {
+        let pages = self
+            .writer
+            .as_ref()
+            .map_or(0, |writer| writer.space.pages());
+        pages * self.inner.page_size as u64
+    }
+
+    fn put(&mut self, kind: Kind, owner: u64, bytes: Box<[u8]>) -> Result<Ptr> {
+        let page = self.alloc(1, false)?;
+        let inserted = self
+            .dirty
+            .insert(&*self.inner.storage, page, kind, owner, bytes);
+        inserted.map_err(|error| self.fail(error))
+    }
+
+    fn free(&mut self, addr: u64, pages: u64, birth: TxnId) {
+        let page_size = self.inner.page_size as u64;
+        let page = addr / page_size;
+        let reason = if !addr.is_multiple_of(page_size) {
+            "an address inside a page".into()
+        } else if birth == self.txn {
+            if self.space.own.remove(page, pages) {
+                for number in page..page + pages {
+                    self.dirty.remove(number);
+                }
+                self.space.own_pages -= pages;
+                self.writer().space.release(page, pages);
+                return;
+            }
+            "a range that this transaction does not own".into()
+        } else {
+            let Some(writer) = &mut self.writer else {
+                unreachable!("the writer state leaves with the transaction")
+            };
+            match writer.space.can_free(&self.space, page, pages) {
+                Ok(()) if birth < self.txn => return self.space.free(page, pages, birth.0),
+                Ok(()) => "a range of a later transaction".into(),
+                Err(reason) => reason,
+            }
+        };
+        let found = format!("the freeing of {pages} pages of {birth}: {reason}");
+        let damage = Corrupt::new("page in use", addr, found, "a range in use, freed once");
+        self.fail(damage.into());
+    }
+}
+
+impl Drop for WriteTxn {
+    fn drop(&mut self) {
+        let Some(mut writer) = self.writer.take() else {
+            return;
+        };
+        if let Some((dead, fresh_before)) = self.staged.take() {
+            writer.space.unstage(&self.space, &dead, fresh_before);
+        }
+        writer.space.roll_back(&mut self.space);
+        self.inner.put_writer(writer);
+    }
+}
+
+impl PageRead for WriteTxn {
+    #[inline]
+    fn page_size(&self) -> usize {
+        self.inner.page_size
+    }
+
+    #[inline]
+    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        Counters::bump(&self.counters.pages_read);
+        if ptr.birth == self.txn {
+            return self.dirty.get(&*self.inner.storage, ptr);
+        }
+        self.inner.page(ptr, self.base.bytes)
+    }
+
+    #[inline]
+    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        Counters::bump(&self.counters.blocks_read);
+        self.inner.block(ptr, self.end())
+    }
+
+    #[inline]
+    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
+        self.inner.bytes(addr, len, self.end())
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}
+
+impl PageWrite for WriteTxn {
+    fn txn(&self) -> TxnId {
+        self.txn
+    }
+
+    fn new_page(&mut self, kind: Kind, owner: u64) -> Result<Ptr> {
+        let bytes = vec![0u8; self.inner.page_size].into_boxed_slice();
+        self.put(kind, owner, bytes)
+    }
+
+    fn shadow(&mut self, ptr: &Ptr) -> Result<Ptr> {
+        if ptr.birth == self.txn {
+            self.dirty.contains(ptr)?;
+            return Ok(*ptr);
+        }
+        let bytes: Box<[u8]> = self.inner.page(ptr, self.base.bytes)?.to_vec().into();
+        let owner = Header::decode(&bytes).owner;
+        let new = self.put(ptr.kind, owner, bytes)?;
+        self.free_page(ptr);
+        self.check()?;
+        Ok(new)
+    }
+
+    fn page_mut(&mut self, ptr: &Ptr) -> Result<&mut [u8]> {
+        self.check()?;
+        self.dirty.get_mut(&*self.inner.storage, ptr)
+    }
+
+    fn seal_page(&mut self, ptr: &Ptr) -> Result<Ptr> {
+        self.check()?;
+        self.dirty.seal(&*self.inner.storage, ptr)
+    }
+
+    fn free_page(&mut self, ptr: &Ptr) {
+        self.free(ptr.addr, 1, ptr.birth);
+    }
+
+    fn alloc_extent(&mut self, pages: u64) -> Result<Extent> {
+        assert!(pages > 0, "an extent has pages");
+        let page = self.alloc(pages, true)?;
+        Ok(Extent {
+            addr: page * self.inner.page_size as u64,
+            pages,
+            birth: self.txn,
+        })
+    }
+
+    fn write_extent(&mut self, addr: u64, bytes: &[u8]) -> Result<()> {
+        self.check()?;
+        let page_size = self.inner.page_size as u64;
+        let last = (addr + bytes.len().max(1) as u64 - 1) / page_size;
+        let page = addr / page_size;
+        assert!(
+            self.space.own.contains(page, last - page + 1),
+            "a write of {} bytes at {addr} is outside the extents of this transaction",
+            bytes.len()
+        );
+        self.extent_bytes_written += bytes.len() as u64;
+        let written = dirty::write(&*self.inner.storage, addr, bytes);
+        written.map_err(|error| self.fail(error))
+    }
+
+    fn trim_extent(&mut self, extent: &Extent, pages: u64) -> Extent {
+        assert!(pages <= extent.pages, "a trim makes an extent shorter");
+        if pages < extent.pages {
+            let addr = extent.addr + pages * self.inner.page_size as u64;
+            self.free(addr, extent.pages - pages, extent.birth);
+        }
+        Extent { pages, ..*extent }
+    }
+
+    fn free_extent(&mut self, extent: &Extent) {
+        self.free(extent.addr, extent.pages, extent.birth);
+    }
+}

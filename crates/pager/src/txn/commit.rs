@@ -1,0 +1,256 @@
+//! Commit: data, sync, meta, sync. docs/durability.md argues it case by case.
+
+use super::WriteTxn;
+use super::dirty::write;
+use crate::error::{Error, Result};
+use crate::layout::{BLOCK_BYTES, meta_at};
+use crate::meta::{APP_BYTES_MAX, Dead, Meta};
+use crate::open::now_ns;
+use crate::pager::State;
+use crate::seeded::{Bug, active};
+use crate::space::base::NewBase;
+use crate::storage::Committed;
+use std::sync::Arc;
+use tidalite_base::TxnId;
+
+/// What a commit promises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// It survives a power cut.
+    #[default]
+    Durable,
+    /// It is seen by this process only, until the next durable commit stores it too. For bulk loads.
+    None,
+}
+
+/// What a commit did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CommitInfo {
+    /// Its number. When nothing was changed, that of the commit it builds on.
+    pub txn: TxnId,
+    /// Whole pages written, those of the free-space structure included; meta blocks and extents not.
+    pub pages_written: u64,
+    /// All bytes written: pages, extents, meta blocks.
+    pub bytes_written: u64,
+    /// Pages of the free-space structure among the pages written.
+    pub space_pages_written: u64,
+}
+
+/// What a durable commit writes besides the changed pages.
+struct Prepared {
+    meta: Meta,
+    /// A rewrite of the free-space structure, its address, and the pages it replaces.
+    base: Option<(NewBase, u64, Vec<Dead>)>,
+}
+
+impl WriteTxn {
+    /// Commits; `app` is what the layers above want to find again. All structures have sealed their pages.
+    ///
+    /// # Errors
+    /// The error that failed the transaction before; `DiskFull` and `Io` from writing the data (the
+    /// transaction is rolled back and the database goes on); any error of a sync or of writing the meta
+    /// blocks (then nothing more is acknowledged until reopened).
+    ///
+    /// # Panics
+    /// When a page of this transaction was changed after its last seal.
+    pub fn commit(mut self, app: &[u8], durability: Durability) -> Result<CommitInfo> {
+        self.check()?;
+        self.inner.check_poison()?;
+        if app.len() > APP_BYTES_MAX {
+            return Err(Error::Limit {
+                what: "bytes of the app area",
+                found: app.len() as u64,
+                limit: APP_BYTES_MAX as u64,
+            });
+        }
+        let durable = durability == Durability::Durable;
+        if self.changes_nothing(app, durable) {
+            return Ok(self.info(self.base.txn, 0, 0));
+        }
+        let mut dead = self.space.dead(self.txn.0);
+        let Some(writer) = &mut self.writer else {
+            unreachable!("the writer state leaves with the transaction")
+        };
+        let fresh_before = writer.space.stage(&self.space, &dead);
+        self.staged = Some((dead.clone(), fresh_before));
+        let (mut space_bytes, mut meta_bytes) = (0, 0);
+        if durable {
+            let prepared = self.prepare(app)?;
+            meta_bytes = self.write_durably(&prepared)?;
+            self.staged = None;
+            let txn = self.txn.0;
+            let writer = self.writer();
+            if let Some((base, _, replaced)) = prepared.base {
+                space_bytes = base.bytes.len() as u64;
+                writer.space.install_base(base, &replaced);
+                dead.extend(replaced);
+            }
+            writer.meta = prepared.meta;
+            writer.space.durable_committed(txn);
+        } else {
+            self.dirty.write_all(&*self.inner.storage)?;
+            self.staged = None;
+        }
+        self.tell(durable, &dead);
+        let info = self.info(self.txn, space_bytes, meta_bytes);
+        self.finish(app, dead);
+        Ok(info)
+    }
+
+    /// True when there is nothing that the commit would add to the one it builds on.
+    fn changes_nothing(&self, app: &[u8], durable: bool) -> bool {
+        let Some(writer) = &self.writer else {
+            return true;
+        };
+        self.dirty.is_empty()
+            && self.space.is_empty()
+            && app == &*self.base.app
+            && (!durable || writer.meta.txn == self.base.txn.0)
+    }
+
+    fn info(&self, txn: TxnId, space_bytes: u64, meta_bytes: u64) -> CommitInfo {
+        let page_size = self.inner.page_size as u64;
+        let space_pages = space_bytes / page_size;
+        let pages = self.dirty.pages_written + space_pages;
+        CommitInfo {
+            txn,
+            pages_written: pages,
+            bytes_written: pages * page_size + self.extent_bytes_written + meta_bytes,
+            space_pages_written: space_pages,
+        }
+    }
+
+    /// The meta record; with it, when its inline lists are full, a rewrite of the free-space structure.
+    fn prepare(&mut self, app: &[u8]) -> Result<Prepared> {
+        let Some(writer) = &mut self.writer else {
+            unreachable!("the writer state leaves with the transaction")
+        };
+        let inner = &self.inner;
+        let mut base = None;
+        let (mut free_root, mut lists) = (writer.meta.free_root, writer.space.meta_lists());
+        if writer.space.needs_base() {
+            let mut plan = writer.space.plan_base(self.txn.0);
+            let page = writer.alloc(inner, &mut self.space, plan.pages(), true)?;
+            let replaced = std::mem::take(&mut plan.dead);
+            let end = self.base.bytes;
+            let new = writer
+                .space
+                .build_base(plan, page, &|ptr| Ok(inner.page(ptr, end)?.to_vec()))?;
+            free_root = new.root();
+            lists = (new.meta_changes.clone(), new.meta_pendings.clone());
+            base = Some((new, page * inner.page_size as u64, replaced));
+        }
+        let meta = Meta {
+            uuid: writer.meta.uuid,
+            txn: self.txn.0,
+            sequence: writer.meta.sequence + 1,
+            time_ns: now_ns(),
+            pages: writer.space.pages(),
+            free_root,
+            app: app.into(),
+            changes: lists.0,
+            pendings: lists.1,
+        };
+        Ok(Prepared { meta, base })
+    }
+
+    fn write_durably(&mut self, prepared: &Prepared) -> Result<u64> {
+        if active(Bug::MetaBeforeData) {
+            self.write_meta(&prepared.meta)?;
+        }
+        let storage = &*self.inner.storage;
+        self.dirty.write_all(storage)?;
+        if let Some((base, at, _)) = &prepared.base {
+            write(storage, *at, &base.bytes)?;
+        }
+        if !active(Bug::SkipSync) {
+            self.sync(false)?;
+        }
+        if !active(Bug::MetaBeforeData) {
+            self.write_meta(&prepared.meta)?;
+        }
+        self.sync(true)?;
+        Ok(2 * BLOCK_BYTES as u64)
+    }
+
+    /// Both copies, in the pair that does not hold the newest durable record.
+    fn write_meta(&self, meta: &Meta) -> Result<()> {
+        for copy in [0, 1] {
+            let copy = if active(Bug::CopiesInOneBlock) {
+                0
+            } else {
+                copy
+            };
+            let at = meta_at(meta.pair(), copy);
+            write(&*self.inner.storage, at, &meta.encode(at)).inspect_err(|error| {
+                // What the block holds now is unknown, and a later sync may make it count.
+                self.inner.poison(error);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A barrier. Failure poisons: what is on the medium is unknown from then on, and a second sync might
+    /// claim success for pages that the system has dropped.
+    fn sync(&mut self, meta: bool) -> Result<()> {
+        let inner = Arc::clone(&self.inner);
+        let writer = self.writer();
+        let synced = if writer.length_unsynced && !meta && !active(Bug::GrowthNotDurable) {
+            inner.storage.sync_all()
+        } else {
+            inner.storage.sync()
+        };
+        match synced {
+            Err(source) if !active(Bug::IgnoreFailedSync) => {
+                let error = Error::Io {
+                    what: "sync".into(),
+                    at: 0,
+                    source,
+                };
+                inner.poison(&error);
+                Err(error)
+            }
+            _ => {
+                if !meta {
+                    writer.length_unsynced = false;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn tell(&self, durable: bool, dead: &[Dead]) {
+        let Some(observer) = self.inner.observer() else {
+            return;
+        };
+        let page_size = self.inner.page_size as u64;
+        let own = self.space.own.iter();
+        let allocated: Vec<_> = own.map(|(at, n)| (at * page_size, n * page_size)).collect();
+        let freed = dead.iter();
+        let freed: Vec<_> = freed
+            .map(|range| (range.page * page_size, range.pages * page_size, range.birth))
+            .collect();
+        observer.committed(&Committed {
+            txn: self.txn.0,
+            durable,
+            allocated: &allocated,
+            freed: &freed,
+        });
+    }
+
+    /// Gives the writer state back and shows the commit to readers, before the next writer begins.
+    fn finish(mut self, app: &[u8], dead: Vec<Dead>) {
+        let Some(mut writer) = self.writer.take() else {
+            return;
+        };
+        writer.space.committed(self.txn.0, dead);
+        self.inner.publish(State {
+            txn: self.txn,
+            bytes: writer.space.pages() * self.inner.page_size as u64,
+            app: app.into(),
+            time_ns: now_ns(),
+        });
+        self.inner.put_writer(writer);
+    }
+}

@@ -1,0 +1,238 @@
+//! A file is created, written, read under snapshots, reopened and checked; pages come back.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+use tidalite_pager::{
+    Check, Durability, Error, Kind, MemoryStorage, Options, PageRead, PageWrite, Pager, Ptr,
+    Storage, WriteTxn,
+};
+
+fn options() -> Options {
+    Options {
+        page_size: 512,
+        growth_bytes_min: 16 << 10,
+        growth_bytes_max: 64 << 10,
+        ..Options::default()
+    }
+}
+
+/// The app area is one pointer to a page that holds a number.
+fn put(txn: &mut WriteTxn, old: &Ptr, number: u8) -> Ptr {
+    let ptr = if old.is_null() {
+        txn.new_page(Kind::KvLeaf, 7).unwrap()
+    } else {
+        txn.shadow(old).unwrap()
+    };
+    txn.page_mut(&ptr).unwrap()[100] = number;
+    txn.seal_page(&ptr).unwrap()
+}
+
+fn app(ptr: &Ptr) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    ptr.encode(&mut bytes, 0);
+    bytes
+}
+
+fn claim_one(check: &mut Check) {
+    if !check.snapshot().app().is_empty() {
+        let ptr = Ptr::decode(check.snapshot().app(), 0);
+        check.claim(ptr.addr, 1, "the page");
+    }
+}
+
+fn assert_clean(pager: &Pager) {
+    let mut check = pager.begin_check().unwrap();
+    claim_one(&mut check);
+    let report = check.finish();
+    assert!(report.is_clean(), "{:#?}", report.problems);
+}
+
+#[test]
+fn snapshots_stay_and_pages_come_back() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let pager = Pager::open_storage(Arc::clone(&storage), &options()).unwrap();
+    let mut ptr = Ptr::NULL;
+    let mut readers = Vec::new();
+    let mut sizes = Vec::new();
+    for number in 0..200u8 {
+        let mut txn = pager.begin_write().unwrap();
+        ptr = put(&mut txn, &ptr, number);
+        let durability = if number % 3 == 1 {
+            Durability::None
+        } else {
+            Durability::Durable
+        };
+        txn.commit(&app(&ptr), durability).unwrap();
+        if number % 16 == 0 {
+            readers.push((number, ptr, pager.begin_read()));
+        }
+        for (number, ptr, reader) in &readers {
+            assert_eq!(reader.page(ptr).unwrap()[100], *number);
+        }
+        if number % 64 == 63 {
+            readers.clear();
+        }
+        assert_clean(&pager);
+        sizes.push(pager.stat().unwrap().pages_total);
+    }
+    assert_eq!(
+        sizes[10], sizes[199],
+        "a page that is rewritten takes no new space"
+    );
+    drop((readers, pager));
+    let pager = Pager::open_storage(storage, &options()).unwrap();
+    let reader = pager.begin_read();
+    let ptr = Ptr::decode(reader.app(), 0);
+    assert_eq!(
+        reader.page(&ptr).unwrap()[100],
+        198,
+        "the last durable commit"
+    );
+    assert_clean(&pager);
+    let txn = pager.begin_write().unwrap();
+    assert!(pager.try_begin_write().unwrap().is_none());
+    drop(txn);
+    assert!(pager.try_begin_write().unwrap().is_some());
+}
+
+#[test]
+fn a_small_commit_writes_its_page_and_two_meta_blocks() {
+    let pager = Pager::open_storage(Arc::new(MemoryStorage::new()), &options()).unwrap();
+    let mut ptr = Ptr::NULL;
+    for number in 0..100 {
+        let mut txn = pager.begin_write().unwrap();
+        ptr = put(&mut txn, &ptr, number);
+        let info = txn.commit(&app(&ptr), Durability::Durable).unwrap();
+        assert_eq!(info.pages_written, 1);
+        assert_eq!(info.bytes_written, 512 + 2 * 4096);
+    }
+    let txn = pager.begin_write().unwrap();
+    let info = txn.commit(&app(&ptr), Durability::Durable).unwrap();
+    assert_eq!(info.bytes_written, 0, "nothing changed, nothing written");
+}
+
+#[test]
+fn rollback_and_panic_leave_nothing_behind() {
+    let pager = Pager::open_storage(Arc::new(MemoryStorage::new()), &options()).unwrap();
+    let mut txn = pager.begin_write().unwrap();
+    let ptr = put(&mut txn, &Ptr::NULL, 1);
+    txn.commit(&app(&ptr), Durability::Durable).unwrap();
+    let free = pager.stat().unwrap().pages_free;
+    let mut txn = pager.begin_write().unwrap();
+    put(&mut txn, &ptr, 2);
+    txn.alloc_extent(3).unwrap();
+    txn.rollback();
+    let other = pager.clone();
+    let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+        let mut txn = other.begin_write().unwrap();
+        txn.new_page(Kind::KvLeaf, 1).unwrap();
+        let _ = txn.commit(&[], Durability::Durable);
+    }));
+    assert!(unwound.is_err(), "a page was not sealed");
+    assert_eq!(pager.stat().unwrap().pages_free, free);
+    assert_clean(&pager);
+}
+
+#[test]
+fn a_reader_moves_across_threads_and_writers_wait_in_turn() {
+    let pager = Pager::open_storage(Arc::new(MemoryStorage::new()), &options()).unwrap();
+    let txn = pager.begin_write().unwrap();
+    let (send, receive) = std::sync::mpsc::channel();
+    let mut threads = Vec::new();
+    for number in 0..3u8 {
+        let (pager, send) = (pager.clone(), send.clone());
+        threads.push(std::thread::spawn(move || {
+            let mut txn = pager.begin_write().unwrap();
+            send.send(number).unwrap();
+            let old = match txn.app() {
+                [] => Ptr::NULL,
+                bytes => Ptr::decode(bytes, 0),
+            };
+            let ptr = put(&mut txn, &old, number);
+            txn.commit(&app(&ptr), Durability::Durable).unwrap();
+        }));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let moved = std::thread::spawn(move || drop(txn));
+    moved.join().unwrap();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    let order: Vec<u8> = receive.try_iter().collect();
+    assert_eq!(order, [0, 1, 2], "first come, first served");
+    assert_clean(&pager);
+}
+
+#[test]
+fn early_written_pages_are_read_back() {
+    let options = Options {
+        dirty_bytes_max: 16 * 512,
+        ..options()
+    };
+    let pager = Pager::open_storage(Arc::new(MemoryStorage::new()), &options).unwrap();
+    let mut txn = pager.begin_write().unwrap();
+    let mut ptrs = Vec::new();
+    for number in 0..200u8 {
+        let ptr = txn.new_page(Kind::KvLeaf, 1).unwrap();
+        txn.page_mut(&ptr).unwrap()[50] = number;
+        ptrs.push(ptr);
+    }
+    for (number, ptr) in ptrs.iter_mut().enumerate() {
+        assert_eq!(txn.page(ptr).unwrap()[50], number as u8);
+        if number % 2 == 0 {
+            txn.page_mut(ptr).unwrap()[51] = 1;
+        }
+        *ptr = txn.seal_page(ptr).unwrap();
+    }
+    txn.commit(&[], Durability::Durable).unwrap();
+    let reader = pager.begin_read();
+    for (number, ptr) in ptrs.iter().enumerate() {
+        let page = reader.page(ptr).unwrap();
+        assert_eq!(
+            (page[50], page[51]),
+            (number as u8, (number % 2 == 0) as u8)
+        );
+    }
+    let mut check = pager.begin_check().unwrap();
+    for ptr in &ptrs {
+        check.claim(ptr.addr, 1, "page");
+    }
+    check.claim(ptrs[0].addr, 1, "page again");
+    let problems = check.finish().problems;
+    assert_eq!(problems.len(), 1, "{problems:?}");
+}
+
+#[test]
+fn impossible_pointers_are_typed_errors() {
+    let pager = Pager::open_storage(Arc::new(MemoryStorage::new()), &options()).unwrap();
+    let mut txn = pager.begin_write().unwrap();
+    let own = txn.txn();
+    for (addr, birth) in [
+        (24576, 1),
+        (1 << 50, 1),
+        (u64::MAX - 511, 1),
+        (25088, own.0),
+        (7, 1),
+    ] {
+        let ptr = Ptr {
+            addr,
+            len: 512,
+            kind: Kind::KvLeaf,
+            checksum: 5,
+            birth: tidalite_base::TxnId(birth),
+        };
+        assert!(matches!(txn.page(&ptr), Err(Error::Corrupt(_))));
+        assert!(matches!(txn.block(&ptr), Err(Error::Corrupt(_))));
+        assert!(matches!(txn.shadow(&ptr), Err(Error::Corrupt(_))));
+        let mut other = Ptr { ..ptr };
+        other.len = 100;
+        assert!(txn.page(&other).is_err());
+        txn.free_page(&ptr);
+    }
+    assert!(matches!(
+        txn.commit(&[], Durability::Durable),
+        Err(Error::Corrupt(_))
+    ));
+    assert_clean(&pager);
+}

@@ -1,0 +1,138 @@
+//! The extents table: which packed extents there are and how much of each is alive. An ordered table;
+//! its id is the caller's choice.
+//!
+//! ```text
+//! key    | address u64, big-endian |
+//! value  0       8           16          24         32          40
+//!        | pages | birth txn | live bytes | used bytes | last time |
+//!        |  u64  |    u64    |    u64     |    u64     |    i64    |
+//! ```
+//!
+//! `live` counts the bytes of leaves that the newest version reaches, `used` those that were ever
+//! written; behind them are zeros. `last time` is the newest timestamp in the extent.
+
+use tidalite_base::{Corrupt, TxnId, get_i64, get_u64, put_i64, put_u64};
+use tidalite_kv::Tree;
+use tidalite_pager::{Extent, PageRead, PageWrite, Result};
+
+const PAGES_AT: usize = 0;
+const BIRTH_AT: usize = PAGES_AT + 8;
+const LIVE_AT: usize = BIRTH_AT + 8;
+const USED_AT: usize = LIVE_AT + 8;
+const LAST_TIME_AT: usize = USED_AT + 8;
+const RECORD_BYTES: usize = LAST_TIME_AT + 8;
+
+/// What the table says of one packed extent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExtentRecord {
+    /// Pages.
+    pub pages: u64,
+    /// The transaction that wrote it.
+    pub birth: TxnId,
+    /// Bytes of leaves that the newest version reaches.
+    pub live: u64,
+    /// Bytes of leaves ever written.
+    pub used: u64,
+    /// Newest timestamp in it.
+    pub last_time: i64,
+}
+
+impl ExtentRecord {
+    /// The pages, as the pager names them.
+    #[must_use]
+    pub fn extent(&self, addr: u64) -> Extent {
+        Extent {
+            addr,
+            pages: self.pages,
+            birth: self.birth,
+        }
+    }
+
+    fn encode(&self) -> [u8; RECORD_BYTES] {
+        let mut out = [0; RECORD_BYTES];
+        put_u64(&mut out, PAGES_AT, self.pages);
+        put_u64(&mut out, BIRTH_AT, self.birth.0);
+        put_u64(&mut out, LIVE_AT, self.live);
+        put_u64(&mut out, USED_AT, self.used);
+        put_i64(&mut out, LAST_TIME_AT, self.last_time);
+        out
+    }
+
+    fn decode(addr: u64, bytes: &[u8]) -> Result<Self> {
+        if bytes.len() != RECORD_BYTES {
+            let found = format!("{} bytes", bytes.len());
+            let expected = format!("{RECORD_BYTES} bytes");
+            return Err(Corrupt::new("extents table", addr, found, expected).into());
+        }
+        let record = Self {
+            pages: get_u64(bytes, PAGES_AT),
+            birth: TxnId(get_u64(bytes, BIRTH_AT)),
+            live: get_u64(bytes, LIVE_AT),
+            used: get_u64(bytes, USED_AT),
+            last_time: get_i64(bytes, LAST_TIME_AT),
+        };
+        if record.live > record.used || record.used > 1 << 48 || record.pages > 1 << 40 {
+            let found = format!("{record:?}");
+            return Err(Corrupt::new("extents table", addr, found, "live <= used").into());
+        }
+        Ok(record)
+    }
+}
+
+fn key(addr: u64) -> [u8; 8] {
+    addr.to_be_bytes()
+}
+
+fn decode_row(key: &[u8], value: &[u8]) -> Result<(u64, ExtentRecord)> {
+    let Ok(key) = <[u8; 8]>::try_from(key) else {
+        let found = format!("a key of {} bytes", key.len());
+        return Err(Corrupt::new("extents table", 0, found, "8 bytes").into());
+    };
+    let addr = u64::from_be_bytes(key);
+    Ok((addr, ExtentRecord::decode(addr, value)?))
+}
+
+/// The extent that holds the leaf at `addr`.
+pub(crate) fn holding<R: PageRead>(
+    table: &Tree,
+    r: &R,
+    addr: u64,
+) -> Result<Option<(u64, ExtentRecord)>> {
+    let mut cursor = table.cursor(r);
+    if !cursor.seek_le(&key(addr))? {
+        return Ok(None);
+    }
+    let (start, record) = decode_row(cursor.key(), &cursor.value()?.to_vec()?)?;
+    Ok((addr - start < record.used).then_some((start, record)))
+}
+
+/// All extents, ascending.
+pub(crate) fn each<R: PageRead>(
+    table: &Tree,
+    r: &R,
+    mut f: impl FnMut(u64, ExtentRecord) -> Result<()>,
+) -> Result<()> {
+    let mut cursor = table.cursor(r);
+    let mut on = cursor.first()?;
+    while on {
+        let (start, record) = decode_row(cursor.key(), &cursor.value()?.to_vec()?)?;
+        f(start, record)?;
+        on = cursor.next()?;
+    }
+    Ok(())
+}
+
+pub(crate) fn put<W: PageWrite>(
+    table: &mut Tree,
+    w: &mut W,
+    addr: u64,
+    record: &ExtentRecord,
+) -> Result<()> {
+    table.insert(w, &key(addr), &record.encode())?;
+    Ok(())
+}
+
+pub(crate) fn remove<W: PageWrite>(table: &mut Tree, w: &mut W, addr: u64) -> Result<()> {
+    table.remove(w, &key(addr))?;
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! A leaf: up to 16 vectors of rows, column after column, under one directory.
+//!
+//! ```text
+//! 0         32                    directory bytes        + data bytes   up to 64-byte alignment
+//! | header  | fixed | modes | times | columns | payloads ..............| zeros |
+//! |<-------- one block, under the link's checksum --->|<- each under a checksum of the directory
+//!
+//! fixed:    32     36        37        38          39  40                44           48
+//!           | rows | vectors | columns | time mode | 0 | directory bytes | data bytes |
+//!           | u32  |   u8    |   u8    |    u8     |   |       u32       |    u32     |
+//!           48      56    64               68  72
+//!           | begin | end | schema version | 0 |
+//!           |  i64  | i64 |      u32       |   |
+//! modes:    one u8 a column, zeros up to a multiple of 8
+//! times:    mode 1, stepped: row i is at begin + i * step; every vector but the last has 1024 rows
+//!           | step u64 |
+//!           mode 0, for each vector:
+//!           | begin | end | offset | 0   | checksum | chunk |
+//!           |  i64  | i64 |  u32   | u32 |   u64    | 32 B  |
+//! columns:  mode 1, constant: every word of the leaf is the same
+//!           | word u64 |
+//!           mode 0, for each vector:
+//!           | offset | 0   | checksum | chunk | statistics |
+//!           |  u32   | u32 |   u64    | 32 B  |   104 B    |
+//! ```
+//!
+//! Offsets count from the end of the directory. A payload's checksum is 0 when it has no bytes. The
+//! statistics of a vector of a constant column are those of its rows; they follow from the word.
+
+mod reader;
+mod writer;
+
+pub(crate) use reader::Leaf;
+pub(crate) use writer::LeafWriter;
+
+use tidalite_base::limits::{CHECKSUM_SPAN_MAX, LEAF_VECTORS_MAX};
+use tidalite_codec::{CHUNK_BYTES, STATS_BYTES};
+use tidalite_pager::HEADER_BYTES;
+
+const ROWS_AT: usize = HEADER_BYTES;
+const VECTORS_AT: usize = ROWS_AT + 4;
+const COLUMNS_AT: usize = VECTORS_AT + 1;
+const TIME_MODE_AT: usize = COLUMNS_AT + 1;
+const DIRECTORY_BYTES_AT: usize = TIME_MODE_AT + 2;
+const DATA_BYTES_AT: usize = DIRECTORY_BYTES_AT + 4;
+const BEGIN_AT: usize = DATA_BYTES_AT + 4;
+const END_AT: usize = BEGIN_AT + 8;
+const SCHEMA_AT: usize = END_AT + 8;
+const MODES_AT: usize = SCHEMA_AT + 8;
+const _: () = assert!(MODES_AT == 72);
+
+/// Each vector has an entry of its own.
+const MODE_VECTORS: u8 = 0;
+/// Times: one step for the whole leaf. Columns: one word for the whole leaf.
+const MODE_WHOLE: u8 = 1;
+
+const TIME_BEGIN: usize = 0;
+const TIME_END: usize = TIME_BEGIN + 8;
+const TIME_OFFSET: usize = TIME_END + 8;
+const TIME_CHECKSUM: usize = TIME_OFFSET + 8;
+const TIME_CHUNK: usize = TIME_CHECKSUM + 8;
+const TIME_ENTRY_BYTES: usize = TIME_CHUNK + CHUNK_BYTES;
+
+const COLUMN_OFFSET: usize = 0;
+const COLUMN_CHECKSUM: usize = COLUMN_OFFSET + 8;
+const COLUMN_CHUNK: usize = COLUMN_CHECKSUM + 8;
+const COLUMN_STATS: usize = COLUMN_CHUNK + CHUNK_BYTES;
+const COLUMN_ENTRY_BYTES: usize = COLUMN_STATS + STATS_BYTES;
+
+/// Payload bytes after which a leaf takes no further vector: rewriting one then stays cheap.
+const DATA_BYTES_SOFT: usize = 64 * 1024;
+
+fn modes_bytes(columns: usize) -> usize {
+    columns.next_multiple_of(8)
+}
+
+/// Vectors that fit one leaf: 16, or fewer when many columns would stretch the directory over 64 KiB.
+pub(crate) fn vectors_max(columns: usize) -> usize {
+    let fixed = MODES_AT + modes_bytes(columns);
+    let entry = TIME_ENTRY_BYTES + columns * COLUMN_ENTRY_BYTES;
+    ((CHECKSUM_SPAN_MAX - fixed) / entry).clamp(1, LEAF_VECTORS_MAX)
+}

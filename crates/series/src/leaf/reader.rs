@@ -1,0 +1,415 @@
+//! Leaf bytes in, vectors out. Everything here is checked once in `open`; afterwards offsets are known
+//! to lie inside the directory, and payloads are verified one by one when they are read.
+
+use super::writer::payload_checksum;
+use super::{
+    BEGIN_AT, COLUMN_CHECKSUM, COLUMN_CHUNK, COLUMN_ENTRY_BYTES, COLUMN_OFFSET, COLUMN_STATS,
+    COLUMNS_AT, DATA_BYTES_AT, DIRECTORY_BYTES_AT, END_AT, MODE_VECTORS, MODE_WHOLE, MODES_AT,
+    ROWS_AT, TIME_BEGIN, TIME_CHECKSUM, TIME_CHUNK, TIME_END, TIME_ENTRY_BYTES, TIME_MODE_AT,
+    TIME_OFFSET, VECTORS_AT, modes_bytes,
+};
+use crate::link::Link;
+use crate::packer::aligned;
+use std::fmt::Display;
+use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
+use tidalite_base::{Corrupt, get_i64, get_u32, get_u64};
+use tidalite_codec::{Chunk, ColumnType, Rows, Stats, decode_column, decode_times};
+use tidalite_pager::{Kind, PageRead, PageRef, Ptr, Result};
+
+/// An opened leaf: its directory is verified, its payloads are not read yet.
+pub(crate) struct Leaf<'r> {
+    block: PageRef<'r>,
+    ptr: Ptr,
+    rows: usize,
+    vectors: usize,
+    begin: i64,
+    step: Option<u64>,
+    data_bytes: usize,
+    times_at: usize,
+    /// Where each column's section begins.
+    sections: Vec<u32>,
+}
+
+impl<'r> Leaf<'r> {
+    /// Reads and verifies header and directory of the leaf that `link` names.
+    pub(crate) fn open<R: PageRead>(r: &'r R, link: &Link, types: &[ColumnType]) -> Result<Self> {
+        if link.ptr.kind != Kind::SeriesLeaf {
+            let found = format!("a link to {:?}", link.ptr.kind);
+            return Err(Corrupt::new("series leaf", link.ptr.addr, found, "a leaf").into());
+        }
+        let block = r.block(&link.ptr)?;
+        let leaf = Self::parse(block, link.ptr, types.len())?;
+        let found = (
+            leaf.begin,
+            leaf.end(),
+            leaf.rows as u64,
+            leaf.stored_bytes(),
+        );
+        let expected = (link.begin, link.end, link.count, link.bytes);
+        if found != expected {
+            let [found, expected] = [found, expected].map(|(begin, end, rows, bytes)| {
+                format!("{rows} rows from {begin} to {end} in {bytes} bytes")
+            });
+            return Err(leaf.corrupt(found, expected));
+        }
+        Ok(leaf)
+    }
+
+    /// Reads a directory; `ptr` says where it is.
+    pub(crate) fn parse(block: PageRef<'r>, ptr: Ptr, columns: usize) -> Result<Self> {
+        let bad = |found: String, expected: &str| {
+            Err(Corrupt::new("series leaf directory", ptr.addr, found, expected).into())
+        };
+        if block.len() < MODES_AT {
+            return bad(
+                format!("{} bytes", block.len()),
+                "at least the fixed fields",
+            );
+        }
+        let rows = get_u32(&block, ROWS_AT) as usize;
+        let vectors = usize::from(block[VECTORS_AT]);
+        if vectors == 0 || vectors > LEAF_VECTORS_MAX || usize::from(block[COLUMNS_AT]) != columns {
+            let found = format!("{vectors} vectors, {} columns", block[COLUMNS_AT]);
+            return bad(found, "1 to 16 vectors and the columns of the series");
+        }
+        if rows < vectors || rows > vectors * VECTOR_ROWS {
+            return bad(
+                format!("{rows} rows in {vectors} vectors"),
+                "1 to 1024 a vector",
+            );
+        }
+        let times_at = MODES_AT + modes_bytes(columns);
+        if block.len() < times_at + 8 {
+            return bad(
+                format!("{} bytes", block.len()),
+                "room for the column modes",
+            );
+        }
+        let stepped = match block[TIME_MODE_AT] {
+            MODE_VECTORS => false,
+            MODE_WHOLE => true,
+            other => return bad(format!("time mode {other}"), "0 or 1"),
+        };
+        let mut at = times_at
+            + if stepped {
+                8
+            } else {
+                vectors * TIME_ENTRY_BYTES
+            };
+        let mut sections = Vec::with_capacity(columns);
+        for c in 0..columns {
+            sections.push(at as u32);
+            at += match block[MODES_AT + c] {
+                MODE_VECTORS => vectors * COLUMN_ENTRY_BYTES,
+                MODE_WHOLE => 8,
+                other => return bad(format!("mode {other} of column {c}"), "0 or 1"),
+            };
+        }
+        let own = get_u32(&block, DIRECTORY_BYTES_AT) as usize;
+        if at != block.len() || own != at {
+            return bad(
+                format!("{} bytes, {own} by its field", block.len()),
+                &format!("{at}"),
+            );
+        }
+        let leaf = Self {
+            ptr,
+            rows,
+            vectors,
+            begin: get_i64(&block, BEGIN_AT),
+            step: stepped.then(|| get_u64(&block, times_at)),
+            data_bytes: get_u32(&block, DATA_BYTES_AT) as usize,
+            times_at,
+            sections,
+            block,
+        };
+        leaf.check_spans()?;
+        Ok(leaf)
+    }
+
+    /// Rows and spans of the vectors must add up to those of the leaf.
+    fn check_spans(&self) -> Result<()> {
+        if let Some(step) = self.step {
+            let last = i128::from(self.begin) + i128::from(step) * (self.rows as i128 - 1);
+            if step == 0
+                || last != i128::from(self.end())
+                || self.rows.div_ceil(VECTOR_ROWS) != self.vectors
+            {
+                let found = format!("{} rows from {} every {step}", self.rows, self.begin);
+                return Err(self.corrupt(found, format!("up to {}", self.end())));
+            }
+            return Ok(());
+        }
+        let mut rows = 0;
+        let mut before = None;
+        for v in 0..self.vectors {
+            let (begin, end) = self.span(v);
+            let n = self.time_chunk(v).rows();
+            let room = i128::from(end) - i128::from(begin) + 1;
+            if before.is_some_and(|before| begin <= before)
+                || n == 0
+                || n > VECTOR_ROWS
+                || (n as i128) > room
+                || (n == 1 && room != 1)
+            {
+                let found = format!("vector {v}: {n} rows from {begin} to {end}");
+                return Err(self.corrupt(found, "ascending spans, 1 to 1024 rows each"));
+            }
+            rows += n;
+            before = Some(end);
+        }
+        let (first, last) = (self.span(0).0, self.span(self.vectors - 1).1);
+        if rows != self.rows || first != self.begin || last != self.end() {
+            let found = format!("{rows} rows from {first} to {last} in its vectors");
+            let expected = format!("{} rows from {} to {}", self.rows, self.begin, self.end());
+            return Err(self.corrupt(found, expected));
+        }
+        Ok(())
+    }
+
+    fn corrupt(&self, found: impl Display, expected: impl Display) -> tidalite_pager::Error {
+        Corrupt::new("series leaf", self.ptr.addr, found, expected).into()
+    }
+
+    /// Bytes that tell how long a leaf is.
+    pub(crate) const HEAD_BYTES: usize = MODES_AT;
+
+    /// Directory and payload bytes of the leaf that begins with `head`.
+    pub(crate) fn lengths(head: &[u8]) -> (usize, usize) {
+        let field = |at| get_u32(head, at) as usize;
+        (field(DIRECTORY_BYTES_AT), field(DATA_BYTES_AT))
+    }
+
+    /// Columns of the leaf that begins with `head`.
+    pub(crate) fn columns(head: &[u8]) -> usize {
+        usize::from(head[COLUMNS_AT])
+    }
+
+    /// Bytes without the alignment.
+    pub(crate) fn used_bytes(&self) -> usize {
+        self.block.len() + self.data_bytes
+    }
+
+    /// Bytes of the alignment.
+    pub(crate) fn padding(&self) -> usize {
+        aligned(self.used_bytes()) - self.used_bytes()
+    }
+
+    /// Verifies every payload without decoding it, and that they fill their room.
+    pub(crate) fn verify_payloads<R: PageRead>(&self, r: &'r R) -> Result<()> {
+        let mut bytes = 0;
+        for v in 0..self.vectors {
+            if self.step.is_none() {
+                bytes += self.time_payload(r, v)?.1.len();
+            }
+            for c in 0..self.sections.len() {
+                if self.constant(c).is_none() {
+                    bytes += self.column_payload(r, v, c)?.1.len();
+                }
+            }
+        }
+        if bytes != self.data_bytes {
+            return Err(self.corrupt(format!("payloads of {bytes} bytes"), self.data_bytes));
+        }
+        Ok(())
+    }
+
+    /// Vectors in it.
+    pub(crate) fn vectors(&self) -> usize {
+        self.vectors
+    }
+
+    pub(crate) fn end(&self) -> i64 {
+        get_i64(&self.block, END_AT)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.rows
+    }
+
+    /// What it takes in its extent, alignment included.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        aligned(self.block.len() + self.data_bytes) as u64
+    }
+
+    fn time_chunk(&self, v: usize) -> Chunk {
+        Chunk::decode_at(
+            &self.block,
+            self.times_at + v * TIME_ENTRY_BYTES + TIME_CHUNK,
+        )
+    }
+
+    /// First and last timestamp of vector `v`.
+    pub(crate) fn span(&self, v: usize) -> (i64, i64) {
+        match self.step {
+            Some(step) => {
+                let time = |row: usize| {
+                    self.begin
+                        .wrapping_add((row as u64).wrapping_mul(step) as i64)
+                };
+                let first = v * VECTOR_ROWS;
+                (time(first), time(first + self.rows_of(v) - 1))
+            }
+            None => {
+                let entry = self.times_at + v * TIME_ENTRY_BYTES;
+                let field = |at| get_i64(&self.block, entry + at);
+                (field(TIME_BEGIN), field(TIME_END))
+            }
+        }
+    }
+
+    /// Rows of vector `v`.
+    pub(crate) fn rows_of(&self, v: usize) -> usize {
+        match self.step {
+            Some(_) => VECTOR_ROWS.min(self.rows - v * VECTOR_ROWS),
+            None => self.time_chunk(v).rows(),
+        }
+    }
+
+    /// The last vector that begins at or before `t`; the first when there is none.
+    pub(crate) fn vector_at(&self, t: i64) -> usize {
+        let mut v = 0;
+        while v + 1 < self.vectors && self.span(v + 1).0 <= t {
+            v += 1;
+        }
+        v
+    }
+
+    /// The word that every row of column `c` has, when the leaf says so.
+    pub(crate) fn constant(&self, c: usize) -> Option<u64> {
+        let whole = self.block[MODES_AT + c] == MODE_WHOLE;
+        whole.then(|| get_u64(&self.block, self.sections[c] as usize))
+    }
+
+    fn payload<R: PageRead>(
+        &self,
+        r: &'r R,
+        offset: u32,
+        len: usize,
+        sum: u64,
+    ) -> Result<PageRef<'r>> {
+        let offset = offset as usize;
+        if offset + len > self.data_bytes {
+            let found = format!("a payload of {len} bytes at {offset}");
+            return Err(self.corrupt(found, format!("inside {} bytes", self.data_bytes)));
+        }
+        let bytes = if len == 0 {
+            PageRef::Borrowed(&[])
+        } else {
+            r.bytes(self.ptr.addr + (self.block.len() + offset) as u64, len)?
+        };
+        let own = payload_checksum(&bytes);
+        if own != sum {
+            let found = format!("payload checksum {own:016x} at offset {offset}");
+            return Err(self.corrupt(found, format!("{sum:016x}")));
+        }
+        Ok(bytes)
+    }
+
+    fn time_payload<R: PageRead>(&self, r: &'r R, v: usize) -> Result<(Chunk, PageRef<'r>)> {
+        let entry = self.times_at + v * TIME_ENTRY_BYTES;
+        let chunk = self.time_chunk(v);
+        let offset = get_u32(&self.block, entry + TIME_OFFSET);
+        let sum = get_u64(&self.block, entry + TIME_CHECKSUM);
+        Ok((chunk, self.payload(r, offset, chunk.len(), sum)?))
+    }
+
+    fn column_payload<R: PageRead>(
+        &self,
+        r: &'r R,
+        v: usize,
+        c: usize,
+    ) -> Result<(Chunk, PageRef<'r>)> {
+        let entry = self.sections[c] as usize + v * COLUMN_ENTRY_BYTES;
+        let chunk = Chunk::decode_at(&self.block, entry + COLUMN_CHUNK);
+        let offset = get_u32(&self.block, entry + COLUMN_OFFSET);
+        let sum = get_u64(&self.block, entry + COLUMN_CHECKSUM);
+        Ok((chunk, self.payload(r, offset, chunk.len(), sum)?))
+    }
+
+    /// Decodes the times of vector `v`.
+    ///
+    /// # Panics
+    /// When `out` has not `rows_of(v)` places.
+    pub(crate) fn times<R: PageRead>(&self, r: &'r R, v: usize, out: &mut [i64]) -> Result<()> {
+        assert_eq!(out.len(), self.rows_of(v), "a place for each row");
+        if let Some(step) = self.step {
+            let first = self.span(v).0;
+            for (i, time) in out.iter_mut().enumerate() {
+                *time = first.wrapping_add((i as u64).wrapping_mul(step) as i64);
+            }
+            return Ok(());
+        }
+        let (chunk, bytes) = self.time_payload(r, v)?;
+        decode_times(&chunk, &bytes, out)?;
+        let (begin, end) = self.span(v);
+        if out.first() != Some(&begin) || out.last() != Some(&end) {
+            return Err(self.corrupt(format!("vector {v} decodes to other times"), begin));
+        }
+        Ok(())
+    }
+
+    /// Decodes column `c` of vector `v`.
+    ///
+    /// # Panics
+    /// When `out` has not `rows_of(v)` places.
+    pub(crate) fn column<R: PageRead>(
+        &self,
+        r: &'r R,
+        v: usize,
+        c: usize,
+        out: &mut [u64],
+    ) -> Result<()> {
+        assert_eq!(out.len(), self.rows_of(v), "a place for each row");
+        if let Some(word) = self.constant(c) {
+            out.fill(word);
+            return Ok(());
+        }
+        let (chunk, bytes) = self.column_payload(r, v, c)?;
+        if chunk.rows() != out.len() {
+            let found = format!("{} rows in vector {v} of column {c}", chunk.rows());
+            return Err(self.corrupt(found, out.len()));
+        }
+        decode_column(&chunk, &bytes, out)?;
+        Ok(())
+    }
+
+    /// Statistics of column `c` in vector `v`, from the directory.
+    pub(crate) fn stats(&self, v: usize, c: usize, ty: ColumnType) -> Result<Stats> {
+        if let Some(word) = self.constant(c) {
+            // The extremes of equal words are at the first row, whatever the other times are.
+            let n = self.rows_of(v);
+            let times = [self.span(v).0; VECTOR_ROWS];
+            let words = [word; VECTOR_ROWS];
+            return Ok(Stats::of(ty, &times[..n], &words[..n]));
+        }
+        let entry = self.sections[c] as usize + v * COLUMN_ENTRY_BYTES;
+        let stats = Stats::decode(
+            ty,
+            &self.block[entry + COLUMN_STATS..entry + COLUMN_ENTRY_BYTES],
+        )?;
+        if stats.count() != self.rows_of(v) as u64 {
+            let found = format!(
+                "statistics of {} rows in vector {v} of column {c}",
+                stats.count()
+            );
+            return Err(self.corrupt(found, self.rows_of(v)));
+        }
+        Ok(stats)
+    }
+
+    /// Appends all rows to `rows`.
+    pub(crate) fn read_all<R: PageRead>(&self, r: &'r R, rows: &mut Rows) -> Result<()> {
+        for v in 0..self.vectors {
+            let at = rows.grow(self.rows_of(v));
+            self.times(r, v, &mut rows.times[at.clone()])?;
+            for c in 0..self.sections.len() {
+                self.column(r, v, c, &mut rows.columns[c][at.clone()])?;
+            }
+        }
+        if !rows.view().is_sorted_unique() {
+            return Err(self.corrupt("times out of order", "ascending times"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! Links: what a tree node, and the series record, knows of a leaf or of a node below.
+//!
+//! ```text
+//! 0      32      40    48      56         64      72
+//! | ptr  | begin | end | count | data txn | bytes |
+//! | 32 B |  i64  | i64 |  u64  |   u64    |  u64  |
+//! ```
+//!
+//! `begin` and `end` are the first and the last timestamp below, both included. `data txn` is the
+//! newest transaction whose rows are below. `bytes` is what the leaves below take in their packed
+//! extents, alignment included; a cut uses it to lower an extent's live bytes unread.
+
+use tidalite_base::{TxnId, get_i64, get_u64, put_i64, put_u64};
+use tidalite_codec::Stats;
+use tidalite_pager::{PTR_BYTES, Ptr};
+
+const BEGIN_AT: usize = PTR_BYTES;
+const END_AT: usize = BEGIN_AT + 8;
+const COUNT_AT: usize = END_AT + 8;
+const DATA_TXN_AT: usize = COUNT_AT + 8;
+const BYTES_AT: usize = DATA_TXN_AT + 8;
+
+/// Bytes of an encoded link.
+pub(crate) const LINK_BYTES: usize = BYTES_AT + 8;
+
+/// A link to a leaf or to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The leaf's header and directory, or the node's spine.
+    pub ptr: Ptr,
+    /// First timestamp below.
+    pub begin: i64,
+    /// Last timestamp below.
+    pub end: i64,
+    /// Rows below.
+    pub count: u64,
+    /// Newest transaction of the rows below.
+    pub data_txn: TxnId,
+    /// Bytes of the leaves below.
+    pub bytes: u64,
+}
+
+impl Link {
+    pub(crate) fn encode(&self, out: &mut [u8], at: usize) {
+        self.ptr.encode(out, at);
+        put_i64(out, at + BEGIN_AT, self.begin);
+        put_i64(out, at + END_AT, self.end);
+        put_u64(out, at + COUNT_AT, self.count);
+        put_u64(out, at + DATA_TXN_AT, self.data_txn.0);
+        put_u64(out, at + BYTES_AT, self.bytes);
+    }
+
+    pub(crate) fn decode(bytes: &[u8], at: usize) -> Self {
+        Self {
+            ptr: Ptr::decode(bytes, at),
+            begin: get_i64(bytes, at + BEGIN_AT),
+            end: get_i64(bytes, at + END_AT),
+            count: get_u64(bytes, at + COUNT_AT),
+            data_txn: TxnId(get_u64(bytes, at + DATA_TXN_AT)),
+            bytes: get_u64(bytes, at + BYTES_AT),
+        }
+    }
+
+    /// True when the rows `from ..= to` contain every row below.
+    pub(crate) fn inside(&self, from: i64, to: i64) -> bool {
+        from <= self.begin && self.end <= to
+    }
+
+    /// True when no row of `from ..= to` can be below.
+    pub(crate) fn outside(&self, from: i64, to: i64) -> bool {
+        self.end < from || to < self.begin
+    }
+}
+
+/// A link with the statistics of every column: what an edit carries about.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) link: Link,
+    pub(crate) stats: Vec<Stats>,
+}

@@ -1,0 +1,274 @@
+//! The stream of leaves that one transaction writes: extents filled from front to back.
+//!
+//! ```text
+//! extent (pages of the file, up to 1 MiB, trimmed when closed)
+//! | leaf | leaf | ..... | leaf | zeros to the end of the page |
+//!   each on a multiple of 64 bytes, zeros between
+//! ```
+//!
+//! Invariants:
+//! 1. An extent is written by one transaction only and starts on a page of its own, so no page that an
+//!    earlier commit wrote is written again before its extent was freed and reclaimed.
+//! 2. Every byte of a closed extent up to its last page's end was written: leaves, or zeros.
+//! 3. `live` of an extent is the sum of `Link::bytes` of the leaves that the newest version reaches in it.
+//!    When it falls to zero the extent is freed.
+//! 4. `buffer` holds the bytes of the open extent from `written` to `used`; until `flush` they cannot be read.
+
+use crate::extents::{self, ExtentRecord};
+use crate::leaf::LeafWriter;
+use std::collections::BTreeMap;
+use tidalite_base::Corrupt;
+use tidalite_kv::Tree;
+use tidalite_pager::{Extent, Header, Kind, PageWrite, Ptr, Result, seal_block};
+
+/// Leaves start at multiples of this.
+pub(crate) const LEAF_ALIGN: usize = 64;
+/// The first extent of a transaction; each further one is twice as large, up to the maximum.
+const EXTENT_BYTES_FIRST: usize = 64 * 1024;
+/// Extents of a bulk load.
+const EXTENT_BYTES_MAX: usize = 1024 * 1024;
+/// The buffer is written when it holds this much.
+const WRITE_BYTES: usize = 256 * 1024;
+/// Dead leaves of older transactions that are collected before the table is touched.
+const DEAD_MAX: usize = 4096;
+
+/// `bytes` rounded up to the alignment of leaves.
+pub(crate) fn aligned(bytes: usize) -> usize {
+    bytes.next_multiple_of(LEAF_ALIGN)
+}
+
+struct Open {
+    extent: Extent,
+    capacity: usize,
+    used: usize,
+    written: usize,
+    live: u64,
+    last_time: i64,
+}
+
+/// The leaf stream of one write transaction, and its view of the extents table.
+pub struct Packer {
+    table: Tree,
+    open: Option<Open>,
+    buffer: Vec<u8>,
+    next_bytes: usize,
+    /// Closed extents of this transaction, not yet in the table.
+    closed: BTreeMap<u64, ExtentRecord>,
+    /// Leaves of older transactions that died: address and bytes.
+    dead: Vec<(u64, u64)>,
+    /// The leaf writer's buffers, lent to one edit after another.
+    writer: LeafWriter,
+}
+
+impl Packer {
+    /// A stream for one transaction, over the extents table as it was before.
+    #[must_use]
+    pub fn new(table: Tree) -> Self {
+        Self {
+            table,
+            open: None,
+            buffer: Vec::new(),
+            next_bytes: EXTENT_BYTES_FIRST,
+            closed: BTreeMap::new(),
+            dead: Vec::new(),
+            writer: LeafWriter::default(),
+        }
+    }
+
+    pub(crate) fn take_writer(&mut self) -> LeafWriter {
+        std::mem::take(&mut self.writer)
+    }
+
+    pub(crate) fn give_writer(&mut self, writer: LeafWriter) {
+        self.writer = writer;
+    }
+
+    /// Appends a leaf: seals its first `directory` bytes as a block and returns the pointer to them.
+    pub(crate) fn append<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        leaf: &mut [u8],
+        directory: usize,
+        owner: u64,
+        last_time: i64,
+    ) -> Result<Ptr> {
+        let size = aligned(leaf.len());
+        if self
+            .open
+            .as_ref()
+            .is_some_and(|o| o.used + size > o.capacity)
+        {
+            self.close(w)?;
+        }
+        let open = match &mut self.open {
+            Some(open) => open,
+            none => {
+                let bytes = self.next_bytes.max(size);
+                self.next_bytes = (self.next_bytes * 2).min(EXTENT_BYTES_MAX);
+                let pages = bytes.div_ceil(w.page_size());
+                none.insert(Open {
+                    extent: w.alloc_extent(pages as u64)?,
+                    capacity: pages * w.page_size(),
+                    used: 0,
+                    written: 0,
+                    live: 0,
+                    last_time: i64::MIN,
+                })
+            }
+        };
+        let header = Header {
+            kind: Kind::SeriesLeaf,
+            flags: 0,
+            owner,
+            address: open.extent.addr + open.used as u64,
+            birth: w.txn(),
+        };
+        let ptr = seal_block(&mut leaf[..directory], &header);
+        self.buffer.extend_from_slice(leaf);
+        self.buffer.resize(self.buffer.len() + size - leaf.len(), 0);
+        open.used += size;
+        open.live += size as u64;
+        open.last_time = open.last_time.max(last_time);
+        if self.buffer.len() >= WRITE_BYTES {
+            self.flush(w)?;
+        }
+        Ok(ptr)
+    }
+
+    /// Hands all leaves to the pager, so that this transaction can read them.
+    ///
+    /// # Errors
+    /// As `PageWrite::write_extent`.
+    pub fn flush<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
+        let Some(open) = &mut self.open else {
+            return Ok(());
+        };
+        if !self.buffer.is_empty() {
+            w.write_extent(open.extent.addr + open.written as u64, &self.buffer)?;
+            open.written += self.buffer.len();
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+
+    /// Makes the leaf at `addr` readable.
+    pub(crate) fn settle<W: PageWrite>(&mut self, w: &mut W, addr: u64) -> Result<()> {
+        let buffered = self.open.as_ref().is_some_and(|o| {
+            addr >= o.extent.addr + o.written as u64 && addr < o.extent.addr + o.used as u64
+        });
+        if buffered { self.flush(w) } else { Ok(()) }
+    }
+
+    fn close<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
+        let Some(open) = &self.open else {
+            return Ok(());
+        };
+        let used = open.used;
+        let pages = used.div_ceil(w.page_size());
+        let padding = pages * w.page_size() - used;
+        self.buffer.resize(self.buffer.len() + padding, 0);
+        self.flush(w)?;
+        let Some(open) = self.open.take() else {
+            return Ok(());
+        };
+        let extent = if pages * w.page_size() < open.capacity {
+            w.trim_extent(&open.extent, pages as u64)
+        } else {
+            open.extent
+        };
+        if open.live == 0 {
+            w.free_extent(&extent);
+            return Ok(());
+        }
+        self.closed.insert(
+            extent.addr,
+            ExtentRecord {
+                pages: extent.pages,
+                birth: extent.birth,
+                live: open.live,
+                used: used as u64,
+                last_time: open.last_time,
+            },
+        );
+        Ok(())
+    }
+
+    /// Notes that the leaf at `addr`, which takes `bytes`, is no longer reached.
+    pub(crate) fn bury<W: PageWrite>(&mut self, w: &mut W, addr: u64, bytes: u64) -> Result<()> {
+        if let Some(open) = &mut self.open
+            && addr >= open.extent.addr
+            && addr < open.extent.addr + open.capacity as u64
+        {
+            open.live = lowered(open.live, bytes, open.extent.addr)?;
+            return Ok(());
+        }
+        if let Some((&start, record)) = self.closed.range_mut(..=addr).next_back()
+            && addr < start + record.used
+        {
+            record.live = lowered(record.live, bytes, start)?;
+            if record.live == 0 {
+                let extent = record.extent(start);
+                self.closed.remove(&start);
+                w.free_extent(&extent);
+            }
+            return Ok(());
+        }
+        self.dead.push((addr, bytes));
+        if self.dead.len() >= DEAD_MAX {
+            self.apply(w)?;
+        }
+        Ok(())
+    }
+
+    /// Lowers the live bytes of older extents in the table and frees those that hold nothing any more.
+    fn apply<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
+        self.dead.sort_unstable();
+        let mut at = 0;
+        while at < self.dead.len() {
+            let (first, _) = self.dead[at];
+            let Some((start, mut record)) = extents::holding(&self.table, w, first)? else {
+                return Err(Corrupt::new(
+                    "extents table",
+                    first,
+                    "no extent that holds this leaf",
+                    "one",
+                )
+                .into());
+            };
+            while at < self.dead.len() && self.dead[at].0 < start + record.used {
+                record.live = lowered(record.live, self.dead[at].1, start)?;
+                at += 1;
+            }
+            if record.live == 0 {
+                extents::remove(&mut self.table, w, start)?;
+                w.free_extent(&record.extent(start));
+            } else {
+                extents::put(&mut self.table, w, start, &record)?;
+            }
+        }
+        self.dead.clear();
+        Ok(())
+    }
+
+    /// Ends this transaction's part of the stream: everything is written, the extents are trimmed, and
+    /// the table that is returned is sealed. More may be appended afterwards, to a fresh extent.
+    ///
+    /// # Errors
+    /// `DiskFull`, `Io`; `Corrupt` when the table contradicts the trees.
+    pub fn finish<W: PageWrite>(&mut self, w: &mut W) -> Result<Tree> {
+        self.close(w)?;
+        self.apply(w)?;
+        for (start, record) in std::mem::take(&mut self.closed) {
+            extents::put(&mut self.table, w, start, &record)?;
+        }
+        self.table.seal(w)?;
+        Ok(self.table)
+    }
+}
+
+fn lowered(live: u64, bytes: u64, start: u64) -> Result<u64> {
+    live.checked_sub(bytes).ok_or_else(|| {
+        let found = format!("{live} live bytes, {bytes} more dead ones");
+        Corrupt::new("extents table", start, found, "no more dead than live").into()
+    })
+}

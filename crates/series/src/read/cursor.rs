@@ -1,0 +1,170 @@
+//! A row at a time, in both directions. Steps stay in the decoded vector; only a step over its edge
+//! touches the tree.
+
+use super::Row;
+use super::segments::Segments;
+use tidalite_pager::{PageRead, Result};
+
+/// What a search found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// No row is that early; the cursor stands in front of the first.
+    Nothing,
+    /// The cursor stands on the last row before the time.
+    Before,
+    /// The cursor stands on the row at the time.
+    Exact,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Start,
+    Row(usize),
+    End,
+}
+
+/// A position in a series: on a row, in front of the first, or behind the last.
+pub struct Cursor<'a, R> {
+    segments: Segments<'a, R>,
+    columns: usize,
+    at: At,
+}
+
+impl<'a, R: PageRead> Cursor<'a, R> {
+    pub(super) fn new(segments: Segments<'a, R>, columns: usize) -> Self {
+        Self {
+            segments,
+            columns,
+            at: At::Start,
+        }
+    }
+
+    /// Stands on a row of a segment that was just reached, or at `otherwise`.
+    fn enter(&mut self, reached: bool, last: bool, otherwise: At) -> Result<bool> {
+        self.at = otherwise;
+        if reached {
+            self.segments.load()?;
+            let rows = self.segments.times().len();
+            if rows > 0 {
+                self.at = At::Row(if last { rows - 1 } else { 0 });
+            }
+        }
+        Ok(matches!(self.at, At::Row(_)))
+    }
+
+    /// Goes to the last row at or before `t`.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`; the cursor then stands in front of the first row. So with all steps.
+    pub fn search(&mut self, t: i64) -> Result<Found> {
+        self.at = At::Start;
+        if !self.segments.seek(t)? {
+            return Ok(Found::Nothing);
+        }
+        self.segments.load()?;
+        let behind = self.segments.times().partition_point(|&time| time <= t);
+        if behind == 0 {
+            return Ok(Found::Nothing);
+        }
+        self.at = At::Row(behind - 1);
+        let exact = self.segments.times()[behind - 1] == t;
+        Ok(if exact { Found::Exact } else { Found::Before })
+    }
+
+    /// Goes to the first row; false when there is none.
+    ///
+    /// # Errors
+    /// As `search`.
+    pub fn first(&mut self) -> Result<bool> {
+        self.at = At::Start;
+        let reached = self.segments.first()?;
+        self.enter(reached, false, At::Start)
+    }
+
+    /// Goes to the last row; false when there is none.
+    ///
+    /// # Errors
+    /// As `search`.
+    pub fn last(&mut self) -> Result<bool> {
+        self.at = At::Start;
+        let reached = self.segments.last()?;
+        self.enter(reached, true, At::End)
+    }
+
+    /// Goes to the next row, from in front of the first to the first; false at the end.
+    ///
+    /// # Errors
+    /// As `search`.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a step of a cursor, not an iterator"
+    )]
+    #[inline]
+    pub fn next(&mut self) -> Result<bool> {
+        match self.at {
+            At::Row(row) if row + 1 < self.segments.times().len() => {
+                self.at = At::Row(row + 1);
+                Ok(true)
+            }
+            At::Row(_) => {
+                self.at = At::Start;
+                let reached = self.segments.next(i64::MAX)?;
+                self.enter(reached, false, At::End)
+            }
+            At::Start => self.first(),
+            At::End => Ok(false),
+        }
+    }
+
+    /// Goes to the previous row, from behind the last to the last; false at the start.
+    ///
+    /// # Errors
+    /// As `search`.
+    #[inline]
+    pub fn previous(&mut self) -> Result<bool> {
+        match self.at {
+            At::Row(row) if row > 0 => {
+                self.at = At::Row(row - 1);
+                Ok(true)
+            }
+            At::Row(_) => {
+                self.at = At::Start;
+                let reached = self.segments.previous(i64::MIN)?;
+                self.enter(reached, true, At::Start)
+            }
+            At::Start => Ok(false),
+            At::End => self.last(),
+        }
+    }
+
+    /// The timestamp of the row stood on.
+    #[must_use]
+    #[inline]
+    pub fn time(&self) -> Option<i64> {
+        match self.at {
+            At::Row(row) => self.segments.times().get(row).copied(),
+            At::Start | At::End => None,
+        }
+    }
+
+    /// A word of the row stood on.
+    #[must_use]
+    #[inline]
+    pub fn word(&self, column: usize) -> Option<u64> {
+        match self.at {
+            At::Row(row) => self.segments.words(column).get(row).copied(),
+            At::Start | At::End => None,
+        }
+    }
+
+    /// The row stood on.
+    #[must_use]
+    pub fn row(&self) -> Option<Row> {
+        let time = self.time()?;
+        let words = (0..self.columns).map(|c| self.word(c));
+        Some(Row {
+            time,
+            words: words.collect::<Option<_>>()?,
+        })
+    }
+}

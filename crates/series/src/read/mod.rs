@@ -1,0 +1,210 @@
+//! Reading a series: the tree and the late rows as one.
+//!
+//! ```text
+//! leaves    steps over links to leaves             spines, and the links that wait in the record
+//! vectors   steps over vectors                     directories; decodes one vector
+//! segments  steps over stretches of rows           vectors, late rows between and within them
+//! scan      for_each_vector                        segments, cut to an interval
+//! cursor    Cursor                                 a row of a segment
+//! fold      aggregate, windows, count              statistics where they do, rows where they do not
+//! ```
+//!
+//! Late rows are those of the front: sorted, no timestamp twice. They are newer than the tree and win at
+//! equal timestamps.
+
+pub(crate) mod cursor;
+pub(crate) mod fold;
+pub(crate) mod leaves;
+pub(crate) mod scan;
+pub(crate) mod segments;
+pub(crate) mod vectors;
+
+use crate::tree::SeriesTree;
+use cursor::Cursor;
+use fold::{Grid, Window};
+use scan::Vector;
+use tidalite_codec::{RowsRef, Stats};
+use tidalite_pager::{PageRead, Result};
+
+/// A series as a reader sees it.
+pub struct View<'a, R> {
+    r: &'a R,
+    tree: &'a SeriesTree,
+    late: RowsRef<'a>,
+}
+
+// Not derived: a view of pages that cannot be copied can be copied all the same.
+impl<R> Clone for View<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for View<'_, R> {}
+
+/// A row, copied out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its timestamp.
+    pub time: i64,
+    /// One word a column.
+    pub words: Vec<u64>,
+}
+
+impl<'a, R: PageRead> View<'a, R> {
+    /// Reads `tree` through `r`, with `late` rows over it.
+    ///
+    /// A writer that reads its own changes calls `Packer::flush` first.
+    ///
+    /// # Panics
+    /// When the late rows have not the columns of the series.
+    #[must_use]
+    pub fn new(r: &'a R, tree: &'a SeriesTree, late: RowsRef<'a>) -> Self {
+        assert_eq!(
+            late.column_count(),
+            tree.types.len(),
+            "the columns of the series"
+        );
+        debug_assert!(late.is_sorted_unique(), "late rows are sorted and unique");
+        Self { r, tree, late }
+    }
+
+    /// First and last timestamp.
+    #[must_use]
+    pub fn span(&self) -> Option<(i64, i64)> {
+        let late = self
+            .late
+            .times()
+            .first()
+            .copied()
+            .zip(self.late.times().last().copied());
+        match (self.tree.span(), late) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Calls `f` with the rows `from ..= to` in ascending order, up to 1024 a time, and returns how many
+    /// rows there were. Only the named columns are read.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`; rows before the damage were delivered.
+    ///
+    /// # Panics
+    /// When a column does not exist.
+    pub fn for_each_vector(
+        &self,
+        from: i64,
+        to: i64,
+        columns: &[usize],
+        f: impl FnMut(&Vector<'_>),
+    ) -> Result<u64> {
+        scan::forward(self.segments(columns), from, to, f)
+    }
+
+    /// As `for_each_vector`, the last vector first. Rows within a vector ascend.
+    ///
+    /// # Errors
+    /// As `for_each_vector`.
+    ///
+    /// # Panics
+    /// When a column does not exist.
+    pub fn for_each_vector_reverse(
+        &self,
+        from: i64,
+        to: i64,
+        columns: &[usize],
+        f: impl FnMut(&Vector<'_>),
+    ) -> Result<u64> {
+        scan::reverse(self.segments(columns), from, to, f)
+    }
+
+    fn segments(&self, columns: &[usize]) -> segments::Segments<'a, R> {
+        let mut wanted = vec![false; self.tree.types.len()];
+        for &c in columns {
+            wanted[c] = true;
+        }
+        segments::Segments::new(self.r, self.tree, self.late, wanted)
+    }
+
+    /// A cursor in front of the first row, over all columns.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<'a, R> {
+        let all: Vec<usize> = (0..self.tree.types.len()).collect();
+        Cursor::new(self.segments(&all), all.len())
+    }
+
+    /// The first row.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub fn first(&self) -> Result<Option<Row>> {
+        let mut cursor = self.cursor();
+        cursor.first()?;
+        Ok(cursor.row())
+    }
+
+    /// The last row.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub fn last(&self) -> Result<Option<Row>> {
+        let mut cursor = self.cursor();
+        cursor.last()?;
+        Ok(cursor.row())
+    }
+
+    /// Rows from `from` up to and including `to`. Decodes the times of at most two vectors, and of those
+    /// that late rows fall into.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub fn count(&self, from: i64, to: i64) -> Result<u64> {
+        fold::count(self.r, self.tree, self.late, from, to)
+    }
+
+    /// Statistics of a column over the rows `from ..= to`. Reads at most two nodes a level and decodes
+    /// at most two vectors, and those that late rows fall into.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    ///
+    /// # Panics
+    /// When the column does not exist.
+    pub fn aggregate(&self, from: i64, to: i64, column: usize) -> Result<Stats> {
+        let mut all = Stats::empty(self.tree.types[column]);
+        fold::fold(
+            self.r,
+            self.tree,
+            self.late,
+            (from, to),
+            column,
+            None,
+            |window| {
+                all.merge_after(&window.stats);
+            },
+        )?;
+        Ok(all)
+    }
+
+    /// Statistics of a column for each window that holds rows of `from ..= to`, in ascending order.
+    /// Window k holds the times from `origin + k width` up to, not including, `origin + (k + 1) width`.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`; `Limit` when the width is not positive.
+    ///
+    /// # Panics
+    /// When the column does not exist.
+    pub fn windows(
+        &self,
+        from: i64,
+        to: i64,
+        width: i64,
+        origin: i64,
+        column: usize,
+        f: impl FnMut(Window),
+    ) -> Result<()> {
+        let grid = Some(Grid::new(width, origin)?);
+        fold::fold(self.r, self.tree, self.late, (from, to), column, grid, f)
+    }
+}

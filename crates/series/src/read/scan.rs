@@ -1,0 +1,127 @@
+//! The rows of an interval in slices of up to 1024: the fast path. What lies wholly inside the interval
+//! is handed out as it was decoded, without a look at a single row.
+
+use super::segments::Segments;
+use std::ops::Range;
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_pager::{PageRead, Result};
+
+/// Up to 1024 neighbouring rows, borrowed.
+pub struct Vector<'v> {
+    times: &'v [i64],
+    range: Range<usize>,
+    words: &'v dyn Words,
+}
+
+trait Words {
+    fn words(&self, column: usize) -> &[u64];
+}
+
+impl<R: PageRead> Words for Segments<'_, R> {
+    fn words(&self, column: usize) -> &[u64] {
+        Segments::words(self, column)
+    }
+}
+
+impl<'v> Vector<'v> {
+    /// How many rows; never zero.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a vector handed out has rows")]
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// The timestamps, ascending.
+    #[must_use]
+    pub fn times(&self) -> &'v [i64] {
+        self.times
+    }
+
+    /// The words of a column that was asked for; empty for another one.
+    #[must_use]
+    pub fn words(&self, column: usize) -> &'v [u64] {
+        let words = self.words.words(column);
+        words.get(self.range.clone()).unwrap_or(&[])
+    }
+}
+
+/// The rows of the loaded segment inside the interval.
+fn inside<R: PageRead>(segments: &Segments<'_, R>, from: i64, to: i64) -> Range<usize> {
+    let (begin, end) = segments.span();
+    let times = segments.times();
+    let low = if from <= begin {
+        0
+    } else {
+        times.partition_point(|&t| t < from)
+    };
+    let high = if end <= to {
+        times.len()
+    } else {
+        times.partition_point(|&t| t <= to)
+    };
+    low..high.max(low)
+}
+
+fn hand_out<R: PageRead>(
+    segments: &Segments<'_, R>,
+    range: Range<usize>,
+    f: &mut impl FnMut(&Vector<'_>),
+) {
+    f(&Vector {
+        times: &segments.times()[range.clone()],
+        range,
+        words: segments,
+    });
+}
+
+pub(super) fn forward<R: PageRead>(
+    mut segments: Segments<'_, R>,
+    from: i64,
+    to: i64,
+    mut f: impl FnMut(&Vector<'_>),
+) -> Result<u64> {
+    let mut rows = 0;
+    if from > to {
+        return Ok(rows);
+    }
+    let mut on = segments.seek(from)? || segments.first()?;
+    while on && segments.span().0 <= to {
+        if segments.span().1 >= from {
+            segments.load()?;
+            let mut range = inside(&segments, from, to);
+            rows += range.len() as u64;
+            while !range.is_empty() {
+                let stop = range.end.min(range.start + VECTOR_ROWS);
+                hand_out(&segments, range.start..stop, &mut f);
+                range.start = stop;
+            }
+        }
+        on = segments.span().1 < to && segments.next(to)?;
+    }
+    Ok(rows)
+}
+
+pub(super) fn reverse<R: PageRead>(
+    mut segments: Segments<'_, R>,
+    from: i64,
+    to: i64,
+    mut f: impl FnMut(&Vector<'_>),
+) -> Result<u64> {
+    let mut rows = 0;
+    if from > to {
+        return Ok(rows);
+    }
+    let mut on = segments.seek(to)?;
+    while on && segments.span().1 >= from {
+        segments.load()?;
+        let mut range = inside(&segments, from, to);
+        rows += range.len() as u64;
+        while !range.is_empty() {
+            let start = range.start.max(range.end.saturating_sub(VECTOR_ROWS));
+            hand_out(&segments, start..range.end, &mut f);
+            range.end = start;
+        }
+        on = segments.span().0 > from && segments.previous(from)?;
+    }
+    Ok(rows)
+}

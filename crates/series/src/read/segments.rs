@@ -1,0 +1,272 @@
+//! The rows of a series in stretches: vectors of the tree, late rows between them, or both merged.
+//!
+//! 1. Segments ascend, do not overlap and together hold every row once. The segment of a vector covers
+//!    the vector's span with the late rows in it; any other late rows form segments of their own.
+//! 2. A position is cheap: rows are decoded by `load`, late rows are merged only into the vectors
+//!    whose span holds some.
+
+use super::vectors::VectorCursor;
+use crate::tree::SeriesTree;
+use std::ops::Range;
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_codec::{Rows, RowsRef};
+use tidalite_pager::{PageRead, Result};
+
+/// Where the rows of the segment are.
+#[derive(Clone, Debug)]
+enum Source {
+    Nowhere,
+    /// The vector stood on.
+    Vector,
+    /// Rows of `late`.
+    Late(Range<usize>),
+}
+
+/// Where `load` put them.
+#[derive(Clone, Copy, Debug)]
+enum Loaded {
+    Not,
+    Vector(usize),
+    Late,
+    Merged,
+}
+
+/// A position among the segments of a series.
+pub(crate) struct Segments<'a, R> {
+    vectors: VectorCursor<'a, R>,
+    late: RowsRef<'a>,
+    wanted: Vec<bool>,
+    source: Source,
+    span: (i64, i64),
+    loaded: Loaded,
+    merged: Rows,
+}
+
+impl<'a, R: PageRead> Segments<'a, R> {
+    /// Stands nowhere. `wanted` says which columns `load` decodes.
+    pub(crate) fn new(
+        r: &'a R,
+        tree: &'a SeriesTree,
+        late: RowsRef<'a>,
+        wanted: Vec<bool>,
+    ) -> Self {
+        Self {
+            vectors: VectorCursor::new(r, tree),
+            late,
+            merged: Rows::new(wanted.len()),
+            wanted,
+            source: Source::Nowhere,
+            span: (0, 0),
+            loaded: Loaded::Not,
+        }
+    }
+
+    /// First and last timestamp of the segment stood on.
+    pub(crate) fn span(&self) -> (i64, i64) {
+        self.span
+    }
+
+    fn stand(&mut self, source: Source) -> Result<bool> {
+        self.span = match &source {
+            Source::Nowhere => (0, 0),
+            Source::Vector => self.vectors.span()?,
+            Source::Late(rows) => (
+                self.late.times()[rows.start],
+                self.late.times()[rows.end - 1],
+            ),
+        };
+        self.loaded = Loaded::Not;
+        self.source = source;
+        Ok(true)
+    }
+
+    /// Goes to the segment with the last row at or before `t`; false when all rows are later.
+    pub(crate) fn seek(&mut self, t: i64) -> Result<bool> {
+        if !matches!(self.source, Source::Nowhere) && self.span.0 <= t && t <= self.span.1 {
+            return Ok(true);
+        }
+        self.vectors.seek(t)?;
+        let late = self.late.times();
+        let behind = late.partition_point(|&time| time <= t);
+        let on_vector = !self.vectors.is_before();
+        let end = if on_vector {
+            Some(self.vectors.span()?.1)
+        } else {
+            None
+        };
+        if behind > 0 && end.is_none_or(|end| end < late[behind - 1]) {
+            // A stretch of the gap around the row found, so that steps either way stay in it for a while.
+            let gap = end.map_or(0, |end| late.partition_point(|&time| time <= end));
+            let from = gap.max(behind.saturating_sub(VECTOR_ROWS / 2));
+            // Nothing of the tree lies between the row found and `t`; beyond `t` it may.
+            self.stand(Source::Late(from..behind))
+        } else if on_vector {
+            self.stand(Source::Vector)
+        } else {
+            self.leave();
+            Ok(false)
+        }
+    }
+
+    fn leave(&mut self) {
+        self.source = Source::Nowhere;
+        self.loaded = Loaded::Not;
+    }
+
+    /// To the first segment; false when there is no row.
+    pub(crate) fn first(&mut self) -> Result<bool> {
+        self.vectors.go_before();
+        self.forward(None, i64::MAX)
+    }
+
+    /// To the last segment; false when there is no row.
+    pub(crate) fn last(&mut self) -> Result<bool> {
+        self.vectors.go_behind();
+        self.backward(None, i64::MIN)
+    }
+
+    /// To the next segment; false when it would begin after `to`.
+    pub(crate) fn next(&mut self, to: i64) -> Result<bool> {
+        self.forward(Some(self.span.1), to)
+    }
+
+    /// To the previous segment; false when it would end before `from`.
+    pub(crate) fn previous(&mut self, from: i64) -> Result<bool> {
+        self.backward(Some(self.span.0), from)
+    }
+
+    /// To the first segment behind `after`.
+    fn forward(&mut self, after: Option<i64>, to: i64) -> Result<bool> {
+        if self.vectors.is_before() {
+            self.vectors.next()?;
+        }
+        let mut begin = self.vectors.begin()?;
+        while let (Some(time), Some(after)) = (begin, after)
+            && time <= after
+        {
+            self.vectors.next()?;
+            begin = self.vectors.begin()?;
+        }
+        let late = self.late.times();
+        let next = after.map_or(0, |after| late.partition_point(|&time| time <= after));
+        match (begin, late.get(next)) {
+            (begin, Some(&time)) if time <= to && begin.is_none_or(|begin| time < begin) => {
+                let stop = begin.map_or(late.len(), |begin| late.partition_point(|&t| t < begin));
+                self.stand(Source::Late(next..stop.min(next + VECTOR_ROWS)))
+            }
+            (Some(begin), _) if begin <= to => self.stand(Source::Vector),
+            _ => {
+                self.leave();
+                Ok(false)
+            }
+        }
+    }
+
+    /// To the last segment in front of `before`.
+    fn backward(&mut self, before: Option<i64>, from: i64) -> Result<bool> {
+        if self.vectors.begin()?.is_none() && !self.vectors.is_before() {
+            self.vectors.previous()?;
+        }
+        let mut end = self.vectors.end()?;
+        while let (Some(time), Some(before)) = (end, before)
+            && time >= before
+        {
+            self.vectors.previous()?;
+            end = self.vectors.end()?;
+        }
+        let late = self.late.times();
+        let stop = before.map_or(late.len(), |before| {
+            late.partition_point(|&time| time < before)
+        });
+        match (end, stop.checked_sub(1).map(|last| late[last])) {
+            (end, Some(time)) if time >= from && end.is_none_or(|end| time > end) => {
+                let gap = end.map_or(0, |end| late.partition_point(|&t| t <= end));
+                self.stand(Source::Late(
+                    gap.max(stop.saturating_sub(VECTOR_ROWS))..stop,
+                ))
+            }
+            (Some(end), _) if end >= from => self.stand(Source::Vector),
+            _ => {
+                self.leave();
+                Ok(false)
+            }
+        }
+    }
+
+    /// Makes the rows of the segment available to `times` and `words`.
+    pub(crate) fn load(&mut self) -> Result<()> {
+        if !matches!(self.loaded, Loaded::Not) {
+            return Ok(());
+        }
+        self.loaded = match self.source {
+            Source::Nowhere => Loaded::Not,
+            Source::Late(_) => Loaded::Late,
+            Source::Vector => {
+                let rows = self.vectors.load(&self.wanted)?;
+                let late = self.late.between(self.span.0, self.span.1);
+                if late.is_empty() {
+                    Loaded::Vector(rows)
+                } else {
+                    self.merge(rows, late);
+                    Loaded::Merged
+                }
+            }
+        };
+        Ok(())
+    }
+
+    /// Merges the decoded vector with late rows; late ones win.
+    fn merge(&mut self, rows: usize, late: RowsRef<'a>) {
+        let (old, new) = (self.vectors.times(rows), late.times());
+        self.merged.clear();
+        self.merged.reserve(rows + new.len());
+        let (mut o, mut n) = (0, 0);
+        while o < old.len() || n < new.len() {
+            let older = n == new.len() || (o < old.len() && old[o] < new[n]);
+            let (time, from_late, at) = if older {
+                (old[o], false, o)
+            } else {
+                (new[n], true, n)
+            };
+            self.merged.times.push(time);
+            for (c, column) in self.merged.columns.iter_mut().enumerate() {
+                if self.wanted[c] {
+                    column.push(if from_late {
+                        late.column(c)[at]
+                    } else {
+                        self.vectors.columns()[c][at]
+                    });
+                }
+            }
+            if older {
+                o += 1;
+            } else {
+                o += usize::from(o < old.len() && old[o] == time);
+                n += 1;
+            }
+        }
+    }
+
+    /// The times of the loaded segment.
+    pub(crate) fn times(&self) -> &[i64] {
+        match (&self.loaded, &self.source) {
+            (Loaded::Vector(rows), _) => self.vectors.times(*rows),
+            (Loaded::Late, Source::Late(rows)) => &self.late.times()[rows.clone()],
+            (Loaded::Merged, _) => &self.merged.times,
+            _ => &[],
+        }
+    }
+
+    /// The words of a wanted column of the loaded segment; empty for another column.
+    pub(crate) fn words(&self, c: usize) -> &[u64] {
+        if !self.wanted.get(c).is_some_and(|wanted| *wanted) {
+            return &[];
+        }
+        match (&self.loaded, &self.source) {
+            (Loaded::Vector(rows), _) => &self.vectors.columns()[c][..*rows],
+            (Loaded::Late, Source::Late(rows)) => &self.late.column(c)[rows.clone()],
+            (Loaded::Merged, _) => &self.merged.columns[c],
+            _ => &[],
+        }
+    }
+}

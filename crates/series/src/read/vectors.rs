@@ -1,0 +1,196 @@
+//! Steps over the vectors of a tree. A leaf is opened when something of a vector is asked that its link
+//! does not say.
+
+use super::leaves::LeafCursor;
+use crate::leaf::Leaf;
+use crate::tree::SeriesTree;
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_pager::{Counters, PageRead, Result};
+
+/// "The last vector", of a leaf that is not opened yet.
+const LAST: usize = usize::MAX;
+
+/// A position among the vectors of a tree, and the decoded words of one vector.
+pub(crate) struct VectorCursor<'a, R> {
+    r: &'a R,
+    tree: &'a SeriesTree,
+    leaves: LeafCursor<'a, R>,
+    leaf: Option<Leaf<'a>>,
+    vector: usize,
+    words: Decoded,
+}
+
+/// Buffers of one vector, and what is in them.
+struct Decoded {
+    /// Address of the leaf and number of the vector; address 0 when nothing is decoded.
+    of: (u64, usize),
+    times: Vec<i64>,
+    columns: Vec<Vec<u64>>,
+    /// Whether a column holds the vector `of`.
+    filled: Vec<bool>,
+    /// The word that fills all places of a column's buffer.
+    constant: Vec<Option<u64>>,
+}
+
+impl<'a, R: PageRead> VectorCursor<'a, R> {
+    /// In front of the first vector.
+    pub(crate) fn new(r: &'a R, tree: &'a SeriesTree) -> Self {
+        let columns = tree.types.len();
+        Self {
+            r,
+            tree,
+            leaves: LeafCursor::new(r, tree),
+            leaf: None,
+            vector: 0,
+            words: Decoded {
+                of: (0, 0),
+                times: vec![0; VECTOR_ROWS],
+                columns: vec![Vec::new(); columns],
+                filled: vec![false; columns],
+                constant: vec![None; columns],
+            },
+        }
+    }
+
+    /// The first timestamp of the vector stood on.
+    pub(crate) fn begin(&mut self) -> Result<Option<i64>> {
+        match self.leaves.link() {
+            None => Ok(None),
+            Some(link) if self.vector == 0 => Ok(Some(link.begin)),
+            Some(_) => Ok(Some(self.span()?.0)),
+        }
+    }
+
+    /// The last timestamp of the vector stood on.
+    pub(crate) fn end(&mut self) -> Result<Option<i64>> {
+        match self.leaves.link() {
+            None => Ok(None),
+            Some(link) if self.vector == LAST => Ok(Some(link.end)),
+            Some(_) => Ok(Some(self.span()?.1)),
+        }
+    }
+
+    /// First and last timestamp of the vector stood on.
+    pub(crate) fn span(&mut self) -> Result<(i64, i64)> {
+        let vector = self.open()?;
+        let leaf = self.leaf.as_ref();
+        Ok(leaf.map_or((0, 0), |leaf| leaf.span(vector)))
+    }
+
+    /// Opens the leaf stood on and resolves `LAST`.
+    fn open(&mut self) -> Result<usize> {
+        if self.leaf.is_none()
+            && let Some(link) = self.leaves.link()
+        {
+            let leaf = Leaf::open(self.r, &link, &self.tree.types)?;
+            if self.vector == LAST {
+                self.vector = leaf.vectors() - 1;
+            }
+            self.leaf = Some(leaf);
+        }
+        Ok(self.vector)
+    }
+
+    pub(crate) fn is_before(&self) -> bool {
+        self.leaves.is_before()
+    }
+
+    /// Goes to the last vector that begins at or before `t`, else in front of the first.
+    pub(crate) fn seek(&mut self, t: i64) -> Result<()> {
+        self.leaves.seek(t)?;
+        self.leaf = None;
+        self.vector = 0;
+        self.open()?;
+        if let Some(leaf) = &self.leaf {
+            self.vector = leaf.vector_at(t);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn next(&mut self) -> Result<()> {
+        if self.leaves.link().is_some() {
+            let vector = self.open()?;
+            if let Some(leaf) = &self.leaf
+                && vector + 1 < leaf.vectors()
+            {
+                self.vector = vector + 1;
+                return Ok(());
+            }
+        }
+        self.leaves.next()?;
+        (self.leaf, self.vector) = (None, 0);
+        Ok(())
+    }
+
+    pub(crate) fn previous(&mut self) -> Result<()> {
+        if self.leaves.link().is_some() {
+            let vector = self.open()?;
+            if vector > 0 {
+                self.vector = vector - 1;
+                return Ok(());
+            }
+        }
+        self.leaves.previous()?;
+        (self.leaf, self.vector) = (None, LAST);
+        Ok(())
+    }
+
+    pub(crate) fn go_before(&mut self) {
+        self.leaves = LeafCursor::new(self.r, self.tree);
+        (self.leaf, self.vector) = (None, 0);
+    }
+
+    pub(crate) fn go_behind(&mut self) {
+        self.leaves.go_behind();
+        (self.leaf, self.vector) = (None, 0);
+    }
+
+    /// Decodes the times and the `wanted` columns of the vector stood on; what is decoded already
+    /// stays. Returns its rows.
+    pub(crate) fn load(&mut self, wanted: &[bool]) -> Result<usize> {
+        let v = self.open()?;
+        let Some(leaf) = &self.leaf else {
+            return Ok(0);
+        };
+        let rows = leaf.rows_of(v);
+        let of = (self.leaves.link().map_or(0, |link| link.ptr.addr), v);
+        let words = &mut self.words;
+        if words.of != of {
+            Counters::bump(&self.r.counters().vectors_decoded);
+            words.of = (0, 0); // until the times are there: an error leaves nothing half decoded
+            words.filled.fill(false);
+            leaf.times(self.r, v, &mut words.times[..rows])?;
+            words.of = of;
+        }
+        for (c, _) in wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
+            if words.filled[c] {
+                continue;
+            }
+            let column = &mut words.columns[c];
+            column.resize(VECTOR_ROWS, 0);
+            match leaf.constant(c) {
+                Some(word) if words.constant[c] == Some(word) => {}
+                Some(word) => {
+                    column.fill(word);
+                    words.constant[c] = Some(word);
+                }
+                None => {
+                    words.constant[c] = None;
+                    leaf.column(self.r, v, c, &mut column[..rows])?;
+                }
+            }
+            words.filled[c] = true;
+        }
+        Ok(rows)
+    }
+
+    /// The decoded times.
+    pub(crate) fn times(&self, rows: usize) -> &[i64] {
+        &self.words.times[..rows]
+    }
+
+    /// The decoded words; columns that were not wanted hold anything.
+    pub(crate) fn columns(&self) -> &[Vec<u64>] {
+        &self.words.columns
+    }
+}

@@ -1,0 +1,191 @@
+//! The series record: what is stored for a series and decoded before anything else is read of it.
+//!
+//! ```text
+//! 0         1        2        3         4  8
+//! | version | columns| height | waiting | 0 | types | hints | root | waiting links |
+//! |   u8    |   u8   |   u8   |   u8    |u32|
+//! types   one u8 a column, zeros up to a multiple of 8
+//! hints   8 B a column: what the encoder learned; zeros for now
+//! root    when height > 0: an entry
+//! entry   | link 72 B | statistics, for each column a form and what it needs |
+//!           form 0: | 0 u8 | 104 B |
+//!           form 1: | 1 u8 |          every word is zero and begin, end, count are those of the link
+//! ```
+//!
+//! At most 8 links wait, so a record of c columns has at most 15 + 9 c + 9 (72 + 105 c) bytes.
+
+use crate::link::{Entry, LINK_BYTES, Link};
+use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX};
+use crate::tree::{PENDING_MAX, SeriesTree};
+use tidalite_base::limits::COLUMNS_MAX;
+use tidalite_base::{Corrupt, SeriesId, TxnId, put_u64};
+use tidalite_codec::{ColumnType, Hint, STATS_BYTES, Stats};
+use tidalite_pager::{Kind, Result};
+
+const VERSION: u8 = 1;
+const VERSION_AT: usize = 0;
+const COLUMNS_AT: usize = VERSION_AT + 1;
+const HEIGHT_AT: usize = COLUMNS_AT + 1;
+const PENDING_AT: usize = HEIGHT_AT + 1;
+const TYPES_AT: usize = PENDING_AT + 5;
+
+/// Bytes kept for the hint of a column.
+const HINT_BYTES: usize = 8;
+
+const FORM_WHOLE: u8 = 0;
+const FORM_ZERO: u8 = 1;
+
+/// Statistics of `count` rows whose words are all zero, written without their 104 bytes: the flags of
+/// most series.
+fn of_zeros(ty: ColumnType, link: &Link) -> Stats {
+    let mut bytes = Stats::of(ty, &[link.begin], &[0]).to_bytes();
+    put_u64(&mut bytes, 0, link.count);
+    Stats::decode(ty, &bytes).unwrap_or_else(|_| unreachable!("made from statistics"))
+}
+
+fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
+    let at = out.len();
+    out.resize(at + LINK_BYTES, 0);
+    entry.link.encode(out, at);
+    for stats in &entry.stats {
+        if stats.to_bytes() == of_zeros(stats.column_type(), &entry.link).to_bytes() {
+            out.push(FORM_ZERO);
+        } else {
+            out.push(FORM_WHOLE);
+            out.extend_from_slice(&stats.to_bytes());
+        }
+    }
+}
+
+/// Reads fields one after another; a field beyond the end is damage.
+struct Fields<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    id: SeriesId,
+}
+
+impl<'a> Fields<'a> {
+    fn bad(&self, found: String, expected: &str) -> tidalite_pager::Error {
+        let what = format!("record of {}", self.id);
+        Corrupt::new(what, self.at as u64, found, expected).into()
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        let Some(field) = self.bytes.get(self.at..self.at + len) else {
+            return Err(self.bad(format!("{} bytes", self.bytes.len()), "a longer record"));
+        };
+        self.at += len;
+        Ok(field)
+    }
+
+    fn entry(&mut self, types: &[ColumnType], kind: Kind, after: Option<i64>) -> Result<Entry> {
+        let link = Link::decode(self.take(LINK_BYTES)?, 0);
+        let room = i128::from(link.end) - i128::from(link.begin) + 1;
+        let behind = after.is_none_or(|after| after < link.begin);
+        if link.ptr.kind != kind || !behind || link.count == 0 || i128::from(link.count) > room {
+            return Err(self.bad(format!("{link:?}"), "a link behind those before it"));
+        }
+        let mut stats = Vec::with_capacity(types.len());
+        for &ty in types {
+            let own = match self.take(1)?[0] {
+                FORM_WHOLE => Stats::decode(ty, self.take(STATS_BYTES)?)?,
+                FORM_ZERO => of_zeros(ty, &link),
+                other => return Err(self.bad(format!("form {other}"), "0 or 1")),
+            };
+            if own.count() != link.count {
+                let found = format!("statistics of {} rows", own.count());
+                return Err(self.bad(found, "the count of their link"));
+            }
+            stats.push(own);
+        }
+        Ok(Entry { link, stats })
+    }
+}
+
+impl SeriesTree {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        assert!(
+            self.pending.len() <= PENDING_MAX,
+            "flushed before it is encoded"
+        );
+        let mut out = vec![0; TYPES_AT + self.types.len().next_multiple_of(8)];
+        out[VERSION_AT] = VERSION;
+        out[COLUMNS_AT] = self.types.len() as u8;
+        out[HEIGHT_AT] = self.height;
+        out[PENDING_AT] = self.pending.len() as u8;
+        for (c, ty) in self.types.iter().enumerate() {
+            out[TYPES_AT + c] = ty.code();
+        }
+        out.resize(out.len() + self.hints.len() * HINT_BYTES, 0);
+        for entry in self.tops() {
+            encode_entry(entry, &mut out);
+        }
+        out
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not a record; the address in it is the offset inside the record.
+    pub fn decode(id: SeriesId, bytes: &[u8]) -> Result<Self> {
+        let mut fields = Fields { bytes, at: 0, id };
+        let head = fields.take(TYPES_AT)?;
+        let (columns, height) = (usize::from(head[COLUMNS_AT]), head[HEIGHT_AT]);
+        let pending_links = usize::from(head[PENDING_AT]);
+        if head[VERSION_AT] != VERSION || head[PENDING_AT + 1..].iter().any(|&byte| byte != 0) {
+            return Err(fields.bad(format!("version {}", head[VERSION_AT]), "version 1"));
+        }
+        if columns > COLUMNS_MAX || height > HEIGHT_MAX || pending_links > PENDING_MAX {
+            let found = format!("{columns} columns, height {height}, {pending_links} links");
+            return Err(fields.bad(found, "numbers within the limits"));
+        }
+        let codes = fields.take(columns.next_multiple_of(8))?;
+        let types = codes[..columns]
+            .iter()
+            .map(|&code| ColumnType::from_code(code));
+        let types = types.collect::<Result<Vec<_>, _>>()?;
+        let mut hints = Vec::with_capacity(columns);
+        for _ in 0..columns {
+            fields.take(HINT_BYTES)?;
+            hints.push(Hint::default());
+        }
+        let mut after = None;
+        let mut root = None;
+        if height > 0 {
+            let entry = fields.entry(&types, Kind::SeriesNode, after)?;
+            after = Some(entry.link.end);
+            root = Some(entry);
+        }
+        let mut pending = Vec::with_capacity(pending_links);
+        for _ in 0..pending_links {
+            let entry = fields.entry(&types, Kind::SeriesLeaf, after)?;
+            after = Some(entry.link.end);
+            pending.push(entry);
+        }
+        if fields.at != bytes.len() {
+            return Err(fields.bad(format!("{} bytes", bytes.len()), "a shorter record"));
+        }
+        Ok(Self {
+            id,
+            types,
+            hints,
+            height,
+            root,
+            pending,
+            fanout: NODE_LINKS_MAX,
+        })
+    }
+
+    /// True when no row is in the tree.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.root.is_none() && self.pending.is_empty()
+    }
+
+    /// The newest transaction that wrote something the record points to.
+    #[must_use]
+    pub fn birth(&self) -> TxnId {
+        let births = self.tops().map(|entry| entry.link.ptr.birth);
+        births.max().unwrap_or_default()
+    }
+}

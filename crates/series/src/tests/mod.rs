@@ -1,0 +1,125 @@
+//! A series over pages in memory, beside the sorted map that it must equal.
+
+mod damage;
+mod edges;
+mod model;
+mod structure;
+
+use crate::{Check, Packer, Report, SeriesTree, View};
+use std::collections::BTreeMap;
+use tidalite_base::SeriesId;
+use tidalite_codec::{ColumnType, Rows, RowsRef};
+use tidalite_kv::Tree;
+use tidalite_testkit::ScratchPages;
+
+pub(super) struct World {
+    pub(super) pages: ScratchPages,
+    pub(super) tree: SeriesTree,
+    pub(super) table: Tree,
+    pub(super) fanout: usize,
+    /// The tree's rows.
+    pub(super) model: BTreeMap<i64, Vec<u64>>,
+    pub(super) late: Rows,
+}
+
+impl World {
+    pub(super) fn new(page_size: usize, fanout: usize, types: &[ColumnType]) -> Self {
+        Self {
+            pages: ScratchPages::new(page_size),
+            tree: SeriesTree::new(SeriesId(7), types)
+                .unwrap()
+                .with_fanout(fanout),
+            table: Tree::new(3),
+            fanout,
+            model: BTreeMap::new(),
+            late: Rows::new(types.len()),
+        }
+    }
+
+    /// One transaction; afterwards the tree is what its record says.
+    pub(super) fn transact(
+        &mut self,
+        change: impl FnOnce(&mut SeriesTree, &mut ScratchPages, &mut Packer),
+    ) {
+        let mut packer = Packer::new(self.table);
+        change(&mut self.tree, &mut self.pages, &mut packer);
+        let record = self.tree.save(&mut self.pages, &mut packer).unwrap();
+        self.table = packer.finish(&mut self.pages).unwrap();
+        self.pages.commit();
+        let id = self.tree.id();
+        self.tree = SeriesTree::decode(id, &record)
+            .unwrap()
+            .with_fanout(self.fanout);
+    }
+
+    pub(super) fn link(&mut self, rows: RowsRef<'_>) {
+        self.transact(|tree, pages, packer| tree.link(pages, packer, rows).unwrap());
+        self.note(rows);
+    }
+
+    pub(super) fn note(&mut self, rows: RowsRef<'_>) {
+        for (i, &time) in rows.times().iter().enumerate() {
+            let words = (0..rows.column_count())
+                .map(|c| rows.column(c)[i])
+                .collect();
+            self.model.insert(time, words);
+        }
+    }
+
+    pub(super) fn delete(&mut self, from: i64, to: i64) {
+        let mut deleted = 0;
+        self.transact(|tree, pages, packer| {
+            deleted = tree.delete(pages, packer, from, to).unwrap();
+        });
+        let before = self.model.len();
+        self.model.retain(|&time, _| time < from || time > to);
+        assert_eq!(deleted, (before - self.model.len()) as u64, "rows deleted");
+    }
+
+    pub(super) fn view(&self) -> View<'_, ScratchPages> {
+        View::new(&self.pages, &self.tree, self.late.view())
+    }
+
+    /// The rows that readers see.
+    pub(super) fn rows(&self) -> Rows {
+        let columns = self.tree.types().len();
+        let mut rows = Rows::with_capacity(columns, self.model.len());
+        for (&time, words) in &self.model {
+            rows.push_row(time, words);
+        }
+        Rows::merge_newest(rows.view(), self.late.view())
+    }
+
+    /// Checks everything and that every page in use is reached once.
+    pub(super) fn check(&self) -> Report {
+        let mut claims = Vec::new();
+        let mut claim = |claim: tidalite_kv::Claim| claims.push((claim.addr, claim.pages));
+        self.table.check(&self.pages, &mut claim).unwrap();
+        let report = self.report(&mut claim);
+        assert_eq!(report.problems, Vec::<String>::new());
+        assert_eq!(report.rows, self.model.len() as u64);
+        assert_eq!(self.tree.count(), report.rows);
+        let span = self.model.keys().next().zip(self.model.keys().next_back());
+        assert_eq!(self.tree.span(), span.map(|(a, b)| (*a, *b)));
+        self.pages.assert_all_claimed(&claims);
+        report
+    }
+
+    pub(super) fn report(&self, claim: &mut dyn FnMut(tidalite_kv::Claim)) -> Report {
+        let mut check = Check::new();
+        check.tree(&self.pages, &self.tree, claim).unwrap();
+        check.extents(&self.pages, &self.table, claim).unwrap()
+    }
+}
+
+/// Rows of the default point: a regular ramp with flags 0.
+pub(super) fn ramp(begin: i64, step: i64, rows: usize) -> Rows {
+    let mut out = Rows::with_capacity(2, rows);
+    for i in 0..rows as i64 {
+        let value = (begin / step.max(1) + i) as f64 * 0.5;
+        out.push_row(begin + i * step, &[0, value.to_bits()]);
+    }
+    out
+}
+
+pub(super) const POINT: [ColumnType; 2] = [ColumnType::I64, ColumnType::F64];

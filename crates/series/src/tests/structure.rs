@@ -1,0 +1,219 @@
+//! What the counters and the sizes say: structure proved without a clock.
+
+use super::{POINT, World, ramp};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+use tidalite_codec::{ColumnType, Rows};
+use tidalite_pager::PageRead;
+use tidalite_testkit::rng::Rng;
+
+/// (nodes read, vectors decoded) by `work`.
+fn counted(world: &World, work: impl FnOnce()) -> (u64, u64) {
+    let counters = world.pages.counters();
+    let read = || {
+        let nodes = counters.nodes_read.load(Ordering::Relaxed);
+        (nodes, counters.vectors_decoded.load(Ordering::Relaxed))
+    };
+    let before = read();
+    work();
+    let after = read();
+    (after.0 - before.0, after.1 - before.1)
+}
+
+/// A tree of many small leaves, so that it is high.
+fn high(fanout: usize) -> World {
+    let mut world = World::new(4096, fanout, &POINT);
+    for i in 0..160 {
+        let rows = ramp(i * 10_240, 10, 1024);
+        world.link(rows.view());
+    }
+    world
+}
+
+#[test]
+fn an_interval_aggregate_reads_two_nodes_a_level_and_two_vectors() {
+    let world = high(4);
+    let height = u64::from(world.tree.height());
+    assert!(height >= 4, "height {height}");
+    let all = world.rows();
+    let mut rng = Rng::new(5);
+    for _ in 0..300 {
+        let (a, b) = (rng.between(-100, 1_700_000), rng.between(-100, 1_700_000));
+        let (from, to) = (a.min(b), a.max(b));
+        let (nodes, vectors) = counted(&world, || {
+            let stats = world.view().aggregate(from, to, 1).unwrap();
+            let rows = all.view().between(from, to);
+            super::model::assert_stats(&stats, ColumnType::F64, rows, 1);
+        });
+        assert!(
+            nodes <= 2 * height,
+            "{nodes} nodes in a tree of height {height}"
+        );
+        assert!(vectors <= 2, "{vectors} vectors");
+        let (nodes, vectors) = counted(&world, || {
+            world.view().count(from, to).unwrap();
+        });
+        assert!(
+            nodes <= 2 * height && vectors <= 2,
+            "count: {nodes} nodes, {vectors} vectors"
+        );
+    }
+    let (nodes, vectors) = counted(&world, || {
+        world.view().aggregate(i64::MIN, i64::MAX, 1).unwrap();
+    });
+    assert_eq!(
+        (nodes, vectors),
+        (0, 0),
+        "the whole series is in the record"
+    );
+}
+
+#[test]
+fn late_rows_decode_only_the_vectors_that_they_fall_into() {
+    let mut world = high(4);
+    // One inside a vector, one between two vectors, one behind everything.
+    let mut late = Rows::new(2);
+    for time in [55_555, 10_240 * 9 - 5, 10_240 * 200] {
+        late.push_row(time, &[1, 7.5f64.to_bits()]);
+    }
+    world.late = late;
+    let all = world.rows();
+    let (_, vectors) = counted(&world, || {
+        let stats = world.view().aggregate(i64::MIN, i64::MAX, 1).unwrap();
+        super::model::assert_stats(&stats, ColumnType::F64, all.view(), 1);
+    });
+    assert_eq!(vectors, 1);
+}
+
+#[test]
+fn windows_wider_than_a_vector_decode_only_at_their_edges() {
+    let world = high(4);
+    let mut windows = 0;
+    let (nodes, vectors) = counted(&world, || {
+        world
+            .view()
+            .windows(i64::MIN, i64::MAX, 102_403, 0, 1, |_| windows += 1)
+            .unwrap();
+    });
+    assert_eq!(windows, 16);
+    assert!(
+        vectors <= windows + 1,
+        "{vectors} vectors for {windows} windows"
+    );
+    let (mut leaves, mut total) = (0u64, 0);
+    world
+        .tree
+        .for_each_leaf(&world.pages, |link| {
+            leaves += 1;
+            total += link.count;
+        })
+        .unwrap();
+    assert_eq!(total, world.tree.count());
+    assert!(nodes <= leaves, "{nodes} nodes for {leaves} leaves");
+}
+
+#[test]
+fn steps_of_a_cursor_read_each_node_and_vector_once() {
+    let world = high(4);
+    let nodes_in_tree = world.check().nodes;
+    for forward in [true, false] {
+        let (nodes, vectors) = counted(&world, || {
+            let mut cursor = world.view().cursor();
+            let mut on = if forward {
+                cursor.first()
+            } else {
+                cursor.last()
+            }
+            .unwrap();
+            while on {
+                on = if forward {
+                    cursor.next()
+                } else {
+                    cursor.previous()
+                }
+                .unwrap();
+            }
+        });
+        assert_eq!(vectors, 160);
+        assert!(
+            nodes <= nodes_in_tree,
+            "{nodes} reads of {nodes_in_tree} nodes"
+        );
+    }
+}
+
+#[test]
+fn a_ramp_takes_a_quarter_of_a_byte_a_point() {
+    let mut world = World::new(4096, 64, &POINT);
+    let rows = ramp(0, 1_000_000_000, 1 << 20);
+    world.link(rows.view());
+    let report = world.check();
+    let table_pages = 1;
+    let bytes = (world.pages.live_pages() - table_pages) * 4096;
+    let per_point = bytes as f64 / rows.len() as f64;
+    println!(
+        "{} leaves, {} nodes, {per_point:.4} bytes a point",
+        report.leaves, report.nodes
+    );
+    assert!(per_point < 0.25, "{per_point} bytes a point");
+    assert_eq!(report.leaves, 64);
+
+    // A single vector: its leaf.
+    let mut world = World::new(4096, 64, &POINT);
+    world.link(rows.slice(0..1024));
+    let bytes = world.check().live_bytes;
+    assert!(bytes <= 1024, "{bytes} bytes for a leaf of 1024 rows");
+}
+
+#[test]
+fn a_node_is_rewritten_once_for_eight_commits() {
+    let mut world = World::new(4096, 64, &POINT);
+    for i in 0..160 {
+        let rows = ramp(i * 10_240, 10, 1024);
+        let before = world.pages.bytes_written();
+        world.link(rows.view());
+        let written = world.pages.bytes_written() - before;
+        if i % 8 != 0 {
+            assert!(written <= 4096, "commit {i} wrote {written} bytes");
+        }
+    }
+}
+
+/// Prints rates; they are not asserted, the machine is shared.
+#[test]
+fn rates() {
+    let mut world = World::new(4096, 64, &POINT);
+    let rows = ramp(0, 1_000_000_000, 4 << 20);
+    let clock = Instant::now();
+    world.transact(|tree, pages, packer| tree.link(pages, packer, rows.view()).unwrap());
+    let rate = |clock: Instant| rows.len() as f64 / clock.elapsed().as_secs_f64() / 1e6;
+    println!("link: {:.0} M rows/s", rate(clock));
+    for columns in [&[0, 1][..], &[1], &[]] {
+        let clock = Instant::now();
+        let mut touched = 0u64;
+        let read = world
+            .view()
+            .for_each_vector(i64::MIN, i64::MAX, columns, |vector| {
+                touched ^= vector.times()[0] as u64;
+            });
+        assert_eq!(read.unwrap(), rows.len() as u64);
+        println!(
+            "scan of columns {columns:?}: {:.0} M rows/s ({touched})",
+            rate(clock)
+        );
+    }
+    let clock = Instant::now();
+    let mut cursor = world.view().cursor();
+    let mut sum = 0.0;
+    while cursor.next().unwrap() {
+        sum += cursor.word(1).map_or(0.0, f64::from_bits);
+    }
+    println!("cursor: {:.0} M rows/s ({sum})", rate(clock));
+    let clock = Instant::now();
+    let mut windows = 0;
+    world
+        .view()
+        .windows(i64::MIN, i64::MAX, 60_000_000_000, 0, 1, |_| windows += 1)
+        .unwrap();
+    println!("{windows} windows of 60 rows: {:.0} M rows/s", rate(clock));
+}
