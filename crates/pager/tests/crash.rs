@@ -1,0 +1,81 @@
+//! Power cuts after every operation of random runs, and the proof that the harness bites.
+//!
+//! More: `TIDALITE_CRASH_SEEDS=1000 cargo test -p tidalite-pager --test crash power -- --nocapture`, or one
+//! seed again with `TIDALITE_CRASH_SEED=17`.
+
+#[path = "toy/crash.rs"]
+mod harness;
+mod toy;
+
+use harness::{Tally, examine, record};
+use tidalite_pager::seeded::{BUGS, Bug, enable};
+
+const SEEDS: u64 = 6;
+const COMMITS: u64 = 24;
+const IMAGES: u64 = 3;
+/// A deliberate bug must show within this many seeds.
+const BUG_SEEDS: u64 = 12;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn a_power_cut_anywhere_leaves_a_promised_state() {
+    let mut tally = Tally::default();
+    let seeds = match number("TIDALITE_CRASH_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("TIDALITE_CRASH_SEEDS").unwrap_or(SEEDS),
+    };
+    for seed in seeds {
+        if let Err(problem) = examine(seed, COMMITS, IMAGES, &mut tally) {
+            panic!("TIDALITE_CRASH_SEED={seed}: {problem}");
+        }
+    }
+    println!(
+        "{} crash states, {} of them inside a reopening",
+        tally.states, tally.nested
+    );
+}
+
+#[test]
+fn the_write_protocol_holds_in_random_runs() {
+    for seed in 1000..1040 {
+        if let Err(problem) = record(seed, 60, true) {
+            panic!("seed {seed}: {problem}");
+        }
+    }
+}
+
+fn seeds_to_find(bug: Bug, find: impl Fn(u64) -> Result<(), String>) -> Option<(u64, String)> {
+    enable(Some(bug));
+    let found = (0..BUG_SEEDS).find_map(|seed| Some((seed + 1, find(seed).err()?)));
+    enable(None);
+    found
+}
+
+#[test]
+fn every_deliberate_bug_is_found_by_crashing() {
+    for bug in BUGS {
+        let find = |seed| examine(seed, COMMITS, IMAGES, &mut Tally::default());
+        match seeds_to_find(bug, find) {
+            Some((seeds, how)) => println!("{bug:?}: found by seed {seeds}: {how}"),
+            None => panic!("{bug:?} is not found within {BUG_SEEDS} seeds"),
+        }
+    }
+}
+
+#[test]
+fn the_monitor_finds_mistakes_of_order_without_a_crash() {
+    for bug in [
+        Bug::SkipSync,
+        Bug::MetaBeforeData,
+        Bug::ReuseEarly,
+        Bug::CopiesInOneBlock,
+    ] {
+        match seeds_to_find(bug, |seed| record(seed, COMMITS, true).map(|_| ())) {
+            Some((seeds, how)) => println!("{bug:?}: found by seed {seeds}: {how}"),
+            None => panic!("{bug:?} is not found within {BUG_SEEDS} seeds"),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! A structure made for crash tests: a root page, branch pages, leaves that are pages or extents, with
+//! content that follows from (slot, version). Whoever finds another content has found a bug.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(unreachable_pub, reason = "shared by several test programs")]
+#![allow(dead_code, reason = "each test uses its part of it")]
+
+use tidalite_pager::{
+    Check, Error, Extent, Header, Kind, Options, PageRead, PageWrite, Pager, Ptr, Result,
+    seal_block,
+};
+use tidalite_testkit::rng::Rng;
+
+pub const PAGE: usize = 512;
+const FAN: usize = 12;
+pub const SLOTS: usize = FAN * FAN;
+const ENTRIES_AT: usize = 64;
+
+/// Slot by slot its version; 0 is an empty slot.
+pub type Content = Vec<u64>;
+
+pub fn options() -> Options {
+    Options {
+        page_size: PAGE,
+        growth_bytes_min: 16 << 10,
+        growth_bytes_max: 32 << 10,
+        dirty_bytes_max: 64 * PAGE,
+        ..Options::default()
+    }
+}
+
+fn is_extent(slot: usize) -> bool {
+    slot % FAN >= 9
+}
+
+fn fill(bytes: &mut [u8], slot: usize, version: u64) {
+    let mut rng = Rng::new(version << 10 | slot as u64);
+    rng.fill(bytes);
+    bytes[..8].copy_from_slice(&version.to_le_bytes());
+}
+
+fn entry(bytes: &[u8], i: usize) -> Ptr {
+    Ptr::decode(bytes, ENTRIES_AT + i * 32)
+}
+
+/// What the app area holds: the root and the number of the commit.
+pub fn app(root: &Ptr, id: u64) -> Vec<u8> {
+    let mut bytes = vec![0; 40];
+    root.encode(&mut bytes, 0);
+    bytes[32..].copy_from_slice(&id.to_le_bytes());
+    bytes
+}
+
+pub fn id_of(app: &[u8]) -> u64 {
+    app.get(32..40)
+        .map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap()))
+}
+
+pub fn root_of(app: &[u8]) -> Ptr {
+    match app {
+        [] => Ptr::NULL,
+        bytes => Ptr::decode(bytes, 0),
+    }
+}
+
+/// Applies changes (slot, version) and seals; returns the new root.
+pub fn apply<W: PageWrite>(w: &mut W, root: &Ptr, changes: &[(usize, u64)]) -> Result<Ptr> {
+    let mut root = if root.is_null() {
+        w.new_page(Kind::KvBranch, 1)?
+    } else {
+        w.shadow(root)?
+    };
+    let mut touched = Vec::new();
+    for &(slot, version) in changes {
+        let branch = entry(&w.page(&root)?, slot / FAN);
+        let branch = if branch.is_null() {
+            w.new_page(Kind::KvBranch, 2)?
+        } else {
+            w.shadow(&branch)?
+        };
+        branch.encode(w.page_mut(&root)?, ENTRIES_AT + slot / FAN * 32);
+        touched.push(slot / FAN);
+        let leaf = entry(&w.page(&branch)?, slot % FAN);
+        let leaf = if is_extent(slot) {
+            set_extent(w, &leaf, slot, version)?
+        } else {
+            set_page(w, &leaf, slot, version)?
+        };
+        leaf.encode(w.page_mut(&branch)?, ENTRIES_AT + slot % FAN * 32);
+    }
+    touched.sort_unstable();
+    touched.dedup();
+    for i in touched {
+        let branch = entry(&w.page(&root)?, i);
+        let branch = w.seal_page(&branch)?;
+        branch.encode(w.page_mut(&root)?, ENTRIES_AT + i * 32);
+    }
+    root = w.seal_page(&root)?;
+    Ok(root)
+}
+
+fn set_page<W: PageWrite>(w: &mut W, old: &Ptr, slot: usize, version: u64) -> Result<Ptr> {
+    if version == 0 {
+        if !old.is_null() {
+            w.free_page(old);
+        }
+        return Ok(Ptr::NULL);
+    }
+    let leaf = if old.is_null() {
+        w.new_page(Kind::KvLeaf, slot as u64)?
+    } else {
+        w.shadow(old)?
+    };
+    fill(&mut w.page_mut(&leaf)?[32..], slot, version);
+    w.seal_page(&leaf)
+}
+
+fn set_extent<W: PageWrite>(w: &mut W, old: &Ptr, slot: usize, version: u64) -> Result<Ptr> {
+    if !old.is_null() {
+        w.free_extent(&Extent {
+            addr: old.addr,
+            pages: u64::from(old.len).div_ceil(PAGE as u64),
+            birth: old.birth,
+        });
+    }
+    if version == 0 {
+        return Ok(Ptr::NULL);
+    }
+    let len = 100 + (version * 131 % 1500) as usize;
+    let extent = w.alloc_extent(8)?;
+    let extent = w.trim_extent(&extent, (len as u64).div_ceil(PAGE as u64));
+    let mut bytes = vec![0; len];
+    fill(&mut bytes[32..], slot, version);
+    let header = Header {
+        kind: Kind::RunBlock,
+        flags: 0,
+        owner: slot as u64,
+        address: extent.addr,
+        birth: w.txn(),
+    };
+    let ptr = seal_block(&mut bytes, &header);
+    w.write_extent(extent.addr, &bytes)?;
+    Ok(ptr)
+}
+
+/// Reads everything, each byte compared; `claim` hears of every range.
+pub fn read<R: PageRead>(r: &R, root: &Ptr, claim: &mut dyn FnMut(u64, u64)) -> Result<Content> {
+    let mut content = vec![0; SLOTS];
+    if root.is_null() {
+        return Ok(content);
+    }
+    let root_page = r.page(root)?.to_vec();
+    claim(root.addr, 1);
+    for i in 0..FAN {
+        let branch = entry(&root_page, i);
+        if branch.is_null() {
+            continue;
+        }
+        let branch_page = r.page(&branch)?.to_vec();
+        claim(branch.addr, 1);
+        for j in 0..FAN {
+            let leaf = entry(&branch_page, j);
+            let slot = i * FAN + j;
+            if leaf.is_null() {
+                continue;
+            }
+            let bytes = if is_extent(slot) {
+                claim(leaf.addr, u64::from(leaf.len).div_ceil(PAGE as u64));
+                r.block(&leaf)?
+            } else {
+                claim(leaf.addr, 1);
+                r.page(&leaf)?
+            };
+            let version = u64::from_le_bytes(bytes[32..40].try_into().unwrap());
+            let mut expected = vec![0; bytes.len() - 32];
+            fill(&mut expected, slot, version);
+            assert_eq!(&bytes[32..], expected, "slot {slot}: not its content");
+            content[slot] = version;
+        }
+    }
+    Ok(content)
+}
+
+/// The problems that a full check finds.
+pub fn problems(pager: &Pager) -> Result<Vec<String>> {
+    let mut check: Check = pager.begin_check()?;
+    let root = root_of(check.snapshot().app());
+    let mut claims = Vec::new();
+    let walked = read(check.snapshot(), &root, &mut |addr, pages| {
+        claims.push((addr, pages));
+    });
+    for (addr, pages) in claims {
+        check.claim(addr, pages, "toy");
+    }
+    if let Err(error) = walked {
+        check.problem(error);
+    }
+    Ok(check.finish().problems)
+}
+
+/// A random set of changes: mostly small, sometimes most slots.
+pub fn changes(rng: &mut Rng, id: u64) -> Vec<(usize, u64)> {
+    let count = match rng.below(12) {
+        0 => 60 + rng.index(60),
+        1..3 => 5 + rng.index(15),
+        _ => 1 + rng.index(3),
+    };
+    let version = |rng: &mut Rng| if rng.one_in(6) { 0 } else { id };
+    (0..count)
+        .map(|_| (rng.index(SLOTS), version(rng)))
+        .collect()
+}
+
+/// A mistake found by a test, in words.
+pub fn describe(result: Result<Vec<String>>) -> std::result::Result<(), String> {
+    match result {
+        Ok(problems) if problems.is_empty() => Ok(()),
+        Ok(problems) => Err(format!("check: {problems:?}")),
+        Err(error) => Err(format!("check: {error}")),
+    }
+}
+
+/// True for the errors that a fault of the disk may bring.
+pub fn is_disk_error(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Io { .. } | Error::DiskFull { .. } | Error::Poisoned { .. }
+    )
+}

@@ -1,0 +1,289 @@
+//! The write-protocol monitor: a storage around a storage that judges every write while it happens. It
+//! finds mistakes of order in ordinary tests, without any crash.
+//!
+//! Rules
+//! 1. A meta record of a new commit is written only when nothing else is unsynced.
+//! 2. At every moment, some synced meta block holds the newest durable record.
+//! 3. No page is written over that is in use, or that a live reader, the newest commit or one of the two
+//!    newest durable commits sees. (Who sees what is worked out here anew from what each commit reports.)
+//! 4. When a durable commit is reported, both copies of its record are synced.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidalite_base::{checksum, get_u64};
+use tidalite_pager::storage::{Committed, Growth, Observer};
+use tidalite_pager::{Header, Kind, Storage};
+
+const BLOCK: u64 = 4096;
+const HEAD: u64 = 6 * BLOCK;
+/// Where the meta record's sequence number is; docs/format.md section 3.
+const SEQUENCE_AT: usize = 48;
+/// Ranges are followed in this unit; every page size is a multiple.
+const UNIT: u64 = 512;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Record {
+    sequence: u64,
+    txn: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    synced: Option<Record>,
+    written: Option<Option<Record>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Life {
+    birth: u64,
+    freed: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// By block number: 1, 2, 4, 5 are meta blocks.
+    slots: [Slot; 6],
+    newest: Record,
+    data_unsynced: bool,
+    lives: HashMap<u64, Life>,
+    readers: BTreeMap<u64, u64>,
+    durable: [u64; 2],
+    newest_txn: u64,
+    violations: Vec<String>,
+}
+
+/// A storage that judges every write. Dropping it with violations not taken is a failed test.
+pub struct Monitor {
+    inner: Arc<dyn Storage>,
+    state: Mutex<State>,
+}
+
+fn record(block: &[u8]) -> Option<Record> {
+    let header = Header::decode(block);
+    let sound = header.kind == Kind::Meta && checksum(&block[8..]) == get_u64(block, 0);
+    sound.then(|| Record {
+        sequence: get_u64(block, SEQUENCE_AT),
+        txn: header.birth.0,
+    })
+}
+
+impl Monitor {
+    /// Watches a storage; what it holds now counts as synced.
+    pub fn new(inner: Arc<dyn Storage>) -> Arc<Self> {
+        let mut state = State::default();
+        let len = inner.len().unwrap_or(0);
+        for number in [1, 2, 4, 5] {
+            let mut block = vec![0; BLOCK as usize];
+            let at = number as u64 * BLOCK;
+            if at + BLOCK <= len && inner.read_at(at, &mut block).is_ok() {
+                state.slots[number].synced = record(&block);
+            }
+        }
+        let mut records: Vec<Record> = state.slots.iter().filter_map(|slot| slot.synced).collect();
+        records.sort_unstable();
+        records.dedup();
+        if let Some(newest) = records.pop() {
+            state.newest = newest;
+            state.newest_txn = newest.txn;
+            state.durable = [newest.txn, records.pop().unwrap_or(newest).txn];
+        }
+        Arc::new(Self {
+            inner,
+            state: Mutex::new(state),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was done against the rules; taken away, so that dropping is fine.
+    pub fn take_violations(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().violations)
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let violations = self.take_violations();
+            assert!(violations.is_empty(), "write protocol: {violations:#?}");
+        }
+    }
+}
+
+impl State {
+    fn violated(&mut self, what: String) {
+        if self.violations.len() < 20 {
+            self.violations.push(what);
+        }
+    }
+
+    fn write(&mut self, at: u64, bytes: &[u8]) {
+        if at >= HEAD {
+            self.data_unsynced = true;
+            self.write_data(at, bytes.len() as u64);
+            return;
+        }
+        let mut done = 0;
+        while done < bytes.len() {
+            let block_at = at + done as u64;
+            let len = (BLOCK - block_at % BLOCK).min((bytes.len() - done) as u64) as usize;
+            let number = (block_at / BLOCK) as usize;
+            if [1, 2, 4, 5].contains(&number) {
+                let whole = len as u64 == BLOCK;
+                let found = whole.then(|| record(&bytes[done..done + len])).flatten();
+                self.write_meta(number, found);
+            }
+            done += len;
+        }
+    }
+
+    fn write_meta(&mut self, number: usize, found: Option<Record>) {
+        if self.newest == Record::default() {
+            // The creation.
+            self.slots[number].written = Some(found);
+            return;
+        }
+        if found.is_some_and(|found| found.sequence > self.newest.sequence) && self.data_unsynced {
+            self.violated(format!("{found:?} is written before its data is synced"));
+        }
+        let newest = self.newest;
+        let safe = |(other, slot): (usize, &Slot)| {
+            other != number && slot.written.is_none() && slot.synced == Some(newest)
+        };
+        if !self.slots.iter().enumerate().any(safe) {
+            self.violated(format!(
+                "block {number} is written while no other synced block holds {newest:?}"
+            ));
+        }
+        self.slots[number].written = Some(found);
+    }
+
+    fn write_data(&mut self, at: u64, len: u64) {
+        let mut snapshots: Vec<u64> = self.readers.keys().copied().collect();
+        snapshots.extend(self.durable);
+        snapshots.push(self.newest_txn);
+        for unit in at / UNIT..(at + len).div_ceil(UNIT) {
+            let Some(&life) = self.lives.get(&unit) else {
+                continue;
+            };
+            let seen = |&&s: &&u64| life.birth <= s && life.freed.is_none_or(|freed| s < freed);
+            if let Some(snapshot) = snapshots.iter().find(seen) {
+                let byte = unit * UNIT;
+                self.violated(format!(
+                    "byte {byte} ({life:?}) is written over, and transaction {snapshot} sees it"
+                ));
+            }
+        }
+    }
+
+    fn synced(&mut self) {
+        self.data_unsynced = false;
+        for slot in &mut self.slots {
+            if let Some(written) = slot.written.take() {
+                slot.synced = written;
+            }
+        }
+        let newest = self.slots.iter().filter_map(|slot| slot.synced).max();
+        self.newest = newest.unwrap_or_default().max(self.newest);
+        if self.durable == [0, 0] {
+            self.durable = [self.newest.txn; 2];
+            self.newest_txn = self.newest.txn;
+        }
+    }
+}
+
+impl Storage for Monitor {
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.inner.read_at(at, bytes)
+    }
+
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.state().write(at, bytes);
+        self.inner.write_at(at, bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.inner.sync()?;
+        self.state().synced();
+        Ok(())
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.inner.sync_all()?;
+        self.state().synced();
+        Ok(())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+
+    fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
+        self.inner.grow(len, how)
+    }
+
+    fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {
+        self.inner.mapped(at, len)
+    }
+
+    fn observer(&self) -> Option<&dyn Observer> {
+        Some(self)
+    }
+}
+
+impl Observer for Monitor {
+    fn committed(&self, commit: &Committed<'_>) {
+        let mut state = self.state();
+        for &(at, len) in commit.allocated {
+            for unit in at / UNIT..(at + len) / UNIT {
+                let life = Life {
+                    birth: commit.txn,
+                    freed: None,
+                };
+                state.lives.insert(unit, life);
+            }
+        }
+        for &(at, len, birth) in commit.freed {
+            for unit in at / UNIT..(at + len) / UNIT {
+                let life = Life {
+                    birth,
+                    freed: Some(commit.txn),
+                };
+                state.lives.insert(unit, life);
+            }
+        }
+        state.newest_txn = commit.txn;
+        if commit.durable {
+            state.durable = [commit.txn, state.durable[0]];
+            let synced = state.slots.iter();
+            let copies = synced
+                .filter(|slot| {
+                    slot.written.is_none() && slot.synced.is_some_and(|r| r.txn == commit.txn)
+                })
+                .count();
+            if copies != 2 {
+                let txn = commit.txn;
+                state.violated(format!(
+                    "transaction {txn} is acknowledged with {copies} synced copies of its record"
+                ));
+            }
+        }
+    }
+
+    fn reader_began(&self, txn: u64) {
+        *self.state().readers.entry(txn).or_default() += 1;
+    }
+
+    fn reader_ended(&self, txn: u64) {
+        let mut state = self.state();
+        if let Some(count) = state.readers.get_mut(&txn) {
+            *count -= 1;
+            if *count == 0 {
+                state.readers.remove(&txn);
+            }
+        }
+    }
+}

@@ -1,0 +1,438 @@
+//! A simulated disk, harsher than any real one.
+//!
+//! Until `sync`, each 512-byte sector that was written may after a power cut hold what it held before, any
+//! version written since, or garbage. The file's length is durable only after `sync_all`. A failed sync
+//! dooms what it should have made durable: later syncs succeed without it, as Linux does it.
+//!
+//! Everything is logged. From one recorded run, `Replay` makes the images of a power cut after every single
+//! operation, without running anything again.
+
+use crate::rng::Rng;
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidalite_pager::Storage;
+use tidalite_pager::storage::Growth;
+
+/// The unit that a power cut keeps, loses or spoils.
+pub const SECTOR_BYTES: usize = 512;
+
+/// One logged operation.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// Bytes were written at an address.
+    Write(u64, Arc<[u8]>),
+    /// The file has this length now.
+    Grow(u64),
+    /// What was written is durable; with `true` the length too.
+    Sync(bool),
+    /// A sync that failed.
+    SyncFailed,
+    /// A note of the harness.
+    Mark(u64),
+}
+
+/// How a call fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// Writes and growth fail for want of space.
+    DiskFull,
+    /// Writes, growth and syncs fail with an error of the medium.
+    Medium,
+    /// Half of a write arrives, then an error of the medium.
+    ShortWrite,
+    /// Syncs fail.
+    SyncFails,
+    /// The process is dead: nothing at all arrives any more, reads fail too.
+    Killed,
+}
+
+/// A fault to come.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// The first call (of those that change the disk, counted from 0) that fails.
+    pub at_call: u64,
+    /// Every later one too, or only that one.
+    pub forever: bool,
+    /// How.
+    pub kind: FaultKind,
+}
+
+/// What happened to a disk since it was made.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// Its durable content at the beginning.
+    pub base: Vec<u8>,
+    /// What was done.
+    pub ops: Vec<Op>,
+}
+
+#[derive(Debug)]
+struct State {
+    bytes: Vec<u8>,
+    recording: Recording,
+    calls: u64,
+    fault: Option<Fault>,
+    fault_hit: bool,
+}
+
+/// A simulated disk with one file.
+#[derive(Debug)]
+pub struct SimDisk {
+    state: Mutex<State>,
+}
+
+impl Default for SimDisk {
+    fn default() -> Self {
+        Self::from_image(Vec::new())
+    }
+}
+
+impl SimDisk {
+    /// An empty disk.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A disk that durably holds this.
+    #[must_use]
+    pub fn from_image(image: Vec<u8>) -> Self {
+        let recording = Recording {
+            base: image.clone(),
+            ops: Vec::new(),
+        };
+        Self {
+            state: Mutex::new(State {
+                bytes: image,
+                recording,
+                calls: 0,
+                fault: None,
+                fault_hit: false,
+            }),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Everything that happened so far.
+    #[must_use]
+    pub fn recording(&self) -> Recording {
+        self.state().recording.clone()
+    }
+
+    /// What a process sees now.
+    #[must_use]
+    pub fn image(&self) -> Vec<u8> {
+        self.state().bytes.clone()
+    }
+
+    /// Leaves a note in the log.
+    pub fn mark(&self, note: u64) {
+        self.state().recording.ops.push(Op::Mark(note));
+    }
+
+    /// Calls so far that change the disk.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.state().calls
+    }
+
+    /// Sets or ends a fault; `at_call` counts from now on.
+    pub fn set_fault(&self, fault: Option<Fault>) {
+        let mut state = self.state();
+        let calls = state.calls;
+        state.fault_hit = false;
+        state.fault = fault.map(|fault| Fault {
+            at_call: fault.at_call + calls,
+            ..fault
+        });
+    }
+
+    /// True when the fault has struck.
+    #[must_use]
+    pub fn fault_hit(&self) -> bool {
+        self.state().fault_hit
+    }
+
+    /// Flips one bit, durably.
+    pub fn flip_bit(&self, at: usize, bit: u8) {
+        let mut state = self.state();
+        state.bytes[at] ^= 1 << bit;
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Call {
+    Write,
+    Grow,
+    Sync,
+}
+
+impl State {
+    /// Counts a call; the fault that strikes it, if any.
+    fn strike(&mut self, call: Call) -> Option<FaultKind> {
+        let number = self.calls;
+        self.calls += 1;
+        let fault = self.fault?;
+        let due = number == fault.at_call || (fault.forever && number > fault.at_call);
+        let fits = match fault.kind {
+            FaultKind::DiskFull => call != Call::Sync,
+            FaultKind::SyncFails => call == Call::Sync,
+            FaultKind::Medium | FaultKind::Killed | FaultKind::ShortWrite => true,
+        };
+        if !due || !fits {
+            return None;
+        }
+        self.fault_hit = true;
+        Some(fault.kind)
+    }
+
+    fn is_dead(&self) -> bool {
+        let killed = |fault: Fault| fault.kind == FaultKind::Killed && self.calls > fault.at_call;
+        self.fault.is_some_and(killed)
+    }
+
+    fn put(&mut self, at: u64, bytes: &[u8]) {
+        let from = at as usize;
+        self.bytes[from..from + bytes.len()].copy_from_slice(bytes);
+        self.recording.ops.push(Op::Write(at, bytes.into()));
+    }
+
+    fn sync(&mut self, all: bool) -> io::Result<()> {
+        match self.strike(Call::Sync) {
+            None => {
+                self.recording.ops.push(Op::Sync(all));
+                Ok(())
+            }
+            Some(FaultKind::Killed) => Err(dead()),
+            Some(_) => {
+                self.recording.ops.push(Op::SyncFailed);
+                Err(medium())
+            }
+        }
+    }
+}
+
+fn dead() -> io::Error {
+    io::Error::other("the process was killed")
+}
+
+fn medium() -> io::Error {
+    io::Error::other("simulated error of the medium")
+}
+
+fn error_of(kind: FaultKind) -> io::Error {
+    match kind {
+        FaultKind::DiskFull => ErrorKind::StorageFull.into(),
+        FaultKind::Killed => dead(),
+        _ => medium(),
+    }
+}
+
+impl Storage for SimDisk {
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let state = self.state();
+        if state.is_dead() {
+            return Err(dead());
+        }
+        let end = at.checked_add(bytes.len() as u64);
+        if end.is_none_or(|end| end > state.bytes.len() as u64) {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        bytes.copy_from_slice(&state.bytes[at as usize..at as usize + bytes.len()]);
+        Ok(())
+    }
+
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.state();
+        assert!(
+            at + bytes.len() as u64 <= state.bytes.len() as u64,
+            "a write of {} bytes at {at} is beyond the file's end",
+            bytes.len()
+        );
+        match state.strike(Call::Write) {
+            None => {
+                state.put(at, bytes);
+                Ok(())
+            }
+            Some(kind) => {
+                if kind == FaultKind::ShortWrite {
+                    state.put(at, &bytes[..bytes.len() / 2]);
+                }
+                Err(error_of(kind))
+            }
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.state().sync(false)
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.state().sync(true)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        let state = self.state();
+        if state.is_dead() {
+            return Err(dead());
+        }
+        Ok(state.bytes.len() as u64)
+    }
+
+    fn grow(&self, len: u64, _: Growth) -> io::Result<()> {
+        let mut state = self.state();
+        if len <= state.bytes.len() as u64 {
+            return Ok(());
+        }
+        if let Some(kind) = state.strike(Call::Grow) {
+            return Err(error_of(kind));
+        }
+        state.bytes.resize(len as usize, 0);
+        state.recording.ops.push(Op::Grow(len));
+        Ok(())
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Version {
+    bytes: [u8; SECTOR_BYTES],
+    doomed: bool,
+}
+
+/// A recording on its way: the durable content, and what a power cut would put at stake.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    durable: Vec<u8>,
+    durable_len: usize,
+    current: Vec<u8>,
+    /// By sector, oldest first.
+    unsynced: BTreeMap<usize, Vec<Version>>,
+}
+
+impl Replay {
+    /// At the beginning of a recording.
+    #[must_use]
+    pub fn new(recording: &Recording) -> Self {
+        Self {
+            durable: recording.base.clone(),
+            durable_len: recording.base.len(),
+            current: recording.base.clone(),
+            unsynced: BTreeMap::new(),
+        }
+    }
+
+    /// True when a power cut now could lose something.
+    #[must_use]
+    pub fn at_stake(&self) -> bool {
+        !self.unsynced.is_empty() || self.durable_len < self.current.len()
+    }
+
+    /// What a process that is killed now leaves.
+    #[must_use]
+    pub fn killed(&self) -> Vec<u8> {
+        self.current.clone()
+    }
+
+    /// Does one more operation.
+    pub fn step(&mut self, op: &Op) {
+        match op {
+            Op::Write(at, bytes) => self.write(*at as usize, bytes),
+            Op::Grow(len) => {
+                self.current.resize(*len as usize, 0);
+                self.durable.resize(*len as usize, 0);
+            }
+            Op::Sync(all) => self.sync(*all),
+            Op::SyncFailed => {
+                for version in self.unsynced.values_mut().flatten() {
+                    version.doomed = true;
+                }
+            }
+            Op::Mark(_) => {}
+        }
+    }
+
+    fn write(&mut self, at: usize, bytes: &[u8]) {
+        self.current[at..at + bytes.len()].copy_from_slice(bytes);
+        if bytes.is_empty() {
+            return;
+        }
+        for sector in at / SECTOR_BYTES..=(at + bytes.len() - 1) / SECTOR_BYTES {
+            let from = sector * SECTOR_BYTES;
+            let to = (from + SECTOR_BYTES).min(self.current.len());
+            let mut content = [0; SECTOR_BYTES];
+            content[..to - from].copy_from_slice(&self.current[from..to]);
+            self.unsynced.entry(sector).or_default().push(Version {
+                bytes: content,
+                doomed: false,
+            });
+        }
+    }
+
+    fn sync(&mut self, all: bool) {
+        let (durable, len) = (&mut self.durable, self.current.len());
+        self.unsynced.retain(|&sector, versions| {
+            let Some(last) = versions.last() else {
+                return false;
+            };
+            if last.doomed {
+                return true;
+            }
+            let from = sector * SECTOR_BYTES;
+            let to = (from + SECTOR_BYTES).min(len);
+            durable[from..to].copy_from_slice(&last.bytes[..to - from]);
+            false
+        });
+        if all {
+            self.durable_len = len;
+        }
+    }
+
+    /// What is found after a power cut now: one of the many possible outcomes, chosen by `rng`.
+    #[must_use]
+    pub fn power_cut(&self, rng: &mut Rng) -> Vec<u8> {
+        let len = match rng.below(3) {
+            0 => self.durable_len,
+            1 => self.current.len(),
+            _ => {
+                let grown = (self.current.len() - self.durable_len) / SECTOR_BYTES;
+                self.durable_len + rng.index(grown + 1) * SECTOR_BYTES
+            }
+        };
+        let mut image = self.durable[..len].to_vec();
+        // How likely a sector is old, and garbage, out of 16; the extremes are common in life.
+        let (old, garbage) = *rng.pick(&[(0, 0), (16, 0), (8, 0), (1, 0), (15, 0), (5, 5), (0, 2)]);
+        let spoilt = match rng.below(4) {
+            0 => self
+                .unsynced
+                .keys()
+                .nth(rng.index(self.unsynced.len().max(1))),
+            _ => None,
+        };
+        for (&sector, versions) in &self.unsynced {
+            let from = sector * SECTOR_BYTES;
+            let to = (from + SECTOR_BYTES).min(len);
+            if from >= to {
+                continue;
+            }
+            let chance = rng.below(16);
+            let target = &mut image[from..to];
+            if chance < garbage || spoilt == Some(&sector) {
+                rng.fill(target);
+            } else if chance < garbage + old {
+                continue;
+            } else {
+                let version = if rng.one_in(4) {
+                    rng.pick(versions)
+                } else {
+                    &versions[versions.len() - 1]
+                };
+                target.copy_from_slice(&version.bytes[..to - from]);
+            }
+        }
+        image
+    }
+}
