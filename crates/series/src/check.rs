@@ -170,7 +170,7 @@ impl Check {
         stats: &[Stats],
     ) -> Result<()> {
         self.report.leaves += 1;
-        self.report.live_bytes += link.bytes;
+        self.report.live_bytes = self.report.live_bytes.saturating_add(link.bytes);
         self.leaves.push(LeafClaim {
             addr: link.ptr.addr,
             bytes: link.bytes,
@@ -256,13 +256,15 @@ impl Check {
             Err(Corrupt::new("packed extent", start, found, expected).into())
         };
         let capacity = record.pages.saturating_mul(r.page_size() as u64);
-        if record.used > capacity || !record.used.is_multiple_of(LEAF_ALIGN as u64) {
-            return bad(
-                format!("{} bytes used", record.used),
-                format!("up to {capacity}"),
-            );
+        let room = capacity.checked_sub(record.used);
+        let trimmed = room.is_some_and(|room| room < r.page_size() as u64);
+        if !trimmed || !record.used.is_multiple_of(LEAF_ALIGN as u64) {
+            let found = format!("{} bytes used of {} pages", record.used, record.pages);
+            return bad(found, "leaves up to the last page".into());
         }
-        let live: u64 = leaves.iter().map(|leaf| leaf.bytes).sum();
+        let live = leaves
+            .iter()
+            .fold(0u64, |sum, leaf| sum.saturating_add(leaf.bytes));
         if live != record.live || live == 0 {
             return bad(format!("{} live bytes", record.live), format!("{live}"));
         }
@@ -279,9 +281,9 @@ impl Check {
                 let expected = format!("{} at {at}, up to {}", record.birth, record.last_time);
                 return bad(found, expected);
             }
-            at += leaf.bytes;
+            at = at.saturating_add(leaf.bytes);
         }
-        let end = start + record.used;
+        let end = start.saturating_add(record.used);
         while at < end {
             at += dead_leaf(r, at, end - at)?;
         }

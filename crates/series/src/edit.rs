@@ -251,5 +251,6 @@ impl<W: PageWrite> Edit<'_, W> {
 }
 
 fn rows_below(entries: &[Entry]) -> u64 {
-    entries.iter().map(|entry| entry.link.count).sum()
+    let counts = entries.iter().map(|entry| entry.link.count);
+    counts.fold(0, u64::saturating_add)
 }

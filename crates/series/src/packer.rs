@@ -235,7 +235,7 @@ impl Packer {
                 )
                 .into());
             };
-            while at < self.dead.len() && self.dead[at].0 < start + record.used {
+            while at < self.dead.len() && self.dead[at].0 - start < record.used {
                 record.live = lowered(record.live, self.dead[at].1, start)?;
                 at += 1;
             }

@@ -293,7 +293,7 @@ impl SeriesTree {
                 *height -= 1;
             }
         }
-        Ok(before - self.count())
+        Ok(before.saturating_sub(self.count()))
     }
 
     /// Ends this transaction's changes: brings the waiting links down to [`PENDING_MAX`] and returns the

@@ -334,10 +334,7 @@ impl<'r> Leaf<'r> {
     pub(crate) fn times<R: PageRead>(&self, r: &'r R, v: usize, out: &mut [i64]) -> Result<()> {
         assert_eq!(out.len(), self.rows_of(v), "a place for each row");
         if let Some(step) = self.step {
-            let first = self.span(v).0;
-            for (i, time) in out.iter_mut().enumerate() {
-                *time = first.wrapping_add((i as u64).wrapping_mul(step) as i64);
-            }
+            fill_steps(out, self.span(v).0, step);
             return Ok(());
         }
         let (chunk, bytes) = self.time_payload(r, v)?;
@@ -411,5 +408,26 @@ impl<'r> Leaf<'r> {
             return Err(self.corrupt("times out of order", "ascending times"));
         }
         Ok(())
+    }
+}
+
+/// Writes `first`, `first + step`, ... In eight lanes that advance by additions alone: few processors
+/// multiply several 64-bit words at a time.
+fn fill_steps(out: &mut [i64], first: i64, step: u64) {
+    const LANES: usize = 8;
+    let mut lanes = [0u64; LANES];
+    for (i, lane) in lanes.iter_mut().enumerate() {
+        *lane = (first as u64).wrapping_add(step.wrapping_mul(i as u64));
+    }
+    let stride = step.wrapping_mul(LANES as u64);
+    let (blocks, rest) = out.as_chunks_mut::<LANES>();
+    for block in blocks {
+        for (place, lane) in block.iter_mut().zip(&mut lanes) {
+            *place = *lane as i64;
+            *lane = lane.wrapping_add(stride);
+        }
+    }
+    for (place, lane) in rest.iter_mut().zip(lanes) {
+        *place = lane as i64;
     }
 }

@@ -3,7 +3,8 @@
 
 use super::Row;
 use super::segments::Segments;
-use tidalite_pager::{PageRead, Result};
+use tidalite_base::Corrupt;
+use tidalite_pager::{Error, PageRead, Result};
 
 /// What a search found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ enum At {
     Start,
     Row(usize),
     End,
+    /// The last step met an error: where it would have led is not known.
+    Lost,
 }
 
 /// A position in a series: on a row, in front of the first, or behind the last.
@@ -41,29 +44,32 @@ impl<'a, R: PageRead> Cursor<'a, R> {
 
     /// Stands on a row of a segment that was just reached, or at `otherwise`.
     fn enter(&mut self, reached: bool, last: bool, otherwise: At) -> Result<bool> {
-        self.at = otherwise;
+        let mut rows = 0;
         if reached {
             self.segments.load()?;
-            let rows = self.segments.times().len();
-            if rows > 0 {
-                self.at = At::Row(if last { rows - 1 } else { 0 });
-            }
+            rows = self.segments.times().len();
         }
+        self.at = match rows {
+            0 => otherwise,
+            rows => At::Row(if last { rows - 1 } else { 0 }),
+        };
         Ok(matches!(self.at, At::Row(_)))
     }
 
     /// Goes to the last row at or before `t`.
     ///
     /// # Errors
-    /// `Io`, `Corrupt`; the cursor then stands in front of the first row. So with all steps.
+    /// `Io`, `Corrupt`. After an error only `search`, `first` and `last` find a row again; `next` and
+    /// `previous` fail. So with all steps.
     pub fn search(&mut self, t: i64) -> Result<Found> {
-        self.at = At::Start;
-        if !self.segments.seek(t)? {
-            return Ok(Found::Nothing);
+        self.at = At::Lost;
+        let reached = self.segments.seek(t)?;
+        if reached {
+            self.segments.load()?;
         }
-        self.segments.load()?;
         let behind = self.segments.times().partition_point(|&time| time <= t);
-        if behind == 0 {
+        if !reached || behind == 0 {
+            self.at = At::Start;
             return Ok(Found::Nothing);
         }
         self.at = At::Row(behind - 1);
@@ -76,7 +82,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
     /// # Errors
     /// As `search`.
     pub fn first(&mut self) -> Result<bool> {
-        self.at = At::Start;
+        self.at = At::Lost;
         let reached = self.segments.first()?;
         self.enter(reached, false, At::Start)
     }
@@ -86,7 +92,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
     /// # Errors
     /// As `search`.
     pub fn last(&mut self) -> Result<bool> {
-        self.at = At::Start;
+        self.at = At::Lost;
         let reached = self.segments.last()?;
         self.enter(reached, true, At::End)
     }
@@ -107,12 +113,13 @@ impl<'a, R: PageRead> Cursor<'a, R> {
                 Ok(true)
             }
             At::Row(_) => {
-                self.at = At::Start;
+                self.at = At::Lost;
                 let reached = self.segments.next(i64::MAX)?;
                 self.enter(reached, false, At::End)
             }
             At::Start => self.first(),
             At::End => Ok(false),
+            At::Lost => Err(lost()),
         }
     }
 
@@ -128,12 +135,13 @@ impl<'a, R: PageRead> Cursor<'a, R> {
                 Ok(true)
             }
             At::Row(_) => {
-                self.at = At::Start;
+                self.at = At::Lost;
                 let reached = self.segments.previous(i64::MIN)?;
                 self.enter(reached, true, At::Start)
             }
             At::Start => Ok(false),
             At::End => self.last(),
+            At::Lost => Err(lost()),
         }
     }
 
@@ -143,7 +151,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
     pub fn time(&self) -> Option<i64> {
         match self.at {
             At::Row(row) => self.segments.times().get(row).copied(),
-            At::Start | At::End => None,
+            At::Start | At::End | At::Lost => None,
         }
     }
 
@@ -153,7 +161,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
     pub fn word(&self, column: usize) -> Option<u64> {
         match self.at {
             At::Row(row) => self.segments.words(column).get(row).copied(),
-            At::Start | At::End => None,
+            At::Start | At::End | At::Lost => None,
         }
     }
 
@@ -167,4 +175,9 @@ impl<'a, R: PageRead> Cursor<'a, R> {
             words: words.collect::<Option<_>>()?,
         })
     }
+}
+
+fn lost() -> Error {
+    let found = "a step after an error";
+    Corrupt::new("position of a cursor", 0, found, "search, first or last").into()
 }

@@ -68,7 +68,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
 
     fn stand(&mut self, source: Source) -> Result<bool> {
         self.span = match &source {
-            Source::Nowhere => (0, 0),
+            Source::Nowhere => self.span,
             Source::Vector => self.vectors.span()?,
             Source::Late(rows) => (
                 self.late.times()[rows.start],
@@ -85,6 +85,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
         if !matches!(self.source, Source::Nowhere) && self.span.0 <= t && t <= self.span.1 {
             return Ok(true);
         }
+        self.leave(); // an error on the way leaves the position nowhere
         self.vectors.seek(t)?;
         let late = self.late.times();
         let behind = late.partition_point(|&time| time <= t);
@@ -103,7 +104,6 @@ impl<'a, R: PageRead> Segments<'a, R> {
         } else if on_vector {
             self.stand(Source::Vector)
         } else {
-            self.leave();
             Ok(false)
         }
     }
@@ -137,6 +137,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
 
     /// To the first segment behind `after`.
     fn forward(&mut self, after: Option<i64>, to: i64) -> Result<bool> {
+        self.leave();
         if self.vectors.is_before() {
             self.vectors.next()?;
         }
@@ -155,15 +156,13 @@ impl<'a, R: PageRead> Segments<'a, R> {
                 self.stand(Source::Late(next..stop.min(next + VECTOR_ROWS)))
             }
             (Some(begin), _) if begin <= to => self.stand(Source::Vector),
-            _ => {
-                self.leave();
-                Ok(false)
-            }
+            _ => Ok(false),
         }
     }
 
     /// To the last segment in front of `before`.
     fn backward(&mut self, before: Option<i64>, from: i64) -> Result<bool> {
+        self.leave();
         if self.vectors.begin()?.is_none() && !self.vectors.is_before() {
             self.vectors.previous()?;
         }
@@ -186,10 +185,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
                 ))
             }
             (Some(end), _) if end >= from => self.stand(Source::Vector),
-            _ => {
-                self.leave();
-                Ok(false)
-            }
+            _ => Ok(false),
         }
     }
 

@@ -1,1 +1,212 @@
-//! edges
+//! Limits, extremes, failures.
+
+use super::{POINT, World, ramp};
+use crate::{Found, Packer, SeriesTree, View};
+use tidalite_base::SeriesId;
+use tidalite_base::limits::COLUMNS_MAX;
+use tidalite_codec::{ColumnType, Rows};
+use tidalite_pager::Error;
+
+#[test]
+fn an_empty_series_answers() {
+    let mut world = World::new(512, 4, &POINT);
+    world.transact(|_, _, _| ());
+    assert_eq!(world.view().span(), None);
+    assert_eq!(world.view().first().unwrap(), None);
+    assert_eq!(world.view().last().unwrap(), None);
+    assert_eq!(world.view().count(i64::MIN, i64::MAX).unwrap(), 0);
+    assert_eq!(
+        world
+            .view()
+            .aggregate(i64::MIN, i64::MAX, 1)
+            .unwrap()
+            .count(),
+        0
+    );
+    let mut cursor = world.view().cursor();
+    assert_eq!(cursor.search(i64::MAX).unwrap(), Found::Nothing);
+    assert!(!cursor.next().unwrap() && !cursor.previous().unwrap());
+    world.delete(i64::MIN, i64::MAX);
+    world.check();
+}
+
+#[test]
+fn both_ends_of_time_are_ordinary() {
+    let mut world = World::new(512, 4, &POINT);
+    let mut rows = Rows::new(2);
+    for time in [i64::MIN, -1, 0, i64::MAX] {
+        rows.push_row(time, &[0, (time as f64).to_bits()]);
+    }
+    world.link(rows.view());
+    world.check();
+    assert_eq!(world.view().count(i64::MAX, i64::MAX).unwrap(), 1);
+    assert_eq!(world.view().count(i64::MIN, i64::MIN).unwrap(), 1);
+    let mut starts = Vec::new();
+    let take = |window: crate::Window| starts.push((window.start, window.last));
+    world
+        .view()
+        .windows(i64::MIN, i64::MAX, i64::MAX, 0, 1, take)
+        .unwrap();
+    let half = i64::MAX - 1;
+    assert_eq!(
+        starts,
+        [
+            (i64::MIN, -i64::MAX - 1),
+            (-i64::MAX, -1),
+            (0, half),
+            (i64::MAX, i64::MAX)
+        ]
+    );
+    world.delete(i64::MAX, i64::MAX);
+    world.delete(i64::MIN, i64::MIN);
+    assert_eq!(world.view().span(), Some((-1, 0)));
+    let narrow = world.view().windows(0, 1, 0, 0, 1, |_| ());
+    assert!(
+        matches!(narrow, Err(Error::Limit { .. })),
+        "a width of 0 is refused"
+    );
+    world.check();
+}
+
+#[test]
+fn as_many_columns_as_there_may_be() {
+    let types = [ColumnType::U64; COLUMNS_MAX];
+    let mut world = World::new(4096, 4, &types);
+    for i in 0..3 {
+        let mut rows = Rows::new(types.len());
+        for row in 0..7100 {
+            let words: Vec<u64> = (0..64).map(|c| (row * c) ^ i).collect();
+            rows.push_row(((i * 7100 + row) * 10) as i64, &words);
+        }
+        world.link(rows.view());
+    }
+    let report = world.check();
+    assert!(
+        report.leaves == 6,
+        "directories stay below 64 KiB: {} leaves",
+        report.leaves
+    );
+    let record = world.tree.encode();
+    assert!(
+        record.len() <= 15 + 9 * 64 + 9 * (72 + 105 * 64),
+        "{} bytes",
+        record.len()
+    );
+    let many = vec![ColumnType::U64; COLUMNS_MAX + 1];
+    assert!(matches!(
+        SeriesTree::new(SeriesId(1), &many),
+        Err(Error::Limit { .. })
+    ));
+}
+
+#[test]
+fn no_columns_at_all_are_events() {
+    let mut world = World::new(512, 4, &[]);
+    let rows = Rows {
+        times: (0..5000).map(|i| i * i).collect(),
+        columns: Vec::new(),
+    };
+    world.link(rows.view());
+    assert_eq!(world.view().count(100, 10_000).unwrap(), 91);
+    world.check();
+}
+
+#[test]
+fn a_change_that_fails_leaves_the_old_tree() {
+    let mut world = World::new(512, 3, &POINT);
+    for i in 0..20 {
+        world.link(ramp(i * 100_000, 7, 900).view());
+    }
+    let report = world.check();
+    let late = ramp(33, 50_001, 40);
+    let mut failures = 0;
+    for calls in 0..200 {
+        let mut tree = world.tree.clone();
+        let mut packer = Packer::new(world.table);
+        world.pages.fail_after(Some(calls));
+        let result = tree
+            .link(&mut world.pages, &mut packer, late.view())
+            .and_then(|()| tree.delete(&mut world.pages, &mut packer, 150_000, 1_250_000))
+            .and_then(|_| tree.save(&mut world.pages, &mut packer))
+            .and_then(|_| packer.finish(&mut world.pages));
+        world.pages.fail_after(None);
+        world.pages.rollback();
+        if let Err(error) = result {
+            assert!(matches!(error, Error::DiskFull { .. }), "{error}");
+            failures += 1;
+        }
+        assert_eq!(world.check(), report);
+    }
+    assert!(failures > 20, "{failures} failures");
+}
+
+#[test]
+fn a_snapshot_keeps_what_it_saw() {
+    let mut world = World::new(512, 3, &POINT);
+    for i in 0..20 {
+        world.link(ramp(i * 100_000, 7, 900).view());
+    }
+    let (snapshot, tree, rows) = (world.pages.snapshot(), world.tree.clone(), world.rows());
+    world.link(ramp(1, 9001, 300).view());
+    world.delete(300_000, 1_500_000);
+    let none = Rows::new(2);
+    let mut seen = Rows::new(2);
+    let view = View::new(&snapshot, &tree, none.view());
+    view.for_each_vector(i64::MIN, i64::MAX, &[0, 1], |vector| {
+        seen.times.extend_from_slice(vector.times());
+        seen.columns[0].extend_from_slice(vector.words(0));
+        seen.columns[1].extend_from_slice(vector.words(1));
+    })
+    .unwrap();
+    assert_eq!(seen, rows);
+    world.check();
+}
+
+#[test]
+fn own_writes_are_readable_after_a_flush() {
+    let mut world = World::new(4096, 64, &POINT);
+    let none = Rows::new(2);
+    world.transact(|tree, pages, packer| {
+        for i in 0..3 {
+            tree.link(pages, packer, ramp(i * 10_240, 10, 1024).view())
+                .unwrap();
+            packer.flush(pages).unwrap();
+            let view = View::new(pages, tree, none.view());
+            assert_eq!(
+                view.last().unwrap().map(|row| row.time),
+                Some(i * 10_240 + 10_230)
+            );
+        }
+        // Rewritten in the transaction that wrote it.
+        tree.link(pages, packer, ramp(5, 10, 2000).view()).unwrap();
+        tree.delete(pages, packer, 0, 500).unwrap();
+    });
+    assert_eq!(world.tree.count(), 3 * 1024 + 2000 - 51 - 50);
+}
+
+#[test]
+fn appended_crumbs_grow_into_whole_leaves() {
+    let mut world = World::new(4096, 64, &POINT);
+    for i in 0..1000 {
+        world.link(ramp(i * 100, 10, 10).view());
+    }
+    let report = world.check();
+    assert!(
+        report.leaves <= 10_000 / 500,
+        "{} leaves for 10,000 rows",
+        report.leaves
+    );
+}
+
+#[test]
+fn the_last_deleted_row_frees_everything() {
+    let mut world = World::new(512, 3, &POINT);
+    for i in 0..40 {
+        world.link(ramp(i * 100_000, 7, 900).view());
+    }
+    world.delete(i64::MIN, i64::MAX);
+    let report = world.check();
+    assert_eq!((report.leaves, report.nodes, report.extents), (0, 0, 0));
+    assert_eq!(world.pages.live_pages(), world.table.height().into());
+    assert_eq!(world.tree.height(), 0);
+}
