@@ -6,7 +6,7 @@
 //! |   copy A   |   copy a    |   copy a    |   copy B    |   copy b    |   copy b    |     |
 //! ```
 //!
-//! The copies are interleaved, so that one bad stretch of up to 12 KiB cannot hit both. Pages begin at the
+//! The copies are interleaved, so that one bad stretch of up to 8 KiB cannot hit both. Pages begin at the
 //! first multiple of the page size at or after 24 KiB; the bytes before are not used. Pages are numbered
 //! from the file's beginning: page n is at byte n x page size.
 

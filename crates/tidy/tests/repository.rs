@@ -1,7 +1,9 @@
 //! Every structure check on the project itself.
 
 use std::path::{Path, PathBuf};
-use tidalite_tidy::{Finding, Tree, arrows, documents, fence, leftovers, licences, limits};
+use tidalite_tidy::{
+    Finding, Tree, arrows, documents, excerpts, fence, leftovers, licences, limits,
+};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -30,6 +32,15 @@ fn arrows_between_rooms_are_those_of_the_architecture() {
 #[test]
 fn paths_and_items_named_in_documents_exist() {
     none(&documents::check(&tree()));
+}
+
+#[test]
+fn rust_in_the_readme_stands_in_an_example() {
+    let tree = tree();
+    // The examples come with the public crate.
+    if tree.exists("crates/tidalite/examples") {
+        none(&excerpts::check(&tree));
+    }
 }
 
 #[test]
