@@ -252,7 +252,7 @@ impl Front {
             let whole = rows.len() / VECTOR_ROWS * VECTOR_ROWS;
             debug_assert_eq!(whole, rows.len(), "a leaf is whole vectors");
             self.work.rows_linked += whole as u64;
-            sink.link(w, series, rows)?;
+            sink.link(w, series, types, rows)?;
             Ok::<_, Error>(true)
         })?;
         if linked {
@@ -316,7 +316,7 @@ impl Front {
                 for part in &parts {
                     let rows = rows.slice(part.rows.clone());
                     if part.link {
-                        sink.link(w, series, rows)?;
+                        sink.link(w, series, &layouts[class as usize], rows)?;
                         work.rows_linked += rows.len() as u64;
                     } else {
                         rest.put(w, &mut work, place, rows)?;

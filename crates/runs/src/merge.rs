@@ -251,7 +251,7 @@ impl Step<'_> {
         for part in &parts {
             let rows = rows.slice(part.rows.clone());
             if part.link {
-                sink.link(w, place.1, rows)?;
+                sink.link(w, place.1, &self.layouts[place.0 as usize], rows)?;
                 self.work.rows_linked_by_merges += rows.len() as u64;
             } else {
                 self.writer.push(w, &mut self.work, place, rows)?;

@@ -9,15 +9,16 @@ use tidalite_pager::{PageWrite, Result};
 /// What is linked counts as older than everything that the front still holds, and newer than what was
 /// linked before: on equal timestamps the newest wins.
 pub trait Sink<W: PageWrite> {
-    /// The columns of a series, as given to `Staging::slot`.
-    ///
-    /// # Errors
-    /// Those of reading the catalog.
-    fn column_types(&self, w: &W, series: SeriesId) -> Result<Vec<ColumnType>>;
-
     /// Takes rows that are sorted by time without repetitions; a whole multiple of 1024 of them.
+    /// `types` are the columns of the series, as given to `Staging::slot`.
     ///
     /// # Errors
     /// Those of the pager.
-    fn link(&mut self, w: &mut W, series: SeriesId, rows: RowsRef<'_>) -> Result<()>;
+    fn link(
+        &mut self,
+        w: &mut W,
+        series: SeriesId,
+        types: &[ColumnType],
+        rows: RowsRef<'_>,
+    ) -> Result<()>;
 }

@@ -33,11 +33,13 @@ pub(super) struct Leaves {
 }
 
 impl<W: PageWrite> Sink<W> for Leaves {
-    fn column_types(&self, _: &W, series: SeriesId) -> Result<Vec<ColumnType>> {
-        Ok(types_of(series.0).to_vec())
-    }
-
-    fn link(&mut self, _: &mut W, series: SeriesId, rows: RowsRef<'_>) -> Result<()> {
+    fn link(
+        &mut self,
+        _: &mut W,
+        series: SeriesId,
+        _: &[ColumnType],
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
         assert!(rows.is_sorted_unique() && rows.len().is_multiple_of(1024) && !rows.is_empty());
         self.links += 1;
         for (i, &time) in rows.times().iter().enumerate() {
