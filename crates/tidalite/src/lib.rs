@@ -1,1 +1,77 @@
-//! The public face.
+//! Tidalite: an embedded database for measurements. Time series and ordered tables in one file and one
+//! transaction; open a file and write, no server, no maintenance.
+//!
+//! ```
+//! # let dir = std::env::temp_dir().join(format!("tidalite-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&dir)?;
+//! use tidalite::Database;
+//!
+//! let db = Database::open(dir.join("plant.tdl"))?;
+//! let mut tx = db.begin_write()?;                                  // drop = roll back
+//! let mut wind = tx.series(r#"wind.speed{turbine="R80711"}"#)?;    // opens or creates
+//! wind.insert("2014-06-01T00:10:00Z", 7.12)?;                      // at the end, before, or over
+//! wind.insert("2014-06-01T00:00:00Z", 6.95)?;
+//! tx.table("config")?.put(b"hub_height", b"80")?;                  // the same transaction
+//! tx.commit()?;                                                    // durable when it returns
+//!
+//! let snap = db.begin_read()?;                                     // never waits, never changes
+//! let wind = snap.series(r#"wind.speed{turbine="R80711"}"#)?.ok_or("no such series")?;
+//! let june = wind.within("2014-06-01".."2014-07-01")?;
+//! assert_eq!(june.aggregate(1)?.max(), Some((7.12, 1_401_581_400_000_000_000)));
+//! # drop(snap); drop(db); std::fs::remove_dir_all(dir)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! ```text
+//! database   Database, Options          one file, opened
+//! read       ReadTxn                    a snapshot: series, tables, list
+//!  ├ series  Series, Range, Cursor      intervals, aggregates, windows, vectors
+//!  └ table   Table, TableCursor
+//! write      WriteTxn, Commit           the one writer
+//!  ├ series_mut  SeriesMut              insert, append, delete, own reads
+//!  ├ table       TableMut
+//!  └ leaves      where the front's stretches go
+//! catalog    names, GUIDs, schemas      ── name, schema, time, point: their parts
+//! roots      the app area of the meta block
+//! aggregate  Aggregate, Window
+//! check, stat, copy                     of a whole file
+//! ```
+
+mod aggregate;
+mod catalog;
+mod check;
+mod copy;
+mod database;
+mod error;
+mod leaves;
+mod name;
+mod pages;
+mod point;
+mod read;
+mod roots;
+mod schema;
+mod series;
+mod series_mut;
+mod stat;
+mod table;
+mod time;
+mod write;
+
+pub use aggregate::{Aggregate, Window, word_as_f64};
+pub use catalog::{SeriesInfo, guid_text};
+pub use check::CheckReport;
+pub use database::{Database, OpenMode, Options, Verify};
+pub use error::{Error, Result};
+pub use name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};
+pub use point::{Point, Sample};
+pub use read::ReadTxn;
+pub use schema::{COLUMN_NAME_BYTES_MAX, Column, Schema, Unit};
+pub use series::{Cursor, Range, Row, Series, Vector};
+pub use series_mut::SeriesMut;
+pub use stat::Stat;
+pub use table::{Table, TableCursor, TableMut};
+pub use tidalite_base::{Corrupt, SeriesId, TxnId};
+pub use tidalite_codec::{ColumnType, Stats};
+pub use tidalite_pager::{Counters, Durability, Error as StoreError, Storage};
+pub use time::{Instant, Timestamp};
+pub use write::{Commit, TABLE_NAME_BYTES_MAX, WriteTxn};

@@ -1,0 +1,255 @@
+//! Which series there are: by name, by GUID, by id.
+//!
+//! An entry of the `series` tree (key: series id, u64 big-endian):
+//!
+//! ```text
+//! 0        1       2        18           20       20 + n
+//! | version | flags | GUID   | name bytes | name  | schema (see schema.rs) |
+//! |   u8    |  u8   | 16 B   |    u16     |       |
+//! ```
+//!
+//! `flags`: 1 = has a name, 2 = has a GUID (all zero without one).
+//!
+//! Invariants: 1. `names` and `guids` hold exactly the names and GUIDs of the entries of `series`.
+//! 2. Ids are dense: an entry's id is below `next_series`, and series are never removed.
+
+use crate::error::{Error, Result};
+use crate::name::{SeriesName, SeriesPattern};
+use crate::roots::Roots;
+use crate::schema::Schema;
+use std::sync::Arc;
+use tidalite_base::{Corrupt, SeriesId, get_u16, put_u16};
+use tidalite_pager::{PageRead, PageWrite};
+
+const VERSION: u8 = 1;
+const FLAGS_AT: usize = 1;
+const GUID_AT: usize = 2;
+const NAME_LEN_AT: usize = GUID_AT + 16;
+const NAME_AT: usize = NAME_LEN_AT + 2;
+const HAS_NAME: u8 = 1;
+const HAS_GUID: u8 = 2;
+
+/// What identifies a series and what its rows look like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeriesInfo {
+    /// Its dense number in this file.
+    pub id: SeriesId,
+    /// Its name, if it has one.
+    pub name: Option<SeriesName>,
+    /// Its GUID, if it has one.
+    pub guid: Option<[u8; 16]>,
+    /// Its columns.
+    pub schema: Schema,
+}
+
+impl SeriesInfo {
+    /// The name, else the GUID, as text.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match (&self.name, &self.guid) {
+            (Some(name), _) => name.to_string(),
+            (None, Some(guid)) => guid_text(guid),
+            (None, None) => self.id.to_string(),
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let name = self
+            .name
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let mut bytes = vec![0u8; NAME_AT];
+        bytes[0] = VERSION;
+        if self.name.is_some() {
+            bytes[FLAGS_AT] |= HAS_NAME;
+        }
+        if let Some(guid) = &self.guid {
+            bytes[FLAGS_AT] |= HAS_GUID;
+            bytes[GUID_AT..NAME_LEN_AT].copy_from_slice(guid);
+        }
+        put_u16(&mut bytes, NAME_LEN_AT, name.len() as u16);
+        bytes.extend_from_slice(name.as_bytes());
+        self.schema.encode(&mut bytes);
+        bytes
+    }
+
+    fn decode(id: SeriesId, bytes: &[u8]) -> Result<Self> {
+        let damaged = |found: String, expected: &str| {
+            Corrupt::new(format!("catalog entry of {id}"), 0, found, expected)
+        };
+        if bytes.len() < NAME_AT || bytes[0] != VERSION {
+            return Err(damaged(format!("{} bytes", bytes.len()), "an entry of version 1").into());
+        }
+        let name_end = NAME_AT + usize::from(get_u16(bytes, NAME_LEN_AT));
+        let text = bytes
+            .get(NAME_AT..name_end)
+            .and_then(|name| std::str::from_utf8(name).ok());
+        let text = text.ok_or_else(|| damaged("a cut name".to_owned(), "a name"))?;
+        let name = if bytes[FLAGS_AT] & HAS_NAME != 0 {
+            Some(SeriesName::parse(text)?)
+        } else {
+            None
+        };
+        let mut guid = [0u8; 16];
+        guid.copy_from_slice(&bytes[GUID_AT..NAME_LEN_AT]);
+        let guid = (bytes[FLAGS_AT] & HAS_GUID != 0).then_some(guid);
+        let (schema, _) = Schema::decode(&bytes[name_end..])?;
+        Ok(Self {
+            id,
+            name,
+            guid,
+            schema,
+        })
+    }
+}
+
+/// The GUID's sixteen bytes in order, as 8-4-4-4-12 hexadecimal digits.
+#[must_use]
+pub fn guid_text(guid: &[u8; 16]) -> String {
+    let hex: String = guid.iter().map(|byte| format!("{byte:02x}")).collect();
+    [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ]
+    .join("-")
+}
+
+/// Key of a series in the trees that are ordered by id.
+pub(crate) fn id_key(id: SeriesId) -> [u8; 8] {
+    id.0.to_be_bytes()
+}
+
+fn decode_id(bytes: &[u8]) -> Result<SeriesId> {
+    let bytes: [u8; 8] = bytes
+        .try_into()
+        .map_err(|_| Corrupt::new("series id", 0, format!("{} bytes", bytes.len()), "8 bytes"))?;
+    Ok(SeriesId(u64::from_be_bytes(bytes)))
+}
+
+/// How a series is asked for.
+#[derive(Clone, Copy)]
+pub(crate) enum SeriesKey<'a> {
+    Name(&'a SeriesName),
+    Guid(&'a [u8; 16]),
+}
+
+impl SeriesKey<'_> {
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Name(name) => name.to_string().into_bytes(),
+            Self::Guid(guid) => guid.to_vec(),
+        }
+    }
+}
+
+pub(crate) fn find<R: PageRead>(
+    roots: &Roots,
+    pages: &R,
+    key: SeriesKey<'_>,
+) -> Result<Option<SeriesId>> {
+    let tree = match key {
+        SeriesKey::Name(_) => &roots.names,
+        SeriesKey::Guid(_) => &roots.guids,
+    };
+    tree.get(pages, &key.bytes())?
+        .map(|value| decode_id(&value.to_vec()?))
+        .transpose()
+}
+
+pub(crate) fn info<R: PageRead>(
+    roots: &Roots,
+    pages: &R,
+    id: SeriesId,
+) -> Result<Option<Arc<SeriesInfo>>> {
+    let entry = roots.series.get(pages, &id_key(id))?;
+    entry
+        .map(|value| Ok(Arc::new(SeriesInfo::decode(id, &value.to_vec()?)?)))
+        .transpose()
+}
+
+pub(crate) fn create<W: PageWrite>(
+    roots: &mut Roots,
+    pages: &mut W,
+    key: SeriesKey<'_>,
+    schema: &Schema,
+) -> Result<Arc<SeriesInfo>> {
+    schema.validate()?;
+    let id = SeriesId(roots.next_series);
+    let (name, guid) = match key {
+        SeriesKey::Name(name) => (Some(name.clone()), None),
+        SeriesKey::Guid(guid) => (None, Some(*guid)),
+    };
+    let info = SeriesInfo {
+        id,
+        name,
+        guid,
+        schema: schema.clone(),
+    };
+    let by_key = match key {
+        SeriesKey::Name(_) => &mut roots.names,
+        SeriesKey::Guid(_) => &mut roots.guids,
+    };
+    by_key.insert(pages, &key.bytes(), &id_key(id))?;
+    roots.series.insert(pages, &id_key(id), &info.encode())?;
+    roots.next_series += 1;
+    Ok(Arc::new(info))
+}
+
+/// Every series that the pattern selects, in the order of their ids.
+pub(crate) fn list<R: PageRead>(
+    roots: &Roots,
+    pages: &R,
+    pattern: &SeriesPattern,
+) -> Result<Vec<Arc<SeriesInfo>>> {
+    let mut found = Vec::new();
+    let mut cursor = roots.series.cursor(pages);
+    let mut entry = cursor.first()?;
+    while entry {
+        let id = decode_id(cursor.key())?;
+        let info = SeriesInfo::decode(id, &cursor.value()?.to_vec()?)?;
+        let anonymous = SeriesName::new(info.label(), []);
+        let name = info.name.as_ref().or(anonymous.as_ref().ok());
+        if name.is_some_and(|name| pattern.matches(name)) {
+            found.push(Arc::new(info));
+        }
+        entry = cursor.next()?;
+    }
+    Ok(found)
+}
+
+/// A series opened with a schema has to have just that schema.
+pub(crate) fn expect_schema(info: &SeriesInfo, schema: &Schema) -> Result<()> {
+    if info.schema == *schema {
+        return Ok(());
+    }
+    let problem = format!(
+        "series {} has {:?}, asked for was {:?}",
+        info.label(),
+        info.schema,
+        schema
+    );
+    Err(Error::Schema { problem })
+}
+
+/// A series read or written as a record type has to have its columns; the unit is the series' own.
+pub(crate) fn expect_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
+    if info.schema.columns == schema.columns {
+        return Ok(());
+    }
+    let names: Vec<_> = info
+        .schema
+        .columns
+        .iter()
+        .map(|column| column.name.as_str())
+        .collect();
+    let problem = format!(
+        "series {} has the columns {}",
+        info.label(),
+        names.join(", ")
+    );
+    Err(Error::Schema { problem })
+}

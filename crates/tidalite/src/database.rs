@@ -1,0 +1,195 @@
+//! The database: one file, opened.
+
+use crate::error::Result;
+use crate::read::ReadTxn;
+use crate::write::WriteTxn;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use tidalite_base::limits::PAGE_SIZE_DEFAULT;
+use tidalite_pager::{Pager, Storage};
+use tidalite_runs::{STAGING_BYTES_DEFAULT, Staging};
+
+pub use tidalite_pager::{OpenMode, Verify};
+
+/// How a database is opened.
+///
+/// ```no_run
+/// use tidalite::{OpenMode, Options};
+/// let db = Options::new().mode(OpenMode::Open).read_only(true).open("plant.tdl")?;
+/// # Ok::<(), tidalite::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Options {
+    store: tidalite_pager::Options,
+    staging_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Options {
+    /// Create or open, writable, pages of 4 KiB when created, verified on first touch.
+    pub fn new() -> Self {
+        let store = tidalite_pager::Options {
+            page_size: PAGE_SIZE_DEFAULT,
+            ..Default::default()
+        };
+        Self {
+            store,
+            staging_bytes: STAGING_BYTES_DEFAULT,
+        }
+    }
+
+    /// Whether the file must, may or must not exist.
+    pub fn mode(mut self, mode: OpenMode) -> Self {
+        self.store.mode = mode;
+        self
+    }
+
+    /// Nothing is written; several processes may do so at once while none writes.
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.store.read_only = read_only;
+        if read_only {
+            self.store.mode = OpenMode::Open;
+        }
+        self
+    }
+
+    /// Nobody else at all, not even a reader beside a reader.
+    pub fn exclusive(mut self, exclusive: bool) -> Self {
+        self.store.exclusive = exclusive;
+        self
+    }
+
+    /// Bytes of a page, a power of two from 512 to 256 KiB; used when the file is created.
+    pub fn page_size(mut self, bytes: usize) -> Self {
+        self.store.page_size = bytes;
+        self
+    }
+
+    /// How pages are checked against their checksums.
+    pub fn verify(mut self, verify: Verify) -> Self {
+        self.store.verify = verify;
+        self
+    }
+
+    /// Lend pages from a read-only map (default), or read every page with `pread`: slower, but then
+    /// every media error is a typed error.
+    pub fn map(mut self, map: bool) -> Self {
+        self.store.map = map;
+        self
+    }
+
+    /// Bytes of rows that a write transaction holds before it hands whole vectors over (256 MiB).
+    pub fn staging_bytes(mut self, bytes: usize) -> Self {
+        self.staging_bytes = bytes;
+        self
+    }
+
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// `Store` with: the system's reason; not a database; a newer version; damaged; open elsewhere.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
+        Ok(self.wrap(Pager::open(path, &self.store)?))
+    }
+
+    /// Opens what is in a storage of one's own: memory, or the simulated disk of the tests.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn open_storage(&self, storage: Arc<dyn Storage>) -> Result<Database> {
+        Ok(self.wrap(Pager::open_storage(storage, &self.store)?))
+    }
+
+    fn wrap(&self, pager: Pager) -> Database {
+        let staging = Mutex::new(None);
+        let staging_bytes = self.staging_bytes;
+        Database {
+            pager,
+            shared: Arc::new(Shared {
+                staging,
+                staging_bytes,
+            }),
+        }
+    }
+}
+
+/// What the transactions of an open database share.
+pub(crate) struct Shared {
+    /// The memory of the last write transaction's staging: fresh memory costs more than all the rest.
+    staging: Mutex<Option<Staging>>,
+    staging_bytes: usize,
+}
+
+impl Shared {
+    pub(crate) fn take_staging(&self) -> Staging {
+        let kept = self
+            .staging
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        kept.unwrap_or_else(|| Staging::new(self.staging_bytes))
+    }
+
+    pub(crate) fn give_staging(&self, mut staging: Staging) {
+        staging.reset();
+        *self.staging.lock().unwrap_or_else(PoisonError::into_inner) = Some(staging);
+    }
+}
+
+/// An open database. Clones share it; it is closed when the last clone and the last transaction are gone.
+#[derive(Clone)]
+pub struct Database {
+    pub(crate) pager: Pager,
+    shared: Arc<Shared>,
+}
+
+impl Database {
+    /// Opens a database, or creates it.
+    ///
+    /// # Errors
+    /// As for [`Options::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Options::new().open(path)
+    }
+
+    /// Takes a snapshot of the newest commit. Never waits.
+    ///
+    /// # Errors
+    /// Damage in the roots or in the front's record.
+    pub fn begin_read(&self) -> Result<ReadTxn> {
+        ReadTxn::begin(self.pager.begin_read())
+    }
+
+    /// Begins the write transaction; waits for others, first come first served.
+    ///
+    /// # Errors
+    /// `Store` with: read-only; poisoned by a failed sync; damage in the roots.
+    pub fn begin_write(&self) -> Result<WriteTxn> {
+        WriteTxn::begin(Arc::clone(&self.shared), self.pager.begin_write()?)
+    }
+
+    /// Begins the write transaction unless another one is under way.
+    ///
+    /// # Errors
+    /// As for `begin_write`.
+    pub fn try_begin_write(&self) -> Result<Option<WriteTxn>> {
+        let Some(pages) = self.pager.try_begin_write()? else {
+            return Ok(None);
+        };
+        WriteTxn::begin(Arc::clone(&self.shared), pages).map(Some)
+    }
+
+    /// Writes what the newest commit shows to a new file while writing goes on; returns its bytes.
+    ///
+    /// # Errors
+    /// As for [`ReadTxn::copy_to`].
+    pub fn copy_to(&self, path: impl AsRef<Path>) -> Result<u64> {
+        self.begin_read()?.copy_to(path)
+    }
+}

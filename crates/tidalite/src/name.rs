@@ -1,0 +1,401 @@
+//! Names of series: a metric and tags, `wind.speed{farm="hb",turbine="R80711"}`.
+//!
+//! The grammar, in which `bare` is any character but white space, control characters and `{}",=*?\`:
+//!
+//! ```text
+//! name    = word [ "{" [ tag *( "," tag ) ] "}" ]
+//! tag     = word "=" quoted
+//! word    = 1*bare | quoted
+//! quoted  = '"' *( any character but '"' and '\' | '\"' | '\\' | '\n' | '\t' | '\r' ) '"'
+//! ```
+//!
+//! White space around `{`, `}`, `,` and `=` is ignored when read and never written. The canonical
+//! form sorts tags by key, quotes every value and quotes a word only where it has to; two names are
+//! the same series when their canonical forms are the same bytes.
+
+use crate::error::{Error, Result};
+use std::fmt;
+
+/// Bytes of a canonical name at most.
+pub const SERIES_NAME_BYTES_MAX: usize = 1024;
+
+/// A parsed series name in canonical order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SeriesName {
+    metric: String,
+    tags: Vec<(String, String)>,
+}
+
+impl SeriesName {
+    /// Builds a name from its parts.
+    ///
+    /// # Errors
+    /// `Error::Name` when the metric or a tag key is empty, a tag is given twice, or the canonical
+    /// form is longer than [`SERIES_NAME_BYTES_MAX`].
+    pub fn new(
+        metric: impl Into<String>,
+        tags: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self> {
+        let mut name = Self {
+            metric: metric.into(),
+            tags: tags.into_iter().collect(),
+        };
+        name.tags.sort();
+        let problem = if name.metric.is_empty() || name.tags.iter().any(|(key, _)| key.is_empty()) {
+            Some("a metric and every tag key need at least one character".to_owned())
+        } else {
+            let twice = name.tags.windows(2).find(|pair| pair[0].0 == pair[1].0);
+            twice.map(|pair| format!("tag {} is given twice", pair[0].0))
+        };
+        let text = name.to_string();
+        if let Some(problem) = problem {
+            return Err(Error::Name {
+                name: text,
+                problem,
+            });
+        }
+        if text.len() > SERIES_NAME_BYTES_MAX {
+            let problem = format!(
+                "{} bytes are beyond the {SERIES_NAME_BYTES_MAX}",
+                text.len()
+            );
+            return Err(Error::Name {
+                name: text,
+                problem,
+            });
+        }
+        Ok(name)
+    }
+
+    /// Parses a name.
+    ///
+    /// # Errors
+    /// `Error::Name` that says what stands where.
+    ///
+    /// ```
+    /// let name = tidalite::SeriesName::parse(r#"wind.speed{turbine="R80711", farm="hb"}"#)?;
+    /// assert_eq!(name.to_string(), r#"wind.speed{farm="hb",turbine="R80711"}"#);
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut parser = Parser::new(text);
+        let metric = parser.word()?;
+        let tags = parser.tags()?;
+        parser.end()?;
+        Self::new(metric, tags)
+    }
+
+    /// The metric, `wind.speed`.
+    #[must_use]
+    pub fn metric(&self) -> &str {
+        &self.metric
+    }
+
+    /// The tags, sorted by key.
+    #[must_use]
+    pub fn tags(&self) -> &[(String, String)] {
+        &self.tags
+    }
+
+    /// The value of a tag.
+    #[must_use]
+    pub fn tag(&self, key: &str) -> Option<&str> {
+        self.tags
+            .iter()
+            .find(|(k, _)| k == key)
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+impl fmt::Display for SeriesName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_word(f, &self.metric)?;
+        for (i, (key, value)) in self.tags.iter().enumerate() {
+            f.write_str(if i == 0 { "{" } else { "," })?;
+            write_word(f, key)?;
+            f.write_str("=")?;
+            write_quoted(f, value)?;
+        }
+        if self.tags.is_empty() {
+            Ok(())
+        } else {
+            f.write_str("}")
+        }
+    }
+}
+
+/// Selects series: a glob over the metric (`*` any characters, `?` one) and exact tags.
+#[derive(Clone, Debug)]
+pub struct SeriesPattern {
+    metric: Option<String>,
+    tags: Vec<(String, String)>,
+}
+
+impl SeriesPattern {
+    /// Parses `hb.*{turbine="R80711"}`; the empty text selects all, `{farm="hb"}` any metric.
+    ///
+    /// # Errors
+    /// `Error::Name` that says what stands where.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut parser = Parser::new(text);
+        let metric = match parser.peek() {
+            None | Some('{') => None,
+            Some(_) => Some(parser.glob()?),
+        };
+        let tags = parser.tags()?;
+        parser.end()?;
+        Ok(Self { metric, tags })
+    }
+
+    /// True when the metric matches and every tag of the pattern is there with that value.
+    #[must_use]
+    pub fn matches(&self, name: &SeriesName) -> bool {
+        self.metric
+            .as_deref()
+            .is_none_or(|glob| glob_matches(glob, name.metric()))
+            && self
+                .tags
+                .iter()
+                .all(|(key, value)| name.tag(key) == Some(value))
+    }
+}
+
+/// Wildcard match in O(pattern x text) without recursion: on a mismatch go back to the last `*`
+/// and let it take one character more.
+fn glob_matches(glob: &str, text: &str) -> bool {
+    let glob: Vec<char> = glob.chars().collect();
+    let text: Vec<char> = text.chars().collect();
+    let (mut g, mut t) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match glob.get(g) {
+            Some('*') => {
+                star = Some((g, t));
+                g += 1;
+            }
+            Some(&c) if c == '?' || c == text[t] => {
+                g += 1;
+                t += 1;
+            }
+            _ => {
+                let Some((star_g, star_t)) = star else {
+                    return false;
+                };
+                g = star_g + 1;
+                t = star_t + 1;
+                star = Some((star_g, t));
+            }
+        }
+    }
+    glob[g..].iter().all(|&c| c == '*')
+}
+
+fn is_bare(c: char) -> bool {
+    !c.is_whitespace() && !c.is_control() && !"{}\",=*?\\".contains(c)
+}
+
+fn write_word(f: &mut fmt::Formatter<'_>, word: &str) -> fmt::Result {
+    if !word.is_empty() && word.chars().all(is_bare) {
+        f.write_str(word)
+    } else {
+        write_quoted(f, word)
+    }
+}
+
+fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_str("\"")?;
+    for c in text.chars() {
+        match c {
+            '"' => f.write_str("\\\"")?,
+            '\\' => f.write_str("\\\\")?,
+            '\n' => f.write_str("\\n")?,
+            '\t' => f.write_str("\\t")?,
+            '\r' => f.write_str("\\r")?,
+            c => write!(f, "{c}")?,
+        }
+    }
+    f.write_str("\"")
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    fn fail<T>(&self, problem: &str) -> Result<T> {
+        let problem = format!(
+            "{problem} at character {}",
+            self.text[..self.at].chars().count()
+        );
+        Err(Error::Name {
+            name: self.text.to_owned(),
+            problem,
+        })
+    }
+
+    fn peek(&mut self) -> Option<char> {
+        let rest = &self.text[self.at..];
+        self.at += rest.len() - rest.trim_start().len();
+        self.text[self.at..].chars().next()
+    }
+
+    fn take(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        if found {
+            self.at += wanted.len_utf8();
+        }
+        found
+    }
+
+    fn word(&mut self) -> Result<String> {
+        if self.peek() == Some('"') {
+            return self.quoted();
+        }
+        let rest = &self.text[self.at..];
+        let len = rest.find(|c| !is_bare(c)).unwrap_or(rest.len());
+        if len == 0 {
+            return self.fail("expected a word or a quoted text");
+        }
+        self.at += len;
+        Ok(rest[..len].to_owned())
+    }
+
+    fn glob(&mut self) -> Result<String> {
+        let rest = &self.text[self.at..];
+        let len = rest
+            .find(|c| !(is_bare(c) || c == '*' || c == '?'))
+            .unwrap_or(rest.len());
+        if len == 0 {
+            self.word()
+        } else {
+            self.glob_bare(len)
+        }
+    }
+
+    fn glob_bare(&mut self, len: usize) -> Result<String> {
+        let word = self.text[self.at..self.at + len].to_owned();
+        self.at += len;
+        Ok(word)
+    }
+
+    fn quoted(&mut self) -> Result<String> {
+        if !self.take('"') {
+            return self.fail("expected a quoted text");
+        }
+        let mut out = String::new();
+        let mut chars = self.text[self.at..].char_indices();
+        while let Some((i, c)) = chars.next() {
+            match c {
+                '"' => {
+                    self.at += i + 1;
+                    return Ok(out);
+                }
+                '\\' => match chars.next() {
+                    Some((_, '"')) => out.push('"'),
+                    Some((_, '\\')) => out.push('\\'),
+                    Some((_, 'n')) => out.push('\n'),
+                    Some((_, 't')) => out.push('\t'),
+                    Some((_, 'r')) => out.push('\r'),
+                    _ => {
+                        self.at += i;
+                        return self.fail("unknown escape");
+                    }
+                },
+                c => out.push(c),
+            }
+        }
+        self.fail("quoted text without an end")
+    }
+
+    fn tags(&mut self) -> Result<Vec<(String, String)>> {
+        let mut tags = Vec::new();
+        if !self.take('{') || self.take('}') {
+            return Ok(tags);
+        }
+        loop {
+            let key = self.word()?;
+            if !self.take('=') {
+                return self.fail("expected =");
+            }
+            tags.push((key, self.quoted()?));
+            if self.take('}') {
+                return Ok(tags);
+            }
+            if !self.take(',') {
+                return self.fail("expected , or }");
+            }
+        }
+    }
+
+    fn end(&mut self) -> Result<()> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => self.fail("unexpected text"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canonical_form_sorts_and_quotes_only_where_needed() {
+        let name = SeriesName::parse(" temp { b = \"2\" , a=\"x\\\"y\" } ").unwrap();
+        assert_eq!(name.to_string(), r#"temp{a="x\"y",b="2"}"#);
+        assert_eq!(SeriesName::parse(&name.to_string()).unwrap(), name);
+        let odd = SeriesName::new("two words", [("k=".to_owned(), "\n\\".to_owned())]).unwrap();
+        assert_eq!(odd.to_string(), "\"two words\"{\"k=\"=\"\\n\\\\\"}");
+        assert_eq!(SeriesName::parse(&odd.to_string()).unwrap(), odd);
+        assert_eq!(
+            SeriesName::parse("größe.m²/s").unwrap().metric(),
+            "größe.m²/s"
+        );
+    }
+
+    #[test]
+    fn wrong_names_are_told_where() {
+        for (text, word) in [
+            ("", "expected a word"),
+            ("a{", "expected a word"),
+            ("a{b}", "expected ="),
+            ("a{b=c}", "expected a quoted text"),
+            ("a{b=\"c\"", "expected , or }"),
+            ("a{b=\"c\"} d", "unexpected text at character 9"),
+            ("a{b=\"\\q\"}", "unknown escape"),
+            ("a{b=\"1\",b=\"2\"}", "given twice"),
+            ("a\"", "unexpected text"),
+        ] {
+            let error = SeriesName::parse(text).unwrap_err().to_string();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+        let long = "m".repeat(SERIES_NAME_BYTES_MAX);
+        assert!(SeriesName::parse(&long).is_ok());
+        assert!(SeriesName::parse(&format!("{long}m")).is_err());
+    }
+
+    #[test]
+    fn patterns_select_by_glob_and_tags() {
+        let name = SeriesName::parse(r#"hb.wind.speed{farm="hb",turbine="R80711"}"#).unwrap();
+        for (pattern, expected) in [
+            ("", true),
+            ("hb.*", true),
+            ("hb.*.speed", true),
+            ("*", true),
+            ("hb.wind.spee?", true),
+            ("hb.wind.spee", false),
+            ("h?.*{turbine=\"R80711\"}", true),
+            ("{turbine=\"R80711\"}", true),
+            ("{turbine=\"R80712\"}", false),
+            ("{nosuch=\"\"}", false),
+        ] {
+            let found = SeriesPattern::parse(pattern).unwrap().matches(&name);
+            assert_eq!(found, expected, "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The file as a read or a write transaction sees it, behind one type.
+
+use tidalite_pager::{Counters, PageRead, PageRef, Ptr, Result, Snapshot};
+
+/// Pages of a snapshot, or of a write transaction with its own changes.
+#[derive(Clone, Copy)]
+pub(crate) enum Pages<'a> {
+    Snapshot(&'a Snapshot),
+    Writer(&'a tidalite_pager::WriteTxn),
+}
+
+impl PageRead for Pages<'_> {
+    fn page_size(&self) -> usize {
+        match self {
+            Self::Snapshot(pages) => pages.page_size(),
+            Self::Writer(pages) => pages.page_size(),
+        }
+    }
+
+    #[inline]
+    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        match self {
+            Self::Snapshot(pages) => pages.page(ptr),
+            Self::Writer(pages) => pages.page(ptr),
+        }
+    }
+
+    #[inline]
+    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        match self {
+            Self::Snapshot(pages) => pages.block(ptr),
+            Self::Writer(pages) => pages.block(ptr),
+        }
+    }
+
+    #[inline]
+    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
+        match self {
+            Self::Snapshot(pages) => pages.bytes(addr, len),
+            Self::Writer(pages) => pages.bytes(addr, len),
+        }
+    }
+
+    fn counters(&self) -> &Counters {
+        match self {
+            Self::Snapshot(pages) => pages.counters(),
+            Self::Writer(pages) => pages.counters(),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! A snapshot: everything as it was when it began, whatever is committed meanwhile.
+
+use crate::catalog::{self, SeriesInfo, SeriesKey};
+use crate::error::Result;
+use crate::leaves::stored_tree;
+use crate::name::{SeriesName, SeriesPattern};
+use crate::pages::Pages;
+use crate::roots::Roots;
+use crate::series::{EVER, Series};
+use crate::table::Table;
+use crate::write::find_table;
+use std::sync::Arc;
+use tidalite_base::{SeriesId, TxnId};
+use tidalite_codec::Rows;
+use tidalite_pager::{Counters, PageRead, Snapshot};
+use tidalite_runs::Front;
+
+/// A snapshot of the database. Never blocks, never changes; may be shared between threads.
+pub struct ReadTxn {
+    pub(crate) pages: Snapshot,
+    pub(crate) roots: Roots,
+    pub(crate) front: Front,
+}
+
+impl ReadTxn {
+    pub(crate) fn begin(pages: Snapshot) -> Result<Self> {
+        let roots = Roots::decode(pages.app())?;
+        let front = Front::load(&pages, &roots.front)?;
+        Ok(Self {
+            pages,
+            roots,
+            front,
+        })
+    }
+
+    /// The number of the newest commit that this snapshot shows.
+    #[must_use]
+    pub fn txn(&self) -> TxnId {
+        self.pages.txn()
+    }
+
+    /// The series with this name.
+    ///
+    /// # Errors
+    /// `Name` for a text that is no name; a damaged or unreadable page.
+    pub fn series(&self, name: &str) -> Result<Option<Series<'_>>> {
+        let name = SeriesName::parse(name)?;
+        self.found(catalog::find(
+            &self.roots,
+            &self.pages,
+            SeriesKey::Name(&name),
+        )?)
+    }
+
+    /// The series that a GUID identifies.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn series_of_guid(&self, guid: &[u8; 16]) -> Result<Option<Series<'_>>> {
+        self.found(catalog::find(
+            &self.roots,
+            &self.pages,
+            SeriesKey::Guid(guid),
+        )?)
+    }
+
+    /// The series with this number.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn series_by_id(&self, id: SeriesId) -> Result<Option<Series<'_>>> {
+        self.found(Some(id))
+    }
+
+    /// The series that a pattern selects, ordered by id: a glob over the metric and exact tags, such as
+    /// `hb.*{turbine="R80711"}`; the empty text selects all. Walks the whole catalog.
+    ///
+    /// # Errors
+    /// `Name` for a text that is no pattern; a damaged or unreadable page.
+    pub fn list(&self, pattern: &str) -> Result<Vec<Arc<SeriesInfo>>> {
+        catalog::list(&self.roots, &self.pages, &SeriesPattern::parse(pattern)?)
+    }
+
+    /// The table with this name.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn table(&self, name: &str) -> Result<Option<Table<'_>>> {
+        if name.is_empty() || name.len() > crate::write::TABLE_NAME_BYTES_MAX {
+            return Ok(None);
+        }
+        let found = find_table(&self.roots, &self.pages, name)?;
+        Ok(found.map(|(_, tree)| Table::new(Pages::Snapshot(&self.pages), tree)))
+    }
+
+    /// The names of all tables, in order.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn tables(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        let mut cursor = self.roots.tables.cursor(&self.pages);
+        let mut found = cursor.first()?;
+        while found {
+            names.push(String::from_utf8_lossy(cursor.key()).into_owned());
+            found = cursor.next()?;
+        }
+        Ok(names)
+    }
+
+    /// What this snapshot read so far: pages, blocks, nodes, vectors.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        self.pages.counters()
+    }
+
+    fn found(&self, id: Option<SeriesId>) -> Result<Option<Series<'_>>> {
+        let Some(id) = id else { return Ok(None) };
+        let Some(info) = catalog::info(&self.roots, &self.pages, id)? else {
+            return Ok(None);
+        };
+        let types = info.schema.types();
+        let tree = stored_tree(&self.roots.records, &self.pages, id, &types)?;
+        let mut late = Rows::new(types.len());
+        self.front.rows(&self.pages, id, &types, EVER, &mut late)?;
+        Ok(Some(Series::new(
+            Pages::Snapshot(&self.pages),
+            info,
+            tree,
+            late,
+        )))
+    }
+}

@@ -1,0 +1,178 @@
+//! Where the roots of all structures are kept: the app area of the meta block.
+//!
+//! ```text
+//! 0         4        8             16           24      88       152       216      280        344
+//! | version | inline | next series | next table | tables | names | guids | series | records | extents |
+//! |   u32   |  u32   |     u64     |    u64     | each a kv tree root of 64 bytes                     |
+//! 408           536
+//! | front root  | inline table roots, `inline` of them: table id u64, kv tree root 64 bytes
+//! ```
+//!
+//! A changed table's root goes to the inline list, so that a small commit does not rewrite the path
+//! in `tables`; when the list is full, all of it moves to `tables` at once.
+//!
+//! Invariants: 1. A table's newest root is the inline one where there is one, else that in `tables`.
+//! 2. The inline list has at most `INLINE_ROOTS_MAX` entries, each table at most once.
+
+use crate::error::Result;
+use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
+use tidalite_kv::{TREE_BYTES, Tree};
+use tidalite_runs::{FRONT_ROOT_BYTES, FrontRoot};
+
+const VERSION: u32 = 1;
+const VERSION_AT: usize = 0;
+const INLINE_COUNT_AT: usize = VERSION_AT + 4;
+const NEXT_SERIES_AT: usize = INLINE_COUNT_AT + 4;
+const NEXT_TABLE_AT: usize = NEXT_SERIES_AT + 8;
+const TREES_AT: usize = NEXT_TABLE_AT + 8;
+const TREE_COUNT: usize = 6;
+const FRONT_AT: usize = TREES_AT + TREE_COUNT * TREE_BYTES;
+const INLINE_AT: usize = FRONT_AT + FRONT_ROOT_SPACE;
+const INLINE_ENTRY_BYTES: usize = 8 + TREE_BYTES;
+/// Room kept for the front's root.
+const FRONT_ROOT_SPACE: usize = 128;
+/// Roots of recently changed tables that the meta block holds at most.
+pub(crate) const INLINE_ROOTS_MAX: usize = 8;
+/// Bytes of the app area that this layout needs at most.
+pub(crate) const ROOTS_BYTES_MAX: usize = INLINE_AT + INLINE_ROOTS_MAX * INLINE_ENTRY_BYTES;
+const _: () = assert!(FRONT_ROOT_BYTES <= FRONT_ROOT_SPACE);
+const _: () = assert!(ROOTS_BYTES_MAX <= tidalite_pager::APP_BYTES_MAX);
+
+/// Owner ids of the catalog's own trees; tables of users come after them.
+pub(crate) mod owner {
+    pub(crate) const TABLES: u64 = 1;
+    pub(crate) const NAMES: u64 = 2;
+    pub(crate) const GUIDS: u64 = 3;
+    pub(crate) const SERIES: u64 = 4;
+    pub(crate) const RECORDS: u64 = 5;
+    pub(crate) const EXTENTS: u64 = 6;
+    pub(crate) const FIRST_TABLE: u64 = 16;
+}
+
+/// Every root of one version of the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Roots {
+    pub(crate) next_series: u64,
+    pub(crate) next_table: u64,
+    /// Table name -> table id, root.
+    pub(crate) tables: Tree,
+    /// Canonical series name -> series id.
+    pub(crate) names: Tree,
+    /// GUID -> series id.
+    pub(crate) guids: Tree,
+    /// Series id -> schema, name, GUID.
+    pub(crate) series: Tree,
+    /// Series id -> series record.
+    pub(crate) records: Tree,
+    /// Extents of the series leaves.
+    pub(crate) extents: Tree,
+    pub(crate) front: FrontRoot,
+    pub(crate) inline: Vec<(u64, Tree)>,
+}
+
+impl Roots {
+    pub(crate) fn empty() -> Self {
+        Self {
+            next_series: 0,
+            next_table: owner::FIRST_TABLE,
+            tables: Tree::new(owner::TABLES),
+            names: Tree::new(owner::NAMES),
+            guids: Tree::new(owner::GUIDS),
+            series: Tree::new(owner::SERIES),
+            records: Tree::new(owner::RECORDS),
+            extents: Tree::new(owner::EXTENTS),
+            front: FrontRoot::default(),
+            inline: Vec::new(),
+        }
+    }
+
+    /// The trees that the catalog itself changes; the records and extents tables are sealed by `Leaves`.
+    pub(crate) fn catalog_trees(&mut self) -> [&mut Tree; 4] {
+        [
+            &mut self.tables,
+            &mut self.names,
+            &mut self.guids,
+            &mut self.series,
+        ]
+    }
+
+    /// Reads the app area; an empty one is that of a new file.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        if bytes.is_empty() {
+            return Ok(Self::empty());
+        }
+        let damaged = |found: String, expected: &str| {
+            Corrupt::new("roots in the meta block", 0, found, expected)
+        };
+        if bytes.len() < INLINE_AT {
+            return Err(
+                damaged(format!("{} bytes", bytes.len()), "at least the fixed part").into(),
+            );
+        }
+        let version = get_u32(bytes, VERSION_AT);
+        let count = get_u32(bytes, INLINE_COUNT_AT) as usize;
+        if version != VERSION {
+            return Err(damaged(format!("version {version}"), "version 1").into());
+        }
+        if count > INLINE_ROOTS_MAX || bytes.len() < INLINE_AT + count * INLINE_ENTRY_BYTES {
+            return Err(damaged(format!("{count} inline roots"), "what fits").into());
+        }
+        let Some(front) = bytes[FRONT_AT..].first_chunk::<FRONT_ROOT_BYTES>() else {
+            return Err(damaged(
+                format!("{} bytes", bytes.len()),
+                "room for the front's root",
+            )
+            .into());
+        };
+        let front = FrontRoot::decode(front);
+        let tree = |i: usize| Tree::decode(&bytes[TREES_AT + i * TREE_BYTES..]);
+        let mut inline = Vec::with_capacity(count);
+        for i in 0..count {
+            let at = INLINE_AT + i * INLINE_ENTRY_BYTES;
+            inline.push((get_u64(bytes, at), Tree::decode(&bytes[at + 8..])?));
+        }
+        Ok(Self {
+            next_series: get_u64(bytes, NEXT_SERIES_AT),
+            next_table: get_u64(bytes, NEXT_TABLE_AT),
+            tables: tree(0)?,
+            names: tree(1)?,
+            guids: tree(2)?,
+            series: tree(3)?,
+            records: tree(4)?,
+            extents: tree(5)?,
+            front,
+            inline,
+        })
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        assert!(
+            self.inline.len() <= INLINE_ROOTS_MAX,
+            "the inline list is flushed when full"
+        );
+        let mut bytes = vec![0u8; INLINE_AT + self.inline.len() * INLINE_ENTRY_BYTES];
+        put_u32(&mut bytes, VERSION_AT, VERSION);
+        put_u32(&mut bytes, INLINE_COUNT_AT, self.inline.len() as u32);
+        put_u64(&mut bytes, NEXT_SERIES_AT, self.next_series);
+        put_u64(&mut bytes, NEXT_TABLE_AT, self.next_table);
+        let trees = [
+            &self.tables,
+            &self.names,
+            &self.guids,
+            &self.series,
+            &self.records,
+            &self.extents,
+        ];
+        for (i, tree) in trees.into_iter().enumerate() {
+            let at = TREES_AT + i * TREE_BYTES;
+            bytes[at..at + TREE_BYTES].copy_from_slice(&tree.encode());
+        }
+        bytes[FRONT_AT..FRONT_AT + FRONT_ROOT_BYTES].copy_from_slice(&self.front.encode());
+        for (i, (id, tree)) in self.inline.iter().enumerate() {
+            let at = INLINE_AT + i * INLINE_ENTRY_BYTES;
+            put_u64(&mut bytes, at, *id);
+            bytes[at + 8..at + INLINE_ENTRY_BYTES].copy_from_slice(&tree.encode());
+        }
+        bytes
+    }
+}

@@ -1,0 +1,185 @@
+//! A series of a write transaction: insert, overwrite, append, delete, and reading one's own writes.
+
+use crate::catalog::{SeriesInfo, expect_columns};
+use crate::error::{Error, Result};
+use crate::pages::Pages;
+use crate::point::{Point, Sample};
+use crate::series::{EVER, Series, inclusive};
+use crate::time::Instant;
+use crate::write::WriteTxn;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+use tidalite_base::SeriesId;
+use tidalite_base::limits::COLUMNS_MAX;
+use tidalite_codec::{Rows, RowsRef};
+use tidalite_runs::Slot;
+
+/// A series of a write transaction, for changing. Insert anywhere: at the end, before, or over an existing
+/// timestamp (the newest write wins).
+pub struct SeriesMut<'t> {
+    txn: &'t mut WriteTxn,
+    index: usize,
+    slot: Slot,
+    columns: usize,
+}
+
+impl<'t> SeriesMut<'t> {
+    pub(crate) fn new(txn: &'t mut WriteTxn, index: usize) -> Self {
+        let open = &txn.series[index];
+        let (slot, columns) = (open.slot, open.info.schema.columns.len());
+        Self {
+            txn,
+            index,
+            slot,
+            columns,
+        }
+    }
+
+    /// Name, schema, id.
+    #[must_use]
+    pub fn info(&self) -> &SeriesInfo {
+        &self.txn.series[self.index].info
+    }
+
+    /// The number of the series in this file.
+    #[must_use]
+    pub fn id(&self) -> SeriesId {
+        self.info().id
+    }
+
+    /// Inserts a default point with flags 0, or overwrites the one at that time.
+    ///
+    /// # Errors
+    /// `Schema` when the series has other columns; `Timestamp` for a text that is none; a full disk.
+    pub fn insert(&mut self, t: impl Instant, value: f64) -> Result<()> {
+        expect_columns(self.info(), &Sample::schema())?;
+        let time = t.in_unit(self.info().schema.unit)?;
+        self.insert_point(time, 0, value)
+    }
+
+    /// Inserts a row of two columns, flags and value, at a raw time in the series' unit.
+    ///
+    /// # Errors
+    /// `Schema` when the series has not two columns; a full disk.
+    #[inline]
+    pub fn insert_point(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
+        if self.columns != 2 {
+            return self.wrong_columns(2);
+        }
+        if self
+            .txn
+            .staging
+            .push_point(self.slot, time, flags as u64, value.to_bits())
+        {
+            self.txn.flush_staging()?;
+        }
+        Ok(())
+    }
+
+    /// Inserts a row: a raw time in the series' unit and one word a column.
+    ///
+    /// # Errors
+    /// `Schema` when the words are not as many as the columns; a full disk.
+    #[inline]
+    pub fn insert_row(&mut self, time: i64, words: &[u64]) -> Result<()> {
+        if self.columns != words.len() {
+            return self.wrong_columns(words.len());
+        }
+        if self.txn.staging.push(self.slot, time, words) {
+            self.txn.flush_staging()?;
+        }
+        Ok(())
+    }
+
+    /// Inserts a record.
+    ///
+    /// # Errors
+    /// As for `insert_row`.
+    #[inline]
+    pub fn insert_record<P: Point>(&mut self, record: &P) -> Result<()> {
+        let mut words = [0u64; COLUMNS_MAX];
+        record.write_words(&mut words[..self.columns]);
+        self.insert_row(record.time(), &words[..self.columns])
+    }
+
+    /// Inserts many rows, in any order: times and one slice of words a column, all of the same length.
+    ///
+    /// # Errors
+    /// `Schema` when columns or lengths do not fit; a full disk.
+    pub fn append_rows(&mut self, times: &[i64], columns: &[&[u64]]) -> Result<()> {
+        if columns.len() != self.columns || columns.iter().any(|c| c.len() != times.len()) {
+            return self.wrong_columns(columns.len());
+        }
+        self.txn.check_usable()?;
+        let rows = RowsRef::new(times, columns);
+        let mut at = 0;
+        while at < rows.len() {
+            at += self
+                .txn
+                .staging
+                .append(self.slot, rows.slice(at..rows.len()));
+            self.txn.flush_staging()?;
+        }
+        Ok(())
+    }
+
+    /// Removes the rows of an interval of raw times; returns how many there were. Aggregates are right
+    /// at once.
+    ///
+    /// # Errors
+    /// A damaged block in the way; a full disk.
+    pub fn delete(&mut self, times: impl RangeBounds<i64>) -> Result<u64> {
+        let (from, to) = inclusive(&times);
+        if from > to {
+            return Ok(0);
+        }
+        let removed = self.view()?.between(from..=to).count()?;
+        if removed == 0 {
+            return Ok(0);
+        }
+        let (id, slot) = (self.id(), self.slot);
+        let types = self.info().schema.types();
+        self.txn.changing(|txn| {
+            txn.staging.delete(slot, from, to);
+            txn.front.delete(&mut txn.pages, id, &types, (from, to))?;
+            txn.leaves.delete(&mut txn.pages, id, &types, (from, to))
+        })?;
+        Ok(removed)
+    }
+
+    /// The series as it stands in this transaction, own writes included.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    pub fn view(&mut self) -> Result<Series<'_>> {
+        self.txn.check_usable()?;
+        let info = Arc::clone(&self.txn.series[self.index].info);
+        let types = info.schema.types();
+        let (slot, id) = (self.slot, info.id);
+        let tree = self
+            .txn
+            .changing(|txn| Ok(txn.leaves.tree(&mut txn.pages, id, &types)?.clone()))?;
+        let mut waiting = Rows::new(types.len());
+        self.txn
+            .front
+            .rows(&self.txn.pages, id, &types, EVER, &mut waiting)?;
+        let staged = self.txn.staging.rows(slot);
+        let late = Rows::merge_newest(waiting.view(), staged);
+        Ok(Series::new(
+            Pages::Writer(&self.txn.pages),
+            info,
+            tree,
+            late,
+        ))
+    }
+
+    #[cold]
+    fn wrong_columns<T>(&self, found: usize) -> Result<T> {
+        let problem = format!(
+            "series {} has {} columns, given were {found} (or columns of unequal length)",
+            self.info().label(),
+            self.columns
+        );
+        Err(Error::Schema { problem })
+    }
+}

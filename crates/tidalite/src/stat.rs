@@ -1,0 +1,101 @@
+//! Figures about a database: pages, trees, points, bytes per point.
+
+use crate::database::Database;
+use crate::error::Result;
+use crate::leaves::stored_tree;
+use crate::read::ReadTxn;
+use tidalite_base::TxnId;
+
+/// Figures about a database as of one commit.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Stat {
+    /// The newest commit.
+    pub txn: TxnId,
+    /// Bytes of a page.
+    pub page_size: usize,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Pages of the file, its head included.
+    pub pages_total: u64,
+    /// Pages that can be allocated now.
+    pub pages_free: u64,
+    /// Pages that are dead but seen by a snapshot or needed by the newest durable states.
+    pub pages_pending: u64,
+    /// Tables of the user.
+    pub tables: u64,
+    /// Entries in them.
+    pub table_entries: u64,
+    /// Series.
+    pub series: u64,
+    /// Rows in leaves. A row that the front overwrites is counted in both.
+    pub leaf_rows: u64,
+    /// Bytes of the leaves.
+    pub leaf_bytes: u64,
+    /// Levels of the highest series tree.
+    pub series_height_max: u8,
+    /// Rows in the front: tail and runs.
+    pub front_rows: u64,
+    /// Runs of the front.
+    pub runs: u64,
+    /// Runs of each tier, the newest tier first.
+    pub tier_runs: Vec<usize>,
+}
+
+impl Stat {
+    /// Rows in all.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.leaf_rows + self.front_rows
+    }
+
+    /// Bytes of the pages in use per row: everything counted, trees and head too. `None` without rows.
+    #[must_use]
+    pub fn bytes_per_row(&self) -> Option<f64> {
+        let used = self.pages_total - self.pages_free - self.pages_pending;
+        (self.rows() > 0).then(|| (used * self.page_size as u64) as f64 / self.rows() as f64)
+    }
+}
+
+impl Database {
+    /// Figures about the newest commit. Reads the catalog and every series' record; waits for a write
+    /// transaction under way.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn stat(&self) -> Result<Stat> {
+        let pages = self.pager.stat()?;
+        let mut stat = Stat {
+            txn: pages.txn,
+            page_size: pages.page_size,
+            file_bytes: pages.file_bytes,
+            pages_total: pages.pages_total,
+            pages_free: pages.pages_free,
+            pages_pending: pages.pages_pending,
+            ..Stat::default()
+        };
+        self.begin_read()?.fill(&mut stat)?;
+        Ok(stat)
+    }
+}
+
+impl ReadTxn {
+    fn fill(&self, stat: &mut Stat) -> Result<()> {
+        for name in self.tables()? {
+            stat.tables += 1;
+            stat.table_entries += self.table(&name)?.map_or(0, |table| table.count());
+        }
+        for info in self.list("")? {
+            let types = info.schema.types();
+            let tree = stored_tree(&self.roots.records, &self.pages, info.id, &types)?;
+            stat.series += 1;
+            stat.leaf_rows += tree.count();
+            stat.leaf_bytes += tree.stored_bytes();
+            stat.series_height_max = stat.series_height_max.max(tree.height());
+        }
+        stat.front_rows = self.front.run_rows() + self.front.tail_rows();
+        stat.runs = self.front.run_count() as u64;
+        stat.tier_runs = self.front.tier_runs();
+        Ok(())
+    }
+}

@@ -1,0 +1,396 @@
+//! The write transaction over everything: tables, series, catalog, front.
+//!
+//! ```text
+//! insert -> staging -(leaf full, budget, commit)-> front -(stretches)-> Leaves: series trees, packer
+//! put    -> kv tree of the table
+//! commit:   front, leaves, series records, extents table, table roots, seal every tree, meta block
+//! ```
+//!
+//! Invariants:
+//! 1. Nothing of this transaction can be seen by others before `commit` returns; drop = roll back.
+//! 2. After an operation failed half-way the transaction is *broken*: reads and the commit are refused,
+//!    only rolling back is left. An error that comes before anything was changed does not break it.
+//! 3. `index_of[id] - 1` is the place of series `id` in `series`, 0 where it is not open.
+
+use crate::catalog::{self, SeriesInfo, SeriesKey};
+use crate::database::Shared;
+use crate::error::{Error, Result};
+use crate::leaves::Leaves;
+use crate::name::SeriesName;
+use crate::pages::Pages;
+use crate::point::Point;
+use crate::roots::{INLINE_ROOTS_MAX, Roots};
+use crate::schema::Schema;
+use crate::series_mut::SeriesMut;
+use crate::table::{Table, TableMut};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tidalite_base::{SeriesId, TxnId};
+use tidalite_kv::Tree;
+use tidalite_pager::{Durability, PageWrite};
+use tidalite_runs::{Front, Slot, Staging};
+
+/// Bytes of a table name at most.
+pub const TABLE_NAME_BYTES_MAX: usize = 255;
+
+/// What a commit did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Its number.
+    pub txn: TxnId,
+    /// Pages and blocks written, meta blocks not counted.
+    pub pages_written: u64,
+    /// Bytes written, meta blocks included.
+    pub bytes_written: u64,
+}
+
+/// A series that this transaction opened.
+pub(crate) struct OpenSeries {
+    pub(crate) info: Arc<SeriesInfo>,
+    pub(crate) slot: Slot,
+}
+
+/// A table that this transaction opened.
+struct OpenTable {
+    name: String,
+    id: u64,
+    tree: Tree,
+    changed: bool,
+    created: bool,
+}
+
+/// The one write transaction. Not tied to a thread. Dropping it rolls everything back.
+pub struct WriteTxn {
+    shared: Arc<Shared>,
+    pub(crate) pages: tidalite_pager::WriteTxn,
+    pub(crate) roots: Roots,
+    pub(crate) front: Front,
+    pub(crate) staging: Staging,
+    pub(crate) leaves: Leaves,
+    pub(crate) series: Vec<OpenSeries>,
+    index_of: Vec<u32>,
+    by_name: HashMap<String, usize>,
+    tables: Vec<OpenTable>,
+    broken: Option<String>,
+}
+
+impl WriteTxn {
+    pub(crate) fn begin(shared: Arc<Shared>, pages: tidalite_pager::WriteTxn) -> Result<Self> {
+        let roots = Roots::decode(pages.app())?;
+        let front = Front::load(&pages, &roots.front)?;
+        let leaves = Leaves::new(&roots);
+        let staging = shared.take_staging();
+        Ok(Self {
+            shared,
+            pages,
+            roots,
+            front,
+            staging,
+            leaves,
+            series: Vec::new(),
+            index_of: Vec::new(),
+            by_name: HashMap::new(),
+            tables: Vec::new(),
+            broken: None,
+        })
+    }
+
+    /// The number that this transaction will have.
+    #[must_use]
+    pub fn txn(&self) -> TxnId {
+        self.pages.txn()
+    }
+
+    /// Opens the series with this name; creates it with the default point (`flags`, `value`, ns) when
+    /// there is none.
+    ///
+    /// # Errors
+    /// `Name` for a text that is no name; what the file reports.
+    pub fn series(&mut self, name: &str) -> Result<SeriesMut<'_>> {
+        if let Some(&index) = self.by_name.get(name) {
+            return Ok(SeriesMut::new(self, index));
+        }
+        let parsed = SeriesName::parse(name)?;
+        let index = self.open_or_create(SeriesKey::Name(&parsed), None)?;
+        self.by_name.insert(name.to_owned(), index);
+        Ok(SeriesMut::new(self, index))
+    }
+
+    /// Opens the series with this name and schema; creates it when there is none.
+    ///
+    /// # Errors
+    /// `Schema` when the series is there with another schema; else as for `series`.
+    pub fn series_with(&mut self, name: &str, schema: &Schema) -> Result<SeriesMut<'_>> {
+        let parsed = SeriesName::parse(name)?;
+        let index = self.open_or_create(SeriesKey::Name(&parsed), Some(schema))?;
+        Ok(SeriesMut::new(self, index))
+    }
+
+    /// Opens or creates the series of a record type.
+    ///
+    /// # Errors
+    /// As for `series_with`.
+    pub fn series_of<P: Point>(&mut self, name: &str) -> Result<SeriesMut<'_>> {
+        self.series_with(name, &P::schema())
+    }
+
+    /// Opens or creates the series that a GUID identifies.
+    ///
+    /// # Errors
+    /// As for `series_with`.
+    pub fn series_of_guid(&mut self, guid: [u8; 16], schema: &Schema) -> Result<SeriesMut<'_>> {
+        let index = self.open_or_create(SeriesKey::Guid(&guid), Some(schema))?;
+        Ok(SeriesMut::new(self, index))
+    }
+
+    /// Opens a series by its number: an array index once it was opened in this transaction.
+    ///
+    /// # Errors
+    /// `NoSuchSeries`; what the file reports.
+    #[inline]
+    pub fn series_by_id(&mut self, id: SeriesId) -> Result<SeriesMut<'_>> {
+        let index = match self.index_of.get(id.0 as usize) {
+            Some(&place) if place > 0 => place as usize - 1,
+            _ => self.open_by_id(id)?,
+        };
+        Ok(SeriesMut::new(self, index))
+    }
+
+    /// Opens a table; creates it when there is none.
+    ///
+    /// # Errors
+    /// `Name` for an empty or too long name; what the file reports.
+    pub fn table(&mut self, name: &str) -> Result<TableMut<'_>> {
+        self.check_usable()?;
+        if let Some(index) = self.tables.iter().position(|table| table.name == name) {
+            return Ok(TableMut::new(self, index));
+        }
+        if name.is_empty() || name.len() > TABLE_NAME_BYTES_MAX {
+            let problem = format!("{} bytes, 1 to {TABLE_NAME_BYTES_MAX} can be", name.len());
+            return Err(Error::Name {
+                name: name.to_owned(),
+                problem,
+            });
+        }
+        let found = find_table(&self.roots, &self.pages, name)?;
+        let created = found.is_none();
+        let (id, tree) = found.unwrap_or_else(|| {
+            let id = self.roots.next_table;
+            self.roots.next_table += 1;
+            (id, Tree::new(id))
+        });
+        self.tables.push(OpenTable {
+            name: name.to_owned(),
+            id,
+            tree,
+            changed: created,
+            created,
+        });
+        Ok(TableMut::new(self, self.tables.len() - 1))
+    }
+
+    /// Commits durably: when this returns, everything is stored and visible.
+    ///
+    /// # Errors
+    /// `DiskFull` and others before the meta block: the transaction is rolled back. A failed sync:
+    /// `Poisoned` from then on; whether the transaction is there shows after reopening.
+    pub fn commit(self) -> Result<Commit> {
+        self.commit_with(Durability::Durable)
+    }
+
+    /// Commits with this durability.
+    ///
+    /// # Errors
+    /// As for `commit`.
+    pub fn commit_with(mut self, durability: Durability) -> Result<Commit> {
+        self.check_usable()?;
+        self.roots.front =
+            self.front
+                .commit(&mut self.pages, &mut self.staging, &mut self.leaves)?;
+        self.leaves.finish(&mut self.pages, &mut self.roots)?;
+        self.keep_table_roots()?;
+        for tree in self.roots.catalog_trees() {
+            tree.seal(&mut self.pages)?;
+        }
+        let app = self.roots.encode();
+        let pages = self.pages;
+        let info = pages.commit(&app, durability)?;
+        self.shared.give_staging(self.staging);
+        Ok(Commit {
+            txn: info.txn,
+            pages_written: info.pages_written,
+            bytes_written: info.bytes_written,
+        })
+    }
+
+    /// Runs a change that, when it fails, leaves the transaction broken.
+    pub(crate) fn changing<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.check_usable()?;
+        let result = change(self);
+        if let Err(error) = &result {
+            self.broken = Some(error.to_string());
+        }
+        result
+    }
+
+    pub(crate) fn check_usable(&self) -> Result<()> {
+        match &self.broken {
+            None => Ok(()),
+            Some(first) => Err(Error::TransactionBroken {
+                first: first.clone(),
+            }),
+        }
+    }
+
+    /// Hands staged rows over where they are ready.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn flush_staging(&mut self) -> Result<()> {
+        self.changing(|txn| {
+            Ok(txn
+                .front
+                .flush(&mut txn.pages, &mut txn.staging, &mut txn.leaves)?)
+        })
+    }
+
+    pub(crate) fn change_table<T>(
+        &mut self,
+        index: usize,
+        change: impl FnOnce(&mut Tree, &mut tidalite_pager::WriteTxn) -> tidalite_pager::Result<T>,
+    ) -> Result<T> {
+        self.check_usable()?;
+        let table = &mut self.tables[index];
+        match change(&mut table.tree, &mut self.pages) {
+            Ok(result) => {
+                table.changed = true;
+                Ok(result)
+            }
+            // A bound was checked before anything was touched.
+            Err(error @ tidalite_pager::Error::Limit { .. }) => Err(error.into()),
+            Err(error) => {
+                self.broken = Some(error.to_string());
+                Err(error.into())
+            }
+        }
+    }
+
+    pub(crate) fn table_view(&self, index: usize) -> Table<'_> {
+        Table::new(Pages::Writer(&self.pages), self.tables[index].tree)
+    }
+
+    fn open_or_create(&mut self, key: SeriesKey<'_>, schema: Option<&Schema>) -> Result<usize> {
+        self.check_usable()?;
+        if let Some(id) = catalog::find(&self.roots, &self.pages, key)? {
+            let index = match self.index_of.get(id.0 as usize) {
+                Some(&place) if place > 0 => place as usize - 1,
+                _ => self.open_by_id(id)?,
+            };
+            if let Some(schema) = schema {
+                catalog::expect_schema(&self.series[index].info, schema)?;
+            }
+            return Ok(index);
+        }
+        let default = Schema::point();
+        let schema = schema.unwrap_or(&default);
+        schema.validate()?;
+        let info =
+            self.changing(|txn| catalog::create(&mut txn.roots, &mut txn.pages, key, schema))?;
+        Ok(self.enter(info))
+    }
+
+    fn open_by_id(&mut self, id: SeriesId) -> Result<usize> {
+        self.check_usable()?;
+        let info = catalog::info(&self.roots, &self.pages, id)?;
+        let info = info.ok_or_else(|| Error::NoSuchSeries {
+            wanted: format!("number {}", id.0),
+        })?;
+        Ok(self.enter(info))
+    }
+
+    fn enter(&mut self, info: Arc<SeriesInfo>) -> usize {
+        let id = info.id;
+        let slot = self.staging.slot(id, &info.schema.types());
+        self.series.push(OpenSeries { info, slot });
+        let place = id.0 as usize;
+        if self.index_of.len() <= place {
+            self.index_of.resize(place + 1, 0);
+        }
+        self.index_of[place] = self.series.len() as u32;
+        self.series.len() - 1
+    }
+
+    /// Puts the roots of changed tables where the next reader finds them.
+    fn keep_table_roots(&mut self) -> Result<()> {
+        let Self {
+            tables,
+            roots,
+            pages,
+            ..
+        } = self;
+        for table in tables.iter_mut().filter(|table| table.changed) {
+            table.tree.seal(pages)?;
+            let entry = table_entry(table.id, &table.tree);
+            if table.created {
+                roots.tables.insert(pages, table.name.as_bytes(), &entry)?;
+                continue;
+            }
+            if let Some((_, root)) = roots.inline.iter_mut().find(|(id, _)| *id == table.id) {
+                *root = table.tree;
+                continue;
+            }
+            if roots.inline.len() == INLINE_ROOTS_MAX {
+                flush_inline(roots, pages)?;
+            }
+            roots.inline.push((table.id, table.tree));
+        }
+        Ok(())
+    }
+}
+
+/// Moves every inline root to the `tables` tree. Cost: one pass over the names of all tables.
+fn flush_inline(roots: &mut Roots, pages: &mut tidalite_pager::WriteTxn) -> Result<()> {
+    let mut names = Vec::new();
+    let mut cursor = roots.tables.cursor(&*pages);
+    let mut found = cursor.first()?;
+    while found {
+        let (id, _) = decode_table_entry(&cursor.value()?.to_vec()?)?;
+        if let Some((_, tree)) = roots.inline.iter().find(|(inline, _)| *inline == id) {
+            names.push((cursor.key().to_vec(), table_entry(id, tree)));
+        }
+        found = cursor.next()?;
+    }
+    drop(cursor);
+    for (name, entry) in names {
+        roots.tables.insert(pages, &name, &entry)?;
+    }
+    roots.inline.clear();
+    Ok(())
+}
+
+fn table_entry(id: u64, tree: &Tree) -> Vec<u8> {
+    let mut entry = id.to_le_bytes().to_vec();
+    entry.extend_from_slice(&tree.encode());
+    entry
+}
+
+pub(crate) fn decode_table_entry(bytes: &[u8]) -> Result<(u64, Tree)> {
+    let Some((id, tree)) = bytes.split_first_chunk::<8>() else {
+        let found = format!("{} bytes", bytes.len());
+        return Err(tidalite_base::Corrupt::new("entry of a table", 0, found, "72 bytes").into());
+    };
+    Ok((u64::from_le_bytes(*id), Tree::decode(tree)?))
+}
+
+/// The newest root of a table, and its id.
+pub(crate) fn find_table<R: tidalite_pager::PageRead>(
+    roots: &Roots,
+    pages: &R,
+    name: &str,
+) -> Result<Option<(u64, Tree)>> {
+    let Some(entry) = roots.tables.get(pages, name.as_bytes())? else {
+        return Ok(None);
+    };
+    let (id, tree) = decode_table_entry(&entry.to_vec()?)?;
+    let inline = roots.inline.iter().find(|(inline, _)| *inline == id);
+    Ok(Some((id, inline.map_or(tree, |(_, tree)| *tree))))
+}

@@ -1,0 +1,3 @@
+//! Programs that try to break a database.
+pub mod model;
+pub mod workload;

@@ -1,0 +1,100 @@
+//! The model: plain maps that say what the database must hold, and a digest that both sides share.
+//!
+//! A digest stands for the whole content: every table with every pair, every series with every row, in
+//! order. Two contents with the same digest are taken as equal (64 bits; a chance of 1 in 10^19).
+
+use std::collections::BTreeMap;
+use tidalite::{Database, ReadTxn, Result};
+use tidalite_base::checksum;
+
+/// What a database must hold.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    /// Tables by name.
+    pub tables: BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>,
+    /// Series of default points by name: time -> flags, value bits.
+    pub series: BTreeMap<String, BTreeMap<i64, [u64; 2]>>,
+}
+
+/// Folds parts of a content into one number; the order and the borders of the parts count.
+#[derive(Default)]
+struct Digest(u64);
+
+impl Digest {
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.word(bytes.len() as u64);
+        self.word(checksum(bytes));
+    }
+
+    fn word(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 ^= self.0 >> 29;
+    }
+
+    fn row(&mut self, time: i64, words: &[u64]) {
+        self.word(time as u64);
+        for &word in words {
+            self.word(word);
+        }
+    }
+}
+
+impl Model {
+    /// The digest of the model's content.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let mut digest = Digest::default();
+        for (name, pairs) in &self.tables {
+            digest.bytes(name.as_bytes());
+            for (key, value) in pairs {
+                digest.bytes(key);
+                digest.bytes(value);
+            }
+        }
+        for (name, rows) in &self.series {
+            digest.bytes(name.as_bytes());
+            for (&time, words) in rows {
+                digest.row(time, words);
+            }
+        }
+        digest.0
+    }
+}
+
+/// The digest of what a database holds, read through the public API.
+///
+/// # Errors
+/// What the database reports.
+pub fn digest_of(db: &Database) -> Result<u64> {
+    digest_of_snapshot(&db.begin_read()?)
+}
+
+/// The digest of what a snapshot holds.
+///
+/// # Errors
+/// What the database reports.
+pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
+    let mut digest = Digest::default();
+    for name in snap.tables()? {
+        let Some(table) = snap.table(&name)? else {
+            continue;
+        };
+        digest.bytes(name.as_bytes());
+        table.for_each(|key, value| {
+            digest.bytes(key);
+            digest.bytes(value);
+        })?;
+    }
+    let mut names: Vec<String> = snap.list("")?.iter().map(|info| info.label()).collect();
+    names.sort();
+    for name in names {
+        let Some(series) = snap.series(&name)? else {
+            continue;
+        };
+        digest.bytes(name.as_bytes());
+        series
+            .all()
+            .for_each(|time, words| digest.row(time, words))?;
+    }
+    Ok(digest.0)
+}
