@@ -64,6 +64,18 @@ fn main() {
             }),
         ),
         (
+            "decimals 10% NaN",
+            ColumnType::F64,
+            column(&mut |_, r, _| {
+                if r % 10 == 0 {
+                    f64::NAN
+                } else {
+                    (r % 10_000) as f64 / 100.0
+                }
+                .to_bits()
+            }),
+        ),
+        (
             "counts * 0.01",
             ColumnType::F64,
             column(&mut |_, r, _| ((r % 10_000) as f64 * 0.01).to_bits()),
@@ -137,6 +149,36 @@ fn main() {
             black_box(Stats::of(*ty, &times, black_box(words)));
         });
     }
+    println!("-- decimals in vectors of 16 (rates of values)");
+    let words = &cases[1].2;
+    let mut hint = Hint::default();
+    let mut out = Vec::with_capacity(16 * ROWS);
+    rate("encode", || {
+        out.clear();
+        for part in black_box(words).chunks(16) {
+            black_box(encode_column(ColumnType::F64, part, &mut hint, &mut out));
+        }
+    });
+    rate("statistics", || {
+        for (times, part) in times.chunks(16).zip(black_box(words).chunks(16)) {
+            black_box(Stats::of(ColumnType::F64, times, part));
+        }
+    });
+    out.clear();
+    let chunks: Vec<_> = words
+        .chunks(16)
+        .map(|part| encode_column(ColumnType::F64, part, &mut hint, &mut out))
+        .collect();
+    let mut back = [0; 16];
+    rate("decode", || {
+        let mut at = 0;
+        for chunk in &chunks {
+            let bytes = &out[at..at + chunk.len()];
+            assert!(decode_column(chunk, bytes, &mut back).is_ok());
+            black_box(&back);
+            at += chunk.len();
+        }
+    });
     let jitter: Vec<i64> = (0..ROWS as i64)
         .map(|i| i * 1_000_000 + i * 7919 % 1000 * 1000)
         .collect();

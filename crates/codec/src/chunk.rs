@@ -76,6 +76,23 @@ impl Chunk {
         self.length == 0
     }
 
+    /// The encoding in a word, for people.
+    #[must_use]
+    pub fn encoding_name(&self) -> &'static str {
+        match self.encoding {
+            CONSTANT => "constant",
+            RAW => "raw",
+            FOR => "base",
+            DELTA => "steps",
+            ALP_FOR => "decimal base",
+            ALP_DELTA => "decimal steps",
+            ORDERED_FOR => "ordered base",
+            ORDERED_DELTA => "ordered steps",
+            DICTIONARY => "dictionary",
+            _ => "unknown",
+        }
+    }
+
     /// Writes the 32 bytes.
     pub fn encode(&self, bytes: &mut [u8; CHUNK_BYTES]) {
         bytes[ENCODING] = self.encoding;

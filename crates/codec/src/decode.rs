@@ -8,7 +8,7 @@ use crate::chunk::{self, Chunk};
 use crate::float::Alp;
 use crate::kernel;
 use crate::pack::packed_bytes;
-use tidalite_base::{Corrupt, get_u16, get_u64};
+use tidalite_base::{Corrupt, get_u64};
 
 /// Decodes the timestamps of `chunk` from its payload; `out` has exactly `chunk.rows()` places.
 ///
@@ -221,14 +221,15 @@ impl<'a> Parts<'a> {
 
     /// Puts the steps that are stored whole among the others.
     fn patch(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
-        let rows = Rows::new(self.patch_rows, self.patch_at, out.len());
+        let rows = rows(self.patch_rows, self.patch_at, out.len())?;
         let size = usize::from(chunk.patch_bytes).max(1);
-        for (row, bytes) in rows.zip(self.patch_steps.chunks_exact(size)) {
+        for (row, bytes) in rows.iter().zip(self.patch_steps.chunks_exact(size)) {
             let mut step = [0; 8];
             step[..size].copy_from_slice(bytes);
             let step = u64::from_le_bytes(step);
             let units = (step >> 1) ^ 0u64.wrapping_sub(step & 1);
-            out[row?] = chunk.base.wrapping_add(units.wrapping_mul(self.scale));
+            out[usize::from(u16::from_le_bytes(*row))] =
+                chunk.base.wrapping_add(units.wrapping_mul(self.scale));
         }
         Ok(())
     }
@@ -238,53 +239,38 @@ impl<'a> Parts<'a> {
         if chunk.exceptions == 0 {
             return Ok(());
         }
-        let rows = Rows::new(self.exception_rows, self.exception_at, out.len());
+        let rows = rows(self.exception_rows, self.exception_at, out.len())?;
+        let (words, _) = self.exception_words.as_chunks::<8>();
+        let first = words.iter().take(1).cycle();
         let shared = chunk.flags & chunk::SHARED != 0;
-        for (i, row) in rows.enumerate() {
-            out[row?] = get_u64(self.exception_words, if shared { 0 } else { 8 * i });
+        let mut put = |row: &[u8; 2], word: &[u8; 8]| {
+            out[usize::from(u16::from_le_bytes(*row))] = u64::from_le_bytes(*word);
+        };
+        if shared {
+            rows.iter()
+                .zip(first)
+                .for_each(|(row, word)| put(row, word));
+        } else {
+            rows.iter()
+                .zip(words)
+                .for_each(|(row, word)| put(row, word));
         }
         Ok(())
     }
 }
 
-/// Row numbers, checked one by one.
-struct Rows<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    end: usize,
-    /// Below this no row may be.
-    next: usize,
-}
-
-impl<'a> Rows<'a> {
-    fn new(bytes: &'a [u8], at: usize, end: usize) -> Self {
-        Self {
-            bytes,
-            at,
-            end,
-            next: 0,
+/// Row numbers: ascending, and below `end`. `at`: where they lie in the payload.
+fn rows(bytes: &[u8], at: usize, end: usize) -> Result<&[[u8; 2]], Corrupt> {
+    let (fields, _) = bytes.as_chunks::<2>();
+    let mut next = 0;
+    for (i, field) in fields.iter().enumerate() {
+        let row = usize::from(u16::from_le_bytes(*field));
+        if row < next || row >= end {
+            let at = (at + 2 * i) as u64;
+            let expected = format!("{next} to {}", end - 1);
+            return Err(Corrupt::new("payload: row", at, row, expected));
         }
+        next = row + 1;
     }
-}
-
-impl Iterator for Rows<'_> {
-    type Item = Result<usize, Corrupt>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (field, rest) = self.bytes.split_at_checked(2)?;
-        let row = usize::from(get_u16(field, 0));
-        if row < self.next || row >= self.end {
-            let expected = format!("{} to {}", self.next, self.end - 1);
-            return Some(Err(Corrupt::new(
-                "payload: row",
-                self.at as u64,
-                row,
-                expected,
-            )));
-        }
-        self.bytes = rest;
-        self.at += 2;
-        self.next = row + 1;
-        Some(Ok(row))
-    }
+    Ok(fields)
 }

@@ -9,11 +9,45 @@ use crate::chunk::{self, Chunk};
 use crate::fit::{Fit, Outlier};
 use crate::float::{Alp, DIVIDE, EXPONENT_MAX};
 use crate::{ColumnType, Hint, kernel};
+use core::cell::RefCell;
 use tidalite_base::limits::VECTOR_ROWS;
 use write::Exceptions;
 
 /// A vector of integers, and what they become.
 type Block = [u64; VECTOR_ROWS];
+
+/// Room to work in, one per thread: to zero it anew for a vector of a few rows would cost more than
+/// to encode them.
+struct Scratch {
+    ints: Block,
+    steps: Block,
+    bad: [u16; VECTOR_ROWS],
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Box<Scratch>> = RefCell::new(Box::new(Scratch {
+        ints: [0; VECTOR_ROWS],
+        steps: [0; VECTOR_ROWS],
+        bad: [0; VECTOR_ROWS],
+    }));
+}
+
+/// The part of the scratch that a vector uses.
+struct Desk<'a> {
+    ints: &'a mut [u64],
+    steps: &'a mut [u64],
+    bad: &'a mut [u16],
+}
+
+fn with_desk<T>(rows: usize, work: impl FnOnce(Desk<'_>) -> T) -> T {
+    SCRATCH.with_borrow_mut(|scratch| {
+        work(Desk {
+            ints: &mut scratch.ints[..rows],
+            steps: &mut scratch.steps[..rows],
+            bad: &mut scratch.bad[..rows],
+        })
+    })
+}
 
 /// Integers laid down near a base, or by their steps.
 #[derive(Clone, Copy, Debug)]
@@ -34,28 +68,21 @@ pub fn encode_times(times: &[i64], out: &mut Vec<u8>) -> Chunk {
     if kernel::constant_step(words) {
         return constant_step(chunk, words);
     }
-    let mut ints = [0; VECTOR_ROWS];
-    let ints = &mut ints[..words.len()];
-    ints.copy_from_slice(words);
-    let mut steps = [0; VECTOR_ROWS];
-    let layout = lay_out(ints, &mut steps[..words.len()], Preference::Smallest);
-    if layout.fit.bits >= 64 * words.len() as u64 {
-        return write::raw(chunk, words, out);
-    }
-    let values = write::Values {
-        ints,
-        steps: &mut steps[..words.len()],
-        words,
-        flip: 0,
-    };
-    write::layout(
-        chunk,
-        [chunk::FOR, chunk::DELTA],
-        layout,
-        values,
-        Exceptions::none(),
-        out,
-    )
+    with_desk(words.len(), |Desk { ints, steps, .. }| {
+        ints.copy_from_slice(words);
+        let layout = lay_out(ints, steps, Preference::Smallest);
+        if layout.fit.bits >= 64 * words.len() as u64 {
+            return write::raw(chunk, words, out);
+        }
+        let values = write::Values {
+            ints,
+            steps,
+            words,
+            flip: 0,
+        };
+        let codes = [chunk::FOR, chunk::DELTA];
+        write::layout(chunk, codes, layout, values, Exceptions::none(), out)
+    })
 }
 
 /// Encodes 1 to 1024 words of a column and appends the payload to `out`.
@@ -71,11 +98,11 @@ pub fn encode_column(ty: ColumnType, values: &[u64], hint: &mut Hint, out: &mut 
         chunk.base = values[0];
         return chunk;
     }
-    match ty {
-        ColumnType::F64 => floats(chunk, values, hint, out),
-        ColumnType::I64 => integers(chunk, values, 0, hint, out),
-        ColumnType::U64 => integers(chunk, values, 1 << 63, hint, out),
-    }
+    with_desk(values.len(), |desk| match ty {
+        ColumnType::F64 => floats(chunk, values, desk, hint, out),
+        ColumnType::I64 => integers(chunk, values, desk, 0, hint, out),
+        ColumnType::U64 => integers(chunk, values, desk, 1 << 63, hint, out),
+    })
 }
 
 fn new_chunk(words: &[u64]) -> Chunk {
@@ -127,10 +154,16 @@ fn lay_out(ints: &[u64], steps: &mut [u64], preference: Preference) -> Layout {
     Layout { fit, delta }
 }
 
-fn integers(chunk: Chunk, words: &[u64], flip: u64, hint: &mut Hint, out: &mut Vec<u8>) -> Chunk {
+fn integers(
+    chunk: Chunk,
+    words: &[u64],
+    desk: Desk<'_>,
+    flip: u64,
+    hint: &mut Hint,
+    out: &mut Vec<u8>,
+) -> Chunk {
     let rows = words.len();
-    let (mut ints, mut steps): (Block, Block) = ([0; VECTOR_ROWS], [0; VECTOR_ROWS]);
-    let (ints, steps) = (&mut ints[..rows], &mut steps[..rows]);
+    let Desk { ints, steps, .. } = desk;
     for (int, &word) in ints.iter_mut().zip(words) {
         *int = word ^ flip;
     }
@@ -173,21 +206,10 @@ struct Decimals {
 }
 
 impl Decimals {
-    /// Exceptions that a remembered rule may have: one row in 64.
-    fn tolerated(rows: usize) -> usize {
-        rows / 64
-    }
-
-    /// Fills `ints` and `steps`; `None` when more than `bad_max` rows are exceptions.
-    fn of(
-        alp: Alp,
-        words: &[u64],
-        ints: &mut [u64],
-        steps: &mut [u64],
-        bad_max: usize,
-    ) -> Option<Self> {
-        let mut bad = [0; VECTOR_ROWS];
-        let count = kernel::alp_encode(alp, words, ints, &mut bad).bad;
+    /// Fills the desk; `None` when more than `bad_max` rows are exceptions.
+    fn of(alp: Alp, words: &[u64], desk: &mut Desk<'_>, bad_max: usize) -> Option<Self> {
+        let Desk { ints, steps, bad } = desk;
+        let count = kernel::alp_encode(alp, words, ints, bad).bad;
         if count > bad_max || count == words.len() {
             return None;
         }
@@ -221,25 +243,25 @@ fn fill_gaps(ints: &mut [u64], bad: &[u16]) {
     }
 }
 
-fn floats(mut chunk: Chunk, words: &[u64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk {
+fn floats(
+    mut chunk: Chunk,
+    words: &[u64],
+    mut desk: Desk<'_>,
+    hint: &mut Hint,
+    out: &mut Vec<u8>,
+) -> Chunk {
     let rows = words.len();
-    let (mut ints, mut steps): (Block, Block) = ([0; VECTOR_ROWS], [0; VECTOR_ROWS]);
-    let (ints, steps) = (&mut ints[..rows], &mut steps[..rows]);
     let mut encoding = hint.encoding;
     if encoding == 0 || (encoding != chunk::ALP_FOR && hint.grow_old()) {
-        encoding = search(words, ints, steps, hint);
+        encoding = search(words, &mut desk, hint);
     }
     // At most twice: as remembered, then as found.
     loop {
         let searched = hint.age == 0;
         match encoding {
             chunk::ALP_FOR => {
-                let bad_max = if searched {
-                    rows
-                } else {
-                    Decimals::tolerated(rows)
-                };
-                let decimals = Decimals::of(hint.alp, words, ints, steps, bad_max);
+                let bad_max = if searched { rows } else { hint.bad_max(rows) };
+                let decimals = Decimals::of(hint.alp, words, &mut desk, bad_max);
                 if let Some(found) = decimals
                     && (searched || hint.holds(found.bits, rows))
                 {
@@ -251,8 +273,8 @@ fn floats(mut chunk: Chunk, words: &[u64], hint: &mut Hint, out: &mut Vec<u8>) -
                     chunk.factor = found.alp.factor;
                     let codes = [chunk::ALP_FOR, chunk::ALP_DELTA];
                     let values = write::Values {
-                        ints,
-                        steps,
+                        ints: desk.ints,
+                        steps: desk.steps,
                         words,
                         flip: 0,
                     };
@@ -267,17 +289,17 @@ fn floats(mut chunk: Chunk, words: &[u64], hint: &mut Hint, out: &mut Vec<u8>) -
                 }
             }
             chunk::ORDERED_FOR => {
-                ints.copy_from_slice(words);
-                kernel::ordered(ints);
-                let layout = lay_out(ints, steps, Preference::Bases);
+                desk.ints.copy_from_slice(words);
+                kernel::ordered(desk.ints);
+                let layout = lay_out(desk.ints, desk.steps, Preference::Bases);
                 if layout.fit.bits < 64 * rows as u64
                     && (searched || hint.holds(layout.fit.bits, rows))
                 {
                     hint.age = hint.age.max(1);
                     let codes = [chunk::ORDERED_FOR, chunk::ORDERED_DELTA];
                     let values = write::Values {
-                        ints,
-                        steps,
+                        ints: desk.ints,
+                        steps: desk.steps,
                         words,
                         flip: 0,
                     };
@@ -300,13 +322,13 @@ fn floats(mut chunk: Chunk, words: &[u64], hint: &mut Hint, out: &mut Vec<u8>) -
         encoding = if searched {
             chunk::RAW
         } else {
-            search(words, ints, steps, hint)
+            search(words, &mut desk, hint)
         };
     }
 }
 
 /// Tries everything; teaches the hint, sets its age to 0 and answers its encoding.
-fn search(words: &[u64], ints: &mut [u64], steps: &mut [u64], hint: &mut Hint) -> u8 {
+fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint) -> u8 {
     /// Below this many bits a value no other encoding than decimals is tried.
     const GOOD: u64 = 8;
     let rows = words.len();
@@ -315,21 +337,22 @@ fn search(words: &[u64], ints: &mut [u64], steps: &mut [u64], hint: &mut Hint) -
     let [multiply, divide] = search_decimals(words);
     for (alp, fee) in [(multiply, 0), (divide, 2)] {
         let Some(alp) = alp else { continue };
-        if let Some(found) = Decimals::of(alp, words, ints, steps, rows / 2)
+        if let Some(found) = Decimals::of(alp, words, desk, rows / 2)
             // A division takes three times as long to read as a product: it must save 2 %.
             && found.bits + found.bits * fee / 100 < best
         {
             best = found.bits;
             hint.learn(chunk::ALP_FOR, best, rows);
             hint.alp = alp;
+            hint.bad = (found.exceptions.count() * 1024 / rows) as u16;
         }
     }
     if best <= GOOD * rows as u64 {
         return hint.encoding;
     }
-    ints.copy_from_slice(words);
-    kernel::ordered(ints);
-    let ordered = lay_out(ints, steps, Preference::Bases).fit.bits;
+    desk.ints.copy_from_slice(words);
+    kernel::ordered(desk.ints);
+    let ordered = lay_out(desk.ints, desk.steps, Preference::Bases).fit.bits;
     if ordered + ordered / 32 < best {
         best = ordered;
         hint.learn(chunk::ORDERED_FOR, best, rows);

@@ -32,6 +32,9 @@ pub(crate) enum Outlier {
 /// Bits of a row number.
 const ROW_BITS: u64 = 16;
 
+/// Below this many values the search costs more than it saves.
+const ROWS_MIN: usize = 20;
+
 /// Values in the sample.
 const SAMPLE: usize = 96;
 
@@ -60,7 +63,7 @@ impl Fit {
             bits: 0,
         }
         .priced(values.len(), 0);
-        if all.width == 0 || values.len() < 16 {
+        if all.width == 0 || values.len() < ROWS_MIN {
             return all;
         }
         let outlier_bits = match outlier {

@@ -14,6 +14,8 @@ pub struct Hint {
     pub(crate) age: u8,
     /// The decimals of a float column.
     pub(crate) alp: Alp,
+    /// Exceptions in 1024 rows that these had when they were found.
+    pub(crate) bad: u16,
 }
 
 impl Hint {
@@ -31,6 +33,11 @@ impl Hint {
     /// Whether a vector of this size still keeps the promise.
     pub(crate) fn holds(&self, bits: u64, rows: usize) -> bool {
         bits / rows as u64 <= u64::from(self.bits) * 3 / 2 + 2
+    }
+
+    /// Exceptions that the remembered decimals may have: one row in 64, and twice what they had.
+    pub(crate) fn bad_max(&self, rows: usize) -> usize {
+        rows / 64 + 2 * usize::from(self.bad) * rows / 1024
     }
 
     /// Counts a vector; whether the choice is too old.

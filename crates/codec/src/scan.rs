@@ -50,26 +50,33 @@ pub(crate) fn ramp_with(
 /// `out` holds steps; turns them into values: the first is `start`, whatever step 0 says.
 #[inline(always)]
 pub(crate) fn prefix_sum(start: u64, out: &mut [u64]) {
-    let Some((first, rest)) = out.split_first_mut() else {
+    let Some(first) = out.first_mut() else {
         return;
     };
     *first = start;
-    let mut sum = start;
-    // The sums inside a block of four do not wait for the block before it.
-    let (blocks, rest) = rest.as_chunks_mut::<4>();
+    // One chain of additions takes a cycle a value. Inside a block of eight the sums are made in
+    // three steps of doubling distance, in registers; only the total goes from block to block.
+    const BLOCK: usize = 8;
+    let mut sum = 0u64;
+    let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
     for block in blocks {
-        let [a, b, c, d] = *block;
-        let ab = a.wrapping_add(b);
-        let cd = c.wrapping_add(d);
-        let abc = ab.wrapping_add(c);
-        let abcd = ab.wrapping_add(cd);
-        *block = [
-            sum.wrapping_add(a),
-            sum.wrapping_add(ab),
-            sum.wrapping_add(abc),
-            sum.wrapping_add(abcd),
-        ];
-        sum = sum.wrapping_add(abcd);
+        let ones = *block;
+        let mut twos = ones;
+        for i in 1..BLOCK {
+            twos[i] = ones[i].wrapping_add(ones[i - 1]);
+        }
+        let mut fours = twos;
+        for i in 2..BLOCK {
+            fours[i] = twos[i].wrapping_add(twos[i - 2]);
+        }
+        let mut eights = fours;
+        for i in 4..BLOCK {
+            eights[i] = fours[i].wrapping_add(fours[i - 4]);
+        }
+        for i in 0..BLOCK {
+            block[i] = eights[i].wrapping_add(sum);
+        }
+        sum = sum.wrapping_add(eights[BLOCK - 1]);
     }
     for place in rest {
         sum = sum.wrapping_add(*place);

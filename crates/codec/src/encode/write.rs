@@ -69,6 +69,10 @@ impl Exceptions {
         })
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
     pub(super) fn bits(&self) -> u64 {
         let words = if self.shared { 1 } else { self.count as u64 };
         16 * self.count as u64 + 64 * words
