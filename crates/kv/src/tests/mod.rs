@@ -6,7 +6,6 @@ mod damage;
 mod edges;
 mod model;
 mod raw;
-mod speed;
 
 use crate::{Claim, Tree, key_bytes_max};
 use tidalite_pager::PageRead;
