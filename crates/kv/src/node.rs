@@ -147,7 +147,7 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// Reads and checks the header fields of the page at `at`, which may hold no entry.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of(bytes: &[u8], level: u8, at: u64) -> Result<Self> {
         if bytes.len() < PREFIX_AT {
             return Err(damaged("table page", at, bytes.len(), "a whole page"));
@@ -220,7 +220,10 @@ pub(crate) struct Node<'a> {
 
 impl<'a> Node<'a> {
     /// The page at address `at`, which must be of this level and hold at least one entry.
-    #[inline]
+    ///
+    /// This and the three below are inlined by force: as calls they return their results through memory,
+    /// and waiting for those stores took half of a `get` (415 ns against 230 ns among 500 rows).
+    #[inline(always)]
     pub(crate) fn open(bytes: &'a [u8], level: u8, at: u64) -> Result<Self> {
         let shape = Shape::of(bytes, level, at)?;
         if shape.count == 0 {
@@ -270,7 +273,7 @@ impl<'a> Node<'a> {
     }
 
     /// The cell of entry `index`, checked to lie among the cells.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn cell(&self, index: usize) -> Result<Cell<'a>> {
         self.cell_if_whole(index).ok_or_else(|| {
             damaged(
@@ -282,7 +285,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn cell_if_whole(&self, index: usize) -> Option<Cell<'a>> {
         let offset = u32::from_le_bytes(*self.offsets.get(index)?) as usize;
         if offset < self.shape.heap {
@@ -378,7 +381,7 @@ impl<'a> Node<'a> {
     }
 
     /// Branch: pointer and rows of entry `index`; the pointer is checked to name a page of the level below.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn child(&self, index: usize) -> Result<(Ptr, u64)> {
         let cell = self.cell(index)?;
         if self.is_leaf() {
