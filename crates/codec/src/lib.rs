@@ -14,6 +14,22 @@
 //! ```
 //!
 //! The bytes are described in section 6 of `docs/format.md`.
+//!
+//! ```
+//! use tidalite_codec::{ColumnType, Hint, Stats, decode_column, encode_column};
+//!
+//! let times: Vec<i64> = (0..500).collect();
+//! let words: Vec<u64> = (0..500).map(|i| (f64::from(i % 40) / 10.0).to_bits()).collect();
+//! let (mut payload, mut hint) = (Vec::new(), Hint::default()); // keep one hint a column
+//! let chunk = encode_column(ColumnType::F64, &words, &mut hint, &mut payload);
+//! assert!(payload.len() < 500); // 6 bits a value
+//!
+//! let mut back = vec![0; chunk.rows()];
+//! decode_column(&chunk, &payload, &mut back)?;
+//! assert_eq!(back, words);
+//! assert_eq!(Stats::of(ColumnType::F64, &times, &words).max(), Some((3.9f64.to_bits(), 39)));
+//! # Ok::<(), tidalite_base::Corrupt>(())
+//! ```
 
 mod chunk;
 mod column;
