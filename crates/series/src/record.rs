@@ -5,7 +5,7 @@
 //! | version | columns| height | waiting | 0 | types | hints | root | waiting links |
 //! |   u8    |   u8   |   u8   |   u8    |u32|
 //! types   one u8 a column, zeros up to a multiple of 8
-//! hints   8 B a column: what the encoder learned; zeros for now
+//! hints   8 B a column: what the encoder learned; a writer may leave zeros
 //! root    when height > 0: an entry
 //! entry   | link 72 B | statistics, for each column a form and what it needs |
 //!           form 0: | 0 u8 | 104 B |
@@ -19,7 +19,7 @@ use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX};
 use crate::tree::{PENDING_MAX, SeriesTree};
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_base::{Corrupt, SeriesId, TxnId, put_u64};
-use tidalite_codec::{ColumnType, Hint, STATS_BYTES, Stats};
+use tidalite_codec::{ColumnType, HINT_BYTES, Hint, STATS_BYTES, Stats};
 use tidalite_pager::{Kind, Result};
 
 const VERSION: u8 = 1;
@@ -28,9 +28,6 @@ const COLUMNS_AT: usize = VERSION_AT + 1;
 const HEIGHT_AT: usize = COLUMNS_AT + 1;
 const PENDING_AT: usize = HEIGHT_AT + 1;
 const TYPES_AT: usize = PENDING_AT + 5;
-
-/// Bytes kept for the hint of a column.
-const HINT_BYTES: usize = 8;
 
 const FORM_WHOLE: u8 = 0;
 const FORM_ZERO: u8 = 1;
@@ -116,7 +113,9 @@ impl SeriesTree {
         for (c, ty) in self.types.iter().enumerate() {
             out[TYPES_AT + c] = ty.code();
         }
-        out.resize(out.len() + self.hints.len() * HINT_BYTES, 0);
+        for hint in &self.hints {
+            out.extend_from_slice(&hint.to_bytes());
+        }
         for entry in self.tops() {
             encode_entry(entry, &mut out);
         }
@@ -146,8 +145,9 @@ impl SeriesTree {
         let types = types.collect::<Result<Vec<_>, _>>()?;
         let mut hints = Vec::with_capacity(columns);
         for _ in 0..columns {
-            fields.take(HINT_BYTES)?;
-            hints.push(Hint::default());
+            let mut hint = [0; HINT_BYTES];
+            hint.copy_from_slice(fields.take(HINT_BYTES)?);
+            hints.push(Hint::from_bytes(hint));
         }
         let mut after = None;
         let mut root = None;

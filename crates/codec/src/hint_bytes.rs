@@ -1,0 +1,73 @@
+//! A hint in eight bytes, for those who keep it between two runs of a program.
+//!
+//! ```text
+//! 0          1      2     3          4        5
+//! | encoding | bits | age | exponent | factor | 0, 0, 0 |
+//! |    u8    |  u8  | u8  |    u8    |   u8   |   3 B   |
+//! ```
+//!
+//! Writers may leave it all zero. It says nothing about any chunk: readers do not need it.
+
+use crate::float::Alp;
+use crate::hint::Hint;
+
+/// Bytes of an encoded [`Hint`].
+pub const HINT_BYTES: usize = 8;
+
+impl Hint {
+    /// The 8 bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; HINT_BYTES] {
+        let Alp { exponent, factor } = self.alp;
+        [
+            self.encoding,
+            self.bits,
+            self.age,
+            exponent,
+            factor,
+            0,
+            0,
+            0,
+        ]
+    }
+
+    /// Reads 8 bytes; any bytes are a hint, and one that makes no sense knows nothing.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; HINT_BYTES]) -> Self {
+        let [encoding, bits, age, exponent, factor, ..] = bytes;
+        let alp = Alp { exponent, factor };
+        if !alp.is_valid() {
+            return Self::default();
+        }
+        Self {
+            encoding,
+            bits,
+            age,
+            alp,
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ColumnType, encode_column};
+
+    #[test]
+    fn any_bytes_are_a_hint_that_encodes() {
+        let words: Vec<u64> = (0..1024).map(|i| (f64::from(i) / 10.0).to_bits()).collect();
+        let mut hint = Hint::default();
+        let mut out = Vec::new();
+        encode_column(ColumnType::F64, &words, &mut hint, &mut out);
+        assert_eq!(Hint::from_bytes(hint.to_bytes()), hint);
+        for first in 0..=255 {
+            for rest in [0, 1, 31, 255] {
+                let mut hint = Hint::from_bytes([first, rest, rest, 14, 13, rest, rest, rest]);
+                encode_column(ColumnType::F64, &words, &mut hint, &mut out);
+                encode_column(ColumnType::I64, &words, &mut hint, &mut out);
+                out.clear();
+            }
+        }
+    }
+}
