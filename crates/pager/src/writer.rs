@@ -2,7 +2,7 @@
 //!
 //! Invariants
 //! 1. Before a page is reused for the first time after open, the durable record that was found is
-//!    rewritten (`confirmed`), one block at a time: it may have come from a process that was killed before
+//!    rewritten (`confirm`), one block at a time: it may have come from a process that was killed before
 //!    its sync, and then only the record before it is on the medium.
 //! 2. `length_unsynced` while the file's length may be lost by a power cut; the next durable commit then
 //!    syncs the length too, before any meta record relies on it.
@@ -27,7 +27,8 @@ pub(crate) struct Writer {
     /// The newest durable record.
     pub(crate) meta: Meta,
     pub(crate) length_unsynced: bool,
-    confirmed: bool,
+    /// Copies of the record that were rewritten; 2 when it is confirmed.
+    confirmed: usize,
 }
 
 impl Writer {
@@ -47,16 +48,14 @@ impl Writer {
             space,
             meta: meta.clone(),
             length_unsynced: longer,
-            confirmed: false,
+            confirmed: 0,
         })
     }
 
     /// Makes sure that the record this process stands on is on the medium.
     pub(crate) fn confirm(&mut self, inner: &Inner) -> Result<()> {
-        if self.confirmed {
-            return Ok(());
-        }
-        for copy in [0, 1] {
+        // After a failed write the next attempt goes on with that copy: the other one is sound.
+        for copy in self.confirmed..2 {
             let at = meta_at(self.meta.pair(), copy);
             let block = self.meta.encode(at);
             let failed = |error| Error::of_write("meta write", at, block.len() as u64, error);
@@ -66,8 +65,8 @@ impl Writer {
                 inner.poison(&error);
                 return Err(error);
             }
+            self.confirmed = copy + 1;
         }
-        self.confirmed = true;
         Ok(())
     }
 

@@ -183,10 +183,17 @@ impl WriteTxn {
                 copy
             };
             let at = meta_at(meta.pair(), copy);
-            write(&*self.inner.storage, at, &meta.encode(at)).inspect_err(|error| {
-                // What the block holds now is unknown, and a later sync may make it count.
-                self.inner.poison(error);
-            })?;
+            if let Err(source) = self.inner.storage.write_at(at, &meta.encode(at)) {
+                // What the block holds now is unknown, and a later sync may make it count. (Even a full
+                // disk is no ordinary error here.)
+                let error = Error::Io {
+                    what: "write of a meta block".into(),
+                    at,
+                    source,
+                };
+                self.inner.poison(&error);
+                return Err(error);
+            }
         }
         Ok(())
     }

@@ -242,11 +242,9 @@ fn look(
     }
     // Go on from here: healing, the first commits; and cut the power inside all that.
     let mut history = run.history.clone();
-    let mut next = 1 << 32;
-    for _ in 0..3 {
+    for next in (1 << 32)..(1 << 32) + 2 {
         commit(&disk, &pager, rng, next, true, &mut history)
             .map_err(|e| format!("goes on: {e}"))?;
-        next += 1;
     }
     drop(pager);
     let inner = Run {

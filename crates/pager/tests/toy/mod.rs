@@ -143,21 +143,21 @@ fn set_extent<W: PageWrite>(w: &mut W, old: &Ptr, slot: usize, version: u64) -> 
     Ok(ptr)
 }
 
-/// Reads everything, each byte compared; `claim` hears of every range.
+/// Reads everything, each byte compared; `claim` hears of every range, as (address, bytes).
 pub fn read<R: PageRead>(r: &R, root: &Ptr, claim: &mut dyn FnMut(u64, u64)) -> Result<Content> {
     let mut content = vec![0; SLOTS];
     if root.is_null() {
         return Ok(content);
     }
     let root_page = r.page(root)?.to_vec();
-    claim(root.addr, 1);
+    claim(root.addr, PAGE as u64);
     for i in 0..FAN {
         let branch = entry(&root_page, i);
         if branch.is_null() {
             continue;
         }
         let branch_page = r.page(&branch)?.to_vec();
-        claim(branch.addr, 1);
+        claim(branch.addr, PAGE as u64);
         for j in 0..FAN {
             let leaf = entry(&branch_page, j);
             let slot = i * FAN + j;
@@ -165,10 +165,10 @@ pub fn read<R: PageRead>(r: &R, root: &Ptr, claim: &mut dyn FnMut(u64, u64)) -> 
                 continue;
             }
             let bytes = if is_extent(slot) {
-                claim(leaf.addr, u64::from(leaf.len).div_ceil(PAGE as u64));
+                claim(leaf.addr, u64::from(leaf.len));
                 r.block(&leaf)?
             } else {
-                claim(leaf.addr, 1);
+                claim(leaf.addr, PAGE as u64);
                 r.page(&leaf)?
             };
             let version = u64::from_le_bytes(bytes[32..40].try_into().unwrap());
@@ -186,8 +186,8 @@ pub fn problems(pager: &Pager) -> Result<Vec<String>> {
     let mut check: Check = pager.begin_check()?;
     let root = root_of(check.snapshot().app());
     let mut claims = Vec::new();
-    let walked = read(check.snapshot(), &root, &mut |addr, pages| {
-        claims.push((addr, pages));
+    let walked = read(check.snapshot(), &root, &mut |addr, bytes| {
+        claims.push((addr, bytes.div_ceil(PAGE as u64)));
     });
     for (addr, pages) in claims {
         check.claim(addr, pages, "toy");

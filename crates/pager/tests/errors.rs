@@ -1,0 +1,266 @@
+//! Every way in which a file cannot be opened has its own clear error.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tidalite_base::{TxnId, put_u32, put_u64};
+use tidalite_pager::{
+    APP_BYTES_MAX, Durability, Error, Header, Kind, OpenMode, Options, PageRead, PageWrite, Pager,
+    Verify, seal_block,
+};
+
+/// A directory of its own for one test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tidalite-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("plant.tdl")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+fn open(path: &Path) -> Result<Pager, Error> {
+    Pager::open(path, &Options::default())
+}
+
+fn open_as(path: &Path, mode: OpenMode, read_only: bool) -> Result<Pager, Error> {
+    let options = Options {
+        mode,
+        read_only,
+        ..Options::default()
+    };
+    Pager::open(path, &options)
+}
+
+fn kind_of<T>(result: Result<T, Error>) -> Option<ErrorKind> {
+    match result {
+        Err(Error::Open { source, .. }) => Some(source.kind()),
+        Err(error) => panic!("{error:?}"),
+        Ok(_) => None,
+    }
+}
+
+#[test]
+fn modes_say_what_must_exist() {
+    let folder = Folder::new("modes");
+    let path = folder.file();
+    assert_eq!(
+        kind_of(open_as(&path, OpenMode::Open, false)),
+        Some(ErrorKind::NotFound)
+    );
+    assert_eq!(
+        kind_of(open_as(&path, OpenMode::Open, true)),
+        Some(ErrorKind::NotFound)
+    );
+    drop(open_as(&path, OpenMode::Create, false).unwrap());
+    assert_eq!(
+        kind_of(open_as(&path, OpenMode::Create, false)),
+        Some(ErrorKind::AlreadyExists)
+    );
+    drop(open_as(&path, OpenMode::CreateOrOpen, false).unwrap());
+    assert_eq!(fs::metadata(&path).unwrap().len(), 24 << 10);
+    let names: Vec<_> = fs::read_dir(&folder.0)
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
+    assert_eq!(names.len(), 2, "the file and its lock file: {names:?}");
+    let nowhere = folder.0.join("missing").join("plant.tdl");
+    assert_eq!(kind_of(open(&nowhere)), Some(ErrorKind::NotFound));
+    assert_eq!(kind_of(open(&folder.0)), Some(ErrorKind::IsADirectory));
+}
+
+#[test]
+fn a_second_open_is_refused() {
+    let folder = Folder::new("second");
+    let path = folder.file();
+    let first = open(&path).unwrap();
+    assert!(matches!(open(&path), Err(Error::OpenElsewhere { .. })));
+    assert!(matches!(
+        open_as(&path, OpenMode::Open, true),
+        Err(Error::OpenElsewhere { .. })
+    ));
+    drop(first);
+    let reader = open_as(&path, OpenMode::Open, true).unwrap();
+    let second = open_as(&path, OpenMode::Open, true).unwrap();
+    assert!(matches!(open(&path), Err(Error::OpenElsewhere { .. })));
+    assert!(matches!(reader.begin_write(), Err(Error::ReadOnly)));
+    drop((reader, second));
+    open(&path).unwrap();
+}
+
+#[test]
+fn what_is_no_database_is_not_opened() {
+    let folder = Folder::new("foreign");
+    let path = folder.file();
+    for content in [&b""[..], b"SQLite format 3\0 and more", &[0xa5; 100_000]] {
+        fs::write(&path, content).unwrap();
+        let error = open(&path).err().unwrap();
+        assert!(matches!(error, Error::NotADatabase { .. }), "{error}");
+    }
+    fs::remove_file(&path).unwrap();
+    drop(open(&path).unwrap());
+    let whole = fs::read(&path).unwrap();
+    for len in [100, 4096, 12 << 10, (24 << 10) - 1] {
+        fs::write(&path, &whole[..len]).unwrap();
+        let error = open(&path).err().unwrap();
+        let fits = matches!(error, Error::Corrupt(_) | Error::NotADatabase { .. });
+        assert!(fits, "{len} bytes: {error}");
+    }
+}
+
+#[test]
+fn newer_files_are_named_as_such() {
+    let folder = Folder::new("newer");
+    let path = folder.file();
+    drop(open(&path).unwrap());
+    let whole = fs::read(&path).unwrap();
+    // Offsets of docs/format.md section 3: version, incompatible features, features for writing.
+    let changed = |at: usize| {
+        let mut image = whole.clone();
+        for start in [0, 12 << 10] {
+            let block = &mut image[start..start + 4096];
+            if at == 48 {
+                put_u32(block, at, 2);
+            } else {
+                put_u64(block, at, 1 << 40);
+            }
+            let header = Header {
+                kind: Kind::Superblock,
+                flags: 0,
+                owner: 0,
+                address: start as u64,
+                birth: TxnId(1),
+            };
+            let _ = seal_block(block, &header);
+        }
+        fs::write(&path, image).unwrap();
+    };
+    for at in [48, 96] {
+        changed(at);
+        for read_only in [false, true] {
+            let error = open_as(&path, OpenMode::Open, read_only).err().unwrap();
+            assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+        }
+    }
+    changed(88);
+    assert!(matches!(open(&path), Err(Error::Unsupported { .. })));
+    drop(open_as(&path, OpenMode::Open, true).unwrap());
+    changed(80);
+    drop(open(&path).unwrap());
+}
+
+#[test]
+fn permissions_are_told() {
+    let folder = Folder::new("permissions");
+    let path = folder.file();
+    drop(open(&path).unwrap());
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    if fs::OpenOptions::new().write(true).open(&path).is_ok() {
+        println!("skipped: this user may write everywhere");
+        return;
+    }
+    assert_eq!(kind_of(open(&path)), Some(ErrorKind::PermissionDenied));
+    drop(open_as(&path, OpenMode::Open, true).unwrap());
+    fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o555)).unwrap();
+    let new = folder.0.join("new.tdl");
+    assert_eq!(kind_of(open(&new)), Some(ErrorKind::PermissionDenied));
+    fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_truncated_file_is_reported_at_open() {
+    let folder = Folder::new("truncated");
+    let path = folder.file();
+    let pager = open(&path).unwrap();
+    let mut txn = pager.begin_write().unwrap();
+    let ptr = txn.new_page(Kind::KvLeaf, 1).unwrap();
+    txn.page_mut(&ptr).unwrap()[40] = 1;
+    let ptr = txn.seal_page(&ptr).unwrap();
+    txn.commit(&[1], Durability::Durable).unwrap();
+    assert_eq!(pager.begin_read().page(&ptr).unwrap()[40], 1);
+    drop(pager);
+    let len = fs::metadata(&path).unwrap().len();
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(len - 4096).unwrap();
+    assert!(matches!(open(&path), Err(Error::Corrupt(_))));
+}
+
+#[test]
+fn limits_hold_at_and_beyond() {
+    let folder = Folder::new("limits");
+    for (page_size, good) in [
+        (512, true),
+        (256, false),
+        (1000, false),
+        (1 << 18, true),
+        (1 << 19, false),
+    ] {
+        let path = folder.0.join(format!("{page_size}.tdl"));
+        let options = Options {
+            page_size,
+            ..Options::default()
+        };
+        let opened = Pager::open(&path, &options);
+        assert_eq!(opened.is_ok(), good, "{page_size}");
+        if let Err(error) = opened {
+            assert!(matches!(error, Error::Limit { .. }));
+        }
+    }
+    let pager = open(&folder.file()).unwrap();
+    let commit = |bytes: usize| {
+        let txn = pager.begin_write().unwrap();
+        txn.commit(&vec![7; bytes], Durability::Durable)
+    };
+    commit(APP_BYTES_MAX).unwrap();
+    assert!(matches!(
+        commit(APP_BYTES_MAX + 1),
+        Err(Error::Limit { .. })
+    ));
+    assert_eq!(pager.begin_read().app().len(), APP_BYTES_MAX);
+}
+
+#[test]
+fn all_ways_of_reading_agree() {
+    let folder = Folder::new("reading");
+    let path = folder.file();
+    let pager = open(&path).unwrap();
+    let mut txn = pager.begin_write().unwrap();
+    let extent = txn.alloc_extent(300).unwrap();
+    let bytes: Vec<u8> = (0..300 * 4096u32).map(|i| i as u8).collect();
+    txn.write_extent(extent.addr, &bytes).unwrap();
+    let ptr = txn.new_page(Kind::KvLeaf, 1).unwrap();
+    let ptr = txn.seal_page(&ptr).unwrap();
+    txn.commit(&[1], Durability::Durable).unwrap();
+    drop(pager);
+    for map in [true, false] {
+        for verify in [Verify::OnFirstTouch, Verify::Always, Verify::Never] {
+            let options = Options {
+                map,
+                verify,
+                read_only: map,
+                ..Options::default()
+            };
+            let pager = Pager::open(&path, &options).unwrap();
+            let reader = pager.begin_read();
+            assert_eq!(*reader.bytes(extent.addr, bytes.len()).unwrap(), bytes);
+            reader.page(&ptr).unwrap();
+            reader.page(&ptr).unwrap();
+            let beyond = reader.file_bytes() - 10;
+            assert!(matches!(reader.bytes(beyond, 11), Err(Error::Corrupt(_))));
+        }
+    }
+}
