@@ -6,7 +6,7 @@
 mod write;
 
 use crate::chunk::{self, Chunk};
-use crate::fit::{Fit, Outlier};
+use crate::fit::{Fit, Outlier, scattered};
 use crate::float::{Alp, DIVIDE, EXPONENT_MAX};
 use crate::{ColumnType, Hint, kernel};
 use core::cell::RefCell;
@@ -363,7 +363,8 @@ fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint) -> u8 {
     hint.encoding
 }
 
-/// The cheapest product and the cheapest division for a sample of the words.
+/// The cheapest product and the cheapest division for a sample of the words; both, because the
+/// sample may not have what a product fails at.
 fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
     const SAMPLE: usize = 64;
     const EXCEPTION_BITS: u64 = 80;
@@ -371,8 +372,10 @@ fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
     let mut count = 0;
     let finite = |word: u64| f64::from_bits(word).is_finite() && word != (-0.0f64).to_bits();
     let stride = words.len().div_ceil(SAMPLE);
-    for group in words.chunks(stride) {
-        if let Some(&word) = group.iter().find(|&&word| finite(word)) {
+    for (i, group) in words.chunks(stride).enumerate() {
+        // Not at a fixed stride: it would miss most of a periodic column.
+        let (before, from) = group.split_at(scattered(i) % group.len());
+        if let Some(&word) = from.iter().chain(before).find(|&&word| finite(word)) {
             sample[count] = word;
             count += 1;
         }
@@ -414,7 +417,7 @@ fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
             break;
         }
     }
-    let mut divide = (multiply.0, None);
+    let mut divide = (u64::MAX, None);
     for exponent in 1..=EXPONENT_MAX {
         let alp = Alp {
             exponent,

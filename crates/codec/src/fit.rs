@@ -84,7 +84,8 @@ impl Fit {
         let mut sample = [0i64; SAMPLE];
         let count = sample.len().min(values.len());
         for (i, place) in sample[..count].iter_mut().enumerate() {
-            *place = values[i * values.len() / count] as i64;
+            let (from, to) = (i * values.len() / count, (i + 1) * values.len() / count);
+            *place = values[from + scattered(i) % (to - from)] as i64;
         }
         let sample = &mut sample[..count];
         sample.sort_unstable();
@@ -160,6 +161,11 @@ impl Fit {
         fit.outliers = kernel::count_outside(values, fit.base, reach);
         fit.priced(values.len(), outlier_bits)
     }
+}
+
+/// A number for `i` without a pattern, the same at every call.
+pub(crate) fn scattered(i: usize) -> usize {
+    ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20 & 0xffff) as usize
 }
 
 /// Bytes of a step stored whole.

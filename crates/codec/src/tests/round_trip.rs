@@ -221,3 +221,14 @@ fn every_processor_writes_and_reads_the_same() {
         }
     });
 }
+
+#[test]
+fn periodic_columns_do_not_fool_the_sample() {
+    for period in [8, 16, 40, 64] {
+        let words: Vec<u64> = (0..1024)
+            .map(|i| (f64::from(i % period) / 10.0).to_bits())
+            .collect();
+        let (chunk, bytes) = column_round_trip(ColumnType::F64, &words, &mut Hint::default());
+        assert!(bytes.len() <= 6 * 128, "period {period}: {chunk:?}");
+    }
+}
