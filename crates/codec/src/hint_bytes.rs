@@ -39,13 +39,9 @@ impl Hint {
         if !alp.is_valid() {
             return Self::default();
         }
-        Self {
-            encoding,
-            bits,
-            age,
-            alp,
-            ..Self::default()
-        }
+        let mut hint = Self::default();
+        (hint.encoding, hint.bits, hint.age, hint.alp) = (encoding, bits, age, alp);
+        hint
     }
 }
 
