@@ -3,7 +3,7 @@
 //! Two steps, so that neither touches more places at once than the cache and the TLB hold: first the stretches
 //! are distributed (stable) to parts of `PART_SLOTS` neighbouring series, then each part copies its rows to where
 //! they belong. Ten thousand series fed in turn have neighbours next to each other in the log, so that a part
-//! reads whole cache lines and writes to 64 places.
+//! reads whole cache lines and writes to 128 places.
 
 use super::log::{Fill, Log, NO_OVERLAY, NO_SLOT, STRETCH_BYTES};
 use super::{Slot, Staging};
@@ -12,7 +12,31 @@ use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows, RowsRef};
 use tidalite_pager::Result;
 
-const PART_SLOTS: usize = 64;
+const PART_SLOTS: usize = 1 << PART_BITS;
+const PART_BITS: u32 = 7;
+
+/// A stretch on its way to its part: rows << 39 | place within the part << 32 | start.
+#[derive(Clone, Copy, Debug, Default)]
+struct Route(u64);
+
+impl Route {
+    fn new(start: usize, rows: usize, place: usize) -> Self {
+        debug_assert!(rows < 1 << (32 - PART_BITS) && place < PART_SLOTS);
+        Self((rows as u64) << (32 + PART_BITS) | (place as u64) << 32 | start as u64)
+    }
+
+    fn start(self) -> usize {
+        (self.0 & u64::from(u32::MAX)) as usize
+    }
+
+    fn rows(self) -> usize {
+        (self.0 >> (32 + PART_BITS)) as usize
+    }
+
+    fn place(self) -> usize {
+        (self.0 >> 32) as usize & (PART_SLOTS - 1)
+    }
+}
 
 /// The rows of one series, sorted by time, the newest of each.
 pub(crate) struct Group<'a> {
@@ -37,7 +61,7 @@ pub(super) struct Scratch {
     /// Place of a slot in `order`.
     rank: Vec<u32>,
     /// Stretches by part.
-    index: Vec<u32>,
+    index: Vec<Route>,
     parts: Vec<u32>,
     times: Vec<i64>,
     columns: Vec<Vec<u64>>,
@@ -75,12 +99,15 @@ impl Scratch {
             self.parts[part] += self.parts[part - 1];
         }
         self.index.clear();
-        self.index.resize(live, 0);
+        self.index.resize(live, Route::default());
         for (at, stretch) in log.stretches.iter().enumerate() {
             if stretch.slot != NO_SLOT {
-                let part = self.rank[stretch.slot as usize] as usize / PART_SLOTS;
-                self.index[self.parts[part] as usize] = at as u32;
-                self.parts[part] += 1;
+                let rank = self.rank[stretch.slot as usize] as usize;
+                let start = stretch.start as usize;
+                let rows = log.stretch_end(at) - start;
+                let next = &mut self.parts[rank / PART_SLOTS];
+                self.index[*next as usize] = Route::new(start, rows, rank % PART_SLOTS);
+                *next += 1;
             }
         }
         // Each entry now says where its part ends, which is where the next one begins.
@@ -157,7 +184,7 @@ impl Staging {
             let part_to = scratch.parts[part] as usize;
             let first = part * PART_SLOTS;
             let count = PART_SLOTS.min(log.slots.len() - first);
-            let places = scratch.copy_part(log, part_from..part_to, first);
+            let places = scratch.copy_part(log, part_from..part_to);
             part_from = part_to;
             for (i, place) in places.iter().enumerate().take(count) {
                 let slot = scratch.order[first + i];
@@ -235,14 +262,11 @@ impl Scratch {
         &mut self,
         log: &Log,
         stretches: std::ops::Range<usize>,
-        first: usize,
     ) -> [(usize, usize); PART_SLOTS] {
         let index = &self.index[stretches];
         let mut ends = [0usize; PART_SLOTS];
-        for &at in index {
-            let stretch = log.stretches[at as usize];
-            let rows = log.stretch_end(at as usize) - stretch.start as usize;
-            ends[self.rank[stretch.slot as usize] as usize - first] += rows;
+        for route in index {
+            ends[route.place()] += route.rows();
         }
         let mut places = [(0, 0); PART_SLOTS];
         let mut total = 0;
@@ -261,14 +285,12 @@ impl Scratch {
                 column.resize(total, 0);
             }
         }
-        for &at in index {
-            let stretch = log.stretches[at as usize];
-            let from = stretch.start as usize;
-            let rows = log.stretch_end(at as usize) - from;
-            let place = &mut places[self.rank[stretch.slot as usize] as usize - first];
+        for route in index {
+            let (from, rows) = (route.start(), route.rows());
+            let place = &mut places[route.place()];
             let to = place.1;
             place.1 += rows;
-            copy(&mut self.times, to, &log.times, from, rows);
+            copy(&mut self.times, to, log.times(), from, rows);
             let sources = log.columns.iter().filter(|column| !column.constant);
             for (target, source) in self.columns.iter_mut().zip(sources) {
                 copy(target, to, &source.words, from, rows);

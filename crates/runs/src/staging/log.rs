@@ -11,7 +11,8 @@
 //! 1. `stretches` are ascending in `start`; a closed stretch ends where the next begins, the last closed one
 //!    at `open_start`.
 //! 2. Rows from `open_start` on belong to slot `open`; when `open` is `NO_SLOT` there are none.
-//! 3. A column that is `constant` has no words; every row has `value`.
+//! 3. A column that is `constant` has no words that count; every row has `value`. The words of the others, like
+//!    `times`, are as long as there is room; the first `rows` count.
 //! 4. `slots[s].time_max` is at least every time staged for `s` in closed stretches; the slot that is
 //!    open has no overlay.
 
@@ -24,8 +25,12 @@ pub(super) const NO_SLOT: u32 = u32::MAX;
 /// A slot without overlay.
 pub(super) const NO_OVERLAY: u32 = u32::MAX;
 
-/// Bytes that a stretch costs: its entry, and its place in the order when grouped.
-pub(super) const STRETCH_BYTES: usize = 12;
+/// Bytes that a stretch costs in the log. Grouping needs as much again for a moment.
+pub(super) const STRETCH_BYTES: usize = size_of::<Stretch>();
+
+/// Rows for which a log makes room at first, and at most at once: large memory grows without being copied.
+const ROOM_ROWS_MIN: usize = 1024;
+const ROOM_ROWS_STEP: usize = 1 << 20;
 
 /// Rows of one slot, contiguous in the log.
 #[derive(Clone, Copy, Debug)]
@@ -62,41 +67,41 @@ impl LogColumn {
         }
     }
 
-    /// Appends a word when `rows` rows are there already.
-    #[inline(always)]
-    fn push(&mut self, rows: usize, word: u64) {
+    /// Sets the word of row `row`, the last one; there is room for it.
+    #[inline]
+    fn set(&mut self, row: usize, room: usize, word: u64) {
         if self.constant {
-            if word != self.value {
-                self.vary(rows, word);
+            if word == self.value {
+                return;
             }
-        } else {
-            self.words.push(word);
+            if row == 0 {
+                self.value = word;
+                return;
+            }
+            self.vary(row, room);
         }
+        self.words[row] = word;
     }
 
+    /// Makes a constant column of `rows` rows a varying one.
     #[cold]
     #[inline(never)]
-    fn vary(&mut self, rows: usize, word: u64) {
-        if rows > 0 {
-            self.constant = false;
-            self.words.resize(rows, self.value);
-            self.words.push(word);
-        } else {
-            self.value = word;
-        }
+    fn vary(&mut self, rows: usize, room: usize) {
+        self.constant = false;
+        self.words.resize(room, 0);
+        self.words[..rows].fill(self.value);
     }
 
-    fn extend(&mut self, rows: usize, words: &[u64]) {
+    fn extend(&mut self, rows: usize, room: usize, words: &[u64]) {
         if self.constant && words.iter().any(|&word| word != self.value) {
             if rows == 0 && words.iter().all(|&word| word == words[0]) {
                 self.value = words[0];
             } else {
-                self.constant = false;
-                self.words.resize(rows, self.value);
+                self.vary(rows, room);
             }
         }
         if !self.constant {
-            self.words.extend_from_slice(words);
+            self.words[rows..rows + words.len()].copy_from_slice(words);
         }
     }
 }
@@ -105,16 +110,13 @@ impl LogColumn {
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) types: Box<[ColumnType]>,
-    pub(super) times: Vec<i64>,
+    rows: usize,
+    times: Vec<i64>,
     pub(super) columns: Vec<LogColumn>,
     pub(super) stretches: Vec<Stretch>,
     pub(super) slots: Vec<SlotState>,
     pub(super) open: u32,
     pub(super) open_start: usize,
-    /// Last and greatest time of the open stretch, and whether it is strictly ascending.
-    last: i64,
-    greatest: i64,
-    ascending: bool,
     /// Rows at which `Staging` looks whether something is to be handed over.
     pub(super) look_at: usize,
     /// Rows up to which the budget was found good enough.
@@ -125,32 +127,38 @@ impl Log {
     pub(super) fn new(types: &[ColumnType]) -> Self {
         Self {
             types: types.into(),
+            rows: 0,
             times: Vec::new(),
             columns: types.iter().map(|_| LogColumn::new()).collect(),
             stretches: Vec::new(),
             slots: Vec::new(),
             open: NO_SLOT,
             open_start: 0,
-            last: i64::MIN,
-            greatest: i64::MIN,
-            ascending: true,
             look_at: 0,
             budget_at: 0,
         }
     }
 
+    #[inline]
     pub(super) fn rows(&self) -> usize {
-        self.times.len()
+        self.rows
     }
 
-    /// Bytes that the staged rows cost, what grouping them will need included.
+    #[inline]
+    pub(super) fn times(&self) -> &[i64] {
+        &self.times[..self.rows]
+    }
+
+    /// Bytes that the staged rows cost. Of the constant columns one is not counted: flags usually stay constant, but the budget
+    /// must also hold when all columns begin to vary.
     pub(super) fn bytes(&self) -> usize {
         let varying = self
             .columns
             .iter()
             .filter(|column| !column.constant)
             .count();
-        self.rows() * 8 * (1 + varying) + self.stretches.len() * STRETCH_BYTES
+        let counted = varying.max(self.columns.len().saturating_sub(1));
+        self.rows() * 8 * (1 + counted) + self.stretches.len() * STRETCH_BYTES
     }
 
     /// Closes the open stretch and opens one for `slot`, which must have no overlay.
@@ -164,65 +172,97 @@ impl Log {
     /// Closes the open stretch.
     #[inline]
     pub(super) fn close(&mut self) {
-        if self.times.len() > self.open_start {
+        let times = &self.times[self.open_start..self.rows];
+        if let Some(&first) = times.first() {
             self.stretches.push(Stretch {
                 slot: self.open,
                 start: self.open_start as u32,
             });
+            let greatest = if times.len() == 1 {
+                first
+            } else {
+                times.iter().fold(first, |a, &b| a.max(b))
+            };
             let slot = &mut self.slots[self.open as usize];
-            slot.time_max = slot.time_max.max(self.greatest);
+            slot.time_max = slot.time_max.max(greatest);
             slot.staged = true;
         }
         self.open = NO_SLOT;
-        self.open_start = self.times.len();
-        self.reopen();
+        self.open_start = self.rows;
     }
 
-    fn reopen(&mut self) {
-        self.last = i64::MIN;
-        self.greatest = i64::MIN;
-        self.ascending = true;
+    /// Appends a point of two columns to the open stretch, if that is as easy as it usually is: there is room, the flags
+    /// are as they always were, the value is not.
+    #[inline(always)]
+    pub(super) fn push_easy(&mut self, time: i64, flags: u64, value: u64) -> bool {
+        let row = self.rows;
+        let [first, second] = self.columns.as_mut_slice() else {
+            return false;
+        };
+        if !first.constant || first.value != flags || second.constant {
+            return false;
+        }
+        let (Some(at_time), Some(at_value)) = (self.times.get_mut(row), second.words.get_mut(row))
+        else {
+            return false;
+        };
+        *at_time = time;
+        *at_value = value;
+        self.rows = row + 1;
+        true
     }
 
     /// Appends a row to the open stretch.
-    #[inline(always)]
+    #[inline]
     pub(super) fn push(&mut self, time: i64, words: &[u64]) {
-        let rows = self.note(time);
-        for (column, &word) in self.columns.iter_mut().zip(words) {
-            column.push(rows, word);
+        let row = self.rows;
+        if row == self.times.len() {
+            self.make_room(1);
         }
-    }
-
-    #[inline(always)]
-    fn note(&mut self, time: i64) -> usize {
-        let rows = self.times.len();
-        // The first row of a stretch may be i64::MIN, which is not above `last`.
-        self.ascending &= time > self.last || rows == self.open_start;
-        self.last = time;
-        self.greatest = self.greatest.max(time);
-        self.times.push(time);
-        rows
+        self.times[row] = time;
+        let room = self.times.len();
+        for (column, &word) in self.columns.iter_mut().zip(words) {
+            column.set(row, room, word);
+        }
+        self.rows = row + 1;
     }
 
     /// Appends rows to the open stretch.
     pub(super) fn extend(&mut self, rows: RowsRef<'_>) {
-        let before = self.rows();
-        for &time in rows.times() {
-            self.note(time);
+        let row = self.rows;
+        if self.times.len() - row < rows.len() {
+            self.make_room(rows.len());
         }
+        self.times[row..row + rows.len()].copy_from_slice(rows.times());
+        let room = self.times.len();
         for (i, column) in self.columns.iter_mut().enumerate() {
-            column.extend(before, rows.column(i));
+            column.extend(row, room, rows.column(i));
+        }
+        self.rows = row + rows.len();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, rows: usize) {
+        let step = self.times.len().clamp(ROOM_ROWS_MIN, ROOM_ROWS_STEP);
+        let room = self.times.len() + step.max(rows);
+        self.times.resize(room, 0);
+        for column in &mut self.columns {
+            if !column.constant {
+                column.words.resize(room, 0);
+            }
         }
     }
 
     /// Whether the open stretch is a leaf's worth of rows that lie after everything else staged for
     /// their series.
     pub(super) fn open_is_leaf(&self, leaf_rows: usize) -> bool {
-        if self.open == NO_SLOT || self.rows() - self.open_start < leaf_rows || !self.ascending {
+        if self.open == NO_SLOT || self.rows - self.open_start < leaf_rows {
             return false;
         }
         let slot = &self.slots[self.open as usize];
-        !slot.staged || slot.time_max < self.times[self.open_start]
+        let times = &self.times[self.open_start..self.rows];
+        (!slot.staged || slot.time_max < times[0]) && times.is_sorted_by(|a, b| a < b)
     }
 
     /// Calls `f` with rows `from..to`; `fill` is memory for the elided columns.
@@ -247,7 +287,7 @@ impl Log {
                 }
             })
             .collect();
-        f(RowsRef::new(&self.times[from..to], &slices))
+        f(RowsRef::new(&self.times()[from..to], &slices))
     }
 
     /// Forgets the rows from `from` on, which belong to the open stretch.
@@ -256,18 +296,13 @@ impl Log {
             from == self.open_start,
             "only the open stretch is taken back"
         );
-        self.times.truncate(from);
-        for column in &mut self.columns {
-            column.words.truncate(from);
-        }
-        self.reopen();
+        self.rows = from;
     }
 
     /// Forgets all rows; slots and memory stay.
     pub(super) fn clear(&mut self) {
-        self.times.clear();
+        self.rows = 0;
         for column in &mut self.columns {
-            column.words.clear();
             column.constant = true;
         }
         self.stretches.clear();
@@ -279,7 +314,6 @@ impl Log {
         self.open_start = 0;
         self.look_at = 0;
         self.budget_at = 0;
-        self.reopen();
     }
 
     /// Moves the rows of `slot` out of the log, in the order in which they were pushed.

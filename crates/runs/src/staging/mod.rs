@@ -156,13 +156,18 @@ impl Staging {
     #[inline]
     #[must_use]
     pub fn push_point(&mut self, slot: Slot, time: i64, flags: u64, value: u64) -> bool {
-        let log = &mut self.logs[slot.layout as usize];
-        assert_eq!(log.columns.len(), 2, "one word a column");
-        if log.open != slot.index && !Self::open(log, slot, self.budget_bytes) {
-            return self.push_overlay(slot, time, &[flags, value]);
+        if let Some(log) = self.logs.get_mut(slot.layout as usize)
+            && (log.open == slot.index || Self::open(log, slot, self.budget_bytes))
+            && log.push_easy(time, flags, value)
+        {
+            return log.rows() >= log.look_at;
         }
-        log.push(time, &[flags, value]);
-        log.rows() >= log.look_at
+        self.push_anything(slot, time, [flags, value])
+    }
+
+    #[inline(never)]
+    fn push_anything(&mut self, slot: Slot, time: i64, words: [u64; 2]) -> bool {
+        self.push(slot, time, &words)
     }
 
     /// Stages rows in any order, as many as fit before something should be handed over; answers how many.
