@@ -59,7 +59,6 @@ pub(crate) struct Digest {
     pub(crate) bits: u64,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "columns come with our side"))]
 impl Touch {
     /// Takes rows.
     #[inline]

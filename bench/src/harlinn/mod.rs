@@ -11,6 +11,7 @@
 //! ```
 
 mod digest;
+mod ours;
 mod peer;
 mod plan;
 pub(crate) mod records;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::digest::{Digest, Record, Touch};
 use super::plan::{Plan, Result, Writer, write_all};
-use super::records::{Source, splitmix};
-use super::side::{Side, Total};
+use super::records::Source;
+use super::side::{Side, Total, guids};
 use crate::lmdb_engine::{Engine, Guid, SEGMENT_POINTS, SeriesCursor, WriteTxn};
 
 /// An engine, and the GUIDs that the programs know.
@@ -32,14 +32,9 @@ impl<P: Record> Lmdb<P> {
 
 impl<P: Record> Side<P> for Lmdb<P> {
     fn open(dir: &Path, plan: &Plan) -> Result<Self> {
-        let mut state = 0x5eed;
-        let mut guid = || {
-            let halves = [splitmix(&mut state), splitmix(&mut state)];
-            Guid(std::array::from_fn(|i| halves[i / 8].to_le_bytes()[i % 8]))
-        };
-        let ids = (0..plan.series).map(|_| guid()).collect();
+        let ids = guids(plan.series).into_iter().map(Guid).collect();
         Ok(Self {
-            engine: Engine::open(dir, plan.disk_bytes() as usize)?,
+            engine: Engine::open(dir, plan.file_bytes() as usize)?,
             ids,
         })
     }

@@ -23,9 +23,9 @@ pub(crate) struct Plan {
     pub(crate) batch: u64,
 }
 
-/// As in the article; fewer when that would leave a series less than 1,000 rows.
+/// As in the article; fewer when that would leave a series less rows than it has of 100 million.
 const SERIES_MAX: u64 = 10_000;
-const SERIES_ROWS_MIN: u64 = 1_000;
+const SERIES_ROWS_MIN: u64 = 10_000;
 
 /// Every case with about `points` points, in the order in which they run.
 pub(crate) fn all(points: u64) -> Vec<Plan> {
@@ -72,15 +72,15 @@ impl Plan {
         if self.trades { 40 } else { 24 }
     }
 
-    /// Room for either side's file: the peer's raw points, a page and more for each series' last
-    /// segment, the growth steps of ours.
-    pub(crate) fn disk_bytes(&self) -> u64 {
-        self.rows() * self.row_bytes() / 16 * 17 + self.series as u64 * 8192 + (256 << 20)
+    /// The most that either side's file may take: the peer's raw points, a page and more for each
+    /// series' last segment.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.rows() * self.row_bytes() / 16 * 17 + self.series as u64 * 8192 + (16 << 20)
     }
 
     /// What either side may need on its heap: the peer a segment for each series.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        self.series as u64 * SEGMENT_POINTS as u64 * self.row_bytes() + (64 << 20)
+        self.series as u64 * SEGMENT_POINTS as u64 * self.row_bytes() + (16 << 20)
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::digest::Record;
+use super::ours::{Columns, Tidalite};
 use super::peer::Lmdb;
 use super::plan::{self, Plan, Result};
 use super::records::{Counting, Reading, Source, Trade, Walks};
@@ -103,7 +104,7 @@ fn run_case(plan: &Plan, options: &Options) -> Result<Outcome> {
     }
 }
 
-fn rounds<P: Record, S: Source<P>>(
+fn rounds<P: Columns, S: Source<P>>(
     plan: &Plan,
     options: &Options,
     source: impl Fn() -> S,
@@ -122,7 +123,7 @@ fn rounds<P: Record, S: Source<P>>(
         for turn in 0..2 {
             // Who goes first changes from round to round.
             if (n + turn) % 2 == 0 {
-                ours.push(round::<P, Lmdb<P>>(
+                ours.push(round::<P, Tidalite>(
                     "ours",
                     plan,
                     options,
@@ -155,7 +156,7 @@ fn round<P: Record, S: Side<P>>(
     expected: &Expected,
 ) -> Result<Round> {
     let dir = os::TempDir::within(&options.dir, who)?;
-    let (free, needed) = (os::disk_free(dir.path())?, plan.disk_bytes());
+    let (free, needed) = (os::disk_free(dir.path())?, plan.file_bytes() + (256 << 20));
     if free < needed {
         let (free, needed, at) = (free >> 20, needed >> 20, options.dir.display());
         return Err(format!(
@@ -166,7 +167,7 @@ fn round<P: Record, S: Side<P>>(
         .into());
     }
     os::settle();
-    os::touch_memory(plan.disk_bytes(), plan.heap_bytes());
+    os::touch_memory(plan.file_bytes(), plan.heap_bytes());
     let what = |pass: &str| format!("{}-{pass} of {who}", plan.name);
 
     let side = S::open(dir.path(), plan)?;
@@ -182,7 +183,7 @@ fn round<P: Record, S: Side<P>>(
 
     let bytes = os::disk_used(dir.path())?;
     os::make_cold(dir.path())?;
-    os::touch_memory(plan.disk_bytes(), plan.heap_bytes());
+    os::touch_memory(plan.file_bytes(), plan.heap_bytes());
     let (cold, digest) = timed(|| S::open(dir.path(), plan)?.read(plan))?;
     expected.check_read(&what("cold"), digest);
     let rate = |seconds: f64| plan.rows() as f64 / seconds / 1e6;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::digest::{Digest, Record, Touch};
 use super::plan::{Plan, Result};
-use super::records::Source;
+use super::records::{Source, splitmix};
 
 /// A database with records of one kind. Dropping it closes it.
 pub(crate) trait Side<P: Record>: Sized {
@@ -20,6 +20,16 @@ pub(crate) trait Side<P: Record>: Sized {
     fn for_each(&self, plan: &Plan) -> Result<Total>;
     /// A new transaction: the same sum, by whatever means there are.
     fn sum(&self, plan: &Plan) -> Result<Total>;
+}
+
+/// The GUIDs of so many series: random, and the same on both sides and in every run.
+pub(crate) fn guids(series: usize) -> Vec<[u8; 16]> {
+    let mut state = 0x5eed;
+    let mut guid = || {
+        let halves = [splitmix(&mut state), splitmix(&mut state)];
+        std::array::from_fn(|i| halves[i / 8].to_le_bytes()[i % 8])
+    };
+    (0..series).map(|_| guid()).collect()
 }
 
 /// Rows and the sum of their floats.
