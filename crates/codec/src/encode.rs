@@ -137,9 +137,10 @@ fn lay_out(ints: &[u64], steps: &mut [u64], preference: Preference) -> Layout {
     }
     let extent = kernel::extent(ints);
     let near = Fit::find(ints, extent, Outlier::Word);
-    // A step needs at most one bit more than the span; where it needs that, only outliers could
-    // make it small, and they would be outliers of the values as well.
-    if preference == Preference::Bases && step_extent.span() / 2 >= extent.span() / 2 {
+    // Where steps spread as far as values, they are worth a look only when most are the same:
+    // levels that change now and then, or a count that starts anew.
+    let spread = step_extent.span() / 2 >= extent.span() / 2;
+    if preference == Preference::Bases && spread && !mostly_one(steps) {
         return Layout {
             fit: near,
             delta: false,
@@ -152,6 +153,16 @@ fn lay_out(ints: &[u64], steps: &mut [u64], preference: Preference) -> Layout {
     };
     let fit = if delta { step } else { near };
     Layout { fit, delta }
+}
+
+/// Whether about half of the values are one and the same, by a small sample.
+fn mostly_one(values: &[u64]) -> bool {
+    let mut sample = [0; 9];
+    for (i, place) in sample.iter_mut().enumerate() {
+        *place = values[scattered(i) % values.len()];
+    }
+    sample.sort_unstable();
+    sample.iter().filter(|&&value| value == sample[4]).count() >= 4
 }
 
 fn integers(
