@@ -14,6 +14,9 @@ pub(crate) mod base;
 pub(crate) mod ranges;
 pub(crate) mod zone;
 
+#[cfg(test)]
+mod tests;
+
 use crate::error::Result;
 use crate::layout::{first_page, zone_pages};
 use crate::meta::Dead;

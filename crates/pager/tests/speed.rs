@@ -1,0 +1,63 @@
+//! Not a benchmark: prints what the hot calls cost, for the eye. `cargo test --release -p tidalite-pager
+//! --test speed -- --ignored --nocapture`.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::time::Instant;
+use tidalite_pager::{Durability, Kind, Options, PageRead, PageWrite, Pager};
+
+#[test]
+#[ignore = "prints times"]
+fn what_the_hot_calls_cost() {
+    let path = std::env::temp_dir().join(format!("tidalite-speed-{}.tdl", std::process::id()));
+    let pager = Pager::open(&path, &Options::default()).unwrap();
+    let mut txn = pager.begin_write().unwrap();
+    let mut ptrs = Vec::new();
+    let begin = Instant::now();
+    for _ in 0..20_000 {
+        let ptr = txn.new_page(Kind::KvLeaf, 1).unwrap();
+        ptrs.push(txn.seal_page(&ptr).unwrap());
+    }
+    println!(
+        "new_page + seal: {} ns",
+        begin.elapsed().as_nanos() / 20_000
+    );
+    txn.commit(&[1], Durability::Durable).unwrap();
+    let reader = pager.begin_read();
+    let hot = &ptrs[..16];
+    let mut sum = 0u64;
+    for rounds in [1, 1_000_000] {
+        let begin = Instant::now();
+        for _ in 0..rounds {
+            for ptr in hot {
+                sum += u64::from(reader.page(ptr).unwrap()[100]);
+            }
+        }
+        let ns = begin.elapsed().as_nanos() as f64 / f64::from(rounds * 16);
+        println!("page, {rounds} rounds: {ns:.1} ns");
+    }
+    let begin = Instant::now();
+    for _ in 0..1_000_000 {
+        sum += pager.begin_read().txn().0;
+    }
+    println!("begin_read: {} ns", begin.elapsed().as_nanos() / 1_000_000);
+    let mut ptr = ptrs[0];
+    for durability in [Durability::None, Durability::Durable] {
+        let begin = Instant::now();
+        for i in 0..500u64 {
+            let mut txn = pager.begin_write().unwrap();
+            ptr = txn.shadow(&ptr).unwrap();
+            txn.page_mut(&ptr).unwrap()[200] = i as u8;
+            ptr = txn.seal_page(&ptr).unwrap();
+            txn.commit(&i.to_le_bytes(), durability).unwrap();
+        }
+        println!(
+            "one-page commit, {durability:?}: {} us",
+            begin.elapsed().as_micros() / 500
+        );
+    }
+    drop((reader, pager));
+    std::fs::remove_file(&path).unwrap();
+    std::fs::remove_file(path.with_extension("tdl-lock")).unwrap();
+    assert!(sum > 0);
+}
