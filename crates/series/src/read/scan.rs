@@ -4,6 +4,7 @@
 use super::segments::Segments;
 use std::ops::Range;
 use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_codec::{as_floats, as_integers};
 use tidalite_pager::{PageRead, Result};
 
 /// Up to 1024 neighbouring rows, borrowed.
@@ -42,6 +43,18 @@ impl<'v> Vector<'v> {
     pub fn words(&self, column: usize) -> &'v [u64] {
         let words = self.words.words(column);
         words.get(self.range.clone()).unwrap_or(&[])
+    }
+
+    /// The values of an f64 column that was asked for.
+    #[must_use]
+    pub fn floats(&self, column: usize) -> &'v [f64] {
+        as_floats(self.words(column))
+    }
+
+    /// The values of an i64 column that was asked for.
+    #[must_use]
+    pub fn integers(&self, column: usize) -> &'v [i64] {
+        as_integers(self.words(column))
     }
 }
 
