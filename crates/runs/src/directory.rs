@@ -44,7 +44,7 @@ fn decode_entry(key: &[u8], value: &[u8], tree: &Tree) -> Result<Option<Entry>> 
         let what = "entry in the directory of a run";
         return Err(Corrupt::new(what, tree.root().addr, value.len(), ENTRY_BYTES).into());
     }
-    Ok(Some(Entry {
+    let entry = Entry {
         first,
         last: Key::new(
             first.class,
@@ -53,7 +53,20 @@ fn decode_entry(key: &[u8], value: &[u8], tree: &Tree) -> Result<Option<Entry>> 
         ),
         ptr: Ptr::decode(value, 0),
         rows: get_u32(value, ROWS_AT),
-    }))
+    };
+    // Whoever walks a directory goes on behind the last key: it must lead forward.
+    if entry.last < first {
+        let what = "entry in the directory of a run";
+        let found = format!("a block that ends at {:?}", entry.last);
+        return Err(Corrupt::new(
+            what,
+            tree.root().addr,
+            found,
+            format!("not before {first:?}"),
+        )
+        .into());
+    }
+    Ok(Some(entry))
 }
 
 /// Adds or replaces the entry of a block.

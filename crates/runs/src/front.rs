@@ -93,7 +93,8 @@ impl Front {
     /// Rows in runs, those that an open merge has copied counted twice.
     #[must_use]
     pub fn run_rows(&self) -> u64 {
-        self.runs().map(|run| run.rows).sum()
+        self.runs()
+            .fold(0, |rows, run| rows.saturating_add(run.rows))
     }
 
     /// Rows in the tail.
@@ -160,7 +161,7 @@ impl Front {
     }
 
     pub(crate) fn next_run(&mut self) -> u64 {
-        self.record.next_run += 1;
+        self.record.next_run = self.record.next_run.wrapping_add(1);
         self.record.next_run
     }
 

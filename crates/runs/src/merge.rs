@@ -18,7 +18,7 @@ use crate::staging::LEAF_ROWS;
 use crate::work::{
     FAN_IN, MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES, TIER_RUNS_MAX, TIERS_MAX, Work,
 };
-use tidalite_base::SeriesId;
+use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::{PageRead, PageWrite, Result};
 
@@ -62,7 +62,8 @@ impl Front {
             let at = &self.record.tiers[tier];
             if let Some(merge) = &at.merge {
                 // Runs differ in size: what is left is spread over the runs that may still come.
-                let all: u64 = at.runs[..merge.inputs].iter().map(|run| run.bytes).sum();
+                let inputs = at.runs[..merge.inputs].iter();
+                let all = inputs.fold(0u64, |all, run| all.saturating_add(run.bytes));
                 let left = all.saturating_sub(merge.merged_bytes);
                 let share = left / (TIER_RUNS_MAX + 1 - at.runs.len()) as u64;
                 self.step(w, sink, tier, bytes.max(MERGE_STEP_BYTES).max(share))?;
@@ -145,7 +146,7 @@ impl Front {
             self.record.tiers[tier].merge = Some(Merge {
                 output: (output.rows > 0).then_some(output),
                 watermark,
-                merged_bytes: merge.merged_bytes + merged_bytes,
+                merged_bytes: merge.merged_bytes.saturating_add(merged_bytes),
                 ..merge
             });
             return Ok(false);
@@ -303,16 +304,16 @@ impl Step<'_> {
                 cursor.advance(r, self.layouts, taken)?;
             }
         }
-        if rows.len() == begin {
-            return Err(tidalite_base::Corrupt::new(
-                "run block",
-                0,
-                "times out of order",
-                "ascending times",
-            )
-            .into());
-        }
         sort_from(rows, begin);
+        let forward = match (rows.times[..begin].last(), rows.times.get(begin)) {
+            (_, None) => false,
+            (Some(before), Some(next)) => before < next,
+            (None, Some(_)) => true,
+        };
+        if !forward {
+            let found = format!("times of {} out of order", place.1);
+            return Err(Corrupt::new("run block", 0, found, "ascending times").into());
+        }
         Ok(true)
     }
 }

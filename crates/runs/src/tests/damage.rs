@@ -95,3 +95,159 @@ fn a_full_disk_is_an_error_and_rolls_back() {
     }
     panic!("forty calls suffice for a small commit");
 }
+
+/// Puts forged bytes in the place of a sealed block or page: they verify, but what they say is nonsense.
+fn forge(rng: &mut Rng, good: &[u8], head: usize) -> Vec<u8> {
+    let mut bytes = good.to_vec();
+    for _ in 0..1 + rng.below(5) {
+        let near = if rng.one_in(2) {
+            head.min(bytes.len() - 32)
+        } else {
+            bytes.len() - 32
+        };
+        let at = 32 + rng.index(near);
+        bytes[at] = if rng.one_in(3) { 255 } else { rng.u64() as u8 };
+    }
+    bytes
+}
+
+#[test]
+fn forged_blocks_and_tails_are_errors_or_rows_never_panics() {
+    use crate::block::Block;
+    use tidalite_pager::{Header, Kind, seal_block};
+    let mut world = filled();
+    for time in 0..4 {
+        world.point(7, 100_000 + time, 1);
+    }
+    world.commit();
+    let mut rng = Rng::new(77);
+    let (run, _) = world.front.live_runs(0).next().unwrap();
+    let entry = crate::directory::entry_at_or_before(
+        &run.directory,
+        &world.pages,
+        &crate::key::Key::new(0, SeriesId(7 * 7), i64::MAX),
+    )
+    .unwrap()
+    .unwrap();
+    let good = world.pages.block(&entry.ptr).unwrap().to_vec();
+    let tail = world.pages.page(&world.root.tail).unwrap().to_vec();
+    let mut pages = ScratchPages::new(512);
+    let (mut errors, mut block) = (0, Block::default());
+    for round in 0..20_000 {
+        let mut bytes = forge(&mut rng, &good, 200);
+        if rng.one_in(9) {
+            bytes.truncate(32 + rng.index(bytes.len() - 32));
+        }
+        let extent = pages
+            .alloc_extent(bytes.len().div_ceil(512) as u64)
+            .unwrap();
+        let header = Header {
+            kind: Kind::RunBlock,
+            flags: 0,
+            owner: 0,
+            address: extent.addr,
+            birth: pages.txn(),
+        };
+        let ptr = seal_block(&mut bytes, &header);
+        pages.write_extent(extent.addr, &bytes).unwrap();
+        errors += u32::from(
+            block
+                .read(&pages, &ptr, &world.front.layouts, true)
+                .is_err(),
+        );
+        pages.free_extent(&extent);
+
+        let forged = forge(&mut rng, &tail, 24);
+        let ptr = pages.new_page(Kind::Tail, 0).unwrap();
+        pages.page_mut(&ptr).unwrap()[32..].copy_from_slice(&forged[32..]);
+        let ptr = pages.seal_page(&ptr).unwrap();
+        let pieces = crate::tail::pieces(&pages, &ptr, &world.front.layouts);
+        errors += u32::from(pieces.is_err());
+        let front = Front {
+            tail: ptr,
+            ..world.front.clone()
+        };
+        let mut rows = Rows::default();
+        let everything = (i64::MIN, i64::MAX);
+        let one = Front {
+            record: crate::record::Record::default(),
+            ..front
+        };
+        let _ = one.rows(&pages, SeriesId(7), &POINT, everything, &mut rows);
+        let mut appended = one.tail;
+        if round % 50 == 0 && crate::tail::used(&pages, &appended).is_ok() {
+            let deleted = crate::tail::delete(
+                &mut pages,
+                &appended,
+                &one.layouts,
+                (0, SeriesId(7)),
+                everything,
+            );
+            if let Ok(Some((ptr, ..))) = deleted {
+                appended = ptr;
+            }
+        }
+        if !appended.is_null() {
+            pages.free_page(&appended);
+        }
+    }
+    assert!(errors > 1_000, "{errors}");
+}
+
+#[test]
+fn a_forged_run_is_walked_without_panic() {
+    // Directory entries that lie: blocks in another order, of another run, with other bounds.
+    let mut rng = Rng::new(123);
+    for round in 0..60 {
+        let mut world = filled();
+        let runs: Vec<_> = world.front.live_runs(0).map(|(run, _)| *run).collect();
+        let mut entries = Vec::new();
+        for run in &runs {
+            let all = crate::key::Key::MIN;
+            crate::directory::entries_from(&run.directory, &world.pages, &all, 99, &mut entries)
+                .unwrap();
+        }
+        for tier in &mut world.front.record.tiers {
+            for run in &mut tier.runs {
+                for _ in 0..1 + rng.below(3) {
+                    let mut entry = *rng.pick(&entries);
+                    if rng.one_in(2) {
+                        entry.first.series = SeriesId(rng.below(210));
+                    }
+                    if rng.one_in(2) {
+                        entry.last.time = rng.u64() as i64;
+                    }
+                    entry.rows = rng.below(2_000) as u32;
+                    crate::directory::put_entry(&mut run.directory, &mut world.pages, &entry)
+                        .unwrap();
+                }
+            }
+        }
+        let checked = world.front.check(&world.pages, &mut |_| {}, &mut |_| {});
+        assert!(checked.is_err(), "round {round}");
+        let mut rows = Rows::default();
+        for series in 0..30 {
+            let (series, span) = (SeriesId(series * 7), (rng.between(0, 3_000), i64::MAX));
+            let _ = world
+                .front
+                .rows(&world.pages, series, &POINT, span, &mut rows);
+            let _ = world.front.latest(&world.pages, series, &POINT, span.1);
+            let _ = world.front.first(&world.pages, series, &POINT, span.0);
+        }
+        let _ = world.front.series_row_counts(&world.pages);
+        // And a writer that merges them.
+        for time in 0..2_000i64 {
+            world.point((time % 30) as u64 * 7, 5_000 + time, 1);
+            if time % 20 == 19 {
+                let commit =
+                    world
+                        .front
+                        .commit(&mut world.pages, &mut world.staging, &mut world.leaves);
+                if commit.is_err() {
+                    break;
+                }
+                world.staging.reset();
+            }
+        }
+    }
+}

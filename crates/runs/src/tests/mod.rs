@@ -1,6 +1,8 @@
 //! The front against a model: a map of all rows, and a map of what was linked.
 
 mod bounds;
+#[cfg(feature = "seeded-bugs")]
+mod bug;
 mod damage;
 mod model;
 
