@@ -10,8 +10,8 @@
 //! 3. A node is split when it has more links than the fan-out; it is never merged with a neighbour.
 
 use crate::leaf::{Leaf, LeafWriter, vectors_max};
-use crate::link::Entry;
-use crate::node;
+use crate::link::{Entry, Link};
+use crate::node::{self, Spine};
 use crate::packer::Packer;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::VECTOR_ROWS;
@@ -88,9 +88,9 @@ impl<W: PageWrite> Edit<'_, W> {
             .bury(self.w, entry.link.ptr.addr, entry.link.bytes)
     }
 
-    fn free_node(&mut self, entry: &Entry, links: usize) {
+    fn free_node(&mut self, link: &Link, links: usize) {
         let page_size = self.w.page_size();
-        let extent = node::extent(&entry.link.ptr, links, self.types.len(), page_size);
+        let extent = node::extent(&link.ptr, links, self.types.len(), page_size);
         self.w.free_extent(&extent);
     }
 
@@ -134,7 +134,7 @@ impl<W: PageWrite> Edit<'_, W> {
                 out.extend(self.insert_leaf(entry, part)?);
             } else {
                 let children = self.read_node(&entry, level)?;
-                self.free_node(&entry, children.len());
+                self.free_node(&entry.link, children.len());
                 let children = self.insert(level - 1, children, part)?;
                 out.extend(self.pack(level, &children, Split::Even)?);
             }
@@ -174,7 +174,7 @@ impl<W: PageWrite> Edit<'_, W> {
         leaves: Vec<Entry>,
     ) -> Result<Vec<Entry>> {
         let mut children = self.read_node(entry, level)?;
-        self.free_node(entry, children.len());
+        self.free_node(&entry.link, children.len());
         if level == 1 {
             children.extend(leaves);
         } else if let Some(last) = children.pop() {
@@ -196,7 +196,7 @@ impl<W: PageWrite> Edit<'_, W> {
             if entry.link.outside(from, to) {
                 out.push(entry);
             } else if entry.link.inside(from, to) {
-                self.fell(level, &entry)?;
+                self.fell(level, &entry.link)?;
             } else if level == 0 {
                 out.extend(self.cut_leaf(entry, from, to)?);
             } else {
@@ -206,7 +206,7 @@ impl<W: PageWrite> Edit<'_, W> {
                 if rows_below(&children) == entry.link.count {
                     out.push(entry); // the range lies in a gap: nothing below has changed
                 } else {
-                    self.free_node(&entry, links);
+                    self.free_node(&entry.link, links);
                     out.extend(self.pack(level, &children, Split::Even)?);
                 }
             }
@@ -226,16 +226,17 @@ impl<W: PageWrite> Edit<'_, W> {
         self.leaves(rows.view(), Split::Even)
     }
 
-    /// Frees everything below a link. Leaves are buried unread.
-    fn fell(&mut self, level: u8, entry: &Entry) -> Result<()> {
+    /// Frees everything below a link: of nodes the spines are read, leaves are buried unread.
+    fn fell(&mut self, level: u8, link: &Link) -> Result<()> {
         if level == 0 {
-            return self.bury(entry);
+            return self.packer.bury(self.w, link.ptr.addr, link.bytes);
         }
-        let children = self.read_node(entry, level)?;
+        let spine = Spine::open(self.w, link, level, self.types.len())?;
+        let children: Vec<Link> = (0..spine.len()).map(|i| spine.link(i)).collect();
         for child in &children {
             self.fell(level - 1, child)?;
         }
-        self.free_node(entry, children.len());
+        self.free_node(link, children.len());
         Ok(())
     }
 
@@ -245,7 +246,7 @@ impl<W: PageWrite> Edit<'_, W> {
         if children.len() != 1 {
             return Ok(None);
         }
-        self.free_node(entry, 1);
+        self.free_node(&entry.link, 1);
         Ok(children.pop())
     }
 }

@@ -41,7 +41,7 @@ pub use read::cursor::{Cursor, Found};
 pub use read::fold::Window;
 pub use read::scan::Vector;
 pub use read::{Row, View};
-pub use tree::{PENDING_MAX, SeriesTree};
+pub use tree::{PENDING_MAX, SeriesTree, Shape};
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@
 
 use crate::edit::{Edit, STANDALONE_ROWS, Split};
 use crate::link::{Entry, Link};
-use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX};
+use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX, Spine};
 use crate::packer::Packer;
 use crate::read::leaves::LeafCursor;
 use tidalite_base::SeriesId;
@@ -20,6 +20,19 @@ use tidalite_pager::{Error, PageRead, PageWrite, Result};
 pub const PENDING_MAX: usize = 8;
 /// Links that wait in memory while a transaction is under way.
 const PENDING_OPEN_MAX: usize = 64;
+
+/// What a tree consists of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Leaves.
+    pub leaves: u64,
+    /// Their bytes, alignment included.
+    pub leaf_bytes: u64,
+    /// Nodes.
+    pub nodes: u64,
+    /// Their pages.
+    pub node_pages: u64,
+}
 
 /// The tree of one series.
 #[derive(Clone, Debug)]
@@ -144,6 +157,31 @@ impl SeriesTree {
             leaves.next()?;
         }
         Ok(())
+    }
+
+    /// How many leaves and nodes there are and what they take. Reads the spines of all nodes.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub fn shape<R: PageRead>(&self, r: &R) -> Result<Shape> {
+        let mut shape = Shape {
+            leaves: self.pending.len() as u64,
+            leaf_bytes: self.stored_bytes(),
+            ..Shape::default()
+        };
+        let mut open: Vec<(u8, Link)> = Vec::new();
+        open.extend(self.root.iter().map(|root| (self.height, root.link)));
+        while let Some((level, link)) = open.pop() {
+            let spine = Spine::open(r, &link, level, self.types.len())?;
+            shape.nodes += 1;
+            shape.node_pages += spine.node_bytes().div_ceil(r.page_size()) as u64;
+            if level == 1 {
+                shape.leaves += spine.len() as u64;
+            } else {
+                open.extend((0..spine.len()).map(|i| (level - 1, spine.link(i))));
+            }
+        }
+        Ok(shape)
     }
 
     fn edit<'a, W: PageWrite>(

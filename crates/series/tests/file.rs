@@ -1,6 +1,8 @@
 //! Several series in a real file, under the monitor of the write protocol: commits of all durabilities,
 //! rollbacks, snapshots that stay, reopening. After each commit everything is checked.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
@@ -148,8 +150,10 @@ fn commits_snapshots_and_reopening_keep_every_row() {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
         let storage: Arc<dyn Storage> = Monitor::new(Arc::new(MemoryStorage::new()));
-        let mut options = Options::default();
-        options.page_size = *rng.pick(&[512, 4096]);
+        let options = Options {
+            page_size: *rng.pick(&[512, 4096]),
+            ..Options::default()
+        };
         let mut pager = Pager::open_storage(Arc::clone(&storage), &options).unwrap();
         let mut model: Model = vec![BTreeMap::new(); SERIES];
         let mut readers: Vec<(Snapshot, Model)> = Vec::new();

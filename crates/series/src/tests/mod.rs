@@ -102,6 +102,9 @@ impl World {
         let span = self.model.keys().next().zip(self.model.keys().next_back());
         assert_eq!(self.tree.span(), span.map(|(a, b)| (*a, *b)));
         self.pages.assert_all_claimed(&claims);
+        let shape = self.tree.shape(&self.pages).unwrap();
+        let found = (shape.leaves, shape.nodes, shape.leaf_bytes);
+        assert_eq!(found, (report.leaves, report.nodes, report.live_bytes));
         report
     }
 
