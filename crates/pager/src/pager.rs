@@ -283,18 +283,28 @@ impl Inner {
     /// Bytes of the file between the head and `end`.
     #[inline]
     pub(crate) fn bytes(&self, addr: u64, len: usize, end: u64) -> Result<PageRef<'_>> {
+        match self.lent(addr, len, end) {
+            Some(bytes) => Ok(PageRef::Borrowed(bytes)),
+            None => self.read_owned(addr, len, end),
+        }
+    }
+
+    /// Bytes lent from the map. `None`: outside, or not mapped.
+    #[inline]
+    fn lent(&self, addr: u64, len: usize, end: u64) -> Option<&[u8]> {
+        let inside = addr.checked_add(len as u64).is_some_and(|to| to <= end);
+        if !inside || addr < HEAD_BYTES {
+            return None;
+        }
+        self.storage.mapped(addr, len)
+    }
+
+    #[cold]
+    fn read_owned(&self, addr: u64, len: usize, end: u64) -> Result<PageRef<'_>> {
         let inside = addr.checked_add(len as u64).is_some_and(|to| to <= end);
         if !inside || addr < HEAD_BYTES {
             return Err(outside(addr, len, end));
         }
-        match self.storage.mapped(addr, len) {
-            Some(bytes) => Ok(PageRef::Borrowed(bytes)),
-            None => self.read_owned(addr, len),
-        }
-    }
-
-    #[cold]
-    fn read_owned(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
         let mut bytes = vec![0u8; len];
         match self.storage.read_at(addr, &mut bytes) {
             Ok(()) => Ok(PageRef::Owned(bytes.into())),
@@ -312,16 +322,32 @@ impl Inner {
         if ptr.len as usize != self.page_size || ptr.addr & (self.page_size as u64 - 1) != 0 {
             return Err(not_a_page(ptr, self.page_size));
         }
-        let bytes = self.bytes(ptr.addr, self.page_size, end)?;
-        match self.options.verify {
-            Verify::OnFirstTouch if self.verified.knows(ptr) => {}
-            Verify::Never => {}
-            _ => {
-                verify_block(&bytes, ptr)?;
-                self.verified.learn(ptr);
+        // The common case makes the result once and in one place: a `Result<PageRef>` that is passed
+        // on is copied, and each copy waits for the stores before it.
+        match self.lent(ptr.addr, self.page_size, end) {
+            Some(bytes) => {
+                if self.options.verify != Verify::OnFirstTouch || !self.verified.knows(ptr) {
+                    self.verify(ptr, bytes)?;
+                }
+                Ok(PageRef::Borrowed(bytes))
+            }
+            None => {
+                let bytes = self.read_owned(ptr.addr, self.page_size, end)?;
+                if self.options.verify != Verify::OnFirstTouch || !self.verified.knows(ptr) {
+                    self.verify(ptr, &bytes)?;
+                }
+                Ok(bytes)
             }
         }
-        Ok(bytes)
+    }
+
+    #[cold]
+    fn verify(&self, ptr: &Ptr, bytes: &[u8]) -> Result<()> {
+        if self.options.verify != Verify::Never {
+            verify_block(bytes, ptr)?;
+            self.verified.learn(ptr);
+        }
+        Ok(())
     }
 
     /// A block inside an extent, verified unless the options say never.

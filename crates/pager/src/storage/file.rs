@@ -43,6 +43,11 @@ impl FileStorage {
         })
     }
 
+    #[cold]
+    fn make_map(&self, index: usize) -> &Option<Map> {
+        self.maps[index].get_or_init(|| Map::new(&self.file, index as u64 * MAP_BYTES))
+    }
+
     fn write_zeros(&self, from: u64, to: u64) -> io::Result<()> {
         let zeros = vec![0u8; ZEROS_BYTES];
         let mut at = from;
@@ -114,7 +119,10 @@ impl Storage for FileStorage {
         if index >= MAPS_MAX || inside + len as u64 > MAP_BYTES {
             return None;
         }
-        let map = self.maps[index].get_or_init(|| Map::new(&self.file, index as u64 * MAP_BYTES));
+        let map = match self.maps[index].get() {
+            Some(map) => map,
+            None => self.make_map(index),
+        };
         Some(map.as_ref()?.slice(inside as usize, len))
     }
 }
