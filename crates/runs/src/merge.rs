@@ -144,7 +144,8 @@ impl Front {
         self.work = work;
         if !ended {
             self.record.tiers[tier].merge = Some(Merge {
-                output: (output.rows > 0).then_some(output),
+                // Deletes may have emptied it, but its extents are still its own.
+                output: (!output.directory.is_empty()).then_some(output),
                 watermark,
                 merged_bytes: merge.merged_bytes.saturating_add(merged_bytes),
                 ..merge

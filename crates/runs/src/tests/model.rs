@@ -193,3 +193,75 @@ fn the_budget_is_reached_within_a_transaction() {
         assert!(links > 0 && work.rows_linked > 0, "{work:?}");
     }
 }
+
+#[test]
+fn the_last_tier_merges_into_itself() {
+    let mut world = World::new(512, 1 << 20);
+    let mut clock = 0i64;
+    let last = crate::TIERS_MAX - 1;
+    for _ in 0..60 {
+        for _ in 0..8 {
+            for i in 0..12 {
+                clock += 1;
+                let time = if i % 4 == 0 { clock / 2 } else { clock };
+                world.put(clock as u64 % 9 * 7, time, &[0, clock as u64]);
+            }
+            world.commit();
+        }
+        // All runs grow old at once: the newest of them become the newest of the last tier.
+        let tiers = &mut world.front.record.tiers;
+        tiers.resize_with(last + 1, crate::record::Tier::default);
+        assert!(tiers[1..last].iter().all(|tier| tier.runs.is_empty()));
+        let young = std::mem::take(&mut tiers[0].runs);
+        for run in young {
+            if tiers[last].runs.len() < crate::TIER_RUNS_MAX {
+                tiers[last].runs.push(run);
+            } else {
+                tiers[0].runs.push(run);
+            }
+        }
+        world.front.changed = true;
+        world.commit();
+        world.reopen();
+        world.check();
+        for series in 0..9 {
+            world.compare(series * 7, i64::MIN, i64::MAX);
+        }
+        world.staging.reset();
+    }
+    assert!(
+        world.front.tier_runs()[last] < crate::TIER_RUNS_MAX,
+        "{:?}",
+        world.front.tier_runs()
+    );
+}
+
+#[test]
+fn deleting_everything_during_a_merge_leaks_nothing() {
+    // Wide rows and small steps: the merge is open for several commits.
+    let mut world = World::new(512, 1 << 20);
+    let mut opened = 0;
+    for commit in 0..400i64 {
+        for i in 0..90 {
+            world.put(
+                5 + 7 * (i % 9) as u64,
+                commit * 100 + i,
+                &[commit as u64; 12],
+            );
+        }
+        world.commit();
+        if world.check().merges > 0 {
+            opened += 1;
+            if opened % 5 == 0 {
+                for series in 0..9 {
+                    world.delete(5 + 7 * series, i64::MIN, i64::MAX);
+                }
+                world.commit();
+                world.check();
+                assert!(world.truth.is_empty() && world.front.is_empty());
+            }
+        }
+    }
+    assert!(opened > 5, "{opened}");
+    world.check();
+}
