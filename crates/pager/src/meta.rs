@@ -36,6 +36,9 @@ const APP_AT: usize = 112;
 const LIST_AT: usize = APP_AT + APP_BYTES_MAX;
 const _: () = assert!(PENDINGS_AT + 2 <= APP_AT);
 
+/// Transactions and durable commits of a file stay below: at a million a second for 100,000 years.
+const COUNT_MAX: u64 = 1 << 62;
+
 const CHANGE_BYTES: usize = 16;
 pub(crate) const PENDING_BYTES: usize = 32;
 /// Bytes for changes and pending ranges.
@@ -152,6 +155,15 @@ impl Meta {
             let found = format!("{:02x?}", &block[UUID_AT..SEQUENCE_AT]);
             return Err(damaged("file id", found, format!("{uuid:02x?}")));
         }
+        let (txn, sequence) = (Header::decode(block).birth.0, get_u64(block, SEQUENCE_AT));
+        if txn == 0 || txn.max(sequence) >= COUNT_MAX {
+            let found = format!("transaction {txn}, sequence number {sequence}");
+            return Err(damaged(
+                "counters",
+                found,
+                format!("from 1 below {COUNT_MAX}"),
+            ));
+        }
         let app_len = usize::from(get_u16(block, APP_LEN_AT));
         let changes = usize::from(get_u16(block, CHANGES_AT));
         let pendings = usize::from(get_u16(block, PENDINGS_AT));
@@ -175,8 +187,8 @@ impl Meta {
         let dead = |i: usize| Dead::decode(block, dead_at + i * PENDING_BYTES);
         Ok(Self {
             uuid: *uuid,
-            txn: Header::decode(block).birth.0,
-            sequence: get_u64(block, SEQUENCE_AT),
+            txn,
+            sequence,
             time_ns: get_i64(block, TIME_AT),
             pages: get_u64(block, PAGES_AT),
             free_root: Ptr::decode(block, FREE_ROOT_AT),

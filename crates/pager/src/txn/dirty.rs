@@ -244,7 +244,7 @@ impl Dirty {
         }
         chosen.sort_unstable();
         chosen.dedup();
-        let written = self.write(storage, &chosen);
+        let written = self.write(storage, &chosen, true);
         if written.is_err() {
             self.order.extend(chosen);
             return written;
@@ -276,11 +276,11 @@ impl Dirty {
             }
         }
         numbers.sort_unstable();
-        self.write(storage, &numbers)
+        self.write(storage, &numbers, false)
     }
 
-    /// Writes pages in memory, neighbours together.
-    fn write(&mut self, storage: &dyn Storage, numbers: &[u64]) -> Result<()> {
+    /// Writes pages in memory, neighbours together. `early`: they may be read back.
+    fn write(&mut self, storage: &dyn Storage, numbers: &[u64], early: bool) -> Result<()> {
         let per_write = (WRITE_BYTES_MAX / self.page_size).max(1);
         let mut at = 0;
         let mut buffer = Vec::new();
@@ -308,7 +308,7 @@ impl Dirty {
             if group.len() > 1 {
                 write(storage, group[0] * self.page_size as u64, &buffer)?;
             }
-            for number in group {
+            for number in group.iter().filter(|_| early) {
                 if let Some(page) = self.pages.get_mut(number)
                     && let Some(bytes) = &page.bytes
                 {
