@@ -72,7 +72,7 @@ pub(crate) enum Command {
     Stat(StatArgs),
     /// Verify every page and every structure
     Check(CheckArgs),
-    /// Back up a database while it is in use
+    /// Back up a database: one snapshot as a new, packed file
     Copy(CopyArgs),
     /// See it work: real weather, five questions, a picture, ten million points
     Quickstart(QuickstartArgs),

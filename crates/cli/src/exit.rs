@@ -63,6 +63,12 @@ impl Failure {
         self
     }
 
+    /// Puts in front what this is about.
+    pub(crate) fn about(mut self, what: impl Display) -> Self {
+        self.message = format!("{what}: {}", self.message);
+        self
+    }
+
     /// A failed system call on a file that the user named.
     pub(crate) fn file(doing: &str, path: &std::path::Path, source: &io::Error) -> Self {
         let path = path.display();

@@ -6,27 +6,27 @@
 //! style       colours
 //! output      rows as table, CSV or JSON lines
 //! time        times and widths, in and out
+//! database    the library as the commands use it
 //! import      CSV in
 //! plot        pictures
 //! commands    one file a command
+//! quickstart  the first minute with it
 //! ```
-
-#![allow(
-    dead_code,
-    reason = "the commands that use the rest follow with the library"
-)]
 
 mod args;
 mod commands;
+mod database;
 mod exit;
 mod import;
 mod output;
 mod plot;
+mod quickstart;
 mod style;
 mod time;
 
-use args::{Cli, Command};
+use args::Cli;
 use clap::Parser;
+use commands::Terminal;
 use exit::{Exit, Failure, Outcome};
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -35,7 +35,7 @@ use style::Palette;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let palette = Palette::of(cli.color, &io::stderr());
-    match run(&cli) {
+    match run(&cli, palette) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             report(&failure, palette);
@@ -44,13 +44,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli) -> Outcome {
-    let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
-    match &cli.command {
-        Command::Completions(args) => commands::pages::completions(args, &mut out),
-        Command::Man(args) => commands::pages::man(args, &mut out),
-        _ => Err(Failure::new(Exit::Failure, "this command is not there yet")),
-    }
+fn run(cli: &Cli, messages: Palette) -> Outcome {
+    let stdout = io::stdout();
+    let palette = Palette::of(cli.color, &stdout);
+    let columns = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    let mut out = BufWriter::with_capacity(64 * 1024, stdout.lock());
+    let mut terminal = Terminal {
+        out: &mut out,
+        palette,
+        messages,
+        columns,
+    };
+    commands::run(cli, &mut terminal)
 }
 
 /// Errors of writing to standard error have nowhere to go.

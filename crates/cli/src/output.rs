@@ -36,7 +36,9 @@ pub(crate) enum Cell {
     Computed(f64),
     /// Signed.
     Int(i64),
-    /// Unsigned, counts.
+    /// Unsigned.
+    Unsigned(u64),
+    /// How many: a table groups its digits.
     Count(u64),
     /// Nothing there.
     Missing,
@@ -272,7 +274,7 @@ fn table_text(cell: &Cell) -> String {
         Cell::Computed(value) => rounded_text(*value),
         Cell::Count(count) => grouped(*count),
         Cell::Missing => "-".to_owned(),
-        Cell::Float(_) | Cell::Int(_) => exact_text(cell),
+        Cell::Float(_) | Cell::Int(_) | Cell::Unsigned(_) => exact_text(cell),
     }
 }
 
@@ -281,7 +283,7 @@ fn exact_text(cell: &Cell) -> String {
         Cell::Text(text) => text.clone(),
         Cell::Float(value) | Cell::Computed(value) => float_text(*value),
         Cell::Int(value) => value.to_string(),
-        Cell::Count(value) => value.to_string(),
+        Cell::Unsigned(value) | Cell::Count(value) => value.to_string(),
         Cell::Missing => String::new(),
     }
 }
@@ -314,7 +316,7 @@ fn json_line(out: &mut impl Write, columns: &[Column], cells: &[Cell]) -> io::Re
             // serde_json writes null for what JSON cannot say.
             Cell::Float(value) | Cell::Computed(value) => serde_json::to_writer(&mut *out, value)?,
             Cell::Int(value) => serde_json::to_writer(&mut *out, value)?,
-            Cell::Count(value) => serde_json::to_writer(&mut *out, value)?,
+            Cell::Unsigned(value) | Cell::Count(value) => serde_json::to_writer(&mut *out, value)?,
             Cell::Missing => out.write_all(b"null")?,
         }
     }

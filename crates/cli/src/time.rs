@@ -135,6 +135,7 @@ impl TimeReader {
         Self { format, zone }
     }
 
+    #[cfg(test)]
     pub(crate) fn format(&self) -> &TimeFormat {
         &self.format
     }
@@ -328,10 +329,6 @@ pub(crate) struct TimeShow {
 impl TimeShow {
     pub(crate) fn new(zone: TimeZone) -> Self {
         Self { zone }
-    }
-
-    pub(crate) fn zone(&self) -> &TimeZone {
-        &self.zone
     }
 
     /// RFC 3339; the bare number of nanoseconds where the calendar ends (years beyond 9999).

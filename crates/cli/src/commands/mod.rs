@@ -1,3 +1,47 @@
 //! One file a command.
 
+pub(crate) mod aggregate;
+pub(crate) mod figures;
+pub(crate) mod import;
 pub(crate) mod pages;
+pub(crate) mod plot;
+pub(crate) mod scan;
+pub(crate) mod series;
+pub(crate) mod upkeep;
+pub(crate) mod window;
+
+use crate::args::{Cli, Command};
+use crate::exit::Outcome;
+use crate::style::Palette;
+use std::io::Write;
+
+/// Where a command prints.
+pub(crate) struct Terminal<'a> {
+    /// Results.
+    pub out: &'a mut dyn Write,
+    /// Colours of results.
+    pub palette: Palette,
+    /// Colours of messages on standard error.
+    pub messages: Palette,
+    /// Columns of the terminal, where there is one.
+    pub columns: Option<usize>,
+}
+
+/// Runs a parsed command line.
+pub(crate) fn run(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
+    match &cli.command {
+        Command::Import(args) => import::run(args, terminal),
+        Command::Series(args) => series::run(args, terminal),
+        Command::Scan(args) => scan::run(args, terminal),
+        Command::Latest(args) => scan::latest(args, terminal),
+        Command::Aggregate(args) => aggregate::run(args, terminal),
+        Command::Window(args) => window::run(args, terminal),
+        Command::Plot(args) => plot::run(args, terminal),
+        Command::Stat(args) => upkeep::stat(args, terminal),
+        Command::Check(args) => upkeep::check(args, terminal),
+        Command::Copy(args) => upkeep::copy(args, terminal),
+        Command::Quickstart(args) => crate::quickstart::run(args, terminal),
+        Command::Completions(args) => pages::completions(args, terminal.out),
+        Command::Man(args) => pages::man(args, terminal.out),
+    }
+}

@@ -6,7 +6,7 @@ use clap::CommandFactory;
 use std::io::Write;
 
 /// `tidalite completions`
-pub(crate) fn completions(args: &CompletionsArgs, out: &mut impl Write) -> Outcome {
+pub(crate) fn completions(args: &CompletionsArgs, out: &mut dyn Write) -> Outcome {
     // Rendered first: the generator panics when it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "tidalite", &mut script);
@@ -15,9 +15,9 @@ pub(crate) fn completions(args: &CompletionsArgs, out: &mut impl Write) -> Outco
 }
 
 /// `tidalite man`
-pub(crate) fn man(args: &ManArgs, out: &mut impl Write) -> Outcome {
+pub(crate) fn man(args: &ManArgs, out: &mut dyn Write) -> Outcome {
     let Some(folder) = &args.dir else {
-        clap_mangen::Man::new(Cli::command()).render(out)?;
+        clap_mangen::Man::new(Cli::command()).render(&mut *out)?;
         return Ok(out.flush()?);
     };
     std::fs::create_dir_all(folder)

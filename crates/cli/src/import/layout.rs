@@ -51,6 +51,8 @@ pub(crate) struct Layout {
     pub tags: Vec<Named>,
     /// Columns that become series.
     pub values: Vec<Named>,
+    /// Columns of text that the user did not speak of.
+    pub left_out: Vec<Named>,
 }
 
 /// Header names that mean a time, in lower case.
@@ -97,7 +99,13 @@ impl Layout {
                 .map(|wish| table.find(wish))
                 .collect::<Outcome<Vec<_>>>()?
         };
+        let left_out = if wishes.values.is_empty() {
+            table.others(&time, &tags, &values)
+        } else {
+            Vec::new()
+        };
         let layout = Self {
+            left_out,
             width: names.len(),
             time,
             reader: TimeReader::new(format, zone),
@@ -291,6 +299,24 @@ impl Table<'_> {
         .hint("say how it is written: --time-format '%d.%m.%Y %H:%M', or s, ms, us, ns"))
     }
 
+    /// What is neither time nor tag nor value.
+    fn others(&self, time: &Named, tags: &[Named], values: &[Named]) -> Vec<Named> {
+        let taken = |index| {
+            [time]
+                .into_iter()
+                .chain(tags)
+                .chain(values)
+                .any(|c| c.index == index)
+        };
+        (0..self.names.len())
+            .filter(|index| !taken(*index))
+            .map(|index| Named {
+                index,
+                name: self.names[index].clone(),
+            })
+            .collect()
+    }
+
     fn numeric(&self, time: &Named, tags: &[Named]) -> Outcome<Vec<Named>> {
         let taken = |index: usize| index == time.index || tags.iter().any(|t| t.index == index);
         let numeric: Vec<Named> = (0..self.names.len())
@@ -349,6 +375,7 @@ mod tests {
         assert_eq!(*layout.reader.format(), TimeFormat::Iso);
         // An all-null column may hold numbers later.
         assert_eq!(names(&layout.values), ["temp", "gust"]);
+        assert_eq!(names(&layout.left_out), ["site", "note"]);
     }
 
     #[test]

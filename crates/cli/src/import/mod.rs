@@ -8,5 +8,6 @@
 //! ```
 
 pub(crate) mod layout;
+pub(crate) mod load;
 pub(crate) mod rows;
 pub(crate) mod source;

@@ -117,7 +117,8 @@ impl<R: Read> CsvRows<R> {
             sample.push_back(record);
         }
         let names = names_of(&mut sample, wishes, what)?;
-        let layout = Layout::decide(&names, sample.make_contiguous(), wishes, &nulls)?;
+        let layout = Layout::decide(&names, sample.make_contiguous(), wishes, &nulls)
+            .map_err(|failure| failure.about(what))?;
         Ok(CsvRows {
             reader,
             sample,

@@ -1,0 +1,86 @@
+//! The figures that `aggregate` and `window` print.
+
+use crate::args::Function;
+use crate::database::{time_cell, word_cell};
+use crate::output::{Cell, Column};
+use crate::time::TimeShow;
+use clap::ValueEnum;
+use tidalite::{Aggregate, ColumnType, Unit};
+
+/// What the numbers of an aggregate mean.
+pub(crate) struct Figures<'a> {
+    /// Chosen by the user.
+    pub functions: &'a [Function],
+    /// How times are printed.
+    pub show: &'a TimeShow,
+}
+
+impl Figures<'_> {
+    /// One column for every function.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = Column> {
+        self.functions.iter().map(|function| {
+            let name = function
+                .to_possible_value()
+                .map(|value| value.get_name().replace('-', "_"));
+            let name = name.unwrap_or_default();
+            match function {
+                Function::MinTime | Function::MaxTime => Column::text(name),
+                _ => Column::number(name),
+            }
+        })
+    }
+
+    /// One cell for every function.
+    pub(crate) fn cells(
+        &self,
+        aggregate: &Aggregate,
+        ty: ColumnType,
+        unit: Unit,
+    ) -> impl Iterator<Item = Cell> {
+        self.functions
+            .iter()
+            .map(move |function| self.cell(*function, aggregate, ty, unit))
+    }
+
+    fn cell(&self, function: Function, of: &Aggregate, ty: ColumnType, unit: Unit) -> Cell {
+        let stats = of.stats();
+        let word = |word: Option<u64>| word.map_or(Cell::Missing, |word| word_cell(ty, word));
+        let time =
+            |time: Option<i64>| time.map_or(Cell::Missing, |time| time_cell(self.show, unit, time));
+        let computed = |value: Option<f64>| value.map_or(Cell::Missing, Cell::Computed);
+        match function {
+            Function::Count => Cell::Count(of.count()),
+            Function::NanCount => Cell::Count(of.nan_count()),
+            Function::Sum => match stats.int_sum().and_then(|sum| i64::try_from(sum).ok()) {
+                Some(sum) => Cell::Int(sum),
+                None => Cell::Computed(of.sum()),
+            },
+            Function::Mean => computed(of.mean()),
+            Function::Min => word(stats.min().map(|(word, _)| word)),
+            Function::MinTime => time(stats.min().map(|(_, time)| time)),
+            Function::Max => word(stats.max().map(|(word, _)| word)),
+            Function::MaxTime => time(stats.max().map(|(_, time)| time)),
+            Function::First => word(stats.first()),
+            Function::Last => word(stats.last()),
+            Function::Stddev => computed(of.stddev()),
+        }
+    }
+}
+
+/// The figure as a number to draw; a time is none.
+pub(crate) fn drawn(function: Function, of: &Aggregate) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "a position in a picture")]
+    let count = |count: u64| Some(count as f64);
+    match function {
+        Function::Count => count(of.count()),
+        Function::NanCount => count(of.nan_count()),
+        Function::Sum => Some(of.sum()),
+        Function::Mean => of.mean(),
+        Function::Min => of.min().map(|(value, _)| value),
+        Function::Max => of.max().map(|(value, _)| value),
+        Function::First => of.first(),
+        Function::Last => of.last(),
+        Function::Stddev => of.stddev(),
+        Function::MinTime | Function::MaxTime => None,
+    }
+}

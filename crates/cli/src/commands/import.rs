@@ -1,0 +1,265 @@
+//! `import`: CSV files become series.
+
+use super::Terminal;
+use crate::args::{ImportArgs, OnError};
+use crate::database::open_or_create;
+use crate::exit::{Failure, Outcome};
+use crate::import::layout::{Layout, Wishes};
+use crate::import::load::{Loader, Tally};
+use crate::import::rows::{BadRow, CsvRows, Next, Nulls, Row};
+use crate::import::source::{self, BytesRead, Source};
+use crate::output::{bytes_text, grouped, printable, rounded_text};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Bad rows that are described; the others are counted.
+const BAD_ROWS_SHOWN: u64 = 10;
+
+/// Rows between two looks at the clock.
+const PROGRESS_ROWS: u64 = 8192;
+
+/// `tidalite import`
+pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let began = Instant::now();
+    // Before the database is created: a wrong name should leave nothing behind.
+    let mut inputs = Vec::new();
+    for path in &args.inputs {
+        inputs.push((path.as_path(), source::open(path)?));
+    }
+    let is_new = !args.file.exists();
+    let database = open_or_create(&args.file)?;
+    let mut loader = Loader::new(database, &args.file, &args.prefix);
+    let mut done = Ok(());
+    for (path, source) in inputs {
+        done = one_input(args, path, source, &mut loader, terminal);
+        if done.is_err() {
+            break;
+        }
+    }
+    let done = done.and_then(|()| loader.commit());
+    let tally = loader.tally();
+    drop(loader);
+    if let Err(failure) = done {
+        return Err(after_failure(failure, args, tally, is_new));
+    }
+    if !args.quiet {
+        summary(&args.file, tally, began.elapsed(), terminal)?;
+    }
+    Ok(())
+}
+
+/// Says what remained, and removes the file that this import created for nothing.
+fn after_failure(failure: Failure, args: &ImportArgs, tally: Tally, is_new: bool) -> Failure {
+    if tally.commits > 0 {
+        return Failure {
+            message: format!(
+                "{} ({} durable commits before it remain)",
+                failure.message,
+                grouped(tally.commits)
+            ),
+            ..failure
+        };
+    }
+    if is_new {
+        let _ = std::fs::remove_file(&args.file);
+        let mut lock = args.file.clone().into_os_string();
+        lock.push("-lock");
+        let _ = std::fs::remove_file(lock);
+    }
+    failure
+}
+
+fn summary(path: &Path, tally: Tally, took: Duration, terminal: &mut Terminal<'_>) -> Outcome {
+    let seconds = took.as_secs_f64().max(1e-9);
+    #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
+    let rate = |count: u64| rate_text(count as f64 / seconds);
+    let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    writeln!(
+        terminal.out,
+        "{} rows, {} points in {} series in {} s: {} rows/s, {} points/s",
+        grouped(tally.rows),
+        grouped(tally.points),
+        grouped(tally.series),
+        rounded_text((seconds * 1000.0).round() / 1000.0),
+        rate(tally.rows),
+        rate(tally.points),
+    )?;
+    if tally.replaced > 0 {
+        writeln!(
+            terminal.out,
+            "{} points replaced the one before them, at the same time in the same series: is a --tag missing?",
+            grouped(tally.replaced)
+        )?;
+    }
+    if tally.bad_rows > 0 {
+        writeln!(terminal.out, "{} rows left out", grouped(tally.bad_rows))?;
+    }
+    writeln!(
+        terminal.out,
+        "{}: {}",
+        printable(&path.display().to_string()),
+        bytes_text(bytes)
+    )?;
+    Ok(terminal.out.flush()?)
+}
+
+/// 1234567 as `1.23 million`.
+pub(crate) fn rate_text(rate: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "below a million"
+    )]
+    if rate < 1e6 {
+        grouped(rate as u64)
+    } else if rate < 1e8 {
+        format!("{:.2} million", rate / 1e6)
+    } else {
+        format!("{:.0} million", rate / 1e6)
+    }
+}
+
+fn one_input(
+    args: &ImportArgs,
+    path: &Path,
+    source: Source,
+    loader: &mut Loader<'_>,
+    terminal: &Terminal<'_>,
+) -> Outcome {
+    let what = if path.as_os_str() == "-" {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
+    };
+    let wishes = Wishes {
+        header: !args.no_header,
+        time: args.time.clone(),
+        time_format: args.time_format.clone(),
+        zone: Some(args.tz.clone()),
+        tags: args.tags.clone(),
+        values: args.values.clone(),
+    };
+    let nulls = Nulls::new(args.nulls.clone());
+    let progress = Progress::new(&source, args.quiet);
+    let mut rows = CsvRows::open(source.reader, &what, args.delimiter, &wishes, nulls)?;
+    let (tags, values) = (rows.layout().tags.clone(), rows.layout().values.clone());
+    if !args.quiet {
+        mention_left_out(&what, rows.layout(), terminal);
+    }
+    loader.next_input();
+    let before = loader.tally();
+    let mut row = Row::default();
+    loop {
+        match rows.next(&mut row, &what)? {
+            Next::Row => loader.row(&row, &tags, &values)?,
+            Next::Bad(bad) => {
+                loader.bad_row();
+                if args.on_error == OnError::Stop {
+                    return Err(stopped(&what, &bad, args));
+                }
+                let number = loader.tally().bad_rows;
+                progress.bar.suspend(|| tell(&what, &bad, number, terminal));
+            }
+            Next::End => break,
+        }
+        let now = loader.tally();
+        if (now.rows + now.bad_rows).is_multiple_of(PROGRESS_ROWS) {
+            progress.show(now);
+        }
+        if let Some(every) = args.commit_every
+            && now.rows > 0
+            && now.rows.is_multiple_of(every)
+        {
+            loader.commit()?;
+        }
+    }
+    progress.bar.finish_and_clear();
+    let now = loader.tally();
+    if now.rows == before.rows {
+        return Err(Failure::bad_input(format!("{what}: not one of {} rows can be read", grouped(now.bad_rows)))
+            .hint("the complaints above say why; --time, --time-format, --tag and --value choose the columns"));
+    }
+    Ok(())
+}
+
+/// A forgotten tag would mix series: say what was not used.
+fn mention_left_out(what: &str, layout: &Layout, terminal: &Terminal<'_>) {
+    let Some(first) = layout.left_out.first() else {
+        return;
+    };
+    let names: Vec<String> = layout
+        .left_out
+        .iter()
+        .map(|column| printable(&column.name))
+        .collect();
+    let mut stderr = std::io::stderr().lock();
+    let _ = writeln!(
+        stderr,
+        "{} {what}: not used: {}; a column of names becomes a tag with --tag {}",
+        terminal.messages.warning("note:"),
+        names.join(", "),
+        printable(&first.name)
+    );
+}
+
+fn stopped(what: &str, bad: &BadRow, args: &ImportArgs) -> Failure {
+    let stored = if args.commit_every.is_some() {
+        "rows after the last commit are not stored"
+    } else {
+        "nothing was stored"
+    };
+    Failure::bad_input(format!("{what}, line {}: {}", bad.line, bad.why)).hint(format!(
+        "{stored}; correct the line, name it null with --null WORD, or leave out such rows with \
+         --on-error continue"
+    ))
+}
+
+fn tell(what: &str, bad: &BadRow, number: u64, terminal: &Terminal<'_>) {
+    let mut stderr = std::io::stderr().lock();
+    let mark = terminal.messages.warning("left out:");
+    if number <= BAD_ROWS_SHOWN {
+        let _ = writeln!(stderr, "{mark} {what}, line {}: {}", bad.line, bad.why);
+    } else if number == BAD_ROWS_SHOWN + 1 {
+        let _ = writeln!(stderr, "{mark} more rows follow and are only counted");
+    }
+}
+
+/// A bar on standard error, where that is a terminal.
+struct Progress {
+    bar: ProgressBar,
+    bytes: BytesRead,
+    began: Instant,
+}
+
+impl Progress {
+    fn new(source: &Source, quiet: bool) -> Self {
+        let target = if quiet || !std::io::stderr().is_terminal() {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
+        let bar = ProgressBar::with_draw_target(source.bytes_total, target);
+        let template = match source.bytes_total {
+            Some(_) => "{bar:30} {percent:>3} %  {msg}",
+            None => "{spinner} {msg}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("━╸─"));
+        }
+        Self {
+            bar,
+            bytes: source.bytes_read.clone(),
+            began: Instant::now(),
+        }
+    }
+
+    fn show(&self, tally: Tally) {
+        self.bar.set_position(self.bytes.get());
+        #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
+        let rate = tally.rows as f64 / self.began.elapsed().as_secs_f64().max(1e-9);
+        let (rows, rate) = (grouped(tally.rows), rate_text(rate));
+        self.bar.set_message(format!("{rows} rows, {rate} rows/s"));
+    }
+}

@@ -1,0 +1,244 @@
+//! `plot`: series as a picture.
+
+use super::Terminal;
+use super::figures::drawn;
+use super::window::{midnight_of_1970, origin_within};
+use crate::args::{Function, PlotArgs};
+use crate::database::{Reader, Span, column_of, to_nanos, width_in};
+use crate::exit::{Failure, Outcome};
+use crate::output::grouped;
+use crate::plot::{Figure, Line, Point, png, raster, reduce, svg, terminal};
+use crate::time::TimeShow;
+use clap::ValueEnum;
+use std::path::Path;
+use tidalite::{Series, word_as_f64};
+
+/// More lines than this tell nothing.
+const LINES_MAX: usize = 32;
+
+/// Up to here all points are read and reduced; beyond, the tree gives the extremes.
+const POINTS_READ_MAX: u64 = 500_000;
+
+/// SVG and PNG, in units of one pixel at normal resolution.
+const PICTURE: (u32, u32) = (960, 480);
+
+/// Pixels of a PNG for one unit.
+const PNG_SCALE: u32 = 2;
+
+/// `tidalite plot`
+pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    if matches!(args.function, Function::MinTime | Function::MaxTime) {
+        return Err(Failure::usage(
+            "a time cannot be drawn; use `window` to print it",
+        ));
+    }
+    let reader = Reader::open(&args.file.file)?;
+    let span = Span::of(&args.range)?;
+    let pixels = match (&args.svg, &args.png) {
+        (None, None) => columns_of(args, terminal) * 2,
+        _ => args.width.unwrap_or(PICTURE.0 * PNG_SCALE) as usize,
+    };
+    let mut infos = Vec::new();
+    for pattern in &args.patterns {
+        for info in reader.select(pattern)? {
+            if !infos.contains(&info) {
+                infos.push(info);
+            }
+        }
+    }
+    if infos.len() > LINES_MAX {
+        return Err(
+            Failure::usage(format!("{} series do not fit one picture", infos.len()))
+                .hint(format!("choose at most {LINES_MAX}, by a tag for example")),
+        );
+    }
+    let mut lines = Vec::new();
+    let mut points = 0;
+    for info in &infos {
+        let column = column_of(info, &args.column)?;
+        let series = reader.series(info)?;
+        let Some(range) = span.in_series(&series) else {
+            continue;
+        };
+        let line = Source {
+            series: &series,
+            column,
+            range,
+        };
+        let (count, drawn) = match args.by {
+            Some(width) => line.windows(width, args),
+            None => line.outline(pixels),
+        }
+        .map_err(|error| reader.fail(&error))?;
+        points += count;
+        if drawn.iter().any(|point| point.value.is_finite()) {
+            lines.push(Line {
+                label: info.label(),
+                points: drawn,
+            });
+        }
+    }
+    if lines.is_empty() {
+        return Err(span.nothing());
+    }
+    let figure = described(lines, points, args);
+    draw(&figure, args, terminal)
+}
+
+fn columns_of(args: &PlotArgs, terminal: &Terminal<'_>) -> usize {
+    args.width
+        .map_or(terminal.columns.unwrap_or(100).clamp(40, 160), |width| {
+            width as usize
+        })
+}
+
+fn described(lines: Vec<Line>, points: u64, args: &PlotArgs) -> Figure {
+    let mut figure = Figure {
+        title: String::new(),
+        subtitle: String::new(),
+        lines,
+        zone: args.range.zone.tz.clone(),
+    };
+    figure.title = match (&args.title, figure.lines.as_slice()) {
+        (Some(title), _) => title.clone(),
+        (None, [line]) => line.label.clone(),
+        (None, lines) => {
+            let metrics: Vec<&str> = lines.iter().map(|line| metric_of(&line.label)).collect();
+            if metrics.iter().all(|metric| *metric == metrics[0]) {
+                metrics[0].to_owned()
+            } else {
+                args.patterns.join("  ")
+            }
+        }
+    };
+    let (from, to) = figure.time_span();
+    let show = TimeShow::new(figure.zone.clone());
+    let what = match args.by {
+        Some(_) => {
+            let name = args.function.to_possible_value();
+            let name = name
+                .map(|value| value.get_name().to_owned())
+                .unwrap_or_default();
+            format!("{name} of {} windows", grouped(points))
+        }
+        None => format!("{} points", grouped(points)),
+    };
+    figure.subtitle = format!("{what}, {} to {}", show.show(from), show.show(to));
+    figure
+}
+
+fn metric_of(label: &str) -> &str {
+    label.split_once('{').map_or(label, |(metric, _)| metric)
+}
+
+fn draw(figure: &Figure, args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    if let Some(path) = &args.svg {
+        let (width, height) = (
+            args.width.unwrap_or(PICTURE.0),
+            args.height.unwrap_or(PICTURE.1),
+        );
+        let text = svg::render(figure, width, height);
+        if path.as_os_str() == "-" {
+            terminal.out.write_all(text.as_bytes())?;
+        } else {
+            save(path, text.as_bytes(), terminal)?;
+        }
+    }
+    if let Some(path) = &args.png {
+        let width = args.width.unwrap_or(PICTURE.0 * PNG_SCALE);
+        let height = args.height.unwrap_or(PICTURE.1 * PNG_SCALE);
+        let picture = raster::render(figure, width, height, f64::from(PNG_SCALE));
+        save(path, &png::encode(&picture)?, terminal)?;
+    }
+    if args.svg.is_none() && args.png.is_none() {
+        let columns = columns_of(args, terminal);
+        let rows = args.height.map_or(20, |rows| rows as usize);
+        let size = terminal::Size { columns, rows };
+        terminal
+            .out
+            .write_all(terminal::render(figure, size, terminal.palette).as_bytes())?;
+    }
+    Ok(terminal.out.flush()?)
+}
+
+fn save(path: &Path, bytes: &[u8], terminal: &mut Terminal<'_>) -> Outcome {
+    std::fs::write(path, bytes).map_err(|error| Failure::file("cannot write", path, &error))?;
+    writeln!(terminal.out, "wrote {}", path.display())?;
+    Ok(())
+}
+
+/// A line before it is drawn.
+struct Source<'a> {
+    series: &'a Series<'a>,
+    column: usize,
+    range: (i64, i64),
+}
+
+type Drawn = tidalite::Result<(u64, Vec<Point>)>;
+
+impl Source<'_> {
+    /// One point a window.
+    fn windows(&self, width: i64, args: &PlotArgs) -> Drawn {
+        let unit = self.series.info().schema.unit;
+        let width = width_in(unit, width, "--by").unwrap_or(1);
+        let origin = midnight_of_1970(&args.range.zone.tz, to_nanos(unit, self.range.0));
+        let origin = origin_within(unit, origin, width);
+        let range = self.series.between(self.range.0..=self.range.1);
+        let windows = range.windows(width, origin, self.column)?;
+        let points = windows.iter().map(|window| Point {
+            time: to_nanos(unit, window.start),
+            value: drawn(args.function, &window.aggregate).unwrap_or(f64::NAN),
+        });
+        Ok((windows.len() as u64, points.collect()))
+    }
+
+    /// First, lowest, highest and last value of every pixel column.
+    fn outline(&self, pixels: usize) -> Drawn {
+        let schema = &self.series.info().schema;
+        let (unit, ty) = (schema.unit, schema.columns[self.column].ty);
+        let range = self.series.between(self.range.0..=self.range.1);
+        let count = range.count()?;
+        let mut points = Vec::new();
+        if count <= POINTS_READ_MAX {
+            range.for_each_vector(|vector| {
+                let values = vector
+                    .words(self.column)
+                    .iter()
+                    .map(|word| word_as_f64(ty, *word));
+                points.extend(
+                    vector
+                        .times()
+                        .iter()
+                        .zip(values)
+                        .map(|(time, value)| Point {
+                            time: to_nanos(unit, *time),
+                            value,
+                        }),
+                );
+            })?;
+            return Ok((count, reduce(&points, pixels)));
+        }
+        let span = i128::from(self.range.1) - i128::from(self.range.0) + 1;
+        let width = span.div_euclid(pixels.max(1) as i128) + 1;
+        let width = i64::try_from(width).unwrap_or(i64::MAX);
+        for window in range.windows(width, self.range.0, self.column)? {
+            let of = &window.aggregate;
+            let mut corners = vec![
+                (window.start, of.first()),
+                (window.last.min(self.range.1), of.last()),
+            ];
+            corners.extend(
+                [of.min(), of.max()]
+                    .into_iter()
+                    .flatten()
+                    .map(|(v, t)| (t, Some(v))),
+            );
+            corners.sort_by_key(|(time, _)| *time);
+            points.extend(corners.into_iter().map(|(time, value)| Point {
+                time: to_nanos(unit, time),
+                value: value.unwrap_or(f64::NAN),
+            }));
+        }
+        Ok((count, points))
+    }
+}

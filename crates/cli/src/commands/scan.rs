@@ -1,0 +1,140 @@
+//! `scan` and `latest`: points as they are stored.
+
+use super::Terminal;
+use crate::args::{LatestArgs, ScanArgs};
+use crate::database::{Reader, Span, shown_columns, time_cell, word_cell};
+use crate::exit::{Failure, Outcome};
+use crate::output::{Cell, Column, Format, Sheet};
+use crate::time::TimeShow;
+use std::sync::Arc;
+use tidalite::{Row, SeriesInfo};
+
+/// `tidalite scan`
+pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let reader = Reader::open(&args.file.file)?;
+    let infos = reader.select(&args.pattern)?;
+    let span = Span::of(&args.range)?;
+    let printer = Printer::new(
+        &infos,
+        infos.len() > 1,
+        args.flags,
+        args.range.zone.tz.clone(),
+    )?;
+    let mut sheet = printer.sheet(args.format.format, terminal);
+    let mut printed = 0_u64;
+    for info in &infos {
+        let series = reader.series(info)?;
+        let Some((from, to)) = span.in_series(&series) else {
+            continue;
+        };
+        // A cursor instead of whole vectors: it can stop, at a limit or at a closed pipe.
+        let mut cursor = series.cursor();
+        let fail = |error: tidalite::Error| reader.fail(&error);
+        let mut row = match cursor.search(from).map_err(fail)? {
+            Some(row) if row.time == from => Some(row),
+            Some(_) => cursor.next().map_err(fail)?,
+            None => cursor.first().map_err(fail)?,
+        };
+        let mut left = args.limit.unwrap_or(u64::MAX);
+        while let Some(point) = row.take().filter(|row| row.time <= to) {
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+            printed += 1;
+            sheet.row(&printer.cells(info, &point))?;
+            row = cursor.next().map_err(fail)?;
+        }
+    }
+    if printed == 0 && args.limit != Some(0) {
+        return Err(span.nothing());
+    }
+    Ok(sheet.finish()?)
+}
+
+/// `tidalite latest`
+pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let reader = Reader::open(&args.file.file)?;
+    let infos = reader.select(&args.pattern)?;
+    let printer = Printer::new(&infos, true, false, args.zone.tz.clone())?;
+    let mut sheet = printer.sheet(args.format.format, terminal);
+    for info in &infos {
+        let series = reader.series(info)?;
+        if let Some(row) = series.latest().map_err(|error| reader.fail(&error))? {
+            sheet.row(&printer.cells(info, &row))?;
+        }
+    }
+    Ok(sheet.finish()?)
+}
+
+/// Points of series that have the same columns.
+struct Printer {
+    names: Vec<String>,
+    columns: Vec<usize>,
+    with_series: bool,
+    show: TimeShow,
+}
+
+impl Printer {
+    fn new(
+        infos: &[Arc<SeriesInfo>],
+        with_series: bool,
+        flags: bool,
+        zone: jiff::tz::TimeZone,
+    ) -> Outcome<Self> {
+        let Some(first) = infos.first() else {
+            return Err(Failure::not_found("no series"));
+        };
+        let names = |info: &SeriesInfo| -> Vec<String> {
+            info.schema
+                .columns
+                .iter()
+                .map(|column| column.name.clone())
+                .collect()
+        };
+        let columns = shown_columns(&first.schema, flags);
+        if let Some(other) = infos.iter().find(|info| names(info) != names(first)) {
+            return Err(Failure::usage(format!(
+                "{} and {} have different columns and do not fit one table",
+                first.label(),
+                other.label()
+            ))
+            .hint("print them one by one"));
+        }
+        let all = names(first);
+        let names = columns.iter().map(|index| all[*index].clone()).collect();
+        Ok(Self {
+            names,
+            columns,
+            with_series,
+            show: TimeShow::new(zone),
+        })
+    }
+
+    fn sheet<'a>(
+        &self,
+        format: Format,
+        terminal: &'a mut Terminal<'_>,
+    ) -> Sheet<&'a mut dyn std::io::Write> {
+        let series = self.with_series.then(|| Column::text("series"));
+        let values = self.names.iter().map(|name| Column::number(name.as_str()));
+        let columns = series
+            .into_iter()
+            .chain([Column::text("time")])
+            .chain(values)
+            .collect();
+        Sheet::new(&mut *terminal.out, format, terminal.palette, columns)
+    }
+
+    fn cells(&self, info: &SeriesInfo, row: &Row) -> Vec<Cell> {
+        let mut cells = Vec::with_capacity(self.columns.len() + 2);
+        if self.with_series {
+            cells.push(Cell::Text(info.label()));
+        }
+        cells.push(time_cell(&self.show, info.schema.unit, row.time));
+        for index in &self.columns {
+            cells.push(word_cell(info.schema.columns[*index].ty, row.words[*index]));
+        }
+        cells
+    }
+}

@@ -1,0 +1,72 @@
+//! `series`: what is in a database.
+
+use super::Terminal;
+use crate::args::SeriesArgs;
+use crate::database::{Reader, time_cell};
+use crate::exit::Outcome;
+use crate::output::{Cell, Column, Sheet};
+use crate::time::TimeShow;
+use tidalite::Schema;
+
+/// `tidalite series`
+pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let reader = Reader::open(&args.file.file)?;
+    let infos = reader.select(&args.pattern)?;
+    let show = TimeShow::new(args.zone.tz.clone());
+    // Most databases hold default points only; then the column would repeat itself.
+    let schemas = infos.iter().any(|info| info.schema != Schema::point());
+    let mut columns = vec![
+        Column::text("series"),
+        Column::number("points"),
+        Column::text("first"),
+        Column::text("last"),
+        Column::number("bytes_per_point"),
+    ];
+    if schemas {
+        columns.push(Column::text("columns"));
+    }
+    let mut sheet = Sheet::new(
+        &mut *terminal.out,
+        args.format.format,
+        terminal.palette,
+        columns,
+    );
+    for info in &infos {
+        let series = reader.series(info)?;
+        let points = series.count().map_err(|error| reader.fail(&error))?;
+        let unit = info.schema.unit;
+        let (first, last) = match series.span() {
+            Some((first, last)) => (time_cell(&show, unit, first), time_cell(&show, unit, last)),
+            None => (Cell::Missing, Cell::Missing),
+        };
+        let sealed = points.saturating_sub(series.waiting_rows());
+        #[expect(clippy::cast_precision_loss, reason = "shown with six digits")]
+        let bytes = if sealed > 0 {
+            Cell::Computed(series.stored_bytes() as f64 / sealed as f64)
+        } else {
+            Cell::Missing
+        };
+        let mut cells = vec![
+            Cell::Text(info.label()),
+            Cell::Count(points),
+            first,
+            last,
+            bytes,
+        ];
+        if schemas {
+            cells.push(Cell::Text(schema_text(&info.schema)));
+        }
+        sheet.row(&cells)?;
+    }
+    Ok(sheet.finish()?)
+}
+
+/// `volume:F64 price:I64, time in Micros`
+fn schema_text(schema: &Schema) -> String {
+    let columns: Vec<String> = schema
+        .columns
+        .iter()
+        .map(|column| format!("{}:{:?}", column.name, column.ty))
+        .collect();
+    format!("{}, time in {:?}", columns.join(" "), schema.unit).to_lowercase()
+}

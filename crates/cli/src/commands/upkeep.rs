@@ -1,0 +1,234 @@
+//! `stat`, `check`, `copy`: the file itself.
+
+use super::Terminal;
+use crate::args::{CheckArgs, CopyArgs, StatArgs};
+use crate::database::{failure, open, refuse_wrong_place};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{Cell, Column, Format, Sheet, bytes_text, grouped, printable};
+use std::io;
+use tidalite::Stat;
+
+/// Problems that `check` prints; a broken file may have one a page.
+const PROBLEMS_SHOWN: usize = 100;
+
+/// `tidalite stat`
+pub(crate) fn stat(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file.file;
+    let stat = open(path)?.stat().map_err(|error| failure(path, &error))?;
+    let figures = figures(&stat);
+    if args.format.format == Format::Table {
+        let columns = vec![
+            Column::text("what"),
+            Column::number("value"),
+            Column::text("meaning"),
+        ];
+        let mut sheet = Sheet::new(&mut *terminal.out, Format::Table, terminal.palette, columns);
+        for (name, cell, meaning) in figures {
+            sheet.row(&[
+                Cell::Text(name.replace('_', " ")),
+                cell,
+                Cell::Text(meaning.to_owned()),
+            ])?;
+        }
+        return Ok(sheet.finish()?);
+    }
+    let columns = figures
+        .iter()
+        .map(|(name, ..)| Column::number(*name))
+        .collect();
+    let cells: Vec<Cell> = figures.into_iter().map(|(_, cell, _)| cell).collect();
+    let mut sheet = Sheet::new(
+        &mut *terminal.out,
+        args.format.format,
+        terminal.palette,
+        columns,
+    );
+    sheet.row(&cells)?;
+    Ok(sheet.finish()?)
+}
+
+/// Name, value and meaning of every figure.
+fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
+    let page = stat.page_size as u64;
+    let used = stat
+        .pages_total
+        .saturating_sub(stat.pages_free + stat.pages_pending);
+    let ratio = |bytes: u64, rows: u64| {
+        #[expect(clippy::cast_precision_loss, reason = "shown with six digits")]
+        if rows > 0 {
+            Cell::Computed(bytes as f64 / rows as f64)
+        } else {
+            Cell::Missing
+        }
+    };
+    vec![
+        (
+            "commit",
+            Cell::Unsigned(stat.txn.0),
+            "number of the newest commit",
+        ),
+        (
+            "file_bytes",
+            Cell::Count(stat.file_bytes),
+            "size of the file",
+        ),
+        ("page_size", Cell::Count(page), "bytes of a page"),
+        ("pages", Cell::Count(stat.pages_total), "pages of the file"),
+        ("pages_used", Cell::Count(used), "hold something"),
+        (
+            "pages_free",
+            Cell::Count(stat.pages_free),
+            "are free for what comes",
+        ),
+        (
+            "pages_pending",
+            Cell::Count(stat.pages_pending),
+            "are freed, but a snapshot may see them",
+        ),
+        ("tables", Cell::Count(stat.tables), "ordered tables"),
+        (
+            "table_entries",
+            Cell::Count(stat.table_entries),
+            "entries in them",
+        ),
+        ("series", Cell::Count(stat.series), "time series"),
+        ("points", Cell::Count(stat.rows()), "points in all"),
+        (
+            "leaf_points",
+            Cell::Count(stat.leaf_rows),
+            "sealed in leaves under the series' trees",
+        ),
+        (
+            "front_points",
+            Cell::Count(stat.front_rows),
+            "waiting in the front to be sealed",
+        ),
+        ("runs", Cell::Count(stat.runs), "sorted runs of the front"),
+        (
+            "height_max",
+            Cell::Unsigned(stat.series_height_max.into()),
+            "levels of the highest tree",
+        ),
+        (
+            "leaf_bytes",
+            Cell::Count(stat.leaf_bytes),
+            "bytes of all leaves",
+        ),
+        (
+            "bytes_per_leaf_point",
+            ratio(stat.leaf_bytes, stat.leaf_rows),
+            "of the leaves alone",
+        ),
+        (
+            "bytes_per_point",
+            ratio(used * page, stat.rows()),
+            "of all pages used",
+        ),
+    ]
+}
+
+/// `tidalite check`
+pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file.file;
+    let report = open(path)?.check().map_err(|error| failure(path, &error))?;
+    let shown = printable(&path.display().to_string());
+    if report.is_clean() {
+        if !args.quiet {
+            let clean = terminal.palette.good("clean");
+            writeln!(
+                terminal.out,
+                "{shown}: {clean}; {} pages in use, {} free; {} tables, {} series, {} points in {} leaves, {} in the front",
+                grouped(report.pages_used),
+                grouped(report.pages_free + report.pages_pending),
+                grouped(report.tables),
+                grouped(report.series),
+                grouped(report.leaf_rows),
+                grouped(report.leaves),
+                grouped(report.front_rows),
+            )?;
+        }
+        return Ok(terminal.out.flush()?);
+    }
+    if !args.quiet {
+        for problem in report.problems.iter().take(PROBLEMS_SHOWN) {
+            writeln!(terminal.out, "{}", printable(problem))?;
+        }
+        if let Some(more) = report
+            .problems
+            .len()
+            .checked_sub(PROBLEMS_SHOWN)
+            .filter(|n| *n > 0)
+        {
+            writeln!(terminal.out, "and {} more", grouped(more as u64))?;
+        }
+        terminal.out.flush()?;
+    }
+    let count = report.problems.len() as u64;
+    let noun = if count == 1 { "problem" } else { "problems" };
+    Err(Failure::new(
+        Exit::Damage,
+        format!("{shown}: {} {noun} found", grouped(count)),
+    )
+    .hint("restore a copy of the file; what is not damaged can still be read from this one"))
+}
+
+/// `tidalite copy`
+pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let (from, to) = (&args.file.file, &args.copy);
+    if to.exists() {
+        return Err(Failure::usage(format!("{} exists already", to.display()))
+            .hint("choose another name, or remove it first"));
+    }
+    refuse_wrong_place(to)?;
+    let database = open(from)?;
+    // Written beside its final name and renamed: a copy with that name is complete.
+    let mut part = to.clone().into_os_string();
+    part.push(".part");
+    let part = std::path::PathBuf::from(part);
+    discard(&part);
+    let copied = database.copy_to(&part);
+    let bytes = match copied {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            discard(&part);
+            return Err(copy_failure(from, to, &error));
+        }
+    };
+    std::fs::rename(&part, to)
+        .and_then(|()| sync_folder(to))
+        .map_err(|error| Failure::file("cannot write", to, &error))?;
+    discard(&part);
+    let size = std::fs::metadata(to).map_or(bytes, |metadata| metadata.len());
+    let (from, to) = (
+        printable(&from.display().to_string()),
+        printable(&to.display().to_string()),
+    );
+    writeln!(terminal.out, "{from} copied to {to}: {}", bytes_text(size))?;
+    Ok(terminal.out.flush()?)
+}
+
+/// An error at the file that is written names that one.
+fn copy_failure(from: &std::path::Path, to: &std::path::Path, error: &tidalite::Error) -> Failure {
+    use tidalite::StoreError as Store;
+    match error {
+        tidalite::Error::Store(Store::Open { .. } | Store::DiskFull { .. }) => failure(to, error),
+        _ => failure(from, error),
+    }
+}
+
+/// Removes an unfinished copy and its lock file, where there is one.
+fn discard(part: &std::path::Path) {
+    let _ = std::fs::remove_file(part);
+    let mut lock = part.as_os_str().to_owned();
+    lock.push("-lock");
+    let _ = std::fs::remove_file(lock);
+}
+
+/// Makes the new name survive a power cut.
+fn sync_folder(file: &std::path::Path) -> io::Result<()> {
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => std::path::Path::new("."),
+    };
+    std::fs::File::open(folder)?.sync_all()
+}

@@ -1,0 +1,112 @@
+//! `window`: one line of figures for every hour, day or other width.
+
+use super::Terminal;
+use super::figures::Figures;
+use crate::args::WindowArgs;
+use crate::database::{Reader, Span, column_of, time_cell, to_nanos, width_in};
+use crate::exit::{Failure, Outcome};
+use crate::output::{Cell, Column, Sheet};
+use crate::time::{Nanos, TimeShow, read_any};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tidalite::Unit;
+
+/// `tidalite window`
+pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let reader = Reader::open(&args.file.file)?;
+    let infos = reader.select(&args.pattern)?;
+    let span = Span::of(&args.range)?;
+    let zone = &args.range.zone.tz;
+    let origin = match &args.origin {
+        Some(text) => Some(read_any(text, zone).map_err(Failure::usage)?),
+        None => None,
+    };
+    let show = TimeShow::new(zone.clone());
+    let figures = Figures {
+        functions: &args.functions,
+        show: &show,
+    };
+    let series_column = (infos.len() > 1).then(|| Column::text("series"));
+    let columns = series_column
+        .into_iter()
+        .chain([Column::text("time")])
+        .chain(figures.columns())
+        .collect();
+    let mut sheet = Sheet::new(
+        &mut *terminal.out,
+        args.format.format,
+        terminal.palette,
+        columns,
+    );
+    let mut any = false;
+    for info in &infos {
+        let column = column_of(info, &args.column)?;
+        let unit = info.schema.unit;
+        let width = width_in(unit, args.by, "--by")?;
+        let series = reader.series(info)?;
+        let Some((from, to)) = span.in_series(&series) else {
+            continue;
+        };
+        let origin = origin.unwrap_or_else(|| midnight_of_1970(zone, to_nanos(unit, from)));
+        let origin = origin_within(unit, origin, width);
+        let windows = series.between(from..=to).windows(width, origin, column);
+        for window in windows.map_err(|error| reader.fail(&error))? {
+            any = true;
+            let ty = info.schema.columns[column].ty;
+            let series_cell = (infos.len() > 1).then(|| Cell::Text(info.label()));
+            let cells: Vec<Cell> = series_cell
+                .into_iter()
+                .chain([time_cell(&show, unit, window.start)])
+                .chain(figures.cells(&window.aggregate, ty, unit))
+                .collect();
+            sheet.row(&cells)?;
+        }
+    }
+    if !any {
+        return Err(span.nothing());
+    }
+    Ok(sheet.finish()?)
+}
+
+/// Midnight of 1970-01-01 under the offset that the zone has at this time.
+pub(crate) fn midnight_of_1970(zone: &TimeZone, at: Nanos) -> Nanos {
+    match Timestamp::from_nanosecond(at) {
+        Ok(timestamp) => {
+            let offset = timestamp.to_zoned(zone.clone()).offset();
+            -Nanos::from(offset.seconds()) * 1_000_000_000
+        }
+        Err(_) => 0,
+    }
+}
+
+/// The origin in steps, moved by whole windows to where every unit can hold it: near zero.
+pub(crate) fn origin_within(unit: Unit, origin: Nanos, width: i64) -> i64 {
+    let step = Nanos::from(unit.nanos());
+    let steps = origin.div_euclid(step) + Nanos::from(unit.steps_to_1970());
+    i64::try_from(steps.rem_euclid(Nanos::from(width))).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::zone_named;
+
+    #[test]
+    fn days_begin_at_midnight_of_the_zone() {
+        let zone = zone_named("America/New_York").unwrap();
+        let winter = read_any("2013-01-15", &zone).unwrap();
+        let summer = read_any("2013-07-15", &zone).unwrap();
+        let hour = 3_600_000_000_000;
+        assert_eq!(midnight_of_1970(&zone, winter), 5 * hour);
+        assert_eq!(midnight_of_1970(&zone, summer), 4 * hour);
+        assert_eq!(midnight_of_1970(&TimeZone::UTC, summer), 0);
+    }
+
+    #[test]
+    fn an_origin_keeps_its_place_among_the_windows() {
+        assert_eq!(origin_within(Unit::Nanos, -1, 10), 9);
+        assert_eq!(origin_within(Unit::Seconds, 25_000_000_000, 10), 5);
+        let day = 864_000_000_000;
+        assert_eq!(origin_within(Unit::Ticks, 0, day), 0);
+    }
+}

@@ -1,0 +1,300 @@
+//! The library as the commands use it: opening with a clear answer, choosing series,
+//! times in a series' own unit.
+
+use crate::args::{ColumnArg, RangeArgs};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::Cell;
+use crate::time::{Nanos, TimeShow, read_any};
+use std::path::Path;
+use std::sync::Arc;
+use tidalite::{
+    ColumnType, Database, OpenMode, Options, ReadTxn, Schema, Series, SeriesInfo, Unit,
+};
+
+/// Names shown when a pattern matches nothing.
+const SUGGESTIONS: usize = 3;
+
+/// Opens a database that must be there, for reading.
+pub(crate) fn open(path: &Path) -> Outcome<Database> {
+    look(path)?;
+    Options::new()
+        .mode(OpenMode::Open)
+        .read_only(true)
+        .open(path)
+        .map_err(|error| failure(path, &error))
+}
+
+/// Opens a database for writing and creates it if it is not there.
+pub(crate) fn open_or_create(path: &Path) -> Outcome<Database> {
+    refuse_wrong_place(path)?;
+    Options::new()
+        .mode(OpenMode::CreateOrOpen)
+        .open(path)
+        .map_err(|error| failure(path, &error))
+}
+
+/// A folder, or a name in a folder that is not there, can be no database file.
+pub(crate) fn refuse_wrong_place(path: &Path) -> Outcome {
+    if path.is_dir() {
+        return Err(a_folder(path));
+    }
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            let folder = folder.display();
+            Err(Failure::not_found(format!("there is no folder {folder}"))
+                .hint(format!("mkdir -p {folder}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn look(path: &Path) -> Outcome {
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Err(a_folder(path)),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let path = path.display();
+            Err(Failure::not_found(format!("there is no database {path}"))
+                .hint(format!("create it: tidalite import {path} data.csv")))
+        }
+        Err(error) => Err(Failure::file("cannot open", path, &error)),
+    }
+}
+
+fn a_folder(path: &Path) -> Failure {
+    Failure::bad_input(format!("{} is a folder, not a database", path.display()))
+        .hint("a database is one file, usually called something.tdl")
+}
+
+/// What a failed call means for the user.
+pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
+    use tidalite::StoreError as Store;
+    let shown = path.display();
+    let tidalite::Error::Store(store) = error else {
+        return Failure::new(Exit::Failure, error);
+    };
+    match store {
+        Store::Corrupt(_) => Failure::new(Exit::Damage, format!("{shown} is damaged: {error}"))
+            .hint(format!(
+                "tidalite check {shown} lists all damage; restore a copy of the file"
+            )),
+        Store::NotADatabase { .. } => Failure::bad_input(format!("{shown}: {error}"))
+            .hint("give the .tdl file first, the CSV file after it; or choose another name"),
+        Store::Unsupported { .. } => Failure::bad_input(format!("{shown}: {error}"))
+            .hint("install the newest version of this program"),
+        Store::OpenElsewhere { .. } => Failure::new(Exit::Busy, error)
+            .hint(format!("`fuser {shown}` shows which process has it open")),
+        Store::Open { source, .. } => Failure::file("cannot open", path, source),
+        Store::Io { source, .. } => Failure::new(Exit::Failure, format!("{shown}: {error}")).hint(
+            if source.kind() == std::io::ErrorKind::StorageFull {
+                "free some space on the disk and repeat the command"
+            } else {
+                "the disk or its file system refused; `dmesg` may say more"
+            },
+        ),
+        Store::DiskFull { .. } => Failure::new(Exit::Failure, format!("{shown}: {error}")),
+        _ => Failure::new(Exit::Failure, format!("{shown}: {error}")),
+    }
+}
+
+/// A database opened for reading, with the path for messages.
+pub(crate) struct Reader<'a> {
+    path: &'a Path,
+    txn: ReadTxn,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn open(path: &'a Path) -> Outcome<Self> {
+        let database = open(path)?;
+        let txn = database
+            .begin_read()
+            .map_err(|error| failure(path, &error))?;
+        Ok(Self { path, txn })
+    }
+
+    /// Turns an error of the library into a failure that names the file.
+    pub(crate) fn fail(&self, error: &tidalite::Error) -> Failure {
+        failure(self.path, error)
+    }
+
+    /// The series that a pattern selects, by name; at least one.
+    pub(crate) fn select(&self, pattern: &str) -> Outcome<Vec<Arc<SeriesInfo>>> {
+        let mut found = match self.txn.list(pattern) {
+            Ok(found) => found,
+            Err(error @ tidalite::Error::Name { .. }) => {
+                return Err(Failure::usage(error)
+                    .hint("write 'name', 'name*' or 'name{tag=\"value\"}', in single quotes"));
+            }
+            Err(error) => return Err(self.fail(&error)),
+        };
+        if found.is_empty() {
+            let all = self.txn.list("").map_err(|error| self.fail(&error))?;
+            found = all
+                .iter()
+                .filter(|info| info.label() == pattern)
+                .cloned()
+                .collect();
+            if found.is_empty() {
+                return Err(self.nothing_selected(pattern, &all));
+            }
+        }
+        found.sort_by_cached_key(|info| info.label());
+        Ok(found)
+    }
+
+    fn nothing_selected(&self, pattern: &str, all: &[Arc<SeriesInfo>]) -> Failure {
+        let path = self.path.display();
+        if all.is_empty() {
+            return Failure::not_found(format!("{path} holds no series"))
+                .hint(format!("store some: tidalite import {path} data.csv"));
+        }
+        let failure = Failure::not_found(format!("no series in {path} matches `{pattern}`"));
+        let mut near: Vec<(f64, String)> = all
+            .iter()
+            .flat_map(|info| {
+                let metric = info.name.as_ref().map(|name| name.metric().to_owned());
+                [Some(info.label()), metric].into_iter().flatten()
+            })
+            .map(|name| (strsim::jaro_winkler(pattern, &name), name))
+            .collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        near.dedup();
+        let names: Vec<String> = near
+            .into_iter()
+            .take(SUGGESTIONS)
+            .map(|(_, name)| name)
+            .collect();
+        failure.hint(format!(
+            "the nearest are {}; `tidalite series {path}` lists all",
+            names.join("  ")
+        ))
+    }
+
+    /// The series behind an entry of the list.
+    pub(crate) fn series(&self, info: &SeriesInfo) -> Outcome<Series<'_>> {
+        let found = self
+            .txn
+            .series_by_id(info.id)
+            .map_err(|error| self.fail(&error))?;
+        found.ok_or_else(|| Failure::not_found(format!("there is no series {}", info.label())))
+    }
+}
+
+/// A time of a series as nanoseconds since 1970.
+pub(crate) fn to_nanos(unit: Unit, time: i64) -> Nanos {
+    (Nanos::from(time) - Nanos::from(unit.steps_to_1970())) * Nanos::from(unit.nanos())
+}
+
+/// The first step of the unit that is not before this time; not every one fits a series.
+fn to_steps(unit: Unit, nanos: Nanos) -> i128 {
+    let step = Nanos::from(unit.nanos());
+    let whole = nanos.div_euclid(step) + Nanos::from(nanos.rem_euclid(step) > 0);
+    whole + Nanos::from(unit.steps_to_1970())
+}
+
+/// A width in steps of the unit.
+pub(crate) fn width_in(unit: Unit, nanos: i64, text: &str) -> Outcome<i64> {
+    let steps = nanos / unit.nanos();
+    if steps == 0 {
+        return Err(Failure::usage(format!(
+            "{text} is shorter than one step of the series' time ({} ns)",
+            unit.nanos()
+        )));
+    }
+    Ok(steps)
+}
+
+/// Which part of a series: both ends are included; the default is everything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    from: Option<Nanos>,
+    to: Option<Nanos>,
+    last: Option<i64>,
+}
+
+impl Span {
+    /// What the user asked for.
+    pub(crate) fn of(args: &RangeArgs) -> Outcome<Self> {
+        let read = |text: &Option<String>| match text {
+            Some(text) => read_any(text, &args.zone.tz).map(Some).map_err(|why| {
+                Failure::usage(why).hint("for example: --from 2014-06-01 --to '2014-06-02 12:00'")
+            }),
+            None => Ok(None),
+        };
+        let (from, to) = (read(&args.from)?, read(&args.to)?);
+        if let (Some(from), Some(to)) = (from, to)
+            && from >= to
+        {
+            return Err(Failure::usage("--from is not before --to"));
+        }
+        Ok(Self {
+            from,
+            to,
+            last: args.last,
+        })
+    }
+
+    /// First and last time to read, in the series' unit; none where that is empty.
+    pub(crate) fn in_series(&self, series: &Series<'_>) -> Option<(i64, i64)> {
+        let unit = series.info().schema.unit;
+        let (first, last) = series.span()?;
+        let (mut from, mut to) = (i128::from(first), i128::from(last));
+        if let Some(nanos) = self.from {
+            from = from.max(to_steps(unit, nanos));
+        }
+        if let Some(nanos) = self.to {
+            to = to.min(to_steps(unit, nanos) - 1);
+        }
+        if let Some(width) = self.last {
+            from = from.max(to - i128::from(width / unit.nanos()) + 1);
+        }
+        let from = i64::try_from(from).ok()?;
+        let to = i64::try_from(to).ok()?;
+        (from <= to).then_some((from, to))
+    }
+
+    /// The complaint when no series has a point in it.
+    pub(crate) fn nothing(&self) -> Failure {
+        Failure::not_found("no point in this range")
+            .hint("`tidalite series FILE.tdl` shows from when to when each series reaches")
+    }
+}
+
+/// The column that the user means.
+pub(crate) fn column_of(info: &SeriesInfo, wanted: &ColumnArg) -> Outcome<usize> {
+    let Some(name) = &wanted.column else {
+        return Ok(info.schema.main_column());
+    };
+    info.schema.column(name).ok_or_else(|| {
+        let names: Vec<&str> = info
+            .schema
+            .columns
+            .iter()
+            .map(|c| c.name.as_str())
+            .collect();
+        Failure::not_found(format!("{} has no column `{name}`", info.label()))
+            .hint(format!("it has {}", names.join(", ")))
+    })
+}
+
+/// A stored word as it is printed.
+pub(crate) fn word_cell(ty: ColumnType, word: u64) -> Cell {
+    match ty {
+        ColumnType::F64 => Cell::Float(f64::from_bits(word)),
+        ColumnType::I64 => Cell::Int(word.cast_signed()),
+        ColumnType::U64 => Cell::Unsigned(word),
+    }
+}
+
+/// A time of a series as it is printed.
+pub(crate) fn time_cell(show: &TimeShow, unit: Unit, time: i64) -> Cell {
+    Cell::Text(show.show(to_nanos(unit, time)))
+}
+
+/// Columns that are printed: all, but the flags of the default point only if asked for.
+pub(crate) fn shown_columns(schema: &Schema, flags: bool) -> Vec<usize> {
+    let hide_flags = !flags && *schema == Schema::point();
+    (0..schema.columns.len())
+        .filter(|index| !(hide_flags && *index == 0))
+        .collect()
+}

@@ -1,0 +1,212 @@
+//! Rows into series.
+//!
+//! Invariants:
+//! 1. Points wait in one buffer a series and are handed over in stretches; all buffers
+//!    together hold at most [`WAITING_MAX`] points.
+//! 2. A series is created with its first value: a column that is null throughout leaves none.
+//! 3. What was committed is whole: buffers are emptied before every commit.
+
+use crate::database::failure;
+use crate::exit::{Failure, Outcome};
+use crate::import::layout::Named;
+use crate::import::rows::Row;
+use std::collections::HashMap;
+use std::path::Path;
+use tidalite::{Database, SeriesId, SeriesName, WriteTxn};
+
+/// Points that wait in all buffers together: about 64 MiB.
+const WAITING_MAX: usize = 4 * 1024 * 1024;
+
+/// Points of one buffer that are worth handing over: a vector of the file format, times four.
+const STRETCH: usize = 4096;
+
+/// What was stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Rows read.
+    pub rows: u64,
+    /// Values stored.
+    pub points: u64,
+    /// Of these, points at the same time as the one before them in the input.
+    pub replaced: u64,
+    /// Series that got values.
+    pub series: u64,
+    /// Rows left out.
+    pub bad_rows: u64,
+    /// Durable commits.
+    pub commits: u64,
+}
+
+/// One series that is being filled.
+struct Slot {
+    name: String,
+    id: Option<SeriesId>,
+    times: Vec<i64>,
+    words: Vec<u64>,
+    last_time: Option<i64>,
+}
+
+/// Writes rows to a database.
+pub(crate) struct Loader<'a> {
+    database: Database,
+    path: &'a Path,
+    prefix: &'a str,
+    txn: Option<WriteTxn>,
+    slots: Vec<Slot>,
+    /// Slots by name: inputs with other columns may lead to the same series.
+    by_name: HashMap<String, usize>,
+    /// For the columns of the current input: the slots of each combination of tags.
+    by_tags: HashMap<Vec<String>, Vec<usize>>,
+    /// Zeros, as long as the longest stretch: the flags of the points.
+    flags: Vec<u64>,
+    waiting: usize,
+    tally: Tally,
+}
+
+impl<'a> Loader<'a> {
+    pub(crate) fn new(database: Database, path: &'a Path, prefix: &'a str) -> Self {
+        Self {
+            database,
+            path,
+            prefix,
+            txn: None,
+            slots: Vec::new(),
+            by_name: HashMap::new(),
+            by_tags: HashMap::new(),
+            flags: Vec::new(),
+            waiting: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    pub(crate) fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// Another input with other columns follows.
+    pub(crate) fn next_input(&mut self) {
+        self.by_tags.clear();
+    }
+
+    /// A row that was left out.
+    pub(crate) fn bad_row(&mut self) {
+        self.tally.bad_rows += 1;
+    }
+
+    /// One row.
+    pub(crate) fn row(&mut self, row: &Row, tags: &[Named], values: &[Named]) -> Outcome {
+        self.tally.rows += 1;
+        if !self.by_tags.contains_key(&row.tags) {
+            let slots = values
+                .iter()
+                .map(|value| self.slot(value, tags, &row.tags))
+                .collect::<Outcome<Vec<usize>>>()?;
+            self.by_tags.insert(row.tags.clone(), slots);
+        }
+        let Some(slots) = self.by_tags.get(&row.tags) else {
+            unreachable!("it was just put there")
+        };
+        let mut full = None;
+        for (index, value) in slots.iter().zip(&row.values) {
+            let Some(value) = value else { continue };
+            let slot = &mut self.slots[*index];
+            self.tally.replaced += u64::from(slot.last_time == Some(row.time));
+            slot.last_time = Some(row.time);
+            slot.times.push(row.time);
+            slot.words.push(value.to_bits());
+            self.waiting += 1;
+            self.tally.points += 1;
+            if slot.times.len() >= STRETCH {
+                full = Some(());
+            }
+        }
+        if full.is_some() {
+            let full: Vec<usize> = slots
+                .iter()
+                .copied()
+                .filter(|i| self.slots[*i].times.len() >= STRETCH)
+                .collect();
+            for index in full {
+                self.hand_over(index)?;
+            }
+        }
+        if self.waiting >= WAITING_MAX {
+            self.hand_over_all()?;
+        }
+        Ok(())
+    }
+
+    /// Makes everything so far durable.
+    pub(crate) fn commit(&mut self) -> Outcome {
+        self.hand_over_all()?;
+        if let Some(txn) = self.txn.take() {
+            txn.commit().map_err(|error| failure(self.path, &error))?;
+            self.tally.commits += 1;
+        }
+        Ok(())
+    }
+
+    fn slot(&mut self, value: &Named, tags: &[Named], texts: &[String]) -> Outcome<usize> {
+        let tags = tags
+            .iter()
+            .zip(texts)
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(tag, text)| (tag.name.clone(), text.clone()));
+        let metric = format!("{}{}", self.prefix, value.name);
+        let name = SeriesName::new(metric, tags).map_err(|error| {
+            Failure::bad_input(error)
+                .hint("give the column another name: --value COLUMN=NAME, --tag COLUMN=NAME")
+        })?;
+        let name = name.to_string();
+        if let Some(index) = self.by_name.get(&name) {
+            return Ok(*index);
+        }
+        self.by_name.insert(name.clone(), self.slots.len());
+        self.slots.push(Slot {
+            name,
+            id: None,
+            times: Vec::new(),
+            words: Vec::new(),
+            last_time: None,
+        });
+        Ok(self.slots.len() - 1)
+    }
+
+    fn hand_over_all(&mut self) -> Outcome {
+        for index in 0..self.slots.len() {
+            if !self.slots[index].times.is_empty() {
+                self.hand_over(index)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hand_over(&mut self, index: usize) -> Outcome {
+        let fail = |error: tidalite::Error| failure(self.path, &error);
+        let txn = match &mut self.txn {
+            Some(txn) => txn,
+            empty => empty.insert(self.database.begin_write().map_err(fail)?),
+        };
+        let slot = &mut self.slots[index];
+        let mut series = match slot.id {
+            Some(id) => txn.series_by_id(id),
+            None => txn.series(&slot.name),
+        }
+        .map_err(fail)?;
+        if slot.id.is_none() {
+            slot.id = Some(series.id());
+            self.tally.series += 1;
+        }
+        let points = slot.times.len();
+        if self.flags.len() < points {
+            self.flags.resize(points, 0);
+        }
+        series
+            .append_rows(&slot.times, &[&self.flags[..points], &slot.words])
+            .map_err(fail)?;
+        slot.times.clear();
+        slot.words.clear();
+        self.waiting -= points;
+        Ok(())
+    }
+}

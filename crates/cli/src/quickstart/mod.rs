@@ -1,0 +1,304 @@
+//! `quickstart`: the first minute with the program.
+//!
+//! ```text
+//! mod        the steps, in order
+//! questions  five questions, each with the command that answers it
+//! speed      ten million generated points
+//! ```
+
+mod questions;
+mod speed;
+
+use crate::args::{Cli, QuickstartArgs};
+use crate::commands::{self, Terminal};
+use crate::database::{failure, open};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::import::layout::Wishes;
+use crate::import::load::Loader;
+use crate::import::rows::{CsvRows, Next, Nulls, Row};
+use crate::output::{bytes_text, grouped, rounded_text};
+use clap::Parser;
+use flate2::read::GzDecoder;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tidalite::{Database, OpenMode, Options};
+
+/// See `sample/README.md` for where it comes from.
+const SAMPLE: &[u8] = include_bytes!("../../sample/nyc-weather-2013.csv.gz");
+
+/// The same file in a clone.
+const SAMPLE_PATH: &str = "crates/cli/sample/nyc-weather-2013.csv.gz";
+
+/// Every series of the sample begins so.
+const PREFIX: &str = "weather.";
+
+const FILE_NAME: &str = "quickstart.tdl";
+
+/// `tidalite quickstart`
+pub(crate) fn run(args: &QuickstartArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let tour = Tour {
+        file: file_in(&args.dir),
+        program: program(),
+    };
+    tour.store(terminal)?;
+    for (number, question) in questions::all().iter().enumerate() {
+        let heading = format!("{}. {}", number + 1, question.text);
+        writeln!(terminal.out, "\n{}", terminal.palette.bold(heading))?;
+        tour.command(&question.words(&tour.file), terminal)?;
+    }
+    writeln!(terminal.out, "\n{}", terminal.palette.bold("And a picture"))?;
+    tour.command(&questions::picture(&tour.file), terminal)?;
+    speed::run(args, terminal)?;
+    tour.farewell(terminal)
+}
+
+struct Tour {
+    file: PathBuf,
+    program: String,
+}
+
+/// A path without `./` in front: it is printed in commands.
+fn file_in(folder: &Path) -> PathBuf {
+    if folder == Path::new(".") {
+        PathBuf::from(FILE_NAME)
+    } else {
+        folder.join(FILE_NAME)
+    }
+}
+
+/// How the user starts this program: through cargo in a clone, else as it was started now.
+fn program() -> String {
+    if Path::new("Cargo.toml").exists() && Path::new(SAMPLE_PATH).exists() {
+        return "cargo run --release -q --".to_owned();
+    }
+    std::env::args()
+        .next()
+        .map_or_else(|| "tidalite".to_owned(), |path| quoted(&path))
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+impl Tour {
+    /// Prints a command as it can be pasted, and runs it.
+    fn command(&self, words: &[String], terminal: &mut Terminal<'_>) -> Outcome {
+        self.show(words, terminal)?;
+        let cli = Cli::try_parse_from(
+            ["tidalite"]
+                .into_iter()
+                .chain(words.iter().map(String::as_str)),
+        )
+        .map_err(|error| Failure::new(Exit::Failure, error))?;
+        commands::run(&cli, terminal)
+    }
+
+    fn show(&self, words: &[String], terminal: &mut Terminal<'_>) -> Outcome {
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        let line = format!("{} {}", self.program, words.join(" "));
+        writeln!(terminal.out, "$ {}", terminal.palette.command(line))?;
+        Ok(())
+    }
+
+    /// The sample into a fresh file, and what it weighs there.
+    fn store(&self, terminal: &mut Terminal<'_>) -> Outcome {
+        let palette = terminal.palette;
+        writeln!(
+            terminal.out,
+            "{}\nHourly weather of the three airports of New York in 2013 (EWR, JFK, LGA), real and with its gaps.\n\
+             Every measurement becomes a series, one for each airport. By hand:",
+            palette.bold("A year of weather"),
+        )?;
+        let tag = ["--tag".to_owned(), "origin".to_owned()];
+        let prefix = ["--prefix".to_owned(), PREFIX.to_owned()];
+        let words: Vec<String> = [
+            "import".to_owned(),
+            self.file.display().to_string(),
+            SAMPLE_PATH.to_owned(),
+        ]
+        .into_iter()
+        .chain(tag)
+        .chain(prefix)
+        .collect();
+        self.show(&words, terminal)?;
+        let began = Instant::now();
+        let database = fresh(&self.file)?;
+        let mut csv_bytes = 0;
+        let tally = self.load(database, &mut csv_bytes)?;
+        let seconds = began.elapsed().as_secs_f64();
+        writeln!(
+            terminal.out,
+            "{} rows, {} points in {} series in {} s, stored in {}:",
+            grouped(tally.rows),
+            grouped(tally.points),
+            grouped(tally.series),
+            rounded_text((seconds * 1000.0).round() / 1000.0),
+            palette.bold(self.file.display()),
+        )?;
+        self.sizes(csv_bytes, tally.points, terminal)
+    }
+
+    fn load(&self, database: Database, csv_bytes: &mut u64) -> Outcome<crate::import::load::Tally> {
+        let mut text = Vec::new();
+        GzDecoder::new(SAMPLE)
+            .read_to_end(&mut text)
+            .map_err(|error| Failure::new(Exit::Failure, format!("the bundled sample: {error}")))?;
+        *csv_bytes = text.len() as u64;
+        let wishes = Wishes {
+            header: true,
+            tags: vec!["origin".to_owned()],
+            ..Wishes::default()
+        };
+        let mut rows = CsvRows::open(
+            std::io::Cursor::new(text),
+            "the bundled sample",
+            None,
+            &wishes,
+            Nulls::default(),
+        )?;
+        let (tags, values) = (rows.layout().tags.clone(), rows.layout().values.clone());
+        let mut loader = Loader::new(database, &self.file, PREFIX);
+        let mut row = Row::default();
+        loop {
+            match rows.next(&mut row, "the bundled sample")? {
+                Next::Row => loader.row(&row, &tags, &values)?,
+                Next::Bad(bad) => return Err(Failure::new(Exit::Failure, bad.why)),
+                Next::End => break,
+            }
+        }
+        loader.commit()?;
+        Ok(loader.tally())
+    }
+
+    fn sizes(&self, csv_bytes: u64, points: u64, terminal: &mut Terminal<'_>) -> Outcome {
+        let stat = open(&self.file)?
+            .stat()
+            .map_err(|error| failure(&self.file, &error))?;
+        let used = stat
+            .pages_total
+            .saturating_sub(stat.pages_free + stat.pages_pending);
+        let in_use = used * stat.page_size as u64;
+        let zipped = SAMPLE.len() as u64;
+        #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
+        let a_point = |bytes: u64| format!("{:.2}", bytes as f64 / points.max(1) as f64);
+        let mut line = |what: &str, bytes: u64| {
+            writeln!(
+                terminal.out,
+                "  {what:<28} {:>9}  {:>5} bytes a point",
+                bytes_text(bytes),
+                a_point(bytes)
+            )
+        };
+        line("the CSV file", csv_bytes)?;
+        line("the CSV file, gzipped", zipped)?;
+        line(&format!("{FILE_NAME}, in use"), in_use)?;
+        line("  with its room to grow", stat.file_bytes)?;
+        Ok(())
+    }
+
+    fn farewell(&self, terminal: &mut Terminal<'_>) -> Outcome {
+        let palette = terminal.palette;
+        writeln!(
+            terminal.out,
+            "\n{}\nThe weather stays in {}. To try next:",
+            palette.bold("What now"),
+            palette.bold(self.file.display())
+        )?;
+        for words in questions::to_try(&self.file) {
+            self.show(&words, terminal)?;
+        }
+        writeln!(
+            terminal.out,
+            "Every command explains itself, with examples, when given --help."
+        )?;
+        Ok(terminal.out.flush()?)
+    }
+}
+
+/// A new database under this name. What an earlier quickstart left is replaced; anything
+/// else is not touched.
+fn fresh(path: &Path) -> Outcome<Database> {
+    if let Some(folder) = path.parent()
+        && !folder.as_os_str().is_empty()
+    {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Failure::file("cannot create", folder, &error))?;
+    }
+    if path.exists() {
+        refuse_what_is_not_ours(path)?;
+        remove_database(path)?;
+    }
+    let options = Options::new().mode(OpenMode::Create);
+    options.open(path).map_err(|error| failure(path, &error))
+}
+
+fn refuse_what_is_not_ours(path: &Path) -> Outcome {
+    let fail = |error: tidalite::Error| failure(path, &error);
+    let txn = open(path)?.begin_read().map_err(fail)?;
+    let ours = |label: &str| label.starts_with(PREFIX);
+    let foreign = txn
+        .list("")
+        .map_err(fail)?
+        .into_iter()
+        .find(|info| !ours(&info.label()));
+    let table = txn.tables().map_err(fail)?.into_iter().next();
+    match foreign.map(|info| info.label()).or(table) {
+        None => Ok(()),
+        Some(name) => Err(Failure::new(
+            Exit::Failure,
+            format!(
+                "{} holds `{name}`, which is not from the quickstart",
+                path.display()
+            ),
+        )
+        .hint("choose another folder: tidalite quickstart --dir FOLDER")),
+    }
+}
+
+/// Removes a database and its lock file.
+fn remove_database(path: &Path) -> Outcome {
+    std::fs::remove_file(path).map_err(|error| Failure::file("cannot replace", path, &error))?;
+    let mut lock = path.as_os_str().to_owned();
+    lock.push("-lock");
+    let _ = std::fs::remove_file(lock);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_printed_command_parses() {
+        let file = Path::new("quickstart.tdl");
+        let commands = questions::all()
+            .iter()
+            .map(|question| question.words(file))
+            .chain([questions::picture(file)])
+            .chain(questions::to_try(file));
+        for words in commands {
+            let line = ["tidalite".to_owned()].into_iter().chain(words);
+            Cli::try_parse_from(line).unwrap();
+        }
+        let mut kinds: Vec<String> = questions::all()
+            .iter()
+            .map(|question| question.words(file)[0].clone())
+            .collect();
+        kinds.dedup();
+        assert_eq!(kinds.len(), 5, "each question shows another command");
+    }
+
+    #[test]
+    fn words_for_a_shell() {
+        assert_eq!(quoted("quickstart.tdl"), "quickstart.tdl");
+        assert_eq!(quoted(r#"a{b="c"}"#), r#"'a{b="c"}'"#);
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(file_in(Path::new(".")), Path::new("quickstart.tdl"));
+    }
+}

@@ -1,0 +1,205 @@
+//! Ten million generated points: written, committed, summed up, read.
+
+use super::remove_database;
+use crate::args::QuickstartArgs;
+use crate::commands::Terminal;
+use crate::commands::import::rate_text;
+use crate::database::failure;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{grouped, rounded_text};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tidalite::{OpenMode, Options, Series};
+
+const FILE_NAME: &str = "quickstart-generated.tdl";
+
+const SERIES: &str = "generated.walk";
+
+/// Points that are generated and handed over at a time.
+const BATCH: usize = 64 * 1024;
+
+/// 2020-01-01, one point every second from there.
+const START: i64 = 1_577_836_800_000_000_000;
+const STEP: i64 = 1_000_000_000;
+
+/// Writes the points into a file of their own, which is removed in the end.
+pub(crate) fn run(args: &QuickstartArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = args.dir.join(FILE_NAME);
+    if path.exists() {
+        remove_database(&path)?;
+    }
+    let heading = format!("{} generated points on this machine", grouped(args.points));
+    writeln!(
+        terminal.out,
+        "\n{}\nA random walk with two decimals, one point a second, in one thread.",
+        terminal.palette.bold(heading)
+    )?;
+    // Shown before the work, also where standard output is a file.
+    terminal.out.flush()?;
+    let measured = measure(&path, args.points, terminal);
+    let removed = remove_database(&path);
+    measured.and(removed)
+}
+
+fn measure(path: &Path, points: u64, terminal: &mut Terminal<'_>) -> Outcome {
+    let fail = |error: tidalite::Error| failure(path, &error);
+    let database = Options::new()
+        .mode(OpenMode::Create)
+        .open(path)
+        .map_err(fail)?;
+    let (sum, took) = write(&database, points).map_err(fail)?;
+    #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
+    let count = points as f64;
+    let mut line = |what: &str, took: Duration, note: String| {
+        let seconds = took.as_secs_f64().max(1e-9);
+        writeln!(
+            terminal.out,
+            "  {what:<34} {:>10}  {note}",
+            time_text(seconds)
+        )
+    };
+    let rate = |took: Duration| {
+        format!(
+            "{} points/s",
+            rate_text(count / took.as_secs_f64().max(1e-9))
+        )
+    };
+    line("written, one durable commit", took, rate(took))?;
+
+    let txn = database.begin_read().map_err(fail)?;
+    let series = txn.series(SERIES).map_err(fail)?;
+    let series = series.ok_or_else(|| Failure::new(Exit::Failure, "the series is gone"))?;
+    let began = Instant::now();
+    let whole = series.all().aggregate(1).map_err(fail)?;
+    line(
+        "summed up by the tree",
+        began.elapsed(),
+        format!("mean {}", text(whole.mean())),
+    )?;
+    let began = Instant::now();
+    let (from, to) = middle(&series);
+    let part = series.between(from..to).aggregate(1).map_err(fail)?;
+    let note = format!(
+        "mean {} of {} points",
+        text(part.mean()),
+        grouped(part.count())
+    );
+    line("any part of it, by the tree", began.elapsed(), note)?;
+    let began = Instant::now();
+    let read_sum = read(&series).map_err(fail)?;
+    let took = began.elapsed();
+    line("every point read and added up", took, rate(took))?;
+    drop(series);
+    drop(txn);
+
+    let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
+    let a_point = bytes as f64 / count;
+    writeln!(
+        terminal.out,
+        "  {a_point:.2} bytes a point in the file, where 16 go in; it is removed again."
+    )?;
+    let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * count * 1e3;
+    if whole.count() != points || !close(whole.sum(), sum) || !close(read_sum, sum) {
+        return Err(
+            Failure::new(Exit::Damage, "the sums written, read and summed up differ")
+                .hint("this must not happen: please report it with the machine and file system"),
+        );
+    }
+    Ok(())
+}
+
+fn text(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), rounded_text)
+}
+
+/// 0.000123 as `123 µs`.
+fn time_text(seconds: f64) -> String {
+    if seconds < 1e-3 {
+        format!("{:.0} µs", seconds * 1e6)
+    } else if seconds < 1.0 {
+        format!("{:.1} ms", seconds * 1e3)
+    } else {
+        format!("{seconds:.2} s")
+    }
+}
+
+/// Returns the sum of what was written and the time it took, generating not counted.
+fn write(database: &tidalite::Database, points: u64) -> tidalite::Result<(f64, Duration)> {
+    let mut walk = Walk {
+        state: 1,
+        hundredths: 0,
+    };
+    let flags = vec![0_u64; BATCH];
+    let (mut times, mut words) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
+    let mut sum = 0.0;
+    let mut took = Duration::ZERO;
+    let mut txn = database.begin_write()?;
+    let id = txn.series(SERIES)?.id();
+    let mut time = START;
+    let mut left = points;
+    while left > 0 {
+        let batch = usize::try_from(left).unwrap_or(BATCH).min(BATCH);
+        times.clear();
+        words.clear();
+        for _ in 0..batch {
+            let value = walk.next();
+            sum += value;
+            times.push(time);
+            words.push(value.to_bits());
+            time += STEP;
+        }
+        let began = Instant::now();
+        txn.series_by_id(id)?
+            .append_rows(&times, &[&flags[..batch], &words])?;
+        took += began.elapsed();
+        left -= batch as u64;
+    }
+    let began = Instant::now();
+    txn.commit()?;
+    Ok((sum, took + began.elapsed()))
+}
+
+fn read(series: &Series<'_>) -> tidalite::Result<f64> {
+    let mut sums = [0.0; 8];
+    series.all().for_each_vector(|vector| {
+        // Eight sums, so that one addition need not wait for the other.
+        let mut eights = vector.f64(1).chunks_exact(8);
+        for eight in &mut eights {
+            for (sum, value) in sums.iter_mut().zip(eight) {
+                *sum += value;
+            }
+        }
+        sums[0] += eights.remainder().iter().sum::<f64>();
+    })?;
+    Ok(sums.iter().sum())
+}
+
+/// From a third to two thirds of the time.
+fn middle(series: &Series<'_>) -> (i64, i64) {
+    let (first, last) = series.span().unwrap_or((0, 3));
+    let third = (last - first) / 3;
+    (first + third, last - third + 1)
+}
+
+/// Steps of up to half a unit up or down, in hundredths.
+struct Walk {
+    state: u64,
+    hundredths: i64,
+}
+
+impl Walk {
+    /// splitmix64
+    fn next(&mut self) -> f64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        let step = i64::try_from(z % 101).unwrap_or(50) - 50;
+        self.hundredths += step;
+        #[expect(clippy::cast_precision_loss, reason = "small integers")]
+        let value = self.hundredths as f64 / 100.0;
+        value
+    }
+}

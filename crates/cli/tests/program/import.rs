@@ -1,0 +1,239 @@
+use crate::support::Folder;
+use std::io::Write;
+use std::process::Stdio;
+
+#[test]
+fn a_csv_file_becomes_series() {
+    let folder = Folder::new("a_csv_file_becomes_series");
+    folder.write(
+        "a.csv",
+        "time,site,temp,note\n2014-06-01,x,1.5,fine\n2014-06-02,x,NA,\n2014-06-03,y,2.5,\n",
+    );
+    let out = folder
+        .say("import a.tdl a.csv --tag site --value temp")
+        .ok();
+    assert!(out.starts_with("3 rows, 2 points in 2 series in "), "{out}");
+    assert!(out.contains("rows/s"), "{out}");
+    let rows = folder.say("scan a.tdl temp --format csv").ok();
+    assert_eq!(
+        rows,
+        "series,time,value\n\
+         \"temp{site=\"\"x\"\"}\",2014-06-01T00:00:00Z,1.5\n\
+         \"temp{site=\"\"y\"\"}\",2014-06-03T00:00:00Z,2.5\n"
+    );
+}
+
+#[test]
+fn gzip_and_several_files_and_again() {
+    let folder = Folder::new("gzip_and_several_files_and_again");
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder
+        .write_all(b"t;v\n1401580800;1\n1401580860;2\n")
+        .unwrap();
+    // The name says nothing, the content does.
+    folder.write("one.dat", encoder.finish().unwrap());
+    folder.write("two.csv", "t,v\n1401580920,3\n");
+    for _ in 0..2 {
+        folder.say("import a.tdl one.dat two.csv").ok();
+        let rows = folder.say("scan a.tdl v --format csv").ok();
+        assert_eq!(rows.lines().count(), 4, "{rows}");
+        assert!(rows.ends_with("2014-06-01T00:02:00Z,3\n"), "{rows}");
+    }
+}
+
+#[test]
+fn local_times_patterns_numbers_and_new_names() {
+    let folder = Folder::new("local_times_patterns_numbers_and_new_names");
+    folder.write(
+        "old.csv",
+        "01.06.2014 02:10;7,5;1\n01.06.2014 02:20;x;2\n".replace(',', "."),
+    );
+    let words = [
+        "import",
+        "a.tdl",
+        "old.csv",
+        "--no-header",
+        "--time",
+        "1",
+        "--time-format",
+        "%d.%m.%Y %H:%M",
+        "--tz",
+        "Europe/Berlin",
+        "--value",
+        "2=level",
+        "--value",
+        "3=count",
+        "--null",
+        "x",
+        "--prefix",
+        "old.",
+    ];
+    folder.run(&words).ok();
+    let rows = folder.say("scan a.tdl old.level --format csv").ok();
+    assert_eq!(rows, "time,value\n2014-06-01T00:10:00Z,7.5\n");
+    let local = folder
+        .say("scan a.tdl old.count --format csv --tz Europe/Berlin --limit 1")
+        .ok();
+    assert_eq!(local, "time,value\n2014-06-01T02:10:00+02:00,1\n");
+}
+
+const WITH_BAD_ROWS: &str =
+    "time,v\n2014-06-01,1\nyesterday,2\n2014-06-03,three\n2014-06-04\n2014-06-05,5\n";
+
+#[test]
+fn bad_rows_stop_the_import_and_store_nothing() {
+    let folder = Folder::new("bad_rows_stop_the_import_and_store_nothing");
+    folder.write("bad.csv", WITH_BAD_ROWS);
+    folder.say("import a.tdl bad.csv --value v").failed(
+        5,
+        &[
+            "bad.csv, line 3: `yesterday`",
+            "nothing was stored",
+            "--on-error continue",
+        ],
+    );
+    assert!(
+        !folder.path("a.tdl").exists(),
+        "a file created for nothing stays behind"
+    );
+    // What was there before stays as it was.
+    folder.write("good.csv", "time,v\n2014-05-01,1\n");
+    folder.say("import a.tdl good.csv").ok();
+    folder
+        .say("import a.tdl bad.csv --value v")
+        .failed(5, &["line 3"]);
+    assert_eq!(
+        folder.say("scan a.tdl v --format csv").ok().lines().count(),
+        2
+    );
+}
+
+#[test]
+fn bad_rows_are_left_out_if_wanted() {
+    let folder = Folder::new("bad_rows_are_left_out_if_wanted");
+    folder.write("bad.csv", WITH_BAD_ROWS);
+    let ran = folder.say("import a.tdl bad.csv --value v --on-error continue");
+    assert_eq!(ran.code, 0);
+    for told in [
+        "line 3: `yesterday`",
+        "line 4: `three` in column `v`",
+        "line 5: 1 fields instead of 2",
+    ] {
+        assert!(ran.err.contains(told), "{}", ran.err);
+    }
+    assert!(ran.out.starts_with("2 rows, 2 points"), "{}", ran.out);
+    assert!(ran.out.contains("3 rows left out"), "{}", ran.out);
+    folder.write("worse.csv", "time,v\n2014-06-01,a\n2014-06-02,b\n");
+    folder
+        .say("import b.tdl worse.csv --value v --on-error continue")
+        .failed(5, &["not one of 2 rows can be read"]);
+    assert!(!folder.path("b.tdl").exists());
+}
+
+#[test]
+fn commits_in_between_survive_a_later_bad_row() {
+    let folder = Folder::new("commits_in_between_survive_a_later_bad_row");
+    let mut csv = String::from("time,v\n");
+    for second in 0..25 {
+        csv += &format!("{},{second}\n", 1_401_580_800 + second);
+    }
+    csv += "x,1\n";
+    folder.write("a.csv", csv);
+    folder
+        .say("import a.tdl a.csv --commit-every 10")
+        .failed(5, &["line 27", "2 durable commits before it remain"]);
+    let out = folder
+        .say("aggregate a.tdl v --fn count,last --format csv")
+        .ok();
+    assert!(out.ends_with("v,20,19\n"), "{out}");
+}
+
+#[test]
+fn standard_input_is_read() {
+    let folder = Folder::new("standard_input_is_read");
+    let mut child = folder
+        .command(&["import", "a.tdl", "-", "--quiet"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"time,v\n2014-06-01,1\n")
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stdout.is_empty());
+    assert_eq!(
+        folder.say("latest a.tdl --format csv").ok(),
+        "series,time,value\nv,2014-06-01T00:00:00Z,1\n"
+    );
+}
+
+#[test]
+fn garbage_is_refused_with_a_next_step() {
+    let folder = Folder::new("garbage_is_refused_with_a_next_step");
+    folder.write("empty.csv", "");
+    folder.write("binary.csv", [0_u8, 1, 2, 3, 255]);
+    folder.write("words.csv", "hello\nworld\n");
+    folder.write("head.csv", "time,v\n");
+    folder.write("data.csv", "2014-06-01,1\n2014-06-02,2\n");
+    folder.write("cut.gz", [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3]);
+    folder.write("good.csv", "time,v\n2014-06-01,1\n");
+    for (words, told) in [
+        ("empty.csv", "is empty"),
+        ("binary.csv", "binary data"),
+        ("words.csv", "no column reads as a time"),
+        ("data.csv", "--no-header"),
+        ("cut.gz", "cannot read cut.gz"),
+    ] {
+        folder
+            .say(&format!("import a.tdl {words}"))
+            .failed(5, &[words, told]);
+        assert!(
+            !folder.path("a.tdl").exists(),
+            "{words} left a database behind"
+        );
+    }
+    assert_eq!(folder.say("import a.tdl head.csv").code, 5);
+    folder
+        .say("import a.tdl nosuch.csv")
+        .failed(3, &["nosuch.csv", "no such file"]);
+    folder
+        .say("import a.tdl good.csv --tag place")
+        .failed(3, &["no column `place`", "1=time 2=v"]);
+    folder
+        .say("import no/such/a.tdl good.csv")
+        .failed(3, &["no folder no/such", "mkdir -p no/such"]);
+    folder
+        .say("import good.csv good.csv")
+        .failed(5, &["not a Tidalite database"]);
+    assert_eq!(
+        std::fs::read(folder.path("good.csv")).unwrap(),
+        b"time,v\n2014-06-01,1\n"
+    );
+}
+
+#[test]
+fn a_forgotten_tag_is_mentioned() {
+    let folder = Folder::new("a_forgotten_tag_is_mentioned");
+    folder.write(
+        "a.csv",
+        "time,site,v\n2014-06-01,x,1\n2014-06-01,y,2\n2014-06-02,x,3\n",
+    );
+    let ran = folder.say("import a.tdl a.csv");
+    assert!(
+        ran.err.contains("not used: site") && ran.err.contains("--tag site"),
+        "{}",
+        ran.err
+    );
+    let out = ran.ok();
+    assert!(
+        out.contains("1 points replaced the one before them"),
+        "{out}"
+    );
+    let ran = folder.say("import b.tdl a.csv --tag site");
+    assert!(ran.err.is_empty(), "{}", ran.err);
+    assert!(!ran.ok().contains("replaced"));
+}

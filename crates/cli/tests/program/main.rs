@@ -1,0 +1,13 @@
+//! The program as a user meets it: the real binary, real files, exit codes and messages.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should say where"
+)]
+
+mod import;
+mod pictures;
+mod queries;
+mod support;
+mod trouble;
+mod upkeep;

@@ -1,0 +1,78 @@
+use crate::support::Folder;
+
+#[test]
+fn the_terminal_picture_has_axes_and_dots() {
+    let folder = Folder::with_plant("the_terminal_picture_has_axes_and_dots");
+    let out = folder
+        .run(&[
+            "plot",
+            "plant.tdl",
+            r#"hb.wind{turbine="B"}"#,
+            "--width",
+            "60",
+            "--height",
+            "10",
+        ])
+        .ok();
+    assert!(
+        out.contains("120 points, 2014-06-01T00:00:00Z to 2014-06-01T01:59:00Z"),
+        "{out}"
+    );
+    assert!(
+        out.contains("100 ┤") && out.contains("└") && out.contains("01:00"),
+        "{out}"
+    );
+    assert!(
+        out.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)),
+        "{out}"
+    );
+    assert!(out.lines().all(|line| line.chars().count() <= 70), "{out}");
+    // Several series get a legend.
+    let out = folder
+        .say("plot plant.tdl hb.wind hb.power --by 10m --fn max")
+        .ok();
+    assert!(
+        out.contains("max of 48 windows") && out.contains(r#"hb.power{turbine="A"}"#),
+        "{out}"
+    );
+}
+
+#[test]
+fn svg_and_png_files() {
+    let folder = Folder::with_plant("svg_and_png_files");
+    let out = folder
+        .say("plot plant.tdl hb.wind --svg wind.svg --png wind.png")
+        .ok();
+    assert_eq!(out, "wrote wind.svg\nwrote wind.png\n");
+    let svg = std::fs::read_to_string(folder.path("wind.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.contains("hb.wind{turbine=&quot;A&quot;}"));
+    let png = std::fs::read(folder.path("wind.png")).unwrap();
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
+    assert_eq!(png[16..24], [0, 0, 7, 128, 0, 0, 3, 192], "1920 x 960");
+    let svg = folder
+        .say("plot plant.tdl hb.wind --svg - --width 400 --height 200")
+        .ok();
+    assert!(svg.contains(r#"width="400" height="200""#) && svg.ends_with("</svg>\n"));
+    folder
+        .say("plot plant.tdl hb.wind --svg no/such/x.svg")
+        .failed(3, &["no/such/x.svg"]);
+    folder
+        .say("plot plant.tdl hb.wind --by 1h --fn max-time")
+        .failed(2, &["cannot be drawn"]);
+}
+
+#[test]
+fn millions_of_points_keep_their_spikes() {
+    let folder = Folder::new("millions_of_points_keep_their_spikes");
+    let mut csv = String::from("time,v\n");
+    for second in 0..600_000 {
+        let value = if second == 345_678 { "1000" } else { "1" };
+        csv += &format!("{},{value}\n", 1_401_580_800 + second);
+    }
+    folder.write("a.csv", csv);
+    folder.say("import a.tdl a.csv --quiet").ok();
+    let svg = folder.say("plot a.tdl v --svg -").ok();
+    assert!(svg.contains("600,000 points"), "{}", &svg[..600]);
+    assert!(svg.contains(">1000</text>"), "the spike is lost");
+    assert!(svg.len() < 400_000, "{}", svg.len());
+}

@@ -1,0 +1,109 @@
+//! A folder of its own for every test, and the program run in it.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a run left.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    /// The run went well; its output.
+    #[track_caller]
+    pub(crate) fn ok(self) -> String {
+        assert_eq!(self.code, 0, "{self:?}");
+        self.out
+    }
+
+    /// The run failed with this code and told these things, one of them a next step.
+    #[track_caller]
+    pub(crate) fn failed(self, code: i32, told: &[&str]) {
+        assert_eq!(self.code, code, "{self:?}");
+        for text in told {
+            assert!(self.err.contains(text), "`{text}` is missing: {}", self.err);
+        }
+        assert!(
+            self.err.contains("next: ") || code == 2,
+            "no next step: {}",
+            self.err
+        );
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+    }
+}
+
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// `name` is the test's.
+    pub(crate) fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    pub(crate) fn command<S: AsRef<OsStr>>(&self, words: &[S]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidalite"));
+        command
+            .args(words)
+            .current_dir(&self.0)
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, words: &[S]) -> Ran {
+        let output = self.command(words).output().unwrap();
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Runs a command line of words without quotes.
+    pub(crate) fn say(&self, line: &str) -> Ran {
+        self.run(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// A folder with `plant.tdl`: two turbines, one point a minute for two hours.
+    pub(crate) fn with_plant(name: &str) -> Self {
+        let folder = Self::new(name);
+        let mut csv = String::from("time,turbine,wind,power\n");
+        for minute in 0..120 {
+            let time = format!("2014-06-01T{:02}:{:02}:00Z", minute / 60, minute % 60);
+            let gap = if minute == 30 {
+                "NA".to_owned()
+            } else {
+                (minute * 10).to_string()
+            };
+            csv += &format!("{time},A,{}.5,{gap}\n", minute % 10);
+            csv += &format!("{time},B,{},-{minute}\n", minute);
+        }
+        folder.write("plant.csv", csv);
+        folder
+            .say("import plant.tdl plant.csv --tag turbine --prefix hb. --quiet")
+            .ok();
+        folder
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+}

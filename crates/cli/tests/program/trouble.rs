@@ -1,0 +1,155 @@
+//! Files that are no databases, names that are no series, readers that go away.
+
+use crate::support::Folder;
+use std::io::{Read, Write};
+use std::process::Stdio;
+use std::time::Duration;
+
+#[test]
+fn what_is_no_database_is_named() {
+    let folder = Folder::with_plant("what_is_no_database_is_named");
+    folder
+        .say("series nosuch.tdl")
+        .failed(3, &["no database nosuch.tdl", "tidalite import nosuch.tdl"]);
+    folder
+        .say("series plant.csv")
+        .failed(5, &["plant.csv", "not a Tidalite database"]);
+    folder.say("check .").failed(5, &["folder"]);
+    folder.write("empty.tdl", "");
+    folder.say("stat empty.tdl").failed(5, &["empty.tdl"]);
+    let whole = std::fs::read(folder.path("plant.tdl")).unwrap();
+    folder.write("cut.tdl", &whole[..30_000]);
+    let cut = folder.say("scan cut.tdl hb.wind");
+    assert!([4, 5].contains(&cut.code), "{cut:?}");
+    assert!(
+        cut.err.contains("cut.tdl") && cut.err.contains("next: "),
+        "{cut:?}"
+    );
+}
+
+#[test]
+fn unknown_series_get_suggestions() {
+    let folder = Folder::with_plant("unknown_series_get_suggestions");
+    for command in ["scan", "aggregate", "plot", "latest", "series"] {
+        folder.say(&format!("{command} plant.tdl hb.wnid")).failed(
+            3,
+            &[
+                "no series in plant.tdl matches `hb.wnid`",
+                "hb.wind",
+                "tidalite series plant.tdl",
+            ],
+        );
+    }
+    folder
+        .say("window plant.tdl hb.wnid --by 1h")
+        .failed(3, &["hb.wind"]);
+    folder
+        .say("scan plant.tdl hb.wind{turbine=A}")
+        .failed(2, &["single quotes"]);
+    folder
+        .say("scan plant.tdl hb.wind --from 2020")
+        .failed(3, &["no point in this range"]);
+    folder
+        .say("aggregate plant.tdl hb.wind --column x")
+        .failed(3, &["no column `x`", "flags, value"]);
+    folder
+        .say("scan plant.tdl hb.wind --from noon")
+        .failed(2, &["`noon`", "2014-06-01"]);
+    folder
+        .say("scan plant.tdl hb.wind --from 2015 --to 2014")
+        .failed(2, &["--from is not before --to"]);
+    folder
+        .say("window plant.tdl hb.wind --by 1y")
+        .failed(2, &["1y"]);
+}
+
+#[test]
+fn a_hostile_column_name_stays_text() {
+    let folder = Folder::new("a_hostile_column_name_stays_text");
+    folder.write("a.csv", "time,\u{1b}[31mred {x} \"q\",ok\n2014-06-01,1,2\n");
+    folder.say("import a.tdl a.csv").ok();
+    let out = folder.say("series a.tdl").ok();
+    assert!(!out.contains('\u{1b}'), "{out:?}");
+    assert!(out.contains("red {x}"), "{out}");
+    assert!(!folder.say("plot a.tdl *").ok().contains('\u{1b}'));
+}
+
+/// A reader like `head` takes one line and goes away.
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let folder = Folder::with_plant("a_closed_pipe_is_no_error");
+    let mut csv = String::from("time,v\n");
+    for second in 0..100_000 {
+        csv += &format!("{},{second}\n", 1_401_580_800 + second);
+    }
+    folder.write("a.csv", csv);
+    folder.say("import plant.tdl a.csv --quiet").ok();
+    for words in [
+        &["scan", "plant.tdl", "v"][..],
+        &["scan", "plant.tdl", "v", "-f", "json"],
+        &["completions", "zsh"],
+    ] {
+        let mut child = folder
+            .command(words)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut first = [0; 10];
+        child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.success() && told.is_empty(),
+            "{words:?}: {told}"
+        );
+    }
+}
+
+#[test]
+fn a_database_in_use_is_named_as_such() {
+    let folder = Folder::with_plant("a_database_in_use_is_named_as_such");
+    // An import that waits for the rest of its rows has the database open. Whether it has
+    // come that far, or was itself refused, only shows when one tries.
+    let mut wait_ms = 20;
+    let (mut child, pipe, ran) = loop {
+        let mut child = folder
+            .command(&["import", "plant.tdl", "-", "--quiet"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(b"time,v\n2014-06-01,1\n").unwrap();
+        std::thread::sleep(Duration::from_millis(wait_ms));
+        let ran = folder.say("series plant.tdl");
+        if ran.code != 0 || wait_ms > 5_000 {
+            break (child, pipe, ran);
+        }
+        let _ = child.kill();
+        child.wait().unwrap();
+        wait_ms *= 2;
+    };
+    ran.failed(6, &["open elsewhere"]);
+    drop(pipe);
+    assert!(child.wait().unwrap().success());
+    folder.say("series plant.tdl v").ok();
+}
+
+#[test]
+#[cfg(unix)]
+fn permissions_are_respected() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::with_plant("permissions_are_respected");
+    std::fs::set_permissions(folder.path("plant.tdl"), PermissionsExt::from_mode(0o000)).unwrap();
+    // The superuser may read anything.
+    if std::fs::File::open(folder.path("plant.tdl")).is_err() {
+        folder
+            .say("series plant.tdl")
+            .failed(1, &["permission denied"]);
+    } else {
+        eprintln!("skipped: this user may read everything");
+    }
+    std::fs::set_permissions(folder.path("plant.tdl"), PermissionsExt::from_mode(0o444)).unwrap();
+    folder.say("series plant.tdl").ok();
+}
