@@ -39,7 +39,7 @@ pub use link::Link;
 pub use packer::Packer;
 pub use read::cursor::{Cursor, Found};
 pub use read::fold::Window;
-pub use read::scan::Vector;
+pub use read::scan::{Scan, Vector};
 pub use read::{Row, View};
 pub use tree::{PENDING_MAX, SeriesTree, Shape};
 

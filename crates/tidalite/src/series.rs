@@ -12,6 +12,7 @@ use crate::time::Instant;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use tidalite_base::SeriesId;
+use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::Rows;
 use tidalite_series::{SeriesTree, View};
 
@@ -302,17 +303,39 @@ impl<'s> Range<'s> {
     ///
     /// # Errors
     /// As for `for_each_vector`.
+    #[inline(always)]
     pub fn for_each(&self, mut f: impl FnMut(i64, &[u64])) -> Result<u64> {
-        let columns = self.series.info.schema.columns.len();
-        let mut words = vec![0u64; columns];
-        self.for_each_vector(|vector| {
-            for (i, &time) in vector.times().iter().enumerate() {
-                for (column, word) in words.iter_mut().enumerate() {
-                    *word = vector.words(column)[i];
+        // Vectors are pulled, and this is inlined, so that the loop over the rows lies in the caller, where a sum
+        // that `f` keeps can stay in a register: pushed through a call it went to memory with every row.
+        let mut scan = self.scan();
+        let mut rows = 0;
+        let mut words = [0u64; COLUMNS_MAX];
+        while let Some(vector) = scan.next()? {
+            let times = vector.times();
+            rows += times.len() as u64;
+            match self.series.info.schema.columns.len() {
+                1 => each_row::<1>(&vector, &mut f),
+                2 => each_row::<2>(&vector, &mut f),
+                3 => each_row::<3>(&vector, &mut f),
+                4 => each_row::<4>(&vector, &mut f),
+                columns => {
+                    let words = &mut words[..columns];
+                    for (row, &time) in times.iter().enumerate() {
+                        for (column, word) in words.iter_mut().enumerate() {
+                            *word = vector.words(column)[row];
+                        }
+                        f(time, words);
+                    }
                 }
-                f(time, &words);
             }
-        })
+        }
+        Ok(rows)
+    }
+
+    /// All columns, vector by vector.
+    fn scan(&self) -> tidalite_series::Scan<'_, Pages<'_>> {
+        let columns: Vec<usize> = (0..self.series.info.schema.columns.len()).collect();
+        self.series.view().scan(self.from, self.to, &columns)
     }
 
     /// Calls `f` with every default point (`flags`, `value`). Returns the rows.
@@ -348,6 +371,21 @@ impl<'s> Range<'s> {
             columns.len()
         );
         Err(crate::Error::Schema { problem })
+    }
+}
+
+/// Calls `f` with every row of a vector with so many columns. The compiler knows their number, so that a row is
+/// put together in registers, and what `f` does not look at is not read.
+#[inline(always)]
+fn each_row<const COLUMNS: usize>(
+    vector: &tidalite_series::Vector<'_>,
+    f: &mut impl FnMut(i64, &[u64]),
+) {
+    let times = vector.times();
+    let columns: [&[u64]; COLUMNS] = std::array::from_fn(|c| &vector.words(c)[..times.len()]);
+    for (row, &time) in times.iter().enumerate() {
+        let words: [u64; COLUMNS] = std::array::from_fn(|c| columns[c][row]);
+        f(time, &words);
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) mod vectors;
 use crate::tree::SeriesTree;
 use cursor::Cursor;
 use fold::{Grid, Window};
-use scan::Vector;
+use scan::{Scan, Vector};
 use tidalite_codec::{RowsRef, Stats};
 use tidalite_pager::{PageRead, Result};
 
@@ -97,9 +97,24 @@ impl<'a, R: PageRead> View<'a, R> {
         from: i64,
         to: i64,
         columns: &[usize],
-        f: impl FnMut(&Vector<'_>),
+        mut f: impl FnMut(&Vector<'_>),
     ) -> Result<u64> {
-        scan::forward(self.segments(columns), from, to, f)
+        let mut scan = self.scan(from, to, columns);
+        let mut rows = 0;
+        while let Some(vector) = scan.next()? {
+            rows += vector.len() as u64;
+            f(&vector);
+        }
+        Ok(rows)
+    }
+
+    /// The vectors of `for_each_vector`, to be asked for one by one.
+    ///
+    /// # Panics
+    /// When a column does not exist.
+    #[must_use]
+    pub fn scan(&self, from: i64, to: i64, columns: &[usize]) -> Scan<'a, R> {
+        Scan::new(self.segments(columns), from, to)
     }
 
     /// As `for_each_vector`, the last vector first. Rows within a vector ascend.

@@ -87,31 +87,85 @@ fn hand_out<R: PageRead>(
     });
 }
 
-pub(super) fn forward<R: PageRead>(
-    mut segments: Segments<'_, R>,
+/// The rows of an interval, vector by vector, for callers that ask for one after the other.
+///
+/// Invariant: `range` is what of the loaded segment was not handed out yet.
+pub struct Scan<'a, R> {
+    segments: Segments<'a, R>,
     from: i64,
     to: i64,
-    mut f: impl FnMut(&Vector<'_>),
-) -> Result<u64> {
-    let mut rows = 0;
-    if from > to {
-        return Ok(rows);
-    }
-    let mut on = segments.seek(from)? || segments.first()?;
-    while on && segments.span().0 <= to {
-        if segments.span().1 >= from {
-            segments.load()?;
-            let mut range = inside(&segments, from, to);
-            rows += range.len() as u64;
-            while !range.is_empty() {
-                let stop = range.end.min(range.start + VECTOR_ROWS);
-                hand_out(&segments, range.start..stop, &mut f);
-                range.start = stop;
-            }
+    range: Range<usize>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Before,
+    Within,
+    Behind,
+}
+
+impl<'a, R: PageRead> Scan<'a, R> {
+    pub(super) fn new(segments: Segments<'a, R>, from: i64, to: i64) -> Self {
+        let state = if from > to {
+            State::Behind
+        } else {
+            State::Before
+        };
+        Self {
+            segments,
+            from,
+            to,
+            range: 0..0,
+            state,
         }
-        on = segments.span().1 < to && segments.next(to)?;
     }
-    Ok(rows)
+
+    /// The next rows in ascending order, up to 1024; `None` behind the last.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`; nothing follows an error.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a fallible step that lends, not an iterator"
+    )]
+    pub fn next(&mut self) -> Result<Option<Vector<'_>>> {
+        if self.range.is_empty() && !self.load()? {
+            return Ok(None);
+        }
+        let stop = self.range.end.min(self.range.start + VECTOR_ROWS);
+        let range = self.range.start..stop;
+        self.range.start = stop;
+        Ok(Some(Vector {
+            times: &self.segments.times()[range.clone()],
+            range,
+            words: &self.segments,
+        }))
+    }
+
+    /// Loads the next segment that has rows inside the interval.
+    fn load(&mut self) -> Result<bool> {
+        let segments = &mut self.segments;
+        // Where an error leaves it.
+        let before = std::mem::replace(&mut self.state, State::Behind);
+        let mut on = match before {
+            State::Before => segments.seek(self.from)? || segments.first()?,
+            State::Within => segments.span().1 < self.to && segments.next(self.to)?,
+            State::Behind => false,
+        };
+        while on && segments.span().0 <= self.to {
+            if segments.span().1 >= self.from {
+                segments.load()?;
+                self.range = inside(segments, self.from, self.to);
+                if !self.range.is_empty() {
+                    self.state = State::Within;
+                    return Ok(true);
+                }
+            }
+            on = segments.span().1 < self.to && segments.next(self.to)?;
+        }
+        Ok(false)
+    }
 }
 
 pub(super) fn reverse<R: PageRead>(
