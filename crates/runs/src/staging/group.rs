@@ -240,7 +240,7 @@ impl Staging {
         let _ = self.ready();
     }
 
-    /// Test and facade helper: the slots of a series that is registered.
+    /// How many series are registered.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.by_series.len()
@@ -285,16 +285,15 @@ impl Scratch {
                 column.resize(total, 0);
             }
         }
-        for route in index {
-            let (from, rows) = (route.start(), route.rows());
-            let place = &mut places[route.place()];
-            let to = place.1;
+        // An array at a time: more reads are under way at once than if each row were finished first.
+        let begins = places.map(|(begin, _)| begin);
+        scatter(index, begins, log.times(), &mut self.times);
+        let sources = log.columns.iter().filter(|column| !column.constant);
+        for (target, source) in self.columns.iter_mut().zip(sources) {
+            scatter(index, begins, &source.words, target);
+        }
+        for (place, rows) in places.iter_mut().zip(ends) {
             place.1 += rows;
-            copy(&mut self.times, to, log.times(), from, rows);
-            let sources = log.columns.iter().filter(|column| !column.constant);
-            for (target, source) in self.columns.iter_mut().zip(sources) {
-                copy(target, to, &source.words, from, rows);
-            }
         }
         places
     }
@@ -326,12 +325,22 @@ impl Scratch {
     }
 }
 
-/// One row is the common case, and a call of memcpy costs more than the row.
-#[inline(always)]
-fn copy<T: Copy>(target: &mut [T], to: usize, source: &[T], from: usize, rows: usize) {
-    if rows == 1 {
-        target[to] = source[from];
-    } else {
-        target[to..to + rows].copy_from_slice(&source[from..from + rows]);
+/// Copies every stretch to where its series' rows go on.
+fn scatter<T: Copy>(
+    index: &[Route],
+    mut next: [usize; PART_SLOTS],
+    source: &[T],
+    target: &mut [T],
+) {
+    for route in index {
+        let (from, rows) = (route.start(), route.rows());
+        let to = next[route.place()];
+        next[route.place()] = to + rows;
+        // One row is the common case, and a call of memcpy costs more than the row.
+        if rows == 1 {
+            target[to] = source[from];
+        } else {
+            target[to..to + rows].copy_from_slice(&source[from..from + rows]);
+        }
     }
 }

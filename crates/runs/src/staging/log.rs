@@ -43,7 +43,7 @@ pub(super) struct Stretch {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SlotState {
     pub(super) series: SeriesId,
-    /// Greatest time in closed stretches; `None` when there are none.
+    /// Greatest time in closed stretches; counts when `staged`.
     pub(super) time_max: i64,
     pub(super) staged: bool,
     /// Index of its overlay, or `NO_OVERLAY`.
