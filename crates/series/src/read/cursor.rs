@@ -30,6 +30,8 @@ enum At {
 pub struct Cursor<'a, R> {
     segments: Segments<'a, R>,
     columns: usize,
+    /// Rows of the loaded segment.
+    rows: usize,
     at: At,
 }
 
@@ -38,6 +40,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         Self {
             segments,
             columns,
+            rows: 0,
             at: At::Start,
         }
     }
@@ -49,6 +52,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
             self.segments.load()?;
             rows = self.segments.times().len();
         }
+        self.rows = rows;
         self.at = match rows {
             0 => otherwise,
             rows => At::Row(if last { rows - 1 } else { 0 }),
@@ -72,6 +76,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
             self.at = At::Start;
             return Ok(Found::Nothing);
         }
+        self.rows = self.segments.times().len();
         self.at = At::Row(behind - 1);
         let exact = self.segments.times()[behind - 1] == t;
         Ok(if exact { Found::Exact } else { Found::Before })
@@ -108,10 +113,17 @@ impl<'a, R: PageRead> Cursor<'a, R> {
     #[inline]
     pub fn next(&mut self) -> Result<bool> {
         match self.at {
-            At::Row(row) if row + 1 < self.segments.times().len() => {
+            At::Row(row) if row + 1 < self.rows => {
                 self.at = At::Row(row + 1);
                 Ok(true)
             }
+            _ => self.next_segment(),
+        }
+    }
+
+    #[cold]
+    fn next_segment(&mut self) -> Result<bool> {
+        match self.at {
             At::Row(_) => {
                 self.at = At::Lost;
                 let reached = self.segments.next(i64::MAX)?;
@@ -134,6 +146,13 @@ impl<'a, R: PageRead> Cursor<'a, R> {
                 self.at = At::Row(row - 1);
                 Ok(true)
             }
+            _ => self.previous_segment(),
+        }
+    }
+
+    #[cold]
+    fn previous_segment(&mut self) -> Result<bool> {
+        match self.at {
             At::Row(_) => {
                 self.at = At::Lost;
                 let reached = self.segments.previous(i64::MIN)?;

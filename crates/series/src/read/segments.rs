@@ -230,7 +230,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
                     column.push(if from_late {
                         late.column(c)[at]
                     } else {
-                        self.vectors.columns()[c][at]
+                        self.vectors.words(c, rows)[at]
                     });
                 }
             }
@@ -244,6 +244,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
     }
 
     /// The times of the loaded segment.
+    #[inline]
     pub(crate) fn times(&self) -> &[i64] {
         match (&self.loaded, &self.source) {
             (Loaded::Vector(rows), _) => self.vectors.times(*rows),
@@ -254,12 +255,13 @@ impl<'a, R: PageRead> Segments<'a, R> {
     }
 
     /// The words of a wanted column of the loaded segment; empty for another column.
+    #[inline]
     pub(crate) fn words(&self, c: usize) -> &[u64] {
         if !self.wanted.get(c).is_some_and(|wanted| *wanted) {
             return &[];
         }
         match (&self.loaded, &self.source) {
-            (Loaded::Vector(rows), _) => &self.vectors.columns()[c][..*rows],
+            (Loaded::Vector(rows), _) => self.vectors.words(c, *rows),
             (Loaded::Late, Source::Late(rows)) => &self.late.column(c)[rows.clone()],
             (Loaded::Merged, _) => &self.merged.columns[c],
             _ => &[],

@@ -185,12 +185,14 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
     }
 
     /// The decoded times.
+    #[inline]
     pub(crate) fn times(&self, rows: usize) -> &[i64] {
         &self.words.times[..rows]
     }
 
-    /// The decoded words; columns that were not wanted hold anything.
-    pub(crate) fn columns(&self) -> &[Vec<u64>] {
-        &self.words.columns
+    /// The decoded words of a column that was wanted.
+    #[inline]
+    pub(crate) fn words(&self, c: usize, rows: usize) -> &[u64] {
+        &self.words.columns[c][..rows]
     }
 }
