@@ -165,6 +165,29 @@ impl Pager {
     }
 }
 
+impl Drop for Inner {
+    /// Gives space back that the file grew ahead by, when it is more than a step. Nobody reads any more;
+    /// the newest durable record does not count these pages.
+    fn drop(&mut self) {
+        let slot = self
+            .writer
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        let WriterSlot::Here(writer) = slot else {
+            return;
+        };
+        if self.options.read_only || self.poisoned.get().is_some() {
+            return;
+        }
+        let page_bytes = self.page_size as u64;
+        let slack = writer.space.pages().saturating_sub(writer.meta.pages) * page_bytes;
+        if slack > self.options.growth_bytes_min {
+            // If it fails, the file is only longer than it needs to be.
+            drop(self.storage.cut(writer.meta.pages * page_bytes));
+        }
+    }
+}
+
 impl Inner {
     pub(crate) fn new(
         storage: Arc<dyn Storage>,

@@ -214,6 +214,21 @@ impl Space {
         zone.run_before(last % self.zone_pages + 1)
     }
 
+    /// The file's length in pages as the next meta record says it: free pages at the end are left out,
+    /// but not below `least`.
+    pub(crate) fn stored_pages(&self, least: u64) -> u64 {
+        let mut end = self.pages;
+        while end > least {
+            let number = ((end - 1) / self.zone_pages) as usize;
+            let start = number as u64 * self.zone_pages;
+            if let Some(last) = self.zones[number].last_disk_used(end - start) {
+                return (start + last + 1).max(least);
+            }
+            end = start;
+        }
+        least
+    }
+
     /// Takes one page.
     pub(crate) fn take_page(&mut self) -> Option<u64> {
         let number = self.page_zone;

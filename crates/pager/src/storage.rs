@@ -61,6 +61,15 @@ pub trait Storage: Send + Sync {
     /// The system's; the file is as long as before or longer.
     fn grow(&self, len: u64, how: Growth) -> io::Result<()>;
 
+    /// Cuts the file's end off. Called at most once, at the end, when nothing is lent any more.
+    ///
+    /// # Errors
+    /// The system's; nothing depends on it.
+    fn cut(&self, len: u64) -> io::Result<()> {
+        let _ = len;
+        Ok(())
+    }
+
     /// The bytes `[at, at + len)` without copying, if the storage can and they lie inside the file.
     fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {
         let _ = (at, len);

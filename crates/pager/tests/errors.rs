@@ -264,3 +264,32 @@ fn all_ways_of_reading_agree() {
         }
     }
 }
+
+#[test]
+fn closing_gives_back_what_the_file_grew_ahead_by() {
+    let folder = Folder::new("slack");
+    let path = folder.file();
+    for round in 0..3u64 {
+        let pager = open(&path).unwrap();
+        let mut txn = pager.begin_write().unwrap();
+        let extent = txn.alloc_extent(2000).unwrap();
+        txn.write_extent(extent.addr, &vec![round as u8; 8_192_000])
+            .unwrap();
+        let mut app = txn.app().to_vec();
+        app.extend(extent.addr.to_le_bytes());
+        txn.commit(&app, Durability::Durable).unwrap();
+        let open_pages = pager.stat().unwrap().pages_total;
+        drop(pager);
+        let len = fs::metadata(&path).unwrap().len();
+        let needed = (24 << 10) + (round + 1) * 8_192_000;
+        assert_eq!(len, needed, "{open_pages} pages while open");
+        let pager = open_as(&path, OpenMode::Open, true).unwrap();
+        let mut check = pager.begin_check().unwrap();
+        let reader = check.snapshot().clone();
+        for at in reader.app().chunks(8) {
+            let addr = u64::from_le_bytes(at.try_into().unwrap());
+            assert!(check.claim(addr, 2000, "extent"));
+        }
+        assert_eq!(check.finish().problems, [""; 0]);
+    }
+}

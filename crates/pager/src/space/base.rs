@@ -109,6 +109,8 @@ pub(crate) struct NewBase {
     /// What the meta record holds.
     pub(crate) meta_changes: Vec<Change>,
     pub(crate) meta_pendings: Vec<Dead>,
+    /// The file's length as the meta record says it.
+    pub(crate) meta_pages: u64,
 }
 
 impl NewBase {
@@ -155,17 +157,25 @@ impl Space {
         self.overflow || !fits(self.changes.len(), self.fresh.len())
     }
 
-    /// What the meta record says while the structure stays.
-    pub(crate) fn meta_lists(&self) -> (Vec<Change>, Vec<Dead>) {
-        (self.changes.to_vec(), self.fresh.clone())
+    /// What the meta record says while the structure stays: the file's length and the lists.
+    pub(crate) fn meta_lists(&self) -> (u64, Vec<Change>, Vec<Dead>) {
+        let pages = self.stored_pages(self.base.pages.max(first_page(self.page_size)));
+        let mut changes = self.changes.to_vec();
+        // What is free beyond the stored length needs no saying.
+        changes.retain(|change| change.page < pages);
+        if let Some(last) = changes.last_mut() {
+            last.pages = last.pages.min(pages - last.page);
+        }
+        (pages, changes, self.fresh.clone())
     }
 
     /// Prepares the rewrite of what was touched. Everything but the addresses is fixed here, before its own
     /// pages are taken.
     pub(crate) fn plan_base(&self, txn: u64) -> Plan {
-        let zones_here = self.zones.len();
+        let base_pages = self.stored_pages(first_page(self.page_size));
+        let zones_here = base_pages.div_ceil(self.zone_pages) as usize;
         let per_directory = zones_per_directory(self.page_size);
-        let zones: Vec<usize> = self.touched.iter().copied().collect();
+        let zones: Vec<usize> = self.touched.range(..zones_here).copied().collect();
         let directories: BTreeSet<usize> = zones.iter().map(|zone| zone / per_directory).collect();
         let directory_count = zones_here.div_ceil(per_directory);
         let root_count = directory_count.div_ceil(directories_per_root(self.page_size));
@@ -176,6 +186,8 @@ impl Space {
                 .iter()
                 .filter_map(|&i| self.base.directories.get(i)),
         );
+        replaced.extend(self.base.bitmaps.iter().skip(zones_here));
+        replaced.extend(self.base.directories.iter().skip(directory_count));
         replaced.extend(&self.base.roots);
         replaced.extend(&self.base.pendings);
         replaced.retain(|ptr| !ptr.is_null());
@@ -193,9 +205,9 @@ impl Space {
         for &number in &zones {
             let zone = &self.zones[number];
             let from = number as u64 * self.zone_pages;
-            let here = (self.pages - from).min(self.zone_pages);
+            let here = (base_pages - from).min(self.zone_pages);
             let words = zone.disk_words();
-            let free: u64 = words.iter().map(|word| u64::from(word.count_ones())).sum();
+            let free = zone.disk_free_count(here);
             entries.push((
                 free as u32,
                 (zone.longest().min(free) as u32) << 8 | zone.used_for as u32,
@@ -212,7 +224,7 @@ impl Space {
         }
         Plan {
             txn,
-            base_pages: self.pages,
+            base_pages,
             zones,
             bitmaps,
             entries,
@@ -315,12 +327,13 @@ impl Space {
         let last = (page + pages - 1) / self.zone_pages;
         let mut touched: BTreeSet<usize> = (first as usize..=last as usize).collect();
         if self.pages > plan.base_pages {
-            // The file grew for the rewrite's own pages.
+            // What lies beyond counts as free and touched.
             touched.extend((plan.base_pages / self.zone_pages) as usize..self.zones.len());
         }
         Ok(NewBase {
             base,
             meta_changes: changes.to_vec(),
+            meta_pages: plan.base_pages.max(page + pages),
             changes,
             touched,
             bytes: builder.bytes,

@@ -193,7 +193,7 @@ impl World {
     fn commit(&mut self, mut txn: TxnSpace, number: u64) {
         let mut list = txn.dead(number);
         self.space.stage(&txn, &list);
-        let (mut changes, mut pendings) = self.space.meta_lists();
+        let (mut pages, mut changes, mut pendings) = self.space.meta_lists();
         if self.space.needs_base() {
             let mut plan = self.space.plan_base(number);
             let page = self.alloc(&mut txn, plan.pages(), true);
@@ -206,6 +206,7 @@ impl World {
                 self.file.borrow_mut().insert(at, bytes.to_vec());
             }
             self.meta.free_root = new.root();
+            pages = new.meta_pages;
             (changes, pendings) = (new.meta_changes.clone(), new.meta_pendings.clone());
             self.space.install_base(new, &replaced);
             for range in &replaced {
@@ -219,7 +220,7 @@ impl World {
             self.model.structure = pages.collect();
         }
         self.meta.txn = number;
-        self.meta.pages = self.space.pages();
+        self.meta.pages = pages;
         (self.meta.changes, self.meta.pendings) = (changes, pendings);
         self.space.durable_committed(number);
         self.space.committed(number, list);
@@ -249,6 +250,14 @@ impl World {
                 || self.model.is_held(page, &live);
             assert_eq!(!in_use, free.contains(&page), "page {page} as stored");
         }
+        let beyond = self.meta.pages..;
+        assert!(self.model.used.range(beyond.clone()).next().is_none());
+        assert!(self.model.structure.range(beyond.clone()).next().is_none());
+        assert!(
+            beyond
+                .take(2000)
+                .all(|page| !self.model.is_held(page, &live))
+        );
     }
 
     fn compare(&mut self) {

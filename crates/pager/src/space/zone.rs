@@ -77,6 +77,27 @@ impl Zone {
         &self.disk
     }
 
+    /// Free pages among the first `len`, as the next meta record says.
+    pub(crate) fn disk_free_count(&self, len: u64) -> u64 {
+        let mut count = 0;
+        for_words(0, len, |word, mask| {
+            count += u64::from((self.disk[word] & mask).count_ones());
+        });
+        count
+    }
+
+    /// The last page before `len` that the next meta record says is used.
+    pub(crate) fn last_disk_used(&self, len: u64) -> Option<u64> {
+        let mut last = None;
+        for_words(0, len, |word, mask| {
+            let used = !self.disk[word] & mask;
+            if used != 0 {
+                last = Some(word as u64 * 64 + 63 - u64::from(used.leading_zeros()));
+            }
+        });
+        last
+    }
+
     /// True when all of the range is free now.
     pub(crate) fn is_free(&self, from: u64, len: u64) -> bool {
         let mut all = true;

@@ -2,7 +2,7 @@
 //!
 //! Invariants
 //! 1. `len` is never beyond the file's real end: it is raised after the file has grown, and the file
-//!    is never made shorter below it. What lies before `len` may be lent from the map.
+//!    is never made shorter below it (`cut` lowers `len` first, and nothing is lent by then). What lies before `len` may be lent from the map.
 
 use super::map::{MAP_BYTES, Map};
 use super::{Growth, Storage};
@@ -106,6 +106,11 @@ impl Storage for FileStorage {
         }
         self.len.store(len, Ordering::Release);
         Ok(())
+    }
+
+    fn cut(&self, len: u64) -> io::Result<()> {
+        self.len.fetch_min(len, Ordering::AcqRel);
+        self.file.set_len(len)
     }
 
     #[inline]

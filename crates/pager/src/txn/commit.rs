@@ -138,7 +138,11 @@ impl WriteTxn {
                 .space
                 .build_base(plan, page, &|ptr| Ok(inner.page(ptr, end)?.to_vec()))?;
             free_root = new.root();
-            lists = (new.meta_changes.clone(), new.meta_pendings.clone());
+            lists = (
+                new.meta_pages,
+                new.meta_changes.clone(),
+                new.meta_pendings.clone(),
+            );
             base = Some((new, page * inner.page_size as u64, replaced));
         }
         let meta = Meta {
@@ -146,11 +150,11 @@ impl WriteTxn {
             txn: self.txn.0,
             sequence: writer.meta.sequence + 1,
             time_ns: now_ns(),
-            pages: writer.space.pages(),
+            pages: lists.0,
             free_root,
             app: app.into(),
-            changes: lists.0,
-            pendings: lists.1,
+            changes: lists.1,
+            pendings: lists.2,
         };
         Ok(Prepared { meta, base })
     }
