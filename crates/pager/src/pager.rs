@@ -166,7 +166,7 @@ impl Pager {
 }
 
 impl Drop for Inner {
-    /// Gives space back that the file grew ahead by, when it is more than a step. Nobody reads any more;
+    /// Gives space back that the file grew ahead by, when it is a step or more. Nobody reads any more;
     /// the newest durable record does not count these pages.
     fn drop(&mut self) {
         let slot = self
@@ -181,7 +181,7 @@ impl Drop for Inner {
         }
         let page_bytes = self.page_size as u64;
         let slack = writer.space.pages().saturating_sub(writer.meta.pages) * page_bytes;
-        if slack > self.options.growth_bytes_min {
+        if slack >= self.options.growth_bytes_min {
             // If it fails, the file is only longer than it needs to be.
             drop(self.storage.cut(writer.meta.pages * page_bytes));
         }

@@ -273,9 +273,8 @@ impl Space {
         None
     }
 
-    /// Takes the last free pages of the file.
-    pub(crate) fn take_tail(&mut self, pages: u64) -> u64 {
-        let page = self.pages - pages;
+    /// Takes pages that are known to be free.
+    pub(crate) fn take_at(&mut self, page: u64, pages: u64) -> u64 {
         self.for_zones(page, pages, |_, zone, from, len| zone.take(from, len));
         page
     }

@@ -97,8 +97,10 @@ impl Writer {
         let page = match found {
             Some(page) => page,
             None => {
+                // From where the free end of the file begins, so that what is grown ahead stays behind.
+                let start = self.space.pages() - self.space.tail_free();
                 self.grow(inner, txn, pages)?;
-                self.space.take_tail(pages)
+                self.space.take_at(start, pages)
             }
         };
         let fresh = txn.own.insert(page, pages);

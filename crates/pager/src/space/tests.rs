@@ -94,10 +94,11 @@ impl World {
             self.space.take_page()
         };
         found.unwrap_or_else(|| {
+            let start = self.space.pages() - self.space.tail_free();
             let need = pages - self.space.tail_free().min(pages);
             let more = need + self.rng.below(40);
             self.space.grow(self.space.pages() + more);
-            self.space.take_tail(pages)
+            self.space.take_at(start, pages)
         })
     }
 
