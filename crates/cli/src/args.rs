@@ -139,6 +139,7 @@ pub(crate) enum Function {
     /// Points
     Count,
     /// Points whose value is NaN
+    #[value(alias = "nan_count")]
     NanCount,
     /// Sum
     Sum,
@@ -147,10 +148,12 @@ pub(crate) enum Function {
     /// Smallest value
     Min,
     /// When it was
+    #[value(alias = "min_time")]
     MinTime,
     /// Largest value
     Max,
     /// When it was
+    #[value(alias = "max_time")]
     MaxTime,
     /// Oldest value
     First,

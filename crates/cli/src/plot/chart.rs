@@ -13,8 +13,9 @@
 //! ```
 
 use super::scale::{TimeScale, ValueScale};
-use super::{Figure, distance};
+use super::{Figure, Line, distance};
 use crate::output::printable;
+use crate::time::Nanos;
 
 /// Red, green, blue.
 pub(crate) type Color = [u8; 3];
@@ -66,6 +67,9 @@ const TEXT_SIZE: f64 = 12.5;
 const MARGIN: f64 = 18.0;
 const LEGEND_ROW: f64 = 20.0;
 
+/// So few points are shown as such, with a dot for each.
+const DOTTED_MAX: usize = 60;
+
 /// Labels of the legend beyond this are counted only.
 const LEGEND_MAX: usize = 24;
 
@@ -73,70 +77,103 @@ const LEGEND_MAX: usize = 24;
 pub(crate) fn draw(figure: &Figure, width: f64, height: f64, canvas: &mut impl Canvas) {
     canvas.rect(0.0, 0.0, width, height, BACKGROUND);
     let top = head(figure, width, canvas);
-    let bottom = height - MARGIN - TEXT_SIZE - 8.0;
-    let (low, high) = figure.value_span();
-    let values = ValueScale::over(low, high, ticks_in(bottom - top, 44.0));
-    let label_width = values
-        .ticks
-        .iter()
-        .map(|(_, text)| text_width(text, TEXT_SIZE));
-    let left = MARGIN + label_width.fold(0.0, f64::max) + 8.0;
-    let right = width - MARGIN;
-    let (from, to) = figure.time_span();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "positive, small"
-    )]
-    let room = ((right - left).max(1.0) / (TEXT_SIZE * CHARACTER_WIDTH)) as usize;
-    let times = TimeScale::fitting(from, to, room, &figure.zone);
+    let plot = Plot::new(figure, width, top, height - MARGIN - TEXT_SIZE - 8.0);
+    plot.value_axis(canvas);
+    plot.time_axis(width, canvas);
+    for (index, line) in figure.lines.iter().enumerate() {
+        plot.line(line, LINES[index % LINES.len()], canvas);
+    }
+}
 
-    let x_of = |time| left + times.place(time) * (right - left);
-    let y_of = |value| bottom - values.place(value) * (bottom - top);
-    for (value, label) in &values.ticks {
-        let y = y_of(*value);
-        canvas.polyline(&[(left, y), (right, y)], 1.0, GRID);
-        canvas.text(
-            left - 8.0,
-            y + TEXT_SIZE * 0.35,
-            TEXT_SIZE,
-            Anchor::End,
-            FAINT_INK,
-            label,
+/// The framed part, where values have places.
+struct Plot {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    values: ValueScale,
+    times: TimeScale,
+}
+
+impl Plot {
+    fn new(figure: &Figure, width: f64, top: f64, bottom: f64) -> Self {
+        let (low, high) = figure.value_span();
+        let values = ValueScale::over(low, high, ticks_in(bottom - top, 44.0));
+        let label_width = values
+            .ticks
+            .iter()
+            .map(|(_, text)| text_width(text, TEXT_SIZE));
+        let left = MARGIN + label_width.fold(0.0, f64::max) + 8.0;
+        let right = width - MARGIN;
+        let (from, to) = figure.time_span();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "positive, small"
+        )]
+        let room = ((right - left).max(1.0) / (TEXT_SIZE * CHARACTER_WIDTH)) as usize;
+        let times = TimeScale::fitting(from, to, room, &figure.zone);
+        Self {
+            left,
+            right,
+            top,
+            bottom,
+            values,
+            times,
+        }
+    }
+
+    fn x_of(&self, time: Nanos) -> f64 {
+        self.left + self.times.place(time) * (self.right - self.left)
+    }
+
+    fn y_of(&self, value: f64) -> f64 {
+        self.bottom - self.values.place(value) * (self.bottom - self.top)
+    }
+
+    fn value_axis(&self, canvas: &mut impl Canvas) {
+        for (value, label) in &self.values.ticks {
+            let y = self.y_of(*value);
+            canvas.polyline(&[(self.left, y), (self.right, y)], 1.0, GRID);
+            let (x, y) = (self.left - 8.0, y + TEXT_SIZE * 0.35);
+            canvas.text(x, y, TEXT_SIZE, Anchor::End, FAINT_INK, label);
+        }
+    }
+
+    fn time_axis(&self, width: f64, canvas: &mut impl Canvas) {
+        let mut free_from = f64::NEG_INFINITY;
+        for (time, label) in &self.times.ticks {
+            let x = self.x_of(*time);
+            canvas.polyline(&[(x, self.top), (x, self.bottom)], 1.0, GRID);
+            canvas.polyline(&[(x, self.bottom), (x, self.bottom + 4.0)], 1.0, AXIS);
+            let half = text_width(label, TEXT_SIZE) / 2.0;
+            let center = x.min(width - MARGIN / 2.0 - half);
+            if center - half < free_from {
+                continue;
+            }
+            let y = self.bottom + TEXT_SIZE + 8.0;
+            canvas.text(center, y, TEXT_SIZE, Anchor::Middle, FAINT_INK, label);
+            free_from = center + half + 8.0;
+        }
+        canvas.polyline(
+            &[(self.left, self.bottom), (self.right, self.bottom)],
+            1.0,
+            AXIS,
         );
     }
-    let mut free_from = f64::NEG_INFINITY;
-    for (time, label) in &times.ticks {
-        let x = x_of(*time);
-        canvas.polyline(&[(x, top), (x, bottom)], 1.0, GRID);
-        canvas.polyline(&[(x, bottom), (x, bottom + 4.0)], 1.0, AXIS);
-        let half = text_width(label, TEXT_SIZE) / 2.0;
-        let center = x.min(width - MARGIN / 2.0 - half);
-        if center - half < free_from {
-            continue;
-        }
-        let y = bottom + TEXT_SIZE + 8.0;
-        canvas.text(center, y, TEXT_SIZE, Anchor::Middle, FAINT_INK, label);
-        free_from = center + half + 8.0;
-    }
-    canvas.polyline(&[(left, bottom), (right, bottom)], 1.0, AXIS);
 
-    let pixel = distance(times.from, times.to) / (right - left).max(1.0);
-    for (index, line) in figure.lines.iter().enumerate() {
-        let color = LINES[index % LINES.len()];
-        // Few points are shown as such.
-        let dots = line.points.len() <= 60;
+    fn line(&self, line: &Line, color: Color, canvas: &mut impl Canvas) {
+        let pixel = distance(self.times.from, self.times.to) / (self.right - self.left).max(1.0);
+        let dots = line.points.len() <= DOTTED_MAX;
         for stretch in line.stretches(pixel) {
             let points: Vec<(f64, f64)> = stretch
                 .iter()
-                .map(|point| (x_of(point.time), y_of(point.value)))
+                .map(|point| (self.x_of(point.time), self.y_of(point.value)))
                 .collect();
-            if points.len() == 1 {
-                canvas.polyline(&points, 4.0, color);
-                continue;
+            if points.len() > 1 {
+                canvas.polyline(&points, 1.6, color);
             }
-            canvas.polyline(&points, 1.6, color);
-            if dots {
+            if dots || points.len() == 1 {
                 for point in &points {
                     canvas.polyline(&[*point], 5.0, color);
                 }

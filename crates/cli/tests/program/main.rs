@@ -8,6 +8,8 @@
 mod import;
 mod pictures;
 mod queries;
+mod real_data;
+mod schemas;
 mod support;
 mod trouble;
 mod upkeep;

@@ -107,6 +107,28 @@ fn a_closed_pipe_is_no_error() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_behind_the_output_is_told() {
+    let folder = Folder::with_plant("a_full_disk_behind_the_output_is_told");
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let mut command = folder.command(&["scan", "plant.tdl", "hb.wind"]);
+    let output = command
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        told.contains("writing the output failed: No space left"),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_database_in_use_is_named_as_such() {
     let folder = Folder::with_plant("a_database_in_use_is_named_as_such");
     // An import that waits for the rest of its rows has the database open. Whether it has
