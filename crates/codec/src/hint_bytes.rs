@@ -1,9 +1,9 @@
 //! A hint in eight bytes, for those who keep it between two runs of a program.
 //!
 //! ```text
-//! 0          1      2     3          4        5
-//! | encoding | bits | age | exponent | factor | 0, 0, 0 |
-//! |    u8    |  u8  | u8  |    u8    |   u8   |   3 B   |
+//! 0          1      2     3          4        5   6     8
+//! | encoding | bits | age | exponent | factor | 0 | bad |
+//! |    u8    |  u8  | u8  |    u8    |   u8   |u8 | u16 |
 //! ```
 //!
 //! Writers may leave it all zero. It says nothing about any chunk: readers do not need it.
@@ -34,14 +34,18 @@ impl Hint {
     /// Reads 8 bytes; any bytes are a hint, and one that makes no sense knows nothing.
     #[must_use]
     pub fn from_bytes(bytes: [u8; HINT_BYTES]) -> Self {
-        let [encoding, bits, age, exponent, factor, ..] = bytes;
+        let [encoding, bits, age, exponent, factor, _, low, high] = bytes;
         let alp = Alp { exponent, factor };
         if !alp.is_valid() {
             return Self::default();
         }
-        let mut hint = Self::default();
-        (hint.encoding, hint.bits, hint.age, hint.alp) = (encoding, bits, age, alp);
-        hint
+        Self {
+            encoding,
+            bits,
+            age,
+            alp,
+            bad: u16::from_le_bytes([low, high]),
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::{POINT, World, ramp};
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::PageRead;
 use tidalite_testkit::rng::Rng;
@@ -176,73 +175,5 @@ fn a_node_is_rewritten_once_for_eight_commits() {
         if i % 8 != 0 {
             assert!(written <= 4096, "commit {i} wrote {written} bytes");
         }
-    }
-}
-
-/// The best of several short runs: the machine is shared.
-fn rate(rows: usize, mut work: impl FnMut()) -> f64 {
-    let mut best = 0.0f64;
-    for _ in 0..9 {
-        let clock = Instant::now();
-        work();
-        best = best.max(rows as f64 / clock.elapsed().as_secs_f64() / 1e6);
-    }
-    best
-}
-
-/// Prints rates in million rows a second; they are not asserted.
-#[test]
-#[ignore = "a measurement: cargo test --release -- --ignored --nocapture rates"]
-fn rates() {
-    let mut world = World::new(4096, 64, &POINT);
-    let rows = ramp(0, 1_000_000_000, 1 << 20);
-    let n = rows.len();
-    world.link(rows.view());
-    let mut end = n as i64 * 1_000_000_000;
-    let mut more = rows.clone();
-    println!(
-        "link: {:.0}",
-        rate(n, || {
-            more.times.iter_mut().for_each(|time| *time += end);
-            world.transact(|tree, pages, packer| {
-                tree.link(pages, packer, more.view()).unwrap();
-            });
-            end = n as i64 * 1_000_000_000;
-        })
-    );
-    let n = world.tree.count() as usize;
-    for columns in [&[0, 1][..], &[1], &[0], &[]] {
-        let rate = rate(n, || {
-            let mut touched = 0u64;
-            let read = world
-                .view()
-                .for_each_vector(i64::MIN, i64::MAX, columns, |vector| {
-                    touched ^= vector.times()[0] as u64;
-                });
-            assert_eq!(read.unwrap(), n as u64);
-            std::hint::black_box(touched);
-        });
-        println!("scan of columns {columns:?}: {rate:.0}");
-    }
-    let stepped = rate(n, || {
-        let mut cursor = world.view().cursor();
-        let mut sum = 0.0;
-        while cursor.next().unwrap() {
-            sum += cursor.word(1).map_or(0.0, f64::from_bits);
-        }
-        std::hint::black_box(sum);
-    });
-    println!("cursor: {stepped:.0}");
-    for width in [60, 3600, 86_400] {
-        let windows = rate(n, || {
-            let mut windows = 0;
-            let view = world.view();
-            view.windows(i64::MIN, i64::MAX, width * 1_000_000_000, 0, 1, |_| {
-                windows += 1
-            })
-            .unwrap();
-            std::hint::black_box(windows);
-        });
-        println!("windows of {width} rows: {windows:.0}");
     }
 }
