@@ -384,7 +384,9 @@ fn each_row<const COLUMNS: usize>(
     let times = vector.times();
     let columns: [&[u64]; COLUMNS] = std::array::from_fn(|c| &vector.words(c)[..times.len()]);
     for (row, &time) in times.iter().enumerate() {
-        let words: [u64; COLUMNS] = std::array::from_fn(|c| columns[c][row]);
+        // Never absent; but a check that could panic would keep what `f` sums in memory, at three times the cost.
+        let words: [u64; COLUMNS] =
+            std::array::from_fn(|c| columns[c].get(row).copied().unwrap_or_default());
         f(time, &words);
     }
 }
