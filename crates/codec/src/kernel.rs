@@ -171,6 +171,11 @@ dispatched!(
     scan::prefix_sum, scan::prefix_sum
 );
 dispatched!(
+    /// See [`scan::ascending`].
+    ascending(times: &[i64]) -> bool,
+    scan::ascending, scan::ascending
+);
+dispatched!(
     /// See [`scan::all_equal`].
     all_equal(values: &[u64]) -> bool,
     scan::all_equal, scan::all_equal

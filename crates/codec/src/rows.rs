@@ -3,6 +3,7 @@
 //! Invariant: `times` and every column have the same length. Order and uniqueness of the times are
 //! the owner's business; [`Rows::sort_newest`] establishes both.
 
+use crate::kernel;
 use core::ops::Range;
 
 /// An owned batch of rows.
@@ -318,7 +319,7 @@ impl<'a> RowsRef<'a> {
     /// Whether every time is greater than the one before it.
     #[must_use]
     pub fn is_sorted_unique(&self) -> bool {
-        self.times.is_sorted_by(|a, b| a < b)
+        kernel::ascending(self.times)
     }
 
     /// A copy of these rows.
