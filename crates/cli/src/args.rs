@@ -178,8 +178,8 @@ Each value column becomes a series PREFIXcolumn{tag=\"...\"}, one for every comb
 Importing a file again changes nothing: a point with the same time replaces the old one.
 
 The whole import is one transaction: it is stored completely or, after an error, not at all,
-and readers see it all at once. For inputs larger than memory, --commit-every ROWS makes a
-durable commit in between; an import that stops then keeps what was committed.
+and readers see it all at once. With --commit-every ROWS there is a durable commit in between;
+an import that stops then keeps what was committed.
 
 Examples:
   Columns and the form of times are found by looking:

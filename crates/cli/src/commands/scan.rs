@@ -27,6 +27,7 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let Some((from, to)) = span.in_series(&series) else {
             continue;
         };
+        let label = info.label();
         // A cursor instead of whole vectors: it can stop, at a limit or at a closed pipe.
         let mut cursor = series.cursor();
         let fail = |error: tidalite::Error| reader.fail(&error);
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
             }
             left -= 1;
             printed += 1;
-            sheet.row(&printer.cells(info, &point))?;
+            sheet.row(&printer.cells(info, &label, &point))?;
             row = cursor.next().map_err(fail)?;
         }
     }
@@ -61,7 +62,7 @@ pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome 
     for info in &infos {
         let series = reader.series(info)?;
         if let Some(row) = series.latest().map_err(|error| reader.fail(&error))? {
-            sheet.row(&printer.cells(info, &row))?;
+            sheet.row(&printer.cells(info, &info.label(), &row))?;
         }
     }
     Ok(sheet.finish()?)
@@ -126,10 +127,10 @@ impl Printer {
         Sheet::new(&mut *terminal.out, format, terminal.palette, columns)
     }
 
-    fn cells(&self, info: &SeriesInfo, row: &Row) -> Vec<Cell> {
+    fn cells(&self, info: &SeriesInfo, label: &str, row: &Row) -> Vec<Cell> {
         let mut cells = Vec::with_capacity(self.columns.len() + 2);
         if self.with_series {
-            cells.push(Cell::Text(info.label()));
+            cells.push(Cell::Text(label.to_owned()));
         }
         cells.push(time_cell(&self.show, info.schema.unit, row.time));
         for index in &self.columns {

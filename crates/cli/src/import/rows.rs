@@ -5,11 +5,19 @@ use crate::exit::{Failure, Outcome};
 use crate::import::layout::{Layout, Wishes};
 use crate::output::printable;
 use csv::ByteRecord;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::Read;
+use std::rc::Rc;
 
 /// Rows that are looked at before the columns are decided on.
 const SAMPLE_ROWS: usize = 1000;
+
+/// Bytes of these rows at most.
+const SAMPLE_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes of one row at most, what the reader has taken ahead included.
+const ROW_BYTES_MAX: u64 = 4 << 20;
 
 /// Words that mean "no value". Compared after trimming, exactly as written.
 #[derive(Clone, Debug)]
@@ -84,6 +92,29 @@ pub(crate) struct CsvRows<R> {
     record: ByteRecord,
     layout: Layout,
     nulls: Nulls,
+    since_row: Rc<Cell<u64>>,
+}
+
+/// Ends the reading when a row does not end: a quote that is opened and never closed would
+/// take the rest of the file into memory.
+struct Fence<R> {
+    inner: R,
+    /// Bytes since the last row began; the owner sets it back.
+    since: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Fence<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let bytes = self.inner.read(buffer)?;
+        self.since.set(self.since.get() + bytes as u64);
+        if self.since.get() > ROW_BYTES_MAX {
+            return Err(std::io::Error::other(format!(
+                "a row does not end within {} MiB: is a quote opened and not closed?",
+                ROW_BYTES_MAX >> 20
+            )));
+        }
+        Ok(bytes)
+    }
 }
 
 impl<R: Read> CsvRows<R> {
@@ -99,14 +130,20 @@ impl<R: Read> CsvRows<R> {
         let head = read_head(&mut input).map_err(|error| unreadable(what, &error))?;
         refuse_what_is_no_text(&head, what)?;
         let delimiter = delimiter.unwrap_or_else(|| likely_delimiter(&head));
+        let since_row = Rc::new(Cell::new(0));
+        let read = Rc::clone(&since_row);
         let mut reader = csv::ReaderBuilder::new()
             .delimiter(delimiter)
             .has_headers(false)
             .flexible(true)
             .buffer_capacity(128 * 1024)
-            .from_reader(std::io::Cursor::new(head).chain(input));
-        let mut sample = VecDeque::new();
-        while sample.len() <= SAMPLE_ROWS {
+            .from_reader(Fence {
+                inner: std::io::Cursor::new(head).chain(input),
+                since: read,
+            });
+        let (mut sample, mut sample_bytes) = (VecDeque::new(), 0);
+        while sample.len() <= SAMPLE_ROWS && sample_bytes < SAMPLE_BYTES_MAX {
+            since_row.set(0);
             let mut record = ByteRecord::new();
             if !reader
                 .read_byte_record(&mut record)
@@ -114,6 +151,7 @@ impl<R: Read> CsvRows<R> {
             {
                 break;
             }
+            sample_bytes += record.as_slice().len();
             sample.push_back(record);
         }
         let names = names_of(&mut sample, wishes, what)?;
@@ -125,6 +163,7 @@ impl<R: Read> CsvRows<R> {
             record: ByteRecord::new(),
             layout,
             nulls,
+            since_row,
         })
     }
 
@@ -134,6 +173,7 @@ impl<R: Read> CsvRows<R> {
 
     /// Reads the next line into `row`.
     pub(crate) fn next(&mut self, row: &mut Row, what: &str) -> Outcome<Next> {
+        self.since_row.set(0);
         if let Some(record) = self.sample.pop_front() {
             self.record = record;
         } else if !self
@@ -417,6 +457,22 @@ mod tests {
         .unwrap();
         assert_eq!(good.len(), 2);
         assert!(bad[0].why.contains("2262"), "{}", bad[0].why);
+    }
+
+    #[test]
+    fn a_quote_that_stays_open_does_not_fill_the_memory() {
+        let wishes = Wishes {
+            header: true,
+            ..Wishes::default()
+        };
+        let endless = "time,a\n2014-06-01,1\n\""
+            .as_bytes()
+            .chain(std::io::repeat(b'x'));
+        let Err(failure) = CsvRows::open(endless, "x", None, &wishes, Nulls::default()) else {
+            panic!("read to the end of an endless row");
+        };
+        assert!(failure.message.contains("a quote"), "{}", failure.message);
+        assert_eq!(failure.exit, Exit::BadInput);
     }
 
     #[test]
