@@ -14,10 +14,10 @@ use std::rc::Rc;
 const SAMPLE_ROWS: usize = 1000;
 
 /// Bytes of these rows at most.
-const SAMPLE_BYTES_MAX: usize = 16 << 20;
+const SAMPLE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Bytes of one row at most, what the reader has taken ahead included.
-const ROW_BYTES_MAX: u64 = 4 << 20;
+const ROW_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Words that mean "no value". Compared after trimming, exactly as written.
 #[derive(Clone, Debug)]
@@ -473,6 +473,10 @@ mod tests {
         };
         assert!(failure.message.contains("a quote"), "{}", failure.message);
         assert_eq!(failure.exit, Exit::BadInput);
+        // The reader takes 128 KiB at a time; what is shorter by that is always read.
+        let note = "x".repeat(usize::try_from(ROW_BYTES_MAX).unwrap() - 2 * 128 * 1024);
+        let long = format!("time,a,note\n2014-06-01,1,{note}\n2014-06-02,2,y\n");
+        assert_eq!(read_all(&long, &wishes).unwrap().0.len(), 2);
     }
 
     #[test]

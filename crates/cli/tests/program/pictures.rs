@@ -76,3 +76,27 @@ fn millions_of_points_keep_their_spikes() {
     assert!(svg.contains(">1000</text>"), "the spike is lost");
     assert!(svg.len() < 400_000, "{}", svg.len());
 }
+
+#[test]
+fn as_many_lines_as_a_picture_takes() {
+    let folder = Folder::new("as_many_lines_as_a_picture_takes");
+    let mut csv = String::from("time,n,v\n");
+    for n in 0..33 {
+        csv += &format!("2014-06-01,{n},{n}\n2014-06-02,{n},1\n");
+    }
+    folder.write("a.csv", csv);
+    folder
+        .say("import a.tdl a.csv --tag n --value v --quiet")
+        .ok();
+    folder
+        .say("plot a.tdl v")
+        .failed(2, &["33 series do not fit one picture", "at most 32"]);
+    let one_less = (0..32).map(|n| format!("v{{n=\"{n}\"}}"));
+    let words: Vec<String> = ["plot", "a.tdl"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(one_less)
+        .collect();
+    let out = folder.run(&words).ok();
+    assert!(out.contains("64 points"), "{out}");
+}
