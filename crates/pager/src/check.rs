@@ -191,7 +191,7 @@ impl Check {
                 }
             }
             if let [Ok(a), Ok(b)] = copies
-                && a != b
+                && !a.is_copy_of(b)
             {
                 let problem = format!(
                     "meta pair {pair}: its copies hold txn {} and txn {}",

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0        32     48         56       64      72          104     106       108        110  112        2160                          4096
-//! | header | uuid | sequence | commit | pages | free root | app   | changes | pendings | 0  | app area | changes, 16 B each, then      |
+//! | header | uuid | sequence | commit | pages | free root | app   | changes | pendings | cf | app area | changes, 16 B each, then      |
 //! | 32 B   | 16 B | u64      | ns i64 | u64   | Ptr 32 B  | len u16| u16    | u16      |    | 2048 B   | pending ranges, 32 B each, 0..|
 //! ```
 //!
@@ -10,7 +10,7 @@
 //! s mod 2. `pages` is the file's length in pages. A change is `(page u64, count << 1 | used)`: the state
 //! of a range where it differs from the free-space structure under `free root`; they do not overlap.
 //! A pending range is `(page, count, birth, freed)`: used for whoever stands on a transaction t with
-//! birth <= t < freed, free for everyone else.
+//! birth <= t < freed, free for everyone else. `cf` u16 is 0 in a record as committed, see `Confirmation`.
 
 use crate::error::{Error, Result};
 use crate::header::{HEADER_BYTES, Header, Kind, seal_block};
@@ -34,7 +34,8 @@ const CHANGES_AT: usize = APP_LEN_AT + 2;
 const PENDINGS_AT: usize = CHANGES_AT + 2;
 const APP_AT: usize = 112;
 const LIST_AT: usize = APP_AT + APP_BYTES_MAX;
-const _: () = assert!(PENDINGS_AT + 2 <= APP_AT);
+const CONFIRMATIONS_AT: usize = PENDINGS_AT + 2;
+const _: () = assert!(CONFIRMATIONS_AT + 2 <= APP_AT);
 
 /// Transactions and durable commits of a file stay below: at a million a second for 100,000 years.
 const COUNT_MAX: u64 = 1 << 62;
@@ -95,9 +96,60 @@ pub(crate) struct Meta {
     pub(crate) app: Arc<[u8]>,
     pub(crate) changes: Vec<Change>,
     pub(crate) pendings: Vec<Dead>,
+    /// How often this copy was rewritten by writers that came to stand on it, modulo 2^16.
+    pub(crate) confirmations: u16,
+}
+
+/// How a writer rewrites the record it stands on, so that whatever processes were killed or syncs failed before,
+/// at every moment one copy of an acknowledged record is on the medium.
+///
+/// Round c writes copy `c & 1` first, with the number c, and the other one after a sync. So of two copies with
+/// different numbers the higher one may be in flight and is written again first; of two with the same number c
+/// the second of round c, copy `1 - (c & 1)`, may be, and is the first of round c + 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Confirmation {
+    /// The number both copies get.
+    pub(crate) number: u16,
+    /// The copy that is written first.
+    pub(crate) first: usize,
+}
+
+impl Confirmation {
+    /// After copies with these numbers were found.
+    pub(crate) fn after([a, b]: [u16; 2]) -> Self {
+        if a == b {
+            let number = a.wrapping_add(1);
+            return Self {
+                number,
+                first: usize::from(number & 1),
+            };
+        }
+        let a_is_newer = a.wrapping_sub(b) < 1 << 15;
+        let (number, first) = if a_is_newer { (a, 0) } else { (b, 1) };
+        Self { number, first }
+    }
+
+    /// The number for a damaged copy that is rewritten beside a sound one: the next one whose round begins with it.
+    pub(crate) fn of_healed(copy: usize, sound: u16) -> u16 {
+        let next = sound.wrapping_add(1);
+        if usize::from(next & 1) == copy {
+            next
+        } else {
+            next.wrapping_add(1)
+        }
+    }
 }
 
 impl Meta {
+    /// Whether both are copies of one record, however often rewritten.
+    pub(crate) fn is_copy_of(&self, other: &Self) -> bool {
+        *self
+            == Self {
+                confirmations: self.confirmations,
+                ..other.clone()
+            }
+    }
+
     /// The pair that a record of this sequence number goes to.
     pub(crate) fn pair(&self) -> usize {
         (self.sequence % 2) as usize
@@ -115,6 +167,7 @@ impl Meta {
         put_u16(&mut block, APP_LEN_AT, self.app.len() as u16);
         put_u16(&mut block, CHANGES_AT, self.changes.len() as u16);
         put_u16(&mut block, PENDINGS_AT, self.pendings.len() as u16);
+        put_u16(&mut block, CONFIRMATIONS_AT, self.confirmations);
         block[APP_AT..APP_AT + self.app.len()].copy_from_slice(&self.app);
         let mut at = LIST_AT;
         for change in &self.changes {
@@ -195,6 +248,7 @@ impl Meta {
             app: block[APP_AT..APP_AT + app_len].into(),
             changes: (0..changes).map(change).collect(),
             pendings: (0..pendings).map(dead).collect(),
+            confirmations: get_u16(block, CONFIRMATIONS_AT),
         })
     }
 }
@@ -217,6 +271,16 @@ impl MetaBlocks {
         Self { copies }
     }
 
+    /// The numbers of confirmation of the two copies of a record; of a copy that is damaged, that of the other.
+    pub(crate) fn confirmations(&self, record: &Meta) -> [u16; 2] {
+        self.copies[record.pair()]
+            .each_ref()
+            .map(|copy| match copy {
+                Ok(meta) if meta.is_copy_of(record) => meta.confirmations,
+                _ => record.confirmations,
+            })
+    }
+
     /// The newest record with one valid copy, and the newest of the other pair.
     pub(crate) fn newest(&self) -> Result<(Meta, Option<Meta>)> {
         let best = |pair: usize| {
@@ -231,6 +295,35 @@ impl MetaBlocks {
                 Err(error) => Err(error.again()),
                 Ok(_) => unreachable!("a valid copy would have been found"),
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Confirmation;
+
+    /// Whatever happens to the process, the copy that is written next is the only one that may be in flight.
+    #[test]
+    fn the_copy_in_flight_is_always_written_first() {
+        for start in [0u16, 1, 2, 0x7ffe, 0x7fff, 0xfffe, 0xffff] {
+            for copy in [0, 1] {
+                // A damaged copy was rewritten beside a sound one, and may be in flight.
+                let mut found = [start; 2];
+                found[copy] = Confirmation::of_healed(copy, start);
+                assert_eq!(Confirmation::after(found).first, copy);
+            }
+            let round = Confirmation::after([start, start]);
+            let mut found = [start; 2];
+            found[round.first] = round.number;
+            let again = Confirmation::after(found);
+            assert_eq!(again, round, "interrupted after its first write");
+            let next = Confirmation::after([round.number; 2]);
+            assert_eq!(
+                next.first,
+                1 - round.first,
+                "interrupted after its second write"
+            );
         }
     }
 }

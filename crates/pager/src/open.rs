@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::layout::{HEAD_BYTES, first_page, meta_at, page_size_ok, superblock_at};
-use crate::meta::{Meta, MetaBlocks};
+use crate::meta::{Confirmation, Meta, MetaBlocks};
 use crate::options::{OpenMode, Options};
 use crate::pager::{Inner, Pager};
 use crate::ptr::Ptr;
@@ -61,6 +61,7 @@ fn initial_image(page_size: usize) -> Result<Vec<u8>> {
         app: Arc::from([]),
         changes: Vec::new(),
         pendings: Vec::new(),
+        confirmations: 0,
     };
     for copy in [0, 1] {
         put(superblock_at(copy), superblock.encode(copy));
@@ -115,7 +116,7 @@ impl Pager {
         if !options.read_only {
             superblock.check_writable()?;
         }
-        let blocks = MetaBlocks::load(&*storage, &superblock.uuid);
+        let mut blocks = MetaBlocks::load(&*storage, &superblock.uuid);
         let (newest, older) = blocks.newest()?;
         check_length(&*storage, &superblock, &newest)?;
         if !options.read_only {
@@ -124,11 +125,12 @@ impl Pager {
                     heal(&*storage, superblock_at(copy), &superblock.encode(copy))?;
                 }
             }
-            heal_metas(&*storage, &blocks, &newest)?;
+            heal_metas(&*storage, &mut blocks, &newest)?;
         }
         // Without a readable older record, everything pending counts as needed by it.
         let before = older.map_or(newest.txn.saturating_sub(1), |older| older.txn);
-        let found = (newest, before);
+        let confirmation = Confirmation::after(blocks.confirmations(&newest));
+        let found = (newest, before, confirmation);
         Ok(Self {
             inner: Arc::new(Inner::new(
                 storage,
@@ -180,18 +182,21 @@ fn heal(storage: &dyn Storage, at: u64, block: &[u8]) -> Result<()> {
 
 /// Rewrites damaged meta blocks, each alone and synced: first beside the newest record, then in the other
 /// pair (which a crash in the middle of a commit leaves torn).
-fn heal_metas(storage: &dyn Storage, blocks: &MetaBlocks, newest: &Meta) -> Result<()> {
+fn heal_metas(storage: &dyn Storage, blocks: &mut MetaBlocks, newest: &Meta) -> Result<()> {
     let own = newest.pair();
     for pair in [own, 1 - own] {
         let best = blocks.copies[pair]
             .iter()
             .flatten()
             .max_by_key(|meta| meta.txn);
-        let content = best.unwrap_or(newest);
-        for (copy, found) in blocks.copies[pair].iter().enumerate() {
-            if found.as_ref().ok() != Some(content) {
+        let content = best.unwrap_or(newest).clone();
+        for (copy, found) in blocks.copies[pair].iter_mut().enumerate() {
+            if !matches!(found, Ok(meta) if meta.is_copy_of(&content)) {
                 let at = meta_at(pair, copy);
-                heal(storage, at, &content.encode(at))?;
+                let mut healed = content.clone();
+                healed.confirmations = Confirmation::of_healed(copy, content.confirmations);
+                heal(storage, at, &healed.encode(at))?;
+                *found = Ok(healed);
             }
         }
     }

@@ -8,7 +8,7 @@
 
 use crate::error::{Error, Result};
 use crate::layout::HEAD_BYTES;
-use crate::meta::Meta;
+use crate::meta::{Confirmation, Meta};
 use crate::options::{Options, Verify};
 use crate::pages::PageRef;
 use crate::ptr::Ptr;
@@ -58,7 +58,7 @@ pub(crate) struct Inner {
     pub(crate) turns: Arc<Turns>,
     writer: Mutex<WriterSlot>,
     /// The newest durable record and the one before, as found at open.
-    pub(crate) found: (Meta, u64),
+    pub(crate) found: (Meta, u64, Confirmation),
     poisoned: OnceLock<String>,
     pub(crate) observed: bool,
     pub(crate) _lock: Option<File>,
@@ -193,7 +193,7 @@ impl Inner {
         storage: Arc<dyn Storage>,
         superblock: Superblock,
         options: Options,
-        found: (Meta, u64),
+        found: (Meta, u64, Confirmation),
         lock: Option<File>,
     ) -> Self {
         let meta = &found.0;

@@ -9,7 +9,7 @@
 
 use crate::error::{Error, Result};
 use crate::layout::meta_at;
-use crate::meta::Meta;
+use crate::meta::{Confirmation, Meta};
 use crate::pager::Inner;
 use crate::seeded::{Bug, active};
 use crate::space::{Space, TxnSpace, base};
@@ -27,6 +27,8 @@ pub(crate) struct Writer {
     /// The newest durable record.
     pub(crate) meta: Meta,
     pub(crate) length_unsynced: bool,
+    /// How the record is rewritten.
+    confirmation: Confirmation,
     /// Copies of the record that were rewritten; 2 when it is confirmed.
     confirmed: usize,
 }
@@ -34,7 +36,7 @@ pub(crate) struct Writer {
 impl Writer {
     /// Reads the free space of the record found at open.
     pub(crate) fn load(inner: &Inner) -> Result<Self> {
-        let (meta, before) = &inner.found;
+        let (meta, before, confirmation) = &inner.found;
         let end = meta.pages * inner.page_size as u64;
         let mut space = base::load(inner.page_size, meta, *before, &|ptr| inner.page(ptr, end))?;
         let len = inner.storage.len().map_err(|error| read_failed(0, error))?;
@@ -48,6 +50,7 @@ impl Writer {
             space,
             meta: meta.clone(),
             length_unsynced: longer,
+            confirmation: *confirmation,
             confirmed: 0,
         })
     }
@@ -55,8 +58,10 @@ impl Writer {
     /// Makes sure that the record this process stands on is on the medium.
     pub(crate) fn confirm(&mut self, inner: &Inner) -> Result<()> {
         // After a failed write the next attempt goes on with that copy: the other one is sound.
-        for copy in self.confirmed..2 {
-            let at = meta_at(self.meta.pair(), copy);
+        let Confirmation { number, first } = self.confirmation;
+        for step in self.confirmed..2 {
+            let at = meta_at(self.meta.pair(), if step == 0 { first } else { 1 - first });
+            self.meta.confirmations = number;
             let block = self.meta.encode(at);
             let failed = |error| Error::of_write("meta write", at, block.len() as u64, error);
             inner.storage.write_at(at, &block).map_err(failed)?;
@@ -65,7 +70,7 @@ impl Writer {
                 inner.poison(&error);
                 return Err(error);
             }
-            self.confirmed = copy + 1;
+            self.confirmed = step + 1;
         }
         Ok(())
     }

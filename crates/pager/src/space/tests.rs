@@ -71,6 +71,7 @@ impl World {
                 app: Arc::from([]),
                 changes: Vec::new(),
                 pendings: Vec::new(),
+                confirmations: 0,
             },
             txn: 1,
             readers: Vec::new(),

@@ -155,6 +155,7 @@ impl WriteTxn {
             app: app.into(),
             changes: lists.1,
             pendings: lists.2,
+            confirmations: 0,
         };
         Ok(Prepared { meta, base })
     }
