@@ -154,12 +154,22 @@ impl Rest<'_> {
             unreachable!("opened by the caller");
         };
         let mut merged: Option<Rows> = None;
-        while let Some(piece) = self.tail.pop_if(|piece| piece.place() <= place) {
-            if piece.place() == place {
-                merged = Some(Rows::merge_newest(piece.rows.view(), rows));
-            } else {
+        while let Some(mut piece) = self.tail.pop_if(|piece| piece.place() <= place) {
+            if piece.place() < place {
                 writer.push(w, work, piece.place(), piece.rows.view())?;
+                continue;
             }
+            // More rows of the series may follow these (another part, behind a linked one): what the tail
+            // has after them waits, or the run would not be in order.
+            let upto = rows.times().last().map_or(0, |&last| {
+                piece.rows.times.partition_point(|&time| time <= last)
+            });
+            merged = Some(Rows::merge_newest(piece.rows.slice(0..upto), rows));
+            piece.rows.remove(0..upto);
+            if !piece.rows.is_empty() {
+                self.tail.push(piece);
+            }
+            break;
         }
         let rows = merged.as_ref().map_or(rows, Rows::view);
         writer.push(w, work, place, rows)
