@@ -84,6 +84,19 @@ impl Options {
         self
     }
 
+    /// The file grows by at least `min` bytes at a time and at most `max` more than it needs (1 and 8 MiB).
+    pub fn growth_bytes(mut self, min: u64, max: u64) -> Self {
+        self.store.growth_bytes_min = min;
+        self.store.growth_bytes_max = max;
+        self
+    }
+
+    /// Bytes of changed pages that a write transaction keeps before it writes some of them early (64 MiB).
+    pub fn dirty_bytes(mut self, bytes: usize) -> Self {
+        self.store.dirty_bytes_max = bytes;
+        self
+    }
+
     /// Bytes of rows that a write transaction holds before it hands whole vectors over (256 MiB).
     pub fn staging_bytes(mut self, bytes: usize) -> Self {
         self.staging_bytes = bytes;

@@ -72,6 +72,7 @@ pub use stat::Stat;
 pub use table::{Table, TableCursor, TableMut};
 pub use tidalite_base::{Corrupt, SeriesId, TxnId};
 pub use tidalite_codec::{ColumnType, Stats};
-pub use tidalite_pager::{Counters, Durability, Error as StoreError, Storage};
+pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
+pub use tidalite_pager::{Counters, Durability, Error as StoreError};
 pub use time::{Instant, Timestamp};
 pub use write::{Commit, TABLE_NAME_BYTES_MAX, WriteTxn};

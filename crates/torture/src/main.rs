@@ -1,0 +1,161 @@
+//! `tidalite-torture`: the long searches.
+//!
+//! ```text
+//! tidalite-torture crash [--states N] [--seed S] [--threads T] [--page-size B]
+//! tidalite-torture watch [--seeds N] [--seed S]
+//! tidalite-torture show [--seed S]
+//! tidalite-torture bugs
+//! tidalite-torture flips [--seed S] [--threads T]
+//! ```
+//!
+//! A failure prints the seed that shows it; the same seed gives the same failure on every machine.
+
+#![expect(clippy::print_stdout, reason = "a program talks")]
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+use tidalite_torture::crash::{Plan, Tally, describe, examine, watch};
+use tidalite_torture::{flips, seeded};
+
+struct Arguments(Vec<String>);
+
+impl Arguments {
+    fn number(&self, name: &str, otherwise: u64) -> Result<u64, String> {
+        let Some(at) = self.0.iter().position(|argument| argument == name) else {
+            return Ok(otherwise);
+        };
+        let text = self
+            .0
+            .get(at + 1)
+            .ok_or_else(|| format!("{name} needs a number"))?;
+        text.replace('_', "")
+            .parse()
+            .map_err(|error| format!("{name} {text}: {error}"))
+    }
+}
+
+/// Judges seed after seed on several threads until enough states were looked at.
+fn crash(arguments: &Arguments) -> Result<(), String> {
+    let states = arguments.number("--states", 100_000)?;
+    let first = arguments.number("--seed", 0)?;
+    let threads = arguments.number("--threads", 2)?;
+    let page_size = arguments.number("--page-size", 512)? as usize;
+    let (tally, next, failed) = (
+        Tally::default(),
+        AtomicU64::new(first),
+        AtomicBool::new(false),
+    );
+    let started = Instant::now();
+    let problems: Vec<String> = std::thread::scope(|scope| {
+        let work = || {
+            let mut problem = None;
+            while tally.states.load(Ordering::Relaxed) < states && !failed.load(Ordering::Relaxed) {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if let Err(error) = examine(seed, &Plan::of_seed(seed, page_size), &tally) {
+                    failed.store(true, Ordering::Relaxed);
+                    problem = Some(format!("seed {seed}: {error}"));
+                }
+            }
+            problem
+        };
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .filter_map(|worker| worker.join().unwrap_or(None))
+            .collect()
+    });
+    println!(
+        "{} crash states of {} seeds (from {first}), {} of them inside or after a reopening, in {:.1} s",
+        tally.states.load(Ordering::Relaxed),
+        next.load(Ordering::Relaxed) - first,
+        tally.nested.load(Ordering::Relaxed),
+        started.elapsed().as_secs_f64()
+    );
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems.join("\n"))
+    }
+}
+
+fn watched(arguments: &Arguments) -> Result<(), String> {
+    let (seeds, first) = (
+        arguments.number("--seeds", 200)?,
+        arguments.number("--seed", 0)?,
+    );
+    let plan = Plan {
+        transactions: 40,
+        ..Plan::default()
+    };
+    for seed in first..first + seeds {
+        watch(seed, &plan).map_err(|error| format!("seed {seed}: {error}"))?;
+    }
+    println!("{seeds} runs under the write-protocol monitor (from seed {first}), no violation");
+    Ok(())
+}
+
+fn bugs() -> Result<(), String> {
+    let mut missed = Vec::new();
+    for switch in seeded::switches() {
+        let finding = seeded::find(&switch);
+        match finding.seeds {
+            Some(seeds) => println!("{}: found by seed {seeds}: {}", finding.bug, finding.seen),
+            None => missed.push(finding.bug),
+        }
+    }
+    if missed.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("not found: {missed:?}"))
+    }
+}
+
+fn flips(arguments: &Arguments) -> Result<(), String> {
+    let started = Instant::now();
+    let masks: Vec<u8> = (0..8).map(|bit| 1 << bit).collect();
+    let threads = arguments.number("--threads", 2)? as usize;
+    let found = flips::examine(arguments.number("--seed", 0)?, &masks, 0xff, threads)?;
+    println!(
+        "{found:?} in {:.1} s, no wrong answer",
+        started.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+fn show(arguments: &Arguments) -> Result<(), String> {
+    let page_size = arguments.number("--page-size", 512)? as usize;
+    let plan = Plan {
+        page_size,
+        ..Plan::default()
+    };
+    println!("{}", describe(arguments.number("--seed", 0)?, &plan)?);
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let command = if arguments.is_empty() {
+        String::new()
+    } else {
+        arguments.remove(0)
+    };
+    let arguments = Arguments(arguments);
+    let result = match command.as_str() {
+        "crash" => crash(&arguments),
+        "watch" => watched(&arguments),
+        "show" => show(&arguments),
+        "bugs" => bugs(),
+        "flips" => flips(&arguments),
+        _ => Err(
+            "usage: tidalite-torture crash|watch|show|bugs|flips [--states N] [--seeds N] [--seed S] [--threads T]".to_owned(),
+        ),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            println!("{problem}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The fixed slice of the long searches: power cuts, the write protocol, deliberate bugs.
+//!
+//! More, and one seed again: `cargo run --release -p tidalite-torture -- crash --states N --seed S`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use tidalite_torture::crash::{Plan, Tally, examine, watch};
+use tidalite_torture::seeded;
+
+/// Crash states that the slice looks at, at least.
+const STATES: u64 = 300_000;
+const THREADS: usize = 2;
+const PAGE_BYTES: usize = 512;
+
+#[test]
+fn a_power_cut_anywhere_leaves_a_promised_state() {
+    let (tally, next) = (Tally::default(), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                while tally.states.load(Ordering::Relaxed) < STATES {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if let Err(problem) = examine(seed, &Plan::of_seed(seed, PAGE_BYTES), &tally) {
+                        panic!("seed {seed}: {problem}");
+                    }
+                }
+            });
+        }
+    });
+    let (states, nested) = (tally.states.into_inner(), tally.nested.into_inner());
+    println!(
+        "{states} crash states of {} seeds, {nested} in or after a reopening",
+        next.into_inner()
+    );
+    assert!(nested > states / 50, "reopenings are cut too");
+}
+
+#[test]
+fn larger_pages_crash_as_well() {
+    for seed in 0..6 {
+        if let Err(problem) = examine(seed, &Plan::of_seed(seed, 4096), &Tally::default()) {
+            panic!("seed {seed}, pages of 4096 bytes: {problem}");
+        }
+    }
+}
+
+#[test]
+fn the_write_protocol_holds_in_random_runs() {
+    let plan = Plan {
+        transactions: 40,
+        ..Plan::default()
+    };
+    for seed in 5_000..5_040 {
+        if let Err(problem) = watch(seed, &plan) {
+            panic!("seed {seed}: {problem}");
+        }
+    }
+}
+
+#[test]
+fn every_deliberate_bug_is_found() {
+    for switch in seeded::switches() {
+        let finding = seeded::find(&switch);
+        match finding.seeds {
+            Some(seeds) => println!("{}: found by seed {seeds}: {}", finding.bug, finding.seen),
+            None => panic!(
+                "{} is not found within {} seeds",
+                finding.bug,
+                seeded::SEEDS_MAX
+            ),
+        }
+    }
+}
