@@ -31,7 +31,7 @@ pub(crate) fn run(args: &QuickstartArgs, terminal: &mut Terminal<'_>) -> Outcome
     let heading = format!("{} generated points on this machine", grouped(args.points));
     writeln!(
         terminal.out,
-        "\n{}\nA random walk with two decimals, one point a second, in one thread.",
+        "\n{}\nA random walk with two decimals, one point a second, in one thread; generating is not counted.",
         terminal.palette.bold(heading)
     )?;
     // Shown before the work, also where standard output is a file.
