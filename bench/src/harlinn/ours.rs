@@ -139,10 +139,11 @@ impl<P: Columns> Side<P> for Tidalite {
     fn for_each(&self, _: &Plan) -> Result<Total> {
         let mut total = Total::default();
         self.pass(|series| {
-            series.all().for_each(|_, words| {
-                total.rows += 1;
-                total.sum += f64::from_bits(words[P::FLOAT]);
-            })?;
+            let mut sum = total.sum;
+            total.rows += series
+                .all()
+                .for_each(|_, words| sum += f64::from_bits(words[P::FLOAT]))?;
+            total.sum = sum;
             Ok(())
         })?;
         Ok(total)

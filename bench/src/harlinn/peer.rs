@@ -65,7 +65,9 @@ impl<P: Record> Side<P> for Lmdb<P> {
     fn for_each(&self, _: &Plan) -> Result<Total> {
         let mut total = Total::default();
         self.pass(|cursor| {
-            total.rows += cursor.for_each(|point| total.sum += point.float())? as u64;
+            let mut sum = total.sum;
+            total.rows += cursor.for_each(|point| sum += point.float())? as u64;
+            total.sum = sum;
             Ok(())
         })?;
         Ok(total)
