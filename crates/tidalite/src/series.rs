@@ -313,11 +313,28 @@ impl<'s> Range<'s> {
         while let Some(vector) = scan.next()? {
             let times = vector.times();
             rows += times.len() as u64;
+            let column = |c| vector.words(c).iter();
+            // Zipped, not indexed: a check that could fail would keep what `f` sums in memory as well.
             match self.series.info.schema.columns.len() {
-                1 => each_row::<1>(&vector, &mut f),
-                2 => each_row::<2>(&vector, &mut f),
-                3 => each_row::<3>(&vector, &mut f),
-                4 => each_row::<4>(&vector, &mut f),
+                1 => times
+                    .iter()
+                    .zip(column(0))
+                    .for_each(|(&time, &a)| f(time, &[a])),
+                2 => times
+                    .iter()
+                    .zip(column(0))
+                    .zip(column(1))
+                    .for_each(|((&time, &a), &b)| f(time, &[a, b])),
+                3 => times
+                    .iter()
+                    .zip(column(0))
+                    .zip(column(1).zip(column(2)))
+                    .for_each(|((&time, &a), (&b, &c))| f(time, &[a, b, c])),
+                4 => times
+                    .iter()
+                    .zip(column(0).zip(column(1)))
+                    .zip(column(2).zip(column(3)))
+                    .for_each(|((&time, (&a, &b)), (&c, &d))| f(time, &[a, b, c, d])),
                 columns => {
                     let words = &mut words[..columns];
                     for (row, &time) in times.iter().enumerate() {
@@ -371,23 +388,6 @@ impl<'s> Range<'s> {
             columns.len()
         );
         Err(crate::Error::Schema { problem })
-    }
-}
-
-/// Calls `f` with every row of a vector with so many columns. The compiler knows their number, so that a row is
-/// put together in registers, and what `f` does not look at is not read.
-#[inline(always)]
-fn each_row<const COLUMNS: usize>(
-    vector: &tidalite_series::Vector<'_>,
-    f: &mut impl FnMut(i64, &[u64]),
-) {
-    let times = vector.times();
-    let columns: [&[u64]; COLUMNS] = std::array::from_fn(|c| &vector.words(c)[..times.len()]);
-    for (row, &time) in times.iter().enumerate() {
-        // Never absent; but a check that could panic would keep what `f` sums in memory, at three times the cost.
-        let words: [u64; COLUMNS] =
-            std::array::from_fn(|c| columns[c].get(row).copied().unwrap_or_default());
-        f(time, &words);
     }
 }
 
