@@ -118,6 +118,12 @@ pub fn as_floats(words: &[u64]) -> &[f64] {
     }
 }
 
+/// Writes `first`, `first + step`, ... wrapping: the times of a constant step.
+#[inline]
+pub fn fill_steps(first: i64, step: u64, out: &mut [i64]) {
+    ramp(first as u64, step, words_mut(out));
+}
+
 macro_rules! dispatched {
     ($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?, $fast:path, $any:path) => {
         $(#[$doc])*

@@ -8,7 +8,7 @@
 //! fit       Fit                      which base, unit and width suit a vector of integers
 //! float     Alp                      floats as decimals, or as ordered integers
 //! pack      1 to 64 bits a value     the layout in lanes
-//! kernel    the loops above          for AVX-512, AVX2, any; as_floats, as_integers
+//! kernel    the loops above          for AVX-512, AVX2, any; as_floats, as_integers, fill_steps
 //! decode    decode_times, _column    payload -> words; any bytes give values or Corrupt
 //! stats     Stats                    count, sums, extremes with their times, first, last
 //! ```
@@ -51,7 +51,7 @@ pub use decode::{decode_column, decode_times};
 pub use encode::{encode_column, encode_times};
 pub use hint::Hint;
 pub use hint_bytes::HINT_BYTES;
-pub use kernel::{as_floats, as_integers};
+pub use kernel::{as_floats, as_integers, fill_steps};
 pub use rows::{Rows, RowsRef};
 pub use stats::{STATS_BYTES, Stats};
 

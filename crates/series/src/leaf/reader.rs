@@ -13,7 +13,7 @@ use crate::packer::aligned;
 use std::fmt::Display;
 use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_base::{Corrupt, get_i64, get_u32, get_u64};
-use tidalite_codec::{Chunk, ColumnType, Rows, Stats, decode_column, decode_times};
+use tidalite_codec::{Chunk, ColumnType, Rows, Stats, decode_column, decode_times, fill_steps};
 use tidalite_pager::{Kind, PageRead, PageRef, Ptr, Result};
 
 /// An opened leaf: its directory is verified, its payloads are not read yet.
@@ -334,7 +334,7 @@ impl<'r> Leaf<'r> {
     pub(crate) fn times<R: PageRead>(&self, r: &'r R, v: usize, out: &mut [i64]) -> Result<()> {
         assert_eq!(out.len(), self.rows_of(v), "a place for each row");
         if let Some(step) = self.step {
-            fill_steps(out, self.span(v).0, step);
+            fill_steps(self.span(v).0, step, out);
             return Ok(());
         }
         let (chunk, bytes) = self.time_payload(r, v)?;
@@ -408,26 +408,5 @@ impl<'r> Leaf<'r> {
             return Err(self.corrupt("times out of order", "ascending times"));
         }
         Ok(())
-    }
-}
-
-/// Writes `first`, `first + step`, ... In eight lanes that advance by additions alone: few processors
-/// multiply several 64-bit words at a time.
-fn fill_steps(out: &mut [i64], first: i64, step: u64) {
-    const LANES: usize = 8;
-    let mut lanes = [0u64; LANES];
-    for (i, lane) in lanes.iter_mut().enumerate() {
-        *lane = (first as u64).wrapping_add(step.wrapping_mul(i as u64));
-    }
-    let stride = step.wrapping_mul(LANES as u64);
-    let (blocks, rest) = out.as_chunks_mut::<LANES>();
-    for block in blocks {
-        for (place, lane) in block.iter_mut().zip(&mut lanes) {
-            *place = *lane as i64;
-            *lane = lane.wrapping_add(stride);
-        }
-    }
-    for (place, lane) in rest.iter_mut().zip(lanes) {
-        *place = lane as i64;
     }
 }
