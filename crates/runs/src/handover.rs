@@ -66,10 +66,10 @@ impl Obstacles {
         r: &R,
         place: (u32, SeriesId),
         rows: RowsRef<'_>,
+        whole: usize,
         parts: &mut Vec<Part>,
     ) -> Result<()> {
         parts.clear();
-        let whole = rows.len() / VECTOR_ROWS * VECTOR_ROWS;
         if whole == 0 {
             return Ok(());
         }
@@ -82,7 +82,7 @@ impl Obstacles {
             return Ok(());
         }
         for from in (0..whole).step_by(VECTOR_ROWS) {
-            let to = from + VECTOR_ROWS;
+            let to = whole.min(from + VECTOR_ROWS);
             let link = whole > VECTOR_ROWS && !self.within(r, place, times[from], times[to - 1])?;
             match parts.last_mut() {
                 Some(part) if part.link == link => part.rows.end = to,
@@ -93,6 +93,23 @@ impl Obstacles {
             }
         }
         Ok(())
+    }
+}
+
+/// Rows of whole vectors.
+pub(crate) fn whole_vectors(rows: usize) -> usize {
+    rows / VECTOR_ROWS * VECTOR_ROWS
+}
+
+/// Rows of a commit's stretch that are worth a leaf: whole vectors, and a last one that is half full at least.
+/// Its rows would be written again by every merge they take part in, and every reader of the series would
+/// collect them anew.
+fn linkable(rows: usize) -> usize {
+    let whole = whole_vectors(rows);
+    if rows - whole >= VECTOR_ROWS / 2 {
+        rows
+    } else {
+        whole
     }
 }
 
@@ -259,7 +276,7 @@ impl Front {
             let bytes = rows.len() as u64 * row_bytes(rows.column_count());
             self.work.rows_given += rows.len() as u64;
             self.work.bytes_given += bytes;
-            let whole = rows.len() / VECTOR_ROWS * VECTOR_ROWS;
+            let whole = whole_vectors(rows.len());
             debug_assert_eq!(whole, rows.len(), "a leaf is whole vectors");
             self.work.rows_linked += whole as u64;
             sink.link(w, series, types, rows)?;
@@ -322,7 +339,12 @@ impl Front {
                     });
                 }
                 let place = (class, series);
-                obstacles.plan(w, place, rows, &mut parts)?;
+                let whole = if keep {
+                    whole_vectors(rows.len())
+                } else {
+                    linkable(rows.len())
+                };
+                obstacles.plan(w, place, rows, whole, &mut parts)?;
                 for part in &parts {
                     let rows = rows.slice(part.rows.clone());
                     if part.link {
@@ -332,7 +354,6 @@ impl Front {
                         rest.put(w, &mut work, place, rows)?;
                     }
                 }
-                let whole = parts.last().map_or(0, |part| part.rows.end);
                 let taken = if keep { whole } else { rows.len() };
                 if taken > whole {
                     rest.put(w, &mut work, place, rows.slice(whole..taken))?;

@@ -9,7 +9,7 @@
 
 use crate::cursor::RunCursor;
 use crate::front::Front;
-use crate::handover::{Obstacles, Part};
+use crate::handover::{Obstacles, Part, whole_vectors};
 use crate::key::Key;
 use crate::record::{Merge, Tier};
 use crate::run::{Run, RunWriter, row_bytes};
@@ -249,7 +249,9 @@ impl Step<'_> {
         rows: &Rows,
     ) -> Result<usize> {
         let mut parts = std::mem::take(&mut self.parts);
-        self.obstacles.plan(w, place, rows.view(), &mut parts)?;
+        let whole = whole_vectors(rows.len());
+        self.obstacles
+            .plan(w, place, rows.view(), whole, &mut parts)?;
         for part in &parts {
             let rows = rows.slice(part.rows.clone());
             if part.link {

@@ -9,7 +9,8 @@ use tidalite_pager::{PageWrite, Result};
 /// What is linked counts as older than everything that the front still holds, and newer than what was
 /// linked before: on equal timestamps the newest wins.
 pub trait Sink<W: PageWrite> {
-    /// Takes rows that are sorted by time without repetitions; a whole multiple of 1024 of them.
+    /// Takes rows that are sorted by time without repetitions: whole vectors of 1024, at a commit also a last one that
+    /// is half full at least.
     /// `types` are the columns of the series, as given to `Staging::slot`.
     ///
     /// # Errors
