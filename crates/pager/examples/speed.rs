@@ -1,26 +1,27 @@
-//! Not a benchmark: prints what the hot calls cost, for the eye. `cargo test --release -p tidalite-pager
-//! --test speed -- --ignored --nocapture`.
+//! Not a benchmark: prints what the hot calls cost, for the eye.
+//!
+//! `cargo run --release -p tidalite-pager --example speed`
+
+#![expect(clippy::print_stdout, reason = "an example talks")]
 
 use std::time::Instant;
 use tidalite_pager::{Durability, Kind, Options, PageRead, PageWrite, Pager};
 
-#[test]
-#[ignore = "prints times"]
-fn what_the_hot_calls_cost() {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::temp_dir().join(format!("tidalite-speed-{}.tdl", std::process::id()));
-    let pager = Pager::open(&path, &Options::default()).unwrap();
-    let mut txn = pager.begin_write().unwrap();
+    let pager = Pager::open(&path, &Options::default())?;
+    let mut txn = pager.begin_write()?;
     let mut ptrs = Vec::new();
     let begin = Instant::now();
     for _ in 0..20_000 {
-        let ptr = txn.new_page(Kind::KvLeaf, 1).unwrap();
-        ptrs.push(txn.seal_page(&ptr).unwrap());
+        let ptr = txn.new_page(Kind::KvLeaf, 1)?;
+        ptrs.push(txn.seal_page(&ptr)?);
     }
     println!(
         "new_page + seal: {} ns",
         begin.elapsed().as_nanos() / 20_000
     );
-    txn.commit(&[1], Durability::Durable).unwrap();
+    txn.commit(&[1], Durability::Durable)?;
     let reader = pager.begin_read();
     let hot = &ptrs[..16];
     let mut sum = 0u64;
@@ -29,7 +30,7 @@ fn what_the_hot_calls_cost() {
         for _ in 0..rounds {
             for (i, ptr) in hot.iter().enumerate() {
                 // Not the same offset in each: the cache has few places for lines 4 KiB apart.
-                sum += u64::from(reader.page(ptr).unwrap()[100 + i * 64]);
+                sum += u64::from(reader.page(ptr)?[100 + i * 64]);
             }
         }
         let ns = begin.elapsed().as_nanos() as f64 / f64::from(rounds * 16);
@@ -44,11 +45,11 @@ fn what_the_hot_calls_cost() {
     for durability in [Durability::None, Durability::Durable] {
         let begin = Instant::now();
         for i in 0..500u64 {
-            let mut txn = pager.begin_write().unwrap();
-            ptr = txn.shadow(&ptr).unwrap();
-            txn.page_mut(&ptr).unwrap()[200] = i as u8;
-            ptr = txn.seal_page(&ptr).unwrap();
-            txn.commit(&i.to_le_bytes(), durability).unwrap();
+            let mut txn = pager.begin_write()?;
+            ptr = txn.shadow(&ptr)?;
+            txn.page_mut(&ptr)?[200] = i as u8;
+            ptr = txn.seal_page(&ptr)?;
+            txn.commit(&i.to_le_bytes(), durability)?;
         }
         println!(
             "one-page commit, {durability:?}: {} us",
@@ -56,7 +57,8 @@ fn what_the_hot_calls_cost() {
         );
     }
     drop((reader, pager));
-    std::fs::remove_file(&path).unwrap();
-    std::fs::remove_file(path.with_extension("tdl-lock")).unwrap();
+    std::fs::remove_file(&path)?;
+    std::fs::remove_file(path.with_extension("tdl-lock"))?;
     assert!(sum > 0);
+    Ok(())
 }
