@@ -41,7 +41,7 @@ pub use header::{HEADER_BYTES, Header, Kind, seal_block, verify_block};
 pub use meta::APP_BYTES_MAX;
 pub use options::{OpenMode, Options, Verify};
 pub use pager::{Pager, Stat};
-pub use pages::{Counters, Extent, PageRead, PageRef, PageWrite};
+pub use pages::{Counters, Extent, PageRead, PageRef, PageWrite, expect_zeros};
 pub use ptr::{PTR_BYTES, Ptr};
 pub use snapshot::Snapshot;
 pub use storage::{FileStorage, MemoryStorage, Storage};

@@ -13,7 +13,7 @@ use crate::ptr::Ptr;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tidalite_base::TxnId;
+use tidalite_base::{Corrupt, TxnId};
 
 /// Bytes of the file, borrowed from the map or from a dirty page, or owned.
 #[derive(Clone, Debug)]
@@ -93,6 +93,17 @@ pub trait PageRead {
 
     /// What was read so far.
     fn counters(&self) -> &Counters;
+}
+
+/// Checks bytes that belong to an extent but to nothing in it: they are zero. So damage to them is found, too.
+///
+/// # Errors
+/// `Corrupt` when a byte is set or the range lies outside the file; `Io`.
+pub fn expect_zeros<R: PageRead + ?Sized>(r: &R, addr: u64, len: usize) -> Result<()> {
+    if len == 0 || r.bytes(addr, len)?.iter().all(|&byte| byte == 0) {
+        return Ok(());
+    }
+    Err(Corrupt::new("padding", addr, "bytes set", format!("{len} zeros")).into())
 }
 
 /// A write transaction as the structures see it.

@@ -70,6 +70,18 @@ pub(crate) fn encode_block(
     assert!(out.len() - start <= BLOCK_BYTES_MAX, "a block's bytes");
 }
 
+/// Bytes of the block at the beginning of `bytes`, by what it says of itself; `None` when there is not that much.
+pub(crate) fn encoded_len(bytes: &[u8]) -> Option<usize> {
+    let vectors = usize::from(*bytes.get(COLUMNS_AT)?) + 2;
+    let mut len = CHUNKS_AT + vectors * CHUNK_BYTES;
+    bytes.get(..len)?;
+    for vector in 0..vectors {
+        let chunk = Chunk::decode_at(bytes, CHUNKS_AT + vector * CHUNK_BYTES);
+        len = len.checked_add(chunk.len())?;
+    }
+    (len <= bytes.len()).then_some(len)
+}
+
 /// A decoded block. Its memory is used again for the next one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Block {

@@ -2,6 +2,7 @@
 
 use crate::block::Block;
 use crate::directory::{self, Entry, entries_from};
+use crate::extents;
 use crate::front::Front;
 use crate::key::Key;
 use crate::record::record_extent;
@@ -9,7 +10,7 @@ use crate::run::{Run, row_bytes};
 use crate::tail;
 use crate::work::{TIER_RUNS_MAX, TIERS_MAX};
 use tidalite_base::{Corrupt, SeriesId, TxnId};
-use tidalite_pager::{Error, Extent, Header, Kind, PageRead, Result};
+use tidalite_pager::{Error, Extent, Header, Kind, PageRead, Ptr, Result, expect_zeros};
 
 /// A range of the file that the front reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +83,9 @@ impl Front {
                 pages: extent.pages,
                 what: "record of the front",
             });
+            let len = u64::from(self.record_ptr.len);
+            let padding = extent.pages * r.page_size() as u64 - len;
+            expect_zeros(r, at.saturating_add(len), padding as usize)?;
         }
         if self.record.tiers.len() > TIERS_MAX {
             return Err(damaged("front", at, self.record.tiers.len(), TIERS_MAX));
@@ -202,7 +206,8 @@ impl Front {
             extents.push(extent);
             Ok(())
         })?;
-        let (mut rows, mut bytes, mut blocks) = (0, 0, 0u64);
+        let (mut rows, mut bytes) = (0, 0);
+        let mut blocks: Vec<Ptr> = Vec::new();
         let mut before: Option<Key> = None;
         let mut block = Block::default();
         let mut stretch: Option<Held> = None;
@@ -213,8 +218,8 @@ impl Front {
             entries_from(&run.directory, r, &from, 64, &mut entries)?;
             next = entries.last().and_then(|entry| entry.last.next());
             for entry in &entries {
-                self.check_block(r, run, entry, &extents, &mut block)?;
-                blocks += 1;
+                self.check_block(r, run, entry, &mut block)?;
+                blocks.push(entry.ptr);
                 rows += block.len() as u64;
                 bytes += block.len() as u64 * row_bytes(block.rows.columns.len());
                 for row in 0..block.len() {
@@ -257,13 +262,14 @@ impl Front {
             let expected = format!("{} rows of {} bytes", run.rows, run.bytes);
             return Err(damaged("run", at, found, expected));
         }
-        if blocks + extents.len() as u64 != run.directory.len() {
-            let found = format!("{blocks} blocks and {} extents", extents.len());
+        if (blocks.len() + extents.len()) as u64 != run.directory.len() {
+            let found = format!("{} blocks and {} extents", blocks.len(), extents.len());
             let expected = format!("{} entries", run.directory.len());
             return Err(damaged("directory of a run", at, found, expected));
         }
         report.runs += 1;
-        report.blocks += blocks;
+        report.blocks += blocks.len() as u64;
+        extents::check(r, run.directory.id(), &extents, &mut blocks)?;
         report.rows += rows;
         Ok(())
     }
@@ -273,22 +279,15 @@ impl Front {
         r: &R,
         run: &Run,
         entry: &Entry,
-        extents: &[Extent],
         block: &mut Block,
     ) -> Result<()> {
-        let ptr = &entry.ptr;
-        let (from, to) = (ptr.addr, ptr.addr.saturating_add(u64::from(ptr.len)));
-        let inside = extents.iter().any(|extent| {
-            let bytes = extent.pages.saturating_mul(r.page_size() as u64);
-            extent.addr <= from && to <= extent.addr.saturating_add(bytes)
-        });
-        if !inside || ptr.kind != Kind::RunBlock {
-            let found = format!("{:?} at {from}..{to}", ptr.kind);
+        let (ptr, from) = (&entry.ptr, entry.ptr.addr);
+        if ptr.kind != Kind::RunBlock {
             return Err(damaged(
                 "entry of a run",
                 from,
-                found,
-                "a block in its extents",
+                format!("{:?}", ptr.kind),
+                "a block",
             ));
         }
         let header = Header::decode(&r.block(ptr)?);

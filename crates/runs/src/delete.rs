@@ -1,7 +1,7 @@
 //! Deleting an interval of a series: at once, everywhere in the front.
 //!
 //! Blocks that lie within the interval lose their directory entry; blocks that touch it are written again without the
-//! rows. The bytes of the old block stay in their extent until the run dies. No tombstone is left, so that readers and
+//! rows. The old block stays in its extent, whole, until the run dies. No tombstone is left, so that readers and
 //! merges need not know that something was deleted.
 
 use crate::block::{Block, encode_block};

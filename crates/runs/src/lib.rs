@@ -22,6 +22,7 @@
 //! delete     Front::delete
 //! record     FrontRoot; the list of tiers and runs in the file
 //! check      Front::check
+//! extents    what fills a run's extents, checked
 //! work       every bound, and the counters that prove them
 //! ```
 
@@ -31,6 +32,7 @@ mod check;
 mod cursor;
 mod delete;
 mod directory;
+mod extents;
 mod front;
 mod handover;
 mod key;

@@ -36,7 +36,7 @@ pub(crate) const RUN_BYTES: usize = GREATEST_AT + 8;
 const DIRECTORY_OWNER: u64 = 1 << 47;
 
 /// Where a block begins inside an extent: multiples of this.
-const BLOCK_ALIGN: usize = 8;
+pub(crate) const BLOCK_ALIGN: usize = 8;
 
 /// Raw bytes of a row in a layout of so many columns.
 pub(crate) fn row_bytes(columns: usize) -> u64 {

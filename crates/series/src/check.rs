@@ -17,7 +17,9 @@ use crate::tree::SeriesTree;
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_codec::{Rows, Stats};
 use tidalite_kv::{Claim, Tree};
-use tidalite_pager::{Error, HEADER_BYTES, Header, Kind, PageRead, Ptr, Result, verify_block};
+use tidalite_pager::{
+    Error, HEADER_BYTES, Header, Kind, PageRead, Ptr, Result, expect_zeros, verify_block,
+};
 
 /// What a check of series found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -337,13 +339,6 @@ fn expect_owner(block: &[u8], ptr: &Ptr, tree: &SeriesTree) -> Result<()> {
     }
     let found = format!("a block of series {}", header.owner);
     Err(Corrupt::new(format!("{:?}", ptr.kind), ptr.addr, found, tree.id()).into())
-}
-
-fn expect_zeros<R: PageRead>(r: &R, addr: u64, len: usize) -> Result<()> {
-    if len == 0 || r.bytes(addr, len)?.iter().all(|&byte| byte == 0) {
-        return Ok(());
-    }
-    Err(Corrupt::new("padding", addr, "bytes set", format!("{len} zeros")).into())
 }
 
 fn expect_stats(what: &str, link: &Link, stored: &[Stats], rows: &[Stats]) -> Result<()> {

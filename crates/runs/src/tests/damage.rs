@@ -21,12 +21,10 @@ fn every_flipped_bit_is_found_by_check() {
         for _ in 0..pages * 2 {
             let at = addr + rng.below(pages * 512);
             let bit = rng.below(8) as u8;
-            let before = world.check();
             world.pages.flip_bit(at, bit);
             let front = Front::load(&world.pages, &world.root);
             let report = front.and_then(|f| f.check(&world.pages, &mut |_| {}, &mut |_| {}));
-            // The padding after the last block of an extent is covered by nothing.
-            assert!(report.is_err() || report.is_ok_and(|report| report == before));
+            assert!(report.is_err(), "bit {bit} of byte {at}");
             world.pages.flip_bit(at, bit);
         }
     }
