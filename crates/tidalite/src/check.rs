@@ -38,6 +38,8 @@ pub struct CheckReport {
     pub leaf_rows: u64,
     /// Runs of the front.
     pub runs: u64,
+    /// Merges of runs that are under way.
+    pub merges: u64,
     /// Rows in the front.
     pub front_rows: u64,
 }
@@ -281,6 +283,7 @@ impl Walk<'_> {
             .note("front", result.map_err(Error::from))?
             .unwrap_or_default();
         report.runs = found.runs;
+        report.merges = found.merges;
         report.front_rows = found.rows + found.tail_rows;
         for held in held {
             if !series.contains_key(&held.series) {

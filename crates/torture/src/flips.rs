@@ -7,10 +7,11 @@
 
 use crate::model::digest_of;
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use tidalite::{Database, Options, Storage, Verify};
-use tidalite_testkit::SimDisk;
+use tidalite::{Database, MemoryStorage, Options, Storage, Verify};
+use tidalite_runs::FAN_IN;
 use tidalite_testkit::rng::Rng;
 
 /// Bytes of a page of the file whose bits are flipped.
@@ -20,24 +21,19 @@ const FREE_PERCENT_MAX: u64 = 5;
 /// Bytes of the file at least.
 const FILE_BYTES_MIN: usize = 64 << 10;
 
+/// Series of a file with an open merge: their runs are more than the step with which a merge begins.
+const MERGED_SERIES: usize = 24;
+
 /// Commits that fill what is free.
 const FILL_COMMITS_MAX: u32 = 2_000;
 
-/// A file with one bit flipped, which cannot be written.
-struct Flipped {
-    bytes: Arc<[u8]>,
-    at: usize,
-    mask: u8,
-}
+/// A file with one bit flipped, mapped, which cannot be written.
+struct Flipped(Box<[u8]>);
 
 impl Storage for Flipped {
     fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
-        let from = at as usize;
-        let source = self.bytes.get(from..from + bytes.len());
+        let source = self.mapped(at, bytes.len());
         bytes.copy_from_slice(source.ok_or(ErrorKind::UnexpectedEof)?);
-        if let Some(byte) = self.at.checked_sub(from).and_then(|i| bytes.get_mut(i)) {
-            *byte ^= self.mask;
-        }
         Ok(())
     }
 
@@ -54,11 +50,16 @@ impl Storage for Flipped {
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.bytes.len() as u64)
+        Ok(self.0.len() as u64)
     }
 
     fn grow(&self, _: u64, _: tidalite::Growth) -> io::Result<()> {
         Err(ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {
+        let from = usize::try_from(at).ok()?;
+        self.0.get(from..from.checked_add(len)?)
     }
 }
 
@@ -73,72 +74,172 @@ pub struct Flips {
     pub silent_pages: u64,
 }
 
-/// A file of tables, leaves, runs and a tail with next to no free space, and the digest of its content.
-fn sound_file(seed: u64) -> Result<(Arc<[u8]>, u64), String> {
-    let words = |error: tidalite::Error| error.to_string();
-    let disk = Arc::new(SimDisk::new());
+/// What the file holds whose bits are flipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// A bit of everything: a table with short and long values, leaves, runs that lost rows, a tail.
+    Mixed,
+    /// A table with values of 3,000 bytes.
+    Values,
+    /// Runs of many series, of which a merge is open, before or after rows were deleted from them.
+    Merge {
+        /// Whether rows were deleted.
+        deletes: bool,
+    },
+}
+
+impl Contents {
+    /// All, for the long search.
+    pub const ALL: [Self; 4] = [
+        Self::Mixed,
+        Self::Values,
+        Self::Merge { deletes: false },
+        Self::Merge { deletes: true },
+    ];
+
+    fn fill(self, db: &Database, rng: &mut Rng) -> tidalite::Result<()> {
+        match self {
+            Self::Mixed => {
+                // Free pages for all that is beside the leaves, whose extent is cut behind them at the end of its
+                // transaction: a page behind it would keep the file long.
+                put_one(db, &vec![0; 40 * PAGE_BYTES])?;
+                put_one(db, &[])?;
+                put_one(db, &[])?;
+                rows(db, rng, 2, 0..1_024 + 30)?;
+                pairs(db, rng, 60, 90)?;
+                pairs(db, rng, 2, 1_500)?;
+                for part in 0..3 {
+                    let from = 10_000 + 1_000 * part;
+                    rows(db, rng, 2, from..from + 30)?;
+                }
+                delete(db, 2, 10_010..12_000)?;
+                rows(db, rng, 2, 20_000..20_003)
+            }
+            Self::Values => {
+                pairs(db, rng, 12, 3_000)?;
+                pairs(db, rng, 40, 60)?;
+                rows(db, rng, 1, 0..70)
+            }
+            Self::Merge { deletes } => {
+                pairs(db, rng, 60, 90)?;
+                for run in 0..FAN_IN as i64 {
+                    rows(db, rng, MERGED_SERIES, 100 * run..100 * run + 6)?;
+                }
+                if deletes {
+                    delete(db, MERGED_SERIES, 203..1_102)?;
+                }
+                rows(db, rng, 1, 20_000..20_003)
+            }
+        }
+    }
+}
+
+/// Puts `count` new pairs with values of up to `len` bytes; beyond a page all are that long.
+fn pairs(db: &Database, rng: &mut Rng, count: usize, len: usize) -> tidalite::Result<()> {
+    let mut tx = db.begin_write()?;
+    let mut table = tx.table("pairs")?;
+    for i in 0..count {
+        let mut value = vec![
+            0;
+            if len > PAGE_BYTES {
+                len
+            } else {
+                rng.index(len)
+            }
+        ];
+        rng.fill(&mut value);
+        table.put(format!("key {len} {i:04}").as_bytes(), &value)?;
+    }
+    tx.commit()?;
+    Ok(())
+}
+
+/// Commits one pair, alone in its table.
+fn put_one(db: &Database, value: &[u8]) -> tidalite::Result<()> {
+    let mut tx = db.begin_write()?;
+    tx.table("one")?.put(b"one", value)?;
+    tx.commit()?;
+    Ok(())
+}
+
+/// Appends rows at these times to each of `series` series, every second one of which holds noise.
+fn rows(db: &Database, rng: &mut Rng, series: usize, times: Range<i64>) -> tidalite::Result<()> {
+    let mut tx = db.begin_write()?;
+    for i in 0..series {
+        let mut series = tx.series(&format!("s{i}"))?;
+        for time in times.clone() {
+            let noise = i % 2 == 0;
+            let value = if noise { rng.f64() } else { time as f64 };
+            series.insert_point(time, 0, value)?;
+        }
+    }
+    tx.commit()?;
+    Ok(())
+}
+
+fn delete(db: &Database, series: usize, times: Range<i64>) -> tidalite::Result<()> {
+    let mut tx = db.begin_write()?;
+    for i in 0..series {
+        tx.series(&format!("s{i}"))?.delete(times.clone())?;
+    }
+    tx.commit()?;
+    Ok(())
+}
+
+/// A file with next to no free space, and the digest of its content.
+fn sound_file(contents: Contents, seed: u64) -> Result<(Vec<u8>, u64), String> {
+    let (file, digest) = sound_storage(contents, seed).map_err(|error| error.to_string())?;
+    let len = file.len().map_err(|error| error.to_string())?;
+    let mut bytes = vec![0; len as usize];
+    file.read_at(0, &mut bytes)
+        .map_err(|error| error.to_string())?;
+    Ok((bytes, digest))
+}
+
+fn sound_storage(contents: Contents, seed: u64) -> tidalite::Result<(Arc<dyn Storage>, u64)> {
+    let file: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let options = Options::new()
         .page_size(PAGE_BYTES)
         .growth_bytes(PAGE_BYTES as u64, PAGE_BYTES as u64);
-    let db = options
-        .open_storage(Arc::clone(&disk) as Arc<dyn Storage>)
-        .map_err(words)?;
-    let mut rng = Rng::new(seed);
-    for part in 0..3 {
-        let mut tx = db.begin_write().map_err(words)?;
-        for i in 0..if part == 0 { 260_u32 } else { 3 } {
-            let mut value = vec![0; rng.index(90)];
-            rng.fill(&mut value);
-            let key = format!("key {part} {i:04}");
-            tx.table("pairs")
-                .map_err(words)?
-                .put(key.as_bytes(), &value)
-                .map_err(words)?;
-        }
-        for name in ["noise", "ramp"] {
-            let rows = if part == 0 { 2 * 1024 + 77 } else { 40 };
-            let mut series = tx.series(name).map_err(words)?;
-            for i in 0..rows {
-                let value = if name == "ramp" { i as f64 } else { rng.f64() };
-                series
-                    .insert_point(part * 10_000 + i, 0, value)
-                    .map_err(words)?;
-            }
-        }
-        tx.commit().map_err(words)?;
-    }
-    // Small commits until what was set free is used again.
+    // Closing cuts off what is free at the end.
+    let reopened = || options.open_storage(Arc::clone(&file));
+    contents.fill(&reopened()?, &mut Rng::new(seed))?;
+    let mut db = reopened()?;
+    // Small commits until what was set free is used again. After each of them two that change a single page: then
+    // what it replaced no longer waits.
     for i in 0..FILL_COMMITS_MAX {
-        let stat = db.stat().map_err(words)?;
-        if (stat.pages_free + stat.pages_pending) * 100 <= stat.pages_total * FREE_PERCENT_MAX {
+        let stat = db.stat()?;
+        let free = stat.pages_free + stat.pages_pending;
+        let large = stat.pages_total >= (FILE_BYTES_MIN / PAGE_BYTES) as u64;
+        if large && free * 100 <= stat.pages_total * FREE_PERCENT_MAX {
             break;
         }
-        let mut tx = db.begin_write().map_err(words)?;
-        let mut table = tx.table("pairs").map_err(words)?;
-        table
-            .put(format!("more {i:04}").as_bytes(), &[7; 100])
-            .map_err(words)?;
-        tx.commit().map_err(words)?;
+        let mut tx = db.begin_write()?;
+        tx.table("pairs")?
+            .put(format!("more {i:04}").as_bytes(), &[7; 100])?;
+        tx.commit()?;
+        put_one(&db, &[])?;
+        put_one(&db, &[])?;
+        drop(db);
+        db = reopened()?;
     }
-    let digest = digest_of(&db).map_err(words)?;
+    let digest = digest_of(&db)?;
     drop(db);
-    Ok((disk.image().into(), digest))
+    Ok((file, digest))
 }
 
-fn open(bytes: &Arc<[u8]>, at: usize, mask: u8) -> tidalite::Result<Database> {
-    let storage = Flipped {
-        bytes: Arc::clone(bytes),
-        at,
-        mask,
-    };
+/// The file with the bits of `mask` in byte `at` flipped.
+fn open(bytes: &[u8], at: usize, mask: u8) -> tidalite::Result<Database> {
+    let mut bytes = Box::<[u8]>::from(bytes);
+    bytes[at] ^= mask;
     Options::new()
         .read_only(true)
         .verify(Verify::Always)
-        .open_storage(Arc::new(storage))
+        .open_storage(Arc::new(Flipped(bytes)))
 }
 
 /// Flips one bit: true when it was reported, by `open` or by `check`.
-fn flip(bytes: &Arc<[u8]>, digest: u64, at: usize, mask: u8, query: bool) -> Result<bool, String> {
+fn flip(bytes: &[u8], digest: u64, at: usize, mask: u8, query: bool) -> Result<bool, String> {
     // A typed error is an answer; a wrong content is not.
     let Ok(db) = open(bytes, at, mask) else {
         return Ok(true);
@@ -155,18 +256,28 @@ fn flip(bytes: &Arc<[u8]>, digest: u64, at: usize, mask: u8, query: bool) -> Res
     Ok(reported)
 }
 
-/// Flips the bits of `masks` in every byte of a file made from `seed`, on `threads` threads. `query_masks`: for
+/// Flips the bits of `masks` in every byte of a file of these contents, made from `seed`, on `threads` threads. `query_masks`: for
 /// these bits the whole content is read too.
 ///
 /// # Errors
 /// What was found, as a sentence.
-pub fn examine(seed: u64, masks: &[u8], query_masks: u8, threads: usize) -> Result<Flips, String> {
-    let (bytes, digest) = sound_file(seed)?;
+pub fn examine(
+    contents: Contents,
+    seed: u64,
+    masks: &[u8],
+    query_masks: u8,
+    threads: usize,
+) -> Result<Flips, String> {
+    let (bytes, digest) = sound_file(contents, seed)?;
     let sound = open(&bytes, 0, 0)
         .and_then(|db| db.check())
         .map_err(|error| error.to_string())?;
     if !sound.is_clean() {
         return Err(format!("the sound file: {:?}", sound.problems));
+    }
+    let merges = u64::from(matches!(contents, Contents::Merge { .. }));
+    if sound.merges != merges {
+        return Err(format!("{} merges are open, not {merges}", sound.merges));
     }
     let free = sound.pages_free + sound.pages_pending;
     if bytes.len() < FILE_BYTES_MIN || free * 100 > sound.pages_total * FREE_PERCENT_MAX {

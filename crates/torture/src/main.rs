@@ -112,14 +112,16 @@ fn bugs() -> Result<(), String> {
 }
 
 fn flips(arguments: &Arguments) -> Result<(), String> {
-    let started = Instant::now();
     let masks: Vec<u8> = (0..8).map(|bit| 1 << bit).collect();
     let threads = arguments.number("--threads", 2)? as usize;
-    let found = flips::examine(arguments.number("--seed", 0)?, &masks, 0xff, threads)?;
-    println!(
-        "{found:?} in {:.1} s, no wrong answer",
-        started.elapsed().as_secs_f64()
-    );
+    let seed = arguments.number("--seed", 0)?;
+    for contents in flips::Contents::ALL {
+        let started = Instant::now();
+        let found = flips::examine(contents, seed, &masks, 0xff, threads)
+            .map_err(|problem| format!("{contents:?}: {problem}"))?;
+        let seconds = started.elapsed().as_secs_f64();
+        println!("{contents:?}: {found:?} in {seconds:.1} s, no wrong answer");
+    }
     Ok(())
 }
 

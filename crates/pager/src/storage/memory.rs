@@ -65,6 +65,13 @@ impl Storage for MemoryStorage {
         }
         Ok(())
     }
+
+    fn cut(&self, len: u64) -> io::Result<()> {
+        let mut all = self.bytes.write().unwrap_or_else(PoisonError::into_inner);
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        all.truncate(len);
+        Ok(())
+    }
 }
 
 fn range(at: u64, len: usize, total: usize) -> io::Result<std::ops::Range<usize>> {
