@@ -22,7 +22,7 @@ pub struct CheckReport {
     pub problems: Vec<String>,
     /// Pages of the file.
     pub pages_total: u64,
-    /// Pages in use.
+    /// Pages that are neither free nor waiting, the head of the file included.
     pub pages_used: u64,
     /// Pages that can be allocated.
     pub pages_free: u64,
@@ -76,7 +76,7 @@ impl Database {
         let pages = check.finish();
         report.problems = pages.problems;
         report.pages_total = pages.pages_total;
-        report.pages_used = pages.pages_claimed;
+        report.pages_used = pages.pages_total - pages.pages_free - pages.pages_pending;
         report.pages_free = pages.pages_free;
         report.pages_pending = pages.pages_pending;
         Ok(report)

@@ -143,6 +143,17 @@ impl<'a> Series<'a> {
         Ok(self.between(t.in_unit(self.info.schema.unit)?..))
     }
 
+    /// The rows from the one that was current at `t` on: from the last row at or before `t`, or from the
+    /// first row when none is that early. So do the for-each functions of the LMDB time-series engine begin.
+    ///
+    /// # Errors
+    /// As for `from`; a damaged or unreadable block.
+    pub fn from_current(&self, t: impl Instant) -> Result<Range<'_>> {
+        let t = t.in_unit(self.info.schema.unit)?;
+        let current = self.cursor().search(t)?.map_or(t, |row| row.time);
+        Ok(self.between(current..))
+    }
+
     /// The rows of an interval of raw times in the series' unit; `a..b` is a <= t < b.
     #[must_use]
     pub fn between(&self, times: impl RangeBounds<i64>) -> Range<'_> {

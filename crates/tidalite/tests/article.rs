@@ -1,0 +1,83 @@
+//! The first example of the LMDB time-series article, as a user would write it here.
+
+use tidalite::{Database, MemoryStorage, Options, Result, Schema, Timestamp, Unit};
+
+fn database() -> Result<Database> {
+    Options::new().open_storage(std::sync::Arc::new(MemoryStorage::default()))
+}
+
+#[test]
+fn insert_step_and_search() -> Result<()> {
+    let db = database()?;
+    let guid = *b"the first series";
+    let schema = Schema {
+        unit: Unit::Ticks,
+        ..Schema::point()
+    };
+    let mut tx = db.begin_write()?;
+    let mut series = tx.series_of_guid(guid, &schema)?;
+    for (day, value) in [
+        ("2020-01-01", 1.0),
+        ("2020-01-02", 2.0),
+        ("2020-01-04", 4.0),
+    ] {
+        series.insert(day, value)?;
+    }
+    series.insert("2020-01-03", 3.0)?;
+    series.insert("2020-01-04", 40.0)?;
+    tx.commit()?;
+
+    let snap = db.begin_read()?;
+    let series = snap
+        .series_of_guid(&guid)?
+        .expect("the series was committed");
+    let mut cursor = series.cursor();
+    let mut values = Vec::new();
+    let mut row = cursor.first()?;
+    while let Some(current) = row {
+        values.push(current.f64(1));
+        row = cursor.next()?;
+    }
+    assert_eq!(values, [1.0, 2.0, 3.0, 40.0]);
+    assert_eq!(
+        cursor.previous()?.map(|row| row.f64(1)),
+        Some(40.0),
+        "back from behind the end"
+    );
+
+    let noon = Timestamp::parse("2020-01-02T12:00:00Z")?;
+    let found = cursor.search(noon)?.expect("a row before noon");
+    assert_eq!(Unit::Ticks.text(found.time), "2020-01-02T00:00:00Z");
+    assert_eq!(cursor.search("2019-12-31")?, None, "nothing is that early");
+
+    // From the row that was current at noon; from noon; from before the first.
+    assert_eq!(series.from_current(noon)?.count()?, 3);
+    assert_eq!(series.from(noon)?.count()?, 2);
+    assert_eq!(series.from_current("2019-12-31")?.count()?, 4);
+    assert_eq!(
+        series
+            .within("2020-01-02".."2020-01-04")?
+            .aggregate(1)?
+            .sum(),
+        5.0
+    );
+    Ok(())
+}
+
+#[test]
+fn dropping_a_transaction_rolls_everything_back() -> Result<()> {
+    let db = database()?;
+    let mut tx = db.begin_write()?;
+    tx.series("a")?.insert("2020-01-01", 1.0)?;
+    tx.table("t")?.put(b"k", b"v")?;
+    assert_eq!(
+        tx.table("t")?.get(b"k")?.as_deref(),
+        Some(&b"v"[..]),
+        "own writes are read"
+    );
+    assert_eq!(tx.series("a")?.view()?.count()?, 1);
+    drop(tx);
+    let snap = db.begin_read()?;
+    assert!(snap.series("a")?.is_none() && snap.tables()?.is_empty());
+    Ok(())
+}
