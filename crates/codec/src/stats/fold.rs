@@ -214,7 +214,8 @@ pub(super) fn integers(ty: ColumnType, values: &[u64]) -> Integers {
     }
     let (low, high) = kernel::integer_extent(values, flip);
     let (low, high) = (low as u64 ^ flip, high as u64 ^ flip);
-    let small = -(1 << 31)..1 << 31;
+    // An unsigned value beyond 2^63 is no small negative one.
+    let small = if flip == 0 { -(1 << 31) } else { 0 }..1 << 31;
     if small.contains(&(low as i64)) && small.contains(&(high as i64)) && count < 1 << 31 {
         let narrow = kernel::narrow_sums(values);
         return Integers {

@@ -252,6 +252,33 @@ fn sums_near_the_end_of_the_range() {
 }
 
 #[test]
+fn integers_at_both_ends_of_their_range_sum_exactly() {
+    let ends = [
+        0,
+        1,
+        7,
+        1 << 31,
+        (1 << 31) - 1,
+        1 << 40,
+        u64::MAX,
+        u64::MAX - 1,
+        1 << 63,
+    ];
+    for picked in 1..1u32 << ends.len() {
+        let words: Vec<u64> = (0..ends.len())
+            .filter(|i| picked >> i & 1 == 1)
+            .map(|i| ends[i])
+            .collect();
+        let times: Vec<i64> = (0..words.len() as i64).collect();
+        let unsigned: i128 = words.iter().map(|&word| i128::from(word)).sum();
+        let signed: i128 = words.iter().map(|&word| i128::from(word as i64)).sum();
+        let sum = |ty| Stats::of(ty, &times, &words).int_sum();
+        assert_eq!(sum(ColumnType::U64), Some(unsigned), "{words:?}");
+        assert_eq!(sum(ColumnType::I64), Some(signed), "{words:?}");
+    }
+}
+
+#[test]
 fn nothing_but_nan() {
     let stats = floats(&[f64::NAN; 9]);
     assert_eq!(
