@@ -102,14 +102,18 @@ impl Tree {
         let mut tail: Option<Tail> = None;
         for (key, value) in rows {
             let (key, value) = (key.as_ref(), value.as_ref());
-            if let Some(tail) = &mut tail
-                && self.push(w, tail, key, value)?
-            {
+            let pushed = match &mut tail {
+                Some(tail) => self.push(w, tail, key, value),
+                None => Ok(false),
+            };
+            if matches!(pushed, Ok(true)) {
                 continue;
             }
+            // Also when this key cannot be: the rows before it stay.
             if let Some(tail) = tail.take() {
                 self.settle(w, &tail)?;
             }
+            pushed?;
             self.insert(w, key, value)?;
             tail = self.tail(w)?;
         }

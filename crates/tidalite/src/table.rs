@@ -161,7 +161,7 @@ impl<'t> TableMut<'t> {
     /// descent a page. Returns how many keys were new.
     ///
     /// # Errors
-    /// As for `put`.
+    /// As for `put`. After a `Limit` the pairs before it are there, and the transaction goes on.
     pub fn extend<K, V>(&mut self, pairs: impl IntoIterator<Item = (K, V)>) -> Result<u64>
     where
         K: AsRef<[u8]>,

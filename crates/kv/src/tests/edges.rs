@@ -166,6 +166,19 @@ fn an_empty_table_answers_and_its_cursor_stays_off() {
 }
 
 #[test]
+fn rows_before_one_that_cannot_be_are_counted() {
+    let mut pages = ScratchPages::new(512);
+    let mut tree = Tree::new(7);
+    let good = (0..100u8).map(|i| (vec![i], [i; 20]));
+    let rows = good.chain([(vec![200; 400], [0; 20])]);
+    let error = tree.append(&mut pages, rows).unwrap_err();
+    assert!(matches!(error, Error::Limit { found: 400, .. }), "{error}");
+    assert_eq!(tree.len(), 100);
+    tree.seal(&mut pages).unwrap();
+    check_all(&tree, &pages);
+}
+
+#[test]
 fn a_cursor_that_ran_off_an_end_comes_back_from_there() {
     let mut pages = ScratchPages::new(512);
     let mut tree = Tree::new(7);
