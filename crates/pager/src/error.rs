@@ -141,7 +141,10 @@ impl std::fmt::Display for Error {
             ),
             Self::Corrupt(corrupt) => corrupt.fmt(f),
             Self::NotADatabase { found } => {
-                write!(f, "not a Tidalite database: the file begins with {found}")
+                write!(
+                    f,
+                    "not a Tidalite database: the file begins with {found}; give the path of a database, or a new one to create it"
+                )
             }
             Self::Unsupported { found, expected } => write!(
                 f,
@@ -152,7 +155,10 @@ impl std::fmt::Display for Error {
                 "{} is open elsewhere: close it there first (one process at a time for now)",
                 path.display()
             ),
-            Self::ReadOnly => write!(f, "the database was opened read-only"),
+            Self::ReadOnly => write!(
+                f,
+                "the database was opened read-only: open it without that to write"
+            ),
             Self::Poisoned { first } => write!(
                 f,
                 "nothing more can be written until the database is reopened, because an earlier step failed: {first}"

@@ -4,6 +4,7 @@ use crate::catalog::{SeriesInfo, expect_columns};
 use crate::error::{Error, Result};
 use crate::pages::Pages;
 use crate::point::{Point, Sample};
+use crate::schema::Schema;
 use crate::series::{EVER, Series, inclusive};
 use crate::time::Instant;
 use crate::write::WriteTxn;
@@ -94,9 +95,14 @@ impl<'t> SeriesMut<'t> {
     /// Inserts a record.
     ///
     /// # Errors
-    /// As for `insert_row`.
+    /// `Schema` when the series has other columns than the record; a full disk.
     #[inline]
     pub fn insert_record<P: Point>(&mut self, record: &P) -> Result<()> {
+        let schema: fn() -> Schema = P::schema;
+        let known = self.txn.series[self.index].record;
+        if !known.is_some_and(|known| std::ptr::fn_addr_eq(known, schema)) {
+            self.expect_record(schema)?;
+        }
         let mut words = [0u64; COLUMNS_MAX];
         record.write_words(&mut words[..self.columns]);
         self.insert_row(record.time(), &words[..self.columns])
@@ -171,6 +177,14 @@ impl<'t> SeriesMut<'t> {
             tree,
             late,
         ))
+    }
+
+    /// Checks a record type once: comparing names with every record would cost more than storing it.
+    #[cold]
+    fn expect_record(&mut self, schema: fn() -> Schema) -> Result<()> {
+        expect_columns(self.info(), &schema())?;
+        self.txn.series[self.index].record = Some(schema);
+        Ok(())
     }
 
     #[cold]

@@ -27,7 +27,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite_base::{SeriesId, TxnId};
 use tidalite_kv::Tree;
-use tidalite_pager::{Durability, PageWrite};
+use tidalite_pager::{Durability, PageRead, PageWrite};
 use tidalite_runs::{Front, Slot, Staging};
 
 /// Bytes of a table name at most.
@@ -48,6 +48,8 @@ pub struct Commit {
 pub(crate) struct OpenSeries {
     pub(crate) info: Arc<SeriesInfo>,
     pub(crate) slot: Slot,
+    /// The schema of the record type that was found to have this series' columns.
+    pub(crate) record: Option<fn() -> Schema>,
 }
 
 /// A table that this transaction opened.
@@ -165,8 +167,9 @@ impl WriteTxn {
         if let Some(index) = self.tables.iter().position(|table| table.name == name) {
             return Ok(TableMut::new(self, index));
         }
-        if name.is_empty() || name.len() > TABLE_NAME_BYTES_MAX {
-            let problem = format!("{} bytes, 1 to {TABLE_NAME_BYTES_MAX} can be", name.len());
+        let most = TABLE_NAME_BYTES_MAX.min(self.key_bytes_max());
+        if name.is_empty() || name.len() > most {
+            let problem = format!("{} bytes, 1 to {most} can be", name.len());
             return Err(Error::Name {
                 name: name.to_owned(),
                 problem,
@@ -265,8 +268,11 @@ impl WriteTxn {
                 table.changed = true;
                 Ok(result)
             }
-            // A bound was checked before anything was touched.
-            Err(error @ tidalite_pager::Error::Limit { .. }) => Err(error.into()),
+            // A bound was checked before anything was touched; of many pairs, those before it are stored.
+            Err(error @ tidalite_pager::Error::Limit { .. }) => {
+                table.changed = true;
+                Err(error.into())
+            }
             Err(error) => {
                 self.broken = Some(error.to_string());
                 Err(error.into())
@@ -293,9 +299,29 @@ impl WriteTxn {
         let default = Schema::point();
         let schema = schema.unwrap_or(&default);
         schema.validate()?;
+        if let SeriesKey::Name(name) = key {
+            self.check_name_fits(name)?;
+        }
         let info =
             self.changing(|txn| catalog::create(&mut txn.roots, &mut txn.pages, key, schema))?;
         Ok(self.enter(info))
+    }
+
+    /// Names are keys of the catalog, and small pages hold but short ones.
+    fn check_name_fits(&self, name: &SeriesName) -> Result<()> {
+        let (name, most) = (name.to_string(), self.key_bytes_max());
+        if name.len() <= most {
+            return Ok(());
+        }
+        let problem = format!(
+            "{} bytes are beyond the {most} that fit the file's small pages",
+            name.len()
+        );
+        Err(Error::Name { name, problem })
+    }
+
+    fn key_bytes_max(&self) -> usize {
+        tidalite_kv::key_bytes_max(self.pages.page_size())
     }
 
     fn open_by_id(&mut self, id: SeriesId) -> Result<usize> {
@@ -310,7 +336,11 @@ impl WriteTxn {
     fn enter(&mut self, info: Arc<SeriesInfo>) -> usize {
         let id = info.id;
         let slot = self.staging.slot(id, &info.schema.types());
-        self.series.push(OpenSeries { info, slot });
+        self.series.push(OpenSeries {
+            info,
+            slot,
+            record: None,
+        });
         let place = id.0 as usize;
         if self.index_of.len() <= place {
             self.index_of.resize(place + 1, 0);
