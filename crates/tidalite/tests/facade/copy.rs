@@ -1,0 +1,155 @@
+//! Backup while writing goes on.
+
+use crate::common::{Content, Folder, assert_clean, content_of};
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use tidalite::{
+    ColumnType, Database, Error, Options, ReadTxn, Schema, SeriesInfo, StoreError, Unit, WriteTxn,
+};
+use tidalite_testkit::rng::Rng;
+
+fn schemas() -> [Schema; 3] {
+    use ColumnType::{F64, I64, U64};
+    [
+        Schema::new(Unit::Ticks, [("x", U64)]),
+        Schema::new(Unit::Seconds, [("a", F64), ("b", I64), ("c", F64)]),
+        Schema::point(),
+    ]
+}
+
+/// Series by name and by GUID of every schema, sealed and waiting rows, small and large values.
+fn write(tx: &mut WriteTxn, rng: &mut Rng, from: i64) {
+    for (i, schema) in schemas().into_iter().enumerate() {
+        for by_guid in [false, true] {
+            let rows = rng.between(1, 3_000);
+            let mut guid = [i as u8; 16];
+            guid[15] = rng.below(4) as u8;
+            let name = format!("m{i}{{n=\"{}\"}}", rng.below(4));
+            let mut series = if by_guid {
+                tx.series_of_guid(guid, &schema).unwrap()
+            } else {
+                tx.series_with(&name, &schema).unwrap()
+            };
+            let columns = schema.columns.len();
+            for t in from..from + rows {
+                let words: Vec<u64> = (0..columns).map(|_| rng.u64() >> rng.below(60)).collect();
+                series.insert_row(t, &words).unwrap();
+            }
+            series.delete(from + 10..from + 20).unwrap();
+        }
+    }
+    for _ in 0..30 {
+        let mut value = vec![0; rng.index(300) * rng.index(300)];
+        rng.fill(&mut value);
+        let key = rng.below(500).to_be_bytes();
+        tx.table("values").unwrap().put(&key, &value).unwrap();
+    }
+    tx.table("empty").unwrap();
+    tx.table(&format!("t{}", rng.below(30)))
+        .unwrap()
+        .put(b"k", b"")
+        .unwrap();
+}
+
+fn infos(snap: &ReadTxn) -> Vec<SeriesInfo> {
+    let all = snap.list("").unwrap();
+    all.iter().map(|info| SeriesInfo::clone(info)).collect()
+}
+
+#[test]
+fn a_copy_made_while_writing_goes_on_is_the_snapshot() {
+    for page_size in [512, 4096, 65_536] {
+        let folder = Folder::new("copy");
+        let options = Options::new().page_size(page_size);
+        let db = options.open(folder.file("plant.tdl")).unwrap();
+        let mut rng = Rng::new(page_size as u64);
+        for commit in 0..6 {
+            let mut tx = db.begin_write().unwrap();
+            write(&mut tx, &mut rng, commit * 2_000);
+            tx.commit().unwrap();
+        }
+        let snap = db.begin_read().unwrap();
+        let expected = content_of(&snap).unwrap();
+        let stop = AtomicBool::new(false);
+        let to = folder.file("copy.tdl");
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut rng = Rng::new(5);
+                let mut commit = 0;
+                while !stop.load(Ordering::Acquire) {
+                    let mut tx = db.begin_write().unwrap();
+                    write(&mut tx, &mut rng, commit * 500);
+                    tx.commit().unwrap();
+                    commit += 1;
+                }
+            });
+            // Begun before the writer, and once somewhere among its commits.
+            let bytes = snap.copy_to(&to).unwrap();
+            assert!(bytes > 0);
+            db.copy_to(folder.file("later.tdl")).unwrap();
+            stop.store(true, Ordering::Release);
+        });
+        assert_eq!(content_of(&snap).unwrap(), expected);
+        assert_clean(&db);
+        let copy = Database::open(&to).unwrap();
+        assert_clean(&copy);
+        let copied = copy.begin_read().unwrap();
+        assert_eq!(content_of(&copied).unwrap(), expected);
+        assert_eq!(
+            infos(&copied),
+            infos(&snap),
+            "numbers, names, GUIDs, schemas"
+        );
+        assert_eq!(copy.stat().unwrap().page_size, page_size);
+        assert_clean(&Database::open(folder.file("later.tdl")).unwrap());
+        // New series get the numbers that they would get in the original.
+        let next = |db: &Database, snap: &ReadTxn| {
+            let mut tx = db.begin_write().unwrap();
+            let id = tx.series("brand.new").unwrap().id();
+            assert!(infos(snap).iter().all(|info| info.id < id));
+            id
+        };
+        next(&copy, &copied);
+        let small = copy.stat().unwrap();
+        let used = (small.pages_total - small.pages_free - small.pages_pending) * page_size as u64;
+        println!("{page_size}: {used} bytes used for {} rows", small.rows());
+    }
+}
+
+#[test]
+fn a_copy_overwrites_nothing() {
+    let folder = Folder::new("copy-over");
+    let db = Database::open(folder.file("plant.tdl")).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    write(&mut tx, &mut Rng::new(1), 0);
+    tx.commit().unwrap();
+    let precious = folder.file("precious.txt");
+    std::fs::write(&precious, "a letter").unwrap();
+    for to in [precious.clone(), folder.file("plant.tdl")] {
+        let error = db.copy_to(&to).unwrap_err();
+        let Error::Store(StoreError::Open { path, source }) = &error else {
+            panic!("{error:?}")
+        };
+        assert_eq!((path, source.kind()), (&to, ErrorKind::AlreadyExists));
+    }
+    assert_eq!(std::fs::read(&precious).unwrap(), b"a letter");
+    let nowhere = db.copy_to(folder.file("missing/copy.tdl")).unwrap_err();
+    assert!(
+        nowhere.to_string().contains("missing/copy.tdl"),
+        "{nowhere}"
+    );
+    assert!(matches!(
+        db.copy_to(&folder.0),
+        Err(Error::Store(StoreError::Open { .. }))
+    ));
+    // An empty database too can be copied.
+    let empty = Database::open(folder.file("empty.tdl")).unwrap();
+    empty.copy_to(folder.file("empty-copy.tdl")).unwrap();
+    let copy = Database::open(folder.file("empty-copy.tdl")).unwrap();
+    assert_eq!(
+        content_of(&copy.begin_read().unwrap()).unwrap(),
+        Content::default()
+    );
+    assert_clean(&copy);
+}

@@ -1,0 +1,424 @@
+//! A disk that is full, has errors or writes short, at every single call of transactions over tables and
+//! series; and a small real file system that fills up. Always: a typed error, reads stay right, nothing half.
+
+use crate::common::{Content, Folder, Rows, assert_clean, content_of};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use tidalite::{
+    Database, Durability, Error, OpenMode, Options, Result, Storage, StoreError, WriteTxn,
+};
+use tidalite_testkit::{Fault, FaultKind, Monitor, SimDisk};
+
+/// Small steps, so that a transaction makes many calls.
+fn options() -> Options {
+    Options::new()
+        .growth_bytes(64 << 10, 64 << 10)
+        .dirty_bytes(32 << 10)
+        .staging_bytes(200_000)
+}
+
+fn open(disk: &Arc<SimDisk>) -> Result<Database> {
+    options().open_storage(Monitor::new(Arc::clone(disk) as Arc<dyn Storage>))
+}
+
+fn word(i: i64) -> u64 {
+    (i as f64 * 1.37).sin().to_bits()
+}
+
+fn append(tx: &mut WriteTxn, name: &str, from: i64, rows: i64) -> Result<()> {
+    let times: Vec<i64> = (from..from + rows).map(|i| i * 10).collect();
+    let flags = vec![0; times.len()];
+    let values: Vec<u64> = (from..from + rows).map(word).collect();
+    tx.series(name)?.append_rows(&times, &[&flags, &values])
+}
+
+/// Rows sealed and waiting, small and large values.
+fn before(tx: &mut WriteTxn) -> Result<()> {
+    append(tx, "bulk", 0, 6_000)?;
+    append(tx, "second", 0, 40)?;
+    for i in 0..200 {
+        let mut table = tx.table("small")?;
+        table.put(format!("key {i:05}").as_bytes(), &[i as u8; 60])?;
+    }
+    tx.table("large")?.put(b"first", &[3; 40_000])?;
+    Ok(())
+}
+
+/// A bit of everything: bulk, late rows, deletes, tables with small and large values, a new series and table.
+fn mix(tx: &mut WriteTxn, step: i64) -> Result<()> {
+    append(tx, "bulk", 6_000 * (step + 1), 5_000)?;
+    for i in 0..60 {
+        tx.series("second")?
+            .insert_point(i * 7 + step, 1, f64::from_bits(word(i)))?;
+    }
+    tx.series("bulk")?.delete(11_111..23_456)?;
+    for i in (0..200).step_by(3) {
+        let mut table = tx.table("small")?;
+        table.put(
+            format!("key {:05}", i * 7 + step).as_bytes(),
+            &[step as u8; 90],
+        )?;
+        table.remove(format!("key {:05}", i + 1).as_bytes())?;
+    }
+    tx.table("large")?.put(b"first", &[step as u8; 30_000])?;
+    tx.table("large")?
+        .put(format!("more {step}").as_bytes(), &[9; 20_000])?;
+    append(tx, &format!("new {step}").replace(' ', "."), 0, 1_500)?;
+    tx.table(&format!("new {step}"))?.put(b"k", b"v")?;
+    Ok(())
+}
+
+fn commit(db: &Database, step: i64, durability: Durability) -> Result<()> {
+    let mut tx = db.begin_write()?;
+    match mix(&mut tx, step) {
+        Ok(()) => tx.commit_with(durability).map(drop),
+        Err(error) => {
+            let again = tx.commit_with(durability);
+            assert!(
+                again.is_err(),
+                "half of a transaction was committed after {error}"
+            );
+            Err(error)
+        }
+    }
+}
+
+fn now(db: &Database) -> Content {
+    content_of(&db.begin_read().unwrap()).unwrap()
+}
+
+struct Plan {
+    /// A disk with one commit.
+    image: Vec<u8>,
+    /// Its content, then that after each step.
+    contents: Vec<Content>,
+}
+
+const STEPS: [Durability; 3] = [Durability::Durable, Durability::None, Durability::Durable];
+
+fn plan() -> Plan {
+    let disk = Arc::new(SimDisk::new());
+    let db = open(&disk).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    before(&mut tx).unwrap();
+    tx.commit().unwrap();
+    let mut contents = vec![now(&db)];
+    let image = disk.image();
+    for (step, durability) in STEPS.into_iter().enumerate() {
+        commit(&db, step as i64, durability).unwrap();
+        contents.push(now(&db));
+    }
+    assert_clean(&db);
+    Plan { image, contents }
+}
+
+/// Lets call number `at_call` fail and judges what is left; false when the fault was never met.
+fn strike(plan: &Plan, fault: Fault) -> bool {
+    let disk = Arc::new(SimDisk::from_image(plan.image.clone()));
+    let db = open(&disk).unwrap();
+    disk.set_fault(Some(fault));
+    let mut done = 0;
+    let mut failed = None;
+    for (step, durability) in STEPS.into_iter().enumerate() {
+        if let Err(error) = commit(&db, step as i64, durability) {
+            failed = Some(error);
+            break;
+        }
+        done = step + 1;
+    }
+    if !disk.fault_hit() {
+        assert!(failed.is_none(), "{failed:?}");
+        return false;
+    }
+    assert_eq!(
+        now(&db),
+        plan.contents[done],
+        "{fault:?} after step {done}: {failed:?}"
+    );
+    if fault.forever {
+        // The disk has room again, or was repaired.
+        disk.set_fault(None);
+    }
+    let poisoned = match failed {
+        // It went around the fault: grew by less than it wanted to.
+        None => false,
+        Some(error) => {
+            let Error::Store(store) = &error else {
+                panic!("{fault:?}: {error:?}")
+            };
+            match (fault.kind, store) {
+                (FaultKind::DiskFull, StoreError::DiskFull { .. }) => {
+                    let text = error.to_string();
+                    assert!(
+                        text.contains("disk full") && text.contains("free some space"),
+                        "{text}"
+                    );
+                }
+                (_, StoreError::Io { .. }) => {
+                    assert!(error.to_string().contains("at byte"), "{error}")
+                }
+                _ => panic!("{fault:?}: {error:?}"),
+            }
+            matches!(
+                db.begin_write().err(),
+                Some(Error::Store(StoreError::Poisoned { .. }))
+            )
+        }
+    };
+    let allowed = if poisoned {
+        let error = db.begin_write().err().unwrap().to_string();
+        assert!(error.contains("reopened"), "{error}");
+        drop(db);
+        let db = open(&disk).unwrap();
+        let found = now(&db);
+        // As after a crash: the last durable state, or the one that was being committed.
+        let durable = usize::from(done > 0);
+        let begun = STEPS.get(done) == Some(&Durability::Durable);
+        let fits = found == plan.contents[durable] || begun && found == plan.contents[done + 1];
+        assert!(fits, "{fault:?} after step {done}");
+        goes_on(&db, &found);
+        return true;
+    } else {
+        plan.contents[done].clone()
+    };
+    goes_on(&db, &allowed);
+    drop(db);
+    // The next opening finds the same.
+    assert_clean(&open(&disk).unwrap());
+    true
+}
+
+/// The next transaction commits, and the file is sound.
+fn goes_on(db: &Database, found: &Content) {
+    let mut tx = db.begin_write().unwrap();
+    append(&mut tx, "after", 0, 10).unwrap();
+    tx.table("after").unwrap().put(b"k", b"v").unwrap();
+    tx.commit().unwrap();
+    let mut expected = found.clone();
+    let rows: Rows = (0..10).map(|i| (i * 10, vec![0, word(i)])).collect();
+    expected.series.insert("after".into(), rows);
+    expected
+        .tables
+        .insert("after".into(), [(b"k".to_vec(), b"v".to_vec())].into());
+    assert_eq!(&now(db), &expected);
+    assert_clean(db);
+}
+
+fn at_every_call(kind: FaultKind) {
+    let plan = plan();
+    for forever in [false, true] {
+        let mut at_call = 0;
+        while strike(
+            &plan,
+            Fault {
+                at_call,
+                forever,
+                kind,
+            },
+        ) {
+            at_call += 1;
+        }
+        println!("{kind:?}, forever {forever}: {at_call} calls");
+        assert!(at_call > 30, "{at_call} calls");
+    }
+}
+
+/// `DiskFull` leaves syncs alone: there the fault comes with the next call, and `strike` counts on.
+#[test]
+fn a_full_disk_at_every_call() {
+    let plan = plan();
+    let disk = Arc::new(SimDisk::from_image(plan.image.clone()));
+    let db = open(&disk).unwrap();
+    let start = disk.calls();
+    for (step, durability) in STEPS.into_iter().enumerate() {
+        commit(&db, step as i64, durability).unwrap();
+    }
+    let calls = disk.calls() - start;
+    let mut hit = 0;
+    for at_call in 0..calls {
+        for forever in [false, true] {
+            let fault = Fault {
+                at_call,
+                forever,
+                kind: FaultKind::DiskFull,
+            };
+            hit += u64::from(strike(&plan, fault));
+        }
+    }
+    println!("{hit} of {calls} calls, once and forever");
+    assert!(hit > calls, "{hit}");
+}
+
+#[test]
+fn an_error_of_the_medium_at_every_call() {
+    at_every_call(FaultKind::Medium);
+}
+
+#[test]
+fn a_short_write_at_every_call() {
+    at_every_call(FaultKind::ShortWrite);
+}
+
+/// A file system of its own in a file.
+struct Mounted {
+    folder: Folder,
+    mount: PathBuf,
+}
+
+impl Mounted {
+    fn new(bytes: u64) -> Option<Self> {
+        let folder = Folder::new("small-disk");
+        let image = folder.file("image");
+        let mount = folder.file("mounted");
+        std::fs::create_dir(&mount).unwrap();
+        std::fs::File::create(&image)
+            .unwrap()
+            .set_len(bytes)
+            .unwrap();
+        let run = |program: &str, arguments: &[&Path]| {
+            let mut command = Command::new(program);
+            command
+                .args(arguments)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        };
+        let made = run("mkfs.ext4", &[Path::new("-q"), Path::new("-F"), &image]);
+        let mounted = made
+            && run(
+                "mount",
+                &[Path::new("-o"), Path::new("loop"), &image, &mount],
+            );
+        mounted.then_some(Self { folder, mount })
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg(&self.mount).status());
+        let _ = &self.folder;
+    }
+}
+
+#[test]
+fn a_small_file_system_fills_up() {
+    let Some(disk) = Mounted::new(16 << 20) else {
+        println!("skipped");
+        return;
+    };
+    let path = disk.mount.join("plant.tdl");
+    let db = Database::open(&path).unwrap();
+    let rows = 20_000;
+    let mut full = None;
+    let mut stored = 0;
+    // Numbers without a pattern: they do not pack.
+    let fill = |db: &Database, commit: i64| -> Result<()> {
+        let mut tx = db.begin_write()?;
+        append(&mut tx, "bulk", commit * rows, rows)?;
+        tx.table("log")?
+            .put(&commit.to_be_bytes(), &[commit as u8; 5_000])?;
+        tx.commit().map(drop)
+    };
+    for commit in 0..1_000 {
+        match fill(&db, commit) {
+            Ok(()) => stored = commit + 1,
+            Err(error) => {
+                full = Some(error);
+                break;
+            }
+        }
+    }
+    let full = full.unwrap();
+    assert!(
+        matches!(full, Error::Store(StoreError::DiskFull { .. })),
+        "{full:?}"
+    );
+    let expected = |db: &Database| {
+        let snap = db.begin_read().unwrap();
+        let series = snap.series("bulk").unwrap().unwrap();
+        assert_eq!(series.count().unwrap(), (stored * rows) as u64);
+        let mut i = 0;
+        let compare = |time, words: &[u64]| {
+            assert_eq!((time, words), (i * 10, &[0, word(i)][..]));
+            i += 1;
+        };
+        series.all().for_each(compare).unwrap();
+        assert_eq!(snap.table("log").unwrap().unwrap().count(), stored as u64);
+    };
+    expected(&db);
+    assert_clean(&db);
+    // Smaller and smaller commits use up the rest, to the last page.
+    let mut small = 0;
+    loop {
+        let mut tx = db.begin_write().unwrap();
+        let put = tx
+            .table("small")
+            .unwrap()
+            .put(&i64::to_be_bytes(small), &[1; 3_000]);
+        match put.and_then(|_| tx.commit().map(drop)) {
+            Ok(()) => small += 1,
+            Err(error) => {
+                assert!(
+                    matches!(error, Error::Store(StoreError::DiskFull { .. })),
+                    "{error:?}"
+                );
+                break;
+            }
+        }
+    }
+    expected(&db);
+    drop(db);
+    let db = Options::new().mode(OpenMode::Open).open(&path).unwrap();
+    expected(&db);
+    // With no free page a delete may have no place for the pages that it changes. It then says so, and
+    // changes nothing. docs/limits.md says it too.
+    let delete = |db: &Database, from: i64, to: i64| -> Result<u64> {
+        let mut tx = db.begin_write()?;
+        let gone = tx.series("bulk")?.delete(from * 10..to * 10)?;
+        tx.commit().map(|_| gone)
+    };
+    let report = |what: &str, outcome: &Result<u64>| match outcome {
+        Ok(gone) => println!("{stored} commits of {rows} rows; {what}: {gone} rows are gone"),
+        Err(error) => println!("{stored} commits of {rows} rows; {what}: {error}"),
+    };
+    let few = delete(&db, 5, 10);
+    report("deleting 5 rows on a full disk", &few);
+    let most = delete(&db, rows, stored * rows);
+    report("deleting nearly all rows on a full disk", &most);
+    for outcome in [few, most] {
+        let fits = matches!(
+            outcome,
+            Ok(_) | Err(Error::Store(StoreError::DiskFull { .. }))
+        );
+        assert!(fits, "{outcome:?}");
+    }
+    assert_clean(&db);
+    // Closing gives back nothing of what is used: make room beside the file instead. There is none here, so
+    // the small pairs go, or the test ends.
+    let mut tx = db.begin_write().unwrap();
+    let cleared = tx
+        .table("small")
+        .unwrap()
+        .clear()
+        .and_then(|()| tx.commit().map(drop));
+    println!("clearing a table of {small} pairs on a full disk: {cleared:?}");
+    for _ in 0..3 {
+        drop(db.begin_write().unwrap());
+    }
+    let again = delete(&db, rows, stored * rows);
+    report("deleting nearly all rows after that", &again);
+    let mut gone = 0;
+    for part in (1..stored).rev() {
+        match delete(&db, part * rows, (part + 1) * rows) {
+            Ok(rows) => gone += rows,
+            Err(error) => {
+                println!("part {part}: {error}");
+                break;
+            }
+        }
+    }
+    println!("deleting stretch by stretch: {gone} rows are gone");
+    assert_clean(&db);
+}

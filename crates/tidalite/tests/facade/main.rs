@@ -1,0 +1,27 @@
+//! The library as its users see it, one scenario a file.
+//!
+//! ```text
+//! errors     files that cannot be opened, calls that cannot be: each a typed error with the next step
+//! disk_full  a disk that fills up or fails at every call; a small real file system
+//! limits     every bound of docs/limits.md, at it and one beyond
+//! model      random operations against plain maps, own reads and reopening included
+//! bounds     what a commit writes and a query reads, counted
+//! threads    writers and readers in several threads
+//! copy       backup while writing goes on
+//! common, oracle: contents to compare, and brute force
+//! ```
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(
+    clippy::print_stdout,
+    reason = "seeds and figures belong in the log of a test"
+)]
+
+mod bounds;
+mod common;
+mod copy;
+mod disk_full;
+mod errors;
+mod limits;
+mod model;
+mod oracle;
+mod threads;

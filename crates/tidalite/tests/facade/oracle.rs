@@ -1,0 +1,353 @@
+//! Brute force: what a series must answer, worked out from a plain map.
+
+use crate::common::Rows;
+use std::ops::Bound;
+use tidalite::{Aggregate, ColumnType, Cursor, Row, Series};
+use tidalite_testkit::rng::Rng;
+
+/// Bound of sums, relative to the sum of the magnitudes; docs of `Aggregate`.
+const SUM_BOUND: f64 = 1.0 / (1u64 << 50) as f64;
+/// Bound of the variance, relative to the mean square: it is a difference of two such sums.
+const VARIANCE_BOUND: f64 = 8.0 * SUM_BOUND;
+
+/// A sum in twice the precision of a float: exact enough to judge one.
+#[derive(Clone, Copy, Default)]
+struct Exact {
+    high: f64,
+    low: f64,
+}
+
+impl Exact {
+    fn add(&mut self, x: f64) {
+        let sum = self.high + x;
+        let part = sum - self.high;
+        self.low += (self.high - (sum - part)) + (x - part);
+        self.high = sum;
+    }
+
+    fn get(self) -> f64 {
+        let sum = self.high + self.low;
+        if sum.is_finite() { sum } else { self.high }
+    }
+}
+
+fn float(ty: ColumnType, word: u64) -> f64 {
+    match ty {
+        ColumnType::F64 => f64::from_bits(word),
+        ColumnType::I64 => word as i64 as f64,
+        ColumnType::U64 => word as f64,
+    }
+}
+
+/// Order of the values, -0.0 before 0.0.
+fn before(ty: ColumnType, a: u64, b: u64) -> bool {
+    match ty {
+        ColumnType::F64 => f64::from_bits(a).total_cmp(&f64::from_bits(b)).is_lt(),
+        ColumnType::I64 => (a as i64) < (b as i64),
+        ColumnType::U64 => a < b,
+    }
+}
+
+fn near(found: f64, expected: f64, tolerance: f64) -> bool {
+    found == expected
+        || (found.is_nan() && expected.is_nan())
+        || (found - expected).abs() <= tolerance
+}
+
+/// Compares an aggregate with brute force over these rows.
+pub(crate) fn assert_aggregate(found: &Aggregate, ty: ColumnType, rows: &[(i64, u64)]) {
+    let values: Vec<_> = rows
+        .iter()
+        .filter(|(_, word)| !(ty == ColumnType::F64 && f64::from_bits(*word).is_nan()))
+        .copied()
+        .collect();
+    let stats = found.stats();
+    assert_eq!(found.count(), rows.len() as u64, "count");
+    assert_eq!(found.nan_count(), (rows.len() - values.len()) as u64, "NaN");
+    assert_eq!(stats.first(), rows.first().map(|row| row.1), "first");
+    assert_eq!(stats.last(), rows.last().map(|row| row.1), "last");
+    let extreme = |better: &dyn Fn(u64, u64) -> bool| {
+        let pick =
+            |best: (i64, u64), row: &(i64, u64)| if better(row.1, best.1) { *row } else { best };
+        let (first, rest) = values.split_first()?;
+        let (time, word) = rest.iter().fold(*first, pick);
+        Some((word, time))
+    };
+    assert_eq!(stats.min(), extreme(&|a, b| before(ty, a, b)), "min");
+    assert_eq!(stats.max(), extreme(&|a, b| before(ty, b, a)), "max");
+    if ty != ColumnType::F64 {
+        let exact: i128 = values
+            .iter()
+            .map(|&(_, word)| {
+                if ty == ColumnType::I64 {
+                    i128::from(word as i64)
+                } else {
+                    i128::from(word)
+                }
+            })
+            .sum();
+        assert_eq!(stats.int_sum(), Some(exact), "integer sum");
+        let tolerance = exact as f64 * SUM_BOUND;
+        assert!(
+            near(found.sum(), exact as f64, tolerance.abs()),
+            "{} and {exact}",
+            found.sum()
+        );
+    }
+    let floats: Vec<f64> = values.iter().map(|&(_, word)| float(ty, word)).collect();
+    let (mut sum, mut magnitude, mut squares) = (Exact::default(), 0.0, 0.0);
+    for &x in &floats {
+        sum.add(x);
+        magnitude += x.abs();
+        squares += x * x;
+    }
+    let n = floats.len() as f64;
+    if magnitude.is_finite() {
+        let sum = sum.get();
+        assert!(
+            near(found.sum(), sum, magnitude * SUM_BOUND),
+            "sum {:e}, expected {sum:e}",
+            found.sum()
+        );
+        if let Some(mean) = found.mean() {
+            assert!(
+                near(mean, sum / n, magnitude * SUM_BOUND / n),
+                "mean {mean:e}"
+            );
+        }
+    } else {
+        let plain: f64 = floats.iter().sum();
+        let found = found.sum();
+        assert!(
+            found == plain || found.is_nan() && plain.is_nan(),
+            "sum {found}, expected {plain}"
+        );
+    }
+    assert_eq!(found.mean().is_some(), !floats.is_empty(), "mean");
+    assert_eq!(found.stddev().is_some(), !floats.is_empty(), "stddev");
+    if squares.is_finite() && !floats.is_empty() {
+        let mean = sum.get() / n;
+        let mut spread = Exact::default();
+        for &x in &floats {
+            spread.add((x - mean) * (x - mean));
+        }
+        let (variance, expected) = (stats.variance().unwrap(), spread.get() / n);
+        let tolerance = squares / n * VARIANCE_BOUND;
+        assert!(
+            near(variance, expected, tolerance),
+            "variance {variance:e}, expected {expected:e}"
+        );
+        assert!(near(found.stddev().unwrap(), variance.sqrt(), 0.0));
+    }
+}
+
+/// A time worth asking for: one that is there, one beside it, an end of the world, anything.
+pub(crate) fn a_time(rng: &mut Rng, rows: &Rows) -> i64 {
+    let inside = |rng: &mut Rng| {
+        let (Some((&first, _)), Some((&last, _))) = (rows.first_key_value(), rows.last_key_value())
+        else {
+            return 0;
+        };
+        let near = rng.between(first, last);
+        let at_or_after = rows.range(near..).next();
+        at_or_after.map_or(last, |(&time, _)| time)
+    };
+    match rng.below(12) {
+        0 => i64::MIN,
+        1 => i64::MAX,
+        2 => rng.u64() as i64,
+        3..=5 => inside(rng).saturating_add(rng.between(-2, 2)),
+        _ => inside(rng),
+    }
+}
+
+fn interval(rows: &Rows, from: i64, to: i64) -> Vec<(i64, &[u64])> {
+    if from > to {
+        return Vec::new();
+    }
+    let range = rows.range((Bound::Included(from), Bound::Included(to)));
+    range.map(|(&time, words)| (time, &words[..])).collect()
+}
+
+/// Asks everything there is to ask about an interval, and walks a cursor.
+pub(crate) fn compare(rng: &mut Rng, series: &Series<'_>, rows: &Rows) {
+    assert_eq!(series.count().unwrap(), rows.len() as u64, "count");
+    let ends = rows.first_key_value().zip(rows.last_key_value());
+    assert_eq!(
+        series.span(),
+        ends.map(|(first, last)| (*first.0, *last.0)),
+        "span"
+    );
+    let newest = rows.last_key_value().map(|(&time, words)| Row {
+        time,
+        words: words.clone(),
+    });
+    assert_eq!(series.latest().unwrap(), newest, "latest");
+    let (a, b) = (a_time(rng, rows), a_time(rng, rows));
+    let (from, to) = match rng.below(8) {
+        0 => (i64::MIN, i64::MAX),
+        1 => (a, b), // perhaps the wrong way round
+        _ => (a.min(b), a.max(b)),
+    };
+    let expected = interval(rows, from, to);
+    assert_eq!(
+        series.between(from..=to).count().unwrap(),
+        expected.len() as u64
+    );
+    if to > i64::MIN {
+        let without_last = expected.iter().filter(|(time, _)| *time < to).count();
+        assert_eq!(
+            series.between(from..to).count().unwrap(),
+            without_last as u64
+        );
+    }
+    scans(rng, series, (from, to), &expected);
+    let types = series.info().schema.types();
+    for (column, &ty) in types.iter().enumerate() {
+        let words: Vec<_> = expected
+            .iter()
+            .map(|(time, words)| (*time, words[column]))
+            .collect();
+        let found = series.between(from..=to).aggregate(column).unwrap();
+        assert_aggregate(&found, ty, &words);
+        windows(rng, series, (from, to), (column, ty), &words);
+    }
+    walk(rng, &mut series.cursor(), rows);
+}
+
+fn scans(rng: &mut Rng, series: &Series<'_>, (from, to): (i64, i64), expected: &[(i64, &[u64])]) {
+    let range = series.between(from..=to);
+    let mut at = 0;
+    let seen = range.for_each(|time, words| {
+        assert_eq!((time, words), expected[at]);
+        at += 1;
+    });
+    assert_eq!((seen.unwrap(), at), (expected.len() as u64, expected.len()));
+    let columns = series.info().schema.columns.len();
+    let wanted: Vec<usize> = (0..columns).filter(|_| rng.one_in(2)).collect();
+    let mut at = 0;
+    range
+        .for_each_vector_of(&wanted, |vector| {
+            assert!((1..=1024).contains(&vector.times().len()));
+            for (row, &time) in vector.times().iter().enumerate() {
+                assert_eq!(time, expected[at].0);
+                for &column in &wanted {
+                    assert_eq!(vector.words(column)[row], expected[at].1[column]);
+                }
+                at += 1;
+            }
+        })
+        .unwrap();
+    assert_eq!(at, expected.len());
+    range
+        .for_each_vector_reverse(|vector| {
+            for (row, &time) in vector.times().iter().enumerate().rev() {
+                at -= 1;
+                assert_eq!(time, expected[at].0);
+                for (column, &word) in expected[at].1.iter().enumerate() {
+                    assert_eq!(vector.words(column)[row], word);
+                }
+            }
+        })
+        .unwrap();
+    assert_eq!(at, 0);
+}
+
+fn windows(
+    rng: &mut Rng,
+    series: &Series<'_>,
+    (from, to): (i64, i64),
+    (column, ty): (usize, ColumnType),
+    rows: &[(i64, u64)],
+) {
+    let span = match (rows.first(), rows.last()) {
+        (Some(first), Some(last)) => i128::from(last.0) - i128::from(first.0),
+        _ => 1_000,
+    };
+    let width = match rng.below(12) {
+        0 => 1,
+        1 => i64::MAX,
+        _ => (span / i128::from(rng.between(1, 400))).clamp(1, i64::MAX.into()) as i64,
+    };
+    let origin = match rng.below(6) {
+        0 => i64::MIN,
+        1 => i64::MAX,
+        2 => 0,
+        _ => rng.u64() as i64,
+    };
+    let number = |time: i64| (i128::from(time) - i128::from(origin)).div_euclid(width.into());
+    let found = series
+        .between(from..=to)
+        .windows(width, origin, column)
+        .unwrap();
+    let mut found = found.iter();
+    for part in rows.chunk_by(|a, b| number(a.0) == number(b.0)) {
+        let window = found.next().unwrap();
+        let start = i128::from(origin) + number(part[0].0) * i128::from(width);
+        let last = start + i128::from(width) - 1;
+        assert_eq!(
+            i128::from(window.start),
+            start.max(i64::MIN.into()),
+            "start"
+        );
+        assert_eq!(i128::from(window.last), last.min(i64::MAX.into()), "last");
+        assert_aggregate(&window.aggregate, ty, part);
+    }
+    assert!(found.next().is_none(), "a window without rows");
+}
+
+fn walk(rng: &mut Rng, cursor: &mut Cursor<'_>, rows: &Rows) {
+    // -1: in front of the first row; as many as there are: behind the last.
+    let times: Vec<i64> = rows.keys().copied().collect();
+    let count = times.len() as i64;
+    let mut at = -1i64;
+    for _ in 0..12 {
+        let (steps, kind) = match rng.below(6) {
+            0..=1 => (1, 0),
+            2 if count > 0 => (1, 1),
+            3 if count > 0 => (1, 2),
+            step => (rng.below(900), 3 + step % 2),
+        };
+        for _ in 0..steps {
+            let found = match kind {
+                0 => {
+                    let t = a_time(rng, rows);
+                    at = times.partition_point(|&time| time <= t) as i64 - 1;
+                    cursor.search(t)
+                }
+                1 => {
+                    at = 0;
+                    cursor.first()
+                }
+                2 => {
+                    at = count - 1;
+                    cursor.last()
+                }
+                3 => {
+                    at = (at + 1).min(count);
+                    cursor.next()
+                }
+                _ => {
+                    at = (at - 1).max(-1);
+                    cursor.previous()
+                }
+            };
+            let found = found.unwrap();
+            let time = usize::try_from(at).ok().and_then(|at| times.get(at));
+            assert_eq!(
+                found.as_ref().map(|row| row.time),
+                time.copied(),
+                "row {at} of {count}"
+            );
+            assert_eq!(
+                found.as_ref().map(|row| &row.words),
+                time.map(|time| &rows[time])
+            );
+            assert_eq!(cursor.time(), time.copied());
+            assert_eq!(cursor.current(), found);
+            if found.is_none() {
+                break;
+            }
+        }
+    }
+}
