@@ -182,14 +182,41 @@ fn main() {
     let jitter: Vec<i64> = (0..ROWS as i64)
         .map(|i| i * 1_000_000 + i * 7919 % 1000 * 1000)
         .collect();
-    for (name, times) in [("constant step", &times), ("jitter", &jitter)] {
+    let mut at = 0;
+    let microseconds: Vec<i64> = (0..ROWS)
+        .map(|_| {
+            at += 10_000_000 + (random() % 1000) as i64 * 10;
+            at
+        })
+        .collect();
+    let mut gaps = microseconds.clone();
+    for gap in [100, 300, 310, 900] {
+        gaps[gap..].iter_mut().for_each(|time| *time += 77_000_000);
+    }
+    let cases = [
+        ("constant step", &times),
+        ("jitter", &jitter),
+        ("random microseconds", &microseconds),
+        ("gaps", &gaps),
+    ];
+    for (name, times) in cases {
         let mut out = Vec::with_capacity(16 * ROWS);
-        let chunk = encode_times(times, &mut out);
+        let mut hint = Hint::default();
+        let chunk = encode_times(times, &mut hint, &mut out);
         let bytes = out.clone();
         println!("-- times, {name}: {:.2} bits", bytes.len() as f64 / 128.0);
         rate("encode", || {
             out.clear();
-            black_box(encode_times(black_box(times), &mut out));
+            black_box(encode_times(black_box(times), &mut hint, &mut out));
+        });
+        println!("{:>8.2} bits", out.len() as f64 / 128.0);
+        rate("encode without hint", || {
+            out.clear();
+            black_box(encode_times(
+                black_box(times),
+                &mut Hint::default(),
+                &mut out,
+            ));
         });
         let mut back = vec![0; ROWS];
         rate("decode", || {

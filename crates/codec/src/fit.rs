@@ -9,7 +9,7 @@ use crate::pack::packed_bytes;
 use crate::scan::{Extent, bits};
 
 /// A window, and what the vector costs with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fit {
     pub(crate) base: u64,
     pub(crate) scale: u64,
@@ -27,6 +27,17 @@ pub(crate) enum Outlier {
     Word,
     /// Row and step, in as many bytes as the greatest needs.
     Step,
+}
+
+impl Outlier {
+    /// Bits of one, at most.
+    fn bits(self, extent: Extent, scale: u64) -> u64 {
+        let units = extent.span() / scale;
+        match self {
+            Self::Word => ROW_BITS + 64,
+            Self::Step => ROW_BITS + 8 * u64::from(step_bytes(2 * units.min(u64::MAX / 2))),
+        }
+    }
 }
 
 /// Bits of a row number.
@@ -53,24 +64,58 @@ impl Fit {
 
     /// The best window found for at least one value, whose extent is known.
     pub(crate) fn find(values: &[u64], extent: Extent, outlier: Outlier) -> Self {
-        let scale = unit(values, extent);
-        let units = extent.span() / scale;
-        let all = Self {
-            base: extent.low as u64,
-            scale,
-            width: bits(units),
-            outliers: 0,
-            bits: 0,
-        }
-        .priced(values.len(), 0);
+        let all = Self::all(values.len(), extent, unit(values, extent));
         if all.width == 0 || values.len() < ROWS_MIN {
             return all;
         }
-        let outlier_bits = match outlier {
-            Outlier::Word => ROW_BITS + 64,
-            Outlier::Step => ROW_BITS + 8 * u64::from(step_bytes(2 * units.min(u64::MAX / 2))),
-        };
+        let outlier_bits = outlier.bits(extent, all.scale);
         all.narrowed(values, extent, outlier_bits)
+    }
+
+    /// The window of all values.
+    fn all(rows: usize, extent: Extent, scale: u64) -> Self {
+        let all = Self {
+            base: extent.low as u64,
+            scale,
+            width: bits(extent.span() / scale),
+            outliers: 0,
+            bits: 0,
+        };
+        all.priced(rows, 0)
+    }
+
+    /// The window of all values, or this window, which was found for other values; `None` when its unit does not
+    /// suit these. Nothing is searched for.
+    pub(crate) fn again(
+        mut self,
+        values: &[u64],
+        extent: Extent,
+        outlier: Outlier,
+    ) -> Option<Self> {
+        if self.scale > 1 {
+            let low = extent.low as u64;
+            let fits = extent.span() <= i64::MAX as u64
+                && extent.span().is_multiple_of(self.scale)
+                && kernel::all_divisible(values, low, self.scale);
+            if !fits {
+                return None;
+            }
+        }
+        let all = Self::all(values.len(), extent, self.scale);
+        if self.outliers == 0 || self.width >= all.width {
+            return Some(all);
+        }
+        if self.scale > 1 {
+            // Steps outside are stored in units from the base, as a signed number.
+            let base = self.base as i64;
+            let (low, high) = (extent.low.checked_sub(base), extent.high.checked_sub(base));
+            if high.is_none() || low.is_none_or(|low| low % self.scale as i64 != 0) {
+                return Some(all);
+            }
+        }
+        self.outliers = kernel::count_outside(values, self.base, self.reach());
+        let same = self.priced(values.len(), outlier.bits(extent, self.scale));
+        Some(if same.bits < all.bits { same } else { all })
     }
 
     fn priced(mut self, rows: usize, outlier_bits: u64) -> Self {

@@ -1,8 +1,9 @@
-//! What the last vector of a column taught: tried first for the next one.
+//! What the last vector of times or of a column taught: tried first for the next one.
 
 use crate::float::Alp;
+use crate::layout::Laid;
 
-/// The choice made for the last vector of one column of one series. Wrong hints cost time and
+/// The choice made for the last vector of one column of one series, or of its times. Wrong hints cost time and
 /// bytes, never correctness. Keep one per series and column; `Hint::default()` knows nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hint {
@@ -16,6 +17,9 @@ pub struct Hint {
     pub(crate) alp: Alp,
     /// Exceptions in 1024 rows that these had when they were found.
     pub(crate) bad: u16,
+    /// How the last vector's integers were laid down. It is not among the bytes of a hint: it is found again
+    /// with the first vector, for the cost of one search.
+    pub(crate) laid: Laid,
 }
 
 impl Hint {

@@ -10,6 +10,7 @@
 
 use crate::float::Alp;
 use crate::hint::Hint;
+use crate::layout::Laid;
 
 /// Bytes of an encoded [`Hint`].
 pub const HINT_BYTES: usize = 8;
@@ -19,6 +20,7 @@ impl Hint {
     #[must_use]
     pub fn to_bytes(&self) -> [u8; HINT_BYTES] {
         let Alp { exponent, factor } = self.alp;
+        let [low, high] = self.bad.to_le_bytes();
         [
             self.encoding,
             self.bits,
@@ -26,8 +28,8 @@ impl Hint {
             exponent,
             factor,
             0,
-            0,
-            0,
+            low,
+            high,
         ]
     }
 
@@ -45,6 +47,7 @@ impl Hint {
             age,
             alp,
             bad: u16::from_le_bytes([low, high]),
+            laid: Laid::default(),
         }
     }
 }
@@ -56,10 +59,13 @@ mod tests {
 
     #[test]
     fn any_bytes_are_a_hint_that_encodes() {
-        let words: Vec<u64> = (0..1024).map(|i| (f64::from(i) / 10.0).to_bits()).collect();
+        let mut words: Vec<u64> = (0..1024).map(|i| (f64::from(i) / 10.0).to_bits()).collect();
+        words[300..304].fill(f64::NAN.to_bits());
         let mut hint = Hint::default();
         let mut out = Vec::new();
         encode_column(ColumnType::F64, &words, &mut hint, &mut out);
+        assert_eq!(hint.bad, 4);
+        hint.laid = Laid::default(); // not among the bytes
         assert_eq!(Hint::from_bytes(hint.to_bytes()), hint);
         for first in 0..=255 {
             for rest in [0, 1, 31, 255] {

@@ -5,6 +5,7 @@
 //! column    ColumnType               what the 64 bits of a word mean
 //! chunk     Chunk                    32 bytes: everything a reader must know about a payload
 //! encode    encode_times, _column    picks the cheapest encoding; Hint remembers the choice
+//! layout    Layout, Laid             near a base or by steps; the last choice is tried first
 //! fit       Fit                      which base, unit and width suit a vector of integers
 //! float     Alp                      floats as decimals, or as ordered integers
 //! pack      1 to 64 bits a value     the layout in lanes
@@ -40,6 +41,7 @@ mod float;
 mod hint;
 mod hint_bytes;
 mod kernel;
+mod layout;
 mod pack;
 mod rows;
 mod scan;

@@ -202,7 +202,8 @@ pub(crate) fn all_divisible(values: &[u64], base: u64, divisor: u64) -> bool {
     // otherwise greater than any quotient (Granlund and Montgomery, section 9).
     let twos = divisor.trailing_zeros();
     let inverse = inverse(divisor >> twos);
-    let limit = u64::MAX / divisor;
+    // Hidden from the compiler: it would make the comparison a multiplication that overflows, which has no vector form.
+    let limit = core::hint::black_box(u64::MAX / divisor);
     let mut fails = 0u64;
     for &value in values {
         let quotient = value

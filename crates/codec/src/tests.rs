@@ -49,7 +49,7 @@ pub(super) fn column_round_trip(
 
 pub(super) fn times_round_trip(times: &[i64]) -> (Chunk, Vec<u8>) {
     let mut bytes = Vec::new();
-    let chunk = encode_times(times, &mut bytes);
+    let chunk = encode_times(times, &mut Hint::default(), &mut bytes);
     assert_eq!((chunk.len(), chunk.rows()), (bytes.len(), times.len()));
     let mut back = vec![0x5555; times.len()];
     decode_times(&Chunk::decode(&chunk.to_bytes()), &bytes, &mut back).unwrap();

@@ -49,7 +49,7 @@ pub(crate) fn encode_block(
         !rows.is_empty() && rows.len() <= block_rows_max(columns),
         "a block's rows"
     );
-    hints.resize(columns + 1, Hint::default());
+    hints.resize(columns + 2, Hint::default()); // columns, series ids, times
     let start = out.len();
     out.resize(start + CHUNKS_AT + (columns + 2) * CHUNK_BYTES, 0);
     put_u16(out, start + ROWS_AT, rows.len() as u16);
@@ -61,7 +61,7 @@ pub(crate) fn encode_block(
     };
     let chunk = encode_column(ColumnType::U64, series, &mut hints[columns], out);
     put(out, 0, chunk);
-    let chunk = encode_times(rows.times(), out);
+    let chunk = encode_times(rows.times(), &mut hints[columns + 1], out);
     put(out, 1, chunk);
     for (i, &ty) in types.iter().enumerate() {
         let chunk = encode_column(ty, rows.column(i), &mut hints[i], out);

@@ -36,6 +36,7 @@ pub(crate) struct Edit<'a, W> {
     pub(crate) packer: &'a mut Packer,
     pub(crate) id: SeriesId,
     pub(crate) types: &'a [ColumnType],
+    /// One a column, and that of the times.
     pub(crate) hints: &'a mut [Hint],
     pub(crate) fanout: usize,
 }

@@ -113,7 +113,8 @@ impl SeriesTree {
         for (c, ty) in self.types.iter().enumerate() {
             out[TYPES_AT + c] = ty.code();
         }
-        for hint in &self.hints {
+        // What was learned of the times is not stored: one search finds it again.
+        for hint in &self.hints[..self.types.len()] {
             out.extend_from_slice(&hint.to_bytes());
         }
         for entry in self.tops() {
@@ -143,12 +144,13 @@ impl SeriesTree {
             .iter()
             .map(|&code| ColumnType::from_code(code));
         let types = types.collect::<Result<Vec<_>, _>>()?;
-        let mut hints = Vec::with_capacity(columns);
+        let mut hints = Vec::with_capacity(columns + 1);
         for _ in 0..columns {
             let mut hint = [0; HINT_BYTES];
             hint.copy_from_slice(fields.take(HINT_BYTES)?);
             hints.push(Hint::from_bytes(hint));
         }
+        hints.push(Hint::default());
         let mut after = None;
         let mut root = None;
         if height > 0 {

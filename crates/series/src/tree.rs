@@ -39,6 +39,7 @@ pub struct Shape {
 pub struct SeriesTree {
     pub(crate) id: SeriesId,
     pub(crate) types: Vec<ColumnType>,
+    /// One a column, and that of the times.
     pub(crate) hints: Vec<Hint>,
     pub(crate) height: u8,
     pub(crate) root: Option<Entry>,
@@ -62,7 +63,7 @@ impl SeriesTree {
         Ok(Self {
             id,
             types: types.to_vec(),
-            hints: vec![Hint::default(); types.len()],
+            hints: vec![Hint::default(); types.len() + 1],
             height: 0,
             root: None,
             pending: Vec::new(),

@@ -10,10 +10,11 @@
 //! exception words     8 * exceptions, or 8 if SHARED
 //! ```
 
-use super::{Dictionary, Layout};
+use super::Dictionary;
 use crate::chunk::{self, Chunk};
 use crate::fit::step_bytes;
 use crate::kernel;
+use crate::layout::Layout;
 use crate::pack::packed_bytes;
 use tidalite_base::limits::VECTOR_ROWS;
 

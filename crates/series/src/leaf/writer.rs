@@ -29,7 +29,8 @@ pub(crate) struct LeafWriter {
 }
 
 impl LeafWriter {
-    /// Writes one leaf with the first rows of `rows` and returns its link and how many rows it took.
+    /// Writes one leaf with the first rows of `rows` and returns its link and how many rows it took. `hints`: one a
+    /// column, and that of the times.
     ///
     /// # Panics
     /// When there is no row.
@@ -61,7 +62,8 @@ impl LeafWriter {
             let vector = rows.slice(at..rows.len().min(at + VECTOR_ROWS));
             if step.is_none() {
                 let offset = self.payloads.len();
-                let chunk = encode_times(vector.times(), &mut self.payloads);
+                let chunk =
+                    encode_times(vector.times(), &mut hints[types.len()], &mut self.payloads);
                 self.times.push(Payload { chunk, offset });
             }
             for (c, &ty) in types.iter().enumerate() {
