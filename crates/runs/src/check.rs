@@ -196,14 +196,14 @@ impl Front {
                 what: "directory of a run",
             });
         })?;
-        let mut extents: Vec<Extent> = Vec::new();
-        directory::each_extent(&run.directory, r, |extent| {
+        let mut extents: Vec<(Extent, u64)> = Vec::new();
+        directory::each_extent(&run.directory, r, |extent, blocks| {
             claim(FrontClaim {
                 addr: extent.addr,
                 pages: extent.pages,
                 what: "blocks of a run",
             });
-            extents.push(extent);
+            extents.push((extent, blocks));
             Ok(())
         })?;
         let (mut rows, mut bytes) = (0, 0);

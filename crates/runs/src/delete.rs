@@ -1,7 +1,7 @@
 //! Deleting an interval of a series: at once, everywhere in the front.
 //!
 //! Blocks that lie within the interval lose their directory entry; blocks that touch it are written again without the
-//! rows. The old block stays in its extent, whole, until the run dies. No tombstone is left, so that readers and
+//! rows. The old block stays in its extent, whole, until the last block of that extent is replaced or the run dies. No tombstone is left, so that readers and
 //! merges need not know that something was deleted.
 
 use crate::block::{Block, encode_block};
@@ -155,7 +155,7 @@ impl DeleteInRun<'_> {
         }
         block.series.drain(begin..end);
         block.rows.remove(begin..end);
-        directory::remove_entry(&mut run.directory, w, &entry.first)?;
+        directory::remove_entry(&mut run.directory, w, entry)?;
         let rows = (end - begin) as u64;
         run.rows = run.rows.saturating_sub(rows);
         run.bytes = run

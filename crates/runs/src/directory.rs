@@ -4,10 +4,10 @@
 //! block   key: class, series, time of its first row        (20 bytes, see key.rs)
 //!         value: | pointer 32 | last series u64 | last time i64 | rows u32 |
 //! extent  key: class ffff_ffff, address as series, time 0   (sorts after all blocks)
-//!         value: | pages u64 | birth u64 |
+//!         value: | pages u64 | birth u64 | blocks u64: those that the directory names |
 //! ```
 
-use crate::key::Key;
+use crate::key::{KEY_BYTES, Key};
 use tidalite_base::{
     Corrupt, SeriesId, TxnId, get_i64, get_u32, get_u64, put_i64, put_u32, put_u64,
 };
@@ -21,7 +21,9 @@ const LAST_SERIES_AT: usize = PTR_BYTES;
 const LAST_TIME_AT: usize = LAST_SERIES_AT + 8;
 const ROWS_AT: usize = LAST_TIME_AT + 8;
 const ENTRY_BYTES: usize = ROWS_AT + 4;
-const EXTENT_VALUE_BYTES: usize = 16;
+const BIRTH_AT: usize = 8;
+const BLOCKS_AT: usize = BIRTH_AT + 8;
+const EXTENT_VALUE_BYTES: usize = BLOCKS_AT + 8;
 
 /// What the directory says of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,44 +82,83 @@ pub(crate) fn put_entry<W: PageWrite>(tree: &mut Tree, w: &mut W, entry: &Entry)
     Ok(())
 }
 
-/// Removes the entry of a block.
-pub(crate) fn remove_entry<W: PageWrite>(tree: &mut Tree, w: &mut W, first: &Key) -> Result<()> {
-    tree.remove(w, &first.encode())?;
+/// Removes the entry of a block, and with the last one of its extent the extent.
+pub(crate) fn remove_entry<W: PageWrite>(tree: &mut Tree, w: &mut W, entry: &Entry) -> Result<()> {
+    tree.remove(w, &entry.first.encode())?;
+    let (extent, blocks) = extent_of(tree, w, entry.ptr.addr)?;
+    if blocks > 1 {
+        return put_extent(tree, w, &extent, blocks - 1);
+    }
+    tree.remove(w, &extent_key(extent.addr))?;
+    w.free_extent(&extent);
     Ok(())
 }
 
-/// Notes an extent that the run owns.
-pub(crate) fn put_extent<W: PageWrite>(tree: &mut Tree, w: &mut W, extent: &Extent) -> Result<()> {
+fn extent_key(addr: u64) -> [u8; KEY_BYTES] {
+    Key::new(EXTENT_CLASS, SeriesId(addr), 0).encode()
+}
+
+/// Notes an extent that the run owns, and how many blocks in it the directory names.
+pub(crate) fn put_extent<W: PageWrite>(
+    tree: &mut Tree,
+    w: &mut W,
+    extent: &Extent,
+    blocks: u64,
+) -> Result<()> {
     let mut value = [0; EXTENT_VALUE_BYTES];
     put_u64(&mut value, 0, extent.pages);
-    put_u64(&mut value, 8, extent.birth.0);
-    let key = Key::new(EXTENT_CLASS, SeriesId(extent.addr), 0);
-    tree.insert(w, &key.encode(), &value)?;
+    put_u64(&mut value, BIRTH_AT, extent.birth.0);
+    put_u64(&mut value, BLOCKS_AT, blocks);
+    tree.insert(w, &extent_key(extent.addr), &value)?;
     Ok(())
 }
 
-/// Calls `f` with every extent that the run owns.
+fn decode_extent(key: &[u8], value: &[u8], tree: &Tree) -> Result<(Extent, u64)> {
+    let (Some(key), EXTENT_VALUE_BYTES) = (Key::decode(key), value.len()) else {
+        let what = "extent entry in the directory of a run";
+        return Err(Corrupt::new(what, tree.root().addr, value.len(), EXTENT_VALUE_BYTES).into());
+    };
+    let extent = Extent {
+        addr: key.series.0,
+        pages: get_u64(value, 0),
+        birth: TxnId(get_u64(value, BIRTH_AT)),
+    };
+    Ok((extent, get_u64(value, BLOCKS_AT)))
+}
+
+/// The extent in which the block at `addr` lies.
+fn extent_of<R: PageRead>(tree: &Tree, r: &R, addr: u64) -> Result<(Extent, u64)> {
+    let mut cursor = tree.cursor(r);
+    if cursor.seek_le(&extent_key(addr))? && cursor.key() >= extent_key(0).as_slice() {
+        let value = cursor.inline_value()?.unwrap_or_default();
+        let (extent, blocks) = decode_extent(cursor.key(), value, tree)?;
+        if (addr - extent.addr) / (r.page_size() as u64) < extent.pages {
+            return Ok((extent, blocks));
+        }
+    }
+    let found = format!("a block at {addr}");
+    Err(Corrupt::new(
+        "directory of a run",
+        tree.root().addr,
+        found,
+        "one in its extents",
+    )
+    .into())
+}
+
+/// Calls `f` with every extent that the run owns, and how many blocks in it the directory names.
 pub(crate) fn each_extent<R: PageRead>(
     tree: &Tree,
     r: &R,
-    mut f: impl FnMut(Extent) -> Result<()>,
+    mut f: impl FnMut(Extent, u64) -> Result<()>,
 ) -> Result<()> {
     let mut cursor = tree.cursor(r);
     let first = Key::new(EXTENT_CLASS, SeriesId(0), i64::MIN);
     let mut there = cursor.seek_ge(&first.encode())?;
     while there {
         let value = cursor.inline_value()?.unwrap_or_default();
-        let (Some(key), EXTENT_VALUE_BYTES) = (Key::decode(cursor.key()), value.len()) else {
-            let what = "extent entry in the directory of a run";
-            return Err(
-                Corrupt::new(what, tree.root().addr, value.len(), EXTENT_VALUE_BYTES).into(),
-            );
-        };
-        f(Extent {
-            addr: key.series.0,
-            pages: get_u64(value, 0),
-            birth: TxnId(get_u64(value, 8)),
-        })?;
+        let (extent, blocks) = decode_extent(cursor.key(), value, tree)?;
+        f(extent, blocks)?;
         there = cursor.next()?;
     }
     Ok(())

@@ -1,8 +1,9 @@
 //! What fills the extents of a run, checked to the last byte.
 //!
 //! 1. Every block that the directory names lies in an extent of its transaction, at a multiple of 8; none overlap.
-//! 2. What else is in an extent are blocks that a delete replaced, still whole.
-//! 3. Zeros fill the space between a block and the next multiple of 8, and from there to the end of the last page.
+//! 2. Each extent has as many of them as the directory counts, at least one.
+//! 3. What else is in an extent are blocks that a delete replaced, still whole.
+//! 4. Zeros fill the space between a block and the next multiple of 8, and from there to the end of the last page.
 
 use crate::block::encoded_len;
 use crate::run::BLOCK_ALIGN;
@@ -18,19 +19,19 @@ fn damaged(at: u64, found: String, expected: String) -> Error {
     Corrupt::new("extent of a run", at, found, expected).into()
 }
 
-/// Checks the extents (ascending) of the run `owner`, whose directory names `blocks`, which are sorted here.
+/// Checks the extents (ascending, with the blocks counted) of the run `owner`, whose directory names `blocks`, which are sorted here.
 pub(crate) fn check<R: PageRead>(
     r: &R,
     owner: u64,
-    extents: &[Extent],
+    extents: &[(Extent, u64)],
     blocks: &mut [Ptr],
 ) -> Result<()> {
     blocks.sort_unstable_by_key(|ptr| ptr.addr);
     let mut next = blocks.iter().peekable();
-    for extent in extents {
+    for (extent, counted) in extents {
         let bytes = extent.pages.saturating_mul(r.page_size() as u64);
         let end = extent.addr.saturating_add(bytes);
-        let mut at = extent.addr;
+        let (mut at, mut found) = (extent.addr, 0u64);
         while let Some(ptr) = next.next_if(|ptr| ptr.addr < end) {
             while at < ptr.addr {
                 at = dead_block(r, owner, extent, at, ptr.addr)?;
@@ -42,6 +43,11 @@ pub(crate) fn check<R: PageRead>(
                 return Err(damaged(extent.addr, found, expected));
             }
             at = padded(r, to, end)?;
+            found += 1;
+        }
+        if found != *counted || found == 0 {
+            let expected = format!("{found}, at least 1");
+            return Err(damaged(extent.addr, format!("{counted} blocks"), expected));
         }
         while at < end && !is_zero(r, at, end)? {
             at = dead_block(r, owner, extent, at, end)?;

@@ -119,7 +119,7 @@ impl Run {
     /// Frees everything that the run owns.
     pub(crate) fn free<W: PageWrite>(mut self, w: &mut W) -> Result<()> {
         let mut extents = Vec::new();
-        directory::each_extent(&self.directory, w, |extent| {
+        directory::each_extent(&self.directory, w, |extent, _| {
             extents.push(extent);
             Ok(())
         })?;
@@ -184,7 +184,7 @@ impl BlockStore {
         for (_, _, entry) in &self.blocks {
             directory::put_entry(&mut run.directory, w, entry)?;
         }
-        directory::put_extent(&mut run.directory, w, &extent)?;
+        directory::put_extent(&mut run.directory, w, &extent, self.blocks.len() as u64)?;
         work.blocks_written += self.blocks.len() as u64;
         work.extent_pages_written += pages;
         self.blocks.clear();

@@ -13,21 +13,65 @@ fn filled() -> World {
     world
 }
 
+fn live_pages(world: &World) -> u64 {
+    let ranges = world.pages.live_ranges().into_iter();
+    ranges.map(|(_, pages)| pages).sum()
+}
+
+/// Blocks of a run that a delete replaced, and extents of which a delete took some blocks but not all.
+fn filled_with_dead_blocks() -> World {
+    let mut world = World::new(512, 1 << 20);
+    // One run of several blocks in one extent.
+    for i in 0..9_000i64 {
+        world.point((i % 30) as u64 * 7, i, i as u64 * 3);
+    }
+    world.commit();
+    let before = live_pages(&world);
+    for series in [0, 70, 196] {
+        world.delete(series, 3_000, 3_500);
+        world.commit();
+    }
+    assert!(live_pages(&world) > before, "dead blocks stay");
+    world
+}
+
 #[test]
 fn every_flipped_bit_is_found_by_check() {
-    let mut world = filled();
-    let mut rng = Rng::new(5);
-    for (addr, pages) in world.pages.live_ranges() {
-        for _ in 0..pages * 2 {
-            let at = addr + rng.below(pages * 512);
-            let bit = rng.below(8) as u8;
-            world.pages.flip_bit(at, bit);
-            let front = Front::load(&world.pages, &world.root);
-            let report = front.and_then(|f| f.check(&world.pages, &mut |_| {}, &mut |_| {}));
-            assert!(report.is_err(), "bit {bit} of byte {at}");
-            world.pages.flip_bit(at, bit);
+    for mut world in [filled(), filled_with_dead_blocks()] {
+        let mut rng = Rng::new(5);
+        world.check();
+        for (addr, pages) in world.pages.live_ranges() {
+            for _ in 0..pages * 2 {
+                let at = addr + rng.below(pages * 512);
+                let bit = rng.below(8) as u8;
+                world.pages.flip_bit(at, bit);
+                let front = Front::load(&world.pages, &world.root);
+                let report = front.and_then(|f| f.check(&world.pages, &mut |_| {}, &mut |_| {}));
+                assert!(report.is_err(), "bit {bit} of byte {at}");
+                world.pages.flip_bit(at, bit);
+            }
         }
+        world.check();
     }
+}
+
+#[test]
+fn an_extent_goes_with_its_last_block() {
+    let mut world = World::new(512, 1 << 20);
+    for i in 0..900i64 {
+        world.point((i % 30) as u64 * 7, i, i as u64 * 3);
+    }
+    world.commit();
+    let before = live_pages(&world);
+    for series in 0..30 {
+        world.delete(series * 7, 100, 300);
+    }
+    world.commit();
+    world.check();
+    assert!(
+        live_pages(&world) <= before,
+        "thirty deletes leave one block"
+    );
 }
 
 #[test]
