@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// An open data file and the lock that keeps others away.
 pub(crate) struct OpenFile {
     pub(crate) file: File,
-    /// `None` only for a read-only file where no lock file can be made.
+    /// `None` only for a read-only file where no lock file can be made. (The data file is locked as well.)
     pub(crate) lock: Option<File>,
 }
 
@@ -65,7 +65,24 @@ pub(crate) fn open(
         .write(!read_only)
         .open(path)
         .map_err(|error| failed(path, error))?;
+    // The data file too: it may have another name (a link), and then another lock file.
+    try_lock(&file, path, path, !read_only || exclusive)?;
     Ok(OpenFile { file, lock })
+}
+
+fn try_lock(file: &File, named: &Path, path: &Path, alone: bool) -> Result<()> {
+    let locked = if alone {
+        file.try_lock()
+    } else {
+        file.try_lock_shared()
+    };
+    match locked {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(Error::OpenElsewhere {
+            path: path.to_owned(),
+        }),
+        Err(TryLockError::Error(error)) => Err(failed(named, error)),
+    }
 }
 
 fn lock(path: &Path, read_only: bool, exclusive: bool) -> Result<Option<File>> {
@@ -86,18 +103,8 @@ fn lock(path: &Path, read_only: bool, exclusive: bool) -> Result<Option<File>> {
         },
         Err(error) => return Err(failed(&lock_path, error)),
     };
-    let locked = if read_only && !exclusive {
-        file.try_lock_shared()
-    } else {
-        file.try_lock()
-    };
-    match locked {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Err(Error::OpenElsewhere {
-            path: path.to_owned(),
-        }),
-        Err(TryLockError::Error(error)) => Err(failed(&lock_path, error)),
-    }
+    try_lock(&file, &lock_path, path, !read_only || exclusive)?;
+    Ok(Some(file))
 }
 
 fn create_file(path: &Path, initial: &[u8]) -> Result<()> {
