@@ -323,6 +323,17 @@ fn open_elsewhere_in_this_process_and_in_another() {
     };
     let writer = Database::open(&path).unwrap();
     let kept = writer.begin_read().unwrap();
+    // Another name of the same file makes no difference.
+    let links = [folder.file("symbolic.tdl"), folder.file("hard.tdl")];
+    std::os::unix::fs::symlink(&path, &links[0]).unwrap();
+    fs::hard_link(&path, &links[1]).unwrap();
+    for link in links {
+        for options in [Options::new(), read_only()] {
+            let error = store(options.open(&link).err());
+            let elsewhere = matches!(error, StoreError::OpenElsewhere { .. });
+            assert!(elsewhere, "{error:?}");
+        }
+    }
     refused(&Options::new());
     refused(&read_only());
     for role in ["read", "write"] {

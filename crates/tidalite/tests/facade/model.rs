@@ -3,7 +3,7 @@
 
 use crate::common::{Content, Folder, Pairs, Rows, assert_clean, content_of, pairs_of};
 use crate::oracle::{a_time, compare};
-use tidalite::{ColumnType, Database, Durability, Options, Schema, Table, Unit, WriteTxn};
+use tidalite::{ColumnType, Database, Durability, Options, Schema, Table, Unit, Verify, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Rows of a series at most: beyond, stretches are deleted.
@@ -323,13 +323,15 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
         rng: Rng::new(seed),
         series: schemas(),
     };
+    let verify = [Verify::OnFirstTouch, Verify::Always, Verify::Never][seed as usize % 3];
     // Little memory, so that transactions spill.
     let options = Options::new()
         .page_size(page_size)
         .growth_bytes(64 << 10, 1 << 20)
         .dirty_bytes(64 << 10)
         .staging_bytes(300_000)
-        .map(!seed.is_multiple_of(3));
+        .verify(verify)
+        .map(!seed.is_multiple_of(4));
     let mut db = options.open(&path).unwrap();
     // What the newest commit shows, and what the newest durable one does.
     let (mut newest, mut durable) = (Content::default(), Content::default());
@@ -377,16 +379,25 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
     );
 }
 
+/// Seeds of a test, or those of `TIDALITE_MODEL_SEEDS=from..to`.
+fn seeds(own: std::ops::Range<u64>) -> std::ops::Range<u64> {
+    let Ok(given) = std::env::var("TIDALITE_MODEL_SEEDS") else {
+        return own;
+    };
+    let (from, to) = given.split_once("..").unwrap();
+    from.parse().unwrap()..to.parse().unwrap()
+}
+
 #[test]
 fn pages_of_512_bytes() {
-    for seed in 1..=3 {
+    for seed in seeds(1..4) {
         run(seed, 512, 90);
     }
 }
 
 #[test]
 fn pages_of_4_kib() {
-    for seed in 101..=104 {
+    for seed in seeds(101..105) {
         run(seed, 4096, 90);
     }
 }
