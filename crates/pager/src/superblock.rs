@@ -192,7 +192,7 @@ pub(crate) fn load(storage: &dyn Storage) -> Result<(Superblock, [Option<Error>;
     if let Ok(block) = &blocks[0]
         && !storage.is_empty().map_err(|error| read_failed(0, error))?
     {
-        first_bytes = format!("the bytes {:02x?}", &block[..16]);
+        first_bytes = format!("`{}`", block[..16].escape_ascii());
     }
     let copies = [0, 1].map(|copy| {
         let block = match &blocks[copy] {
