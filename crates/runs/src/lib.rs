@@ -53,6 +53,7 @@ pub use read::FrontRow;
 pub use record::{FRONT_ROOT_BYTES, FrontRoot};
 pub use sink::Sink;
 pub use staging::{LEAF_ROWS, STAGING_BYTES_DEFAULT, Slot, Staging};
+pub use tail::SERIES_MAX;
 pub use work::{
     FAN_IN, LAYOUTS_MAX, MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES, TIER_RUNS_MAX, TIERS_MAX, Work,
 };

@@ -22,7 +22,7 @@ const FIRST_ROW_AT: usize = USED_AT + 4;
 const SERIES_BITS: u32 = 48;
 
 /// Series ids that the front can hold: they share a word with the class.
-pub(crate) const SERIES_MAX: u64 = (1 << SERIES_BITS) - 1;
+pub const SERIES_MAX: u64 = (1 << SERIES_BITS) - 1;
 
 /// Bytes of rows that a tail page holds.
 pub(crate) fn tail_capacity(page_size: usize) -> usize {

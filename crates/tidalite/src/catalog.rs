@@ -20,6 +20,7 @@ use crate::schema::Schema;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, SeriesId, get_u16, put_u16};
 use tidalite_pager::{PageRead, PageWrite};
+use tidalite_runs::SERIES_MAX;
 
 const VERSION: u8 = 1;
 const FLAGS_AT: usize = 1;
@@ -87,7 +88,8 @@ impl SeriesInfo {
             .and_then(|name| std::str::from_utf8(name).ok());
         let text = text.ok_or_else(|| damaged("a cut name".to_owned(), "a name"))?;
         let name = if bytes[FLAGS_AT] & HAS_NAME != 0 {
-            Some(SeriesName::parse(text)?)
+            let parsed = SeriesName::parse(text);
+            Some(parsed.map_err(|error| damaged(error.to_string(), "a name"))?)
         } else {
             None
         };
@@ -95,12 +97,17 @@ impl SeriesInfo {
         guid.copy_from_slice(&bytes[GUID_AT..NAME_LEN_AT]);
         let guid = (bytes[FLAGS_AT] & HAS_GUID != 0).then_some(guid);
         let (schema, _) = Schema::decode(&bytes[name_end..])?;
-        Ok(Self {
+        let info = Self {
             id,
             name,
             guid,
             schema,
-        })
+        };
+        // Encoding again tells every bit that has no meaning, and a name that is not canonical.
+        if info.encode() != bytes || (info.name.is_none() && info.guid.is_none()) {
+            return Err(damaged(format!("{info:?}"), "an entry as it is written").into());
+        }
+        Ok(info)
     }
 }
 
@@ -178,6 +185,13 @@ pub(crate) fn create<W: PageWrite>(
     schema: &Schema,
 ) -> Result<Arc<SeriesInfo>> {
     schema.validate()?;
+    if roots.next_series > SERIES_MAX {
+        return Err(Error::Limit {
+            what: "series of a file",
+            found: roots.next_series,
+            limit: SERIES_MAX,
+        });
+    }
     let id = SeriesId(roots.next_series);
     let (name, guid) = match key {
         SeriesKey::Name(name) => (Some(name.clone()), None),

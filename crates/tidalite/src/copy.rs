@@ -19,11 +19,18 @@ impl ReadTxn {
     /// silently).
     pub fn copy_to(&self, path: impl AsRef<Path>) -> Result<u64> {
         let page_size = tidalite_pager::PageRead::page_size(&self.pages);
+        let path = path.as_ref();
         let copy = Options::new()
             .mode(OpenMode::Create)
             .page_size(page_size)
             .open(path)?;
-        self.copy_into(&copy)
+        let copied = self.copy_into(&copy);
+        drop(copy);
+        if copied.is_err() {
+            // What was made here is an empty database at best; the next attempt must find nothing in its way.
+            let _ = std::fs::remove_file(path);
+        }
+        copied
     }
 
     fn copy_into(&self, copy: &Database) -> Result<u64> {
@@ -48,19 +55,9 @@ impl ReadTxn {
             let mut to = match (&info.name, &info.guid) {
                 (Some(name), _) => tx.series_with(&name.to_string(), &info.schema)?,
                 (None, Some(guid)) => tx.series_of_guid(*guid, &info.schema)?,
-                (None, None) => continue,
+                (None, None) => unreachable!("the catalog refuses such an entry"),
             };
-            let columns = info.schema.columns.len();
-            let mut failed = None;
-            series.all().for_each_vector(|vector| {
-                let words: Vec<&[u64]> = (0..columns).map(|column| vector.words(column)).collect();
-                if failed.is_none() {
-                    failed = to.append_rows(vector.times(), &words).err();
-                }
-            })?;
-            if let Some(error) = failed {
-                return Err(error);
-            }
+            series.copy_rows(&mut to)?;
         }
         tx.roots.next_series = tx.roots.next_series.max(self.roots.next_series);
         Ok(tx.commit()?.bytes_written)

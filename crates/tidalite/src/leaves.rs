@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::roots::Roots;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use tidalite_base::SeriesId;
+use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite};
@@ -90,7 +90,14 @@ pub(crate) fn stored_tree<R: PageRead>(
     types: &[ColumnType],
 ) -> tidalite_pager::Result<SeriesTree> {
     match records.get(pages, &id_key(id))? {
-        Some(record) => SeriesTree::decode(id, &record.to_vec()?),
+        Some(record) => {
+            let tree = SeriesTree::decode(id, &record.to_vec()?)?;
+            if tree.types() != types {
+                let (found, expected) = (format!("{:?}", tree.types()), format!("{types:?}"));
+                return Err(Corrupt::new(format!("record of {id}"), 0, found, expected).into());
+            }
+            Ok(tree)
+        }
         None => SeriesTree::new(id, types),
     }
 }

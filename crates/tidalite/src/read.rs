@@ -10,7 +10,7 @@ use crate::series::{EVER, Series};
 use crate::table::Table;
 use crate::write::find_table;
 use std::sync::Arc;
-use tidalite_base::{SeriesId, TxnId};
+use tidalite_base::{Corrupt, SeriesId, TxnId};
 use tidalite_codec::Rows;
 use tidalite_pager::{Counters, PageRead, Snapshot};
 use tidalite_runs::Front;
@@ -102,7 +102,9 @@ impl ReadTxn {
         let mut cursor = self.roots.tables.cursor(&self.pages);
         let mut found = cursor.first()?;
         while found {
-            names.push(String::from_utf8_lossy(cursor.key()).into_owned());
+            let name = std::str::from_utf8(cursor.key())
+                .map_err(|error| Corrupt::new("name of a table", 0, error.to_string(), "UTF-8"))?;
+            names.push(name.to_owned());
             found = cursor.next()?;
         }
         Ok(names)

@@ -47,6 +47,8 @@ pub(crate) mod owner {
     pub(crate) const RECORDS: u64 = 5;
     pub(crate) const EXTENTS: u64 = 6;
     pub(crate) const FIRST_TABLE: u64 = 16;
+    /// Owner ids of pages and blocks have 48 bits.
+    pub(crate) const LIMIT: u64 = 1 << 48;
 }
 
 /// Every root of one version of the file.
@@ -131,7 +133,7 @@ impl Roots {
             let at = INLINE_AT + i * INLINE_ENTRY_BYTES;
             inline.push((get_u64(bytes, at), Tree::decode(&bytes[at + 8..])?));
         }
-        Ok(Self {
+        let roots = Self {
             next_series: get_u64(bytes, NEXT_SERIES_AT),
             next_table: get_u64(bytes, NEXT_TABLE_AT),
             tables: tree(0)?,
@@ -142,7 +144,25 @@ impl Roots {
             extents: tree(5)?,
             front,
             inline,
-        })
+        };
+        roots.check_counters()?;
+        Ok(roots)
+    }
+
+    /// Numbers that are given out must be free: ids are dense, and owners have 48 bits.
+    fn check_counters(&self) -> Result<()> {
+        let damaged = |what: &str, found: u64, expected: String| {
+            Err(Corrupt::new(format!("{what} in the meta block"), 0, found, expected).into())
+        };
+        if self.next_series != self.series.len() || self.next_series > owner::LIMIT {
+            let expected = format!("{}, one for each series", self.series.len());
+            return damaged("next series id", self.next_series, expected);
+        }
+        if !(owner::FIRST_TABLE..owner::LIMIT).contains(&self.next_table) {
+            let expected = format!("{} up to 2^48", owner::FIRST_TABLE);
+            return damaged("next table id", self.next_table, expected);
+        }
+        Ok(())
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {

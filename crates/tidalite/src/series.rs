@@ -8,6 +8,7 @@ use crate::catalog::SeriesInfo;
 use crate::error::Result;
 use crate::pages::Pages;
 use crate::point::{Point, Sample};
+use crate::series_mut::SeriesMut;
 use crate::time::Instant;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -181,6 +182,18 @@ impl<'a> Series<'a> {
             inner: self.view().cursor(),
             unit: self.info.schema.unit,
         }
+    }
+
+    /// Appends all rows to a series with the same columns.
+    pub(crate) fn copy_rows(&self, to: &mut SeriesMut<'_>) -> Result<()> {
+        let columns = self.info.schema.columns.len();
+        let all = self.all();
+        let mut scan = all.scan();
+        while let Some(vector) = scan.next()? {
+            let words: Vec<&[u64]> = (0..columns).map(|column| vector.words(column)).collect();
+            to.append_rows(vector.times(), &words)?;
+        }
+        Ok(())
     }
 
     fn view(&self) -> View<'_, Pages<'a>> {

@@ -53,7 +53,7 @@ impl<'t> SeriesMut<'t> {
     /// # Errors
     /// `Schema` when the series has other columns; `Timestamp` for a text that is none; a full disk.
     pub fn insert(&mut self, t: impl Instant, value: f64) -> Result<()> {
-        expect_columns(self.info(), &Sample::schema())?;
+        self.expect_record(Sample::schema)?;
         let time = t.in_unit(self.info().schema.unit)?;
         self.insert_point(time, 0, value)
     }
@@ -98,11 +98,7 @@ impl<'t> SeriesMut<'t> {
     /// `Schema` when the series has other columns than the record; a full disk.
     #[inline]
     pub fn insert_record<P: Point>(&mut self, record: &P) -> Result<()> {
-        let schema: fn() -> Schema = P::schema;
-        let known = self.txn.series[self.index].record;
-        if !known.is_some_and(|known| std::ptr::fn_addr_eq(known, schema)) {
-            self.expect_record(schema)?;
-        }
+        self.expect_record(P::schema)?;
         let mut words = [0u64; COLUMNS_MAX];
         record.write_words(&mut words[..self.columns]);
         self.insert_row(record.time(), &words[..self.columns])
@@ -180,8 +176,12 @@ impl<'t> SeriesMut<'t> {
     }
 
     /// Checks a record type once: comparing names with every record would cost more than storing it.
-    #[cold]
+    #[inline]
     fn expect_record(&mut self, schema: fn() -> Schema) -> Result<()> {
+        let known = self.txn.series[self.index].record;
+        if known.is_some_and(|known| std::ptr::fn_addr_eq(known, schema)) {
+            return Ok(());
+        }
         expect_columns(self.info(), &schema())?;
         self.txn.series[self.index].record = Some(schema);
         Ok(())

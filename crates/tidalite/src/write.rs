@@ -10,7 +10,8 @@
 //! 1. Nothing of this transaction can be seen by others before `commit` returns; drop = roll back.
 //! 2. After an operation failed half-way the transaction is *broken*: reads and the commit are refused,
 //!    only rolling back is left. An error that comes before anything was changed does not break it.
-//! 3. `index_of[id] - 1` is the place of series `id` in `series`, 0 where it is not open.
+//! 3. `index_of[id] - 1` is the place of series `id` in `series`, 0 where it is not open; the few with a
+//!    number beyond `NEAR_IDS` stand in `far_index_of`.
 
 use crate::catalog::{self, SeriesInfo, SeriesKey};
 use crate::database::Shared;
@@ -32,6 +33,10 @@ use tidalite_runs::{Front, Slot, Staging};
 
 /// Bytes of a table name at most.
 pub const TABLE_NAME_BYTES_MAX: usize = 255;
+
+/// Series with a number below this are found by an array index. Numbers come from the file: they must not
+/// decide how much memory is taken.
+const NEAR_IDS: u64 = 1 << 22;
 
 /// What a commit did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +76,7 @@ pub struct WriteTxn {
     pub(crate) leaves: Leaves,
     pub(crate) series: Vec<OpenSeries>,
     index_of: Vec<u32>,
+    far_index_of: HashMap<SeriesId, usize>,
     by_name: HashMap<String, usize>,
     tables: Vec<OpenTable>,
     broken: Option<String>,
@@ -91,6 +97,7 @@ impl WriteTxn {
             leaves,
             series: Vec::new(),
             index_of: Vec::new(),
+            far_index_of: HashMap::new(),
             by_name: HashMap::new(),
             tables: Vec::new(),
             broken: None,
@@ -151,9 +158,9 @@ impl WriteTxn {
     /// `NoSuchSeries`; what the file reports.
     #[inline]
     pub fn series_by_id(&mut self, id: SeriesId) -> Result<SeriesMut<'_>> {
-        let index = match self.index_of.get(id.0 as usize) {
-            Some(&place) if place > 0 => place as usize - 1,
-            _ => self.open_by_id(id)?,
+        let index = match self.open_index(id) {
+            Some(index) => index,
+            None => self.open_by_id(id)?,
         };
         Ok(SeriesMut::new(self, index))
     }
@@ -287,9 +294,9 @@ impl WriteTxn {
     fn open_or_create(&mut self, key: SeriesKey<'_>, schema: Option<&Schema>) -> Result<usize> {
         self.check_usable()?;
         if let Some(id) = catalog::find(&self.roots, &self.pages, key)? {
-            let index = match self.index_of.get(id.0 as usize) {
-                Some(&place) if place > 0 => place as usize - 1,
-                _ => self.open_by_id(id)?,
+            let index = match self.open_index(id) {
+                Some(index) => index,
+                None => self.open_by_id(id)?,
             };
             if let Some(schema) = schema {
                 catalog::expect_schema(&self.series[index].info, schema)?;
@@ -341,12 +348,27 @@ impl WriteTxn {
             slot,
             record: None,
         });
-        let place = id.0 as usize;
-        if self.index_of.len() <= place {
-            self.index_of.resize(place + 1, 0);
+        let index = self.series.len() - 1;
+        if id.0 < NEAR_IDS {
+            let place = id.0 as usize;
+            if self.index_of.len() <= place {
+                self.index_of.resize(place + 1, 0);
+            }
+            self.index_of[place] = index as u32 + 1;
+        } else {
+            self.far_index_of.insert(id, index);
         }
-        self.index_of[place] = self.series.len() as u32;
-        self.series.len() - 1
+        index
+    }
+
+    /// Where a series stands that this transaction opened.
+    #[inline]
+    fn open_index(&self, id: SeriesId) -> Option<usize> {
+        if id.0 >= NEAR_IDS {
+            return self.far_index_of.get(&id).copied();
+        }
+        let place = self.index_of.get(id.0 as usize)?;
+        (*place as usize).checked_sub(1)
     }
 
     /// Puts the roots of changed tables where the next reader finds them.
