@@ -24,24 +24,24 @@ fn sound_image() -> Vec<u8> {
     let disk = Arc::new(SimDisk::new());
     let db = options()
         .open_storage(Arc::clone(&disk) as Arc<dyn Storage>)
-        .unwrap();
+        .expect("the sound file works");
     for part in 0..20 {
-        let mut tx = db.begin_write().unwrap();
+        let mut tx = db.begin_write().expect("the sound file works");
         for name in ["a", "b{x=\"1\"}"] {
-            let mut series = tx.series(name).unwrap();
+            let mut series = tx.series(name).expect("the sound file works");
             for i in 0..if part == 0 { 2_000 } else { 40 } {
                 series
                     .insert_point(part * 10_000 + i, 0, i as f64 * 0.25)
-                    .unwrap();
+                    .expect("the sound file works");
             }
         }
         tx.series_of_guid(*b"sixteen bytes ok", &Schema::point())
-            .unwrap();
+            .expect("the sound file works");
         tx.table("t")
-            .unwrap()
+            .expect("the sound file works")
             .put(b"key", &[part as u8; 700])
-            .unwrap();
-        tx.commit().unwrap();
+            .expect("the sound file works");
+        tx.commit().expect("the sound file works");
     }
     drop(db);
     disk.image()
@@ -54,11 +54,12 @@ fn with_app(image: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Arc<SimDisk> {
         Arc::clone(&disk) as Arc<dyn Storage>,
         &tidalite_pager::Options::default(),
     )
-    .unwrap();
-    let txn = pager.begin_write().unwrap();
+    .expect("the sound file works");
+    let txn = pager.begin_write().expect("the sound file works");
     let mut app = txn.app().to_vec();
     change(&mut app);
-    txn.commit(&app, Durability::Durable).unwrap();
+    txn.commit(&app, Durability::Durable)
+        .expect("the sound file works");
     drop(pager);
     disk
 }
@@ -124,12 +125,15 @@ fn counters_that_cannot_be_are_damage() {
         });
         let db = options()
             .open_storage(Arc::clone(&disk) as Arc<dyn Storage>)
-            .unwrap();
+            .expect("the sound file works");
         assert!(
             db.begin_read().is_err() && db.begin_write().is_err(),
             "{value} at {at}"
         );
-        assert!(!db.check().unwrap().is_clean(), "{value} at {at}");
+        assert!(
+            !db.check().expect("the sound file works").is_clean(),
+            "{value} at {at}"
+        );
     }
 }
 
