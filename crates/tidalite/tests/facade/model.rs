@@ -1,9 +1,13 @@
 //! Random transactions against plain maps: series of several schemas and clocks, tables, own reads inside the
 //! transaction, rolling back, reopening a real file.
 
-use crate::common::{Content, Folder, Pairs, Rows, assert_clean, content_of, pairs_of};
+use crate::common::{Content, Folder, Pairs, Rows, assert_clean, content_of, in_memory, pairs_of};
 use crate::oracle::{a_time, compare};
-use tidalite::{ColumnType, Database, Durability, Options, Schema, Table, Unit, Verify, WriteTxn};
+use std::sync::Arc;
+use tidalite::{
+    ColumnType, Database, Durability, MemoryStorage, Options, Schema, Storage, Table, Unit, Verify,
+    WriteTxn,
+};
 use tidalite_testkit::rng::Rng;
 
 /// Rows of a series at most: beyond, stretches are deleted.
@@ -379,6 +383,138 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
     );
 }
 
+/// Thousands of transactions of a few rows: runs, tiers and merges at work, between them deletes and reopening.
+fn run_small(seed: u64, page_size: usize, transactions: usize) {
+    println!("seed {seed}, pages of {page_size}, {transactions} small transactions");
+    let mut rng = Rng::new(seed);
+    let storage = Arc::new(MemoryStorage::new());
+    let options = Options::new().page_size(page_size);
+    let open = || {
+        options
+            .open_storage(Arc::clone(&storage) as Arc<dyn Storage>)
+            .unwrap()
+    };
+    let mut db = open();
+    let schemas = schemas();
+    let mut content = Content::default();
+    let mut highest_runs = 0;
+    for number in 0..transactions {
+        let mut tx = db.begin_write().unwrap();
+        for _ in 0..rng.between(1, 3) {
+            let which = rng.index(schemas.len());
+            let (schema, clock) = &schemas[which];
+            let types = schema.types();
+            let rows = content.series.entry(series_name(which)).or_default();
+            let mut series = tx.series_with(&series_name(which), schema).unwrap();
+            if rng.one_in(200) {
+                let (from, to) = (a_time(&mut rng, rows), a_time(&mut rng, rows));
+                let far = to.wrapping_sub(from) / *rng.pick(&[1, 20, 500]);
+                delete(&mut series, rows, from, from.saturating_add(far));
+            }
+            let last = rows.last_key_value().map_or(0, |(&time, _)| time);
+            let behind = !rng.one_in(7) && last < i64::MAX / 2;
+            let (step, style) = (clock.step(&mut rng), rng.below(4));
+            for i in 1..=rng.between(1, 9) {
+                let time = if behind {
+                    last + i * step
+                } else {
+                    clock.time(&mut rng)
+                };
+                let words: Vec<u64> = types
+                    .iter()
+                    .map(|&ty| a_word(&mut rng, ty, style, i))
+                    .collect();
+                series.insert_row(time, &words).unwrap();
+                rows.insert(time, words);
+            }
+        }
+        tx.commit().unwrap();
+        if number % 250 == 0 {
+            let runs = db.stat().unwrap().tier_runs.into_iter().max().unwrap_or(0);
+            highest_runs = highest_runs.max(runs);
+            assert!(
+                runs <= tidalite_runs::TIER_RUNS_MAX,
+                "{runs} runs in a tier"
+            );
+            let snap = db.begin_read().unwrap();
+            let (name, rows) = content
+                .series
+                .iter()
+                .nth(rng.index(content.series.len()))
+                .unwrap();
+            compare(&mut rng, &snap.series(name).unwrap().unwrap(), rows);
+        }
+        if rng.one_in(500) {
+            drop(db);
+            db = open();
+        }
+    }
+    assert_eq!(content_of(&db.begin_read().unwrap()).unwrap(), content);
+    assert_clean(&db);
+    let stat = db.stat().unwrap();
+    let (leaf, front) = (stat.leaf_rows, stat.front_rows);
+    println!(
+        "{leaf} rows in leaves, {front} in front, tiers {:?}, highest {highest_runs}",
+        stat.tier_runs
+    );
+}
+
+/// Few changes of many rows: leaves that are cut, merged and rewritten in the middle.
+fn run_large(seed: u64, changes: usize) {
+    println!("seed {seed}, {changes} large changes");
+    let mut rng = Rng::new(seed);
+    let db = in_memory(&Options::new().staging_bytes(2 << 20).dirty_bytes(1 << 20));
+    let schema = Schema::new(
+        Unit::Nanos,
+        [("a", ColumnType::F64), ("b", ColumnType::U64)],
+    );
+    let types = schema.types();
+    let mut rows = Rows::new();
+    let mut highest = 0;
+    for _ in 0..changes {
+        let mut tx = db.begin_write().unwrap();
+        let mut series = tx.series_with("large", &schema).unwrap();
+        let last = rows.last_key_value().map_or(0, |(&time, _)| time);
+        if rng.one_in(4) {
+            let from = rng.between(0, last);
+            let far = *rng.pick(&[10, 1_000, 100_000, last / 20]);
+            delete(&mut series, &mut rows, from, from + far);
+        }
+        let bits = rng.between(2, 16);
+        let count = rng.between(1, 1 << bits);
+        let (start, step) = match rng.below(3) {
+            0 => (rng.between(0, last), rng.between(1, 40)),
+            _ => (last + 10, 10),
+        };
+        let style = rng.below(4);
+        let times: Vec<i64> = (0..count).map(|i| start + i * step).collect();
+        let mut columns = [Vec::new(), Vec::new()];
+        for (i, &time) in times.iter().enumerate() {
+            let words: Vec<u64> = types
+                .iter()
+                .map(|&ty| a_word(&mut rng, ty, style, i as i64))
+                .collect();
+            columns[0].push(words[0]);
+            columns[1].push(words[1]);
+            rows.insert(time, words);
+        }
+        series
+            .append_rows(&times, &[&columns[0], &columns[1]])
+            .unwrap();
+        if rng.one_in(3) {
+            compare(&mut rng, &series.view().unwrap(), &rows);
+        }
+        tx.commit().unwrap();
+        let snap = db.begin_read().unwrap();
+        let series = snap.series("large").unwrap().unwrap();
+        compare(&mut rng, &series, &rows);
+        highest = highest.max(series.height());
+    }
+    assert_clean(&db);
+    println!("{} rows at the end, at most {highest} levels", rows.len());
+    assert!(highest >= 1);
+}
+
 /// Seeds of a test, or those of `TIDALITE_MODEL_SEEDS=from..to`.
 fn seeds(own: std::ops::Range<u64>) -> std::ops::Range<u64> {
     let Ok(given) = std::env::var("TIDALITE_MODEL_SEEDS") else {
@@ -399,5 +535,26 @@ fn pages_of_512_bytes() {
 fn pages_of_4_kib() {
     for seed in seeds(101..105) {
         run(seed, 4096, 90);
+    }
+}
+
+#[test]
+fn small_transactions_into_small_pages() {
+    for seed in seeds(1..2) {
+        run_small(seed, 512, 10_000);
+    }
+}
+
+#[test]
+fn small_transactions_into_ordinary_pages() {
+    for seed in seeds(1..2) {
+        run_small(seed, 4096, 15_000);
+    }
+}
+
+#[test]
+fn large_changes() {
+    for seed in seeds(1..2) {
+        run_large(seed, 60);
     }
 }
