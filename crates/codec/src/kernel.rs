@@ -94,6 +94,12 @@ pub(crate) fn words_mut(times: &mut [i64]) -> &mut [u64] {
     }
 }
 
+/// Whether each time is greater than the one before it.
+#[must_use]
+pub fn is_ascending(times: &[i64]) -> bool {
+    ascending(times)
+}
+
 /// The words of an i64 column as its values, in place.
 #[must_use]
 #[inline]

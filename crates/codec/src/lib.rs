@@ -53,7 +53,7 @@ pub use decode::{decode_column, decode_times};
 pub use encode::{encode_column, encode_times};
 pub use hint::Hint;
 pub use hint_bytes::HINT_BYTES;
-pub use kernel::{as_floats, as_integers, fill_steps};
+pub use kernel::{as_floats, as_integers, fill_steps, is_ascending};
 pub use rows::{Rows, RowsRef};
 pub use stats::{STATS_BYTES, Stats};
 

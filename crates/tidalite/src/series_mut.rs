@@ -64,6 +64,19 @@ impl<'t> SeriesMut<'t> {
     /// `Schema` when the series has not two columns; a full disk.
     #[inline]
     pub fn insert_point(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
+        if self.columns == 2
+            && self
+                .txn
+                .staging
+                .push_easy(self.slot, time, flags as u64, value.to_bits())
+        {
+            return Ok(());
+        }
+        self.insert_point_seldom(time, flags, value)
+    }
+
+    #[inline(never)]
+    fn insert_point_seldom(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
         if self.columns != 2 {
             return self.wrong_columns(2);
         }

@@ -13,11 +13,13 @@
 //! 2. Rows from `open_start` on belong to slot `open`; when `open` is `NO_SLOT` there are none.
 //! 3. A column that is `constant` has no words that count; every row has `value`. The words of the others, like
 //!    `times`, are as long as there is room; the first `rows` count.
-//! 4. `slots[s].time_max` is at least every time staged for `s` in closed stretches; the slot that is
+//! 4. While `rows < easy_end` there is room, nothing need be looked at after the next row, and there are two
+//!    columns: flags that are constant `easy_flags`, and a value that varies.
+//! 5. `slots[s].time_max` is at least every time staged for `s` in closed stretches; the slot that is
 //!    open has no overlay.
 
 use tidalite_base::SeriesId;
-use tidalite_codec::{ColumnType, Rows, RowsRef};
+use tidalite_codec::{ColumnType, Rows, RowsRef, is_ascending};
 
 /// Nobody: no open stretch, or a stretch whose rows went elsewhere.
 pub(super) const NO_SLOT: u32 = u32::MAX;
@@ -28,9 +30,13 @@ pub(super) const NO_OVERLAY: u32 = u32::MAX;
 /// Bytes that a stretch costs in the log. Grouping needs as much again for a moment.
 pub(super) const STRETCH_BYTES: usize = size_of::<Stretch>();
 
-/// Rows for which a log makes room at first, and at most at once: large memory grows without being copied.
+/// Rows for which a log makes room at first, and at most at once: what is zeroed is still in the cache when it is
+/// written.
 const ROOM_ROWS_MIN: usize = 1024;
-const ROOM_ROWS_STEP: usize = 1 << 20;
+const ROOM_ROWS_STEP: usize = 1 << 13;
+
+/// A log of this many rows gets the address space for all that it may hold, so that it is never copied to grow.
+const LARGE_ROWS: usize = 1 << 16;
 
 /// Rows of one slot, contiguous in the log.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +54,22 @@ pub(super) struct SlotState {
     pub(super) staged: bool,
     /// Index of its overlay, or `NO_OVERLAY`.
     pub(super) overlay: u32,
+}
+
+/// How many rows a buffer has room for, and how many more it will probably need.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    rows: usize,
+    rows_max: usize,
+}
+
+impl Room {
+    fn make<T: Copy + Default>(self, buffer: &mut Vec<T>) {
+        if self.rows > buffer.capacity() && self.rows >= LARGE_ROWS {
+            buffer.reserve_exact(self.rows.max(self.rows_max) - buffer.len());
+        }
+        buffer.resize(self.rows, T::default());
+    }
 }
 
 /// One column of the log.
@@ -69,7 +91,7 @@ impl LogColumn {
 
     /// Sets the word of row `row`, the last one; there is room for it.
     #[inline]
-    fn set(&mut self, row: usize, room: usize, word: u64) {
+    fn set(&mut self, row: usize, room: Room, word: u64) {
         if self.constant {
             if word == self.value {
                 return;
@@ -86,13 +108,13 @@ impl LogColumn {
     /// Makes a constant column of `rows` rows a varying one.
     #[cold]
     #[inline(never)]
-    fn vary(&mut self, rows: usize, room: usize) {
+    fn vary(&mut self, rows: usize, room: Room) {
         self.constant = false;
-        self.words.resize(room, 0);
+        room.make(&mut self.words);
         self.words[..rows].fill(self.value);
     }
 
-    fn extend(&mut self, rows: usize, room: usize, words: &[u64]) {
+    fn extend(&mut self, rows: usize, room: Room, words: &[u64]) {
         if self.constant && words.iter().any(|&word| word != self.value) {
             if rows == 0 && words.iter().all(|&word| word == words[0]) {
                 self.value = words[0];
@@ -118,13 +140,18 @@ pub(super) struct Log {
     pub(super) open: u32,
     pub(super) open_start: usize,
     /// Rows at which `Staging` looks whether something is to be handed over.
-    pub(super) look_at: usize,
+    look_at: usize,
+    easy_end: usize,
+    easy_flags: u64,
+    /// Rows that the budget allows, about.
+    rows_max: usize,
     /// Rows up to which the budget was found good enough.
     pub(super) budget_at: usize,
 }
 
 impl Log {
-    pub(super) fn new(types: &[ColumnType]) -> Self {
+    pub(super) fn new(types: &[ColumnType], budget_bytes: usize) -> Self {
+        let row_bytes = 8 * (1 + types.len().saturating_sub(1).max(1));
         Self {
             types: types.into(),
             rows: 0,
@@ -135,7 +162,35 @@ impl Log {
             open: NO_SLOT,
             open_start: 0,
             look_at: 0,
+            easy_end: 0,
+            easy_flags: 0,
+            rows_max: budget_bytes / row_bytes + 2 * ROOM_ROWS_STEP,
             budget_at: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn look_at(&self) -> usize {
+        self.look_at
+    }
+
+    /// Looks next when the budget was set to, or the open stretch is a leaf's worth.
+    #[inline]
+    pub(super) fn look_later(&mut self, leaf_rows: usize) {
+        self.look_at = self.budget_at.min(self.open_start + leaf_rows);
+        self.ease();
+    }
+
+    /// Sees whether the next rows may be pushed the easy way.
+    #[inline]
+    pub(super) fn ease(&mut self) {
+        self.easy_end = 0;
+        if let [first, second] = self.columns.as_slice()
+            && first.constant
+            && !second.constant
+        {
+            self.easy_flags = first.value;
+            self.easy_end = self.look_at.saturating_sub(1).min(self.times.len());
         }
     }
 
@@ -166,7 +221,7 @@ impl Log {
     pub(super) fn switch(&mut self, slot: u32, leaf_rows: usize) {
         self.close();
         self.open = slot;
-        self.look_at = self.budget_at.min(self.open_start + leaf_rows);
+        self.look_later(leaf_rows);
     }
 
     /// Closes the open stretch.
@@ -180,6 +235,8 @@ impl Log {
             });
             let greatest = if times.len() == 1 {
                 first
+            } else if is_ascending(times) {
+                times[times.len() - 1]
             } else {
                 times.iter().fold(first, |a, &b| a.max(b))
             };
@@ -192,16 +249,16 @@ impl Log {
     }
 
     /// Appends a point of two columns to the open stretch, if that is as easy as it usually is: there is room, the flags
-    /// are as they always were, the value is not.
+    /// are as they always were, the value is not, and nothing need be looked at afterwards.
     #[inline(always)]
     pub(super) fn push_easy(&mut self, time: i64, flags: u64, value: u64) -> bool {
         let row = self.rows;
-        let [first, second] = self.columns.as_mut_slice() else {
-            return false;
-        };
-        if !first.constant || first.value != flags || second.constant {
+        if row >= self.easy_end || flags != self.easy_flags {
             return false;
         }
+        let Some(second) = self.columns.get_mut(1) else {
+            return false;
+        };
         let (Some(at_time), Some(at_value)) = (self.times.get_mut(row), second.words.get_mut(row))
         else {
             return false;
@@ -220,7 +277,8 @@ impl Log {
             self.make_room(1);
         }
         self.times[row] = time;
-        let room = self.times.len();
+        let room = self.room();
+        self.easy_end = 0; // a column may begin to vary
         for (column, &word) in self.columns.iter_mut().zip(words) {
             column.set(row, room, word);
         }
@@ -234,7 +292,8 @@ impl Log {
             self.make_room(rows.len());
         }
         self.times[row..row + rows.len()].copy_from_slice(rows.times());
-        let room = self.times.len();
+        let room = self.room();
+        self.easy_end = 0;
         for (i, column) in self.columns.iter_mut().enumerate() {
             column.extend(row, room, rows.column(i));
         }
@@ -245,12 +304,23 @@ impl Log {
     #[inline(never)]
     fn make_room(&mut self, rows: usize) {
         let step = self.times.len().clamp(ROOM_ROWS_MIN, ROOM_ROWS_STEP);
-        let room = self.times.len() + step.max(rows);
-        self.times.resize(room, 0);
+        let room = Room {
+            rows: self.times.len() + step.max(rows),
+            rows_max: self.rows_max,
+        };
+        room.make(&mut self.times);
         for column in &mut self.columns {
             if !column.constant {
-                column.words.resize(room, 0);
+                room.make(&mut column.words);
             }
+        }
+    }
+
+    #[inline]
+    fn room(&self) -> Room {
+        Room {
+            rows: self.times.len(),
+            rows_max: self.rows_max,
         }
     }
 
@@ -262,7 +332,7 @@ impl Log {
         }
         let slot = &self.slots[self.open as usize];
         let times = &self.times[self.open_start..self.rows];
-        (!slot.staged || slot.time_max < times[0]) && times.is_sorted_by(|a, b| a < b)
+        (!slot.staged || slot.time_max < times[0]) && is_ascending(times)
     }
 
     /// Calls `f` with rows `from..to`; `fill` is memory for the elided columns.
@@ -313,6 +383,7 @@ impl Log {
         self.open = NO_SLOT;
         self.open_start = 0;
         self.look_at = 0;
+        self.easy_end = 0;
         self.budget_at = 0;
     }
 

@@ -99,7 +99,7 @@ impl Staging {
         }
         let known = self.logs.iter().position(|log| *log.types == *types);
         let layout = known.unwrap_or_else(|| {
-            self.logs.push(Log::new(types));
+            self.logs.push(Log::new(types, self.budget_bytes));
             self.logs.len() - 1
         });
         let slots = &mut self.logs[layout].slots;
@@ -146,7 +146,19 @@ impl Staging {
             return self.push_overlay(slot, time, words);
         }
         log.push(time, words);
-        log.rows() >= log.look_at
+        log.rows() >= log.look_at()
+    }
+
+    /// Stages a point of two columns, if the series is the one that was pushed to last and nothing is out of the
+    /// ordinary: then nothing is to be handed over either. Else answers false and has done nothing: `push_point` it
+    /// must be.
+    #[inline(always)]
+    #[must_use]
+    pub fn push_easy(&mut self, slot: Slot, time: i64, flags: u64, value: u64) -> bool {
+        let Some(log) = self.logs.get_mut(slot.layout as usize) else {
+            return false;
+        };
+        log.open == slot.index && log.push_easy(time, flags, value)
     }
 
     /// `push` for the default point of two columns.
@@ -156,18 +168,21 @@ impl Staging {
     #[inline]
     #[must_use]
     pub fn push_point(&mut self, slot: Slot, time: i64, flags: u64, value: u64) -> bool {
-        if let Some(log) = self.logs.get_mut(slot.layout as usize)
-            && (log.open == slot.index || Self::open(log, slot, self.budget_bytes))
+        let log = &mut self.logs[slot.layout as usize];
+        // The first row of a stretch may be as easy as the others.
+        if (log.open == slot.index || Self::open(log, slot, self.budget_bytes))
             && log.push_easy(time, flags, value)
         {
-            return log.rows() >= log.look_at;
+            return false;
         }
-        self.push_anything(slot, time, [flags, value])
+        self.push_and_ease(slot, time, [flags, value])
     }
 
     #[inline(never)]
-    fn push_anything(&mut self, slot: Slot, time: i64, words: [u64; 2]) -> bool {
-        self.push(slot, time, &words)
+    fn push_and_ease(&mut self, slot: Slot, time: i64, words: [u64; 2]) -> bool {
+        let look = self.push(slot, time, &words);
+        self.logs[slot.layout as usize].ease();
+        look
     }
 
     /// Stages rows in any order, as many as fit before something should be handed over; answers how many.
@@ -184,7 +199,7 @@ impl Staging {
             self.overlays[index as usize].extend(rows);
             return rows.len();
         }
-        let room = log.look_at.saturating_sub(log.rows());
+        let room = log.look_at().saturating_sub(log.rows());
         let taken = room.clamp(1, LEAF_ROWS).min(rows.len());
         log.extend(rows.slice(0..taken));
         taken
@@ -290,7 +305,7 @@ impl Staging {
                 let slot = log.open;
                 log.switch(slot, LEAF_ROWS);
             }
-            log.look_at = log.budget_at.min(log.open_start + LEAF_ROWS);
+            log.look_later(LEAF_ROWS);
         }
         Ready::Nothing
     }
@@ -312,7 +327,7 @@ impl Staging {
     pub(crate) fn leaf_linked(&mut self, layout: usize) {
         let log = &mut self.logs[layout];
         log.rewind(log.open_start);
-        log.look_at = log.budget_at.min(log.open_start + LEAF_ROWS);
+        log.look_later(LEAF_ROWS);
     }
 
     /// The open stretch must wait for the grouping: another begins.

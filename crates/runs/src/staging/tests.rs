@@ -184,3 +184,41 @@ fn one_ascending_series_stays_in_the_cache() {
     assert!(greatest <= LEAF_ROWS, "{greatest}");
     assert_eq!(linked + staging.len(), 200_000);
 }
+
+/// What is easy changes with the columns: rows between which the flags or the value begin to vary, by every way in.
+#[test]
+fn a_row_is_pushed_the_easy_way_only_while_the_flags_are_constant() {
+    for odd_way in 0..3 {
+        let mut staging = Staging::default();
+        let slot = staging.slot(SeriesId(1), &POINT);
+        assert!(!staging.push_easy(slot, 0, 0, 1), "no stretch is open");
+        let mut model = Model::new();
+        let mut easy = 0;
+        for i in 0..3000i64 {
+            let words = [if i == 2000 { 5 } else { 0 }, 7 + i as u64];
+            model.insert((1, i), words.to_vec());
+            if staging.push_easy(slot, i, words[0], words[1]) {
+                assert!(i != 2000);
+                easy += 1;
+            } else if i != 2000 || odd_way == 0 {
+                assert!(!staging.push_point(slot, i, words[0], words[1]));
+            } else if odd_way == 1 {
+                assert!(!staging.push(slot, i, &words));
+            } else {
+                let columns = [&words[..1], &words[1..]];
+                let rows = RowsRef::new(std::slice::from_ref(&i), &columns);
+                assert_eq!(staging.append(slot, rows), 1);
+            }
+            if i == 1500 {
+                let other = staging.slot(SeriesId(2), &POINT);
+                assert!(!staging.push_point(other, i, 0, 3));
+                model.insert((2, i), vec![0, 3]);
+                assert!(!staging.push_easy(slot, i, 0, 4), "another stretch is open");
+            }
+        }
+        assert!((1900..2000).contains(&easy), "{easy} rows were easy");
+        let mut found = Model::new();
+        drain(&mut staging, &mut found, true);
+        assert!(found == model, "way {odd_way}");
+    }
+}
