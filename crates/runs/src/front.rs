@@ -20,7 +20,9 @@ use crate::key::Key;
 use crate::record::{FrontRoot, Record, record_extent};
 use crate::run::Run;
 use crate::work::{LAYOUTS_MAX, Work};
+use std::collections::HashSet;
 use std::sync::Arc;
+use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::ColumnType;
 use tidalite_pager::{Error, PageRead, PageWrite, Ptr, Result};
@@ -40,6 +42,8 @@ pub struct Front {
     /// Whether runs, merges or layouts changed since the record was written.
     pub(crate) changed: bool,
     pub(crate) work: Work,
+    /// Series of which this transaction linked something.
+    pub(crate) linked: HashSet<SeriesId>,
 }
 
 impl Front {
@@ -60,6 +64,7 @@ impl Front {
             record_ptr: root.record,
             changed: false,
             work: Work::default(),
+            linked: HashSet::new(),
         })
     }
 

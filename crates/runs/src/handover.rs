@@ -96,6 +96,9 @@ impl Obstacles {
     }
 }
 
+/// The least rest of a bulk load that is worth a leaf; the next rows of the series join it.
+const BULK_REST_ROWS_MIN: usize = 64;
+
 /// Rows of whole vectors.
 pub(crate) fn whole_vectors(rows: usize) -> usize {
     rows / VECTOR_ROWS * VECTOR_ROWS
@@ -104,13 +107,15 @@ pub(crate) fn whole_vectors(rows: usize) -> usize {
 /// Rows of a commit's stretch that are worth a leaf: whole vectors, and a last one that is half full at least.
 /// Its rows would be written again by every merge they take part in, and every reader of the series would
 /// collect them anew.
-fn linkable(rows: usize) -> usize {
+/// Where the transaction has linked rows of the series before, a shorter rest follows them: a bulk load ends in leaves.
+fn linkable(rows: usize, linked_before: bool) -> usize {
     let whole = whole_vectors(rows);
-    if rows - whole >= VECTOR_ROWS / 2 {
-        rows
+    let least = if linked_before || whole > 0 {
+        BULK_REST_ROWS_MIN
     } else {
-        whole
-    }
+        VECTOR_ROWS / 2
+    };
+    if rows - whole >= least { rows } else { whole }
 }
 
 /// Rows of a stretch that go the same way.
@@ -253,6 +258,7 @@ impl Front {
             let fits = left.row_bytes <= room;
             self.hand_over(w, staging, sink, false, if fits { room } else { 0 })?;
         }
+        self.linked.clear();
         self.seal(w)
     }
 
@@ -279,6 +285,7 @@ impl Front {
             let whole = whole_vectors(rows.len());
             debug_assert_eq!(whole, rows.len(), "a leaf is whole vectors");
             self.work.rows_linked += whole as u64;
+            self.linked.insert(series);
             sink.link(w, series, types, rows)?;
             Ok::<_, Error>(true)
         })?;
@@ -328,6 +335,7 @@ impl Front {
             tail,
         };
         let mut work = self.work;
+        let mut linked = std::mem::take(&mut self.linked);
         let mut parts = Vec::new();
         for (class, layout) in order {
             staging.group(layout, |Group { series, rows }| {
@@ -342,7 +350,7 @@ impl Front {
                 let whole = if keep {
                     whole_vectors(rows.len())
                 } else {
-                    linkable(rows.len())
+                    linkable(rows.len(), linked.contains(&series))
                 };
                 obstacles.plan(w, place, rows, whole, &mut parts)?;
                 for part in &parts {
@@ -350,6 +358,7 @@ impl Front {
                     if part.link {
                         sink.link(w, series, &layouts[class as usize], rows)?;
                         work.rows_linked += rows.len() as u64;
+                        linked.insert(series);
                     } else {
                         rest.put(w, &mut work, place, rows)?;
                     }
@@ -364,6 +373,7 @@ impl Front {
             })?;
         }
         staging.grouped();
+        self.linked = linked;
         let outcome = rest.finish(w, &mut work)?;
         self.work = work;
         match outcome {

@@ -10,7 +10,7 @@ use tidalite_pager::{PageWrite, Result};
 /// linked before: on equal timestamps the newest wins.
 pub trait Sink<W: PageWrite> {
     /// Takes rows that are sorted by time without repetitions: whole vectors of 1024, at a commit also a last one that
-    /// is half full at least.
+    /// is shorter.
     /// `types` are the columns of the series, as given to `Staging::slot`.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ impl<W: PageWrite> Sink<W> for Leaves {
         _: &[ColumnType],
         rows: RowsRef<'_>,
     ) -> Result<()> {
-        assert!(rows.is_sorted_unique() && rows.len() >= 512);
+        assert!(rows.is_sorted_unique() && rows.len() >= 64);
         self.links += 1;
         for (i, &time) in rows.times().iter().enumerate() {
             let words = (0..rows.column_count())
