@@ -4,6 +4,7 @@
 use super::leaves::LeafCursor;
 use crate::leaf::Leaf;
 use crate::tree::SeriesTree;
+use std::cell::Cell;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_pager::{Counters, PageRead, Result};
 
@@ -17,7 +18,7 @@ pub(crate) struct VectorCursor<'a, R> {
     leaves: LeafCursor<'a, R>,
     leaf: Option<Leaf<'a>>,
     vector: usize,
-    words: Decoded,
+    words: Lent,
 }
 
 /// Buffers of one vector, and what is in them.
@@ -32,6 +33,45 @@ struct Decoded {
     constant: Vec<Option<u64>>,
 }
 
+thread_local! {
+    /// The buffers of the last cursor that this thread dropped. Thousands of short series are read one after the
+    /// other; fresh memory for each, filled with zeros and then with the same flags, cost as much as the reader.
+    static SPARE: Cell<Decoded> = const { Cell::new(Decoded::EMPTY) };
+}
+
+impl Decoded {
+    const EMPTY: Self = Self {
+        of: (0, 0),
+        times: Vec::new(),
+        columns: Vec::new(),
+        filled: Vec::new(),
+        constant: Vec::new(),
+    };
+
+    /// Buffers with nothing decoded in them; what fills a whole column may stay from before.
+    fn with_columns(columns: usize) -> Self {
+        let mut words = SPARE.replace(Self::EMPTY);
+        words.of = (0, 0);
+        words.times.resize(VECTOR_ROWS, 0);
+        words.columns.resize_with(columns, Vec::new);
+        words.constant.resize(columns, None);
+        words.filled.clear();
+        words.filled.resize(columns, false);
+        words
+    }
+}
+
+/// Buffers that go back to the thread's spare place.
+struct Lent(Decoded);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let words = std::mem::replace(&mut self.0, Decoded::EMPTY);
+        // A thread that is ending has no place for them any more.
+        let _ = SPARE.try_with(|spare| spare.set(words));
+    }
+}
+
 impl<'a, R: PageRead> VectorCursor<'a, R> {
     /// In front of the first vector.
     pub(crate) fn new(r: &'a R, tree: &'a SeriesTree) -> Self {
@@ -42,13 +82,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
             leaves: LeafCursor::new(r, tree),
             leaf: None,
             vector: 0,
-            words: Decoded {
-                of: (0, 0),
-                times: vec![0; VECTOR_ROWS],
-                columns: vec![Vec::new(); columns],
-                filled: vec![false; columns],
-                constant: vec![None; columns],
-            },
+            words: Lent(Decoded::with_columns(columns)),
         }
     }
 
@@ -154,7 +188,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         };
         let rows = leaf.rows_of(v);
         let of = (self.leaves.link().map_or(0, |link| link.ptr.addr), v);
-        let words = &mut self.words;
+        let words = &mut self.words.0;
         if words.of != of {
             Counters::bump(&self.r.counters().vectors_decoded);
             words.of = (0, 0); // until the times are there: an error leaves nothing half decoded
@@ -187,12 +221,12 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
     /// The decoded times.
     #[inline]
     pub(crate) fn times(&self, rows: usize) -> &[i64] {
-        &self.words.times[..rows]
+        &self.words.0.times[..rows]
     }
 
     /// The decoded words of a column that was wanted.
     #[inline]
     pub(crate) fn words(&self, c: usize, rows: usize) -> &[u64] {
-        &self.words.columns[c][..rows]
+        &self.words.0.columns[c][..rows]
     }
 }
