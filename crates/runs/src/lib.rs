@@ -5,7 +5,7 @@
 //! sorted runs, which merge in bounded steps until stretches long enough for leaves come together.
 //!
 //! ```text
-//! push ──> staging ──┬── whole vectors ────────────────────────────> Sink: linked in place by the series
+//! push ──> staging ──┬── long stretches ───────────────────────────> Sink: linked in place by the series
 //!                    └── rest ──> tail page ──> run ──> merges ──┬──────────^
 //!                                                                └──> run of the next tier
 //!

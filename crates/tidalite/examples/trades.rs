@@ -1,4 +1,4 @@
-//! A struct of one's own as the point type: a billion-a-day kind of record, forty bytes.
+//! A struct of one's own as the point type: the trade record of the LMDB time-series article, forty bytes.
 //!
 //! `cargo run --release -p tidalite --example trades`
 
