@@ -38,7 +38,7 @@ mod writer;
 pub use check::{Check, CheckReport};
 pub use error::{Error, Result};
 pub use header::{HEADER_BYTES, Header, Kind, seal_block, verify_block};
-pub use meta::APP_BYTES_MAX;
+pub use meta::{APP_BYTES_MAX, USER_BYTES_MAX};
 pub use options::{OpenMode, Options, Verify};
 pub use pager::{Pager, Stat};
 pub use pages::{Counters, Extent, PageRead, PageRef, PageWrite, expect_zeros};

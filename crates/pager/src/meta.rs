@@ -1,28 +1,39 @@
 //! The meta record: one durable commit. Written to both 4 KiB blocks of a pair.
 //!
 //! ```text
-//! 0        32     48         56       64      72          104     106       108        110  112        2160                          4096
-//! | header | uuid | sequence | commit | pages | free root | app   | changes | pendings | cf | app area | changes, 16 B each, then      |
-//! | 32 B   | 16 B | u64      | ns i64 | u64   | Ptr 32 B  | len u16| u16    | u16      |    | 2048 B   | pending ranges, 32 B each, 0..|
+//! 0        32     48         56       64      72          104   106       108        110      112     114        116    118
+//! | header | uuid | sequence | commit | pages | free root | app | changes | pendings | confir- | flags | one-    | user | 0 |
+//! | 32 B   | 16 B | u64      | ns i64 | u64   | Ptr 32 B  | len | u16     | u16      | mations | u16   | flush   | len  |   |
+//! 120              152    184     216                248   256         384        2048                                    4096
+//! | dead directory | pins | clock | durable record   | 0.. | user data | app area | changes 16 B, pending ranges 32 B,     |
+//! | Ptr 32 B       | Ptr  | Ptr   | u64, u64, 16 B   |     | 128 B     | 1536 B,0 | one-flush ranges 16 B, then 0..         |
 //! ```
 //!
 //! The header's birth is the transaction. `sequence` counts durable commits; record s goes to pair
 //! s mod 2. `pages` is the file's length in pages. A change is `(page u64, count << 1 | used)`: the state
 //! of a range where it differs from the free-space structure under `free root`; they do not overlap.
 //! A pending range is `(page, count, birth, freed)`: used for whoever stands on a transaction t with
-//! birth <= t < freed, free for everyone else. `cf` u16 is 0 in a record as committed, see `Confirmation`.
+//! birth <= t < freed, free for everyone else. `confirmations` u16 is 0 in a record as committed, see
+//! `Confirmation`. The durable record (sequence number, checksum, boot id) is that on which a weak record in the
+//! lock file stands; zero in the data file. A one-flush range is `(page u48, pages u16, checksum u64)`: what was
+//! written together with a record that carries `FLAG_ONE_FLUSH`.
+
+mod blocks;
+
+pub(crate) use blocks::{Confirmation, MetaBlocks};
 
 use crate::error::{Error, Result};
 use crate::header::{HEADER_BYTES, Header, Kind, seal_block};
-use crate::layout::{BLOCK_BYTES, meta_at};
+use crate::layout::BLOCK_BYTES;
 use crate::ptr::{PTR_BYTES, Ptr};
-use crate::storage::Storage;
-use crate::superblock::{read_block, verify_own};
+use crate::superblock::verify_own;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId, get_i64, get_u16, get_u64, put_i64, put_u16, put_u64};
 
 /// Bytes of the app area: what the layers above keep in every meta record.
-pub const APP_BYTES_MAX: usize = 2048;
+pub const APP_BYTES_MAX: usize = 1536;
+/// Bytes of the user data in every meta record.
+pub const USER_BYTES_MAX: usize = 128;
 
 const UUID_AT: usize = HEADER_BYTES;
 const SEQUENCE_AT: usize = UUID_AT + 16;
@@ -32,17 +43,32 @@ const FREE_ROOT_AT: usize = PAGES_AT + 8;
 const APP_LEN_AT: usize = FREE_ROOT_AT + PTR_BYTES;
 const CHANGES_AT: usize = APP_LEN_AT + 2;
 const PENDINGS_AT: usize = CHANGES_AT + 2;
-const APP_AT: usize = 112;
-const LIST_AT: usize = APP_AT + APP_BYTES_MAX;
 const CONFIRMATIONS_AT: usize = PENDINGS_AT + 2;
-const _: () = assert!(CONFIRMATIONS_AT + 2 <= APP_AT);
+const FLAGS_AT: usize = CONFIRMATIONS_AT + 2;
+const ONE_FLUSH_AT: usize = FLAGS_AT + 2;
+const USER_LEN_AT: usize = ONE_FLUSH_AT + 2;
+const DEAD_DIRECTORY_AT: usize = USER_LEN_AT + 4;
+const PINS_AT: usize = DEAD_DIRECTORY_AT + PTR_BYTES;
+const CLOCK_AT: usize = PINS_AT + PTR_BYTES;
+const DURABLE_SEQUENCE_AT: usize = CLOCK_AT + PTR_BYTES;
+const DURABLE_CHECKSUM_AT: usize = DURABLE_SEQUENCE_AT + 8;
+const BOOT_ID_AT: usize = DURABLE_CHECKSUM_AT + 8;
+const USER_AT: usize = 256;
+const APP_AT: usize = USER_AT + USER_BYTES_MAX;
+const LIST_AT: usize = 2048;
+const _: () = assert!(BOOT_ID_AT + 16 == 248 && APP_AT + APP_BYTES_MAX <= LIST_AT);
+
+/// Flag of a record that was written together with its data: its one-flush ranges say what to verify.
+const FLAG_ONE_FLUSH: u16 = 1;
 
 /// Transactions and durable commits of a file stay below: at a million a second for 100,000 years.
 const COUNT_MAX: u64 = 1 << 62;
 
 const CHANGE_BYTES: usize = 16;
 pub(crate) const PENDING_BYTES: usize = 32;
-/// Bytes for changes and pending ranges.
+const FLUSHED_BYTES: usize = 16;
+const FLUSHED_PAGE_BITS: u32 = 48;
+/// Bytes for changes, pending ranges and one-flush ranges.
 const LIST_BYTES: usize = BLOCK_BYTES - LIST_AT;
 
 /// A range whose state differs from the free-space structure.
@@ -80,9 +106,32 @@ impl Dead {
     }
 }
 
+/// A range that was written together with the record that names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flushed {
+    /// Below 2^48.
+    pub(crate) page: u64,
+    pub(crate) pages: u16,
+    /// XXH3-64 of the range's bytes.
+    pub(crate) checksum: u64,
+}
+
+/// The durable record on which a weak one stands. Zero in the data file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) sequence: u64,
+    pub(crate) checksum: u64,
+    pub(crate) boot_id: [u8; 16],
+}
+
 /// True when this many changes and pending ranges fit a meta record.
 pub(crate) fn fits(changes: usize, pendings: usize) -> bool {
-    changes * CHANGE_BYTES + pendings * PENDING_BYTES <= LIST_BYTES
+    fits_with(changes, pendings, 0)
+}
+
+/// The same, with one-flush ranges.
+pub(crate) fn fits_with(changes: usize, pendings: usize, flushed: usize) -> bool {
+    changes * CHANGE_BYTES + pendings * PENDING_BYTES + flushed * FLUSHED_BYTES <= LIST_BYTES
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,54 +142,46 @@ pub(crate) struct Meta {
     pub(crate) time_ns: i64,
     pub(crate) pages: u64,
     pub(crate) free_root: Ptr,
+    /// Lists of dead ranges that are held beyond the pending ones.
+    pub(crate) dead_directory: Ptr,
+    /// Named pins.
+    pub(crate) pins: Ptr,
+    /// Which transaction was committed when.
+    pub(crate) clock: Ptr,
+    pub(crate) standing: Standing,
+    pub(crate) user: Arc<[u8]>,
     pub(crate) app: Arc<[u8]>,
     pub(crate) changes: Vec<Change>,
     pub(crate) pendings: Vec<Dead>,
+    /// What was written together with this record (`OneFlush`); `None` when everything was synced before it.
+    pub(crate) flushed: Option<Vec<Flushed>>,
     /// How often this copy was rewritten by writers that came to stand on it, modulo 2^16.
     pub(crate) confirmations: u16,
 }
 
-/// How a writer rewrites the record it stands on, so that whatever processes were killed or syncs failed before,
-/// at every moment one copy of an acknowledged record is on the medium.
-///
-/// Round c writes copy `c & 1` first, with the number c, and the other one after a sync. So of two copies with
-/// different numbers the higher one may be in flight and is written again first; of two with the same number c
-/// the second of round c, copy `1 - (c & 1)`, may be, and is the first of round c + 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Confirmation {
-    /// The number both copies get.
-    pub(crate) number: u16,
-    /// The copy that is written first.
-    pub(crate) first: usize,
-}
-
-impl Confirmation {
-    /// After copies with these numbers were found.
-    pub(crate) fn after([a, b]: [u16; 2]) -> Self {
-        if a == b {
-            let number = a.wrapping_add(1);
-            return Self {
-                number,
-                first: usize::from(number & 1),
-            };
-        }
-        let a_is_newer = a.wrapping_sub(b) < 1 << 15;
-        let (number, first) = if a_is_newer { (a, 0) } else { (b, 1) };
-        Self { number, first }
-    }
-
-    /// The number for a damaged copy that is rewritten beside a sound one: the next one whose round begins with it.
-    pub(crate) fn of_healed(copy: usize, sound: u16) -> u16 {
-        let next = sound.wrapping_add(1);
-        if usize::from(next & 1) == copy {
-            next
-        } else {
-            next.wrapping_add(1)
-        }
-    }
-}
-
 impl Meta {
+    /// The record of a file with nothing in it.
+    pub(crate) fn first(uuid: [u8; 16], pages: u64, time_ns: i64) -> Self {
+        Self {
+            uuid,
+            txn: 1,
+            sequence: 0,
+            time_ns,
+            pages,
+            free_root: Ptr::NULL,
+            dead_directory: Ptr::NULL,
+            pins: Ptr::NULL,
+            clock: Ptr::NULL,
+            standing: Standing::default(),
+            user: Arc::from([]),
+            app: Arc::from([]),
+            changes: Vec::new(),
+            pendings: Vec::new(),
+            flushed: None,
+            confirmations: 0,
+        }
+    }
+
     /// Whether both are copies of one record, however often rewritten.
     pub(crate) fn is_copy_of(&self, other: &Self) -> bool {
         *self
@@ -157,7 +198,12 @@ impl Meta {
 
     /// The block as it stands at `address`.
     pub(crate) fn encode(&self, address: u64) -> Vec<u8> {
-        debug_assert!(fits(self.changes.len(), self.pendings.len()));
+        let flushed = self.flushed.as_deref().unwrap_or_default();
+        debug_assert!(fits_with(
+            self.changes.len(),
+            self.pendings.len(),
+            flushed.len()
+        ));
         let mut block = vec![0u8; BLOCK_BYTES];
         block[UUID_AT..SEQUENCE_AT].copy_from_slice(&self.uuid);
         put_u64(&mut block, SEQUENCE_AT, self.sequence);
@@ -168,6 +214,17 @@ impl Meta {
         put_u16(&mut block, CHANGES_AT, self.changes.len() as u16);
         put_u16(&mut block, PENDINGS_AT, self.pendings.len() as u16);
         put_u16(&mut block, CONFIRMATIONS_AT, self.confirmations);
+        let flags = self.flushed.as_ref().map_or(0, |_| FLAG_ONE_FLUSH);
+        put_u16(&mut block, FLAGS_AT, flags);
+        put_u16(&mut block, ONE_FLUSH_AT, flushed.len() as u16);
+        put_u16(&mut block, USER_LEN_AT, self.user.len() as u16);
+        self.dead_directory.encode(&mut block, DEAD_DIRECTORY_AT);
+        self.pins.encode(&mut block, PINS_AT);
+        self.clock.encode(&mut block, CLOCK_AT);
+        put_u64(&mut block, DURABLE_SEQUENCE_AT, self.standing.sequence);
+        put_u64(&mut block, DURABLE_CHECKSUM_AT, self.standing.checksum);
+        block[BOOT_ID_AT..BOOT_ID_AT + 16].copy_from_slice(&self.standing.boot_id);
+        block[USER_AT..USER_AT + self.user.len()].copy_from_slice(&self.user);
         block[APP_AT..APP_AT + self.app.len()].copy_from_slice(&self.app);
         let mut at = LIST_AT;
         for change in &self.changes {
@@ -182,6 +239,12 @@ impl Meta {
         for dead in &self.pendings {
             dead.encode(&mut block, at);
             at += PENDING_BYTES;
+        }
+        for range in flushed {
+            let word = range.page | u64::from(range.pages) << FLUSHED_PAGE_BITS;
+            put_u64(&mut block, at, word);
+            put_u64(&mut block, at + 8, range.checksum);
+            at += FLUSHED_BYTES;
         }
         let header = Header {
             kind: Kind::Meta,
@@ -220,10 +283,18 @@ impl Meta {
         let app_len = usize::from(get_u16(block, APP_LEN_AT));
         let changes = usize::from(get_u16(block, CHANGES_AT));
         let pendings = usize::from(get_u16(block, PENDINGS_AT));
-        if app_len > APP_BYTES_MAX || !fits(changes, pendings) {
+        let user_len = usize::from(get_u16(block, USER_LEN_AT));
+        let (flags, flushed) = (get_u16(block, FLAGS_AT), get_u16(block, ONE_FLUSH_AT));
+        if flags & !FLAG_ONE_FLUSH != 0 || (flags == 0 && flushed > 0) {
+            let found = format!("{flags:#x} with {flushed} one-flush ranges");
+            return Err(damaged("flags", found, "none, or one-flush (1)".into()));
+        }
+        let flushed = usize::from(flushed);
+        let fit = fits_with(changes, pendings, flushed);
+        if app_len > APP_BYTES_MAX || user_len > USER_BYTES_MAX || !fit {
             return Err(damaged(
                 "lengths",
-                format!("{app_len}, {changes}, {pendings}"),
+                format!("{app_len}, {changes}, {pendings}, {flushed}, {user_len}"),
                 "lengths that fit the block".into(),
             ));
         }
@@ -238,6 +309,18 @@ impl Meta {
         };
         let dead_at = LIST_AT + changes * CHANGE_BYTES;
         let dead = |i: usize| Dead::decode(block, dead_at + i * PENDING_BYTES);
+        let flushed_at = dead_at + pendings * PENDING_BYTES;
+        let range = |i: usize| {
+            let at = flushed_at + i * FLUSHED_BYTES;
+            let word = get_u64(block, at);
+            Flushed {
+                page: word & ((1 << FLUSHED_PAGE_BITS) - 1),
+                pages: (word >> FLUSHED_PAGE_BITS) as u16,
+                checksum: get_u64(block, at + 8),
+            }
+        };
+        let mut boot_id = [0u8; 16];
+        boot_id.copy_from_slice(&block[BOOT_ID_AT..BOOT_ID_AT + 16]);
         Ok(Self {
             uuid: *uuid,
             txn,
@@ -245,85 +328,118 @@ impl Meta {
             time_ns: get_i64(block, TIME_AT),
             pages: get_u64(block, PAGES_AT),
             free_root: Ptr::decode(block, FREE_ROOT_AT),
+            dead_directory: Ptr::decode(block, DEAD_DIRECTORY_AT),
+            pins: Ptr::decode(block, PINS_AT),
+            clock: Ptr::decode(block, CLOCK_AT),
+            standing: Standing {
+                sequence: get_u64(block, DURABLE_SEQUENCE_AT),
+                checksum: get_u64(block, DURABLE_CHECKSUM_AT),
+                boot_id,
+            },
+            user: block[USER_AT..USER_AT + user_len].into(),
             app: block[APP_AT..APP_AT + app_len].into(),
             changes: (0..changes).map(change).collect(),
             pendings: (0..pendings).map(dead).collect(),
+            flushed: (flags != 0).then(|| (0..flushed).map(range).collect()),
             confirmations: get_u16(block, CONFIRMATIONS_AT),
         })
     }
 }
 
-/// What the four meta blocks hold.
-#[derive(Debug)]
-pub(crate) struct MetaBlocks {
-    /// By pair and copy.
-    pub(crate) copies: [[Result<Meta>; 2]; 2],
-}
-
-impl MetaBlocks {
-    pub(crate) fn load(storage: &dyn Storage, uuid: &[u8; 16]) -> Self {
-        let copies = [0, 1].map(|pair| {
-            [0, 1].map(|copy| {
-                let at = meta_at(pair, copy);
-                read_block(storage, at).and_then(|block| Meta::decode(&block, at, uuid))
-            })
-        });
-        Self { copies }
-    }
-
-    /// The numbers of confirmation of the two copies of a record; of a copy that is damaged, that of the other.
-    pub(crate) fn confirmations(&self, record: &Meta) -> [u16; 2] {
-        self.copies[record.pair()]
-            .each_ref()
-            .map(|copy| match copy {
-                Ok(meta) if meta.is_copy_of(record) => meta.confirmations,
-                _ => record.confirmations,
-            })
-    }
-
-    /// The newest record with one valid copy, and the newest of the other pair.
-    pub(crate) fn newest(&self) -> Result<(Meta, Option<Meta>)> {
-        let best = |pair: usize| {
-            let valid = self.copies[pair].iter().flatten();
-            valid.max_by_key(|meta| (meta.txn, meta.sequence)).cloned()
-        };
-        match (best(0), best(1)) {
-            (Some(a), Some(b)) if (a.txn, a.sequence) >= (b.txn, b.sequence) => Ok((a, Some(b))),
-            (a, Some(b)) => Ok((b, a)),
-            (Some(a), None) => Ok((a, None)),
-            (None, None) => match &self.copies[0][0] {
-                Err(error) => Err(error.again()),
-                Ok(_) => unreachable!("a valid copy would have been found"),
-            },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::Confirmation;
+    use super::{APP_BYTES_MAX, Change, Dead, Flushed, Meta, Standing, USER_BYTES_MAX};
+    use crate::header::{Header, Kind, seal_block};
+    use crate::layout::BLOCK_BYTES;
+    use crate::ptr::Ptr;
+    use tidalite_base::{TxnId, get_u16, get_u64, put_u16};
 
-    /// Whatever happens to the process, the copy that is written next is the only one that may be in flight.
+    fn ptr(addr: u64) -> Ptr {
+        Ptr {
+            addr,
+            len: 4096,
+            kind: Kind::KvLeaf,
+            checksum: addr * 3,
+            birth: TxnId(5),
+        }
+    }
+
+    fn full() -> Meta {
+        let change = |i: u64| Change {
+            page: 7 * i,
+            pages: 3,
+            used: i.is_multiple_of(2),
+        };
+        let dead = |i: u64| Dead {
+            page: 9 * i,
+            pages: 2,
+            birth: i,
+            freed: i + 4,
+        };
+        let range = |i: u64| Flushed {
+            page: (1 << 48) - 1 - i,
+            pages: 65_535,
+            checksum: !i,
+        };
+        Meta {
+            uuid: [7; 16],
+            txn: 99,
+            sequence: 44,
+            time_ns: -5,
+            pages: 1 << 40,
+            free_root: ptr(1 << 20),
+            dead_directory: ptr(2 << 20),
+            pins: ptr(3 << 20),
+            clock: ptr(4 << 20),
+            standing: Standing {
+                sequence: 43,
+                checksum: 0xabcd,
+                boot_id: [9; 16],
+            },
+            user: vec![0x55; USER_BYTES_MAX].into(),
+            app: vec![0xaa; APP_BYTES_MAX].into(),
+            changes: (0..40).map(change).collect(),
+            pendings: (0..30).map(dead).collect(),
+            flushed: Some((0..28).map(range).collect()),
+            confirmations: 3,
+        }
+    }
+
+    /// Everything at its largest: no field lies over another.
     #[test]
-    fn the_copy_in_flight_is_always_written_first() {
-        for start in [0u16, 1, 2, 0x7ffe, 0x7fff, 0xfffe, 0xffff] {
-            for copy in [0, 1] {
-                // A damaged copy was rewritten beside a sound one, and may be in flight.
-                let mut found = [start; 2];
-                found[copy] = Confirmation::of_healed(copy, start);
-                assert_eq!(Confirmation::after(found).first, copy);
-            }
-            let round = Confirmation::after([start, start]);
-            let mut found = [start; 2];
-            found[round.first] = round.number;
-            let again = Confirmation::after(found);
-            assert_eq!(again, round, "interrupted after its first write");
-            let next = Confirmation::after([round.number; 2]);
-            assert_eq!(
-                next.first,
-                1 - round.first,
-                "interrupted after its second write"
-            );
+    fn a_full_record_comes_back() {
+        let meta = full();
+        let block = meta.encode(4096);
+        assert_eq!(block.len(), BLOCK_BYTES);
+        assert_eq!(Meta::decode(&block, 4096, &meta.uuid).unwrap(), meta);
+        // Where docs/format.md says.
+        assert_eq!(get_u64(&block, 120), 2 << 20);
+        assert_eq!(get_u64(&block, 152), 3 << 20);
+        assert_eq!(get_u64(&block, 184), 4 << 20);
+        assert_eq!((get_u64(&block, 216), get_u64(&block, 224)), (43, 0xabcd));
+        assert_eq!((get_u16(&block, 112), get_u16(&block, 114)), (1, 28));
+        assert!(block[256..384].iter().all(|&byte| byte == 0x55));
+        assert!(block[384..1920].iter().all(|&byte| byte == 0xaa));
+        assert_eq!((block[1920], get_u64(&block, 2064)), (0, 7));
+    }
+
+    #[test]
+    fn lengths_and_flags_that_cannot_be_are_refused() {
+        for (at, value) in [
+            (104, 1537),
+            (106, 41),
+            (108, 31),
+            (112, 2),
+            (112, 0),
+            (114, 29),
+            (116, 129),
+        ] {
+            let mut block = full().encode(4096);
+            put_u16(&mut block, at, value);
+            let header = Header::decode(&block);
+            let _ = seal_block(&mut block, &header);
+            let found = Meta::decode(&block, 4096, &[7; 16]);
+            assert!(found.is_err(), "{value} at {at}: {found:?}");
         }
     }
 }

@@ -5,7 +5,6 @@ use crate::layout::{HEAD_BYTES, first_page, meta_at, page_size_ok, superblock_at
 use crate::meta::{Confirmation, Meta, MetaBlocks};
 use crate::options::{OpenMode, Options};
 use crate::pager::{Inner, Pager};
-use crate::ptr::Ptr;
 use crate::storage::{self, FileStorage, Growth, Storage};
 use crate::superblock::{self, Superblock};
 use std::path::Path;
@@ -51,18 +50,7 @@ fn initial_image(page_size: usize) -> Result<Vec<u8>> {
         image[at as usize..at as usize + block.len()].copy_from_slice(&block);
     };
     let superblock = Superblock::new(page_size, uuid);
-    let meta = Meta {
-        uuid,
-        txn: 1,
-        sequence: 0,
-        time_ns: now_ns(),
-        pages,
-        free_root: Ptr::NULL,
-        app: Arc::from([]),
-        changes: Vec::new(),
-        pendings: Vec::new(),
-        confirmations: 0,
-    };
+    let meta = Meta::first(uuid, pages, now_ns());
     for copy in [0, 1] {
         put(superblock_at(copy), superblock.encode(copy));
         for pair in [0, 1] {

@@ -31,6 +31,7 @@ pub(crate) struct State {
     pub(crate) txn: TxnId,
     pub(crate) bytes: u64,
     pub(crate) app: Arc<[u8]>,
+    pub(crate) user: Arc<[u8]>,
     pub(crate) time_ns: i64,
 }
 
@@ -201,6 +202,7 @@ impl Inner {
             txn: TxnId(meta.txn),
             bytes: meta.pages * superblock.page_size as u64,
             app: Arc::clone(&meta.app),
+            user: Arc::clone(&meta.user),
             time_ns: meta.time_ns,
         });
         Self {

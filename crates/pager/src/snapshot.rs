@@ -39,6 +39,12 @@ impl Snapshot {
         &self.state.app
     }
 
+    /// The user data of that commit, see [`WriteTxn::set_user_data`](crate::WriteTxn::set_user_data).
+    #[must_use]
+    pub fn user_data(&self) -> &[u8] {
+        &self.state.user
+    }
+
     /// When it was committed, nanoseconds since 1970 by the wall clock.
     #[must_use]
     pub fn commit_time_ns(&self) -> i64 {

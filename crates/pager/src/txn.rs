@@ -13,7 +13,7 @@ pub use commit::{CommitInfo, Durability};
 
 use crate::error::{Error, Result};
 use crate::header::{Header, Kind};
-use crate::meta::Dead;
+use crate::meta::{Dead, USER_BYTES_MAX};
 use crate::pager::{Inner, State};
 use crate::pages::{Counters, Extent, PageRead, PageRef, PageWrite};
 use crate::ptr::Ptr;
@@ -29,6 +29,8 @@ pub struct WriteTxn {
     inner: Arc<Inner>,
     writer: Option<Box<Writer>>,
     base: Arc<State>,
+    /// The user data that the commit will carry.
+    user: Arc<[u8]>,
     txn: TxnId,
     space: TxnSpace,
     dirty: Dirty,
@@ -56,6 +58,7 @@ impl WriteTxn {
             dirty: Dirty::new(inner.page_size, txn, inner.options.dirty_bytes_max),
             inner,
             writer: Some(writer),
+            user: Arc::clone(&base.user),
             base,
             txn,
             space: TxnSpace::default(),
@@ -71,6 +74,29 @@ impl WriteTxn {
     #[must_use]
     pub fn app(&self) -> &[u8] {
         &self.base.app
+    }
+
+    /// The user data that the commit will carry: what was set here, else that of the commit before.
+    #[must_use]
+    pub fn user_data(&self) -> &[u8] {
+        &self.user
+    }
+
+    /// Sets the user data: a few bytes in the commit record that readers get with their snapshot, such as the
+    /// position in a log that has been applied. It stays until it is set anew.
+    ///
+    /// # Errors
+    /// `Limit` beyond [`USER_BYTES_MAX`] bytes.
+    pub fn set_user_data(&mut self, bytes: &[u8]) -> Result<()> {
+        if bytes.len() > USER_BYTES_MAX {
+            return Err(Error::Limit {
+                what: "bytes of user data",
+                found: bytes.len() as u64,
+                limit: USER_BYTES_MAX as u64,
+            });
+        }
+        self.user = bytes.into();
+        Ok(())
     }
 
     /// The commit that this transaction builds on.

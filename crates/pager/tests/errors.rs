@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tidalite_base::{TxnId, put_u32, put_u64};
 use tidalite_pager::{
     APP_BYTES_MAX, Durability, Error, Header, Kind, OpenMode, Options, PageRead, PageWrite, Pager,
-    Verify, seal_block,
+    USER_BYTES_MAX, Verify, seal_block,
 };
 
 /// A directory of its own for one test.
@@ -134,7 +134,7 @@ fn newer_files_are_named_as_such() {
         for start in [0, 12 << 10] {
             let block = &mut image[start..start + 4096];
             if at == 48 {
-                put_u32(block, at, 2);
+                put_u32(block, at, 3);
             } else {
                 put_u64(block, at, 1 << 40);
             }
@@ -233,6 +233,39 @@ fn limits_hold_at_and_beyond() {
         Err(Error::Limit { .. })
     ));
     assert_eq!(pager.begin_read().app().len(), APP_BYTES_MAX);
+}
+
+#[test]
+fn user_data_stays_until_it_is_set_anew() {
+    let folder = Folder::new("user-data");
+    let pager = open(&folder.file()).unwrap();
+    let full = [0xc5; USER_BYTES_MAX];
+    let mut txn = pager.begin_write().unwrap();
+    let beyond = txn.set_user_data(&[1; USER_BYTES_MAX + 1]);
+    assert!(matches!(beyond, Err(Error::Limit { .. })));
+    assert_eq!(txn.user_data(), b"");
+    txn.set_user_data(&full).unwrap();
+    txn.commit(&[1], Durability::Durable).unwrap();
+    let before = pager.begin_read();
+    // Not set: it stays. Set and rolled back: it stays.
+    let txn = pager.begin_write().unwrap();
+    assert_eq!(txn.user_data(), full);
+    txn.commit(&[2], Durability::Durable).unwrap();
+    let mut txn = pager.begin_write().unwrap();
+    txn.set_user_data(b"gone").unwrap();
+    txn.rollback();
+    drop(before);
+    drop(pager);
+    let pager = open(&folder.file()).unwrap();
+    assert_eq!(pager.begin_read().user_data(), full);
+    // Nothing but the user data changes: a commit of its own.
+    let old = pager.begin_read();
+    let mut txn = pager.begin_write().unwrap();
+    txn.set_user_data(b"log 17").unwrap();
+    txn.commit(&[2], Durability::Durable).unwrap();
+    assert_eq!(old.user_data(), full);
+    assert_eq!(pager.begin_read().user_data(), b"log 17");
+    assert!(pager.begin_read().txn() > old.txn());
 }
 
 #[test]

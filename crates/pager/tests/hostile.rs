@@ -117,7 +117,7 @@ fn damage(rng: &mut Rng, image: &mut [u8]) {
         }
     } else {
         // Not the identity, or it is another file's record.
-        let from = *rng.pick(&[48, 64, 72, 104, 2160]);
+        let from = *rng.pick(&[48, 64, 72, 104, 2048]);
         let to = (from + 64).min(BLOCK);
         spoil(rng, &mut meta[..to], from);
         if rng.one_in(4) {

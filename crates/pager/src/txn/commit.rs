@@ -4,7 +4,7 @@ use super::WriteTxn;
 use super::dirty::write;
 use crate::error::{Error, Result};
 use crate::layout::{BLOCK_BYTES, meta_at};
-use crate::meta::{APP_BYTES_MAX, Dead, Meta};
+use crate::meta::{APP_BYTES_MAX, Dead, Meta, Standing};
 use crate::open::now_ns;
 use crate::pager::State;
 use crate::seeded::{Bug, active};
@@ -106,6 +106,7 @@ impl WriteTxn {
         self.dirty.is_empty()
             && self.space.is_empty()
             && app == &*self.base.app
+            && self.user == self.base.user
             && (!durable || writer.meta.txn == self.base.txn.0)
     }
 
@@ -152,9 +153,15 @@ impl WriteTxn {
             time_ns: now_ns(),
             pages: lists.0,
             free_root,
+            dead_directory: writer.meta.dead_directory,
+            pins: writer.meta.pins,
+            clock: writer.meta.clock,
+            standing: Standing::default(),
+            user: Arc::clone(&self.user),
             app: app.into(),
             changes: lists.1,
             pendings: lists.2,
+            flushed: None,
             confirmations: 0,
         };
         Ok(Prepared { meta, base })
@@ -261,6 +268,7 @@ impl WriteTxn {
             txn: self.txn,
             bytes: writer.space.pages() * self.inner.page_size as u64,
             app: app.into(),
+            user: Arc::clone(&self.user),
             time_ns: now_ns(),
         });
         self.inner.put_writer(writer);
