@@ -10,6 +10,7 @@
 //! licences   the dependencies' licences allow what ours promises
 //! fence      `unsafe` stays in the files that ARCHITECTURE.md names, with a reason at each block
 //! leftovers  nothing unfinished, no machine's paths, no registry hosts
+//! parity     docs/parity: every call and test that a row names exists
 //! sizes      long files and functions, for the eye
 //! ```
 //!
@@ -23,6 +24,7 @@ pub mod fence;
 pub mod leftovers;
 pub mod licences;
 pub mod limits;
+pub mod parity;
 pub mod sizes;
 pub mod source;
 mod tree;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use tidalite_tidy::{
-    Finding, Tree, arrows, documents, excerpts, fence, leftovers, licences, limits,
+    Finding, Tree, arrows, documents, excerpts, fence, leftovers, licences, limits, parity,
 };
 
 fn root() -> PathBuf {
@@ -46,6 +46,11 @@ fn rust_in_the_readme_stands_in_an_example() {
 #[test]
 fn limits_are_shown_with_their_values() {
     none(&limits::check(&tree()));
+}
+
+#[test]
+fn parity_tables_name_what_exists() {
+    none(&parity::check(&tree()));
 }
 
 #[test]

@@ -1,0 +1,280 @@
+//! The parity tables in docs/parity: what another system offers, our call for it, the test that shows it.
+//!
+//! A row is `| ref | feature | our call | test |`. Calls are quoted items of our code (`Type::member`, `call()`) or
+//! words of the program (`tidalite check --json`); tests are quoted as `path/file.rs::test_name`. Each named thing
+//! must be declared where it is said to be. A row without a call says why: *left out: ...*, or *missing: ...* for what
+//! is still to be built; only those rows may lack a test.
+
+use crate::source::Source;
+use crate::tree::{Finding, Tree};
+use std::collections::{BTreeMap, BTreeSet};
+
+const FOLDER: &str = "docs/parity/";
+const LEFT_OUT: &str = "left out:";
+const MISSING: &str = "missing:";
+/// Words before the name of something declared.
+const DECLARING: [&str; 9] = [
+    "fn",
+    "struct",
+    "enum",
+    "trait",
+    "const",
+    "type",
+    "mod",
+    "static",
+    "macro_rules",
+];
+
+/// The rows that a table must have: a prefix and how many are numbered from 1.
+const REQUIRED: [(&str, &str, usize); 2] = [
+    ("docs/parity/libmdbx.md", "P", 7),
+    ("docs/parity/libmdbx.md", "S", 48),
+];
+
+/// Checks every parity table.
+#[must_use]
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let code = Code::of(tree);
+    let mut refs: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (path, text) in tree.ending(".md") {
+        if !path.starts_with(FOLDER) {
+            continue;
+        }
+        for (number, line) in text.lines().enumerate() {
+            let Some([reference, _, call, test]) = row(line) else {
+                continue;
+            };
+            refs.entry(path).or_default().insert(reference);
+            let mut report = |text: String| findings.push(Finding::new(path, number + 1, text));
+            for problem in code.problems(call, test) {
+                report(format!("{reference}: {problem}"));
+            }
+        }
+    }
+    for (path, prefix, count) in REQUIRED {
+        let Some(found) = refs.get(path) else {
+            continue;
+        };
+        for number in 1..=count {
+            let wanted = format!("{prefix}{number}");
+            if !found.contains(wanted.as_str()) {
+                findings.push(Finding::new(path, 0, format!("has no row for {wanted}")));
+            }
+        }
+    }
+    findings
+}
+
+/// The cells of a row of such a table; none for its head and for everything else.
+fn row(line: &str) -> Option<[&str; 4]> {
+    let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
+    let cells: Vec<&str> = inner.split('|').map(str::trim).collect();
+    let cells: [&str; 4] = cells.try_into().ok()?;
+    let head = cells[0] == "ref" || cells[0].starts_with("--");
+    (!head).then_some(cells)
+}
+
+fn quoted(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// What is declared where.
+struct Code<'t> {
+    tree: &'t Tree,
+    /// Names that each file under `src` declares, and all its words.
+    files: Vec<(BTreeSet<String>, BTreeSet<String>)>,
+    /// All words of the program's command line.
+    program: String,
+}
+
+impl<'t> Code<'t> {
+    fn of(tree: &'t Tree) -> Self {
+        let mut files = Vec::new();
+        let mut program = String::new();
+        for (path, text) in tree.ending(".rs") {
+            if path.contains("/src/") {
+                let source = Source::new(text);
+                files.push((
+                    declared(&source),
+                    source.words().map(str::to_string).collect(),
+                ));
+            }
+            if path.starts_with("crates/cli/src/") {
+                program += text;
+            }
+        }
+        Self {
+            tree,
+            files,
+            program,
+        }
+    }
+
+    fn problems(&self, call: &str, test: &str) -> Vec<String> {
+        for excuse in [LEFT_OUT, MISSING] {
+            if let Some(why) = call.strip_prefix(excuse) {
+                let short = why.trim().len() < 10;
+                return Vec::from_iter(short.then(|| format!("`{excuse}` needs a reason")));
+            }
+        }
+        let mut problems = Vec::new();
+        let calls: Vec<&str> = quoted(call).collect();
+        if calls.is_empty() {
+            problems.push("names no call, and does not say why".into());
+        }
+        for item in calls {
+            if !self.knows(item) {
+                problems.push(format!("`{item}` is not declared anywhere"));
+            }
+        }
+        let tests: Vec<&str> = quoted(test).collect();
+        if tests.is_empty() {
+            problems.push("names no test".into());
+        }
+        for test in tests {
+            if let Some(problem) = self.test_problem(test) {
+                problems.push(problem);
+            }
+        }
+        problems
+    }
+
+    /// `tidalite words --and-options`, `Type::member`, `call()`, `NAME`.
+    fn knows(&self, item: &str) -> bool {
+        if let Some(line) = item.strip_prefix("tidalite ") {
+            return line.split_whitespace().all(|word| self.program_knows(word));
+        }
+        let item = item.trim_end_matches("()");
+        let segments: Vec<&str> = item.split("::").collect();
+        let Some((last, before)) = segments.split_last() else {
+            return false;
+        };
+        self.files.iter().any(|(declared, words)| {
+            let member = declared.contains(*last);
+            // A member stands in the file of its type, or in one that names the type (`impl Type`).
+            member
+                && before
+                    .iter()
+                    .all(|segment| words.contains(*segment) || self.is_crate(segment))
+        })
+    }
+
+    fn is_crate(&self, segment: &str) -> bool {
+        segment.starts_with("tidalite")
+    }
+
+    fn program_knows(&self, word: &str) -> bool {
+        if let Some(option) = word.strip_prefix("--") {
+            let field = option.replace('-', "_");
+            return self.program.contains(&format!("pub {field}:"))
+                || self.program.contains(&format!("\"{option}\""));
+        }
+        let mut variant = word.to_string();
+        if let Some(first) = variant.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        word.chars().all(|c| c.is_ascii_uppercase() || c == '.')
+            || self.program.contains(&format!("{variant}("))
+    }
+
+    fn test_problem(&self, test: &str) -> Option<String> {
+        let (path, name) = test.split_once("::").unwrap_or((test, ""));
+        let Some(text) = self.tree.text(path) else {
+            return Some(format!("there is no file {path}"));
+        };
+        if name.is_empty() {
+            return path
+                .ends_with(".rs")
+                .then(|| format!("`{test}` names no test in the file"));
+        }
+        let functions = Source::new(text).functions();
+        let there = functions.iter().any(|function| function.name == name);
+        (!there).then(|| format!("{path} has no test {name}"))
+    }
+}
+
+/// Names that a file declares: items, and the variants and fields that begin a line.
+fn declared(source: &Source) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let words: Vec<&str> = source.words().collect();
+    for pair in words.windows(2) {
+        if DECLARING.contains(&pair[0]) {
+            found.insert(pair[1].to_string());
+        }
+    }
+    for line in source.code.lines() {
+        let line = line.trim_start();
+        let line = line.strip_prefix("pub ").unwrap_or(line);
+        let name: String = line
+            .chars()
+            .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+            .collect();
+        let rest = line[name.len()..].trim_start();
+        if !name.is_empty() && (rest.is_empty() || rest.starts_with([',', ':', '{', '(', '='])) {
+            found.insert(name);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODE: &str = "pub struct Store;\nimpl Store { pub fn pin(&self) {} }\npub enum Verify {\n    Always,\n}\n";
+    const TEST: &str = "#[test]\nfn a_pin_holds() {}\n";
+    const ARGS: &str =
+        "enum Command {\n    Check(CheckArgs),\n}\nstruct CheckArgs {\n    pub json: bool,\n}\n";
+
+    fn found(rows: &str) -> Vec<String> {
+        let tree = Tree::of(&[
+            ("crates/a/src/lib.rs", CODE),
+            ("crates/a/tests/pins.rs", TEST),
+            ("crates/cli/src/args.rs", ARGS),
+            ("docs/parity/other.md", rows),
+        ]);
+        check(&tree)
+            .into_iter()
+            .map(|finding| finding.text)
+            .collect()
+    }
+
+    #[test]
+    fn true_rows_pass() {
+        let rows = "| ref | feature | our call | test |\n|---|---|---|---|\n\
+            | P1 | pins | `Store::pin` | `crates/a/tests/pins.rs::a_pin_holds` |\n\
+            | P2 | check | `tidalite check --json`, `Verify::Always` | `crates/a/tests/pins.rs::a_pin_holds` |\n\
+            | P3 | Windows | left out: this is a Linux library | |\n\
+            | P4 | later | missing: nobody built it yet | |\n";
+        assert_eq!(found(rows), [""; 0]);
+    }
+
+    #[test]
+    fn what_does_not_exist_is_found() {
+        for rows in [
+            "| P1 | pins | `Store::unpin` | `crates/a/tests/pins.rs::a_pin_holds` |",
+            "| P1 | pins | `Stone::pin` | `crates/a/tests/pins.rs::a_pin_holds` |",
+            "| P1 | pins | `Store::pin` | `crates/a/tests/pins.rs::a_pin_drops` |",
+            "| P1 | pins | `Store::pin` | `crates/a/tests/gone.rs::a_pin_holds` |",
+            "| P1 | pins | `Store::pin` | `crates/a/tests/pins.rs` |",
+            "| P1 | pins | `Store::pin` | |",
+            "| P1 | pins | yes | `crates/a/tests/pins.rs::a_pin_holds` |",
+            "| P1 | pins | `tidalite pins` | `crates/a/tests/pins.rs::a_pin_holds` |",
+            "| P1 | pins | `tidalite check --xml` | `crates/a/tests/pins.rs::a_pin_holds` |",
+            "| P1 | pins | left out: | |",
+            "| P1 | pins | missing: | |",
+        ] {
+            assert_eq!(found(rows).len(), 1, "{rows}");
+        }
+    }
+
+    #[test]
+    fn a_table_that_must_have_a_row_has_it() {
+        let tree = Tree::of(&[(
+            "docs/parity/libmdbx.md",
+            "| P1 | x | left out: no meaning here | |",
+        )]);
+        assert_eq!(check(&tree).len(), 6 + 48);
+    }
+}
