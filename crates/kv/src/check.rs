@@ -3,7 +3,8 @@
 use crate::node::{Cell, Node, RESERVED_AT, SLOT_BYTES, damaged, head_of};
 use crate::tree::Tree;
 use crate::value;
-use tidalite_pager::{Header, PageRead, Ptr, Result};
+use tidalite_base::Corrupt;
+use tidalite_pager::{Error, Header, PageRead, Ptr, Result};
 
 /// A range of the file that a table reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,17 @@ pub struct Claim {
     pub what: &'static str,
 }
 
+/// Damage, and the keys that it takes along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The first key that may be hit.
+    pub from: Vec<u8>,
+    /// The first key behind those; `None`: up to the last.
+    pub to: Option<Vec<u8>>,
+    /// What is damaged.
+    pub corrupt: Corrupt,
+}
+
 /// The keys that a page may hold: `from <= key < to`.
 #[derive(Clone, Copy)]
 struct Span<'k> {
@@ -23,7 +35,29 @@ struct Span<'k> {
     to: Option<&'k [u8]>,
 }
 
+/// Who hears what a check finds.
+struct Heard<'h> {
+    claim: &'h mut dyn FnMut(Claim),
+    damage: &'h mut dyn FnMut(Damage),
+}
+
 impl Span<'_> {
+    /// Tells of damage; passes on what is not damage.
+    fn tell<T>(&self, result: Result<T>, damage: &mut dyn FnMut(Damage)) -> Result<Option<T>> {
+        match result {
+            Ok(found) => Ok(Some(found)),
+            Err(Error::Corrupt(corrupt)) => {
+                damage(Damage {
+                    from: self.from.to_vec(),
+                    to: self.to.map(<[u8]>::to_vec),
+                    corrupt,
+                });
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     fn holds(&self, key: &[u8]) -> bool {
         self.from <= key && self.to.is_none_or(|to| key < to)
     }
@@ -40,31 +74,58 @@ impl Tree {
     /// # Cost
     /// Every page and chunk once.
     pub fn check<R: PageRead>(&self, r: &R, claim: &mut dyn FnMut(Claim)) -> Result<()> {
+        let mut first = None;
+        self.check_each(r, claim, &mut |damage| {
+            first.get_or_insert(damage.corrupt);
+        })?;
+        first.map_or(Ok(()), |corrupt| Err(Error::Corrupt(corrupt)))
+    }
+
+    /// As [`check`](Self::check), but goes on behind damage: each is told with the keys that it takes along, and
+    /// everything else is checked.
+    ///
+    /// # Errors
+    /// `Io`, and what else is no damage.
+    ///
+    /// # Cost
+    /// As `check`.
+    pub fn check_each<R: PageRead>(
+        &self,
+        r: &R,
+        claim: &mut dyn FnMut(Claim),
+        damage: &mut dyn FnMut(Damage),
+    ) -> Result<()> {
         let everything = Span {
             from: &[],
             to: None,
         };
         let rows = match self.height {
-            0 => 0,
-            height => self.check_below(r, &self.root, height - 1, everything, claim)?,
+            0 => Some(0),
+            height => {
+                let mut heard = Heard { claim, damage };
+                self.check_below(r, &self.root, height - 1, everything, &mut heard)?
+            }
         };
-        if rows != self.rows {
-            return Err(damaged("table root", self.root.addr, self.rows, rows));
+        if let Some(rows) = rows
+            && rows != self.rows
+        {
+            let error = damaged("table root", self.root.addr, self.rows, rows);
+            everything.tell(Err::<(), _>(error), damage)?;
         }
         Ok(())
     }
 
-    /// Checks a page and all below; returns its rows. A page that was reached before fails on its keys:
-    /// they cannot lie in two spans.
+    /// Checks a page and all below; returns its rows, where nothing is damaged. A page that was reached before
+    /// fails on its keys: they cannot lie in two spans.
     fn check_below<R: PageRead>(
         &self,
         r: &R,
         ptr: &Ptr,
         level: u8,
         span: Span<'_>,
-        claim: &mut dyn FnMut(Claim),
-    ) -> Result<u64> {
-        claim(Claim {
+        heard: &mut Heard<'_>,
+    ) -> Result<Option<u64>> {
+        (heard.claim)(Claim {
             addr: ptr.addr,
             pages: 1,
             what: if level == 0 {
@@ -73,41 +134,84 @@ impl Tree {
                 "table branch"
             },
         });
-        let page = r.page(ptr)?;
-        let node = Node::open(&page, level, ptr.addr)?;
-        self.check_header(&page, ptr)?;
-        check_cells(&node, page.len())?;
-        let keys = check_keys(&node, span)?;
+        let page = r.page(ptr);
+        let Some(page) = span.tell(page, heard.damage)? else {
+            return Ok(None);
+        };
+        let opened = self.open_checked(&page, ptr, level, span);
+        let Some((node, keys)) = span.tell(opened, heard.damage)? else {
+            return Ok(None);
+        };
         if level == 0 {
-            for index in 0..node.count() {
-                let cell = node.cell(index)?;
-                let found = value::reference(cell.tag, cell.payload, r.page_size(), ptr.addr)?;
-                if let Some(reference) = found {
-                    let extent = reference.extent();
-                    claim(Claim {
-                        addr: extent.addr,
-                        pages: extent.pages,
-                        what: "large value",
-                    });
-                    value::check_chunks(r, reference, self.id)?;
-                }
+            for (index, key) in keys.iter().enumerate() {
+                let checked = self.check_value(r, &node, index, heard.claim);
+                let next = [key, &[0][..]].concat();
+                let only = Span {
+                    from: key,
+                    to: Some(&next),
+                };
+                only.tell(checked, heard.damage)?;
             }
-            return Ok(node.count() as u64);
+            return Ok(Some(node.count() as u64));
         }
-        let mut rows = 0u64;
+        let mut rows = Some(0u64);
         for index in 0..node.count() {
-            let (child, counted) = node.child(index)?;
             let part = Span {
                 from: if index == 0 { span.from } else { &keys[index] },
                 to: keys.get(index + 1).map(Vec::as_slice).or(span.to),
             };
-            let found = self.check_below(r, &child, level - 1, part, claim)?;
+            let Some((child, counted)) = part.tell(node.child(index), heard.damage)? else {
+                rows = None;
+                continue;
+            };
+            let Some(found) = self.check_below(r, &child, level - 1, part, heard)? else {
+                rows = None;
+                continue;
+            };
             if found != counted {
-                return Err(damaged("rows of a table branch", ptr.addr, counted, found));
+                let error = damaged("rows of a table branch", ptr.addr, counted, found);
+                part.tell(Err::<(), _>(error), heard.damage)?;
             }
-            rows += found;
+            rows = rows.map(|rows| rows + found);
         }
         Ok(rows)
+    }
+
+    /// Everything that can be said of a page without reading another one; with its keys.
+    fn open_checked<'p>(
+        &self,
+        page: &'p [u8],
+        ptr: &Ptr,
+        level: u8,
+        span: Span<'_>,
+    ) -> Result<(Node<'p>, Vec<Vec<u8>>)> {
+        let node = Node::open(page, level, ptr.addr)?;
+        self.check_header(page, ptr)?;
+        check_cells(&node, page.len())?;
+        let keys = check_keys(&node, span)?;
+        Ok((node, keys))
+    }
+
+    /// A value that lies in an extent.
+    fn check_value<R: PageRead>(
+        &self,
+        r: &R,
+        node: &Node<'_>,
+        index: usize,
+        claim: &mut dyn FnMut(Claim),
+    ) -> Result<()> {
+        let cell = node.cell(index)?;
+        let found = value::reference(cell.tag, cell.payload, r.page_size(), node.at())?;
+        if let Some(reference) = found {
+            let extent = reference.extent();
+            claim(Claim {
+                addr: extent.addr,
+                pages: extent.pages,
+                what: "large value",
+            });
+            value::check_chunks(r, reference, self.id)?;
+        }
+        Ok(())
     }
 
     /// The page is this table's. A page of a running transaction has no header until it is sealed.

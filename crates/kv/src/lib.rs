@@ -8,7 +8,8 @@
 //! cursor    Cursor                                  seeks with all five relations, both directions
 //! range     Range                                   double-ended iterator of known length
 //! value     Value                                   inline, or chunks of an extent
-//! check     Claim                                   every rule of the format, every page reached
+//! check     Claim, Damage                           every rule of the format, every page reached
+//! walk      Walk, PageAt                            page by page, by birth, around damage
 //!
 //! node      the bytes of a page: reading            header, heads, offsets, cells, search
 //! edit      the bytes of a page: changing in place
@@ -38,14 +39,16 @@ mod range;
 mod remove;
 mod tree;
 mod value;
+mod walk;
 
-pub use check::Claim;
+pub use check::{Claim, Damage};
 pub use cursor::Cursor;
 pub use node::key_bytes_max;
 pub use range::Range;
 pub use tidalite_pager::{Error, Result};
 pub use tree::{HEIGHT_MAX, TREE_BYTES, Tree};
 pub use value::{Chunks, Piece, VALUE_BYTES_MAX, VALUE_CHUNK_BYTES, Value};
+pub use walk::{PageAt, Walk};
 
 #[cfg(test)]
 mod tests;

@@ -39,6 +39,43 @@ pub struct Held {
     pub txns: (TxnId, TxnId),
 }
 
+/// Damage in the front, and the rows that it takes along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrontDamage {
+    /// The first row that may be hit: its series and time. `None`: every row of the front may be.
+    pub from: Option<(SeriesId, i64)>,
+    /// The last one.
+    pub to: Option<(SeriesId, i64)>,
+    /// What is damaged.
+    pub corrupt: Corrupt,
+}
+
+/// Who hears what a check finds.
+struct Heard<'h> {
+    claim: &'h mut dyn FnMut(FrontClaim),
+    held: &'h mut dyn FnMut(Held),
+    damage: &'h mut dyn FnMut(FrontDamage),
+}
+
+impl Heard<'_> {
+    /// Tells of damage to the rows between two keys; passes on what is not damage.
+    fn tell<T>(&mut self, span: Option<(Key, Key)>, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(found) => Ok(Some(found)),
+            Err(Error::Corrupt(corrupt)) => {
+                let place = |key: Key| (key.series, key.time);
+                (self.damage)(FrontDamage {
+                    from: span.map(|(first, _)| place(first)),
+                    to: span.map(|(_, last)| place(last)),
+                    corrupt,
+                });
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
 /// What was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrontReport {
@@ -74,11 +111,55 @@ impl Front {
         claim: &mut dyn FnMut(FrontClaim),
         held: &mut dyn FnMut(Held),
     ) -> Result<FrontReport> {
+        let mut first = None;
+        let report = self.check_each(r, claim, held, &mut |damage| {
+            first.get_or_insert(damage.corrupt);
+        })?;
+        first.map_or(Ok(report), |corrupt| Err(Error::Corrupt(corrupt)))
+    }
+
+    /// As [`check`](Self::check), but goes on behind damage and names the rows that each takes along.
+    ///
+    /// # Errors
+    /// `Io`, and what else is no damage.
+    ///
+    /// # Cost
+    /// As `check`.
+    pub fn check_each<R: PageRead>(
+        &self,
+        r: &R,
+        claim: &mut dyn FnMut(FrontClaim),
+        held: &mut dyn FnMut(Held),
+        damage: &mut dyn FnMut(FrontDamage),
+    ) -> Result<FrontReport> {
         let mut report = FrontReport::default();
+        let mut heard = Heard {
+            claim,
+            held,
+            damage,
+        };
+        let record = self.check_record(r, &mut heard, &mut report);
+        heard.tell(None, record)?;
+        for (run, after) in self.live_runs(0) {
+            let checked = self.check_run(r, run, after, &mut heard, &mut report);
+            heard.tell(Some((run.first, run.last)), checked)?;
+        }
+        let tail = self.check_tail(r, &mut heard, &mut report);
+        heard.tell(None, tail)?;
+        Ok(report)
+    }
+
+    /// The record: its extent, bounds, ages and numbers of the runs.
+    fn check_record<R: PageRead>(
+        &self,
+        r: &R,
+        heard: &mut Heard<'_>,
+        report: &mut FrontReport,
+    ) -> Result<()> {
         let at = self.record_ptr.addr;
         if !self.record_ptr.is_null() {
             let extent = record_extent(&self.record_ptr, r.page_size());
-            claim(FrontClaim {
+            (heard.claim)(FrontClaim {
                 addr: extent.addr,
                 pages: extent.pages,
                 what: "record of the front",
@@ -124,10 +205,7 @@ impl Front {
                 newer = Some(run.txn_oldest);
             }
         }
-        for (run, after) in self.live_runs(0) {
-            seqs.push(run.seq);
-            self.check_run(r, run, after, claim, held, &mut report)?;
-        }
+        seqs.extend(self.live_runs(0).map(|(run, _)| run.seq));
         seqs.sort_unstable();
         if seqs.windows(2).any(|pair| pair[0] == pair[1])
             || seqs.last().is_some_and(|&last| last > self.record.next_run)
@@ -139,15 +217,13 @@ impl Front {
                 "each once",
             ));
         }
-        self.check_tail(r, claim, held, &mut report)?;
-        Ok(report)
+        Ok(())
     }
 
     fn check_tail<R: PageRead>(
         &self,
         r: &R,
-        claim: &mut dyn FnMut(FrontClaim),
-        held: &mut dyn FnMut(Held),
+        heard: &mut Heard<'_>,
         report: &mut FrontReport,
     ) -> Result<()> {
         if self.tail.is_null() {
@@ -156,7 +232,7 @@ impl Front {
                 rows => Err(damaged("front root", 0, format!("{rows} tail rows"), "0")),
             };
         }
-        claim(FrontClaim {
+        (heard.claim)(FrontClaim {
             addr: self.tail.addr,
             pages: 1,
             what: "tail page",
@@ -168,7 +244,7 @@ impl Front {
         report.tail_rows = rows;
         for piece in tail::pieces(r, &self.tail, &self.layouts)? {
             let times = &piece.rows.times;
-            held(Held {
+            (heard.held)(Held {
                 series: piece.series,
                 first: times[0],
                 last: times[times.len() - 1],
@@ -184,13 +260,12 @@ impl Front {
         r: &R,
         run: &Run,
         after: Option<Key>,
-        claim: &mut dyn FnMut(FrontClaim),
-        held: &mut dyn FnMut(Held),
+        heard: &mut Heard<'_>,
         report: &mut FrontReport,
     ) -> Result<()> {
         let at = run.directory.root().addr;
         run.directory.check(r, &mut |page| {
-            claim(FrontClaim {
+            (heard.claim)(FrontClaim {
                 addr: page.addr,
                 pages: page.pages,
                 what: "directory of a run",
@@ -198,7 +273,7 @@ impl Front {
         })?;
         let mut extents: Vec<(Extent, u64)> = Vec::new();
         directory::each_extent(&run.directory, r, |extent, blocks| {
-            claim(FrontClaim {
+            (heard.claim)(FrontClaim {
                 addr: extent.addr,
                 pages: extent.pages,
                 what: "blocks of a run",
@@ -208,6 +283,7 @@ impl Front {
         })?;
         let (mut rows, mut bytes) = (0, 0);
         let mut blocks: Vec<Ptr> = Vec::new();
+        let mut damaged_blocks = 0;
         let mut before: Option<Key> = None;
         let mut block = Block::default();
         let mut stretch: Option<Held> = None;
@@ -218,7 +294,14 @@ impl Front {
             entries_from(&run.directory, r, &from, 64, &mut entries)?;
             next = entries.last().and_then(|entry| entry.last.next());
             for entry in &entries {
-                self.check_block(r, run, entry, &mut block)?;
+                let checked = self.check_block(r, run, entry, &mut block);
+                if heard
+                    .tell(Some((entry.first, entry.last)), checked)?
+                    .is_none()
+                {
+                    damaged_blocks += 1;
+                    continue;
+                }
                 blocks.push(entry.ptr);
                 rows += block.len() as u64;
                 bytes += block.len() as u64 * row_bytes(block.rows.columns.len());
@@ -247,7 +330,7 @@ impl Front {
                                 txns: (run.txn_oldest, run.txn_newest),
                             };
                             if let Some(done) = stretch.replace(new) {
-                                held(done);
+                                (heard.held)(done);
                             }
                         }
                     }
@@ -255,7 +338,11 @@ impl Front {
             }
         }
         if let Some(done) = stretch {
-            held(done);
+            (heard.held)(done);
+        }
+        if damaged_blocks > 0 {
+            report.runs += 1;
+            return Ok(());
         }
         if (rows, bytes) != (run.rows, run.bytes) {
             let found = format!("{rows} rows of {bytes} bytes");

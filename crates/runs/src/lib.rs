@@ -47,7 +47,7 @@ mod work;
 
 #[cfg(feature = "seeded-bugs")]
 pub use bugs::set_merge_forgets_watermark;
-pub use check::{FrontClaim, FrontReport, Held};
+pub use check::{FrontClaim, FrontDamage, FrontReport, Held};
 pub use front::Front;
 pub use read::FrontRow;
 pub use record::{FRONT_ROOT_BYTES, FrontRoot};

@@ -14,18 +14,35 @@ use crate::link::Link;
 use crate::node::{self, Spine};
 use crate::packer::{LEAF_ALIGN, aligned};
 use crate::tree::SeriesTree;
-use tidalite_base::{Corrupt, TxnId};
+use tidalite_base::{Corrupt, SeriesId, TxnId};
 use tidalite_codec::{Rows, Stats};
 use tidalite_kv::{Claim, Tree};
 use tidalite_pager::{
     Error, HEADER_BYTES, Header, Kind, PageRead, Ptr, Result, expect_zeros, verify_block,
 };
 
+/// Something wrong with rows of a series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Which series; `None`: the extents table, which all share.
+    pub series: Option<SeriesId>,
+    /// Which column, where it is a single one.
+    pub column: Option<usize>,
+    /// First and last time of the rows that it takes along; `None` where no rows do.
+    pub span: Option<(i64, i64)>,
+    /// Where in the file, 0 where that means nothing.
+    pub addr: u64,
+    /// What is wrong.
+    pub problem: String,
+}
+
 /// What a check of series found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// What is wrong, one sentence each.
     pub problems: Vec<String>,
+    /// The same, with the rows that each takes along.
+    pub damages: Vec<Damage>,
     /// Nodes walked.
     pub nodes: u64,
     /// Leaves reached.
@@ -38,6 +55,24 @@ pub struct Report {
     pub extents: u64,
     /// Bytes of leaves reached, alignment included.
     pub live_bytes: u64,
+}
+
+/// Which rows are looked at.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    series: Option<SeriesId>,
+    column: Option<usize>,
+    span: Option<(i64, i64)>,
+}
+
+impl Place {
+    fn of(tree: &SeriesTree, link: &Link) -> Self {
+        Self {
+            series: Some(tree.id()),
+            column: None,
+            span: Some((link.begin, link.end)),
+        }
+    }
 }
 
 struct LeafClaim {
@@ -62,18 +97,28 @@ impl Check {
     }
 
     /// Notes damage; passes on what is not damage.
-    fn note(&mut self, id: &str, result: Result<()>) -> Result<()> {
+    fn note(&mut self, place: &Place, result: Result<()>) -> Result<()> {
         match result {
             Err(Error::Corrupt(corrupt)) => {
-                self.report.problems.push(format!("{id}: {corrupt}"));
+                self.damage(place, corrupt.at, corrupt.to_string());
                 Ok(())
             }
             other => other,
         }
     }
 
-    fn problem(&mut self, id: &str, what: String) {
-        self.report.problems.push(format!("{id}: {what}"));
+    fn damage(&mut self, place: &Place, addr: u64, problem: String) {
+        let whose = place
+            .series
+            .map_or("extents table".to_owned(), |id| id.to_string());
+        self.report.problems.push(format!("{whose}: {problem}"));
+        self.report.damages.push(Damage {
+            series: place.series,
+            column: place.column,
+            span: place.span,
+            addr,
+            problem,
+        });
     }
 
     /// Walks a tree. Every page range that a node takes is claimed; leaves are claimed by `extents`.
@@ -86,11 +131,11 @@ impl Check {
         tree: &SeriesTree,
         claim: &mut dyn FnMut(Claim),
     ) -> Result<()> {
-        let id = tree.id().to_string();
         let mut before = None;
         for entry in tree.tops() {
             if before.is_some_and(|before| entry.link.begin <= before) {
-                self.problem(&id, format!("link at {} is out of order", entry.link.begin));
+                let problem = format!("link at {} is out of order", entry.link.begin);
+                self.damage(&Place::of(tree, &entry.link), entry.link.ptr.addr, problem);
             }
             before = Some(entry.link.end);
         }
@@ -113,13 +158,12 @@ impl Check {
         stats: &[Stats],
         claim: &mut dyn FnMut(Claim),
     ) -> Result<()> {
-        let id = tree.id().to_string();
         let result = if level == 0 {
             self.leaf(r, tree, link, stats)
         } else {
             self.node(r, tree, level, link, stats, claim)
         };
-        self.note(&id, result)
+        self.note(&Place::of(tree, link), result)
     }
 
     fn node<R: PageRead>(
@@ -143,7 +187,16 @@ impl Check {
         expect_zeros(r, link.ptr.addr + spine.node_bytes() as u64, padding)?;
         expect_owner(&r.block(&link.ptr)?, &link.ptr, tree)?;
 
-        let entries = node::read(r, link, level, &tree.types)?;
+        let entries = match node::read(r, link, level, &tree.types) {
+            // The links are sound: what is lost are statistics, not rows.
+            Err(Error::Corrupt(corrupt)) => {
+                for i in 0..spine.len() {
+                    self.below(r, tree, level - 1, &spine.link(i), &[], claim)?;
+                }
+                return Err(corrupt.into());
+            }
+            other => other?,
+        };
         let (mut data_txn, mut bytes) = (TxnId(0), 0u64);
         let mut all: Vec<Stats> = tree.types.iter().map(|&ty| Stats::empty(ty)).collect();
         for entry in &entries {
@@ -183,7 +236,9 @@ impl Check {
         expect_owner(&r.block(&link.ptr)?, &link.ptr, tree)?;
         expect_zeros(r, link.ptr.addr + leaf.used_bytes() as u64, leaf.padding())?;
         let mut rows = Rows::with_capacity(tree.types.len(), leaf.count());
-        leaf.read_all(r, &mut rows)?;
+        if let Err(error) = leaf.read_all(r, &mut rows) {
+            return self.vectors(r, tree, &leaf, error);
+        }
         self.report.vectors += leaf.vectors() as u64;
         self.report.rows += rows.len() as u64;
         let mut all: Vec<Stats> = tree.types.iter().map(|&ty| Stats::empty(ty)).collect();
@@ -202,6 +257,35 @@ impl Check {
             return Err(Corrupt::new("series leaf", link.ptr.addr, found, link.ptr.birth).into());
         }
         expect_stats("series leaf", link, stats, &all)
+    }
+
+    /// A leaf whose rows cannot all be read: says which column of which vector.
+    fn vectors<R: PageRead>(
+        &mut self,
+        r: &R,
+        tree: &SeriesTree,
+        leaf: &Leaf<'_>,
+        error: Error,
+    ) -> Result<()> {
+        let mut named = false;
+        for v in 0..leaf.vectors() {
+            let mut place = Place {
+                series: Some(tree.id()),
+                column: None,
+                span: Some(leaf.span(v)),
+            };
+            let (mut times, mut words) = (vec![0; leaf.rows_of(v)], vec![0; leaf.rows_of(v)]);
+            let found = leaf.times(r, v, &mut times);
+            named |= found.is_err();
+            self.note(&place, found)?;
+            for c in 0..tree.types.len() {
+                place.column = Some(c);
+                let found = leaf.column(r, v, c, &mut words);
+                named |= found.is_err();
+                self.note(&place, found)?;
+            }
+        }
+        if named { Ok(()) } else { Err(error) }
     }
 
     /// Checks the extents table against the leaves of all trees, and the bytes between the leaves. The
@@ -223,7 +307,7 @@ impl Check {
             found.push((start, record));
             Ok(())
         });
-        self.note("extents table", listed)?;
+        self.note(&Place::default(), listed)?;
         for (start, record) in found {
             self.report.extents += 1;
             claim(Claim {
@@ -232,17 +316,17 @@ impl Check {
                 what: "packed leaves",
             });
             while next < leaves.len() && leaves[next].addr < start {
-                self.problem("extents table", outside(&leaves[next]));
+                self.damage(&Place::default(), leaves[next].addr, outside(&leaves[next]));
                 next += 1;
             }
             let end = start.saturating_add(record.used);
             let inside = leaves[next..].partition_point(|leaf| leaf.addr < end);
             let result = self.extent(r, start, &record, &leaves[next..next + inside]);
-            self.note("extents table", result)?;
+            self.note(&Place::default(), result)?;
             next += inside;
         }
         for leaf in &leaves[next..] {
-            self.problem("extents table", outside(leaf));
+            self.damage(&Place::default(), leaf.addr, outside(leaf));
         }
         Ok(self.report)
     }
@@ -342,6 +426,10 @@ fn expect_owner(block: &[u8], ptr: &Ptr, tree: &SeriesTree) -> Result<()> {
 }
 
 fn expect_stats(what: &str, link: &Link, stored: &[Stats], rows: &[Stats]) -> Result<()> {
+    if stored.is_empty() && !rows.is_empty() {
+        // They could not be read, which is told elsewhere.
+        return Ok(());
+    }
     let equal = stored.len() == rows.len() && stored.iter().zip(rows).all(|(a, b)| alike(a, b));
     if equal {
         return Ok(());

@@ -33,7 +33,7 @@ mod read;
 mod record;
 mod tree;
 
-pub use check::{Check, Report};
+pub use check::{Check, Damage, Report};
 pub use extents::ExtentRecord;
 pub use link::Link;
 pub use packer::Packer;

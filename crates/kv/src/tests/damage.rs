@@ -140,3 +140,85 @@ fn damage(rng: &mut Rng, raw: &mut RawPages, ranges: &[(u64, u64)], page_size: u
         _ => rng.u64() as u8,
     };
 }
+
+/// What a walk around damage still reaches, leaf by leaf.
+#[derive(Default)]
+struct Saved {
+    leaves: Vec<tidalite_pager::Ptr>,
+    lost: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+}
+
+impl crate::Walk for Saved {
+    fn enter(&mut self, page: &crate::PageAt<'_>) -> Result<bool> {
+        if page.level == 0 {
+            self.leaves.push(page.ptr);
+        }
+        Ok(page.level > 0)
+    }
+
+    fn damaged(&mut self, page: &crate::PageAt<'_>, _: tidalite_base::Corrupt) -> Result<()> {
+        self.lost
+            .push((page.from.to_vec(), page.to.map(<[u8]>::to_vec)));
+        Ok(())
+    }
+}
+
+/// One flipped bit: `check_each` names the keys that it hits, everything else is sound, and a walk saves at least
+/// that.
+#[test]
+fn damage_is_named_by_its_keys_and_costs_no_others() {
+    for seed in 0..6 {
+        let page_size = [512, 4096][seed as usize % 2];
+        let printed = super::Seed::of(seed, page_size);
+        let mut rng = Rng::new(seed);
+        let (mut pages, tree, model) = table(&mut rng, page_size, 200);
+        let ranges = claims(&tree, &pages);
+        for _ in 0..60 {
+            let (addr, count) = *rng.pick(&ranges);
+            let (at, bit) = (
+                addr + rng.below(count * page_size as u64),
+                rng.below(8) as u8,
+            );
+            pages.flip_bit(at, bit);
+            let snapshot = pages.snapshot();
+            let mut damages = Vec::new();
+            tree.check_each(&snapshot, &mut |_| {}, &mut |damage| damages.push(damage))
+                .unwrap();
+            assert!(!damages.is_empty(), "byte {at}");
+            let hit = |key: &[u8]| {
+                let within = |d: &crate::Damage| {
+                    d.from.as_slice() <= key && d.to.as_deref().is_none_or(|to| key < to)
+                };
+                damages.iter().any(within)
+            };
+            for (key, value) in &model {
+                if !hit(key) {
+                    let found = tree.get(&snapshot, key).unwrap().unwrap();
+                    assert_eq!(&found.to_vec().unwrap(), value);
+                }
+            }
+            let mut saved = Saved::default();
+            tree.walk(&snapshot, &mut saved).unwrap();
+            let mut rows = Model::new();
+            for leaf in &saved.leaves {
+                if let Ok(leaf) = Tree::of_leaf(&snapshot, leaf) {
+                    let mut cursor = leaf.cursor(&snapshot);
+                    while cursor.next().unwrap() {
+                        if let Ok(value) = cursor.value().unwrap().to_vec() {
+                            rows.insert(cursor.key().to_vec(), value);
+                        }
+                    }
+                }
+            }
+            for (key, value) in &model {
+                let found = rows.get(key);
+                assert!(
+                    found == Some(value) || (found.is_none() && hit(key)),
+                    "byte {at}"
+                );
+            }
+            pages.flip_bit(at, bit);
+        }
+        printed.passed();
+    }
+}
