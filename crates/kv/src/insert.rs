@@ -162,7 +162,7 @@ impl Tree {
             let node = Node::open(&page, level, ptr.addr)?;
             ptr = node.child(node.count() - 1)?.0;
         }
-        if ptr.birth != w.txn() {
+        if !w.may_change(&ptr) {
             return Ok(None);
         }
         let page = w.page(&ptr)?;

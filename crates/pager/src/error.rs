@@ -58,6 +58,10 @@ pub enum Error {
         /// What failed then.
         first: String,
     },
+    /// A savepoint of another transaction, or one that was undone itself.
+    NoSavepoint,
+    /// The write transaction whose uncommitted state was read has ended, or went back behind the reader.
+    Ended,
     /// A bound of docs/limits.md.
     Limit {
         /// Which bound.
@@ -100,6 +104,8 @@ impl Error {
             Self::Poisoned { first } => Self::Poisoned {
                 first: first.clone(),
             },
+            Self::NoSavepoint => Self::NoSavepoint,
+            Self::Ended => Self::Ended,
             Self::Limit { what, found, limit } => Self::Limit {
                 what,
                 found: *found,
@@ -162,6 +168,14 @@ impl std::fmt::Display for Error {
             Self::Poisoned { first } => write!(
                 f,
                 "nothing more can be written until the database is reopened, because an earlier step failed: {first}"
+            ),
+            Self::NoSavepoint => write!(
+                f,
+                "the savepoint is not one of this transaction, or was undone by going back further"
+            ),
+            Self::Ended => write!(
+                f,
+                "the write transaction has ended, and with it the reader of its uncommitted state"
             ),
             Self::Limit { what, found, limit } => {
                 write!(f, "{what}: {found} is beyond the limit of {limit}")

@@ -5,8 +5,9 @@
 //! ptr       Ptr, a Merkle pointer           pager     Pager, its states         layout      where things are
 //! header    32 bytes of every page          open      find, heal, replay none   superblock  what never changes
 //! pages     PageRead, PageWrite             snapshot  Snapshot                  meta        one durable commit
-//! error     Error                           txn       WriteTxn, commit, dirty   space/base  free-space structure
-//! check     Check, claims of every page     writer    growth, what a writer     storage     Storage: the system's
+//! error     Error                           txn       WriteTxn: commit, dirty,  space/base  free-space structure
+//! check     Check, claims of every page               epochs, uncommitted
+//!                                           writer    growth, what a writer     storage     Storage: the system's
 //!                                                     needs                                 file, memory
 //! options   Options                         space     who may allocate what     seeded      deliberate bugs
 //!                                           turns     the queue of writers                  (tests only)
@@ -45,4 +46,4 @@ pub use pages::{Counters, Extent, PageRead, PageRef, PageWrite, expect_zeros};
 pub use ptr::{PTR_BYTES, Ptr};
 pub use snapshot::Snapshot;
 pub use storage::{FileStorage, MemoryStorage, Storage};
-pub use txn::{CommitInfo, Durability, WriteTxn};
+pub use txn::{CommitInfo, Durability, Savepoint, UncommittedRead, WriteTxn};

@@ -325,7 +325,7 @@ impl Inner {
     }
 
     #[cold]
-    fn read_owned(&self, addr: u64, len: usize, end: u64) -> Result<PageRef<'_>> {
+    pub(crate) fn read_owned(&self, addr: u64, len: usize, end: u64) -> Result<PageRef<'_>> {
         let inside = addr.checked_add(len as u64).is_some_and(|to| to <= end);
         if !inside || addr < HEAD_BYTES {
             return Err(outside(addr, len, end));

@@ -118,12 +118,19 @@ pub trait PageWrite: PageRead {
     /// `DiskFull`, `Io`.
     fn new_page(&mut self, kind: Kind, owner: u64) -> Result<Ptr>;
 
-    /// A page that holds what `ptr` names and that this transaction owns: the same page when it is
-    /// owned already, else a copy under a new address (the old one is freed).
+    /// A page that holds what `ptr` names and that this transaction may change: the same page when it is
+    /// owned already and held by no savepoint, else a copy under a new address (the old one is freed).
     ///
     /// # Errors
     /// As for `page` and `new_page`.
     fn shadow(&mut self, ptr: &Ptr) -> Result<Ptr>;
+
+    /// True when `shadow` would return this very pointer: the page is the transaction's own, and neither a
+    /// savepoint nor a reader of uncommitted state holds it as it is. Ask again after an operation of another
+    /// structure; pointers kept from before may have come to be held.
+    fn may_change(&self, ptr: &Ptr) -> bool {
+        ptr.birth == self.txn()
+    }
 
     /// The bytes of a page that this transaction owns, for writing; the first 32 are the header and
     /// are filled by `seal_page`.

@@ -52,6 +52,17 @@ impl TxnSpace {
         self.freed.entry(birth).or_default().insert(page, pages);
     }
 
+    /// A freed range is in use after all.
+    pub(crate) fn unfree(&mut self, page: u64, pages: u64, birth: u64) {
+        self.freed_all.remove(page, pages);
+        if let Some(ranges) = self.freed.get_mut(&birth) {
+            ranges.remove(page, pages);
+            if ranges.iter().next().is_none() {
+                self.freed.remove(&birth);
+            }
+        }
+    }
+
     /// The freed ranges as they are after the commit of `txn`.
     pub(crate) fn dead(&self, txn: u64) -> Vec<Dead> {
         let births = self.freed.iter();

@@ -8,8 +8,12 @@
 
 mod commit;
 pub(crate) mod dirty;
+mod epochs;
+mod uncommitted;
 
 pub use commit::{CommitInfo, Durability};
+pub use epochs::Savepoint;
+pub use uncommitted::UncommittedRead;
 
 use crate::error::{Error, Result};
 use crate::header::{Header, Kind};
@@ -21,6 +25,7 @@ use crate::space::TxnSpace;
 use crate::turns::Turn;
 use crate::writer::Writer;
 use dirty::Dirty;
+use epochs::Epochs;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 
@@ -34,6 +39,7 @@ pub struct WriteTxn {
     txn: TxnId,
     space: TxnSpace,
     dirty: Dirty,
+    epochs: Epochs,
     extent_bytes_written: u64,
     failed: Option<Error>,
     /// What `Space::stage` did, while a commit is under way.
@@ -62,6 +68,7 @@ impl WriteTxn {
             base,
             txn,
             space: TxnSpace::default(),
+            epochs: Epochs::default(),
             extent_bytes_written: 0,
             failed: None,
             staged: None,
@@ -105,6 +112,74 @@ impl WriteTxn {
         self.base.txn
     }
 
+    /// Holds the state as it is now, to go back to it with `rollback_to`. From here on what was changed before is
+    /// copied before it is changed again. Costs nothing else; any number, nested.
+    ///
+    /// # Errors
+    /// The error that failed the transaction before.
+    pub fn savepoint(&mut self) -> Result<Savepoint> {
+        self.check()?;
+        self.prune();
+        let savepoint = self.epochs.savepoint(&self.user, self.extent_bytes_written);
+        Ok(savepoint)
+    }
+
+    /// Undoes everything since `savepoint`, an error that failed the transaction since included. Pointers to pages
+    /// are those of that moment again. Savepoints and readers of uncommitted state that were made later end; the savepoint itself stays.
+    /// Costs in proportion to what is undone.
+    ///
+    /// # Errors
+    /// `NoSavepoint` when it belongs to another transaction or was itself undone.
+    pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
+        let Some(restored) = self.epochs.roll_back(savepoint, &mut self.space) else {
+            return Err(Error::NoSavepoint);
+        };
+        for (page, pages) in restored.released {
+            self.release_own(page, pages);
+        }
+        self.user = restored.user;
+        self.extent_bytes_written = restored.extent_bytes_written;
+        self.failed = None;
+        Ok(())
+    }
+
+    /// A reader of the uncommitted state as it is now, for any thread; this transaction goes on, and what it
+    /// changes from here on is copied first. Costs in proportion to the changed pages, which are shared, not copied.
+    ///
+    /// # Errors
+    /// The error that failed the transaction before.
+    pub fn reader(&mut self) -> Result<UncommittedRead> {
+        self.check()?;
+        self.prune();
+        Ok(UncommittedRead {
+            inner: Arc::clone(&self.inner),
+            base: Arc::clone(&self.base),
+            txn: self.txn,
+            end: self.end(),
+            pages: self.dirty.keep(),
+            token: self.epochs.reader(),
+            counters: Counters::default(),
+        })
+    }
+
+    fn prune(&mut self) {
+        for (page, pages) in self.epochs.prune() {
+            self.release_own(page, pages);
+        }
+    }
+
+    /// Gives back what this transaction allocated.
+    fn release_own(&mut self, page: u64, pages: u64) {
+        if !self.space.own.remove(page, pages) {
+            return;
+        }
+        for number in page..page + pages {
+            self.dirty.remove(number);
+        }
+        self.space.own_pages -= pages;
+        self.writer().space.release(page, pages);
+    }
+
     /// Gives everything up.
     pub fn rollback(self) {
         drop(self);
@@ -137,7 +212,9 @@ impl WriteTxn {
             unreachable!("the writer state leaves with the transaction")
         };
         let page = writer.alloc(&self.inner, &mut self.space, pages, extent);
-        page.map_err(|error| self.fail(error))
+        let page = page.map_err(|error| self.fail(error))?;
+        self.epochs.allocated(page, pages);
+        Ok(page)
     }
 
     /// The end of what may be read now.
@@ -151,9 +228,10 @@ impl WriteTxn {
 
     fn put(&mut self, kind: Kind, owner: u64, bytes: Box<[u8]>) -> Result<Ptr> {
         let page = self.alloc(1, false)?;
+        let epoch = self.epochs.current();
         let inserted = self
             .dirty
-            .insert(&*self.inner.storage, page, kind, owner, bytes);
+            .insert(&*self.inner.storage, page, kind, owner, epoch, bytes);
         inserted.map_err(|error| self.fail(error))
     }
 
@@ -163,13 +241,12 @@ impl WriteTxn {
         let reason = if !addr.is_multiple_of(page_size) {
             "an address inside a page".into()
         } else if birth == self.txn {
-            if self.space.own.remove(page, pages) {
-                for number in page..page + pages {
-                    self.dirty.remove(number);
-                }
-                self.space.own_pages -= pages;
-                self.writer().space.release(page, pages);
-                return;
+            let owned = self.space.own.contains(page, pages);
+            match owned.then(|| self.epochs.free_own(page, pages)).flatten() {
+                Some(true) => return self.release_own(page, pages),
+                // A savepoint or a reader still needs it.
+                Some(false) => return,
+                None => {}
             }
             "a range that this transaction does not own".into()
         } else {
@@ -177,7 +254,10 @@ impl WriteTxn {
                 unreachable!("the writer state leaves with the transaction")
             };
             match writer.space.can_free(&self.space, page, pages) {
-                Ok(()) if birth < self.txn => return self.space.free(page, pages, birth.0),
+                Ok(()) if birth < self.txn => {
+                    self.epochs.freed_old(page, pages, birth.0);
+                    return self.space.free(page, pages, birth.0);
+                }
                 Ok(()) => "a range of a later transaction".into(),
                 Err(reason) => reason,
             }
@@ -196,6 +276,7 @@ impl Drop for WriteTxn {
         if let Some((dead, fresh_before)) = self.staged.take() {
             writer.space.unstage(&self.space, &dead, fresh_before);
         }
+        let _ = self.epochs.finish();
         writer.space.roll_back(&mut self.space);
         self.inner.put_writer(writer);
     }
@@ -243,16 +324,25 @@ impl PageWrite for WriteTxn {
     }
 
     fn shadow(&mut self, ptr: &Ptr) -> Result<Ptr> {
-        if ptr.birth == self.txn {
-            self.dirty.contains(ptr)?;
-            return Ok(*ptr);
-        }
-        let bytes: Box<[u8]> = self.inner.page(ptr, self.base.bytes)?.to_vec().into();
+        let bytes: Box<[u8]> = if ptr.birth == self.txn {
+            if self.epochs.may_change(self.dirty.epoch(ptr)?) {
+                return Ok(*ptr);
+            }
+            let page = self.dirty.get(&*self.inner.storage, ptr)?;
+            page.to_vec().into()
+        } else {
+            self.inner.page(ptr, self.base.bytes)?.to_vec().into()
+        };
         let owner = Header::decode(&bytes).owner;
         let new = self.put(ptr.kind, owner, bytes)?;
         self.free_page(ptr);
         self.check()?;
         Ok(new)
+    }
+
+    fn may_change(&self, ptr: &Ptr) -> bool {
+        let held = |epoch: u64| !self.epochs.may_change(epoch);
+        ptr.birth == self.txn && (self.epochs.is_quiet() || !self.dirty.epoch(ptr).is_ok_and(held))
     }
 
     fn page_mut(&mut self, ptr: &Ptr) -> Result<&mut [u8]> {
@@ -262,6 +352,10 @@ impl PageWrite for WriteTxn {
 
     fn seal_page(&mut self, ptr: &Ptr) -> Result<Ptr> {
         self.check()?;
+        if !self.may_change(ptr) && self.dirty.is_spilled_unsealed(ptr) {
+            // It will be written a second time, and a reader may look for what was written first.
+            self.epochs.end_readers();
+        }
         self.dirty.seal(&*self.inner.storage, ptr)
     }
 

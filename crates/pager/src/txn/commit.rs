@@ -64,6 +64,9 @@ impl WriteTxn {
                 limit: APP_BYTES_MAX as u64,
             });
         }
+        for (page, pages) in self.epochs.finish() {
+            self.release_own(page, pages);
+        }
         let durable = durability == Durability::Durable;
         if self.changes_nothing(app, durable) {
             return Ok(self.info(self.base.txn, 0, 0));

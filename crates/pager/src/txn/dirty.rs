@@ -11,6 +11,8 @@ use crate::ptr::Ptr;
 use crate::storage::Storage;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId, checksum};
 
 /// Neighbouring pages are written together, up to this many bytes.
@@ -33,11 +35,65 @@ impl Hasher for PageHasher {
     }
 }
 
+/// A page in memory: the transaction's alone, or shared with readers of uncommitted state, who keep what they
+/// were given when it is changed.
+#[derive(Debug)]
+enum Bytes {
+    Own(Box<[u8]>),
+    Shared(Arc<Box<[u8]>>),
+}
+
+impl Bytes {
+    fn get_mut(&mut self) -> &mut [u8] {
+        if let Self::Shared(shared) = self {
+            let own = match Arc::get_mut(shared) {
+                Some(bytes) => std::mem::take(bytes),
+                None => Box::clone(shared),
+            };
+            *self = Self::Own(own);
+        }
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Shared(_) => unreachable!("it was made the transaction's own"),
+        }
+    }
+
+    fn share(&mut self) -> Arc<Box<[u8]>> {
+        let shared = match self {
+            Self::Own(bytes) => Arc::new(std::mem::take(bytes)),
+            Self::Shared(shared) => return Arc::clone(shared),
+        };
+        *self = Self::Shared(Arc::clone(&shared));
+        shared
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Shared(bytes) => bytes,
+        }
+    }
+}
+
+/// A page as a reader of uncommitted state keeps it.
+#[derive(Clone, Debug)]
+pub(crate) enum Kept {
+    InMemory(Arc<Box<[u8]>>),
+    /// Written early; the checksum of all its bytes.
+    OnDisk(u64),
+}
+
 #[derive(Debug)]
 struct DirtyPage {
-    bytes: Option<Box<[u8]>>,
+    bytes: Option<Bytes>,
     kind: Kind,
     owner: u64,
+    /// The epoch in which it was allocated.
+    epoch: u64,
     sealed: Option<u64>,
     spilled: Option<u64>,
     touched: bool,
@@ -82,13 +138,15 @@ impl Dirty {
         page: u64,
         kind: Kind,
         owner: u64,
+        epoch: u64,
         bytes: Box<[u8]>,
     ) -> Result<Ptr> {
         self.make_room(storage)?;
         let dirty = DirtyPage {
-            bytes: Some(bytes),
+            bytes: Some(Bytes::Own(bytes)),
             kind,
             owner,
+            epoch,
             sealed: None,
             spilled: None,
             touched: true,
@@ -122,8 +180,29 @@ impl Dirty {
         }
     }
 
-    pub(crate) fn contains(&self, ptr: &Ptr) -> Result<()> {
-        self.known(ptr).map(|_| ())
+    /// The epoch in which a page was allocated.
+    pub(crate) fn epoch(&self, ptr: &Ptr) -> Result<u64> {
+        self.known(ptr).map(|page| page.epoch)
+    }
+
+    /// True when the page is on disk only, as it was written early, and will be changed by its seal.
+    pub(crate) fn is_spilled_unsealed(&self, ptr: &Ptr) -> bool {
+        self.known(ptr)
+            .is_ok_and(|page| page.bytes.is_none() && page.sealed.is_none())
+    }
+
+    /// Every page as it is now, for a reader of uncommitted state.
+    pub(crate) fn keep(&mut self) -> HashMap<u64, (Kind, Kept), BuildHasherDefault<PageHasher>> {
+        let each = self.pages.iter_mut();
+        each.filter_map(|(&number, page)| {
+            let kept = match (&mut page.bytes, page.spilled) {
+                (Some(bytes), _) => Kept::InMemory(bytes.share()),
+                (None, Some(sum)) => Kept::OnDisk(sum),
+                (None, None) => return None,
+            };
+            Some((number, (page.kind, kept)))
+        })
+        .collect()
     }
 
     pub(crate) fn get(&self, storage: &dyn Storage, ptr: &Ptr) -> Result<PageRef<'_>> {
@@ -131,28 +210,10 @@ impl Dirty {
         match &page.bytes {
             Some(bytes) => Ok(PageRef::Borrowed(bytes)),
             None => {
-                let bytes = self.read_back(storage, ptr.addr, page.spilled)?;
+                let bytes = read_back(storage, ptr.addr, self.page_size, page.spilled)?;
                 Ok(PageRef::Owned(bytes.into()))
             }
         }
-    }
-
-    fn read_back(&self, storage: &dyn Storage, at: u64, sum: Option<u64>) -> Result<Box<[u8]>> {
-        let mut bytes = vec![0u8; self.page_size].into_boxed_slice();
-        storage
-            .read_at(at, &mut bytes)
-            .map_err(|source| Error::Io {
-                what: "read of a page written early".into(),
-                at,
-                source,
-            })?;
-        let found = checksum(&bytes);
-        if Some(found) != sum {
-            let found = format!("checksum {found:016x}");
-            let expected = format!("{sum:016x?}");
-            return Err(Corrupt::new("page written early", at, found, expected).into());
-        }
-        Ok(bytes)
     }
 
     /// The page in memory, about to be changed.
@@ -161,7 +222,10 @@ impl Dirty {
         let number = self.number(ptr);
         let bytes = match &page.bytes {
             Some(_) => None,
-            None => Some(self.read_back(storage, ptr.addr, page.spilled)?),
+            None => {
+                let bytes = read_back(storage, ptr.addr, self.page_size, page.spilled)?;
+                Some(Bytes::Own(bytes))
+            }
         };
         if bytes.is_some() {
             self.make_room(storage)?;
@@ -183,7 +247,7 @@ impl Dirty {
         let page = self.load(storage, ptr)?;
         page.sealed = None;
         match &mut page.bytes {
-            Some(bytes) => Ok(bytes),
+            Some(bytes) => Ok(bytes.get_mut()),
             None => unreachable!("load brought it into memory"),
         }
     }
@@ -200,6 +264,7 @@ impl Dirty {
         let Some(bytes) = &mut page.bytes else {
             unreachable!("load brought it into memory")
         };
+        let bytes = bytes.get_mut();
         let header = Header {
             kind: page.kind,
             flags: bytes[9],
@@ -320,6 +385,30 @@ impl Dirty {
         }
         Ok(())
     }
+}
+
+/// A page that was written early.
+pub(crate) fn read_back(
+    storage: &dyn Storage,
+    at: u64,
+    page_size: usize,
+    sum: Option<u64>,
+) -> Result<Box<[u8]>> {
+    let mut bytes = vec![0u8; page_size].into_boxed_slice();
+    storage
+        .read_at(at, &mut bytes)
+        .map_err(|source| Error::Io {
+            what: "read of a page written early".into(),
+            at,
+            source,
+        })?;
+    let found = checksum(&bytes);
+    if Some(found) != sum {
+        let found = format!("checksum {found:016x}");
+        let expected = format!("{sum:016x?}");
+        return Err(Corrupt::new("page written early", at, found, expected).into());
+    }
+    Ok(bytes)
 }
 
 pub(crate) fn write(storage: &dyn Storage, at: u64, bytes: &[u8]) -> Result<()> {

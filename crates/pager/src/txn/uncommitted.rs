@@ -1,0 +1,113 @@
+//! Reading the uncommitted state of a write transaction, in any thread.
+//!
+//! Invariants
+//! 1. Pages of the transaction are kept as they were when the reader was made: in memory, shared, or on disk under
+//!    the checksum of their bytes. Extents of the transaction are not reused while the reader lives and the transaction goes on.
+//! 2. `base` is held, so what the transaction builds on can be lent.
+//! 3. When the transaction has ended (committed, rolled back, or back behind this reader), every read of what was its
+//!    own gives `Error::Ended`: bytes are copied first, and the end is looked for afterwards.
+
+use super::dirty::{Kept, PageHasher, read_back};
+use super::epochs::Token;
+use crate::error::{Error, Result};
+use crate::header::{Kind, verify_block};
+use crate::pager::{Inner, State};
+use crate::pages::{Counters, PageRead, PageRef};
+use crate::ptr::Ptr;
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::sync::Arc;
+use tidalite_base::{Corrupt, TxnId};
+
+pub(crate) type KeptPages = HashMap<u64, (Kind, Kept), BuildHasherDefault<PageHasher>>;
+
+/// What a write transaction had written when this was made, and what it builds on. It does not follow the
+/// transaction, and ends with it: from then on reading what was uncommitted gives `Error::Ended`.
+pub struct UncommittedRead {
+    pub(super) inner: Arc<Inner>,
+    pub(super) base: Arc<State>,
+    pub(super) txn: TxnId,
+    /// The end of the file when this was made.
+    pub(super) end: u64,
+    pub(super) pages: KeptPages,
+    pub(super) token: Arc<Token>,
+    pub(super) counters: Counters,
+}
+
+impl UncommittedRead {
+    /// The number that the transaction will have.
+    #[must_use]
+    pub fn txn(&self) -> TxnId {
+        self.txn
+    }
+
+    /// True when the transaction has ended, or went back behind this reader.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.token.has_ended()
+    }
+
+    fn unless_ended<T>(&self, value: Result<T>) -> Result<T> {
+        if self.token.has_ended() {
+            return Err(Error::Ended);
+        }
+        value
+    }
+
+    fn own_page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        let page_size = self.inner.page_size;
+        match self.pages.get(&(ptr.addr / page_size as u64)) {
+            Some((kind, kept))
+                if *kind == ptr.kind && ptr.addr.is_multiple_of(page_size as u64) =>
+            {
+                match kept {
+                    Kept::InMemory(bytes) => Ok(PageRef::Borrowed(bytes)),
+                    Kept::OnDisk(sum) => {
+                        let bytes =
+                            read_back(&*self.inner.storage, ptr.addr, page_size, Some(*sum));
+                        Ok(PageRef::Owned(bytes?.into()))
+                    }
+                }
+            }
+            _ => {
+                let expected = "a page of the transaction";
+                Err(Corrupt::new("pointer", ptr.addr, format!("{ptr:?}"), expected).into())
+            }
+        }
+    }
+}
+
+impl PageRead for UncommittedRead {
+    fn page_size(&self) -> usize {
+        self.inner.page_size
+    }
+
+    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        Counters::bump(&self.counters.pages_read);
+        if ptr.birth == self.txn {
+            return self.unless_ended(self.own_page(ptr));
+        }
+        self.inner.page(ptr, self.base.bytes)
+    }
+
+    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        Counters::bump(&self.counters.blocks_read);
+        if ptr.birth != self.txn {
+            return self.inner.block(ptr, self.base.bytes);
+        }
+        let copied = self
+            .inner
+            .read_owned(ptr.addr, ptr.len as usize, self.end)
+            .and_then(|bytes| verify_block(&bytes, ptr).map(|()| bytes));
+        self.unless_ended(copied)
+    }
+
+    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
+        // Whose they are is not known here: copied, as if they were the transaction's own.
+        self.unless_ended(self.inner.read_owned(addr, len, self.end))
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}
