@@ -6,6 +6,8 @@
 //! tidalite-torture show [--seed S]
 //! tidalite-torture bugs
 //! tidalite-torture flips [--seed S] [--threads T] [--file N]   (from the N-th kind of file on)
+//! tidalite-torture powercut [--cuts N] [--seed S] [--verbose] [--bug NAME]   (as root, with FUSE and loop devices)
+//! tidalite-torture write --file F --script S      (what the above runs in a process of its own)
 //! ```
 //!
 //! A failure prints the seed that shows it; the same seed gives the same failure on every machine.
@@ -15,25 +17,9 @@
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
+use tidalite_torture::arguments::Arguments;
 use tidalite_torture::crash::{Plan, Tally, describe, examine, watch};
-use tidalite_torture::{flips, seeded};
-
-struct Arguments(Vec<String>);
-
-impl Arguments {
-    fn number(&self, name: &str, otherwise: u64) -> Result<u64, String> {
-        let Some(at) = self.0.iter().position(|argument| argument == name) else {
-            return Ok(otherwise);
-        };
-        let text = self
-            .0
-            .get(at + 1)
-            .ok_or_else(|| format!("{name} needs a number"))?;
-        text.replace('_', "")
-            .parse()
-            .map_err(|error| format!("{name} {text}: {error}"))
-    }
-}
+use tidalite_torture::{flips, powercut, seeded};
 
 /// Judges seed after seed on several threads until enough states were looked at.
 fn crash(arguments: &Arguments) -> Result<(), String> {
@@ -150,8 +136,10 @@ fn main() -> ExitCode {
         "show" => show(&arguments),
         "bugs" => bugs(),
         "flips" => flips(&arguments),
+        "powercut" => powercut::run(&arguments),
+        "write" => powercut::writer::run(&arguments),
         _ => Err(
-            "usage: tidalite-torture crash|watch|show|bugs|flips [--states N] [--seeds N] [--seed S] [--threads T]".to_owned(),
+            "usage: tidalite-torture crash|watch|show|bugs|flips|powercut [--states N] [--seeds N] [--seed S] [--threads T]".to_owned(),
         ),
     };
     match result {

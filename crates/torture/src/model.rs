@@ -61,6 +61,29 @@ impl Model {
     }
 }
 
+/// What a snapshot holds, as a model.
+///
+/// # Errors
+/// What the database reports.
+pub fn model_of(snap: &ReadTxn) -> Result<Model> {
+    let mut model = Model::default();
+    for name in snap.tables()? {
+        let pairs = model.tables.entry(name.clone()).or_default();
+        if let Some(table) = snap.table(&name)? {
+            table.for_each(|key, value| drop(pairs.insert(key.to_vec(), value.to_vec())))?;
+        }
+    }
+    for name in snap.list("")?.iter().map(|info| info.label()) {
+        let rows = model.series.entry(name.clone()).or_default();
+        if let Some(series) = snap.series(&name)? {
+            series.all().for_each(|time, words| {
+                rows.insert(time, [words[0], words[1]]);
+            })?;
+        }
+    }
+    Ok(model)
+}
+
 /// The digest of what a database holds, read through the public API.
 ///
 /// # Errors

@@ -70,9 +70,7 @@ pub fn transaction(
 ) -> Result<(Model, Ended)> {
     let mut next = model.clone();
     let mut tx = db.begin_write()?;
-    for _ in 0..=rng.below(shape.operations_max) {
-        operation(&mut tx, &mut next, rng, shape)?;
-    }
+    operations(&mut tx, &mut next, rng, shape)?;
     if chance(rng, shape.rollback_one_in) {
         return Ok((model.clone(), Ended::RolledBack));
     }
@@ -84,6 +82,17 @@ pub fn transaction(
     begun(&next, durability);
     tx.commit_with(durability)?;
     Ok((next, Ended::Committed(durability)))
+}
+
+/// Random operations within a transaction, applied to `next` too.
+///
+/// # Errors
+/// What the database reports.
+pub fn operations(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<()> {
+    for _ in 0..=rng.below(shape.operations_max) {
+        operation(tx, next, rng, shape)?;
+    }
+    Ok(())
 }
 
 fn operation(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<()> {

@@ -1,0 +1,36 @@
+//! The arguments of the programs: `--name number`.
+
+/// What follows the program's name on the command line.
+#[derive(Debug, Default)]
+pub struct Arguments(pub Vec<String>);
+
+impl Arguments {
+    /// The text after `--name`.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        let at = self.0.iter().position(|argument| argument == name)?;
+        self.0.get(at + 1).map(String::as_str)
+    }
+
+    /// Whether `--name` is there.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|argument| argument == name)
+    }
+
+    /// The number after `--name`, digits may be grouped by `_`.
+    ///
+    /// # Errors
+    /// A name without a number behind it.
+    pub fn number(&self, name: &str, otherwise: u64) -> Result<u64, String> {
+        if !self.has(name) {
+            return Ok(otherwise);
+        }
+        let text = self
+            .text(name)
+            .ok_or_else(|| format!("{name} needs a number"))?;
+        text.replace('_', "")
+            .parse()
+            .map_err(|error| format!("{name} {text}: {error}"))
+    }
+}

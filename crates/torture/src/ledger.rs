@@ -1,0 +1,128 @@
+//! Numbered transactions: a writing process, and an oracle elsewhere that knows what each of them leaves.
+//!
+//! Transaction n of a script depends on the seed, on n and on the content after n - 1, and on nothing else. It stores its own
+//! number, in the same commit. So whoever opens the file can ask it which transaction it stands on, and an oracle that saw
+//! nothing of the file knows the digest that belongs to that number, and whether that number had been acknowledged.
+
+use crate::model::Model;
+use crate::workload::{Shape, operations};
+use std::sync::Arc;
+use tidalite::{Database, Durability, MemoryStorage, Options, ReadTxn, Result};
+use tidalite_testkit::rng::{Rng, mix};
+
+/// The table that holds the number.
+pub const TABLE: &str = "ledger";
+const KEY: &[u8] = b"number";
+
+/// What is done, by number.
+#[derive(Clone, Copy, Debug)]
+pub struct Script {
+    /// Everything follows from it.
+    pub seed: u64,
+    /// Shape of the transactions; its rollbacks are not used.
+    pub shape: Shape,
+}
+
+impl Script {
+    /// The script of a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            shape: Shape::default(),
+        }
+    }
+
+    fn rng(&self, number: u64) -> Rng {
+        Rng::new(mix(self.seed ^ mix(number)))
+    }
+
+    /// Whether transaction `number` is committed durably.
+    #[must_use]
+    pub fn is_durable(&self, number: u64) -> bool {
+        let one_in = self.shape.none_one_in;
+        one_in == 0 || !Rng::new(mix(self.seed ^ 0xd0 ^ mix(number))).one_in(one_in)
+    }
+
+    /// Runs transaction `number` on a database that holds `model`, with the durability given, and returns what it holds
+    /// then. `begun` is called just before the commit.
+    ///
+    /// # Errors
+    /// What the database reports.
+    pub fn step(
+        &self,
+        db: &Database,
+        number: u64,
+        model: &Model,
+        durability: Durability,
+        begun: impl FnOnce(),
+    ) -> Result<Model> {
+        let mut next = model.clone();
+        let mut tx = db.begin_write()?;
+        operations(&mut tx, &mut next, &mut self.rng(number), &self.shape)?;
+        tx.table(TABLE)?.put(KEY, &number.to_le_bytes())?;
+        next.tables
+            .entry(TABLE.to_owned())
+            .or_default()
+            .insert(KEY.to_vec(), number.to_le_bytes().to_vec());
+        begun();
+        tx.commit_with(durability)?;
+        Ok(next)
+    }
+}
+
+/// The number of the newest transaction that a snapshot shows; 0 before the first.
+///
+/// # Errors
+/// What the database reports.
+pub fn number_of(snap: &ReadTxn) -> Result<u64> {
+    let Some(table) = snap.table(TABLE)? else {
+        return Ok(0);
+    };
+    let mut number = 0;
+    table.for_each(|key, value| {
+        if let (KEY, Some(bytes)) = (key, value.first_chunk()) {
+            number = u64::from_le_bytes(*bytes);
+        }
+    })?;
+    Ok(number)
+}
+
+/// Knows the digest after each transaction of a script, from a database of its own in memory.
+pub struct Oracle {
+    script: Script,
+    shadow: Database,
+    model: Model,
+    digests: Vec<u64>,
+}
+
+impl Oracle {
+    /// Before the first transaction.
+    ///
+    /// # Errors
+    /// What the database in memory reports.
+    pub fn new(script: Script) -> Result<Self> {
+        let model = Model::default();
+        Ok(Self {
+            script,
+            shadow: Options::new().open_storage(Arc::new(MemoryStorage::new()))?,
+            digests: vec![model.digest()],
+            model,
+        })
+    }
+
+    /// The digest after transaction `number`.
+    ///
+    /// # Errors
+    /// What the database in memory reports.
+    pub fn digest(&mut self, number: u64) -> Result<u64> {
+        while self.digests.len() as u64 <= number {
+            let next = self.digests.len() as u64;
+            self.model =
+                self.script
+                    .step(&self.shadow, next, &self.model, Durability::None, || ())?;
+            self.digests.push(self.model.digest());
+        }
+        Ok(self.digests[number as usize])
+    }
+}

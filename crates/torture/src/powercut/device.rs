@@ -1,0 +1,344 @@
+//! A disk in memory behind FUSE that loses at a power cut what it was not told to flush.
+//!
+//! The kernel sees a file system with one file, `disk`; a loop device on that file turns each of its writes and flushes into a
+//! call here.
+//!
+//! 1. `durable` holds what a flush has covered; `unsynced` every version of each 512-byte sector since, oldest first.
+//! 2. From the cut on every call is answered with EIO, and nothing that arrives is kept.
+//! 3. `revive` decides what the cut left: each unsynced sector by itself is what it was, or any version since. Only the
+//!    1,024 bytes of ext4's superblock and of its journal's are kept together: ext4 takes them for atomic, and a disk that tears
+//!    them costs the file system, not the file.
+
+use fuser::{
+    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
+    Generation, INodeNo, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty,
+    ReplyEntry, ReplyOpen, ReplyWrite, Request, WriteFlags,
+};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, UNIX_EPOCH};
+use tidalite_testkit::SECTOR_BYTES;
+use tidalite_testkit::rng::Rng;
+
+/// The name of the file that is the disk.
+pub const NAME: &str = "disk";
+const DISK: INodeNo = INodeNo(2);
+/// Nothing changes behind the kernel's back but the content, and that is not cached.
+const TTL: Duration = Duration::from_secs(3600);
+
+#[derive(Default)]
+struct State {
+    /// What a reader sees.
+    bytes: Vec<u8>,
+    durable: Vec<u8>,
+    unsynced: BTreeMap<usize, Vec<[u8; SECTOR_BYTES]>>,
+    dead: bool,
+    /// Writes and flushes since the last `revive`.
+    calls: u64,
+    cut_at: Option<u64>,
+    /// The first flush from this call on fails, once, with EIO, without a power cut.
+    fail_flush_at: Option<u64>,
+}
+
+impl State {
+    /// Counts a call; false when the power is gone, now or before.
+    fn count(&mut self) -> bool {
+        self.calls += 1;
+        if self.cut_at.is_some_and(|at| self.calls >= at) {
+            self.dead = true;
+        }
+        !self.dead
+    }
+
+    fn keep(&mut self, offset: usize, data: &[u8]) {
+        let end = offset + data.len();
+        self.bytes[offset..end].copy_from_slice(data);
+        for sector in offset / SECTOR_BYTES..end.div_ceil(SECTOR_BYTES) {
+            let from = sector * SECTOR_BYTES;
+            if let Some(bytes) = self.bytes[from..].first_chunk() {
+                self.unsynced.entry(sector).or_default().push(*bytes);
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        for &sector in self.unsynced.keys() {
+            let range = sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES;
+            self.durable[range.clone()].copy_from_slice(&self.bytes[range]);
+        }
+        self.unsynced.clear();
+    }
+}
+
+/// What happened at a cut.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Loss {
+    /// Sectors that were written since the last flush.
+    pub unsynced: u64,
+    /// Those of them that are not what was written last.
+    pub lost: u64,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Signalled at the cut.
+    cut: Condvar,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The disk, and its power switch.
+#[derive(Clone)]
+pub struct Device(Arc<Shared>);
+
+impl Device {
+    /// A disk with this content, a whole number of sectors.
+    #[must_use]
+    pub fn new(image: Vec<u8>) -> Self {
+        let device = Self(Arc::new(Shared {
+            state: Mutex::new(State::default()),
+            cut: Condvar::new(),
+        }));
+        device.format(image);
+        device
+    }
+
+    /// Replaces the whole content, durably. Nobody may have it mounted.
+    pub fn format(&self, image: Vec<u8>) {
+        assert_eq!(image.len() % SECTOR_BYTES, 0, "whole sectors");
+        *self.0.state() = State {
+            bytes: image.clone(),
+            durable: image,
+            ..State::default()
+        };
+    }
+
+    /// Makes it visible as `directory/disk`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn serve(&self, directory: &Path) -> io::Result<BackgroundSession> {
+        let mut config = Config::default();
+        config.mount_options = vec![
+            MountOption::FSName("tidalite-powercut".to_owned()),
+            MountOption::NoAtime,
+        ];
+        fuser::spawn_mount(Server(self.clone()), directory, &config)
+    }
+
+    /// The power goes at the `calls`-th write or flush from now on.
+    pub fn cut_after(&self, calls: u64) {
+        let mut state = self.0.state();
+        state.cut_at = Some(state.calls + calls);
+    }
+
+    /// The power goes now.
+    pub fn cut_now(&self) {
+        self.0.state().dead = true;
+        self.0.cut.notify_all();
+    }
+
+    /// The first flush after so many more calls fails with EIO; the disk lives on.
+    pub fn fail_flush_after(&self, calls: u64) {
+        let mut state = self.0.state();
+        state.fail_flush_at = Some(state.calls + calls);
+    }
+
+    /// Whether the power is gone.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.0.state().dead
+    }
+
+    /// Waits for the cut, at most so long; true when it came.
+    #[must_use]
+    pub fn wait_for_cut(&self, at_most: Duration) -> bool {
+        let until = Instant::now() + at_most;
+        let mut state = self.0.state();
+        while !state.dead {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            state = self
+                .0
+                .cut
+                .wait_timeout(state, left)
+                .map_or_else(|poisoned| poisoned.into_inner().0, |(state, _)| state);
+        }
+        true
+    }
+
+    /// Decides what the cut left, and gives the power back.
+    pub fn revive(&self, rng: &mut Rng) -> Loss {
+        let mut state = self.0.state();
+        let mut loss = Loss::default();
+        // How many of 16 sectors are lost: none, all and few are what disks do.
+        let lost_of_16 = *rng.pick(&[0, 16, 16, 8, 1, 15, 5]);
+        let unsynced = std::mem::take(&mut state.unsynced);
+        let mut before: Option<(usize, Option<usize>)> = None;
+        for (&sector, versions) in &unsynced {
+            loss.unsynced += 1;
+            // How many versions before the last one; `None`: what was there before.
+            let back = match before {
+                Some((first, back)) if first + 1 == sector && is_superblock(first, &unsynced) => {
+                    back.map(|back| back.min(versions.len() - 1))
+                }
+                _ if rng.below(16) < lost_of_16 => None,
+                _ if rng.one_in(4) => Some(rng.index(versions.len())),
+                _ => Some(0),
+            };
+            before = Some((sector, back));
+            loss.lost += u64::from(back != Some(0));
+            if let Some(back) = back {
+                let range = sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES;
+                state.durable[range].copy_from_slice(&versions[versions.len() - 1 - back]);
+            }
+        }
+        *state = State {
+            bytes: state.durable.clone(),
+            durable: std::mem::take(&mut state.durable),
+            ..State::default()
+        };
+        loss
+    }
+}
+
+/// Whether the first half of ext4's superblock, or of its journal's, was written to this sector.
+fn is_superblock(sector: usize, unsynced: &BTreeMap<usize, Vec<[u8; SECTOR_BYTES]>>) -> bool {
+    // The journal's begins with its magic number and, big-endian too, block type 3 or 4.
+    const JOURNAL: [[u8; 8]; 2] = [
+        [0xc0, 0x3b, 0x39, 0x98, 0, 0, 0, 3],
+        [0xc0, 0x3b, 0x39, 0x98, 0, 0, 0, 4],
+    ];
+    let journal = |version: &[u8; SECTOR_BYTES]| JOURNAL.iter().any(|m| version.starts_with(m));
+    let versions = unsynced.get(&sector);
+    sector == 2 || versions.is_some_and(|versions| versions.iter().any(journal))
+}
+
+struct Server(Device);
+
+impl Server {
+    fn attributes(&self, ino: INodeNo) -> FileAttr {
+        let size = self.0.0.state().bytes.len() as u64;
+        let disk = ino == DISK;
+        FileAttr {
+            ino,
+            size: if disk { size } else { 0 },
+            blocks: size / 512,
+            atime: UNIX_EPOCH,
+            mtime: UNIX_EPOCH,
+            ctime: UNIX_EPOCH,
+            crtime: UNIX_EPOCH,
+            kind: if disk {
+                FileType::RegularFile
+            } else {
+                FileType::Directory
+            },
+            perm: if disk { 0o600 } else { 0o700 },
+            nlink: 1,
+            uid: 0,
+            gid: 0,
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        }
+    }
+}
+
+impl Filesystem for Server {
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        if parent == INodeNo::ROOT && name == NAME {
+            reply.entry(&TTL, &self.attributes(DISK), Generation(0));
+        } else {
+            reply.error(Errno::ENOENT);
+        }
+    }
+
+    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        reply.attr(&TTL, &self.attributes(ino));
+    }
+
+    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let state = self.0.0.state();
+        if state.dead {
+            return reply.error(Errno::EIO);
+        }
+        let from = (offset as usize).min(state.bytes.len());
+        let to = (from + size as usize).min(state.bytes.len());
+        reply.data(&state.bytes[from..to]);
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let mut state = self.0.0.state();
+        let was_dead = state.dead;
+        let lives = state.count();
+        let offset = offset as usize;
+        if offset + data.len() > state.bytes.len() {
+            return reply.error(Errno::ENOSPC);
+        }
+        // What is on its way when the power goes may arrive as well.
+        if !was_dead {
+            state.keep(offset, data);
+        }
+        drop(state);
+        if lives {
+            reply.written(data.len() as u32);
+        } else {
+            self.0.0.cut.notify_all();
+            reply.error(Errno::EIO);
+        }
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        let mut state = self.0.0.state();
+        if !state.count() {
+            drop(state);
+            self.0.0.cut.notify_all();
+            return reply.error(Errno::EIO);
+        }
+        if state.fail_flush_at.is_some_and(|at| state.calls >= at) {
+            state.fail_flush_at = None;
+            return reply.error(Errno::EIO);
+        }
+        state.flush();
+        reply.ok();
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        // This is `close`, not a flush of the disk.
+        reply.ok();
+    }
+}

@@ -1,0 +1,357 @@
+//! Real power cuts: a process writes to ext4 on a disk that loses what was not flushed, and the oracle stands outside.
+//!
+//! ```text
+//! oracle (this process) <- pipe of acknowledgements - writer (another process)
+//!    |                                                   |
+//!    | cuts, revives, mounts, opens, compares            | the library
+//!    v                                                   v
+//! device (FUSE, memory)  <-  loop device  <-  ext4  <-  name.tdl
+//! ```
+//!
+//! A cut comes at a counted write or flush of the disk, wherever that is: in a commit, in the file system's journal, while the
+//! file is being made or reopened, while the file system replays. After it the file system is mounted again, and
+//! 1. the file opens (it may be missing only while its making was not acknowledged), and its check is clean;
+//! 2. it stands on the last transaction acknowledged as durable, or on a later one whose durable commit had begun;
+//! 3. its content is that of this transaction, to the byte.
+
+#![expect(clippy::print_stdout, reason = "a program talks")]
+
+pub mod device;
+pub mod rig;
+pub mod writer;
+
+use crate::arguments::Arguments;
+use crate::ledger::{Oracle, Script, number_of};
+use crate::model::digest_of_snapshot;
+use rig::{FLAVOURS, Rig};
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tidalite_testkit::rng::Rng;
+use writer::Said;
+
+/// Bytes of the disk.
+const DISK_BYTES: u64 = 48 << 20;
+/// Cuts until the file system is made anew.
+const CUTS_OF_A_LIFE: u64 = 25;
+/// One of so many writers meets a flush that fails before the power goes.
+const FAILED_FLUSH_ONE_IN: u64 = 8;
+/// One of so many replays of the file system is cut as well.
+const CUT_REPLAY_ONE_IN: u64 = 8;
+/// A writer that makes no disk call for so long hangs.
+const SILENCE: Duration = Duration::from_secs(30);
+/// A writer whose disk is gone comes to its end within this time.
+const END: Duration = Duration::from_secs(10);
+
+/// What was seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Power cuts.
+    pub cuts: u64,
+    /// Cuts while the file system replayed its journal, not counted in `cuts`.
+    pub replays_cut: u64,
+    /// Commits acknowledged as durable.
+    pub acknowledged: u64,
+    /// Cuts after which a commit was found that had begun and was not acknowledged.
+    pub later_found: u64,
+    /// Cuts before the file's making was acknowledged.
+    pub before_opened: u64,
+    /// Sectors that were not flushed at a cut.
+    pub sectors_unsynced: u64,
+    /// Those that did not keep what was written last.
+    pub sectors_lost: u64,
+    /// Writers that ended with a typed error.
+    pub typed_errors: u64,
+    /// Writers that the system ended because their map had lost its disk.
+    pub bus_errors: u64,
+}
+
+/// What a file must hold.
+#[derive(Default)]
+struct Promise {
+    opened: bool,
+    /// The last transaction acknowledged as durable.
+    last: u64,
+    /// Later ones whose durable commit began.
+    begun: Vec<u64>,
+}
+
+impl Promise {
+    fn hear(&mut self, said: &Said, tally: &mut Tally) {
+        match *said {
+            Said::Opened => self.opened = true,
+            Said::Begun(number) => self.begun.push(number),
+            Said::Acknowledged(number) => {
+                tally.acknowledged += 1;
+                self.last = number;
+                self.begun.clear();
+            }
+            Said::Visible(_) | Said::Failed(_) | Said::Again(_) => {}
+        }
+    }
+
+    fn allows(&self, number: u64) -> bool {
+        number == self.last || self.begun.contains(&number)
+    }
+}
+
+/// Runs the program.
+///
+/// # Errors
+/// What was lost, with the seed.
+pub fn run(arguments: &Arguments) -> Result<(), String> {
+    let seed = arguments.number("--seed", 0)?;
+    let cuts = arguments.number("--cuts", 200)?;
+    let mut own: Vec<String> = vec!["powercut".to_owned()];
+    own.extend(arguments.0.iter().cloned());
+    match rig::in_own_namespace(&own) {
+        Ok(None) => {}
+        Ok(Some(0)) => return Ok(()),
+        Ok(Some(code)) => return Err(format!("ended with {code}")),
+        Err(why) => return skipped(&why),
+    }
+    let mut rng = Rng::new(seed);
+    let mut rig = match Rig::new(DISK_BYTES, FLAVOURS[0]) {
+        Ok(rig) => rig,
+        Err(why) => return skipped(&why),
+    };
+    if let Err(why) = rig.mount().and_then(|()| rig.unmount()) {
+        return skipped(&why);
+    }
+    let started = Instant::now();
+    let mut tally = Tally::default();
+    while tally.cuts < cuts {
+        let flavour = *rng.pick(&FLAVOURS);
+        let (life_seed, at) = (rng.u64(), tally.cuts);
+        if arguments.has("--verbose") {
+            let seconds = started.elapsed().as_secs_f64();
+            println!("{seconds:.1} s, {}: {tally:?}", flavour.name);
+        }
+        let plan = Life {
+            flavour,
+            seed: life_seed,
+            cuts,
+            bug: arguments.text("--bug"),
+        };
+        life(&mut rig, &plan, &mut tally).map_err(|problem| {
+            format!(
+                "seed {seed}, {}, cut {} (life from {at}): {problem}",
+                flavour.name, tally.cuts
+            )
+        })?;
+    }
+    println!(
+        "{tally:?}, seed {seed}, {:.1} s, nothing lost",
+        started.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "what a program may end with")]
+fn skipped(why: &str) -> Result<(), String> {
+    println!("skipped: {why}");
+    Ok(())
+}
+
+/// How one file system lives.
+struct Life<'a> {
+    flavour: rig::Flavour,
+    seed: u64,
+    /// Cuts in all lives together.
+    cuts: u64,
+    bug: Option<&'a str>,
+}
+
+/// A new file system, cut again and again.
+fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String> {
+    let mut rng = Rng::new(plan.seed);
+    let script = Script::new(rng.u64());
+    let mut oracle = Oracle::new(script).map_err(|error| format!("shadow: {error}"))?;
+    let mut promise = Promise::default();
+    rig.format(DISK_BYTES, plan.flavour)?;
+    rig.mount()?;
+    let file = rig.root().join("db.tdl");
+    for _ in 0..CUTS_OF_A_LIFE {
+        if tally.cuts >= plan.cuts {
+            break;
+        }
+        if rng.one_in(FAILED_FLUSH_ONE_IN) {
+            rig.device.fail_flush_after(rng.below(60));
+        }
+        let bound = *rng.pick(&[12, 60, 600]);
+        rig.device.cut_after(1 + rng.below(bound));
+        let writer = Writer {
+            file: &file,
+            script: script.seed,
+            map: !rng.one_in(4),
+            bug: plan.bug,
+        };
+        for said in writer.run(rig, tally)? {
+            promise.hear(&said, tally);
+        }
+        tally.cuts += 1;
+        tally.before_opened += u64::from(!promise.opened);
+        rig.unmount()?;
+        power_on(rig, &mut rng, tally)?;
+        judge(&file, &mut promise, &mut oracle, &mut rng, tally)?;
+    }
+    rig.unmount()
+}
+
+/// Gives the power back and mounts, with a cut inside now and then.
+fn power_on(rig: &mut Rig, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> {
+    loop {
+        let loss = rig.device.revive(rng);
+        tally.sectors_unsynced += loss.unsynced;
+        tally.sectors_lost += loss.lost;
+        if rng.one_in(CUT_REPLAY_ONE_IN) {
+            rig.device.cut_after(1 + rng.below(20));
+        }
+        match rig.mount() {
+            Ok(()) if !rig.device.is_dead() => {
+                rig.device.cut_after(u64::MAX >> 1);
+                return Ok(());
+            }
+            Ok(()) => rig.unmount()?,
+            Err(_) if rig.device.is_dead() => {}
+            Err(problem) => return Err(format!("the file system does not come back: {problem}")),
+        }
+        tally.replays_cut += 1;
+    }
+}
+
+/// The process that writes.
+struct Writer<'a> {
+    file: &'a Path,
+    script: u64,
+    map: bool,
+    bug: Option<&'a str>,
+}
+
+impl Writer<'_> {
+    fn command(&self) -> Result<Command, String> {
+        let own = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = Command::new(own);
+        command
+            .arg("write")
+            .args(["--script", &self.script.to_string()])
+            .args(["--map", if self.map { "1" } else { "0" }])
+            .arg("--file")
+            .arg(self.file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        if let Some(bug) = self.bug {
+            command.args(["--bug", bug]);
+        }
+        Ok(command)
+    }
+
+    /// Runs until the power is gone and the process has ended; returns what it said.
+    fn run(&self, rig: &Rig, tally: &mut Tally) -> Result<Vec<Said>, String> {
+        let mut child = self
+            .command()?
+            .spawn()
+            .map_err(|error| format!("writer: {error}"))?;
+        let out = child.stdout.take().ok_or("no pipe")?;
+        let listener = std::thread::spawn(move || {
+            let lines = BufReader::new(out).lines().map_while(Result::ok);
+            lines
+                .map(|line| Said::parse(&line).ok_or(line))
+                .collect::<Result<Vec<Said>, String>>()
+        });
+        let ended = await_end(rig, &mut child);
+        if ended.is_err() {
+            rig.device.cut_now();
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let said = listener.join().map_err(|_| "the listener panicked")?;
+        let said = said.map_err(|line| format!("the writer says {line:?}"))?;
+        let status = ended?;
+        let failed = said.iter().any(|said| matches!(said, Said::Failed(_)));
+        match (status.code(), status.signal()) {
+            (Some(0), _) if failed => tally.typed_errors += 1,
+            // SIGBUS: a map whose disk is gone. `pread` has no such excuse.
+            (_, Some(7)) if self.map => tally.bus_errors += 1,
+            _ => return Err(format!("the writer ended with {status}: {:?}", said.last())),
+        }
+        Ok(said)
+    }
+}
+
+/// Waits until the writer has ended, and cuts the power if that has not happened then.
+fn await_end(rig: &Rig, child: &mut Child) -> Result<std::process::ExitStatus, String> {
+    let (mut until, mut dead) = (Instant::now() + SILENCE, false);
+    loop {
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            rig.device.cut_now();
+            return Ok(status);
+        }
+        if !dead && rig.device.wait_for_cut(Duration::from_millis(5)) {
+            (dead, until) = (true, Instant::now() + END);
+        }
+        if Instant::now() > until {
+            return Err(if dead {
+                "the writer hangs without its disk".to_owned()
+            } else {
+                "the writer hangs".to_owned()
+            });
+        }
+        if dead {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Opens what is there, and compares.
+fn judge(
+    file: &Path,
+    promise: &mut Promise,
+    oracle: &mut Oracle,
+    rng: &mut Rng,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    if !file.exists() {
+        return if promise.opened {
+            Err("the file is gone, though its making was acknowledged".to_owned())
+        } else {
+            Ok(())
+        };
+    }
+    let read_only = promise.opened && rng.one_in(2);
+    let db = writer::options(true)
+        .read_only(read_only)
+        .open(file)
+        .map_err(|error| format!("open: {error}"))?;
+    let snap = db.begin_read().map_err(|error| format!("read: {error}"))?;
+    let number = number_of(&snap).map_err(|error| format!("number: {error}"))?;
+    if !promise.allows(number) {
+        return Err(format!(
+            "stands on transaction {number}; {} was acknowledged, begun were {:?}",
+            promise.last, promise.begun
+        ));
+    }
+    let found = digest_of_snapshot(&snap).map_err(|error| format!("content: {error}"))?;
+    let expected = oracle
+        .digest(number)
+        .map_err(|error| format!("shadow: {error}"))?;
+    if found != expected {
+        return Err(format!(
+            "the content is not that of transaction {number}, on which it stands"
+        ));
+    }
+    let report = db.check().map_err(|error| format!("check: {error}"))?;
+    // A commit under way leaves torn or unequal blocks in the other pair; opening for writing heals them, reading leaves them.
+    let torn = |problem: &&String| read_only && problem.starts_with("meta ");
+    let problems: Vec<&String> = report.problems.iter().filter(|p| !torn(p)).collect();
+    if !problems.is_empty() {
+        return Err(format!("check: {problems:?}"));
+    }
+    tally.later_found += u64::from(number != promise.last);
+    // What was found is on the disk now, whatever comes.
+    (promise.last, promise.opened) = (number, true);
+    promise.begun.clear();
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! The process that writes, and what it tells the oracle through a pipe that no power cut empties.
+//!
+//! ```text
+//! o            the file is open (made, if it was not there)
+//! b number     the durable commit of this transaction begins
+//! a number     it is acknowledged
+//! v number     this transaction is committed, not durably
+//! e text       an error; `again text` how the next attempt to commit ended
+//! ```
+
+use crate::arguments::Arguments;
+use crate::ledger::{Script, number_of};
+use crate::model::model_of;
+use std::io::Write;
+use std::path::Path;
+use tidalite::{Database, Durability, Options, Result};
+use tidalite_pager::seeded::{BUGS, enable};
+
+/// What a writer said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// The file is open.
+    Opened,
+    /// The commit of this transaction begins.
+    Begun(u64),
+    /// It is acknowledged as durable.
+    Acknowledged(u64),
+    /// This transaction is committed, not durably.
+    Visible(u64),
+    /// An error.
+    Failed(String),
+    /// How an attempt after it ended.
+    Again(String),
+}
+
+impl Said {
+    /// Reads a line.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        Some(match word {
+            "o" => Self::Opened,
+            "b" => Self::Begun(rest.parse().ok()?),
+            "a" => Self::Acknowledged(rest.parse().ok()?),
+            "v" => Self::Visible(rest.parse().ok()?),
+            "e" => Self::Failed(rest.to_owned()),
+            "again" => Self::Again(rest.to_owned()),
+            _ => return None,
+        })
+    }
+}
+
+fn say(line: &str) {
+    // One write each, so that a line is there whole or not at all. An oracle that is gone ends the program.
+    let mut out = std::io::stdout().lock();
+    if out
+        .write_all(format!("{line}\n").as_bytes())
+        .and_then(|()| out.flush())
+        .is_err()
+    {
+        std::process::exit(3);
+    }
+}
+
+fn one_line(error: &tidalite::Error) -> String {
+    error.to_string().replace('\n', " ")
+}
+
+/// How the writer opens its file.
+pub fn options(map: bool) -> Options {
+    // Small steps of growth, so that lengths are cut too.
+    Options::new().map(map).growth_bytes(16 << 10, 256 << 10)
+}
+
+/// Writes until an error, or `--commits` of them, and says what it does. `--bug` turns a deliberate bug on.
+///
+/// # Errors
+/// Arguments that make no sense.
+pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
+    let path = arguments.text("--file").ok_or("--file is needed")?;
+    let script = Script::new(arguments.number("--script", 0)?);
+    let map = arguments.number("--map", 1)? != 0;
+    let commits = arguments.number("--commits", u64::MAX)?;
+    if let Some(name) = arguments.text("--bug") {
+        let bug = BUGS.into_iter().find(|bug| format!("{bug:?}") == name);
+        enable(Some(bug.ok_or_else(|| format!("no bug is called {name}"))?));
+    }
+    let mut opened = None;
+    if let Err(error) = write(Path::new(path), &script, map, commits, &mut opened) {
+        say(&format!("e {}", one_line(&error)));
+        // After a failed sync nothing more may be accepted; after another error it may.
+        if let Some((db, next)) = opened {
+            let again = again(&db, &script, next);
+            say(&match again {
+                Ok(()) => "again committed".to_owned(),
+                Err(error) => format!("again {}", one_line(&error)),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn write(
+    path: &Path,
+    script: &Script,
+    map: bool,
+    commits: u64,
+    opened: &mut Option<(Database, u64)>,
+) -> Result<()> {
+    let db = options(map).open(path)?;
+    say("o");
+    let snap = db.begin_read()?;
+    let (mut model, first) = (model_of(&snap)?, number_of(&snap)? + 1);
+    drop(snap);
+    for number in first..first.saturating_add(commits) {
+        *opened = Some((db.clone(), number));
+        if script.is_durable(number) {
+            let begun = || say(&format!("b {number}"));
+            model = script.step(&db, number, &model, Durability::Durable, begun)?;
+            say(&format!("a {number}"));
+        } else {
+            model = script.step(&db, number, &model, Durability::None, || ())?;
+            say(&format!("v {number}"));
+        }
+    }
+    Ok(())
+}
+
+fn again(db: &Database, script: &Script, number: u64) -> Result<()> {
+    let model = model_of(&db.begin_read()?)?;
+    // Announced, because it may arrive.
+    let begun = || say(&format!("b {number}"));
+    script.step(db, number, &model, Durability::Durable, begun)?;
+    say(&format!("a {number}"));
+    Ok(())
+}
