@@ -5,22 +5,24 @@
 
 use crate::error::Result;
 use crate::layout::{first_page, meta_at, superblock_at};
-use crate::meta::MetaBlocks;
+use crate::meta::{Dead, Meta, MetaBlocks};
 use crate::pager::Pager;
 use crate::pages::PageRef;
 use crate::ptr::Ptr;
 use crate::snapshot::Snapshot;
-use crate::space::Space;
 use crate::space::base;
 use crate::superblock;
-use crate::turns::Turn;
 use crate::verify_block;
 use crate::writer::Writer;
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::time::Duration;
 
 /// Problems that are described one by one; the rest are counted.
 const PROBLEMS_MAX: usize = 100;
+/// The head is read again so often while it looks damaged, after pauses that grow by this.
+const HEAD_ATTEMPTS: u32 = 4;
+const HEAD_PAUSE: Duration = Duration::from_millis(10);
 
 /// What a check found.
 #[derive(Clone, Debug, Default)]
@@ -46,21 +48,66 @@ impl CheckReport {
     }
 }
 
-/// A check under way. Holds the writers' turn: nothing is committed meanwhile.
+/// One bit a page.
+#[derive(Clone, Debug, Default)]
+struct PageSet {
+    words: Vec<u64>,
+    len: u64,
+}
+
+impl PageSet {
+    fn new(pages: u64) -> Self {
+        Self {
+            words: vec![0; pages.div_ceil(64) as usize],
+            len: 0,
+        }
+    }
+
+    fn has(&self, page: u64) -> bool {
+        self.words[(page / 64) as usize] >> (page % 64) & 1 == 1
+    }
+
+    /// True when it was not there before.
+    fn insert(&mut self, page: u64) -> bool {
+        let fresh = !self.has(page);
+        self.words[(page / 64) as usize] |= 1 << (page % 64);
+        self.len += u64::from(fresh);
+        fresh
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+/// What the free space said when the check began. The snapshot keeps everything that this names as it was.
+struct Captured {
+    free: PageSet,
+    held: Vec<Dead>,
+    held_pages: u64,
+    /// Pages of the free-space structure.
+    structure: Vec<Ptr>,
+    /// The newest durable record, and the number of the one before.
+    meta: Meta,
+    before: u64,
+}
+
+/// A check under way. It reads beside readers and writers: what it looks at is a snapshot.
 pub struct Check {
     pager: Pager,
     snapshot: Snapshot,
-    writer: Option<Box<Writer>>,
+    captured: Captured,
     page_size: u64,
     pages: u64,
-    claimed: Vec<u64>,
+    claimed: PageSet,
+    /// What an older version reaches, while that is walked.
+    version: Option<(String, PageSet)>,
     problems: Vec<String>,
     more: u64,
-    _turn: Turn,
 }
 
 impl Pager {
-    /// Begins a check of the newest commit. Waits for a write transaction under way.
+    /// Begins a check of the newest commit. Waits for a write transaction under way; from then on writers go on.
     ///
     /// # Errors
     /// When the free space cannot be read.
@@ -68,25 +115,38 @@ impl Pager {
         let turn = self.inner.turns.wait();
         let mut writer = self.inner.take_writer()?;
         writer.reclaim(&self.inner);
+        let snapshot = self.begin_read();
         let pages = writer.space.pages();
+        let captured = Captured::of(&mut writer);
+        self.inner.put_writer(writer);
+        drop(turn);
         Ok(Check {
             pager: self.clone(),
-            snapshot: self.begin_read(),
-            writer: Some(writer),
+            snapshot,
+            captured,
             page_size: self.inner.page_size as u64,
             pages,
-            claimed: vec![0; pages.div_ceil(64) as usize],
+            claimed: PageSet::new(pages),
+            version: None,
             problems: Vec::new(),
             more: 0,
-            _turn: turn,
         })
     }
 }
 
-impl Drop for Check {
-    fn drop(&mut self) {
-        if let Some(writer) = self.writer.take() {
-            self.pager.inner.put_writer(writer);
+impl Captured {
+    fn of(writer: &mut Writer) -> Self {
+        let mut free = PageSet::new(writer.space.pages());
+        writer.space.for_each_free(|page| {
+            free.insert(page);
+        });
+        Self {
+            free,
+            held: writer.space.held().copied().collect(),
+            held_pages: writer.space.held_pages(),
+            structure: writer.space.base().pages().copied().collect(),
+            meta: writer.meta.clone(),
+            before: writer.space.durable[1],
         }
     }
 }
@@ -122,72 +182,140 @@ impl Check {
         }
         let mut sound = true;
         for page in first..first + pages {
-            let (word, bit) = ((page / 64) as usize, 1 << (page % 64));
-            if self.claimed[word] & bit != 0 {
+            let claimed = match &mut self.version {
+                Some((_, claimed)) => claimed,
+                None => &mut self.claimed,
+            };
+            if !claimed.insert(page) {
                 self.problem(format!(
                     "page {page} is reached twice, the second time by {what}"
                 ));
                 sound = false;
             }
-            self.claimed[word] |= bit;
         }
         sound
     }
 
-    fn is_claimed(&self, page: u64) -> bool {
-        self.claimed[(page / 64) as usize] >> (page % 64) & 1 == 1
+    /// Pages that the newest version is expected to reach.
+    #[must_use]
+    pub fn pages_expected(&self) -> u64 {
+        self.pages
+            .saturating_sub(self.captured.free.len() + self.captured.held_pages)
+    }
+
+    /// From now on an older version's pages are claimed.
+    pub fn begin_version(&mut self, name: &str) {
+        self.version = Some((name.to_owned(), PageSet::new(self.pages)));
+    }
+
+    /// The older version is walked: none of its pages may be free.
+    pub fn end_version(&mut self) {
+        let Some((name, claimed)) = self.version.take() else {
+            return;
+        };
+        for page in first_page(self.page_size as usize)..self.pages {
+            if claimed.has(page) && self.captured.free.has(page) {
+                self.problem(format!("page {page} is free, but {name} reaches it"));
+            }
+        }
+    }
+
+    /// Pages claimed so far.
+    #[must_use]
+    pub fn pages_claimed(&self) -> u64 {
+        self.claimed.len()
+    }
+
+    /// Ends a check that was not brought to its end: nothing is compared.
+    #[must_use]
+    pub fn abandon(mut self) -> CheckReport {
+        CheckReport {
+            problems: std::mem::take(&mut self.problems),
+            pages_total: self.pages,
+            pages_claimed: self.claimed.len(),
+            pages_free: self.captured.free.len(),
+            pages_pending: self.captured.held_pages,
+        }
     }
 
     /// Compares what was claimed with the free space, and checks the head of the file.
+    #[must_use]
     pub fn finish(mut self) -> CheckReport {
-        let Some(mut writer) = self.writer.take() else {
-            unreachable!("the writer state is there until the check is dropped")
-        };
         self.check_head();
-        self.check_structure(&writer.space);
-        self.compare("in memory", &mut writer.space);
-        if self.snapshot.txn().0 == writer.meta.txn {
-            self.check_stored(&writer);
+        self.check_structure();
+        let free = std::mem::take(&mut self.captured.free);
+        let held = std::mem::take(&mut self.captured.held);
+        let mut state = self.states(&free, &held, "in memory");
+        self.compare("in memory", &state);
+        if self.snapshot.txn().0 == self.captured.meta.txn {
+            match self.stored() {
+                Ok((free, held)) => {
+                    state = self.states(&free, &held, "as stored");
+                    self.compare("as stored", &state);
+                }
+                Err(error) => self.problem(format!("free space as stored: {error}")),
+            }
         }
-        let claimed = self
-            .claimed
-            .iter()
-            .map(|word| u64::from(word.count_ones()))
-            .sum();
         if self.more > 0 {
             let more = format!("and {} more problems", self.more);
             self.problems.push(more);
         }
-        let report = CheckReport {
+        CheckReport {
             problems: std::mem::take(&mut self.problems),
             pages_total: self.pages,
-            pages_claimed: claimed,
-            pages_free: writer.space.free_pages(),
-            pages_pending: writer.space.held_pages(),
-        };
-        self.writer = Some(writer);
-        report
+            pages_claimed: self.claimed.len(),
+            pages_free: free.len(),
+            pages_pending: self.captured.held_pages,
+        }
     }
 
+    /// The head as it stands. A commit that is just being written looks like damage, but it does not last.
     fn check_head(&mut self) {
+        let mut problems = self.head_problems();
+        if !problems.is_empty() {
+            let turn = self.pager.inner.turns.wait();
+            problems = self.head_problems();
+            drop(turn);
+        }
+        for attempt in 1..=HEAD_ATTEMPTS {
+            if problems.is_empty() || !self.written_since() {
+                break;
+            }
+            std::thread::sleep(HEAD_PAUSE * attempt);
+            problems = self.head_problems();
+        }
+        for problem in problems {
+            self.problem(problem);
+        }
+    }
+
+    /// Whether somebody has committed since the check began.
+    fn written_since(&self) -> bool {
+        let blocks = MetaBlocks::load(&*self.pager.inner.storage, &self.pager.uuid());
+        let newest = blocks.newest();
+        newest.is_ok_and(|(newest, _)| newest.sequence != self.captured.meta.sequence)
+    }
+
+    fn head_problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
         let storage = self.pager.inner.storage.clone();
         match superblock::load(&*storage) {
             Ok((_, damaged)) => {
                 for (copy, error) in damaged.into_iter().enumerate() {
                     if let Some(error) = error {
                         let at = superblock_at(copy);
-                        self.problem(format!("superblock copy at byte {at}: {error}"));
+                        problems.push(format!("superblock copy at byte {at}: {error}"));
                     }
                 }
             }
-            Err(error) => self.problem(format!("superblock: {error}")),
+            Err(error) => problems.push(format!("superblock: {error}")),
         }
         let blocks = MetaBlocks::load(&*storage, &self.pager.uuid());
         for (pair, copies) in blocks.copies.iter().enumerate() {
             for (copy, found) in copies.iter().enumerate() {
                 if let Err(error) = found {
                     let at = meta_at(pair, copy);
-                    self.problem(format!("meta block at byte {at}: {error}"));
+                    problems.push(format!("meta block at byte {at}: {error}"));
                 }
             }
             if let [Ok(a), Ok(b)] = copies
@@ -197,15 +325,15 @@ impl Check {
                     "meta pair {pair}: its copies hold txn {} and txn {}",
                     a.txn, b.txn
                 );
-                self.problem(problem);
+                problems.push(problem);
             }
         }
+        problems
     }
 
     /// Reads the free-space structure afresh and claims its pages.
-    fn check_structure(&mut self, space: &Space) {
-        let pages: Vec<Ptr> = space.base().pages().copied().collect();
-        for ptr in pages {
+    fn check_structure(&mut self) {
+        for ptr in std::mem::take(&mut self.captured.structure) {
             self.claim(ptr.addr, 1, "free space");
             if let Err(error) = read_again(&self.pager, &ptr) {
                 self.problem(error);
@@ -213,26 +341,27 @@ impl Check {
         }
     }
 
-    /// The free space as stored must say the same as the one in memory.
-    fn check_stored(&mut self, writer: &Writer) {
-        let pager = self.pager.clone();
-        let before = writer.space.durable[1];
-        let read = |ptr: &Ptr| read_again(&pager, ptr);
-        match base::load(self.page_size as usize, &writer.meta, before, &read) {
-            Ok(mut stored) => {
-                stored.grow(self.pages.max(stored.pages()));
-                self.compare("as stored", &mut stored);
-            }
-            Err(error) => self.problem(format!("free space as stored: {error}")),
-        }
+    /// The free space as stored, which must say the same as the one in memory.
+    fn stored(&self) -> Result<(PageSet, Vec<Dead>)> {
+        let read = |ptr: &Ptr| read_again(&self.pager, ptr);
+        let Captured { meta, before, .. } = &self.captured;
+        let mut stored = base::load(self.page_size as usize, meta, *before, &read)?;
+        stored.grow(self.pages.max(stored.pages()));
+        let mut free = PageSet::new(stored.pages());
+        stored.for_each_free(|page| {
+            free.insert(page);
+        });
+        Ok((free, stored.held().copied().collect()))
     }
 
-    fn compare(&mut self, which: &str, space: &mut Space) {
-        let mut state = vec![0u8; self.pages as usize];
-        space.for_each_free(|page| state[page as usize] += 1);
+    /// What the free space says of each page: 0 used, 1 free, 2 waits.
+    fn states(&mut self, free: &PageSet, held: &[Dead], which: &str) -> Vec<u8> {
+        let mut state: Vec<u8> = (0..self.pages)
+            .map(|page| u8::from(free.has(page)))
+            .collect();
         let mut doubly = Vec::new();
-        for range in space.held() {
-            for page in range.page..range.page + range.pages {
+        for range in held {
+            for page in range.page..range.page.saturating_add(range.pages).min(self.pages) {
                 if state[page as usize] != 0 {
                     doubly.push(page);
                 }
@@ -242,11 +371,15 @@ impl Check {
         for page in doubly {
             self.problem(format!("page {page} is listed as free twice ({which})"));
         }
+        state
+    }
+
+    fn compare(&mut self, which: &str, state: &[u8]) {
         // Neighbours with the same problem are one problem.
         let mut runs: BTreeMap<u64, (u64, &str)> = BTreeMap::new();
         let mut last: Option<(u64, &str)> = None;
         for page in first_page(self.page_size as usize)..self.pages {
-            let problem = match (self.is_claimed(page), state[page as usize]) {
+            let problem = match (self.claimed.has(page), state[page as usize]) {
                 (true, 0) | (false, 1 | 2) => None,
                 (true, 1) => Some("in use and free"),
                 (true, _) => Some("in use and about to become free"),

@@ -62,6 +62,8 @@ pub enum Error {
     NoSavepoint,
     /// The write transaction whose uncommitted state was read has ended, or went back behind the reader.
     Ended,
+    /// Who watches the operation said stop.
+    Cancelled,
     /// A bound of docs/limits.md.
     Limit {
         /// Which bound.
@@ -101,6 +103,7 @@ impl Error {
             },
             Self::OpenElsewhere { path } => Self::OpenElsewhere { path: path.clone() },
             Self::ReadOnly => Self::ReadOnly,
+            Self::Cancelled => Self::Cancelled,
             Self::Poisoned { first } => Self::Poisoned {
                 first: first.clone(),
             },
@@ -165,6 +168,7 @@ impl std::fmt::Display for Error {
                 f,
                 "the database was opened read-only: open it without that to write"
             ),
+            Self::Cancelled => write!(f, "cancelled before the end"),
             Self::Poisoned { first } => write!(
                 f,
                 "nothing more can be written until the database is reopened, because an earlier step failed: {first}"

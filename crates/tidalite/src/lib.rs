@@ -35,6 +35,7 @@
 //! roots      the app area of the meta block
 //! aggregate  Aggregate, Window
 //! check, stat, copy                     of a whole file
+//! watch      Watch, Progress            of what takes long
 //! ```
 
 mod aggregate;
@@ -55,11 +56,12 @@ mod series_mut;
 mod stat;
 mod table;
 mod time;
+mod watch;
 mod write;
 
 pub use aggregate::{Aggregate, Window, word_as_f64};
 pub use catalog::{SeriesInfo, guid_text};
-pub use check::CheckReport;
+pub use check::{CheckReport, Finding, Place, key_text};
 pub use database::{Database, OpenMode, Options, Verify};
 pub use error::{Error, Result};
 pub use name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};
@@ -75,4 +77,5 @@ pub use tidalite_codec::{ColumnType, Stats};
 pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
 pub use tidalite_pager::{Counters, Durability, Error as StoreError};
 pub use time::{Instant, Timestamp};
+pub use watch::{Progress, Watch};
 pub use write::{Commit, TABLE_NAME_BYTES_MAX, WriteTxn};

@@ -7,6 +7,7 @@
 //! model      random operations against plain maps, own reads and reopening included
 //! bounds     what a commit writes and a query reads, counted
 //! threads    writers and readers in several threads
+//! integrity  what a check finds and names, beside writers and readers
 //! copy       backup while writing goes on
 //! common, oracle: contents to compare, and brute force
 //! ```
@@ -21,6 +22,7 @@ mod common;
 mod copy;
 mod disk_full;
 mod errors;
+mod integrity;
 mod limits;
 mod model;
 mod oracle;

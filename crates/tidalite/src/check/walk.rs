@@ -1,96 +1,88 @@
-//! Checking a whole database: every page reached once, every structure sound, the rooms in agreement.
+//! The walk over one version: what it reaches is claimed, what is wrong becomes a finding.
 
+use super::CheckReport;
+use super::finding::{Finding, Place};
 use crate::catalog::{self, SeriesInfo};
-use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::leaves::stored_tree;
 use crate::name::SeriesPattern;
 use crate::roots::Roots;
+use crate::watch::Watched;
 use crate::write::decode_table_entry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_kv::{Claim, Tree};
-use tidalite_pager::{Check, Snapshot};
+use tidalite_pager::{Check, PageRead};
 use tidalite_runs::{Front, Held};
 
-/// What a check found.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct CheckReport {
-    /// What is wrong, one sentence each; empty for a sound file.
-    pub problems: Vec<String>,
-    /// Pages of the file.
-    pub pages_total: u64,
-    /// Pages that are neither free nor waiting, the head of the file included.
-    pub pages_used: u64,
-    /// Pages that can be allocated.
-    pub pages_free: u64,
-    /// Pages that are dead but still seen by a snapshot or needed by the newest durable states.
-    pub pages_pending: u64,
-    /// Tables of the user.
-    pub tables: u64,
-    /// Series.
-    pub series: u64,
-    /// Leaves of series.
-    pub leaves: u64,
-    /// Rows in leaves.
-    pub leaf_rows: u64,
-    /// Runs of the front.
-    pub runs: u64,
-    /// Merges of runs that are under way.
-    pub merges: u64,
-    /// Rows in the front.
-    pub front_rows: u64,
+/// Findings that are kept; the rest are counted.
+const FINDINGS_MAX: usize = 1000;
+
+/// Whose keys a damaged table's are.
+#[derive(Clone, Copy)]
+enum Whose {
+    Catalog,
+    User,
 }
 
-impl CheckReport {
-    /// True when nothing is wrong.
-    #[must_use]
-    pub fn is_clean(&self) -> bool {
-        self.problems.is_empty()
-    }
-}
-
-impl Database {
-    /// Checks everything that the newest commit reaches: every page and block is read and verified, order,
-    /// counts and statistics are recomputed, and every page has to be reached exactly once or be free.
-    /// Waits for a write transaction under way; nothing is committed meanwhile.
-    ///
-    /// # Errors
-    /// What cannot be read at all; damage is in the report.
-    pub fn check(&self) -> Result<CheckReport> {
-        let mut check = self.pager.begin_check()?;
-        let snapshot = check.snapshot().clone();
-        let mut report = CheckReport::default();
-        match Roots::decode(tidalite_pager::Snapshot::app(&snapshot)) {
-            Ok(roots) => Walk {
-                check: &mut check,
-                pages: &snapshot,
-                roots: &roots,
-            }
-            .all(&mut report)?,
-            Err(error) => check.problem(error),
-        }
-        drop(snapshot);
-        let pages = check.finish();
-        report.problems = pages.problems;
-        report.pages_total = pages.pages_total;
-        report.pages_used = pages.pages_total - pages.pages_free - pages.pages_pending;
-        report.pages_free = pages.pages_free;
-        report.pages_pending = pages.pages_pending;
-        Ok(report)
-    }
-}
-
-struct Walk<'a> {
+pub(super) struct Walk<'a, 'w> {
     check: &'a mut Check,
-    pages: &'a Snapshot,
+    pages: &'a Watched<'a, 'w>,
     roots: &'a Roots,
+    version: Option<&'a str>,
+    findings: Vec<Finding>,
+    more: u64,
 }
 
-impl Walk<'_> {
-    fn all(&mut self, report: &mut CheckReport) -> Result<()> {
+impl<'a, 'w> Walk<'a, 'w> {
+    pub(super) fn new(
+        check: &'a mut Check,
+        pages: &'a Watched<'a, 'w>,
+        roots: &'a Roots,
+        version: Option<&'a str>,
+    ) -> Self {
+        Self {
+            check,
+            pages,
+            roots,
+            version,
+            findings: Vec::new(),
+            more: 0,
+        }
+    }
+
+    /// Walks everything. What was found until then is in the report also when it ends early.
+    pub(super) fn all(mut self, report: &mut CheckReport) -> Result<()> {
+        let walked = self.structures(report);
+        if self.more > 0 {
+            let more = format!("and {} more problems", self.more);
+            self.findings.push(Finding::new(Place::File, more));
+        }
+        report.findings.append(&mut self.findings);
+        walked
+    }
+
+    fn find(&mut self, mut finding: Finding) {
+        finding.version = self.version.map(str::to_owned);
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(finding);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn problem(&mut self, problem: impl ToString) {
+        self.find(Finding::new(Place::File, problem));
+    }
+
+    fn at(&self, what: &str) {
+        let mut running = self.pages.running.borrow_mut();
+        running.at(what);
+        running.done = self.check.pages_claimed() * self.pages.page_size() as u64;
+    }
+
+    fn structures(&mut self, report: &mut CheckReport) -> Result<()> {
         let roots = self.roots;
         for (name, tree) in [
             ("table of tables", &roots.tables),
@@ -100,7 +92,7 @@ impl Walk<'_> {
             ("series records", &roots.records),
             ("extents table", &roots.extents),
         ] {
-            self.tree(name, tree)?;
+            self.tree(name, tree, Whose::Catalog)?;
         }
         self.tables(report)?;
         let series = self.catalog()?;
@@ -114,24 +106,42 @@ impl Walk<'_> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(Error::Store(tidalite_pager::Error::Corrupt(corrupt))) => {
-                self.check.problem(format!("{what}: {corrupt}"));
+                let found = Finding::new(Place::File, format!("{what}: {corrupt}"));
+                self.find(found.at(corrupt.at));
                 Ok(None)
             }
             Err(Error::Store(error)) => Err(error.into()),
             Err(error) => {
-                self.check.problem(format!("{what}: {error}"));
+                self.problem(format!("{what}: {error}"));
                 Ok(None)
             }
         }
     }
 
-    fn tree(&mut self, what: &str, tree: &Tree) -> Result<()> {
-        let check = &mut *self.check;
-        let mut claim = |claim: Claim| {
-            check.claim(claim.addr, claim.pages, &format!("{what}: {}", claim.what));
+    fn tree(&mut self, what: &str, tree: &Tree, whose: Whose) -> Result<()> {
+        let full = match whose {
+            Whose::Catalog => what.to_owned(),
+            Whose::User => format!("table {what}"),
         };
-        let result = tree.check(self.pages, &mut claim);
-        self.note(what, result.map_err(Error::from))?;
+        self.at(&full);
+        let check = &mut *self.check;
+        let running = self.pages.running;
+        let page_size = self.pages.page_size() as u64;
+        let mut claim = |claim: Claim| {
+            check.claim(claim.addr, claim.pages, &format!("{full}: {}", claim.what));
+            running.borrow_mut().done += claim.pages * page_size;
+        };
+        let mut damages = Vec::new();
+        tree.check_each(self.pages, &mut claim, &mut |damage| damages.push(damage))?;
+        for damage in damages {
+            let (name, from, to) = (what.to_owned(), damage.from, damage.to);
+            let place = match whose {
+                Whose::Catalog => Place::Catalog { name, from, to },
+                Whose::User => Place::Table { name, from, to },
+            };
+            let address = damage.corrupt.at;
+            self.find(Finding::new(place, damage.corrupt).at(address));
+        }
         Ok(())
     }
 
@@ -147,17 +157,15 @@ impl Walk<'_> {
         }
         for (id, _) in &self.roots.inline {
             if !found.iter().any(|(known, ..)| known == id) {
-                self.check
-                    .problem(format!("inline root of table {id}, which has no name"));
+                self.problem(format!("inline root of table {id}, which has no name"));
             }
         }
         report.tables = found.len() as u64;
         for (id, name, tree) in found {
             if id >= self.roots.next_table || tree.id() != id {
-                self.check
-                    .problem(format!("table {name}: its number {id} cannot be"));
+                self.problem(format!("table {name}: its number {id} cannot be"));
             }
-            self.tree(&format!("table {name}"), &tree)?;
+            self.tree(&name, &tree, Whose::User)?;
         }
         Ok(())
     }
@@ -181,8 +189,7 @@ impl Walk<'_> {
         let (mut named, mut with_guid) = (0, 0);
         for info in &listed {
             if info.id.0 >= self.roots.next_series {
-                self.check
-                    .problem(format!("{} is beyond the numbers given out", info.id));
+                self.problem(format!("{} is beyond the numbers given out", info.id));
             }
             let keys = [
                 info.name.as_ref().map(catalog::SeriesKey::Name),
@@ -194,14 +201,12 @@ impl Walk<'_> {
                 let found = catalog::find(self.roots, self.pages, key);
                 let found = self.note("names of series", found)?.flatten();
                 if found != Some(info.id) {
-                    self.check
-                        .problem(format!("{} is not found as {}", info.id, info.label()));
+                    self.problem(format!("{} is not found as {}", info.id, info.label()));
                 }
             }
         }
         if (named, with_guid) != (self.roots.names.len(), self.roots.guids.len()) {
-            self.check
-                .problem("names or GUIDs lead to series that are not in the catalog");
+            self.problem("names or GUIDs lead to series that are not in the catalog");
         }
         Ok(listed.into_iter().map(|info| (info.id, info)).collect())
     }
@@ -222,7 +227,7 @@ impl Walk<'_> {
             };
             records += u64::from(self.has_record(*id)?);
             if tree.types() != types {
-                self.check.problem(format!(
+                self.problem(format!(
                     "{}: record and catalog disagree on columns",
                     info.label()
                 ));
@@ -232,10 +237,10 @@ impl Walk<'_> {
                 check.claim(claim.addr, claim.pages, claim.what);
             };
             leaves.tree(self.pages, &tree, &mut claim)?;
+            self.at(&format!("series {}", info.label()));
         }
         if records != self.roots.records.len() {
-            self.check
-                .problem("there are records of series that are not in the catalog");
+            self.problem("there are records of series that are not in the catalog");
         }
         let check = &mut *self.check;
         let mut claim = |claim: Claim| {
@@ -244,8 +249,13 @@ impl Walk<'_> {
         let found = leaves.extents(self.pages, &self.roots.extents, &mut claim)?;
         report.leaves = found.leaves;
         report.leaf_rows = found.rows;
-        for problem in found.problems {
-            self.check.problem(problem);
+        for damage in found.damages {
+            let info = damage.series.and_then(|id| series.get(&id));
+            let place = match info {
+                Some(info) => Place::series(info, damage.column, damage.span),
+                None => Place::File,
+            };
+            self.find(Finding::new(place, damage.problem).at(damage.addr));
         }
         Ok(())
     }
@@ -270,24 +280,35 @@ impl Walk<'_> {
         let Some(front) = self.note("front", front)? else {
             return Ok(());
         };
+        self.at("front");
         let check = &mut *self.check;
         let mut held = Vec::<Held>::new();
-        let result = front.check(
+        let mut damages = Vec::new();
+        let found = front.check_each(
             self.pages,
             &mut |claim| {
                 check.claim(claim.addr, claim.pages, claim.what);
             },
             &mut |rows| held.push(rows),
-        );
-        let found = self
-            .note("front", result.map_err(Error::from))?
-            .unwrap_or_default();
+            &mut |damage| damages.push(damage),
+        )?;
+        for damage in damages {
+            let (from, to) = (damage.from, damage.to);
+            let one = from.zip(to).filter(|(from, to)| from.0 == to.0);
+            let place = match one.and_then(|(from, to)| Some((series.get(&from.0)?, from.1, to.1)))
+            {
+                Some((info, from, to)) => Place::series(info, None, Some((from, to))),
+                None => Place::Front { from, to },
+            };
+            let address = damage.corrupt.at;
+            self.find(Finding::new(place, damage.corrupt).at(address));
+        }
         report.runs = found.runs;
         report.merges = found.merges;
         report.front_rows = found.rows + found.tail_rows;
         for held in held {
             if !series.contains_key(&held.series) {
-                self.check.problem(format!(
+                self.problem(format!(
                     "the front holds rows of {}, which is unknown",
                     held.series
                 ));

@@ -1,0 +1,114 @@
+//! Checking a whole database: every page reached once, every structure sound, the rooms in agreement. It reads a
+//! snapshot, beside readers and writers, and names what each damage takes along.
+
+mod finding;
+mod walk;
+
+pub use finding::{Finding, Place, key_text};
+
+use crate::database::Database;
+use crate::error::Result;
+use crate::roots::Roots;
+use crate::watch::{Running, Watch, Watched, is_cancelled};
+use std::cell::RefCell;
+use tidalite_pager::PageRead;
+use walk::Walk;
+
+/// What a check found.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct CheckReport {
+    /// What is wrong and what it takes along; empty for a sound file.
+    pub findings: Vec<Finding>,
+    /// The same, one sentence each.
+    pub problems: Vec<String>,
+    /// True when who watched has stopped it: what is not found here may still be there.
+    pub cancelled: bool,
+    /// Pages of the file.
+    pub pages_total: u64,
+    /// Pages that are neither free nor waiting, the head of the file included.
+    pub pages_used: u64,
+    /// Pages that can be allocated.
+    pub pages_free: u64,
+    /// Pages that are dead but still seen by a snapshot or needed by the newest durable states.
+    pub pages_pending: u64,
+    /// Tables of the user.
+    pub tables: u64,
+    /// Series.
+    pub series: u64,
+    /// Leaves of series.
+    pub leaves: u64,
+    /// Rows in leaves.
+    pub leaf_rows: u64,
+    /// Runs of the front.
+    pub runs: u64,
+    /// Merges of runs that are under way.
+    pub merges: u64,
+    /// Rows in the front.
+    pub front_rows: u64,
+}
+
+impl CheckReport {
+    /// True when nothing is wrong.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.problems.is_empty() && !self.cancelled
+    }
+}
+
+impl Database {
+    /// Checks everything that the newest commit reaches: every page and block is read and verified, order,
+    /// counts and statistics are recomputed, and every page has to be reached exactly once or be free. Waits for a
+    /// write transaction under way; then readers and writers go on beside it.
+    ///
+    /// # Errors
+    /// What cannot be read at all; damage is in the report.
+    pub fn check(&self) -> Result<CheckReport> {
+        self.check_with(Watch::new())
+    }
+
+    /// As [`check`](Self::check), with somebody who watches: told of progress, able to stop it (the report is then
+    /// marked as cancelled), and with a bound on the bytes read a second.
+    ///
+    /// # Errors
+    /// As for `check`.
+    pub fn check_with(&self, watch: Watch<'_>) -> Result<CheckReport> {
+        let mut check = self.pager.begin_check()?;
+        let snapshot = check.snapshot().clone();
+        let page_size = snapshot.page_size() as u64;
+        let running = RefCell::new(Running::new(watch, check.pages_expected() * page_size));
+        let mut report = CheckReport::default();
+        let pages = Watched {
+            pages: &snapshot,
+            running: &running,
+        };
+        let walked = match Roots::decode(snapshot.app()) {
+            Ok(roots) => Walk::new(&mut check, &pages, &roots, None).all(&mut report),
+            Err(error) => {
+                report.findings.push(Finding::new(Place::File, error));
+                Ok(())
+            }
+        };
+        report.cancelled = is_cancelled(&walked);
+        if !report.cancelled {
+            walked?;
+        }
+        drop(snapshot);
+        let done = if report.cancelled {
+            check.abandon()
+        } else {
+            check.finish()
+        };
+        for problem in done.problems {
+            report.findings.push(Finding::new(Place::File, problem));
+        }
+        report.problems = report.findings.iter().map(ToString::to_string).collect();
+        report.pages_total = done.pages_total;
+        report.pages_used = done
+            .pages_total
+            .saturating_sub(done.pages_free + done.pages_pending);
+        report.pages_free = done.pages_free;
+        report.pages_pending = done.pages_pending;
+        Ok(report)
+    }
+}

@@ -1,0 +1,343 @@
+//! Checks: beside writers, watched, stopped; and each damage named by what it takes along.
+
+use crate::common::{Folder, assert_clean, in_memory};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tidalite::{CheckReport, Database, MemoryStorage, Options, Place, StoreError, Verify, Watch};
+use tidalite_testkit::rng::Rng;
+
+/// Two tables, three series with leaves, and rows in the front.
+fn fill(db: &Database) {
+    for part in 0..6u64 {
+        let mut tx = db.begin_write().unwrap();
+        for name in ["config", "notes"] {
+            let mut table = tx.table(name).unwrap();
+            for i in 0..150u64 {
+                let key = format!("{name}-{:05}", i * 6 + part);
+                let len = if i % 50 == 0 { 9000 } else { 60 };
+                table.put(key.as_bytes(), &vec![i as u8; len]).unwrap();
+            }
+        }
+        for name in ["wind", "power"] {
+            let mut series = tx.series(name).unwrap();
+            for i in 0..2000i64 {
+                let t = (part as i64) * 2000 + i;
+                series
+                    .insert_point(t * 1_000_000_000, 0, (t * t) as f64 / 7.0)
+                    .unwrap();
+            }
+        }
+        let mut late = tx.series("late").unwrap();
+        late.insert_point(part as i64, 0, 1.5).unwrap();
+        tx.commit().unwrap();
+    }
+}
+
+/// A file with `fill`'s content, as bytes.
+fn image() -> Vec<u8> {
+    let folder = Folder::new("integrity-image");
+    let path = folder.file("a.tdl");
+    let db = Database::open(&path).unwrap();
+    fill(&db);
+    drop(db);
+    std::fs::read(path).unwrap()
+}
+
+fn check_of(image: &[u8]) -> CheckReport {
+    let storage = Arc::new(MemoryStorage::from_image(image.to_vec()));
+    let db = Options::new()
+        .read_only(true)
+        .open_storage(storage)
+        .unwrap();
+    db.check().unwrap()
+}
+
+/// Damage in any page is named; and whatever table entry or row cannot be read lies within a finding's keys or times.
+#[test]
+fn damage_is_named_by_table_and_keys_or_series_and_times() {
+    let sound = image();
+    let seed = 7;
+    println!("seed {seed}");
+    let mut rng = Rng::new(seed);
+    let (mut tables, mut series, mut columns) = (0, 0, 0);
+    for page in (6..sound.len() / 4096).step_by(2) {
+        let mut damaged = sound.clone();
+        let at = page * 4096 + rng.index(4096);
+        damaged[at] ^= 1 << rng.below(8);
+        let storage = Arc::new(MemoryStorage::from_image(damaged));
+        let options = Options::new().read_only(true);
+        let db = options.open_storage(storage).unwrap();
+        let report = db.check().unwrap();
+        let in_table = |name: &str, key: &[u8]| {
+            report.findings.iter().any(|finding| match &finding.place {
+                Place::Table {
+                    name: hit,
+                    from,
+                    to,
+                } => {
+                    hit == name && from.as_slice() <= key && to.as_deref().is_none_or(|to| key < to)
+                }
+                Place::Catalog { .. } => true,
+                _ => false,
+            })
+        };
+        let in_series = |name: &str, time: i64| {
+            report.findings.iter().any(|finding| match &finding.place {
+                Place::Series {
+                    name: hit, span, ..
+                } => hit == name && span.is_some_and(|(from, to)| from <= time && time <= to),
+                Place::Catalog { .. } | Place::Front { .. } => true,
+                _ => false,
+            })
+        };
+        for finding in &report.findings {
+            match &finding.place {
+                Place::Table { .. } => tables += 1,
+                Place::Series { column, .. } => {
+                    series += 1;
+                    columns += usize::from(column.is_some());
+                }
+                _ => {}
+            }
+        }
+        let Ok(snap) = db.begin_read() else {
+            assert!(!report.is_clean());
+            continue;
+        };
+        for name in ["config", "notes"] {
+            for i in (0..900).step_by(7) {
+                let key = format!("{name}-{i:05}");
+                let found = snap
+                    .table(name)
+                    .and_then(|table| table.map_or(Ok(None), |table| table.get(key.as_bytes())));
+                let lost = !matches!(found, Ok(Some(_)));
+                assert!(
+                    !lost || in_table(name, key.as_bytes()),
+                    "byte {at}: {:#?}",
+                    report.problems
+                );
+            }
+        }
+        for name in ["wind", "power"] {
+            let Ok(Some(series)) = snap.series(name) else {
+                assert!(in_series(name, 0), "byte {at}: {:#?}", report.problems);
+                continue;
+            };
+            for t in (0..12_000i64).step_by(511) {
+                let time = t * 1_000_000_000;
+                let mut rows = 0;
+                let read = series.between(time..=time).for_each(|_, _| rows += 1);
+                let lost = read.is_err() || rows == 0;
+                assert!(
+                    !lost || in_series(name, time),
+                    "byte {at}, {t}: {:#?}",
+                    report.problems
+                );
+            }
+        }
+    }
+    assert!(
+        tables > 10 && series > 10 && columns > 10,
+        "{tables} {series} {columns}"
+    );
+}
+
+#[test]
+fn a_finding_reads_well() {
+    let sound = image();
+    let mut said = String::new();
+    for page in 6..sound.len() / 4096 {
+        let mut damaged = sound.clone();
+        damaged[page * 4096 + 2000] ^= 1;
+        for problem in check_of(&damaged).problems {
+            said += &problem;
+            said += "\n";
+        }
+    }
+    for part in [
+        "table config, keys from \"config-",
+        "table notes, key \"notes-",
+        "series wind, column value, 1970-01-01T",
+        "damaged KvLeaf at byte ",
+    ] {
+        assert!(said.contains(part), "{part} is missing in\n{said}");
+    }
+}
+
+/// A check that takes its time, while commits go on: they do not wait for it, and it finds nothing wrong.
+#[test]
+fn a_check_runs_beside_writers() {
+    let folder = Folder::new("online-check");
+    let db = Database::open(folder.file("a.tdl")).unwrap();
+    fill(&db);
+    let writer = db.clone();
+    let (mut commits, mut slowest, mut calls) = (0u64, Duration::ZERO, 0);
+    let report = db
+        .check_with(Watch::new().on_progress(|progress| {
+            assert!(progress.done_bytes <= progress.total_bytes);
+            calls += 1;
+            for _ in 0..5 {
+                let began = Instant::now();
+                let mut tx = writer.begin_write().unwrap();
+                let mut table = tx.table("config").unwrap();
+                for i in 0..20 {
+                    table
+                        .put(format!("config-{:05}", i * 40).as_bytes(), &[9; 300])
+                        .unwrap();
+                }
+                tx.series("wind")
+                    .unwrap()
+                    .insert_point(commits as i64 * 77, 1, 0.25)
+                    .unwrap();
+                tx.commit().unwrap();
+                commits += 1;
+                slowest = slowest.max(began.elapsed());
+            }
+            ControlFlow::Continue(())
+        }))
+        .unwrap();
+    assert!(report.is_clean(), "{:#?}", report.problems);
+    assert!(calls >= 3 && commits >= 15, "{calls} calls");
+    println!("{commits} commits beside the check, the slowest {slowest:?}");
+    assert_clean(&db);
+}
+
+#[test]
+fn a_check_can_be_stopped_and_slowed() {
+    let db = in_memory(&Options::new());
+    fill(&db);
+    let report = db
+        .check_with(Watch::new().on_progress(|_| ControlFlow::Break(())))
+        .unwrap();
+    assert!(report.cancelled && !report.is_clean());
+    // Nothing is held back: the next ones work.
+    let began = Instant::now();
+    assert_clean(&db);
+    let free = began.elapsed();
+    let bytes = db.check().unwrap().pages_used * 4096;
+    let began = Instant::now();
+    let report = db
+        .check_with(Watch::new().bytes_per_second(bytes * 2))
+        .unwrap();
+    assert!(report.is_clean());
+    assert!(
+        began.elapsed() > Duration::from_millis(250),
+        "{:?} against {free:?}",
+        began.elapsed()
+    );
+}
+
+/// Every way to verify, over a map and over `pread`, gives the same answers for a sound file; damage is a typed error
+/// with both, unless nothing is verified, and then neither a panic.
+#[test]
+fn all_ways_of_verifying_agree_over_map_and_pread() {
+    let folder = Folder::new("verify");
+    let path = folder.file("a.tdl");
+    let db = Database::open(&path).unwrap();
+    fill(&db);
+    let expected = crate::common::content_of(&db.begin_read().unwrap()).unwrap();
+    drop(db);
+    let sound = std::fs::read(&path).unwrap();
+    for verify in [Verify::OnFirstTouch, Verify::Always, Verify::Never] {
+        for map in [true, false] {
+            let options = Options::new().read_only(true).verify(verify).map(map);
+            std::fs::write(&path, &sound).unwrap();
+            let db = options.open(&path).unwrap();
+            let snap = db.begin_read().unwrap();
+            assert_eq!(crate::common::content_of(&snap).unwrap(), expected);
+            assert_eq!(crate::common::content_of(&snap).unwrap(), expected);
+            assert_clean(&db);
+            drop((snap, db));
+            let mut errors = 0;
+            for page in (6..sound.len() / 4096).step_by(11) {
+                let mut damaged = sound.clone();
+                damaged[page * 4096 + 1000] ^= 0x10;
+                std::fs::write(&path, &damaged).unwrap();
+                let db = options.open(&path).unwrap();
+                let found = db
+                    .begin_read()
+                    .and_then(|snap| crate::common::content_of(&snap));
+                match found {
+                    Ok(content) if verify != Verify::Never => assert_eq!(content, expected),
+                    Ok(_) => {}
+                    Err(tidalite::Error::Store(StoreError::Corrupt(_))) => errors += 1,
+                    Err(error) => assert!(verify == Verify::Never, "{error}"),
+                }
+            }
+            assert!(
+                verify == Verify::Never || errors > 10,
+                "{verify:?} {map} {errors}"
+            );
+        }
+    }
+}
+
+/// A page that was verified once is believed, unless every touch is verified.
+#[test]
+fn verify_always_looks_at_every_touch() {
+    let folder = Folder::new("verify-always");
+    let path = folder.file("a.tdl");
+    let db = Database::open(&path).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    tx.table("t").unwrap().put(b"key", b"value").unwrap();
+    tx.commit().unwrap();
+    drop(db);
+    for map in [true, false] {
+        for (verify, sees) in [(Verify::OnFirstTouch, false), (Verify::Always, true)] {
+            let sound = std::fs::read(&path).unwrap();
+            let db = Options::new()
+                .read_only(true)
+                .verify(verify)
+                .map(map)
+                .open(&path)
+                .unwrap();
+            let snap = db.begin_read().unwrap();
+            let table = snap.table("t").unwrap().unwrap();
+            assert_eq!(table.get(b"key").unwrap().unwrap(), b"value");
+            // The value's own bytes change under the open file.
+            let at = sound
+                .windows(5)
+                .rposition(|bytes| bytes == b"value")
+                .unwrap();
+            let mut damaged = sound.clone();
+            damaged[at] = b'V';
+            write_over(&path, &damaged);
+            let found = table.get(b"key");
+            assert_eq!(found.is_err(), sees, "{verify:?}, map {map}: {found:?}");
+            write_over(&path, &sound);
+        }
+    }
+}
+
+/// Overwrites a file without making it shorter meanwhile.
+fn write_over(path: &std::path::Path, bytes: &[u8]) {
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(bytes, 0).unwrap();
+}
+
+/// A file opened read-only is reported, not healed.
+#[test]
+fn a_read_only_check_changes_nothing() {
+    let folder = Folder::new("read-only-check");
+    let path = folder.file("a.tdl");
+    fill(&Database::open(&path).unwrap());
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[12_288 + 60] ^= 1;
+    bytes[4096 + 300] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let db = Options::new().read_only(true).open(&path).unwrap();
+    let report = db.check().unwrap();
+    assert_eq!(report.findings.len(), 2, "{:#?}", report.problems);
+    assert!(
+        report
+            .findings
+            .iter()
+            .all(|finding| finding.place == Place::File)
+    );
+    drop(db);
+    assert!(std::fs::read(&path).unwrap() == bytes);
+    // Opened for writing it is healed.
+    assert_clean(&Database::open(&path).unwrap());
+}
