@@ -10,7 +10,7 @@
 //! packer      a transaction's stream of leaves      extents of up to 1 MiB, 64-byte aligned
 //! extents     how much of each extent is alive      an ordered table
 //! read        View: vectors, cursor, aggregate,     the tree and the late rows as one
-//!             windows, count
+//!             windows, candles, filter, count
 //! check       every rule of the format, every byte
 //! ```
 //!
@@ -37,7 +37,9 @@ pub use check::{Check, Damage, Report};
 pub use extents::ExtentRecord;
 pub use link::Link;
 pub use packer::Packer;
+pub use read::candles::{Candle, CandleSize};
 pub use read::cursor::{Cursor, Found};
+pub use read::filter::{Direction, ValueRange};
 pub use read::fold::Window;
 pub use read::scan::{Scan, Vector};
 pub use read::{Row, View};

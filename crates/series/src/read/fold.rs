@@ -21,6 +21,10 @@ pub struct Window {
     pub start: i64,
     /// Its last timestamp, included; `i64::MAX` when it ends after that.
     pub last: i64,
+    /// The time of its first row.
+    pub first_time: i64,
+    /// The time of its last row.
+    pub last_time: i64,
     /// The column's statistics in it.
     pub stats: Stats,
 }
@@ -56,19 +60,42 @@ impl Grid {
     }
 }
 
+/// A vector's rank among the pieces; a leaf comes next, then nodes of level 1 and up.
+pub(super) const VECTOR_RANK: u8 = 0;
+
+/// Rows that statistics tell of: those of a vector, a leaf, or a node.
+#[derive(Clone, Copy)]
+pub(super) struct Piece {
+    /// Height above the rows, see [`VECTOR_RANK`].
+    pub(super) rank: u8,
+    /// First timestamp.
+    pub(super) begin: i64,
+    /// Last timestamp, included.
+    pub(super) end: i64,
+    /// Rows.
+    pub(super) count: u64,
+}
+
+impl Piece {
+    /// What is below a link that leads to `level`, 0 for a leaf.
+    fn of(link: &Link, level: u8) -> Self {
+        Self {
+            rank: level + VECTOR_RANK + 1,
+            begin: link.begin,
+            end: link.end,
+            count: link.count,
+        }
+    }
+}
+
 /// What becomes of the pieces.
-trait Collector {
-    /// Whether the times `begin ..= end` need not be told apart.
-    fn together(&mut self, begin: i64, end: i64) -> bool;
+pub(super) trait Collector {
+    /// Whether the rows of the piece need not be told apart.
+    fn together(&mut self, piece: &Piece) -> bool;
     /// The column that is decoded where statistics do not do.
     fn column(&self) -> Option<usize>;
     /// Takes what a link or vector says of its rows.
-    fn piece(
-        &mut self,
-        begin: i64,
-        count: u64,
-        stats: impl FnOnce() -> Result<Stats>,
-    ) -> Result<()>;
+    fn piece(&mut self, piece: &Piece, stats: impl FnOnce() -> Result<Stats>) -> Result<()>;
     /// Takes rows; `words` is empty without a column.
     fn rows(&mut self, times: &[i64], words: &[u64]);
 }
@@ -76,7 +103,7 @@ trait Collector {
 struct Count(u64);
 
 impl Collector for Count {
-    fn together(&mut self, _: i64, _: i64) -> bool {
+    fn together(&mut self, _: &Piece) -> bool {
         true
     }
 
@@ -84,8 +111,8 @@ impl Collector for Count {
         None
     }
 
-    fn piece(&mut self, _: i64, count: u64, _: impl FnOnce() -> Result<Stats>) -> Result<()> {
-        self.0 = self.0.saturating_add(count);
+    fn piece(&mut self, piece: &Piece, _: impl FnOnce() -> Result<Stats>) -> Result<()> {
+        self.0 = self.0.saturating_add(piece.count);
         Ok(())
     }
 
@@ -118,6 +145,8 @@ impl<F: FnMut(Window)> Windows<F> {
             Window {
                 start,
                 last,
+                first_time: t,
+                last_time: t,
                 stats: Stats::empty(ty),
             }
         })
@@ -133,7 +162,8 @@ impl<F: FnMut(Window)> Windows<F> {
 }
 
 impl<F: FnMut(Window)> Collector for Windows<F> {
-    fn together(&mut self, begin: i64, end: i64) -> bool {
+    fn together(&mut self, piece: &Piece) -> bool {
+        let (begin, end) = (piece.begin, piece.end);
         self.grid.is_none_or(|grid| match &self.open {
             Some(open) if open.start <= begin && begin <= open.last => end <= open.last,
             _ => end <= grid.window(begin).1,
@@ -144,9 +174,11 @@ impl<F: FnMut(Window)> Collector for Windows<F> {
         Some(self.column)
     }
 
-    fn piece(&mut self, begin: i64, _: u64, stats: impl FnOnce() -> Result<Stats>) -> Result<()> {
+    fn piece(&mut self, piece: &Piece, stats: impl FnOnce() -> Result<Stats>) -> Result<()> {
         let stats = stats()?;
-        self.at(begin).stats.merge_after(&stats);
+        let window = self.at(piece.begin);
+        window.stats.merge_after(&stats);
+        window.last_time = piece.end;
         Ok(())
     }
 
@@ -166,12 +198,13 @@ impl<F: FnMut(Window)> Collector for Windows<F> {
             let rows = low + times[low..high].partition_point(|&t| t <= last);
             let stats = Stats::of(ty, &times[..rows], &words[..rows]);
             window.stats.merge_after(&stats);
+            window.last_time = times[rows - 1];
             (times, words) = (&times[rows..], &words[rows..]);
         }
     }
 }
 
-struct Fold<'a, R, C> {
+pub(super) struct Fold<'a, R, C> {
     r: &'a R,
     tree: &'a SeriesTree,
     late: RowsRef<'a>,
@@ -179,7 +212,7 @@ struct Fold<'a, R, C> {
     late_at: usize,
     from: i64,
     to: i64,
-    collect: C,
+    pub(super) collect: C,
     times: Vec<i64>,
     words: Vec<u64>,
 }
@@ -219,7 +252,7 @@ pub(super) fn fold<R: PageRead>(
 }
 
 impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
-    fn new(
+    pub(super) fn new(
         r: &'a R,
         tree: &'a SeriesTree,
         late: RowsRef<'a>,
@@ -243,7 +276,7 @@ impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
         }
     }
 
-    fn run(&mut self) -> Result<()> {
+    pub(super) fn run(&mut self) -> Result<()> {
         let tree = self.tree;
         for entry in tree.tops() {
             if self.from > self.to || entry.link.begin > self.to {
@@ -253,17 +286,17 @@ impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
                 continue;
             }
             self.late_before(entry.link.begin);
-            if self.foldable(entry.link.begin, entry.link.end) {
+            let is_root = tree
+                .root
+                .as_ref()
+                .is_some_and(|root| std::ptr::eq(root, entry));
+            let level = if is_root { tree.height } else { 0 };
+            let piece = Piece::of(&entry.link, level);
+            if self.foldable(&piece) {
                 let column = self.collect.column();
-                self.collect.piece(entry.link.begin, entry.link.count, || {
-                    Ok(entry.stats[column.unwrap_or_default()])
-                })?;
+                self.collect
+                    .piece(&piece, || Ok(entry.stats[column.unwrap_or_default()]))?;
             } else {
-                let is_root = tree
-                    .root
-                    .as_ref()
-                    .is_some_and(|root| std::ptr::eq(root, entry));
-                let level = if is_root { tree.height } else { 0 };
                 self.below(level, &entry.link)?;
             }
         }
@@ -292,13 +325,14 @@ impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
     }
 
     /// Whether rows of this span can be taken as a whole. The late rows in front of it are collected.
-    fn foldable(&mut self, begin: i64, end: i64) -> bool {
+    fn foldable(&mut self, piece: &Piece) -> bool {
+        let (begin, end) = (piece.begin, piece.end);
         let late_inside = self
             .late
             .times()
             .get(self.late_at)
             .is_some_and(|&late| late <= end);
-        !late_inside && self.from <= begin && end <= self.to && self.collect.together(begin, end)
+        !late_inside && self.from <= begin && end <= self.to && self.collect.together(piece)
     }
 
     fn below(&mut self, level: u8, link: &Link) -> Result<()> {
@@ -322,9 +356,10 @@ impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
                 continue;
             }
             self.late_before(child.begin);
-            if self.foldable(child.begin, child.end) {
+            let piece = Piece::of(&child, level - 1);
+            if self.foldable(&piece) {
                 let column = self.collect.column();
-                self.collect.piece(child.begin, child.count, || {
+                self.collect.piece(&piece, || {
                     let c = column.unwrap_or_default();
                     let block = match stats.take() {
                         Some(block) => block,
@@ -352,8 +387,14 @@ impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
             }
             self.late_before(begin);
             let column = self.collect.column();
-            if self.foldable(begin, end) {
-                self.collect.piece(begin, leaf.rows_of(v) as u64, || {
+            let piece = Piece {
+                rank: VECTOR_RANK,
+                begin,
+                end,
+                count: leaf.rows_of(v) as u64,
+            };
+            if self.foldable(&piece) {
+                self.collect.piece(&piece, || {
                     let c = column.unwrap_or_default();
                     leaf.stats(v, c, tree.types[c])
                 })?;

@@ -7,12 +7,16 @@
 //! scan      for_each_vector                        segments, cut to an interval
 //! cursor    Cursor                                 a row of a segment
 //! fold      aggregate, windows, count              statistics where they do, rows where they do not
+//! candles   candlesticks                           the same, cut where the tree is
+//! filter    rows with a value in a range           subtrees whose extremes rule it out are passed by
 //! ```
 //!
 //! Late rows are those of the front: sorted, no timestamp twice. They are newer than the tree and win at
 //! equal timestamps.
 
+pub(crate) mod candles;
 pub(crate) mod cursor;
+pub(crate) mod filter;
 pub(crate) mod fold;
 pub(crate) mod leaves;
 pub(crate) mod scan;
@@ -20,8 +24,10 @@ pub(crate) mod segments;
 pub(crate) mod vectors;
 
 use crate::tree::SeriesTree;
+use candles::{Candle, CandleSize, Candles};
 use cursor::Cursor;
-use fold::{Grid, Window};
+use filter::{Direction, Filter, ValueRange};
+use fold::{Fold, Grid, Window};
 use scan::{Scan, Vector};
 use tidalite_codec::{RowsRef, Stats};
 use tidalite_pager::{PageRead, Result};
@@ -187,7 +193,19 @@ impl<'a, R: PageRead> View<'a, R> {
     /// # Panics
     /// When the column does not exist.
     pub fn aggregate(&self, from: i64, to: i64, column: usize) -> Result<Stats> {
-        let mut all = Stats::empty(self.tree.types[column]);
+        let whole = self.summary(from, to, column)?;
+        Ok(whole.map_or(Stats::empty(self.tree.types[column]), |whole| whole.stats))
+    }
+
+    /// As `aggregate`, with the times of first and last row; `None` without rows.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    ///
+    /// # Panics
+    /// When the column does not exist.
+    pub fn summary(&self, from: i64, to: i64, column: usize) -> Result<Option<Candle>> {
+        let mut whole = None;
         fold::fold(
             self.r,
             self.tree,
@@ -196,10 +214,56 @@ impl<'a, R: PageRead> View<'a, R> {
             column,
             None,
             |window| {
-                all.merge_after(&window.stats);
+                whole = Some(Candle {
+                    first_time: window.first_time,
+                    last_time: window.last_time,
+                    stats: window.stats,
+                });
             },
         )?;
-        Ok(all)
+        Ok(whole)
+    }
+
+    /// Statistics of a column over the pieces that the tree has of the rows `from ..= to`, ascending.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    ///
+    /// # Panics
+    /// When the column does not exist.
+    pub fn candles(
+        &self,
+        from: i64,
+        to: i64,
+        column: usize,
+        size: CandleSize,
+        f: impl FnMut(Candle),
+    ) -> Result<()> {
+        let candles = Candles::new(column, self.tree.types[column], size, f);
+        let mut fold = Fold::new(self.r, self.tree, self.late, (from, to), candles);
+        fold.run()?;
+        fold.collect.close();
+        Ok(())
+    }
+
+    /// Calls `f` with the rows of `from ..= to` whose value is in `range`, in the given direction, up to 1024 a time
+    /// (ascending within a call), and returns how many there were. Only the named columns are handed out.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`; rows before the damage were delivered.
+    ///
+    /// # Panics
+    /// When a column does not exist, or the range is of another type than its column.
+    pub fn for_each_match(
+        &self,
+        from: i64,
+        to: i64,
+        range: ValueRange,
+        columns: &[usize],
+        direction: Direction,
+        f: impl FnMut(&Vector<'_>),
+    ) -> Result<u64> {
+        Filter::new(self.r, self.tree, self.late, (from, to), range, columns, f).run(direction)
     }
 
     /// Statistics of a column for each window that holds rows of `from ..= to`, in ascending order.

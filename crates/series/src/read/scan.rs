@@ -14,7 +14,8 @@ pub struct Vector<'v> {
     words: &'v dyn Words,
 }
 
-trait Words {
+/// Where the words of a vector lie.
+pub(super) trait Words {
     fn words(&self, column: usize) -> &[u64];
 }
 
@@ -25,6 +26,15 @@ impl<R: PageRead> Words for Segments<'_, R> {
 }
 
 impl<'v> Vector<'v> {
+    /// The rows `range` of `times` and `words`.
+    pub(super) fn of(times: &'v [i64], range: Range<usize>, words: &'v dyn Words) -> Self {
+        Self {
+            times: &times[range.clone()],
+            range,
+            words,
+        }
+    }
+
     /// How many rows; never zero.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a vector handed out has rows")]
@@ -80,11 +90,7 @@ fn hand_out<R: PageRead>(
     range: Range<usize>,
     f: &mut impl FnMut(&Vector<'_>),
 ) {
-    f(&Vector {
-        times: &segments.times()[range.clone()],
-        range,
-        words: segments,
-    });
+    f(&Vector::of(segments.times(), range, segments));
 }
 
 /// The rows of an interval, vector by vector, for callers that ask for one after the other.

@@ -3,6 +3,7 @@
 mod damage;
 mod edges;
 mod model;
+mod pieces;
 mod structure;
 
 use crate::{Check, Packer, Report, SeriesTree, View};

@@ -221,6 +221,8 @@ fn compare(rng: &mut Rng, world: &World) {
         let stats = view.aggregate(from, to, column).unwrap();
         assert_stats(&stats, types[column], expected, column);
         windows(rng, world, (from, to), column, expected);
+        super::pieces::candles(rng, world, (from, to), column, expected);
+        super::pieces::filter(rng, world, (from, to), column, expected);
     }
     cursor(rng, world, &all);
 }
@@ -308,6 +310,8 @@ fn windows(
         );
         assert_eq!(i128::from(window.last), last.min(i64::MAX.into()), "last");
         assert_stats(&window.stats, world.tree.types()[column], part, column);
+        let times = part.times().first().zip(part.times().last());
+        assert_eq!(times, Some((&window.first_time, &window.last_time)));
         at += rows;
     }
     assert_eq!(at, expected.len(), "windows hold every row");

@@ -1,0 +1,139 @@
+//! Candlesticks: what the tree knows of its own pieces, handed out without cutting them. Their number is
+//! chosen by the height in the tree, or by the time that one may span; nothing below is read, but for the
+//! pieces at the ends of the interval and those that late rows fall into. (After the candlesticks of the numeric
+//! B+tree, which had them by level.)
+//!
+//! 1. Candles ascend, do not overlap, and together hold each row of the interval once.
+//! 2. `open` is the candle that smaller pieces and rows are gathered in; it is handed out before any
+//!    candle that lies behind it.
+
+use super::fold::{Collector, Piece, VECTOR_RANK};
+use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
+use tidalite_codec::{ColumnType, Stats};
+use tidalite_pager::Result;
+
+use crate::node::NODE_LINKS_MAX;
+
+/// How much one candle takes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CandleSize {
+    /// What the tree has at this height: 0 a vector of up to 1024 rows, 1 a leaf of up to 16 vectors, from 2
+    /// on a node of up to 64 links.
+    Level(u8),
+    /// Neighbouring pieces as long as less than this time lies between first and last row.
+    Width(u64),
+}
+
+/// Statistics of neighbouring rows, with open, close and extremes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candle {
+    /// The time of its first row.
+    pub first_time: i64,
+    /// The time of its last row.
+    pub last_time: i64,
+    /// The column's statistics over these rows.
+    pub stats: Stats,
+}
+
+pub(super) struct Candles<F> {
+    column: usize,
+    ty: ColumnType,
+    size: CandleSize,
+    open: Option<Candle>,
+    f: F,
+}
+
+impl<F: FnMut(Candle)> Candles<F> {
+    pub(super) fn new(column: usize, ty: ColumnType, size: CandleSize, f: F) -> Self {
+        Self {
+            column,
+            ty,
+            size,
+            open: None,
+            f,
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        if let Some(candle) = self.open.take() {
+            (self.f)(candle);
+        }
+    }
+
+    /// Rows that a candle gathers at most: as many as a piece of the wanted height can have.
+    fn room(level: u8) -> u64 {
+        let leaves = (NODE_LINKS_MAX as u64).saturating_pow(u32::from(level.saturating_sub(1)));
+        let leaf = if level > VECTOR_RANK {
+            LEAF_VECTORS_MAX as u64
+        } else {
+            1
+        };
+        leaves.saturating_mul(leaf * VECTOR_ROWS as u64)
+    }
+
+    /// Takes rows in that lie behind those taken before.
+    fn gather(&mut self, first_time: i64, last_time: i64, stats: &Stats) {
+        let fits = self.open.as_ref().is_some_and(|open| match self.size {
+            CandleSize::Level(level) => {
+                open.stats.count().saturating_add(stats.count()) <= Self::room(level)
+            }
+            CandleSize::Width(width) => last_time.abs_diff(open.first_time) < width,
+        });
+        if !fits {
+            self.close();
+        }
+        let open = self.open.get_or_insert_with(|| Candle {
+            first_time,
+            last_time,
+            stats: Stats::empty(self.ty),
+        });
+        open.stats.merge_after(stats);
+        open.last_time = last_time;
+    }
+}
+
+impl<F: FnMut(Candle)> Collector for Candles<F> {
+    fn together(&mut self, piece: &Piece) -> bool {
+        match self.size {
+            CandleSize::Level(level) => piece.rank <= level,
+            CandleSize::Width(width) => piece.end.abs_diff(piece.begin) < width,
+        }
+    }
+
+    fn column(&self) -> Option<usize> {
+        Some(self.column)
+    }
+
+    fn piece(&mut self, piece: &Piece, stats: impl FnOnce() -> Result<Stats>) -> Result<()> {
+        let stats = stats()?;
+        let whole = self.size == CandleSize::Level(piece.rank);
+        if whole {
+            self.close();
+        }
+        self.gather(piece.begin, piece.end, &stats);
+        if whole {
+            self.close();
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self, mut times: &[i64], mut words: &[u64]) {
+        while let Some(&first) = times.first() {
+            let rows = match self.size {
+                CandleSize::Level(_) => times.len().min(VECTOR_ROWS),
+                CandleSize::Width(width) => {
+                    let from = self.open.as_ref().map_or(first, |open| open.first_time);
+                    let fit = times.partition_point(|&t| t.abs_diff(from) < width);
+                    if fit > 0 {
+                        fit
+                    } else {
+                        times.partition_point(|&t| t.abs_diff(first) < width).max(1)
+                    }
+                }
+            };
+            let stats = Stats::of(self.ty, &times[..rows], &words[..rows]);
+            self.gather(first, times[rows - 1], &stats);
+            (times, words) = (&times[rows..], &words[rows..]);
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! Rows whose value lies in a range. Subtrees, leaves and vectors whose extremes rule a match out are
+//! passed by unread; of the others only the column that decides is decoded until a row matches.
+//!
+//! 1. A late row replaces the tree's row of the same time, whether it matches itself or not.
+//! 2. `late` is what of the late rows was not passed yet; it shrinks from the end that the walk comes from.
+//! 3. Rows are handed out in the direction of the walk, those of one call ascending.
+
+use super::scan::{Vector, Words};
+use crate::leaf::Leaf;
+use crate::link::Link;
+use crate::node::Spine;
+use crate::tree::SeriesTree;
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_codec::{ColumnType, Rows, RowsRef, Stats};
+use tidalite_pager::{Counters, PageRead, Result};
+
+/// The values of a column that are wanted. NaN is in no range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueRange {
+    column: usize,
+    ty: ColumnType,
+    /// `ColumnType::order_key` of the least and the greatest.
+    low: i64,
+    high: i64,
+}
+
+impl ValueRange {
+    /// The values from `low` to `high`, both included, as words of a column of type `ty`; empty when `low` is
+    /// above `high`, or one of them NaN. The two zeros of a float column are one value.
+    #[must_use]
+    pub fn new(column: usize, ty: ColumnType, low: u64, high: u64) -> Self {
+        let nothing = Self {
+            column,
+            ty,
+            low: 0,
+            high: -1,
+        };
+        if ty != ColumnType::F64 {
+            return Self {
+                low: ty.order_key(low),
+                high: ty.order_key(high),
+                ..nothing
+            };
+        }
+        let (low, high) = (f64::from_bits(low), f64::from_bits(high));
+        if low.is_nan() || high.is_nan() {
+            return nothing;
+        }
+        let low = if low == 0.0 { -0.0 } else { low };
+        let high = if high == 0.0 { 0.0 } else { high };
+        Self {
+            low: ty.order_key(low.to_bits()),
+            high: ty.order_key(high.to_bits()),
+            ..nothing
+        }
+    }
+
+    fn holds(&self, word: u64) -> bool {
+        let key = self.ty.order_key(word);
+        self.low <= key && key <= self.high
+    }
+
+    /// Whether rows with these statistics can have a wanted value.
+    fn may_hold(&self, stats: &Stats) -> bool {
+        let (Some((min, _)), Some((max, _))) = (stats.min(), stats.max()) else {
+            return false;
+        };
+        self.ty.order_key(min) <= self.high && self.low <= self.ty.order_key(max)
+    }
+}
+
+/// Which way a walk goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the first row on.
+    Forward,
+    /// From the last row back.
+    Backward,
+}
+
+impl Words for Rows {
+    fn words(&self, column: usize) -> &[u64] {
+        &self.columns[column]
+    }
+}
+
+pub(super) struct Filter<'a, R, F> {
+    r: &'a R,
+    tree: &'a SeriesTree,
+    late: RowsRef<'a>,
+    interval: (i64, i64),
+    range: ValueRange,
+    wanted: Vec<bool>,
+    direction: Direction,
+    found: u64,
+    f: F,
+    /// One decoded vector: times, and the deciding column.
+    times: Vec<i64>,
+    words: Vec<u64>,
+    other: Vec<u64>,
+    /// Rows of the vector that match.
+    matches: Vec<usize>,
+    /// What is handed out next; columns that are not wanted stay empty.
+    out: Rows,
+}
+
+impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
+    pub(super) fn new(
+        r: &'a R,
+        tree: &'a SeriesTree,
+        late: RowsRef<'a>,
+        interval: (i64, i64),
+        range: ValueRange,
+        columns: &[usize],
+        f: F,
+    ) -> Self {
+        let types = tree.types.len();
+        assert_eq!(tree.types[range.column], range.ty, "a range of the column's type");
+        let mut wanted = vec![false; types];
+        for &c in columns {
+            wanted[c] = true;
+        }
+        Self {
+            r,
+            tree,
+            late: if interval.0 <= interval.1 {
+                late.between(interval.0, interval.1)
+            } else {
+                late.slice(0..0)
+            },
+            interval,
+            range,
+            wanted,
+            direction: Direction::Forward,
+            found: 0,
+            f,
+            times: vec![0; VECTOR_ROWS],
+            words: vec![0; VECTOR_ROWS],
+            other: vec![0; VECTOR_ROWS],
+            matches: Vec::with_capacity(VECTOR_ROWS),
+            out: Rows::new(types),
+        }
+    }
+
+    pub(super) fn run(mut self, direction: Direction) -> Result<u64> {
+        self.direction = direction;
+        if self.interval.0 <= self.interval.1 {
+            let tree = self.tree;
+            let tops: Vec<_> = tree.tops().collect();
+            let column = self.range.column;
+            for i in self.order(0, tops.len()) {
+                let entry = tops[i];
+                let root = tree.root.as_ref();
+                let is_root = root.is_some_and(|root| std::ptr::eq(root, entry));
+                let level = if is_root { tree.height } else { 0 };
+                self.visit(&entry.link, level, || Ok(entry.stats[column]))?;
+            }
+            self.late_rows(0..self.late.len());
+        }
+        Ok(self.found)
+    }
+
+    /// The numbers from `low` up to `high` in the direction of the walk.
+    fn order(&self, low: usize, high: usize) -> impl Iterator<Item = usize> + use<R, F> {
+        let forward = self.direction == Direction::Forward;
+        (low..high).map(move |i| if forward { i } else { low + (high - 1 - i) })
+    }
+
+    fn visit(
+        &mut self,
+        link: &Link,
+        level: u8,
+        stats: impl FnOnce() -> Result<Stats>,
+    ) -> Result<()> {
+        if link.outside(self.interval.0, self.interval.1) || !self.range.may_hold(&stats()?) {
+            return Ok(());
+        }
+        if level == 0 {
+            self.leaf(link)
+        } else {
+            self.node(link, level)
+        }
+    }
+
+    fn node(&mut self, link: &Link, level: u8) -> Result<()> {
+        let (r, tree) = (self.r, self.tree);
+        let spine = Spine::open(r, link, level, tree.types.len())?;
+        let column = self.range.column;
+        let stats = spine.stats(r, column, tree.types[column])?;
+        for i in self.order(0, spine.len()) {
+            self.visit(&spine.link(i), level - 1, || stats.get(i))?;
+        }
+        Ok(())
+    }
+
+    fn leaf(&mut self, link: &Link) -> Result<()> {
+        let (r, tree) = (self.r, self.tree);
+        let leaf = Leaf::open(r, link, &tree.types)?;
+        let (from, to) = self.interval;
+        let column = self.range.column;
+        for v in self.order(0, leaf.vectors()) {
+            let (begin, end) = leaf.span(v);
+            if end < from || to < begin {
+                continue;
+            }
+            if self.range.may_hold(&leaf.stats(v, column, self.range.ty)?) {
+                self.vector(&leaf, v)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the matching rows of a vector and hands them out, with the late rows within its span.
+    fn vector(&mut self, leaf: &Leaf<'a>, v: usize) -> Result<()> {
+        Counters::bump(&self.r.counters().vectors_decoded);
+        let rows = leaf.rows_of(v);
+        let decider = self.range.column;
+        leaf.column(self.r, v, decider, &mut self.words[..rows])?;
+        self.matches.clear();
+        let range = self.range;
+        let matching = self.words[..rows].iter().enumerate();
+        self.matches
+            .extend(matching.filter(|&(_, &word)| range.holds(word)).map(|(i, _)| i));
+        if self.matches.is_empty() {
+            return Ok(());
+        }
+        leaf.times(self.r, v, &mut self.times[..rows])?;
+        let (from, to) = self.interval;
+        let (times, late) = (&self.times, self.late);
+        self.matches.retain(|&i| {
+            let t = times[i];
+            from <= t && t <= to && late.times().binary_search(&t).is_err()
+        });
+        let (begin, end) = leaf.span(v);
+        let inside = late.lower_bound(begin)..late.times().partition_point(|&t| t <= end);
+        match self.direction {
+            Direction::Forward => self.late_rows(0..inside.start),
+            Direction::Backward => self.late_rows(inside.end..late.len()),
+        }
+        // What was handed out is gone from `late`: count again.
+        let inside = self.late.lower_bound(begin)..self.late.times().partition_point(|&t| t <= end);
+        let within = self.late.slice(inside.clone());
+        self.late = match self.direction {
+            Direction::Forward => self.late.slice(inside.end..self.late.len()),
+            Direction::Backward => self.late.slice(0..inside.start),
+        };
+        let late_matches: Vec<usize> = (0..within.len())
+            .filter(|&i| range.holds(within.column(decider)[i]))
+            .collect();
+        self.merge(leaf, v, within, &late_matches)?;
+        self.hand_out();
+        Ok(())
+    }
+
+    /// Brings the matching rows of the vector and of the late rows into `out`, in order of time.
+    fn merge(
+        &mut self,
+        leaf: &Leaf<'a>,
+        v: usize,
+        late: RowsRef<'_>,
+        late_matches: &[usize],
+    ) -> Result<()> {
+        // Where each row of the result comes from: a place in the vector, or one behind it in the late rows.
+        let rows = leaf.rows_of(v);
+        let mut sources: Vec<usize> = Vec::with_capacity(self.matches.len() + late_matches.len());
+        let mut rest = late_matches.iter().peekable();
+        for &i in &self.matches {
+            while let Some(&&j) = rest.peek()
+                && late.times()[j] < self.times[i]
+            {
+                sources.push(rows + j);
+                rest.next();
+            }
+            sources.push(i);
+        }
+        sources.extend(rest.map(|&j| rows + j));
+        let pick = |own: &[u64], late: &[u64], out: &mut Vec<u64>| {
+            out.extend(sources.iter().map(|&i| match i.checked_sub(rows) {
+                None => own[i],
+                Some(j) => late[j],
+            }));
+        };
+        let times = sources.iter().map(|&i| match i.checked_sub(rows) {
+            None => self.times[i],
+            Some(j) => late.times()[j],
+        });
+        self.out.times.extend(times);
+        if self.out.times.is_empty() {
+            return Ok(());
+        }
+        for c in 0..self.wanted.len() {
+            if !self.wanted[c] {
+                continue;
+            }
+            if c == self.range.column {
+                pick(&self.words, late.column(c), &mut self.out.columns[c]);
+            } else {
+                leaf.column(self.r, v, c, &mut self.other[..rows])?;
+                pick(&self.other, late.column(c), &mut self.out.columns[c]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands out the matching ones of these late rows, and forgets them all.
+    fn late_rows(&mut self, rows: std::ops::Range<usize>) {
+        let passed = self.late.slice(rows.clone());
+        for at in 0..passed.len() {
+            let at = match self.direction {
+                Direction::Forward => at,
+                Direction::Backward => passed.len() - 1 - at,
+            };
+            if !self.range.holds(passed.column(self.range.column)[at]) {
+                continue;
+            }
+            self.out.times.push(passed.times()[at]);
+            for (c, column) in self.out.columns.iter_mut().enumerate() {
+                if self.wanted[c] {
+                    column.push(passed.column(c)[at]);
+                }
+            }
+            if self.out.times.len() == VECTOR_ROWS {
+                self.turn_and_hand_out();
+            }
+        }
+        self.turn_and_hand_out();
+        self.late = match self.direction {
+            Direction::Forward => self.late.slice(rows.end..self.late.len()),
+            Direction::Backward => self.late.slice(0..rows.start),
+        };
+    }
+
+    /// Hands out rows that were gathered in the direction of the walk.
+    fn turn_and_hand_out(&mut self) {
+        if self.direction == Direction::Backward {
+            self.out.times.reverse();
+            self.out.columns.iter_mut().for_each(|column| column.reverse());
+        }
+        self.hand_out();
+    }
+
+    fn hand_out(&mut self) {
+        let rows = self.out.times.len();
+        self.found += rows as u64;
+        let mut parts: Vec<_> = (0..rows)
+            .step_by(VECTOR_ROWS)
+            .map(|at| at..rows.min(at + VECTOR_ROWS))
+            .collect();
+        if self.direction == Direction::Backward {
+            parts.reverse();
+        }
+        for part in parts {
+            (self.f)(&Vector::of(&self.out.times, part, &self.out));
+        }
+        self.out.times.clear();
+        self.out.columns.iter_mut().for_each(Vec::clear);
+    }
+}
