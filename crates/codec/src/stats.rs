@@ -157,6 +157,44 @@ impl Stats {
         self.last = later.last;
     }
 
+    /// Takes in the statistics of other rows, which may lie anywhere in time. `begins_first` and `ends_last` say
+    /// whether the first and the last row of all are among the others; of equal extremes the earliest time stays.
+    ///
+    /// # Panics
+    /// When the column types differ.
+    pub fn merge_beside(&mut self, other: &Self, begins_first: bool, ends_last: bool) {
+        let before = *self;
+        self.merge_after(other);
+        if before.count == 0 || other.count == 0 {
+            return;
+        }
+        if begins_first {
+            self.first = other.first;
+        }
+        if !ends_last {
+            self.last = before.last;
+        }
+        if other.value_count() > 0 && before.value_count() > 0 {
+            let key = |word| self.ty.order_key(word);
+            if key(before.min) == key(other.min) {
+                self.min_time = before.min_time.min(other.min_time);
+            }
+            if key(before.max) == key(other.max) {
+                self.max_time = before.max_time.min(other.max_time);
+            }
+        }
+    }
+
+    /// The same statistics with other times, for a series that is read on another clock.
+    #[must_use]
+    pub fn with_times(mut self, time: impl Fn(i64) -> i64) -> Self {
+        if self.value_count() > 0 {
+            self.min_time = time(self.min_time);
+            self.max_time = time(self.max_time);
+        }
+        self
+    }
+
     /// The column's type.
     #[must_use]
     pub fn column_type(&self) -> ColumnType {

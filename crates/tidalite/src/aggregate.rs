@@ -7,6 +7,8 @@ use tidalite_codec::{ColumnType, Stats};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
     stats: Stats,
+    /// Of first and last row.
+    times: Option<(i64, i64)>,
 }
 
 /// A word of a column as a float: the value itself for `F64`, the nearest float for integers.
@@ -20,8 +22,41 @@ pub fn word_as_f64(ty: ColumnType, word: u64) -> f64 {
 }
 
 impl Aggregate {
-    pub(crate) fn new(stats: Stats) -> Self {
-        Self { stats }
+    /// Of no rows.
+    pub(crate) fn empty(ty: ColumnType) -> Self {
+        Self {
+            stats: Stats::empty(ty),
+            times: None,
+        }
+    }
+
+    /// `first` and `last` are the times of first and last row.
+    pub(crate) fn new(stats: Stats, first: i64, last: i64) -> Self {
+        Self {
+            stats,
+            times: Some((first, last)),
+        }
+    }
+
+    /// Takes in what is known of other rows, which may lie anywhere in time.
+    pub(crate) fn merge_beside(&mut self, other: &Self) {
+        let (Some((first, last)), Some((begin, end))) = (self.times, other.times) else {
+            if self.times.is_none() {
+                *self = other.clone();
+            }
+            return;
+        };
+        self.stats
+            .merge_beside(&other.stats, begin < first, end > last);
+        self.times = Some((first.min(begin), last.max(end)));
+    }
+
+    /// The same on another clock.
+    pub(crate) fn with_times(self, time: impl Fn(i64) -> i64) -> Self {
+        Self {
+            stats: self.stats.with_times(&time),
+            times: self.times.map(|(first, last)| (time(first), time(last))),
+        }
     }
 
     /// The statistics as the tree keeps them: words instead of floats, integer sums exact.
@@ -86,6 +121,12 @@ impl Aggregate {
     #[must_use]
     pub fn last(&self) -> Option<f64> {
         self.stats.last().map(|word| self.float(word))
+    }
+
+    /// The times of the first and the last row; `None` without rows.
+    #[must_use]
+    pub fn times(&self) -> Option<(i64, i64)> {
+        self.times
     }
 
     fn float(&self, word: u64) -> f64 {

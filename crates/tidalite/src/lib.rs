@@ -26,6 +26,8 @@
 //! database   Database, Options          one file, opened
 //! read       ReadTxn                    a snapshot: series, tables, list
 //!  ├ series  Series, Range, Cursor      intervals, aggregates, windows, vectors
+//!  │  └ pieces                          candlesticks, rows by value, nearest
+//!  ├ many    Selection, Group           many series: by tags, merged, joined, gaps filled
 //!  └ table   Table, TableCursor
 //! write      WriteTxn, Commit           the one writer
 //!  ├ series_mut  SeriesMut              insert, append, delete, own reads
@@ -45,8 +47,10 @@ mod copy;
 mod database;
 mod error;
 mod leaves;
+mod many;
 mod name;
 mod pages;
+mod pieces;
 mod point;
 mod read;
 mod roots;
@@ -64,7 +68,12 @@ pub use catalog::{SeriesInfo, guid_text};
 pub use check::{CheckReport, Finding, Place, key_text};
 pub use database::{Database, OpenMode, Options, Verify};
 pub use error::{Error, Result};
+pub use many::{
+    Figure, Fill, Filled, Grid, Group, GroupWindow, Join, Joined, JoinedRow, MergedRow, MergedRows,
+    Selection,
+};
 pub use name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};
+pub use pieces::{Candle, CandleSize, Direction, ValueFilter};
 pub use point::{Point, Sample};
 pub use read::ReadTxn;
 pub use schema::{COLUMN_NAME_BYTES_MAX, Column, Schema, Unit};

@@ -121,6 +121,12 @@ impl ReadTxn {
         let Some(info) = catalog::info(&self.roots, &self.pages, id)? else {
             return Ok(None);
         };
+        self.open_series(info)
+    }
+
+    /// Opens a series of the catalog.
+    pub(crate) fn open_series(&self, info: Arc<SeriesInfo>) -> Result<Option<Series<'_>>> {
+        let id = info.id;
         let types = info.schema.types();
         let tree = stored_tree(&self.roots.records, &self.pages, id, &types)?;
         let mut late = Rows::new(types.len());

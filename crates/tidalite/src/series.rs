@@ -196,7 +196,7 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
-    fn view(&self) -> View<'_, Pages<'a>> {
+    pub(crate) fn view(&self) -> View<'_, Pages<'a>> {
         View::new(&self.pages, &self.tree, self.late.view())
     }
 }
@@ -225,9 +225,10 @@ pub(crate) fn inclusive(times: &impl RangeBounds<i64>) -> (i64, i64) {
 /// The rows of an interval of a series.
 #[derive(Clone, Copy)]
 pub struct Range<'s> {
-    series: &'s Series<'s>,
-    from: i64,
-    to: i64,
+    pub(crate) series: &'s Series<'s>,
+    /// First and last time, both included; nothing when `from` is above `to`.
+    pub(crate) from: i64,
+    pub(crate) to: i64,
 }
 
 impl<'s> Range<'s> {
@@ -254,8 +255,11 @@ impl<'s> Range<'s> {
         } else {
             (self.from, self.to)
         };
-        Ok(Aggregate::new(
-            self.series.view().aggregate(from, to, column)?,
+        let whole = self.series.view().summary(from, to, column)?;
+        let ty = self.series.info.schema.columns[column].ty;
+        Ok(whole.map_or_else(
+            || Aggregate::empty(ty),
+            |whole| Aggregate::new(whole.stats, whole.first_time, whole.last_time),
         ))
     }
 
@@ -273,7 +277,7 @@ impl<'s> Range<'s> {
                 windows.push(Window {
                     start: window.start,
                     last: window.last,
-                    aggregate: Aggregate::new(window.stats),
+                    aggregate: Aggregate::new(window.stats, window.first_time, window.last_time),
                 });
             })?;
         }
@@ -402,7 +406,7 @@ impl<'s> Range<'s> {
         self.for_each(|time, words| f(P::from_words(time, words)))
     }
 
-    fn check_column(&self, column: usize) -> Result<()> {
+    pub(crate) fn check_column(&self, column: usize) -> Result<()> {
         let columns = &self.series.info.schema.columns;
         if column < columns.len() {
             return Ok(());
@@ -417,7 +421,7 @@ impl<'s> Range<'s> {
 
 /// Up to 1024 neighbouring rows, borrowed.
 pub struct Vector<'v> {
-    inner: &'v tidalite_series::Vector<'v>,
+    pub(crate) inner: &'v tidalite_series::Vector<'v>,
 }
 
 impl<'v> Vector<'v> {

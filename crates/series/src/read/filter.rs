@@ -115,7 +115,10 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         f: F,
     ) -> Self {
         let types = tree.types.len();
-        assert_eq!(tree.types[range.column], range.ty, "a range of the column's type");
+        assert_eq!(
+            tree.types[range.column], range.ty,
+            "a range of the column's type"
+        );
         let mut wanted = vec![false; types];
         for &c in columns {
             wanted[c] = true;
@@ -219,8 +222,11 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         self.matches.clear();
         let range = self.range;
         let matching = self.words[..rows].iter().enumerate();
-        self.matches
-            .extend(matching.filter(|&(_, &word)| range.holds(word)).map(|(i, _)| i));
+        self.matches.extend(
+            matching
+                .filter(|&(_, &word)| range.holds(word))
+                .map(|(i, _)| i),
+        );
         if self.matches.is_empty() {
             return Ok(());
         }
@@ -334,7 +340,10 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
     fn turn_and_hand_out(&mut self) {
         if self.direction == Direction::Backward {
             self.out.times.reverse();
-            self.out.columns.iter_mut().for_each(|column| column.reverse());
+            self.out
+                .columns
+                .iter_mut()
+                .for_each(|column| column.reverse());
         }
         self.hand_out();
     }

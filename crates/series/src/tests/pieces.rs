@@ -162,10 +162,15 @@ fn a_filter_decodes_only_vectors_that_can_match_and_candles_none() {
     let leaves = counters.blocks_read.load(Ordering::Relaxed);
     let mut candles = 0;
     let view = world.view();
-    view.candles(everywhere.0, everywhere.1, 1, CandleSize::Level(1), |_| candles += 1)
-        .unwrap();
+    view.candles(everywhere.0, everywhere.1, 1, CandleSize::Level(1), |_| {
+        candles += 1
+    })
+    .unwrap();
     assert_eq!(candles, 64, "a candle a leaf");
     assert_eq!(counters.vectors_decoded.load(Ordering::Relaxed), before);
     let blocks = counters.blocks_read.load(Ordering::Relaxed) - leaves;
-    assert!(blocks <= 8, "{blocks} blocks read for the nodes' statistics");
+    assert!(
+        blocks <= 8,
+        "{blocks} blocks read for the nodes' statistics"
+    );
 }

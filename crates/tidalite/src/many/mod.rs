@@ -1,0 +1,218 @@
+//! Many series at once: chosen by a pattern, grouped by tags, read on one clock.
+//!
+//! ```text
+//! mod       Selection, Group           which series, and which belong together
+//! clock     intervals and grids        nanoseconds to the unit of each series and back
+//! windows   GroupWindow                statistics of a group, window by window
+//! fill      Filled                     a value for windows without rows
+//! merge     MergedRows                 rows of all series in order of time
+//! join      Joined                     rows of several series side by side
+//! ```
+//!
+//! Series may count time in different units. Here everything is in nanoseconds since 1970
+//! ([`Timestamp`](crate::Timestamp)), which every unit's steps are whole numbers of.
+
+mod clock;
+mod fill;
+mod join;
+mod merge;
+mod windows;
+
+pub use fill::{Figure, Fill, Filled};
+pub use join::{Join, Joined, JoinedRow};
+pub use merge::{MergedRow, MergedRows};
+pub use windows::{Grid, GroupWindow};
+
+use crate::aggregate::Aggregate;
+use crate::error::{Error, Result};
+use crate::read::ReadTxn;
+use crate::series::{Row, Series};
+use std::collections::BTreeMap;
+
+/// Series opened together under one snapshot, in the order of their ids.
+pub struct Selection<'t> {
+    series: Vec<Series<'t>>,
+}
+
+impl ReadTxn {
+    /// Opens the series that a pattern selects; see [`ReadTxn::list`]. Reads the record and the waiting rows of
+    /// each.
+    ///
+    /// # Errors
+    /// `Name` for a text that is no pattern; a damaged or unreadable page.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Database, Grid, MemoryStorage, Options, Timestamp};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// for (host, load) in [("a", 0.5), ("b", 1.5)] {
+    ///     let mut series = tx.series(&format!(r#"load{{host="{host}",site="north"}}"#))?;
+    ///     series.insert("2014-06-01T00:10:00Z", load)?;
+    /// }
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let chosen = snap.select("load")?;
+    /// for group in chosen.groups(&["site"]) {
+    ///     let hours = group.windows("value", .., &Grid::hours(1))?;
+    ///     assert_eq!(hours[0].aggregate.mean(), Some(1.0));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn select(&self, pattern: &str) -> Result<Selection<'_>> {
+        let mut series = Vec::new();
+        for info in self.list(pattern)? {
+            series.extend(self.open_series(info)?);
+        }
+        Ok(Selection { series })
+    }
+}
+
+impl<'t> Selection<'t> {
+    /// The series, in the order of their ids.
+    #[must_use]
+    pub fn series(&self) -> &[Series<'t>] {
+        &self.series
+    }
+
+    /// How many series there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.series.len()
+    }
+
+    /// True when the pattern selected nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.series.is_empty()
+    }
+
+    /// The newest row of each series, in their order; `None` for one without rows.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    pub fn latest(&self) -> Result<Vec<Option<Row>>> {
+        self.series.iter().map(Series::latest).collect()
+    }
+
+    /// All series as one group.
+    #[must_use]
+    pub fn as_group(&self) -> Group<'_, 't> {
+        Group {
+            tags: Vec::new(),
+            series: self.series.iter().collect(),
+        }
+    }
+
+    /// One group for each combination of values that these tags have, ordered by the values. A series without
+    /// the tag counts as one with an empty value.
+    #[must_use]
+    pub fn groups(&self, tags: &[&str]) -> Vec<Group<'_, 't>> {
+        self.grouped(|series| {
+            let value = |&tag: &&str| (tag.to_owned(), tag_value(series, tag).to_owned());
+            tags.iter().map(value).collect()
+        })
+    }
+
+    /// One group for each combination of metric and tags when these tags are left out.
+    #[must_use]
+    pub fn groups_without(&self, tags: &[&str]) -> Vec<Group<'_, 't>> {
+        self.grouped(|series| {
+            let Some(name) = &series.info().name else {
+                return vec![(String::new(), series.info().label())];
+            };
+            let kept = name
+                .tags()
+                .iter()
+                .filter(|(key, _)| !tags.contains(&key.as_str()));
+            // The metric has the empty key, which no tag can have.
+            let metric = (String::new(), name.metric().to_owned());
+            [metric].into_iter().chain(kept.cloned()).collect()
+        })
+    }
+
+    fn grouped(&self, key: impl Fn(&Series<'t>) -> Vec<(String, String)>) -> Vec<Group<'_, 't>> {
+        let mut groups: BTreeMap<Vec<(String, String)>, Vec<&Series<'t>>> = BTreeMap::new();
+        for series in &self.series {
+            groups.entry(key(series)).or_default().push(series);
+        }
+        let group = |(mut tags, series): (Vec<(String, String)>, _)| {
+            tags.retain(|(key, _)| !key.is_empty());
+            Group { tags, series }
+        };
+        groups.into_iter().map(group).collect()
+    }
+}
+
+fn tag_value<'s>(series: &'s Series<'_>, tag: &str) -> &'s str {
+    let name = series.info().name.as_ref();
+    name.and_then(|name| name.tag(tag)).unwrap_or_default()
+}
+
+/// Series that are read as if they were one.
+pub struct Group<'s, 't> {
+    tags: Vec<(String, String)>,
+    series: Vec<&'s Series<'t>>,
+}
+
+impl<'s, 't> Group<'s, 't> {
+    /// The tags that its series have in common, as far as the grouping asked for them.
+    #[must_use]
+    pub fn tags(&self) -> &[(String, String)] {
+        &self.tags
+    }
+
+    /// Its series, in the order of their ids.
+    #[must_use]
+    pub fn series(&self) -> &[&'s Series<'t>] {
+        &self.series
+    }
+
+    /// The number of the column called `name` in each series; they must all have it, with one type.
+    fn column(&self, name: &str) -> Result<Vec<usize>> {
+        let mut ty = None;
+        let column = |series: &&Series<'_>| {
+            let schema = &series.info().schema;
+            let problem = |problem: String| Error::Schema { problem };
+            let label = series.info().label();
+            let column = schema
+                .column(name)
+                .ok_or_else(|| problem(format!("{label} has no column {name}")))?;
+            let own = schema.columns[column].ty;
+            let common = *ty.get_or_insert(own);
+            if own == common {
+                return Ok(column);
+            }
+            Err(problem(format!(
+                "column {name} of {label} is {own:?}, that of the series before it {common:?}"
+            )))
+        };
+        self.series.iter().map(column).collect()
+    }
+
+    /// Statistics of the column called `column` over the rows of all series in an interval, from their trees; `None`
+    /// for a group without series. Times are nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// `Schema` when a series lacks the column or has it with another type; `Timestamp` when a time that is told
+    /// does not fit nanoseconds; a damaged or unreadable block.
+    pub fn aggregate(
+        &self,
+        column: &str,
+        times: impl std::ops::RangeBounds<crate::Timestamp>,
+    ) -> Result<Option<Aggregate>> {
+        let columns = self.column(column)?;
+        let mut whole: Option<Aggregate> = None;
+        for (series, column) in self.series.iter().zip(columns) {
+            let unit = series.info().schema.unit;
+            let (from, to) = clock::interval(&times, unit);
+            let own = series.between(from..=to).aggregate(column)?;
+            let own = clock::on_clock(own, unit)?;
+            match &mut whole {
+                Some(whole) => whole.merge_beside(&own),
+                None => whole = Some(own),
+            }
+        }
+        Ok(whole)
+    }
+}

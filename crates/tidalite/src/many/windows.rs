@@ -1,0 +1,140 @@
+//! Statistics of a group of series, window by window.
+
+use super::{Group, clock};
+use crate::aggregate::Aggregate;
+use crate::error::{Error, Result};
+use crate::schema::Unit;
+use crate::time::Timestamp;
+use std::collections::BTreeMap;
+use std::ops::RangeBounds;
+
+/// Windows of equal width on the clock: window k begins at `origin + k width`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Nanoseconds of a window.
+    pub width: i64,
+    /// Where one window begins.
+    pub origin: Timestamp,
+}
+
+impl Grid {
+    /// Windows of `width` nanoseconds, one of which begins at 1970-01-01.
+    #[must_use]
+    pub fn nanos(width: i64) -> Self {
+        Self {
+            width,
+            origin: Timestamp(0),
+        }
+    }
+
+    /// Windows of so many seconds.
+    #[must_use]
+    pub fn seconds(n: i64) -> Self {
+        Self::nanos(n.saturating_mul(1_000_000_000))
+    }
+
+    /// Windows of so many minutes.
+    #[must_use]
+    pub fn minutes(n: i64) -> Self {
+        Self::seconds(n.saturating_mul(60))
+    }
+
+    /// Windows of so many hours.
+    #[must_use]
+    pub fn hours(n: i64) -> Self {
+        Self::minutes(n.saturating_mul(60))
+    }
+
+    /// Windows of so many days of 24 hours.
+    #[must_use]
+    pub fn days(n: i64) -> Self {
+        Self::hours(n.saturating_mul(24))
+    }
+
+    /// Width and origin in steps of `unit`.
+    fn in_unit(&self, unit: Unit) -> Result<(i64, i64)> {
+        let step = unit.nanos();
+        if self.width < 1 || self.width % step != 0 || self.origin.0 % step != 0 {
+            let problem = format!(
+                "windows of {} ns from {} are no whole steps of {step} ns, in which the series counts",
+                self.width, self.origin
+            );
+            return Err(Error::Schema { problem });
+        }
+        Ok((
+            self.width / step,
+            self.origin.0 / step + unit.steps_to_1970(),
+        ))
+    }
+
+    /// The number of the window that holds `nanos`.
+    pub(super) fn index(&self, nanos: i64) -> i128 {
+        (i128::from(nanos) - i128::from(self.origin.0)).div_euclid(self.width.into())
+    }
+
+    /// Where window `index` begins; at the edge of what can be told when it begins before.
+    pub(super) fn start(&self, index: i128) -> Timestamp {
+        let start = i128::from(self.origin.0) + index * i128::from(self.width);
+        Timestamp(start.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+    }
+}
+
+/// One window of a group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupWindow {
+    /// Where it begins.
+    pub start: Timestamp,
+    /// Statistics over the rows of all series in it, times in nanoseconds since 1970.
+    pub aggregate: Aggregate,
+}
+
+impl Group<'_, '_> {
+    /// The windows that hold rows of any of its series within `times`, ascending.
+    ///
+    /// # Errors
+    /// `Schema` when a series lacks the column or has it with another type, or when a window is no whole number of
+    /// the steps that a series counts in; `Timestamp` when a row's time does not fit nanoseconds; a damaged or
+    /// unreadable block.
+    pub fn windows(
+        &self,
+        column: &str,
+        times: impl RangeBounds<Timestamp>,
+        grid: &Grid,
+    ) -> Result<Vec<GroupWindow>> {
+        let columns = self.column(column)?;
+        if let ([series], [column]) = (self.series(), &columns[..]) {
+            let own = one(series, *column, &times, grid)?;
+            return Ok(own.into_iter().map(|(_, window)| window).collect());
+        }
+        let mut all: BTreeMap<i128, GroupWindow> = BTreeMap::new();
+        for (series, column) in self.series().iter().zip(columns) {
+            for (index, window) in one(series, column, &times, grid)? {
+                all.entry(index)
+                    .and_modify(|all| all.aggregate.merge_beside(&window.aggregate))
+                    .or_insert(window);
+            }
+        }
+        Ok(all.into_values().collect())
+    }
+}
+
+/// The windows of one series, with their numbers.
+fn one(
+    series: &crate::Series<'_>,
+    column: usize,
+    times: &impl RangeBounds<Timestamp>,
+    grid: &Grid,
+) -> Result<Vec<(i128, GroupWindow)>> {
+    let unit = series.info().schema.unit;
+    let (width, origin) = grid.in_unit(unit)?;
+    let (from, to) = clock::interval(times, unit);
+    let windows = series.between(from..=to).windows(width, origin, column)?;
+    let window = |window: crate::Window| {
+        let aggregate = clock::on_clock(window.aggregate, unit)?;
+        let (first, _) = aggregate.times().unwrap_or_default();
+        let index = grid.index(first);
+        let start = grid.start(index);
+        Ok((index, GroupWindow { start, aggregate }))
+    };
+    windows.into_iter().map(window).collect()
+}

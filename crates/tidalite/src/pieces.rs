@@ -1,0 +1,237 @@
+//! More ways into a series: candlesticks, rows by value, the row at or nearest to a time.
+
+use crate::aggregate::Aggregate;
+use crate::error::Result;
+use crate::series::{Range, Row, Series, Vector};
+use crate::time::Instant;
+use std::ops::{Bound, RangeBounds};
+use tidalite_codec::ColumnType;
+use tidalite_series::ValueRange;
+
+pub use tidalite_series::{CandleSize, Direction};
+
+/// Statistics of neighbouring rows of a column; open and close are `aggregate.first()` and `aggregate.last()`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candle {
+    /// The time of its first row.
+    pub first_time: i64,
+    /// The time of its last row.
+    pub last_time: i64,
+    /// The column's statistics over its rows.
+    pub aggregate: Aggregate,
+}
+
+/// Values of one column that are wanted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ValueFilter {
+    column: usize,
+    low: Bound<f64>,
+    high: Bound<f64>,
+}
+
+impl ValueFilter {
+    /// Rows whose value in `column` lies in `values`; NaN lies in no range. Integers are compared exactly.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Database, Direction, MemoryStorage, Options, ValueFilter};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut load = tx.series("load")?;
+    /// for (time, value) in [(1, 20.0), (2, 95.0), (3, 91.5), (4, 90.0)] {
+    ///     load.insert(time, value)?;
+    /// }
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let load = snap.series("load")?.ok_or("no such series")?;
+    /// let mut high = Vec::new();
+    /// let above = ValueFilter::new(1, (std::ops::Bound::Excluded(90.0), std::ops::Bound::Unbounded));
+    /// load.all().for_each_match(&above, &[1], Direction::Forward, |v| high.extend(v.times()))?;
+    /// assert_eq!(high, [2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn new(column: usize, values: impl RangeBounds<f64>) -> Self {
+        Self {
+            column,
+            low: values.start_bound().cloned(),
+            high: values.end_bound().cloned(),
+        }
+    }
+
+    /// Least and greatest word of the type that lie in the range; `None` when none does.
+    fn words(&self, ty: ColumnType) -> Option<(u64, u64)> {
+        if ty == ColumnType::F64 {
+            let low = match self.low {
+                Bound::Included(x) => x,
+                Bound::Excluded(x) => x.next_up(),
+                Bound::Unbounded => f64::NEG_INFINITY,
+            };
+            let high = match self.high {
+                Bound::Included(x) => x,
+                Bound::Excluded(x) => x.next_down(),
+                Bound::Unbounded => f64::INFINITY,
+            };
+            // Excluding infinity from itself leaves infinity: nothing lies beyond.
+            let beyond = matches!(self.low, Bound::Excluded(f64::INFINITY))
+                || matches!(self.high, Bound::Excluded(f64::NEG_INFINITY));
+            return (low <= high && !beyond).then(|| (low.to_bits(), high.to_bits()));
+        }
+        let (min, max) = if ty == ColumnType::I64 {
+            (i128::from(i64::MIN), i128::from(i64::MAX))
+        } else {
+            (0, i128::from(u64::MAX))
+        };
+        let nan = |bound: &Bound<f64>| matches!(bound, Bound::Included(x) | Bound::Excluded(x) if x.is_nan());
+        if nan(&self.low) || nan(&self.high) {
+            return None;
+        }
+        // A float of any size becomes a whole number exactly, or saturates far outside of both types.
+        let low = match self.low {
+            Bound::Included(x) => x.ceil() as i128,
+            Bound::Excluded(x) => (x.floor() as i128).saturating_add(1),
+            Bound::Unbounded => min,
+        };
+        let high = match self.high {
+            Bound::Included(x) => x.floor() as i128,
+            Bound::Excluded(x) => (x.ceil() as i128).saturating_sub(1),
+            Bound::Unbounded => max,
+        };
+        let (low, high) = (low.max(min), high.min(max));
+        // Two's complement: the low 64 bits are the word of either type.
+        (low <= high).then_some((low as u64, high as u64))
+    }
+}
+
+impl Range<'_> {
+    /// Candlesticks: statistics of the pieces that the tree has of these rows, ascending, as many rows each as
+    /// `size` says. Cheap and of uneven width: for pictures. Reads the statistics at that height, and vectors only at the
+    /// ends of the interval and where late rows fall into them.
+    ///
+    /// # Errors
+    /// `Schema` for a column that is not there; a damaged or unreadable block.
+    pub fn candles(&self, size: CandleSize, column: usize) -> Result<Vec<Candle>> {
+        self.check_column(column)?;
+        let mut candles = Vec::new();
+        if self.from <= self.to {
+            let view = self.series.view();
+            view.candles(self.from, self.to, column, size, |candle| {
+                candles.push(Candle {
+                    first_time: candle.first_time,
+                    last_time: candle.last_time,
+                    aggregate: Aggregate::new(candle.stats, candle.first_time, candle.last_time),
+                });
+            })?;
+        }
+        Ok(candles)
+    }
+
+    /// Calls `f` with the rows whose value the filter wants, up to 1024 a call (ascending within a call), in the given
+    /// direction; returns how many there were. Only `columns` are handed out. Subtrees, leaves and vectors whose extremes
+    /// rule a match out are passed by unread.
+    ///
+    /// # Errors
+    /// `Schema` for a column that is not there; a damaged or unreadable block; what lies before it was delivered.
+    pub fn for_each_match(
+        &self,
+        filter: &ValueFilter,
+        columns: &[usize],
+        direction: Direction,
+        mut f: impl FnMut(&Vector<'_>),
+    ) -> Result<u64> {
+        for &column in columns.iter().chain([&filter.column]) {
+            self.check_column(column)?;
+        }
+        let ty = self.series.info().schema.columns[filter.column].ty;
+        let Some((low, high)) = filter.words(ty) else {
+            return Ok(0);
+        };
+        let values = ValueRange::new(filter.column, ty, low, high);
+        let view = self.series.view();
+        let f = |vector: &tidalite_series::Vector<'_>| f(&Vector { inner: vector });
+        Ok(view.for_each_match(self.from, self.to, values, columns, direction, f)?)
+    }
+}
+
+impl Series<'_> {
+    /// The row at just this time.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
+    pub fn at(&self, t: impl Instant) -> Result<Option<Row>> {
+        let t = t.in_unit(self.info().schema.unit)?;
+        Ok(self.cursor().search(t)?.filter(|row| row.time == t))
+    }
+
+    /// The nearest row in one direction: the first at or after `t`, or the last before it.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
+    pub fn nearest(&self, t: impl Instant, direction: Direction) -> Result<Option<Row>> {
+        let t = t.in_unit(self.info().schema.unit)?;
+        let mut cursor = self.cursor();
+        match direction {
+            Direction::Backward => match t.checked_sub(1) {
+                Some(before) => cursor.search(before),
+                None => Ok(None),
+            },
+            Direction::Forward => match cursor.search(t)? {
+                Some(row) if row.time == t => Ok(Some(row)),
+                _ => cursor.next(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn float_bounds_of_integers_are_exact() {
+        let words = |values: (Bound<f64>, Bound<f64>), ty| ValueFilter::new(0, values).words(ty);
+        use Bound::{Excluded, Included, Unbounded};
+        let signed = |low: i64, high: i64| Some((low as u64, high as u64));
+        assert_eq!(
+            words((Included(-1.5), Included(1.5)), ColumnType::I64),
+            signed(-1, 1)
+        );
+        assert_eq!(
+            words((Excluded(1.0), Excluded(3.0)), ColumnType::I64),
+            signed(2, 2)
+        );
+        assert_eq!(
+            words((Excluded(1.5), Unbounded), ColumnType::I64),
+            signed(2, i64::MAX)
+        );
+        assert_eq!(words((Excluded(1.0), Excluded(2.0)), ColumnType::I64), None);
+        assert_eq!(
+            words((Included(-5.0), Included(-1.0)), ColumnType::U64),
+            None
+        );
+        assert_eq!(
+            words((Included(-5.0), Included(2.0)), ColumnType::U64),
+            Some((0, 2))
+        );
+        assert_eq!(words((Included(1e300), Unbounded), ColumnType::U64), None);
+        let all = (Included(f64::NEG_INFINITY), Included(f64::INFINITY));
+        assert_eq!(words(all, ColumnType::I64), signed(i64::MIN, i64::MAX));
+        assert_eq!(
+            words((Included(f64::NAN), Unbounded), ColumnType::I64),
+            None
+        );
+        assert_eq!(
+            words((Included(f64::NAN), Unbounded), ColumnType::F64),
+            None
+        );
+        assert_eq!(
+            words((Excluded(f64::INFINITY), Unbounded), ColumnType::F64),
+            None
+        );
+        let one_up = (1.0f64.next_up().to_bits(), f64::INFINITY.to_bits());
+        assert_eq!(
+            words((Excluded(1.0), Unbounded), ColumnType::F64),
+            Some(one_up)
+        );
+    }
+}

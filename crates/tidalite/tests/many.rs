@@ -1,0 +1,403 @@
+//! Many series at once, and the pieces of one, against brute force over plain rows.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::print_stdout, reason = "seeds belong in the log of a test")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tidalite::{
+    Aggregate, CandleSize, ColumnType, Database, Direction, Figure, Fill, Grid, GroupWindow, Join,
+    MemoryStorage, Options, Schema, Timestamp, Unit, ValueFilter,
+};
+use tidalite_testkit::rng::Rng;
+
+const SECOND: i64 = 1_000_000_000;
+const UNITS: [Unit; 4] = [Unit::Nanos, Unit::Millis, Unit::Seconds, Unit::Ticks];
+
+/// A series as it must be: nanoseconds to value.
+struct Plain {
+    host: String,
+    site: String,
+    unit: Unit,
+    rows: BTreeMap<i64, f64>,
+}
+
+struct World {
+    db: Database,
+    series: Vec<Plain>,
+}
+
+/// Series with whole-second times in units of their own; some rows sealed, some waiting in the front, some
+/// deleted again.
+fn world(rng: &mut Rng) -> World {
+    let options = Options::new().page_size(1024);
+    let db = options
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .expect("a fresh file");
+    let mut series = Vec::new();
+    for i in 0..rng.between(1, 7) {
+        series.push(Plain {
+            host: format!("h{}", i % 4),
+            site: ["north", "south"][rng.index(2)].to_owned(),
+            unit: *rng.pick(&UNITS),
+            rows: BTreeMap::new(),
+        });
+    }
+    for round in 0..rng.between(1, 6) {
+        let mut tx = db.begin_write().expect("the only writer");
+        for (i, plain) in series.iter_mut().enumerate() {
+            let name = format!(
+                r#"load{{host="{}",n="{i}",site="{}"}}"#,
+                plain.host, plain.site
+            );
+            let schema = Schema::new(plain.unit, [("value", ColumnType::F64)]);
+            let mut writer = tx.series_with(&name, &schema).expect("a series");
+            let rows = if round == 0 { 3000 } else { 40 };
+            for _ in 0..rng.below(rows) {
+                let t = rng.between(-2000, 4000) * SECOND;
+                let value = rng.between(-50, 50) as f64 / 4.0;
+                let raw = Timestamp(t).in_raw(plain.unit);
+                writer.insert_row(raw, &[value.to_bits()]).expect("a row");
+                plain.rows.insert(t, value);
+            }
+            if rng.one_in(3) {
+                let from = rng.between(-2000, 4000);
+                let to = from + rng.between(0, 300);
+                let raw = |s: i64| Timestamp(s * SECOND).in_raw(plain.unit);
+                writer.delete(raw(from)..raw(to)).expect("a delete");
+                plain
+                    .rows
+                    .retain(|&t, _| t < from * SECOND || t >= to * SECOND);
+            }
+        }
+        tx.commit().expect("a commit");
+    }
+    World { db, series }
+}
+
+fn assert_near(found: &Aggregate, rows: &[(i64, f64)], what: &str) {
+    assert_eq!(found.count(), rows.len() as u64, "{what}: count");
+    let sum: f64 = rows.iter().map(|row| row.1).sum();
+    assert!((found.sum() - sum).abs() < 1e-6, "{what}: sum");
+    let times = rows.iter().map(|row| row.0);
+    assert_eq!(
+        found.times(),
+        times.clone().min().zip(times.max()),
+        "{what}: times"
+    );
+    let extreme = |sign: f64| {
+        let best = rows
+            .iter()
+            .map(|row| sign * row.1)
+            .fold(f64::INFINITY, f64::min);
+        rows.iter()
+            .filter(|row| sign * row.1 == best)
+            .map(|row| row.0)
+            .min()
+            .map(|t| (sign * best, t))
+    };
+    assert_eq!(found.min(), extreme(1.0), "{what}: min");
+    assert_eq!(found.max(), extreme(-1.0), "{what}: max");
+    // Of rows at one time in several series, any may count as first or last.
+    let at = |t: Option<i64>| -> Vec<f64> {
+        rows.iter()
+            .filter(|row| Some(row.0) == t)
+            .map(|row| row.1)
+            .collect()
+    };
+    let (first, last) = found.times().unzip();
+    assert_eq!(
+        found.first().is_some(),
+        at(first).contains(&found.first().unwrap_or(f64::NAN)),
+        "{what}: first"
+    );
+    assert_eq!(
+        found.last().is_some(),
+        at(last).contains(&found.last().unwrap_or(f64::NAN)),
+        "{what}: last"
+    );
+}
+
+#[test]
+fn groups_windows_merges_and_joins_equal_brute_force() {
+    for seed in 0..60 {
+        println!("seed {seed}");
+        let mut rng = Rng::new(seed);
+        let world = world(&mut rng);
+        let snap = world.db.begin_read().unwrap();
+        let chosen = snap.select("load").unwrap();
+        assert_eq!(chosen.len(), world.series.len());
+        for _ in 0..4 {
+            let from = rng.between(-2500, 4500) * SECOND + rng.between(-2, 2);
+            let to = from + rng.between(-10, 3000) * SECOND;
+            windows(&mut rng, &world, &chosen, from, to);
+            merged(&world, &chosen, from, to);
+            joined(&mut rng, &world, &chosen, from, to);
+        }
+        let latest = chosen.latest().unwrap();
+        for ((plain, series), row) in world.series.iter().zip(chosen.series()).zip(latest) {
+            let found = row.map(|row| (plain.unit.timestamp(row.time).unwrap().0, row.f64(0)));
+            let expected = plain.rows.last_key_value().map(|(t, v)| (*t, *v));
+            assert_eq!(found, expected);
+            pieces(&mut rng, plain, series);
+        }
+    }
+}
+
+fn between(plain: &Plain, from: i64, to: i64) -> Vec<(i64, f64)> {
+    if from >= to {
+        return Vec::new();
+    }
+    plain.rows.range(from..to).map(|(t, v)| (*t, *v)).collect()
+}
+
+fn windows(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from: i64, to: i64) {
+    let width = rng.between(1, 900);
+    let grid = Grid {
+        width: width * SECOND,
+        origin: Timestamp(rng.between(-5000, 5000) * SECOND),
+    };
+    let times = Timestamp(from)..Timestamp(to);
+    let tags = [&["site"][..], &["host"], &["host", "site"], &[]];
+    let tags = *rng.pick(&tags);
+    let mut seen = 0;
+    for group in chosen.groups(tags) {
+        let mut rows = Vec::new();
+        for plain in &world.series {
+            let own = [("host", &plain.host), ("site", &plain.site)];
+            let belongs = group
+                .tags()
+                .iter()
+                .all(|(key, value)| own.iter().any(|(k, v)| k == key && *v == value));
+            if belongs {
+                rows.extend(between(plain, from, to));
+                seen += 1;
+            }
+        }
+        let whole = group.aggregate("value", times.clone()).unwrap().unwrap();
+        assert_near(&whole, &rows, "aggregate");
+        let mut expected: BTreeMap<i64, Vec<(i64, f64)>> = BTreeMap::new();
+        for (t, v) in rows {
+            let k = (t - grid.origin.0).div_euclid(grid.width);
+            expected.entry(k).or_default().push((t, v));
+        }
+        let found = group.windows("value", times.clone(), &grid).unwrap();
+        let starts: Vec<i64> = found.iter().map(|window| window.start.0).collect();
+        let start = |k: &i64| grid.origin.0 + k * grid.width;
+        assert_eq!(starts, expected.keys().map(start).collect::<Vec<_>>());
+        for (window, rows) in found.iter().zip(expected.values()) {
+            assert_near(&window.aggregate, rows, "window");
+        }
+        filled(&found, &times, &grid);
+    }
+    assert_eq!(seen, world.series.len(), "each series in one group");
+    let all = chosen.groups_without(&["host", "n"]);
+    let sites: BTreeSet<&str> = world.series.iter().map(|plain| &plain.site[..]).collect();
+    assert_eq!(all.len(), sites.len(), "a group a site");
+}
+
+fn filled(found: &[GroupWindow], times: &std::ops::Range<Timestamp>, grid: &Grid) {
+    let value = |t: i64| {
+        let at = found.iter().find(|window| window.start.0 == t);
+        at.and_then(|window| window.aggregate.mean())
+    };
+    let first = (times.start.0 - grid.origin.0).div_euclid(grid.width);
+    let last = (times.end.0 - 1 - grid.origin.0).div_euclid(grid.width);
+    let starts: Vec<i64> = (first..=last)
+        .map(|k| grid.origin.0 + k * grid.width)
+        .collect();
+    let fills = [
+        Fill::None,
+        Fill::Null,
+        Fill::Previous,
+        Fill::Linear,
+        Fill::Value(7.0),
+    ];
+    for fill in fills {
+        let all = GroupWindow::filled(found, times, grid, Figure::Mean, fill);
+        let all: Vec<(Timestamp, Option<f64>)> = all.collect();
+        let known = |t: i64| value(t).map(|v| (t, v));
+        let expected: Vec<(Timestamp, Option<f64>)> = starts
+            .iter()
+            .filter_map(|&t| {
+                let before = starts
+                    .iter()
+                    .rev()
+                    .filter(|&&s| s < t)
+                    .find_map(|&s| known(s));
+                let behind = starts.iter().filter(|&&s| s > t).find_map(|&s| known(s));
+                let gap = match fill {
+                    Fill::None => return value(t).map(|v| (Timestamp(t), Some(v))),
+                    Fill::Null => None,
+                    Fill::Previous => before.map(|(_, v)| v),
+                    Fill::Value(v) => Some(v),
+                    Fill::Linear => before.zip(behind).map(|((s, a), (e, b))| {
+                        let part = ((t - s) / grid.width) as f64 / ((e - s) / grid.width) as f64;
+                        a + (b - a) * part
+                    }),
+                };
+                Some((Timestamp(t), value(t).or(gap)))
+            })
+            .collect();
+        assert_eq!(all, expected, "{fill:?}");
+    }
+}
+
+fn merged(world: &World, chosen: &tidalite::Selection<'_>, from: i64, to: i64) {
+    let mut expected: Vec<(i64, usize, f64)> = Vec::new();
+    for (i, plain) in world.series.iter().enumerate() {
+        let own = between(plain, from, to);
+        expected.extend(own.into_iter().map(|(t, v)| (t, i, v)));
+    }
+    expected.sort_by_key(|row| (row.0, row.1));
+    let mut rows = chosen.rows(Timestamp(from)..Timestamp(to)).unwrap();
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        found.push((row.time.0, row.series, f64::from_bits(row.words[0])));
+    }
+    assert_eq!(found, expected);
+}
+
+fn joined(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from: i64, to: i64) {
+    let tolerance = rng.between(0, 50) * SECOND;
+    let tolerance = if rng.one_in(4) { i64::MAX } else { tolerance };
+    for join in [Join::Inner, Join::Outer, Join::AsOf { tolerance }] {
+        let own: Vec<Vec<(i64, f64)>> = world
+            .series
+            .iter()
+            .map(|plain| between(plain, from, to))
+            .collect();
+        let mut times: BTreeSet<i64> = own.iter().flatten().map(|row| row.0).collect();
+        if matches!(join, Join::AsOf { .. }) {
+            times = own[0].iter().map(|row| row.0).collect();
+        }
+        let mut expected = Vec::new();
+        for t in times {
+            let at = |plain: &Plain| match join {
+                Join::AsOf { tolerance } => {
+                    let (at, value) = plain.rows.range(..=t).next_back()?;
+                    (t - at <= tolerance).then_some((*at, *value))
+                }
+                Join::Inner | Join::Outer => plain.rows.get(&t).map(|value| (t, *value)),
+            };
+            let row: Vec<Option<(i64, f64)>> = world.series.iter().map(at).collect();
+            if join != Join::Inner || row.iter().all(Option::is_some) {
+                expected.push((t, row));
+            }
+        }
+        let mut rows = chosen.join(Timestamp(from)..Timestamp(to), join).unwrap();
+        let mut found = Vec::new();
+        while let Some(row) = rows.next().unwrap() {
+            let cell = |i: usize| {
+                let value = f64::from_bits(row.words(i)?[0]);
+                Some((row.time_of(i)?.0, value))
+            };
+            let cells: Vec<_> = (0..world.series.len()).map(cell).collect();
+            found.push((row.time.0, cells));
+        }
+        assert_eq!(found, expected, "{join:?}");
+    }
+}
+
+/// Candles, filters and the nearest row of one series.
+fn pieces(rng: &mut Rng, plain: &Plain, series: &tidalite::Series<'_>) {
+    let raw = |t: i64| Timestamp(t).in_raw(plain.unit);
+    let candles = series.all().candles(CandleSize::Level(0), 0).unwrap();
+    let rows: u64 = candles.iter().map(|candle| candle.aggregate.count()).sum();
+    assert_eq!(rows, plain.rows.len() as u64);
+    assert!(candles.is_sorted_by(|a, b| a.last_time < b.first_time));
+
+    let (low, high) = (
+        rng.between(-60, 60) as f64 / 4.0,
+        rng.between(-60, 60) as f64 / 4.0,
+    );
+    let filter = ValueFilter::new(0, low..high);
+    for direction in [Direction::Forward, Direction::Backward] {
+        let mut found = Vec::new();
+        let take = |vector: &tidalite::Vector<'_>| {
+            let part: Vec<i64> = vector.times().to_vec();
+            found.push(part);
+        };
+        series
+            .all()
+            .for_each_match(&filter, &[], direction, take)
+            .unwrap();
+        if direction == Direction::Backward {
+            found.reverse();
+        }
+        let expected: Vec<i64> = plain
+            .rows
+            .iter()
+            .filter(|(_, v)| low <= **v && **v < high)
+            .map(|(t, _)| raw(*t))
+            .collect();
+        assert_eq!(found.concat(), expected);
+    }
+    for _ in 0..5 {
+        let t = rng.between(-2500, 4500) * SECOND;
+        let time = |row: Option<tidalite::Row>| row.map(|row| row.time);
+        let found = time(series.nearest(raw(t), Direction::Forward).unwrap());
+        assert_eq!(found, plain.rows.range(t..).next().map(|row| raw(*row.0)));
+        let found = time(series.nearest(raw(t), Direction::Backward).unwrap());
+        assert_eq!(
+            found,
+            plain.rows.range(..t).next_back().map(|row| raw(*row.0))
+        );
+        let found = time(series.at(raw(t)).unwrap());
+        assert_eq!(found, plain.rows.get(&t).map(|_| raw(t)));
+    }
+}
+
+trait InRaw {
+    fn in_raw(self, unit: Unit) -> i64;
+}
+
+impl InRaw for Timestamp {
+    fn in_raw(self, unit: Unit) -> i64 {
+        self.0 / unit.nanos() + unit.steps_to_1970()
+    }
+}
+
+#[test]
+fn what_does_not_fit_one_clock_is_a_typed_error() {
+    let options = Options::new();
+    let db = options
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let ticks = Schema::new(Unit::Ticks, [("value", ColumnType::F64)]);
+    let words = [1.0f64.to_bits()];
+    let mut old = tx.series_with(r#"load{host="a"}"#, &ticks).unwrap();
+    old.insert_row(0, &words).unwrap();
+    let whole = Schema::new(Unit::Seconds, [("value", ColumnType::I64)]);
+    let mut other = tx.series_with(r#"load{host="b"}"#, &whole).unwrap();
+    other.insert_row(0, &words).unwrap();
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let chosen = snap.select("load").unwrap();
+    let both = chosen.as_group();
+    let grid = Grid::hours(1);
+    assert!(matches!(
+        both.aggregate("value", ..),
+        Err(tidalite::Error::Schema { .. })
+    ));
+    assert!(matches!(
+        both.aggregate("speed", ..),
+        Err(tidalite::Error::Schema { .. })
+    ));
+    let groups = chosen.groups(&["host"]);
+    let (year_one, seconds) = (&groups[0], &groups[1]);
+    let told = year_one.windows("value", .., &grid);
+    assert!(matches!(told, Err(tidalite::Error::Timestamp { .. })));
+    let later = Timestamp(0)..;
+    assert_eq!(year_one.windows("value", later, &grid).unwrap(), []);
+    let finer = seconds.windows("value", .., &Grid::nanos(SECOND / 2));
+    assert!(matches!(finer, Err(tidalite::Error::Schema { .. })));
+    assert!(
+        snap.select("nothing")
+            .unwrap()
+            .as_group()
+            .aggregate("value", ..)
+            .unwrap()
+            .is_none()
+    );
+}
