@@ -1,6 +1,5 @@
 //! Many series at once, and the pieces of one, against brute force over plain rows.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
-#![expect(clippy::print_stdout, reason = "seeds belong in the log of a test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
