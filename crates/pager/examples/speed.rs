@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         begin.elapsed().as_nanos() / 20_000
     );
     txn.commit(&[1], Durability::Durable)?;
-    let reader = pager.begin_read();
+    let reader = pager.begin_read()?;
     let hot = &ptrs[..16];
     let mut sum = 0u64;
     for rounds in [1, 1_000_000] {
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let begin = Instant::now();
     for _ in 0..1_000_000 {
-        sum += pager.begin_read().txn().0;
+        sum += pager.begin_read()?.txn().0;
     }
     println!("begin_read: {} ns", begin.elapsed().as_nanos() / 1_000_000);
     let mut ptr = ptrs[0];

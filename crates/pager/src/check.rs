@@ -112,10 +112,10 @@ impl Pager {
     /// # Errors
     /// When the free space cannot be read.
     pub fn begin_check(&self) -> Result<Check> {
-        let turn = self.inner.turns.wait();
-        let mut writer = self.inner.take_writer()?;
+        let turn = self.inner.turn()?;
+        let snapshot = self.begin_read()?;
+        let mut writer = self.inner.take_writer(snapshot.state())?;
         writer.reclaim(&self.inner);
-        let snapshot = self.begin_read();
         let pages = writer.space.pages();
         let captured = Captured::of(&mut writer);
         self.inner.put_writer(writer);
@@ -273,7 +273,8 @@ impl Check {
     fn check_head(&mut self) {
         let mut problems = self.head_problems();
         if !problems.is_empty() {
-            let turn = self.pager.inner.turns.wait();
+            // A handle that only reads cannot keep the writers of other processes away.
+            let turn = self.pager.inner.turn();
             problems = self.head_problems();
             drop(turn);
         }

@@ -46,11 +46,29 @@ pub enum Error {
         /// What this library knows.
         expected: String,
     },
-    /// The file is open in another process, or a second time in this one.
+    /// Somebody has the file to himself, or works with another lock file (or none).
     OpenElsewhere {
         /// Which file.
         path: PathBuf,
     },
+    /// The lock file cannot be used.
+    LockFile {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The write transaction did not become free in time.
+    WriterBusy {
+        /// The process that has it, as numbered where it runs; 0 when it cannot be told.
+        process: u32,
+        /// Its thread.
+        thread: u32,
+        /// For how long it has had it.
+        since: std::time::Duration,
+    },
+    /// The process was forked after the file was opened: the handle belongs to the parent.
+    Forked,
     /// A write was asked of a file opened read-only.
     ReadOnly,
     /// An earlier sync or meta write failed: nothing more is acknowledged until reopened.
@@ -102,6 +120,20 @@ impl Error {
                 expected: expected.clone(),
             },
             Self::OpenElsewhere { path } => Self::OpenElsewhere { path: path.clone() },
+            Self::LockFile { path, problem } => Self::LockFile {
+                path: path.clone(),
+                problem: problem.clone(),
+            },
+            Self::WriterBusy {
+                process,
+                thread,
+                since,
+            } => Self::WriterBusy {
+                process: *process,
+                thread: *thread,
+                since: *since,
+            },
+            Self::Forked => Self::Forked,
             Self::ReadOnly => Self::ReadOnly,
             Self::Cancelled => Self::Cancelled,
             Self::Poisoned { first } => Self::Poisoned {
@@ -161,8 +193,26 @@ impl std::fmt::Display for Error {
             ),
             Self::OpenElsewhere { path } => write!(
                 f,
-                "{} is open elsewhere: close it there first (one process at a time for now)",
+                "{} is open elsewhere, by somebody who has it alone or works with another lock file: close it there first",
                 path.display()
+            ),
+            Self::LockFile { path, problem } => write!(
+                f,
+                "the lock file {} cannot be used: {problem}",
+                path.display()
+            ),
+            Self::WriterBusy {
+                process,
+                thread,
+                since,
+            } => write!(
+                f,
+                "process {process} (thread {thread}) has been writing for {} ms: wait for it, or end it",
+                since.as_millis()
+            ),
+            Self::Forked => write!(
+                f,
+                "the database was opened before this process was forked: open it anew in the child"
             ),
             Self::ReadOnly => write!(
                 f,

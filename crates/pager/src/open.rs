@@ -2,9 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::layout::{HEAD_BYTES, first_page, meta_at, page_size_ok, superblock_at};
+use crate::lock::{self, Identity, LockMemory, Seat, protocol};
 use crate::meta::{Confirmation, Meta, MetaBlocks};
 use crate::options::{OpenMode, Options};
-use crate::pager::{Inner, Pager};
+use crate::pager::{Found, Inner, Pager};
 use crate::storage::{self, FileStorage, Growth, Storage};
 use crate::superblock::{self, Superblock};
 use std::path::Path;
@@ -79,7 +80,20 @@ impl Pager {
             path: path.to_owned(),
             source,
         })?;
-        Self::open_locked(Arc::new(storage), options, opened.lock)
+        let place = Place {
+            storage: Arc::new(storage),
+            path,
+            boot: lock::file::boot_id(),
+        };
+        match opened.seat {
+            Some(seat) => Self::open_seated(place, options, seat),
+            // Nobody writes: the data file is locked against that.
+            None => {
+                let seat = LockMemory::new().seat();
+                seat.begin()?;
+                Self::open_seated(place, options, seat)
+            }
+        }
     }
 
     /// Opens what is in a storage; with a mode that allows it, makes a database of an empty one.
@@ -88,48 +102,83 @@ impl Pager {
     /// # Errors
     /// As for `open`.
     pub fn open_storage(storage: Arc<dyn Storage>, options: &Options) -> Result<Self> {
+        Self::open_storage_with(storage, &LockMemory::new(), options)
+    }
+
+    /// Opens what is in a storage beside others who have it open with the same lock area, as several processes
+    /// would open a file.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn open_storage_with(
+        storage: Arc<dyn Storage>,
+        memory: &LockMemory,
+        options: &Options,
+    ) -> Result<Self> {
+        let seat = memory.seat();
+        seat.begin()?;
         let len = storage.len().map_err(|e| superblock::read_failed(0, e))?;
         if len == 0 && options.mode != OpenMode::Open && !options.read_only {
             create_in(&*storage, options)?;
         }
-        Self::open_locked(storage, options, None)
+        let place = Place {
+            storage,
+            path: Path::new("(memory)"),
+            boot: MEMORY_BOOT,
+        };
+        Self::open_seated(place, options, seat)
     }
 
-    fn open_locked(
-        storage: Arc<dyn Storage>,
-        options: &Options,
-        lock: Option<std::fs::File>,
-    ) -> Result<Self> {
+    /// Under the setup lock.
+    fn open_seated(place: Place<'_>, options: &Options, seat: Seat) -> Result<Self> {
+        let storage = place.storage;
         let (superblock, damaged) = superblock::load(&*storage)?;
         if !options.read_only {
             superblock.check_writable()?;
         }
-        let mut blocks = MetaBlocks::load(&*storage, &superblock.uuid);
-        let (newest, older) = blocks.newest()?;
-        check_length(&*storage, &superblock, &newest)?;
-        if !options.read_only {
-            for (copy, damage) in damaged.iter().enumerate() {
-                if damage.is_some() {
-                    heal(&*storage, superblock_at(copy), &superblock.encode(copy))?;
+        let identity = Identity {
+            boot: place.boot,
+            uuid: superblock.uuid,
+        };
+        let (exclusive, read_only) = (options.exclusive, options.read_only);
+        let (lock, first) = seat.attach(&identity, exclusive, read_only, place.path)?;
+        let found = if first {
+            let mut blocks = MetaBlocks::load(&*storage, &superblock.uuid);
+            let mut found = Found::newest(&blocks)?;
+            check_length(&*storage, &superblock, &found.meta)?;
+            if !options.read_only {
+                for (copy, damage) in damaged.iter().enumerate() {
+                    if damage.is_some() {
+                        heal(&*storage, superblock_at(copy), &superblock.encode(copy))?;
+                    }
                 }
+                heal_metas(&*storage, &mut blocks, &found.meta)?;
+                found = Found::newest(&blocks)?;
             }
-            heal_metas(&*storage, &mut blocks, &newest)?;
-        }
-        // Without a readable older record, everything pending counts as needed by it.
-        let before = older.map_or(newest.txn.saturating_sub(1), |older| older.txn);
-        let confirmation = Confirmation::after(blocks.confirmations(&newest));
-        let found = (newest, before, confirmation);
+            protocol::publish(lock.area.published(), found.meta.txn);
+            found
+        } else {
+            // A writer may be at work: healing is for who has the turn.
+            let found = Found::published(&*storage, &superblock, &lock, None)?;
+            found.ok_or_else(|| Corrupt::new("meta records", 0, "none", "one"))?
+        };
+        lock.opened()?;
+        let inner = Inner::new(storage, superblock, options.clone(), found, lock);
         Ok(Self {
-            inner: Arc::new(Inner::new(
-                storage,
-                superblock,
-                options.clone(),
-                found,
-                lock,
-            )),
+            inner: Arc::new(inner),
         })
     }
 }
+
+/// What is opened.
+struct Place<'a> {
+    storage: Arc<dyn Storage>,
+    path: &'a Path,
+    boot: [u8; 16],
+}
+
+/// A storage in memory lives no longer than its lock area.
+const MEMORY_BOOT: [u8; 16] = [0xff; 16];
 
 fn create_in(storage: &dyn Storage, options: &Options) -> Result<()> {
     let image = initial_image(options.page_size)?;
@@ -146,7 +195,11 @@ fn create_in(storage: &dyn Storage, options: &Options) -> Result<()> {
 }
 
 /// The file must be as long as the newest record says: a shorter one was truncated.
-fn check_length(storage: &dyn Storage, superblock: &Superblock, meta: &Meta) -> Result<()> {
+pub(crate) fn check_length(
+    storage: &dyn Storage,
+    superblock: &Superblock,
+    meta: &Meta,
+) -> Result<()> {
     let len = storage.len().map_err(|e| superblock::read_failed(0, e))?;
     let needed = meta.pages.checked_mul(superblock.page_size as u64);
     if needed.is_some_and(|needed| needed <= len) && meta.pages >= first_page(superblock.page_size)
@@ -170,7 +223,11 @@ fn heal(storage: &dyn Storage, at: u64, block: &[u8]) -> Result<()> {
 
 /// Rewrites damaged meta blocks, each alone and synced: first beside the newest record, then in the other
 /// pair (which a crash in the middle of a commit leaves torn).
-fn heal_metas(storage: &dyn Storage, blocks: &mut MetaBlocks, newest: &Meta) -> Result<()> {
+pub(crate) fn heal_metas(
+    storage: &dyn Storage,
+    blocks: &mut MetaBlocks,
+    newest: &Meta,
+) -> Result<()> {
     let own = newest.pair();
     for pair in [own, 1 - own] {
         let best = blocks.copies[pair]

@@ -1,48 +1,83 @@
 //! The open file.
 //!
 //! Invariants
-//! 1. `published.state` is the newest commit of this process; `published.older` knows every older one that
-//!    a reader may still hold. A state that is not the newest gets no new readers.
-//! 2. Whoever holds the turn owns the writer state; it is in `writer` whenever nobody holds the turn.
-//! 3. After a failed sync or meta write `poisoned` is set for good: nothing more is acknowledged.
+//! 1. `state` is the newest commit that this handle knows, and `local` its transaction. It is the newest one
+//!    of all exactly while its `word` is what the lock area calls published. A state that is not the newest
+//!    gets no new readers.
+//! 2. Whoever holds the turn owns the writer state; it is in `writer` whenever nobody holds the turn. It
+//!    stands on the newest commit unless another handle has had the turn since: then it is read anew.
+//! 3. After a failed sync or meta write `poisoned` is set for good, and with it the word in the lock area:
+//!    nothing more is acknowledged, by anybody who has the file open.
 
 use crate::error::{Error, Result};
 use crate::layout::HEAD_BYTES;
-use crate::meta::{Confirmation, Meta};
+use crate::lock::Lock;
+use crate::lock::protocol;
+use crate::meta::{Confirmation, Meta, MetaBlocks};
+use crate::open::{check_length, heal_metas};
 use crate::options::{Options, Verify};
 use crate::pages::PageRef;
 use crate::ptr::Ptr;
+use crate::seeded::{Bug, active};
 use crate::snapshot::Snapshot;
 use crate::storage::{Observer, Storage};
-use crate::superblock::Superblock;
-use crate::turns::Turns;
+use crate::superblock::{Superblock, read_failed};
+use crate::turns::{Turn, Turns};
 use crate::txn::WriteTxn;
 use crate::verified::Verified;
 use crate::verify_block;
 use crate::writer::Writer;
-use std::fs::File;
-use std::sync::atomic::{Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use arc_swap::ArcSwap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 use tidalite_base::{Corrupt, TxnId};
+
+/// The newest record, the transaction of the durable one before, and how the record is rewritten.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) meta: Meta,
+    pub(crate) before: u64,
+    pub(crate) confirmation: Confirmation,
+}
 
 /// One commit as readers see it.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) txn: TxnId,
+    /// What the lock area calls published while this is the newest state. (Another one only for commits that
+    /// this process alone sees.)
+    pub(crate) word: u64,
     pub(crate) bytes: u64,
     pub(crate) app: Arc<[u8]>,
     pub(crate) user: Arc<[u8]>,
     pub(crate) time_ns: i64,
+    /// In a handle that only reads: where the free space of this state is found.
+    pub(crate) found: Option<Arc<Found>>,
 }
 
-#[derive(Debug)]
-pub(crate) struct Published {
-    pub(crate) state: Arc<State>,
-    older: Vec<(u64, Weak<State>)>,
+impl State {
+    pub(crate) fn of_meta(meta: &Meta, page_size: usize) -> Self {
+        Self {
+            txn: TxnId(meta.txn),
+            word: meta.txn,
+            bytes: meta.pages * page_size as u64,
+            app: Arc::clone(&meta.app),
+            user: Arc::clone(&meta.user),
+            time_ns: meta.time_ns,
+            found: None,
+        }
+    }
+
+    fn of(found: Found, page_size: usize, read_only: bool) -> Self {
+        let mut state = Self::of_meta(&found.meta, page_size);
+        state.found = read_only.then(|| Arc::new(found));
+        state
+    }
 }
 
 enum WriterSlot {
-    /// The free space was not read yet.
+    /// The free space was not read yet, or others have changed it since.
     Unread,
     Here(Box<Writer>),
     /// Whoever holds the turn has it.
@@ -55,20 +90,89 @@ pub(crate) struct Inner {
     pub(crate) page_size: usize,
     pub(crate) options: Options,
     pub(crate) verified: Verified,
-    published: Mutex<Published>,
+    pub(crate) state: ArcSwap<State>,
+    /// The transaction of `state`, for readers who look again.
+    pub(crate) local: AtomicU64,
+    /// Held while `state` changes.
+    publishing: Mutex<()>,
     pub(crate) turns: Arc<Turns>,
     writer: Mutex<WriterSlot>,
-    /// The newest durable record and the one before, as found at open.
-    pub(crate) found: (Meta, u64, Confirmation),
     poisoned: OnceLock<String>,
     pub(crate) observed: bool,
-    pub(crate) _lock: Option<File>,
+    pub(crate) lock: Arc<Lock>,
 }
 
 /// One open file. Clones share it.
 #[derive(Clone)]
 pub struct Pager {
     pub(crate) inner: Arc<Inner>,
+}
+
+/// A record that was published is looked for this long.
+const PUBLISHED_WAIT: Duration = Duration::from_secs(2);
+
+impl Found {
+    /// The newest record of the file.
+    pub(crate) fn newest(blocks: &MetaBlocks) -> Result<Self> {
+        let (meta, older) = blocks.newest()?;
+        // Without a readable older record, everything pending counts as needed by it.
+        let before = older.map_or(meta.txn.saturating_sub(1), |older| older.txn);
+        let confirmation = Confirmation::after(blocks.confirmations(&meta));
+        Ok(Self {
+            meta,
+            before,
+            confirmation,
+        })
+    }
+
+    /// The record of what is published; `None` when that is `known`.
+    pub(crate) fn published(
+        storage: &dyn Storage,
+        superblock: &Superblock,
+        lock: &Lock,
+        known: Option<u64>,
+    ) -> Result<Option<Self>> {
+        let begun = Instant::now();
+        let mut wanted = 0;
+        loop {
+            let word = lock.area.published().load(Ordering::SeqCst);
+            if known == Some(word) {
+                return Ok(None);
+            }
+            // While it is being read, two more commits may write over it; then there is a newer one.
+            let blocks = MetaBlocks::load(storage, &superblock.uuid);
+            if let Some(found) = Self::of_txn(&blocks, word) {
+                storage.refresh().map_err(|error| read_failed(0, error))?;
+                check_length(storage, superblock, &found.meta)?;
+                return Ok(Some(found));
+            }
+            if wanted == word && begun.elapsed() > PUBLISHED_WAIT {
+                return Err(match blocks.newest() {
+                    Err(error) => error,
+                    Ok((newest, _)) => {
+                        let found = format!("transaction {} as the newest one", newest.txn);
+                        let wanted = format!("transaction {word}, which was published");
+                        Corrupt::new("meta records", 0, found, wanted).into()
+                    }
+                });
+            }
+            wanted = word;
+            std::thread::yield_now();
+        }
+    }
+
+    /// The record of a transaction, if one of its copies can be read.
+    fn of_txn(blocks: &MetaBlocks, txn: u64) -> Option<Self> {
+        let mut copies = blocks.copies.iter().flatten().flatten();
+        let meta = copies.find(|meta| meta.txn == txn)?.clone();
+        let copies = blocks.copies.iter().flatten().flatten();
+        let older = copies.map(|copy| copy.txn).filter(|&other| other < txn);
+        Some(Self {
+            before: older.max().unwrap_or(txn.saturating_sub(1)),
+            confirmation: Confirmation::after(blocks.confirmations(&meta)),
+            meta,
+        })
+    }
 }
 
 /// Figures about the file.
@@ -96,28 +200,45 @@ pub struct Stat {
 }
 
 impl Pager {
-    /// A snapshot of the newest commit; any number, in any thread.
-    #[must_use]
-    pub fn begin_read(&self) -> Snapshot {
-        Snapshot::new(Arc::clone(&self.inner), self.inner.state())
-    }
-
-    /// Begins the write transaction; waits for others, first come first served.
+    /// A snapshot of the newest commit of any process; any number, in any thread. Waits for nobody: about as
+    /// long as a miss of the cache, unless another process has committed since the last one.
     ///
     /// # Errors
-    /// `ReadOnly`, `Poisoned`; what reading the free space or confirming the newest state meets.
-    pub fn begin_write(&self) -> Result<WriteTxn> {
-        self.inner.check_writable()?;
-        WriteTxn::begin(Arc::clone(&self.inner), self.inner.turns.wait())
+    /// `Limit` when too many snapshots are held, in all processes together; `Forked`; after a commit of another
+    /// process `Io` and `Corrupt` from reading its record.
+    pub fn begin_read(&self) -> Result<Snapshot> {
+        Snapshot::begin(&self.inner)
     }
 
-    /// Begins the write transaction unless another one is under way (then `None`).
+    /// Begins the write transaction; waits for others in all processes, first come first served.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `Poisoned`, `Forked`; what reading the free space or confirming the newest state meets.
+    pub fn begin_write(&self) -> Result<WriteTxn> {
+        self.inner.check_writable()?;
+        WriteTxn::begin(Arc::clone(&self.inner), self.inner.turn()?)
+    }
+
+    /// Begins the write transaction unless others have it for longer than this.
+    ///
+    /// # Errors
+    /// `WriterBusy`, which names the writer; else as for `begin_write`.
+    pub fn begin_write_within(&self, patience: Duration) -> Result<WriteTxn> {
+        self.inner.check_writable()?;
+        let until = Instant::now().checked_add(patience);
+        match self.inner.turns.wait(until, &mut || ())? {
+            Some(turn) => WriteTxn::begin(Arc::clone(&self.inner), turn),
+            None => Err(self.inner.writer_busy()),
+        }
+    }
+
+    /// Begins the write transaction unless another one is under way in any process (then `None`).
     ///
     /// # Errors
     /// As for `begin_write`.
     pub fn try_begin_write(&self) -> Result<Option<WriteTxn>> {
         self.inner.check_writable()?;
-        let Some(turn) = self.inner.turns.try_take() else {
+        let Some(turn) = self.inner.turns.try_take()? else {
             return Ok(None);
         };
         WriteTxn::begin(Arc::clone(&self.inner), turn).map(Some)
@@ -146,10 +267,12 @@ impl Pager {
     /// # Errors
     /// What reading the free space meets.
     pub fn stat(&self) -> Result<Stat> {
-        let _turn = self.inner.turns.wait();
-        let mut writer = self.inner.take_writer()?;
+        let _turn = self.inner.turn()?;
+        // What a handle that only reads finds its free space in must stay as it is meanwhile.
+        let snapshot = self.begin_read()?;
+        let mut writer = self.inner.take_writer(snapshot.state())?;
         writer.reclaim(&self.inner);
-        let state = self.inner.state();
+        let state = Arc::clone(snapshot.state());
         let stat = Stat {
             page_size: self.inner.page_size,
             file_bytes: writer.space.pages() * self.inner.page_size as u64,
@@ -182,9 +305,10 @@ impl Drop for Inner {
         }
         let page_bytes = self.page_size as u64;
         let slack = writer.space.pages().saturating_sub(writer.meta.pages) * page_bytes;
-        if slack >= self.options.growth_bytes_min {
+        if slack >= self.options.growth_bytes_min && self.lock.is_last_writer() {
             // If it fails, the file is only longer than it needs to be.
-            drop(self.storage.cut(writer.meta.pages * page_bytes));
+            let cut = || drop(self.storage.cut(writer.meta.pages * page_bytes));
+            self.lock.if_alone(cut);
         }
     }
 }
@@ -194,17 +318,11 @@ impl Inner {
         storage: Arc<dyn Storage>,
         superblock: Superblock,
         options: Options,
-        found: (Meta, u64, Confirmation),
-        lock: Option<File>,
+        found: Found,
+        lock: Lock,
     ) -> Self {
-        let meta = &found.0;
-        let state = Arc::new(State {
-            txn: TxnId(meta.txn),
-            bytes: meta.pages * superblock.page_size as u64,
-            app: Arc::clone(&meta.app),
-            user: Arc::clone(&meta.user),
-            time_ns: meta.time_ns,
-        });
+        let state = State::of(found, superblock.page_size, options.read_only);
+        let lock = Arc::new(lock);
         Self {
             observed: storage.observer().is_some(),
             storage,
@@ -212,48 +330,114 @@ impl Inner {
             verified: Verified::new(superblock.page_size),
             superblock,
             options,
-            published: Mutex::new(Published {
-                state,
-                older: Vec::new(),
-            }),
-            turns: Arc::default(),
+            local: AtomicU64::new(state.txn.0),
+            state: ArcSwap::from_pointee(state),
+            publishing: Mutex::new(()),
+            turns: Arc::new(Turns::new(Arc::clone(&lock))),
             writer: Mutex::new(WriterSlot::Unread),
-            found,
             poisoned: OnceLock::new(),
-            _lock: lock,
+            lock,
         }
     }
 
-    pub(crate) fn published(&self) -> MutexGuard<'_, Published> {
-        self.published
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// The turn; of a handle that only reads, the turn among its own threads.
+    pub(crate) fn turn(&self) -> Result<Turn> {
+        self.lock.check_process()?;
+        if self.options.read_only {
+            return Ok(self.turns.wait_as_reader());
+        }
+        match self.turns.wait(None, &mut || ())? {
+            Some(turn) => Ok(turn),
+            None => Err(self.writer_busy()),
+        }
     }
 
+    fn writer_busy(&self) -> Error {
+        let seen = self.lock.writer_now();
+        Error::WriterBusy {
+            process: seen.map_or(0, |seen| seen.process),
+            thread: seen.map_or(0, |seen| seen.thread),
+            since: seen.map_or(Duration::ZERO, |seen| seen.since),
+        }
+    }
+
+    /// The newest state that this handle knows.
     pub(crate) fn state(&self) -> Arc<State> {
-        Arc::clone(&self.published().state)
+        self.state.load_full()
     }
 
-    pub(crate) fn publish(&self, state: State) {
-        let mut published = self.published();
-        let old = std::mem::replace(&mut published.state, Arc::new(state));
-        published.older.push((old.txn.0, Arc::downgrade(&old)));
+    fn show(&self, state: State) {
+        let txn = state.txn.0;
+        self.state.store(Arc::new(state));
+        self.local.store(txn, Ordering::SeqCst);
     }
 
-    /// The transactions that readers hold, and the newest one, ascending.
+    /// Shows a commit of this handle: to all, or to this process alone. Only for who has the turn.
+    pub(crate) fn publish(&self, mut state: State, to_all: bool) {
+        let _publishing = self
+            .publishing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let published = self.lock.area.published();
+        let txn = state.txn.0;
+        state.word = if to_all {
+            txn
+        } else {
+            published.load(Ordering::SeqCst)
+        };
+        self.show(state);
+        if to_all {
+            protocol::publish(published, txn);
+        }
+        // Others must not build on what they cannot see.
+        self.turns.set_keep(!to_all);
+    }
+
+    /// A durable commit is on the medium.
+    pub(crate) fn note_durable(&self, txn: u64) {
+        self.lock.area.durable().store(txn, Ordering::Release);
+    }
+
+    /// Takes over what another handle has published since.
+    #[cold]
+    pub(crate) fn refresh(&self) -> Result<()> {
+        let _publishing = self
+            .publishing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let known = self.state.load().word;
+        let (storage, superblock) = (&*self.storage, &self.superblock);
+        if let Some(found) = Found::published(storage, superblock, &self.lock, Some(known))? {
+            self.show(State::of(found, self.page_size, self.options.read_only));
+        }
+        Ok(())
+    }
+
+    /// Reads the newest record of the file and heals damaged blocks. Only for who has the turn.
+    fn find(&self) -> Result<Found> {
+        let refreshed = self.storage.refresh();
+        refreshed.map_err(|error| read_failed(0, error))?;
+        let mut blocks = MetaBlocks::load(&*self.storage, &self.superblock.uuid);
+        let found = Found::newest(&blocks)?;
+        check_length(&*self.storage, &self.superblock, &found.meta)?;
+        heal_metas(&*self.storage, &mut blocks, &found.meta)?;
+        Found::newest(&blocks)
+    }
+
+    /// The transactions that readers in all processes hold, and the newest ones, ascending.
     pub(crate) fn live(&self) -> Vec<u64> {
-        let mut published = self.published();
-        published
-            .older
-            .retain(|(_, state)| state.strong_count() > 0);
-        // What a reader did with its state comes before what we do to the pages that it saw.
-        fence(Ordering::Acquire);
-        let mut live: Vec<u64> = published.older.iter().map(|(txn, _)| *txn).collect();
-        live.push(published.state.txn.0);
+        let mut live = vec![self.local.load(Ordering::SeqCst)];
+        if !active(Bug::ReuseEarly) {
+            live.push(self.lock.area.published().load(Ordering::SeqCst));
+        }
+        self.lock.for_each_reader(|reader| live.push(reader.txn));
+        live.sort_unstable();
+        live.dedup();
         live
     }
 
     pub(crate) fn check_writable(&self) -> Result<()> {
+        self.lock.check_process()?;
         if self.options.read_only {
             return Err(Error::ReadOnly);
         }
@@ -261,9 +445,14 @@ impl Inner {
     }
 
     pub(crate) fn check_poison(&self) -> Result<()> {
-        match self.poisoned.get() {
-            Some(first) => Err(Error::Poisoned {
+        if let Some(first) = self.poisoned.get() {
+            return Err(Error::Poisoned {
                 first: first.clone(),
+            });
+        }
+        match self.lock.poisoned_by() {
+            Some(process) => Err(Error::Poisoned {
+                first: format!("a sync of process {process}, which had the same file open"),
             }),
             None => Ok(()),
         }
@@ -272,6 +461,7 @@ impl Inner {
     /// From now on nothing more is acknowledged.
     pub(crate) fn poison(&self, error: &Error) {
         let _ = self.poisoned.set(error.to_string());
+        self.lock.poison();
     }
 
     pub(crate) fn observer(&self) -> Option<&dyn Observer> {
@@ -282,13 +472,23 @@ impl Inner {
         }
     }
 
-    /// The writer state; reads the free space the first time. Only for who holds the turn.
-    pub(crate) fn take_writer(&self) -> Result<Box<Writer>> {
+    /// The writer state; reads the free space the first time, and when others have written since. Only for who
+    /// holds the turn. `held`: the newest state, which the caller holds; a handle that only reads takes the free space of that.
+    pub(crate) fn take_writer(&self, held: &State) -> Result<Box<Writer>> {
         let mut slot = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.options.read_only || !self.lock.was_last_writer() {
+            *slot = WriterSlot::Unread;
+        }
         match std::mem::replace(&mut *slot, WriterSlot::Taken) {
             WriterSlot::Here(writer) => Ok(writer),
             WriterSlot::Unread => {
-                let loaded = Writer::load(self).map(Box::new);
+                let found = match &held.found {
+                    Some(found) => Ok(Found::clone(found)),
+                    None => self.find(),
+                };
+                let loaded = found
+                    .and_then(|found| Writer::load(self, found))
+                    .map(Box::new);
                 if loaded.is_err() {
                     *slot = WriterSlot::Unread;
                 }

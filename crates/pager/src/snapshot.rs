@@ -5,6 +5,7 @@ use crate::pager::{Inner, State};
 use crate::pages::{Counters, PageRead, PageRef};
 use crate::ptr::Ptr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tidalite_base::TxnId;
 
 /// The file as of one commit. It never changes while it is held, in any thread; what it sees is not
@@ -12,19 +13,41 @@ use tidalite_base::TxnId;
 pub struct Snapshot {
     inner: Arc<Inner>,
     state: Arc<State>,
+    /// In the reader table, for as long as this or a clone lives.
+    slot: usize,
     counters: Counters,
 }
 
 impl Snapshot {
-    pub(crate) fn new(inner: Arc<Inner>, state: Arc<State>) -> Self {
+    pub(crate) fn begin(inner: &Arc<Inner>) -> Result<Self> {
+        inner.lock.check_process()?;
+        let slot = inner.lock.take_slot()?;
+        let state = loop {
+            let state = inner.state.load_full();
+            // Both are looked at after the slot was written: nothing newer was shown before it was seen.
+            if inner.lock.enter(slot, state.txn.0, state.word)
+                && inner.local.load(Ordering::SeqCst) == state.txn.0
+            {
+                break state;
+            }
+            if let Err(error) = inner.refresh() {
+                inner.lock.leave_slot(slot);
+                return Err(error);
+            }
+        };
         if let Some(observer) = inner.observer() {
             observer.reader_began(state.txn.0);
         }
-        Self {
-            inner,
+        Ok(Self {
+            inner: Arc::clone(inner),
             state,
+            slot,
             counters: Counters::default(),
-        }
+        })
+    }
+
+    pub(crate) fn state(&self) -> &Arc<State> {
+        &self.state
     }
 
     /// Which commit this is.
@@ -60,7 +83,16 @@ impl Snapshot {
 
 impl Clone for Snapshot {
     fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.inner), Arc::clone(&self.state))
+        self.inner.lock.share_slot(self.slot);
+        if let Some(observer) = self.inner.observer() {
+            observer.reader_began(self.state.txn.0);
+        }
+        Self {
+            inner: Arc::clone(&self.inner),
+            state: Arc::clone(&self.state),
+            slot: self.slot,
+            counters: Counters::default(),
+        }
     }
 }
 
@@ -69,6 +101,7 @@ impl Drop for Snapshot {
         if let Some(observer) = self.inner.observer() {
             observer.reader_ended(self.state.txn.0);
         }
+        self.inner.lock.leave_slot(self.slot);
     }
 }
 

@@ -55,6 +55,14 @@ pub trait Storage: Send + Sync {
     /// The system's.
     fn len(&self) -> io::Result<u64>;
 
+    /// Another process may have made the file longer: asks anew what `len` answers.
+    ///
+    /// # Errors
+    /// The system's.
+    fn refresh(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Makes the file at least `len` bytes long. Not durable until `sync_all`.
     ///
     /// # Errors

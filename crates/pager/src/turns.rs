@@ -1,61 +1,164 @@
-//! The queue of writers: first come, first served, and not tied to a thread.
+//! The queue of writers: first come, first served, and not tied to a thread. Threads of one handle queue
+//! here; the one in front queues with the other handles (`lock::queue`).
+//!
+//! Invariants
+//! 1. `busy` while somebody of this handle holds the turn or waits for it among the handles.
+//! 2. `kept` is the turn among the handles, held over while `keep`: commits that are not published yet must
+//!    not be built over by others.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use crate::error::Result;
+use crate::lock::{Lock, Ticket};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 #[derive(Debug, Default)]
-struct Tickets {
+struct Queue {
     next: u64,
-    serving: u64,
+    waiting: VecDeque<u64>,
+    busy: bool,
+    kept: Option<Ticket>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Turns {
-    tickets: Mutex<Tickets>,
+    lock: Arc<Lock>,
+    queue: Mutex<Queue>,
     moved: Condvar,
+    keep: AtomicBool,
 }
 
 /// The right to write; given on when dropped, from whatever thread.
 #[derive(Debug)]
 pub(crate) struct Turn {
     turns: Arc<Turns>,
+    ticket: Option<Ticket>,
 }
 
 impl Turns {
-    pub(crate) fn wait(self: &Arc<Self>) -> Turn {
-        let mut tickets = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
-        let mine = tickets.next;
-        tickets.next += 1;
-        while tickets.serving != mine {
-            tickets = self
-                .moved
-                .wait(tickets)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        Turn {
-            turns: Arc::clone(self),
+    pub(crate) fn new(lock: Arc<Lock>) -> Self {
+        Self {
+            lock,
+            queue: Mutex::default(),
+            moved: Condvar::new(),
+            keep: AtomicBool::new(false),
         }
     }
 
-    pub(crate) fn try_take(self: &Arc<Self>) -> Option<Turn> {
-        let mut tickets = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
-        if tickets.serving != tickets.next {
-            return None;
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The turn in this handle; `None` when it does not come in time.
+    fn wait_here(&self, until: Option<Instant>) -> Option<Option<Ticket>> {
+        let mut queue = self.queue();
+        let mine = queue.next;
+        queue.next += 1;
+        queue.waiting.push_back(mine);
+        while queue.busy || queue.waiting.front() != Some(&mine) {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                queue.waiting.retain(|&waiting| waiting != mine);
+                self.moved.notify_all();
+                return None;
+            }
+            queue = match left {
+                None => self
+                    .moved
+                    .wait(queue)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(left) => {
+                    let waited = self.moved.wait_timeout(queue, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
         }
-        tickets.next += 1;
-        Some(Turn {
+        queue.waiting.pop_front();
+        queue.busy = true;
+        Some(queue.kept.take())
+    }
+
+    fn end_here(&self, kept: Option<Ticket>) {
+        let mut queue = self.queue();
+        queue.busy = false;
+        queue.kept = kept;
+        self.moved.notify_all();
+    }
+
+    /// The turn among all handles; `None` when it does not come in time. `waiting` is called now and then.
+    pub(crate) fn wait(
+        self: &Arc<Self>,
+        until: Option<Instant>,
+        waiting: &mut dyn FnMut(),
+    ) -> Result<Option<Turn>> {
+        let Some(kept) = self.wait_here(until) else {
+            return Ok(None);
+        };
+        let ticket = match kept {
+            Some(ticket) => Ok(Some(ticket)),
+            None => self.lock.wait_ticket(until, waiting),
+        };
+        self.begin(ticket)
+    }
+
+    /// The turn, if it is free.
+    pub(crate) fn try_take(self: &Arc<Self>) -> Result<Option<Turn>> {
+        let mut queue = self.queue();
+        if queue.busy || !queue.waiting.is_empty() {
+            return Ok(None);
+        }
+        queue.busy = true;
+        let kept = queue.kept.take();
+        drop(queue);
+        let ticket = match kept {
+            Some(ticket) => Ok(Some(ticket)),
+            None => self.lock.try_ticket(),
+        };
+        self.begin(ticket)
+    }
+
+    fn begin(self: &Arc<Self>, ticket: Result<Option<Ticket>>) -> Result<Option<Turn>> {
+        match ticket {
+            Ok(Some(ticket)) => Ok(Some(Turn {
+                turns: Arc::clone(self),
+                ticket: Some(ticket),
+            })),
+            Ok(None) => {
+                self.end_here(None);
+                Ok(None)
+            }
+            Err(error) => {
+                self.end_here(None);
+                Err(error)
+            }
+        }
+    }
+
+    /// The turn in this handle alone: for one that only reads.
+    pub(crate) fn wait_as_reader(self: &Arc<Self>) -> Turn {
+        // Without an end to wait for, it comes.
+        let ticket = self.wait_here(None).flatten();
+        Turn {
             turns: Arc::clone(self),
-        })
+            ticket,
+        }
+    }
+
+    /// Whether the turn among the handles stays here when a transaction ends.
+    pub(crate) fn set_keep(&self, keep: bool) {
+        self.keep.store(keep, Ordering::Release);
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut tickets = self
-            .turns
-            .tickets
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        tickets.serving += 1;
-        self.turns.moved.notify_all();
+        let mut ticket = self.ticket.take();
+        if !self.turns.keep.load(Ordering::Acquire)
+            && let Some(ticket) = ticket.take()
+        {
+            self.turns.lock.give_ticket(ticket);
+        }
+        self.turns.end_here(ticket);
     }
 }

@@ -52,10 +52,16 @@ pub struct WriteTxn {
 impl WriteTxn {
     pub(crate) fn begin(inner: Arc<Inner>, turn: Turn) -> Result<Self> {
         inner.check_poison()?;
-        let mut writer = inner.take_writer()?;
+        inner.refresh()?;
+        let mut writer = inner.take_writer(&inner.state())?;
         if let Err(error) = writer.confirm(&inner) {
             inner.put_writer(writer);
             return Err(error);
+        }
+        if inner.state().txn.0 < writer.meta.txn {
+            // Its writer was killed before it could say so.
+            let state = State::of_meta(&writer.meta, inner.page_size);
+            inner.publish(state, true);
         }
         writer.reclaim(&inner);
         let base = inner.state();

@@ -10,11 +10,12 @@
 use crate::error::{Error, Result};
 use crate::layout::meta_at;
 use crate::meta::{Confirmation, Meta};
-use crate::pager::Inner;
+use crate::pager::{Found, Inner};
 use crate::seeded::{Bug, active};
 use crate::space::{Space, TxnSpace, base};
 use crate::storage::Growth;
 use crate::superblock::read_failed;
+use std::sync::atomic::Ordering;
 
 /// A transaction that has allocated this much, or needs this much at once, is a bulk write.
 const BULK_BYTES: u64 = 1 << 20;
@@ -34,9 +35,13 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Reads the free space of the record found at open.
-    pub(crate) fn load(inner: &Inner) -> Result<Self> {
-        let (meta, before, confirmation) = &inner.found;
+    /// Reads the free space of a record.
+    pub(crate) fn load(inner: &Inner, found: Found) -> Result<Self> {
+        let Found {
+            meta,
+            before,
+            confirmation,
+        } = &found;
         let end = meta.pages * inner.page_size as u64;
         let mut space = base::load(inner.page_size, meta, *before, &|ptr| inner.page(ptr, end))?;
         let len = inner.storage.len().map_err(|error| read_failed(0, error))?;
@@ -51,7 +56,12 @@ impl Writer {
             meta: meta.clone(),
             length_unsynced: longer,
             confirmation: *confirmation,
-            confirmed: 0,
+            // Another process that is alive, or was a moment ago, may have said that it is on the medium.
+            confirmed: if inner.lock.area.durable().load(Ordering::Acquire) == meta.txn {
+                2
+            } else {
+                0
+            },
         })
     }
 
@@ -72,6 +82,7 @@ impl Writer {
             }
             self.confirmed = step + 1;
         }
+        inner.note_durable(self.meta.txn);
         Ok(())
     }
 

@@ -65,7 +65,7 @@ fn snapshots_stay_and_pages_come_back() {
         };
         txn.commit(&app(&ptr), durability).unwrap();
         if number % 16 == 0 {
-            readers.push((number, ptr, pager.begin_read()));
+            readers.push((number, ptr, pager.begin_read().unwrap()));
         }
         for (number, ptr, reader) in &readers {
             assert_eq!(reader.page(ptr).unwrap()[100], *number);
@@ -82,7 +82,7 @@ fn snapshots_stay_and_pages_come_back() {
     );
     drop((readers, pager));
     let pager = Pager::open_storage(storage, &options()).unwrap();
-    let reader = pager.begin_read();
+    let reader = pager.begin_read().unwrap();
     let ptr = Ptr::decode(reader.app(), 0);
     assert_eq!(
         reader.page(&ptr).unwrap()[100],
@@ -186,7 +186,7 @@ fn early_written_pages_are_read_back() {
         *ptr = txn.seal_page(ptr).unwrap();
     }
     txn.commit(&[], Durability::Durable).unwrap();
-    let reader = pager.begin_read();
+    let reader = pager.begin_read().unwrap();
     for (number, ptr) in ptrs.iter().enumerate() {
         let page = reader.page(ptr).unwrap();
         assert_eq!(

@@ -81,7 +81,7 @@ fn going_back_restores_everything_and_leaks_nothing() {
         let mut content = vec![0; toy::SLOTS];
         for id in 1..12 {
             content = transaction(&pager, &mut rng, id, &content);
-            let reader = pager.begin_read();
+            let reader = pager.begin_read().unwrap();
             let found = read(&reader, &root_of(reader.app()), &mut |_, _| {}).unwrap();
             assert_eq!(found, content, "seed {seed}, transaction {id}");
             assert_eq!(problems(&pager).unwrap(), [""; 0], "seed {seed}, {id}");
@@ -172,7 +172,7 @@ fn going_back_mends_a_transaction_that_failed() {
     txn.rollback_to(&savepoint).unwrap();
     root = apply(&mut txn, &root, &[(2, 3)]).unwrap();
     txn.commit(&app(&root, 1), Durability::Durable).unwrap();
-    let reader = pager.begin_read();
+    let reader = pager.begin_read().unwrap();
     let found = read(&reader, &root, &mut |_, _| {}).unwrap();
     assert_eq!((found[1], found[2], found[3], found[10]), (1, 3, 0, 1));
     assert_eq!(problems(&pager).unwrap(), [""; 0]);

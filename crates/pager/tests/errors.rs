@@ -84,21 +84,24 @@ fn modes_say_what_must_exist() {
 }
 
 #[test]
-fn a_second_open_is_refused() {
+fn who_wants_the_file_alone_gets_it_alone() {
     let folder = Folder::new("second");
     let path = folder.file();
+    let alone = Options {
+        exclusive: true,
+        ..Options::default()
+    };
+    let refused = |result| matches!(result, Err(Error::OpenElsewhere { .. }));
     let first = open(&path).unwrap();
-    assert!(matches!(open(&path), Err(Error::OpenElsewhere { .. })));
-    assert!(matches!(
-        open_as(&path, OpenMode::Open, true),
-        Err(Error::OpenElsewhere { .. })
-    ));
-    drop(first);
+    let second = open(&path).unwrap();
     let reader = open_as(&path, OpenMode::Open, true).unwrap();
-    let second = open_as(&path, OpenMode::Open, true).unwrap();
-    assert!(matches!(open(&path), Err(Error::OpenElsewhere { .. })));
+    assert!(refused(Pager::open(&path, &alone)));
     assert!(matches!(reader.begin_write(), Err(Error::ReadOnly)));
-    drop((reader, second));
+    drop((first, second, reader));
+    let first = Pager::open(&path, &alone).unwrap();
+    assert!(refused(open(&path)));
+    assert!(refused(open_as(&path, OpenMode::Open, true)));
+    drop(first);
     open(&path).unwrap();
 }
 
@@ -191,7 +194,7 @@ fn a_truncated_file_is_reported_at_open() {
     txn.page_mut(&ptr).unwrap()[40] = 1;
     let ptr = txn.seal_page(&ptr).unwrap();
     txn.commit(&[1], Durability::Durable).unwrap();
-    assert_eq!(pager.begin_read().page(&ptr).unwrap()[40], 1);
+    assert_eq!(pager.begin_read().unwrap().page(&ptr).unwrap()[40], 1);
     drop(pager);
     // The page is the first after the head; what the file grew ahead by is not missed.
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
@@ -232,7 +235,7 @@ fn limits_hold_at_and_beyond() {
         commit(APP_BYTES_MAX + 1),
         Err(Error::Limit { .. })
     ));
-    assert_eq!(pager.begin_read().app().len(), APP_BYTES_MAX);
+    assert_eq!(pager.begin_read().unwrap().app().len(), APP_BYTES_MAX);
 }
 
 #[test]
@@ -246,7 +249,7 @@ fn user_data_stays_until_it_is_set_anew() {
     assert_eq!(txn.user_data(), b"");
     txn.set_user_data(&full).unwrap();
     txn.commit(&[1], Durability::Durable).unwrap();
-    let before = pager.begin_read();
+    let before = pager.begin_read().unwrap();
     // Not set: it stays. Set and rolled back: it stays.
     let txn = pager.begin_write().unwrap();
     assert_eq!(txn.user_data(), full);
@@ -257,15 +260,15 @@ fn user_data_stays_until_it_is_set_anew() {
     drop(before);
     drop(pager);
     let pager = open(&folder.file()).unwrap();
-    assert_eq!(pager.begin_read().user_data(), full);
+    assert_eq!(pager.begin_read().unwrap().user_data(), full);
     // Nothing but the user data changes: a commit of its own.
-    let old = pager.begin_read();
+    let old = pager.begin_read().unwrap();
     let mut txn = pager.begin_write().unwrap();
     txn.set_user_data(b"log 17").unwrap();
     txn.commit(&[2], Durability::Durable).unwrap();
     assert_eq!(old.user_data(), full);
-    assert_eq!(pager.begin_read().user_data(), b"log 17");
-    assert!(pager.begin_read().txn() > old.txn());
+    assert_eq!(pager.begin_read().unwrap().user_data(), b"log 17");
+    assert!(pager.begin_read().unwrap().txn() > old.txn());
 }
 
 #[test]
@@ -290,7 +293,7 @@ fn all_ways_of_reading_agree() {
                 ..Options::default()
             };
             let pager = Pager::open(&path, &options).unwrap();
-            let reader = pager.begin_read();
+            let reader = pager.begin_read().unwrap();
             assert_eq!(*reader.bytes(extent.addr, bytes.len()).unwrap(), bytes);
             reader.page(&ptr).unwrap();
             reader.page(&ptr).unwrap();

@@ -48,7 +48,7 @@ fn commit(
 }
 
 fn content_of(pager: &Pager) -> Content {
-    let reader = pager.begin_read();
+    let reader = pager.begin_read().unwrap();
     read(&reader, &root_of(reader.app()), &mut |_, _| {}).unwrap()
 }
 
@@ -105,7 +105,11 @@ fn at_every_call(kind: FaultKind, forever: bool) {
                         "{kind:?} at call {at_call}"
                     );
                     let found = content_of(&pager);
-                    assert!(poisoned || found == content || id_of(pager.begin_read().app()) > 10);
+                    assert!(
+                        poisoned
+                            || found == content
+                            || id_of(pager.begin_read().unwrap().app()) > 10
+                    );
                 }
             }
         }
@@ -191,7 +195,7 @@ fn each_bit_flip_is_healed_or_reported() {
         };
         let pager = Pager::open_storage(disk, &options).unwrap();
         let found = problems(&pager);
-        let reader = pager.begin_read();
+        let reader = pager.begin_read().unwrap();
         let answer = read(&reader, &root_of(reader.app()), &mut |_, _| {});
         match answer {
             Ok(answer) => assert_eq!(answer, content, "flip at byte {at}"),

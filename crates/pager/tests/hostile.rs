@@ -147,7 +147,7 @@ fn use_it(image: Vec<u8>, rng: &mut Rng) -> Result<(), Error> {
     };
     let pager = Pager::open_storage(Arc::new(MemoryStorage::from_image(image)), &options)?;
     problems(&pager)?;
-    let reader = pager.begin_read();
+    let reader = pager.begin_read().unwrap();
     if reader.app().len() == 40 {
         drop(read(&reader, &root_of(reader.app()), &mut |_, _| {}));
     }

@@ -176,7 +176,7 @@ impl Database {
     /// # Errors
     /// Damage in the roots or in the front's record.
     pub fn begin_read(&self) -> Result<ReadTxn> {
-        ReadTxn::begin(self.pager.begin_read())
+        ReadTxn::begin(self.pager.begin_read()?)
     }
 
     /// Begins the write transaction; waits for others, first come first served.

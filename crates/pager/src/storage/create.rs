@@ -4,16 +4,17 @@
 //! and the directory is synced: a crash leaves no half-made database under the name.
 
 use crate::error::{Error, Result};
+use crate::lock::{self, Seat};
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// An open data file and the lock that keeps others away.
+/// An open data file and its part in the lock file.
 pub(crate) struct OpenFile {
     pub(crate) file: File,
-    /// `None` only for a read-only file where no lock file can be made. (The data file is locked as well.)
-    pub(crate) lock: Option<File>,
+    /// `None` only for a reader that can have no lock file; then nobody writes.
+    pub(crate) seat: Option<Seat>,
 }
 
 fn failed(path: &Path, source: io::Error) -> Error {
@@ -23,14 +24,22 @@ fn failed(path: &Path, source: io::Error) -> Error {
     }
 }
 
-/// `name.tdl-lock` beside `name.tdl`.
-fn lock_path(path: &Path) -> PathBuf {
-    let mut name = OsString::from(path.as_os_str());
-    name.push("-lock");
-    PathBuf::from(name)
+/// The path without links, so that all names of this kind share a lock file.
+fn real_path(path: &Path) -> PathBuf {
+    if let Ok(real) = fs::canonicalize(path) {
+        return real;
+    }
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    match (fs::canonicalize(parent), path.file_name()) {
+        (Ok(parent), Some(name)) => parent.join(name),
+        _ => path.to_owned(),
+    }
 }
 
-/// Opens the file; creates it with `initial` content if asked to.
+/// Opens the file; creates it with `initial` content if asked to. The setup lock is held afterwards.
 pub(crate) fn open(
     path: &Path,
     create: bool,
@@ -56,55 +65,23 @@ pub(crate) fn open(
     if !exists && read_only {
         return Err(failed(path, ErrorKind::NotFound.into()));
     }
-    let lock = lock(path, read_only, exclusive)?;
-    if !exists {
+    let opened = lock::file::open(&real_path(path), read_only)?;
+    let (seat, number) = match opened {
+        Some((seat, number)) => (Some(seat), Some(number)),
+        None => (None, None),
+    };
+    if !exists && !path.exists() {
         create_file(path, &initial()?)?;
+    } else if !exists && !open_existing {
+        return Err(failed(path, ErrorKind::AlreadyExists.into()));
     }
     let file = OpenOptions::new()
         .read(true)
         .write(!read_only)
         .open(path)
         .map_err(|error| failed(path, error))?;
-    // The data file too: it may have another name (a link), and then another lock file.
-    try_lock(&file, path, path, !read_only || exclusive)?;
-    Ok(OpenFile { file, lock })
-}
-
-fn try_lock(file: &File, named: &Path, path: &Path, alone: bool) -> Result<()> {
-    let locked = if alone {
-        file.try_lock()
-    } else {
-        file.try_lock_shared()
-    };
-    match locked {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(Error::OpenElsewhere {
-            path: path.to_owned(),
-        }),
-        Err(TryLockError::Error(error)) => Err(failed(named, error)),
-    }
-}
-
-fn lock(path: &Path, read_only: bool, exclusive: bool) -> Result<Option<File>> {
-    let lock_path = lock_path(path);
-    let opened = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&lock_path);
-    let file = match opened {
-        Ok(file) => file,
-        Err(error) if read_only => match File::open(&lock_path) {
-            Ok(file) => file,
-            // A medium that cannot hold a lock file has no writer either.
-            Err(missing) if missing.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(_) => return Err(failed(&lock_path, error)),
-        },
-        Err(error) => return Err(failed(&lock_path, error)),
-    };
-    try_lock(&file, &lock_path, path, !read_only || exclusive)?;
-    Ok(Some(file))
+    lock::file::join(&file, number, exclusive, path)?;
+    Ok(OpenFile { file, seat })
 }
 
 fn create_file(path: &Path, initial: &[u8]) -> Result<()> {

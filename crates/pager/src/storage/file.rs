@@ -90,6 +90,13 @@ impl Storage for FileStorage {
         Ok(self.len.load(Ordering::Acquire))
     }
 
+    fn refresh(&self) -> io::Result<()> {
+        let len = self.file.metadata()?.len();
+        // Only upward: this process may be growing it at the same time.
+        self.len.fetch_max(len, Ordering::AcqRel);
+        Ok(())
+    }
+
     fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
         let old = self.len.load(Ordering::Acquire);
         if len <= old {

@@ -11,6 +11,7 @@ use crate::seeded::{Bug, active};
 use crate::space::base::NewBase;
 use crate::storage::Committed;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tidalite_base::TxnId;
 
 /// What a commit promises.
@@ -97,7 +98,7 @@ impl WriteTxn {
         }
         self.tell(durable, &dead);
         let info = self.info(self.txn, space_bytes, meta_bytes);
-        self.finish(app, dead);
+        self.finish(app, dead, durable);
         Ok(info)
     }
 
@@ -262,18 +263,27 @@ impl WriteTxn {
     }
 
     /// Gives the writer state back and shows the commit to readers, before the next writer begins.
-    fn finish(mut self, app: &[u8], dead: Vec<Dead>) {
+    fn finish(mut self, app: &[u8], dead: Vec<Dead>, durable: bool) {
         let Some(mut writer) = self.writer.take() else {
             return;
         };
+        let freed = dead.iter().map(|range| range.pages).sum::<u64>();
+        let freed_pages = self.inner.lock.area.freed_pages();
+        freed_pages.fetch_add(freed, Ordering::Relaxed);
         writer.space.committed(self.txn.0, dead);
-        self.inner.publish(State {
+        let state = State {
             txn: self.txn,
+            word: self.txn.0,
             bytes: writer.space.pages() * self.inner.page_size as u64,
             app: app.into(),
             user: Arc::clone(&self.user),
             time_ns: now_ns(),
-        });
+            found: None,
+        };
+        if durable {
+            self.inner.note_durable(self.txn.0);
+        }
+        self.inner.publish(state, durable);
         self.inner.put_writer(writer);
     }
 }

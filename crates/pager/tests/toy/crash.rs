@@ -94,7 +94,7 @@ pub fn record(seed: u64, commits: u64, watch: bool) -> Result<Run, String> {
                 Ok(()) => {}
             }
             if rng.one_in(4) {
-                let reader = pager.begin_read();
+                let reader = pager.begin_read().map_err(|e| e.to_string())?;
                 readers.push((id_of(reader.app()), reader));
             }
             if rng.one_in(5) && !readers.is_empty() {
@@ -208,7 +208,7 @@ fn one_damaged_block(run: &Run, image: &[u8], allowed: &[u64], rng: &mut Rng) ->
 /// Opens what is found, compares it, checks it. Returns the commit that was found.
 fn judge_disk(run: &Run, disk: &Arc<SimDisk>, allowed: &[u64]) -> Result<(Pager, u64), String> {
     let pager = open(disk, false).0.map_err(|e| format!("open: {e}"))?;
-    let reader = pager.begin_read();
+    let reader = pager.begin_read().map_err(|e| e.to_string())?;
     let id = id_of(reader.app());
     if !allowed.contains(&id) {
         return Err(format!(

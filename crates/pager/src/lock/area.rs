@@ -1,0 +1,218 @@
+//! The lock area: what the lock file holds, or the same in the memory of the process.
+//!
+//! ```text
+//! byte     bytes
+//! 0        64       magic 16, version u64, boot id 16, file uuid 16, 0
+//! 64        8       published: the newest commit that readers get
+//! 72        8       durable: the newest commit known to be on the medium
+//! 128       8       poison: 0, or who failed (process id << 1 | 1)
+//! 192       8 x 4   writer: generation of the handle that wrote last, handle that writes now + 1 or 0, its
+//!                   thread, since when (ns)
+//! 256       8       next ticket of the writers' queue
+//! 320       4       bell (u32): rung when a writer is done
+//! 384       8 x 3   generations given out; slots ever used; pages freed by all commits
+//! 4096   2 x 4096   two weak records (docs/durability.md)
+//! 12288  1024 x 64  handles: generation u64 or 0, process id, opened at (ns since 1970), kind, 0 ..
+//! 77824  4096 x 64  reader slots: state, owner, thread, since when (ns), pages freed before, pages held, 0 ..
+//! 339968            end
+//! ```
+//!
+//! Words of 8 bytes in the byte order of the machine: the file never leaves it. A slot's state is 0 (idle),
+//! a transaction with the flags of `protocol`, or all ones (ousted). Its owner is `generation << 16 | handle + 1`.
+
+use super::map::SharedMap;
+use super::sync::AtomicU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+pub(crate) const MAGIC: [u8; 16] = *b"Tidalite lock\r\n\0";
+pub(crate) const VERSION: u64 = 1;
+
+/// Databases opened at once on one file, in all processes together.
+pub const HANDLES_MAX: usize = 1024;
+/// Snapshots of one file held at once, in all processes together.
+pub const READERS_MAX: usize = 4096;
+/// Bytes of a weak record.
+pub(crate) const WEAK_BYTES: usize = 4096;
+
+const PUBLISHED_AT: usize = 64;
+const DURABLE_AT: usize = 72;
+const POISON_AT: usize = 128;
+const WRITER_AT: usize = 192;
+const TICKET_AT: usize = 256;
+pub(super) const BELL_AT: usize = 320;
+const COUNTERS_AT: usize = 384;
+const WEAK_AT: usize = 4096;
+const HANDLES_AT: usize = WEAK_AT + 2 * WEAK_BYTES;
+const LINE: usize = 64;
+const READERS_AT: usize = HANDLES_AT + HANDLES_MAX * LINE;
+/// Bytes of the area.
+pub(crate) const AREA_BYTES: usize = READERS_AT + READERS_MAX * LINE;
+const _: () = assert!(AREA_BYTES == 339_968);
+
+/// Who has the area open: what the header must say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) boot: [u8; 16],
+    pub(crate) uuid: [u8; 16],
+}
+
+#[derive(Debug)]
+pub(crate) struct MemoryWords {
+    pub(super) words: Box<[AtomicU64]>,
+    pub(super) bell: AtomicU32,
+}
+
+impl MemoryWords {
+    pub(super) fn new() -> Self {
+        Self {
+            words: (0..AREA_BYTES / 8).map(|_| AtomicU64::new(0)).collect(),
+            bell: AtomicU32::new(0),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Area {
+    Mapped(Arc<SharedMap>),
+    Memory(Arc<MemoryWords>),
+}
+
+impl Area {
+    #[inline]
+    pub(super) fn words(&self) -> &[AtomicU64] {
+        match self {
+            Self::Mapped(map) => map.words(),
+            Self::Memory(memory) => &memory.words,
+        }
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> &AtomicU64 {
+        &self.words()[at / 8]
+    }
+
+    pub(super) fn bell(&self) -> &AtomicU32 {
+        match self {
+            Self::Mapped(map) => map.bell(),
+            Self::Memory(memory) => &memory.bell,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn published(&self) -> &AtomicU64 {
+        self.word(PUBLISHED_AT)
+    }
+    pub(crate) fn durable(&self) -> &AtomicU64 {
+        self.word(DURABLE_AT)
+    }
+    pub(super) fn poison(&self) -> &AtomicU64 {
+        self.word(POISON_AT)
+    }
+    /// 0: generation of the last writer; 1: the handle that writes now + 1; 2: its thread; 3: since when.
+    pub(super) fn writer(&self, field: usize) -> &AtomicU64 {
+        self.word(WRITER_AT + field * 8)
+    }
+    pub(super) fn next_ticket(&self) -> &AtomicU64 {
+        self.word(TICKET_AT)
+    }
+    pub(super) fn generations(&self) -> &AtomicU64 {
+        self.word(COUNTERS_AT)
+    }
+    /// One more than the highest reader slot that was ever used.
+    pub(super) fn slots_used(&self) -> &AtomicU64 {
+        self.word(COUNTERS_AT + 8)
+    }
+    /// Pages that commits have freed, all together.
+    pub(crate) fn freed_pages(&self) -> &AtomicU64 {
+        self.word(COUNTERS_AT + 16)
+    }
+    /// A handle's line: 0 generation, 1 process id, 2 opened at, 3 kind.
+    pub(super) fn handle(&self, index: usize) -> &[AtomicU64] {
+        let at = (HANDLES_AT + index * LINE) / 8;
+        &self.words()[at..at + LINE / 8]
+    }
+    /// A reader's line.
+    #[inline]
+    pub(super) fn slot(&self, index: usize) -> &[AtomicU64] {
+        let at = (READERS_AT + index * LINE) / 8;
+        &self.words()[at..at + LINE / 8]
+    }
+
+    fn bytes16(&self, at: usize) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        for half in [0, 8] {
+            let word = self.word(at + half).load(Ordering::Relaxed);
+            bytes[half..half + 8].copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    fn set_bytes(&self, at: usize, bytes: &[u8]) {
+        for (i, part) in bytes.chunks(8).enumerate() {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.word(at + i * 8)
+                .store(u64::from_ne_bytes(word), Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn is_ours(&self) -> bool {
+        self.bytes16(0) == MAGIC
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.word(16).load(Ordering::Relaxed)
+    }
+
+    pub(super) fn identity(&self) -> Identity {
+        Identity {
+            boot: self.bytes16(24),
+            uuid: self.bytes16(40),
+        }
+    }
+
+    /// Empties the area; the weak records stay when `keep_weak`. Nobody else has it open.
+    pub(super) fn reset(&self, identity: &Identity, keep_weak: bool) {
+        // The magic number last: an area whose making was interrupted is made anew.
+        self.word(0).store(0, Ordering::SeqCst);
+        let generations = self.generations().load(Ordering::Relaxed);
+        for (i, word) in self.words().iter().enumerate() {
+            let weak = (WEAK_AT..HANDLES_AT).contains(&(i * 8));
+            if i * 8 != BELL_AT && !(weak && keep_weak) && word.load(Ordering::Relaxed) != 0 {
+                word.store(0, Ordering::Relaxed);
+            }
+        }
+        if keep_weak {
+            self.generations().store(generations, Ordering::Relaxed);
+        }
+        self.word(16).store(VERSION, Ordering::Relaxed);
+        self.set_bytes(24, &identity.boot);
+        self.set_bytes(40, &identity.uuid);
+        self.set_bytes(8, &MAGIC[8..]);
+        let mut first = [0; 8];
+        first.copy_from_slice(&MAGIC[..8]);
+        self.word(0)
+            .store(u64::from_ne_bytes(first), Ordering::SeqCst);
+    }
+
+    /// A copy of a weak record's slot (0 or 1). It carries a checksum of its own: it may be half-written.
+    #[expect(dead_code, reason = "lazy commits come next")]
+    pub(crate) fn weak(&self, slot: usize) -> Vec<u8> {
+        assert!(slot < 2, "there are two weak records");
+        let at = WEAK_AT + slot * WEAK_BYTES;
+        let words = &self.words()[at / 8..(at + WEAK_BYTES) / 8];
+        let load = |word: &AtomicU64| word.load(Ordering::Acquire).to_ne_bytes();
+        words.iter().flat_map(load).collect()
+    }
+
+    /// Writes a weak record (at most 4096 bytes, the rest is zero). Only for who holds the turn.
+    #[expect(dead_code, reason = "lazy commits come next")]
+    pub(crate) fn set_weak(&self, slot: usize, record: &[u8]) {
+        assert!(slot < 2 && record.len() <= WEAK_BYTES, "a weak record");
+        let mut block = [0; WEAK_BYTES];
+        block[..record.len()].copy_from_slice(record);
+        self.set_bytes(WEAK_AT + slot * WEAK_BYTES, &block);
+        super::sync::fence(Ordering::SeqCst);
+    }
+}

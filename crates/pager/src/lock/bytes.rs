@@ -1,0 +1,163 @@
+//! Locks on byte ranges beyond the area: the only thing that dies with its owner, and so the only proof
+//! of life. One owner is one open handle, not a thread or a process.
+//!
+//! ```text
+//! byte            lock
+//! 2^40            setup: opening, closing, cleaning up after the dead
+//! 2^40 + 1        presence: every handle shares it; an exclusive handle has it alone
+//! 2^40 + 2        door: taking a ticket
+//! 2^41 + i        handle i is alive
+//! 2^42 + n        ticket n of the writers' queue is waiting or writing
+//! ```
+
+use super::ofd;
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub(crate) const SETUP: u64 = 1 << 40;
+pub(crate) const PRESENCE: u64 = SETUP + 1;
+pub(crate) const DOOR: u64 = SETUP + 2;
+pub(crate) const HANDLES: u64 = 1 << 41;
+pub(crate) const TICKETS: u64 = 1 << 42;
+
+/// How a range is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Shared,
+    Alone,
+}
+
+/// The locks of one owner on one file.
+#[derive(Debug)]
+pub(crate) enum ByteLocks {
+    /// Locks of an open file description, kept by the system.
+    File(File),
+    Memory(MemoryLocks),
+}
+
+impl ByteLocks {
+    /// Locks `[from, from + len)`, or changes how it is locked, unless another owner is in the way.
+    pub(crate) fn try_lock(&self, from: u64, len: u64, mode: Mode) -> io::Result<bool> {
+        match self {
+            Self::File(file) => ofd::try_lock(file, from, len, mode),
+            Self::Memory(memory) => Ok(memory.try_lock(from, len, mode)),
+        }
+    }
+
+    pub(crate) fn unlock(&self, from: u64, len: u64) -> io::Result<()> {
+        match self {
+            Self::File(file) => ofd::unlock(file, from, len),
+            Self::Memory(memory) => {
+                memory.unlock(from, len);
+                Ok(())
+            }
+        }
+    }
+
+    /// True when another owner has any lock in the range.
+    pub(crate) fn taken(&self, from: u64, len: u64) -> io::Result<bool> {
+        match self {
+            Self::File(file) => ofd::taken(file, from, len),
+            Self::Memory(memory) => Ok(memory.taken(from, len)),
+        }
+    }
+
+    /// False when the owner was declared dead (in memory: the simulation of a killed process).
+    pub(crate) fn alive(&self) -> bool {
+        match self {
+            Self::File(_) => true,
+            Self::Memory(memory) => memory.alive(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    owner: u64,
+    from: u64,
+    to: u64,
+    mode: Mode,
+}
+
+/// All locks on one file that exists in memory only.
+#[derive(Debug, Default)]
+pub(crate) struct LockBoard {
+    owners: AtomicU64,
+    held: Mutex<(Vec<u64>, Vec<Held>)>,
+}
+
+impl LockBoard {
+    fn held(&self) -> MutexGuard<'_, (Vec<u64>, Vec<Held>)> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Every owner is dead from now on: its locks are gone.
+    pub(crate) fn kill_all(&self) {
+        *self.held() = (Vec::new(), Vec::new());
+    }
+}
+
+/// The locks of one owner on a [`LockBoard`].
+#[derive(Debug)]
+pub(crate) struct MemoryLocks {
+    board: Arc<LockBoard>,
+    owner: u64,
+}
+
+impl MemoryLocks {
+    pub(super) fn new(board: Arc<LockBoard>) -> Self {
+        let owner = board.owners.fetch_add(1, Ordering::Relaxed);
+        board.held().0.push(owner);
+        Self { board, owner }
+    }
+
+    fn alive(&self) -> bool {
+        self.board.held().0.contains(&self.owner)
+    }
+
+    fn try_lock(&self, from: u64, len: u64, mode: Mode) -> bool {
+        let (to, owner) = (from + len, self.owner);
+        let mut board = self.board.held();
+        if !board.0.contains(&owner) {
+            return false;
+        }
+        let held = &mut board.1;
+        let conflict = |held: &Held| {
+            let meets = held.owner != owner && held.from < to && from < held.to;
+            meets && (mode == Mode::Alone || held.mode == Mode::Alone)
+        };
+        if held.iter().any(conflict) {
+            return false;
+        }
+        held.retain(|held| held.owner != owner || held.from < from || held.to > to);
+        held.push(Held {
+            owner,
+            from,
+            to,
+            mode,
+        });
+        true
+    }
+
+    fn unlock(&self, from: u64, len: u64) {
+        let (to, owner) = (from + len, self.owner);
+        let held = &mut self.board.held().1;
+        held.retain(|held| held.owner != owner || held.from < from || held.to > to);
+    }
+
+    fn taken(&self, from: u64, len: u64) -> bool {
+        let held = &self.board.held().1;
+        let meets = |held: &Held| held.from < from + len && from < held.to;
+        held.iter().any(|h| h.owner != self.owner && meets(h))
+    }
+}
+
+impl Drop for MemoryLocks {
+    fn drop(&mut self) {
+        let mut board = self.board.held();
+        board.0.retain(|&owner| owner != self.owner);
+        board.1.retain(|held| held.owner != self.owner);
+    }
+}

@@ -1,0 +1,91 @@
+//! How readers and the writer agree which snapshots are alive: the part of the reader table that is nothing
+//! but atomics. It uses only `super::sync`, so that a model (loom) can take this file as it is, with
+//! `#[path]`, beside a `sync` of its own.
+//!
+//! ```text
+//! reader                                       writer
+//! slot := txn                                  published := new
+//! published = what I know?  yes: registered    (later) for every slot: what is there holds its pages
+//!                           no: renew, again   pages that nobody holds are written over
+//! ```
+//!
+//! Invariants
+//! 1. Every access to a slot's word and to `published` is sequentially consistent: either the reader sees
+//!    the newer `published`, or the writer sees the slot.
+//! 2. The state that `published` names is always held, so a reader that found its state to be that one
+//!    was never without protection.
+//! 3. Only the owner of a slot writes a state into it. Others change it from an evictable or parked state
+//!    to `OUSTED` with one compare-and-swap, and clean it when its owner is dead.
+
+use super::sync::{AtomicU64, Ordering};
+
+/// Nobody reads here.
+pub(crate) const IDLE: u64 = 0;
+/// The snapshot was taken away.
+pub(crate) const OUSTED: u64 = u64::MAX;
+/// Flag of a reader that copies what it reads and looks again afterwards.
+pub(crate) const EVICTABLE: u64 = 1 << 62;
+/// Flag of a reader that is not reading now and asks before it goes on.
+pub(crate) const PARKED: u64 = 1 << 63;
+
+/// The transaction of a slot's word; `None` when it holds nothing.
+#[inline]
+pub(crate) fn held(word: u64) -> Option<u64> {
+    match word {
+        IDLE | OUSTED => None,
+        word => Some(word & !(EVICTABLE | PARKED)),
+    }
+}
+
+/// True when the state may be taken from its reader.
+pub(crate) fn can_be_ousted(word: u64) -> bool {
+    word != OUSTED && word & (EVICTABLE | PARKED) != 0
+}
+
+/// Enters a state into a slot of one's own. False: something newer was published, and the state may have
+/// lost its pages before the slot was seen.
+#[inline]
+pub(crate) fn enter(slot: &AtomicU64, word: u64, published: &AtomicU64, expected: u64) -> bool {
+    slot.store(word, Ordering::SeqCst);
+    published.load(Ordering::SeqCst) == expected
+}
+
+/// Ends a reader. What it has read comes before whatever is written over it.
+#[inline]
+pub(crate) fn leave(slot: &AtomicU64) {
+    slot.store(IDLE, Ordering::Release);
+}
+
+/// Shows a state to all who begin from now on.
+pub(crate) fn publish(published: &AtomicU64, txn: u64) {
+    published.store(txn, Ordering::SeqCst);
+}
+
+/// What a slot holds, for who wants to write over pages.
+pub(crate) fn look(slot: &AtomicU64) -> u64 {
+    slot.load(Ordering::SeqCst)
+}
+
+/// Takes the state from an evictable or parked reader. False: the slot has changed since.
+#[expect(dead_code, reason = "evictable readers come next")]
+pub(crate) fn oust(slot: &AtomicU64, seen: u64) -> bool {
+    can_be_ousted(seen)
+        && slot
+            .compare_exchange(seen, OUSTED, Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok()
+}
+
+/// Changes a slot of one's own between reading and parked. False: it was ousted.
+#[expect(dead_code, reason = "evictable readers come next")]
+pub(crate) fn exchange(slot: &AtomicU64, from: u64, to: u64) -> bool {
+    slot.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
+        .is_ok()
+}
+
+/// True when the slot still holds the state; what was copied before is then what that state saw.
+#[expect(dead_code, reason = "evictable readers come next")]
+#[inline]
+pub(crate) fn still(slot: &AtomicU64, word: u64) -> bool {
+    super::sync::fence(Ordering::Acquire);
+    slot.load(Ordering::Acquire) == word
+}

@@ -1,0 +1,213 @@
+//! The writers' queue across handles: first come, first served, without anybody's help when one dies.
+//!
+//! Whoever wants to write takes a number at the door, locks the byte of that number, and leaves the door.
+//! It is its turn when no byte of a lower number is locked any more: each of those has finished or died.
+//!
+//! Invariants
+//! 1. Numbers are taken and their bytes locked under the door's lock, so nobody sees a number without its
+//!    byte, unless its owner is dead.
+//! 2. A handle has one number at a time; its threads queue in `turns`.
+
+use super::Lock;
+use super::bytes::{DOOR, Mode, TICKETS};
+use super::slots::{clock_ns, thread_id};
+use crate::error::{Error, Result};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// A dead writer is noticed within this time; one that finishes rings the bell.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// A place in the queue, or the turn itself. It must be given back with [`Lock::give_ticket`].
+#[derive(Debug)]
+pub(crate) struct Ticket(u64);
+
+/// Who is writing, as far as is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WriterSeen {
+    /// Its process, as numbered where it runs.
+    pub(crate) process: u32,
+    /// Its thread.
+    pub(crate) thread: u32,
+    /// For how long it has been the one, to a few milliseconds.
+    pub(crate) since: Duration,
+}
+
+impl Lock {
+    fn failed(&self, source: std::io::Error) -> Error {
+        Error::LockFile {
+            path: self.path.clone(),
+            problem: format!("the writers' queue cannot be locked: {source}"),
+        }
+    }
+
+    fn enter_door(&self, until: Option<Instant>) -> Result<bool> {
+        let mut pause = Duration::from_micros(10);
+        for attempt in 0u64.. {
+            if self
+                .locks
+                .try_lock(DOOR, 1, Mode::Alone)
+                .map_err(|e| self.failed(e))?
+            {
+                return Ok(true);
+            }
+            if until.is_some_and(|until| Instant::now() >= until) || !self.locks.alive() {
+                return Ok(false);
+            }
+            if attempt < 50 {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(PATIENCE);
+            }
+        }
+        Ok(false)
+    }
+
+    fn leave_door(&self) -> Result<()> {
+        self.locks.unlock(DOOR, 1).map_err(|e| self.failed(e))
+    }
+
+    /// Takes a number.
+    fn draw(&self) -> Result<Ticket> {
+        let number = self.area.next_ticket().fetch_add(1, Ordering::SeqCst);
+        let byte = TICKETS + (number & (TICKETS - 1));
+        let locked = self.locks.try_lock(byte, 1, Mode::Alone);
+        if locked.map_err(|e| self.failed(e))? {
+            Ok(Ticket(byte))
+        } else {
+            Err(self.failed(std::io::ErrorKind::ResourceBusy.into()))
+        }
+    }
+
+    /// The turn, if nobody writes or waits for it.
+    pub(crate) fn try_ticket(&self) -> Result<Option<Ticket>> {
+        if !self.enter_door(Some(Instant::now()))? {
+            return Ok(None);
+        }
+        let drawn = match self.locks.taken(TICKETS, TICKETS) {
+            Ok(true) => Ok(None),
+            Ok(false) => self.draw().map(Some),
+            Err(error) => Err(self.failed(error)),
+        };
+        self.leave_door()?;
+        if let Ok(Some(_)) = &drawn {
+            self.note_writer();
+        }
+        drawn
+    }
+
+    /// Waits for the turn. `None`: it did not come in time. `waiting` is called now and then meanwhile.
+    pub(crate) fn wait_ticket(
+        &self,
+        until: Option<Instant>,
+        waiting: &mut dyn FnMut(),
+    ) -> Result<Option<Ticket>> {
+        if !self.enter_door(until)? {
+            return Ok(None);
+        }
+        let drawn = self.draw();
+        self.leave_door()?;
+        let ticket = drawn?;
+        let Ticket(byte) = ticket;
+        loop {
+            let bell = self.area.bell().load(Ordering::Acquire);
+            let before = byte > TICKETS
+                && self
+                    .locks
+                    .taken(TICKETS, byte - TICKETS)
+                    .map_err(|e| self.failed(e))?;
+            if !before {
+                self.note_writer();
+                return Ok(Some(ticket));
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                self.give_ticket(ticket);
+                return Ok(None);
+            }
+            waiting();
+            self.wait_bell(bell, PATIENCE);
+        }
+    }
+
+    fn wait_bell(&self, seen: u32, patience: Duration) {
+        #[cfg(miri)]
+        let _ = (seen, patience);
+        #[cfg(not(miri))]
+        {
+            use rustix::thread::futex;
+            let timeout = futex::Timespec {
+                tv_sec: 0,
+                tv_nsec: i64::from(patience.subsec_nanos()),
+            };
+            // A wrong wake-up or a signal only means to look again.
+            let _ = futex::wait(
+                self.area.bell(),
+                futex::Flags::empty(),
+                seen,
+                Some(&timeout),
+            );
+        }
+    }
+
+    fn note_writer(&self) {
+        let writer = |field| self.area.writer(field);
+        writer(2).store(thread_id(), Ordering::Relaxed);
+        writer(3).store(clock_ns(), Ordering::Relaxed);
+        writer(1).store(self.handle as u64 + 1, Ordering::Release);
+    }
+
+    /// This handle no longer writes, if it was the one.
+    pub(super) fn forget_writer(&self) {
+        let mine = self.handle as u64 + 1;
+        let writer = self.area.writer(1);
+        let _ = writer.compare_exchange(mine, 0, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// Gives a place or the turn back and rings for who waits.
+    pub(crate) fn give_ticket(&self, ticket: Ticket) {
+        if !self.is_here() {
+            return;
+        }
+        self.forget_writer();
+        let Ticket(byte) = ticket;
+        // It cannot fail for a lock that is held; if it does, the lock ends with the handle.
+        let _ = self.locks.unlock(byte, 1);
+        self.area.bell().fetch_add(1, Ordering::Release);
+        #[cfg(not(miri))]
+        {
+            use rustix::thread::futex;
+            let _ = futex::wake(self.area.bell(), futex::Flags::empty(), i32::MAX as u32);
+        }
+    }
+
+    /// True when this handle was the last one to write: what it knows of the free space still holds. From
+    /// now on it is. Only for who has the turn.
+    pub(crate) fn was_last_writer(&self) -> bool {
+        let last = self.area.writer(0);
+        last.swap(self.generation, Ordering::AcqRel) == self.generation
+    }
+
+    /// Nobody has written since this handle did.
+    pub(crate) fn is_last_writer(&self) -> bool {
+        self.area.writer(0).load(Ordering::Acquire) == self.generation
+    }
+
+    /// Who is writing now, if it is alive.
+    pub(crate) fn writer_now(&self) -> Option<WriterSeen> {
+        let writer = |field| self.area.writer(field).load(Ordering::Acquire);
+        let handle = (writer(1) as usize).checked_sub(1)?;
+        if handle >= super::HANDLES_MAX {
+            return None;
+        }
+        let line = self.area.handle(handle);
+        if !self.is_alive(handle, line[0].load(Ordering::SeqCst)) {
+            return None;
+        }
+        Some(WriterSeen {
+            process: line[1].load(Ordering::Relaxed) as u32,
+            thread: writer(2) as u32,
+            since: Duration::from_nanos(clock_ns().saturating_sub(writer(3))),
+        })
+    }
+}

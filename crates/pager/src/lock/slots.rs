@@ -1,0 +1,291 @@
+//! Reader slots: one cache line a snapshot.
+//!
+//! Invariants
+//! 1. A slot belongs to the handle that its owner word names. A free slot (owner 0) is idle.
+//! 2. Slots are claimed with a compare-and-swap; they become free by their owner, or under the setup lock
+//!    by somebody who found the owner dead. So an owner word of a dead handle changes only there.
+//! 3. A handle keeps some of its idle slots (`idle`, one bit each) to take the next one without a search.
+//! 4. Snapshots that were cloned share a slot; `users` counts them. It belongs to this handle alone.
+
+use super::Lock;
+use super::area::READERS_MAX;
+use super::protocol;
+use crate::error::{Error, Result};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+const GROUPS: usize = 64;
+/// Idle slots that a handle keeps for itself.
+const KEPT_MAX: usize = 256;
+const _: () = assert!(READERS_MAX == GROUPS * 64);
+
+const STATE: usize = 0;
+const OWNER: usize = 1;
+const THREAD: usize = 2;
+const SINCE: usize = 3;
+const FREED_BEFORE: usize = 4;
+const HELD: usize = 5;
+
+#[derive(Debug)]
+pub(super) struct Slots {
+    /// Slot s is bit s / 64 of word s % 64: threads begin at different words.
+    idle: Box<[AtomicU64]>,
+    kept: AtomicUsize,
+    users: Box<[AtomicU32]>,
+}
+
+impl Slots {
+    pub(super) fn new() -> Self {
+        Self {
+            idle: (0..GROUPS).map(|_| AtomicU64::new(0)).collect(),
+            kept: AtomicUsize::new(0),
+            users: (0..READERS_MAX).map(|_| AtomicU32::new(0)).collect(),
+        }
+    }
+}
+
+/// A snapshot that somebody holds, as the reader table shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) slot: usize,
+    pub(crate) word: u64,
+    pub(crate) txn: u64,
+    pub(crate) process: u32,
+    pub(crate) thread: u32,
+    pub(crate) since_ns: u64,
+    pub(crate) freed_before: u64,
+    pub(crate) held_pages: u64,
+    pub(crate) own: bool,
+}
+
+static GROUP_NEXT: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    static GROUP: Cell<usize> = const { Cell::new(usize::MAX) };
+    static THREAD_ID: Cell<u32> = const { Cell::new(0) };
+}
+
+fn group() -> usize {
+    GROUP.with(|group| {
+        if group.get() == usize::MAX {
+            group.set(GROUP_NEXT.fetch_add(1, Ordering::Relaxed) % GROUPS);
+        }
+        group.get()
+    })
+}
+
+pub(super) fn thread_id() -> u64 {
+    THREAD_ID.with(|id| {
+        if id.get() == 0 {
+            #[cfg(not(miri))]
+            id.set(
+                rustix::thread::gettid()
+                    .as_raw_nonzero()
+                    .get()
+                    .cast_unsigned(),
+            );
+        }
+        u64::from(id.get())
+    })
+}
+
+/// Nanoseconds since the system started, to a few milliseconds; the same in all its processes.
+pub(crate) fn clock_ns() -> u64 {
+    #[cfg(miri)]
+    return 0;
+    #[cfg(not(miri))]
+    {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
+        now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+    }
+}
+
+impl Lock {
+    fn owner_word(&self) -> u64 {
+        self.generation << 16 | (self.handle as u64 + 1)
+    }
+
+    fn owner_alive(&self, owner: u64) -> bool {
+        owner & 0xffff != 0 && self.is_alive((owner & 0xffff) as usize - 1, owner >> 16)
+    }
+
+    /// An idle slot of this handle, with one user.
+    ///
+    /// # Errors
+    /// `Limit` when all slots are taken by the living.
+    #[inline]
+    pub(crate) fn take_slot(&self) -> Result<usize> {
+        let start = group();
+        for i in 0..GROUPS {
+            let group = (start + i) % GROUPS;
+            let word = &self.slots.idle[group];
+            let mut bits = word.load(Ordering::Relaxed);
+            while bits != 0 {
+                let rest = bits & (bits - 1);
+                match word.compare_exchange_weak(bits, rest, Ordering::Acquire, Ordering::Relaxed) {
+                    Ok(_) => {
+                        let slot = bits.trailing_zeros() as usize * GROUPS + group;
+                        self.slots.kept.fetch_sub(1, Ordering::Relaxed);
+                        return Ok(self.begin_slot(slot));
+                    }
+                    Err(now) => bits = now,
+                }
+            }
+            if self.slots.kept.load(Ordering::Relaxed) == 0 {
+                break;
+            }
+        }
+        self.claim_slot(start)
+    }
+
+    #[inline]
+    fn begin_slot(&self, slot: usize) -> usize {
+        self.slots.users[slot].store(1, Ordering::Relaxed);
+        let line = self.area.slot(slot);
+        line[THREAD].store(thread_id(), Ordering::Relaxed);
+        line[SINCE].store(clock_ns(), Ordering::Relaxed);
+        let freed = self.area.freed_pages().load(Ordering::Relaxed);
+        line[FREED_BEFORE].store(freed, Ordering::Relaxed);
+        line[HELD].store(0, Ordering::Relaxed);
+        slot
+    }
+
+    #[cold]
+    fn claim_slot(&self, start: usize) -> Result<usize> {
+        let mine = self.owner_word();
+        for attempt in 0..2 {
+            // Low numbers first, so that scans stay short; of these, first one of the thread's own group.
+            for row in 0..READERS_MAX / GROUPS {
+                for i in 0..GROUPS {
+                    let slot = row * GROUPS + (start + i) % GROUPS;
+                    let owner = &self.area.slot(slot)[OWNER];
+                    if owner.load(Ordering::Relaxed) == 0
+                        && owner
+                            .compare_exchange(0, mine, Ordering::SeqCst, Ordering::Relaxed)
+                            .is_ok()
+                    {
+                        self.area
+                            .slots_used()
+                            .fetch_max(slot as u64 + 1, Ordering::SeqCst);
+                        return Ok(self.begin_slot(slot));
+                    }
+                }
+            }
+            if attempt == 0 && !self.try_setup(|| self.clean_slots()) {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        }
+        Err(Error::Limit {
+            what: "snapshots held at once, in all processes together",
+            found: READERS_MAX as u64 + 1,
+            limit: READERS_MAX as u64,
+        })
+    }
+
+    /// Enters a state; false when something newer than `expected` was published.
+    #[inline]
+    pub(crate) fn enter(&self, slot: usize, word: u64, expected: u64) -> bool {
+        let state = &self.area.slot(slot)[STATE];
+        protocol::enter(state, word, self.area.published(), expected)
+    }
+
+    pub(crate) fn share_slot(&self, slot: usize) {
+        self.slots.users[slot].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One user less; the last one gives the slot back. Not in a forked child: it is the parent's.
+    #[inline]
+    pub(crate) fn leave_slot(&self, slot: usize) {
+        if self.slots.users[slot].fetch_sub(1, Ordering::AcqRel) != 1 || !self.is_here() {
+            return;
+        }
+        let line = self.area.slot(slot);
+        protocol::leave(&line[STATE]);
+        if self.slots.kept.fetch_add(1, Ordering::Relaxed) >= KEPT_MAX {
+            self.slots.kept.fetch_sub(1, Ordering::Relaxed);
+            line[OWNER].store(0, Ordering::SeqCst);
+            return;
+        }
+        self.slots.idle[slot % GROUPS].fetch_or(1 << (slot / GROUPS), Ordering::Release);
+    }
+
+    fn slots_used(&self) -> usize {
+        (self.area.slots_used().load(Ordering::SeqCst) as usize).min(READERS_MAX)
+    }
+
+    /// Calls `f` for every snapshot that a living handle holds. Slots of the dead are cleaned on the way.
+    pub(crate) fn for_each_reader(&self, mut f: impl FnMut(&Seen)) {
+        let mut known: Vec<(u64, bool)> = Vec::new();
+        let mut dead = false;
+        for slot in 0..self.slots_used() {
+            let line = self.area.slot(slot);
+            let word = protocol::look(&line[STATE]);
+            let Some(txn) = protocol::held(word) else {
+                continue;
+            };
+            let owner = line[OWNER].load(Ordering::SeqCst);
+            let alive = match known.iter().find(|(known, _)| *known == owner) {
+                Some((_, alive)) => *alive,
+                None => {
+                    let alive = self.owner_alive(owner);
+                    known.push((owner, alive));
+                    alive
+                }
+            };
+            dead |= !alive;
+            if !alive {
+                continue;
+            }
+            let handle = self.area.handle((owner & 0xffff) as usize - 1);
+            f(&Seen {
+                slot,
+                word,
+                txn,
+                process: handle[1].load(Ordering::Relaxed) as u32,
+                thread: line[THREAD].load(Ordering::Relaxed) as u32,
+                since_ns: line[SINCE].load(Ordering::Relaxed),
+                freed_before: line[FREED_BEFORE].load(Ordering::Relaxed),
+                held_pages: line[HELD].load(Ordering::Relaxed),
+                own: owner == self.owner_word(),
+            });
+        }
+        if dead {
+            self.try_setup(|| self.clean_slots());
+        }
+    }
+
+    /// Frees the slots whose owners are dead. Only under the setup lock.
+    pub(super) fn clean_slots(&self) {
+        let mut known: Vec<(u64, bool)> = Vec::new();
+        for slot in 0..self.slots_used() {
+            let line = self.area.slot(slot);
+            let owner = line[OWNER].load(Ordering::SeqCst);
+            if owner == 0 || owner == self.owner_word() {
+                continue;
+            }
+            let alive = match known.iter().find(|(known, _)| *known == owner) {
+                Some((_, alive)) => *alive,
+                None => {
+                    let alive = self.owner_alive(owner);
+                    known.push((owner, alive));
+                    alive
+                }
+            };
+            if !alive {
+                protocol::leave(&line[STATE]);
+                line[OWNER].store(0, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Gives back all slots of this handle, when it closes.
+    pub(super) fn release_slots(&self) {
+        let mine = self.owner_word();
+        for slot in 0..self.slots_used() {
+            let line = self.area.slot(slot);
+            if line[OWNER].load(Ordering::SeqCst) == mine {
+                protocol::leave(&line[STATE]);
+                line[OWNER].store(0, Ordering::SeqCst);
+            }
+        }
+    }
+}
