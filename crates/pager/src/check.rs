@@ -11,6 +11,8 @@ use crate::pages::PageRef;
 use crate::ptr::Ptr;
 use crate::snapshot::Snapshot;
 use crate::space::base;
+use crate::space::lists::Stack;
+use crate::space::reclaim::walk;
 use crate::superblock;
 use crate::verify_block;
 use crate::writer::Writer;
@@ -85,8 +87,9 @@ struct Captured {
     free: PageSet,
     held: Vec<Dead>,
     held_pages: u64,
-    /// Pages of the free-space structure.
+    /// Pages of the free-space structure, but for the lists on the stacks.
     structure: Vec<Ptr>,
+    stacks: Vec<Stack>,
     /// The newest durable record, and the number of the one before.
     meta: Meta,
     before: u64,
@@ -144,7 +147,8 @@ impl Captured {
             free,
             held: writer.space.held().copied().collect(),
             held_pages: writer.space.held_pages(),
-            structure: writer.space.base().pages().copied().collect(),
+            structure: writer.space.structure().copied().collect(),
+            stacks: writer.space.stacks().to_vec(),
             meta: writer.meta.clone(),
             before: writer.space.durable[1],
         }
@@ -243,13 +247,17 @@ impl Check {
     pub fn finish(mut self) -> CheckReport {
         self.check_head();
         self.check_structure();
+        self.check_stacks();
         let free = std::mem::take(&mut self.captured.free);
-        let held = std::mem::take(&mut self.captured.held);
+        let mut held = std::mem::take(&mut self.captured.held);
+        let stacks = std::mem::take(&mut self.captured.stacks);
+        held.extend(self.on_stacks(&stacks));
         let mut state = self.states(&free, &held, "in memory");
         self.compare("in memory", &state);
         if self.snapshot.txn().0 == self.captured.meta.txn {
             match self.stored() {
-                Ok((free, held)) => {
+                Ok((free, mut held, stacks)) => {
+                    held.extend(self.on_stacks(&stacks));
                     state = self.states(&free, &held, "as stored");
                     self.compare("as stored", &state);
                 }
@@ -342,8 +350,65 @@ impl Check {
         }
     }
 
+    /// Reads the lists of dead ranges afresh and claims their pages.
+    fn check_stacks(&mut self) {
+        let pager = self.pager.clone();
+        let read = |ptr: &Ptr| read_again(&pager, ptr);
+        for stack in self.captured.stacks.clone() {
+            let (mut pages, mut lists) = (0u64, Vec::new());
+            let mut problems = Vec::new();
+            let walked = walk(&stack, &read, &mut |at, list| {
+                let at = at.addr;
+                lists.push(at);
+                for range in &list.ranges {
+                    pages = pages.saturating_add(range.pages);
+                    let end = range.page.saturating_add(range.pages);
+                    if range.page < first_page(self.page_size as usize) || end > self.pages {
+                        problems.push(format!(
+                            "list of dead ranges at byte {at}: {range:?} is not in the file"
+                        ));
+                    }
+                    if range.birth > stack.newest_birth || range.freed < stack.oldest_freed {
+                        problems.push(format!(
+                            "list of dead ranges at byte {at}: {range:?} is not of its stack"
+                        ));
+                    }
+                }
+                problems.len() < PROBLEMS_MAX
+            });
+            for problem in problems {
+                self.problem(problem);
+            }
+            for at in lists {
+                self.claim(at, 1, "lists of dead ranges");
+            }
+            match walked {
+                Err(error) => self.problem(error),
+                Ok(()) if pages != stack.pages => self.problem(format!(
+                    "dead ranges held by transaction {}: {pages} pages, expected {}",
+                    stack.holder, stack.pages
+                )),
+                Ok(()) => {}
+            }
+        }
+    }
+
+    /// What is on stacks, as far as it can be read; what cannot is reported by `check_stacks`.
+    fn on_stacks(&self, stacks: &[Stack]) -> Vec<Dead> {
+        let read = |ptr: &Ptr| read_again(&self.pager, ptr);
+        let mut held = Vec::new();
+        for stack in stacks {
+            let walked = walk(stack, &read, &mut |_, list| {
+                held.extend(&list.ranges);
+                true
+            });
+            drop(walked);
+        }
+        held
+    }
+
     /// The free space as stored, which must say the same as the one in memory.
-    fn stored(&self) -> Result<(PageSet, Vec<Dead>)> {
+    fn stored(&self) -> Result<(PageSet, Vec<Dead>, Vec<Stack>)> {
         let read = |ptr: &Ptr| read_again(&self.pager, ptr);
         let Captured { meta, before, .. } = &self.captured;
         let mut stored = base::load(self.page_size as usize, meta, *before, &read)?;
@@ -352,7 +417,8 @@ impl Check {
         stored.for_each_free(|page| {
             free.insert(page);
         });
-        Ok((free, stored.held().copied().collect()))
+        let held = stored.held().copied().collect();
+        Ok((free, held, stored.stacks().to_vec()))
     }
 
     /// What the free space says of each page: 0 used, 1 free, 2 waits.
@@ -366,7 +432,7 @@ impl Check {
                 if state[page as usize] != 0 {
                     doubly.push(page);
                 }
-                state[page as usize] += 2;
+                state[page as usize] |= 2;
             }
         }
         for page in doubly {

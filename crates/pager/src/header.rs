@@ -47,7 +47,7 @@ pub enum Kind {
     FreeDirectory = 7,
     /// Bitmap of one zone.
     FreeBitmap = 8,
-    /// List of ranges that are dead but may still be seen.
+    /// List of dead ranges that a snapshot may still see.
     FreePending = 9,
     /// The front's tail page.
     Tail = 10,
@@ -61,6 +61,8 @@ pub enum Kind {
     SeriesStats = 14,
     /// The front's record: its runs, merges and watermarks.
     FrontRecord = 15,
+    /// Directory of the lists of dead ranges.
+    FreeDead = 16,
 }
 
 impl Kind {
@@ -83,6 +85,7 @@ impl Kind {
             13 => Self::SeriesNode,
             14 => Self::SeriesStats,
             15 => Self::FrontRecord,
+            16 => Self::FreeDead,
             _ => Self::None,
         }
     }

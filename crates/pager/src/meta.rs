@@ -124,12 +124,7 @@ pub(crate) struct Standing {
     pub(crate) boot_id: [u8; 16],
 }
 
-/// True when this many changes and pending ranges fit a meta record.
-pub(crate) fn fits(changes: usize, pendings: usize) -> bool {
-    fits_with(changes, pendings, 0)
-}
-
-/// The same, with one-flush ranges.
+/// True when this many changes, pending ranges and one-flush ranges fit a meta record.
 pub(crate) fn fits_with(changes: usize, pendings: usize, flushed: usize) -> bool {
     changes * CHANGE_BYTES + pendings * PENDING_BYTES + flushed * FLUSHED_BYTES <= LIST_BYTES
 }

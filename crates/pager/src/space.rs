@@ -1,17 +1,25 @@
-//! Free space: who may allocate what, and what the next meta record says about it.
+//! Free space: who may allocate what, and what the next record says about it.
 //!
 //! Invariants
-//! 1. A page is one of: head, used, held (in `held`: dead, but a snapshot sees it) or free.
-//! 2. A range born at b and freed at d is held by every snapshot s with b <= s < d. It stands on the list of
-//!    the youngest of these; when that one ends it goes to the next older one, or becomes free.
-//! 3. On disk only what the newest two durable states need is not free: readers end with the process.
-//!    `fresh` is what was freed since the newest durable commit and that state shows: the pending list of
-//!    the next meta record.
-//! 4. `changes` turns the structure under `base` into the state of the next meta record, unless it has
-//!    grown too long (`overflow`); `touched` are the zones where the two differ.
+//! 1. A page is one of: head, used, held (dead, but a snapshot sees it) or free. In a record, held pages count as used
+//!    and stand on a list; so whoever opens the file, in whatever process, knows what is to become free and when.
+//! 2. A range born at b and freed at d is held by every snapshot s with b <= s < d. It stands with one of these (`held`),
+//!    in memory or on that holder's stack of lists on disk; when that one ends it goes to another one or becomes free.
+//! 3. What is in memory under `held` is the pending list of the next record, or goes to the stacks with it (`plan`).
+//! 4. `changes` turns the structure under `base` into the state of the next record, unless it has grown too
+//!    long (`overflow`); `touched` are the zones where the two differ.
+//! 5. Taking a list from a stack changes memory alone; its page is in use until a record was written that no longer
+//!    knows it (`popped`).
+//!
+//! Work per commit: what the transaction itself freed, and at most `LISTS_PER_COMMIT` lists of holders that are gone; more only
+//! instead of making the file longer.
 
 pub(crate) mod base;
+pub(crate) mod build;
+pub(crate) mod lists;
+pub(crate) mod plan;
 pub(crate) mod ranges;
+pub(crate) mod reclaim;
 pub(crate) mod zone;
 
 #[cfg(test)]
@@ -20,13 +28,21 @@ mod tests;
 use crate::error::Result;
 use crate::layout::{first_page, zone_pages};
 use crate::meta::Dead;
+use crate::pages::PageRef;
+use crate::ptr::Ptr;
 use base::Base;
+use lists::Stack;
 use ranges::{Changes, RangeSet};
 use std::collections::{BTreeMap, BTreeSet};
 use zone::{Use, Zone};
 
+pub(crate) use reclaim::LISTS_PER_COMMIT;
+
 /// More changes than this cannot fit a meta record: they are no longer kept.
 const CHANGES_MAX: usize = 256;
+
+/// Reads a page by its pointer, verified.
+pub(crate) type ReadPage<'a> = &'a dyn Fn(&Ptr) -> Result<PageRef<'a>>;
 
 /// What one transaction allocated and freed.
 #[derive(Debug, Default)]
@@ -63,19 +79,20 @@ impl TxnSpace {
         }
     }
 
-    /// The freed ranges as they are after the commit of `txn`.
+    /// The freed ranges as they are after the commit of `txn`, ascending.
     pub(crate) fn dead(&self, txn: u64) -> Vec<Dead> {
         let births = self.freed.iter();
-        births
-            .flat_map(|(&birth, set)| {
-                set.iter().map(move |(page, pages)| Dead {
-                    page,
-                    pages,
-                    birth,
-                    freed: txn,
-                })
+        let dead = births.flat_map(|(&birth, set)| {
+            set.iter().map(move |(page, pages)| Dead {
+                page,
+                pages,
+                birth,
+                freed: txn,
             })
-            .collect()
+        });
+        let mut dead: Vec<Dead> = dead.collect();
+        dead.sort_unstable_by_key(|range| range.page);
+        dead
     }
 }
 
@@ -88,16 +105,35 @@ pub(crate) struct Space {
     zones: Vec<Zone>,
     /// Where single pages were found last.
     page_zone: usize,
-    /// By the youngest snapshot that holds them.
+    /// In memory, by holder.
     held: BTreeMap<u64, Vec<Dead>>,
     held_pages: u64,
-    fresh: Vec<Dead>,
+    /// On disk.
+    stacks: Vec<Stack>,
+    directory: Vec<Ptr>,
+    /// The directory on disk is no longer true.
+    stacks_changed: bool,
+    /// Lists taken from the stacks since the last record.
+    popped: Vec<Ptr>,
     changes: Changes,
     overflow: bool,
     touched: BTreeSet<usize>,
     base: Base,
     /// The newest two durable transactions.
     pub(crate) durable: [u64; 2],
+    /// Since the file was opened.
+    pub(crate) work: Work,
+}
+
+/// Counts of what was done, to prove bounds without a clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// Lists taken from the stacks of holders that were gone.
+    pub(crate) lists_taken: u64,
+    /// Lists written.
+    pub(crate) lists_written: u64,
+    /// Bitmaps written.
+    pub(crate) bitmaps_written: u64,
 }
 
 impl Space {
@@ -111,12 +147,16 @@ impl Space {
             page_zone: 0,
             held: BTreeMap::new(),
             held_pages: 0,
-            fresh: Vec::new(),
+            stacks: Vec::new(),
+            directory: Vec::new(),
+            stacks_changed: false,
+            popped: Vec::new(),
             changes: Changes::default(),
             overflow: false,
             touched: BTreeSet::new(),
             base,
             durable,
+            work: Work::default(),
         };
         space.add_zones(pages);
         space.pages = pages;
@@ -139,12 +179,20 @@ impl Space {
         self.zones.iter().map(Zone::longest).max().unwrap_or(0)
     }
 
+    /// What is held and in memory.
     pub(crate) fn held(&self) -> impl Iterator<Item = &Dead> {
         self.held.values().flatten()
     }
 
-    pub(crate) fn base(&self) -> &Base {
-        &self.base
+    /// What is held and on disk.
+    pub(crate) fn stacks(&self) -> &[Stack] {
+        &self.stacks
+    }
+
+    /// Every page of the structure except the lists on the stacks; those taken since the last record are among them.
+    pub(crate) fn structure(&self) -> impl Iterator<Item = &Ptr> {
+        let own = self.directory.iter().chain(&self.popped);
+        self.base.pages().chain(own)
     }
 
     fn add_zones(&mut self, pages: u64) {
@@ -180,14 +228,6 @@ impl Space {
         any
     }
 
-    pub(crate) fn any_disk_free(&mut self, page: u64, pages: u64) -> bool {
-        let mut any = false;
-        self.for_zones(page, pages, |_, zone, from, len| {
-            any |= zone.any_disk_free(from, len);
-        });
-        any
-    }
-
     /// Tells of free ranges, ascending.
     pub(crate) fn for_each_free(&mut self, mut f: impl FnMut(u64)) {
         for page in first_page(self.page_size)..self.pages {
@@ -209,7 +249,6 @@ impl Space {
         self.pages = pages;
         let mut touched = std::mem::take(&mut self.touched);
         self.for_zones(old, pages - old, |number, zone, from, len| {
-            zone.set_disk(from, len, true);
             zone.release(from, len);
             touched.insert(number);
         });
@@ -232,7 +271,7 @@ impl Space {
         while end > least {
             let number = ((end - 1) / self.zone_pages) as usize;
             let start = number as u64 * self.zone_pages;
-            if let Some(last) = self.zones[number].last_disk_used(end - start) {
+            if let Some(last) = self.zones[number].last_used(end - start) {
                 return (start + last + 1).max(least);
             }
             end = start;
@@ -307,12 +346,8 @@ impl Space {
     }
 
     fn note(&mut self, page: u64, pages: u64, used: bool) {
-        let mut touched = std::mem::take(&mut self.touched);
-        self.for_zones(page, pages, |number, zone, from, len| {
-            zone.set_disk(from, len, !used);
-            touched.insert(number);
-        });
-        self.touched = touched;
+        let (first, last) = (page / self.zone_pages, (page + pages - 1) / self.zone_pages);
+        self.touched.extend(first as usize..=last as usize);
         if !self.overflow {
             self.changes.set(page, pages, used);
             if self.changes.len() > CHANGES_MAX {
@@ -322,29 +357,15 @@ impl Space {
         }
     }
 
-    /// Enters what a transaction did into the next meta record. Returns what `unstage` needs.
-    pub(crate) fn stage(&mut self, txn: &TxnSpace, dead: &[Dead]) -> usize {
-        let fresh_before = self.fresh.len();
-        for range in dead {
-            if range.birth <= self.durable[0] {
-                self.fresh.push(*range);
-            } else {
-                self.note(range.page, range.pages, false);
-            }
-        }
+    /// Enters what a transaction allocated into the next record.
+    pub(crate) fn stage(&mut self, txn: &TxnSpace) {
         for (page, pages) in txn.own.iter() {
             self.note(page, pages, true);
         }
-        fresh_before
     }
 
     /// Takes `stage` back.
-    pub(crate) fn unstage(&mut self, txn: &TxnSpace, dead: &[Dead], fresh_before: usize) {
-        self.fresh.truncate(fresh_before);
-        let durable = self.durable[0];
-        for range in dead.iter().filter(|range| range.birth > durable) {
-            self.note(range.page, range.pages, true);
-        }
+    pub(crate) fn unstage(&mut self, txn: &TxnSpace) {
         for (page, pages) in txn.own.iter() {
             self.note(page, pages, false);
         }
@@ -352,7 +373,7 @@ impl Space {
         self.changes.clear();
     }
 
-    /// A commit is done: what it freed is held by the commit before it, to begin with.
+    /// A commit without a record is done: what it freed is held by the commit before it, to begin with.
     pub(crate) fn committed(&mut self, txn: u64, dead: Vec<Dead>) {
         self.held_pages += dead.iter().map(|range| range.pages).sum::<u64>();
         if !dead.is_empty() {
@@ -360,39 +381,9 @@ impl Space {
         }
     }
 
-    /// A durable commit is done: the next meta record may call free what this one calls pending.
+    /// A durable commit is done.
     pub(crate) fn durable_committed(&mut self, txn: u64) {
         self.durable = [txn, self.durable[0]];
-        for range in std::mem::take(&mut self.fresh) {
-            self.note(range.page, range.pages, false);
-        }
-    }
-
-    /// Frees what no snapshot holds any more. `live` is ascending.
-    pub(crate) fn reclaim(&mut self, live: &[u64]) {
-        let gone = self
-            .held
-            .keys()
-            .filter(|holder| live.binary_search(holder).is_err());
-        let gone: Vec<u64> = gone.copied().collect();
-        // From the youngest holder down, so that nothing moves to a list that is yet to be emptied.
-        for holder in gone.into_iter().rev() {
-            for range in self.held.remove(&holder).unwrap_or_default() {
-                let older = live.partition_point(|&snapshot| snapshot < range.freed);
-                match live[..older].last() {
-                    Some(&snapshot) if snapshot >= range.birth => {
-                        self.held.entry(snapshot).or_default().push(range);
-                    }
-                    _ => {
-                        self.held_pages -= range.pages;
-                        // A damaged file can name a page twice; it must not be free twice.
-                        if !self.any_free(range.page, range.pages) {
-                            self.release(range.page, range.pages);
-                        }
-                    }
-                }
-            }
-        }
     }
 
     /// Checks a freed range that the file named: in the file, and not free or freed already.

@@ -17,7 +17,7 @@ pub use uncommitted::UncommittedRead;
 
 use crate::error::{Error, Result};
 use crate::header::{Header, Kind};
-use crate::meta::{Dead, USER_BYTES_MAX};
+use crate::meta::USER_BYTES_MAX;
 use crate::pager::{Inner, State};
 use crate::pages::{Counters, Extent, PageRead, PageRef, PageWrite};
 use crate::ptr::Ptr;
@@ -42,8 +42,8 @@ pub struct WriteTxn {
     epochs: Epochs,
     extent_bytes_written: u64,
     failed: Option<Error>,
-    /// What `Space::stage` did, while a commit is under way.
-    staged: Option<(Vec<Dead>, usize)>,
+    /// `Space::stage` was done: a commit is under way.
+    staged: bool,
     counters: Counters,
     /// Dropped last: the next writer begins when everything is put back.
     _turn: Turn,
@@ -77,7 +77,7 @@ impl WriteTxn {
             epochs: Epochs::default(),
             extent_bytes_written: 0,
             failed: None,
-            staged: None,
+            staged: false,
             counters: Counters::default(),
             _turn: turn,
         })
@@ -217,7 +217,7 @@ impl WriteTxn {
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
-        let page = writer.alloc(&self.inner, &mut self.space, pages, extent);
+        let page = writer.alloc(&self.inner, &mut self.space, pages, extent, true);
         let page = page.map_err(|error| self.fail(error))?;
         self.epochs.allocated(page, pages);
         Ok(page)
@@ -279,8 +279,8 @@ impl Drop for WriteTxn {
         let Some(mut writer) = self.writer.take() else {
             return;
         };
-        if let Some((dead, fresh_before)) = self.staged.take() {
-            writer.space.unstage(&self.space, &dead, fresh_before);
+        if self.staged {
+            writer.space.unstage(&self.space);
         }
         let _ = self.epochs.finish();
         writer.space.roll_back(&mut self.space);

@@ -9,10 +9,12 @@
 
 use crate::error::{Error, Result};
 use crate::layout::meta_at;
-use crate::meta::{Confirmation, Meta};
+use crate::meta::{Confirmation, Dead, Meta};
 use crate::pager::{Found, Inner};
+use crate::ptr::Ptr;
 use crate::seeded::{Bug, active};
-use crate::space::{Space, TxnSpace, base};
+use crate::space::build::Built;
+use crate::space::{LISTS_PER_COMMIT, Space, TxnSpace, base};
 use crate::storage::Growth;
 use crate::superblock::read_failed;
 use std::sync::atomic::Ordering;
@@ -28,6 +30,8 @@ pub(crate) struct Writer {
     /// The newest durable record.
     pub(crate) meta: Meta,
     pub(crate) length_unsynced: bool,
+    /// The snapshots that lived when this transaction began, ascending.
+    live: Vec<u64>,
     /// How the record is rewritten.
     confirmation: Confirmation,
     /// Copies of the record that were rewritten; 2 when it is confirmed.
@@ -55,6 +59,7 @@ impl Writer {
             space,
             meta: meta.clone(),
             length_unsynced: longer,
+            live: Vec::new(),
             confirmation: *confirmation,
             // Another process that is alive, or was a moment ago, may have said that it is on the medium.
             confirmed: if inner.lock.area.durable().load(Ordering::Acquire) == meta.txn {
@@ -86,15 +91,79 @@ impl Writer {
         Ok(())
     }
 
-    /// Frees what no snapshot holds any more.
+    /// Frees what no snapshot holds any more, a bounded step.
     pub(crate) fn reclaim(&mut self, inner: &Inner) {
-        let mut live = inner.live();
+        self.live = inner.live();
         if !active(Bug::ReuseEarly) {
-            live.extend(self.space.durable);
+            self.live.extend(self.space.durable);
         }
-        live.sort_unstable();
-        live.dedup();
-        self.space.reclaim(&live);
+        self.live.sort_unstable();
+        self.live.dedup();
+        self.take_lists(inner, LISTS_PER_COMMIT);
+    }
+
+    /// Takes up to so many lists of dead ranges whose holders are gone; true when there was one.
+    fn take_lists(&mut self, inner: &Inner, lists_max: usize) -> bool {
+        let end = self.space.pages() * inner.page_size as u64;
+        let read = |ptr: &Ptr| inner.page(ptr, end);
+        self.space.reclaim(&self.live, lists_max, &read) > 0
+    }
+
+    /// Plans and builds what a record says about space, with the pages for it. `dead` is what its transaction
+    /// freed, `txn` what it allocated so far (all of it staged); `other`: see `Space::plan`.
+    pub(crate) fn build_lists(
+        &mut self,
+        inner: &Inner,
+        txn: &mut TxnSpace,
+        number: u64,
+        dead: &[Dead],
+        other: usize,
+    ) -> Result<Built> {
+        let end = self.space.pages() * inner.page_size as u64;
+        let read = |ptr: &Ptr| inner.page(ptr, end);
+        let plan = self.space.plan(number, dead, &self.live, other, &read);
+        let pieces = self.alloc_pieces(inner, txn, plan.pages(), plan.pieces_max())?;
+        self.space.build(plan, pieces, &read)
+    }
+
+    /// Takes over what `build_lists` built: the record was written.
+    pub(crate) fn install_lists(&mut self, built: Built) {
+        self.space.install(built, &self.live);
+    }
+
+    /// Takes pages in one extent, or, when there is neither one nor room to grow, in several.
+    fn alloc_pieces(
+        &mut self,
+        inner: &Inner,
+        txn: &mut TxnSpace,
+        pages: u64,
+        pieces_max: usize,
+    ) -> Result<Vec<(u64, u64)>> {
+        if pages == 0 {
+            return Ok(Vec::new());
+        }
+        let full = match self.alloc(inner, txn, pages, true, false) {
+            Ok(page) => return Ok(vec![(page, pages)]),
+            Err(error @ Error::DiskFull { .. }) => error,
+            Err(error) => return Err(error),
+        };
+        let (mut pieces, mut left) = (Vec::new(), pages);
+        while left > 0 && pieces.len() < pieces_max {
+            let mut size = left.min(self.space.longest_free().max(1));
+            let page = loop {
+                match self.space.take_extent(size) {
+                    Some(page) => break page,
+                    None if size > 1 => size /= 2,
+                    None => return Err(full),
+                }
+            };
+            let fresh = txn.own.insert(page, size);
+            assert!(fresh, "pages {page}+{size} are allocated twice");
+            txn.own_pages += size;
+            pieces.push((page, size));
+            left -= size;
+        }
+        if left > 0 { Err(full) } else { Ok(pieces) }
     }
 
     /// Takes pages for a transaction; the file grows when it must.
@@ -104,12 +173,20 @@ impl Writer {
         txn: &mut TxnSpace,
         pages: u64,
         extent: bool,
+        may_reclaim: bool,
     ) -> Result<u64> {
-        let found = if extent {
-            self.space.take_extent(pages)
-        } else {
-            self.space.take_page()
+        let take = |space: &mut Space| {
+            if extent {
+                space.take_extent(pages)
+            } else {
+                space.take_page()
+            }
         };
+        let mut found = take(&mut self.space);
+        // What waits on the lists comes before a longer file.
+        while found.is_none() && may_reclaim && self.take_lists(inner, 1) {
+            found = take(&mut self.space);
+        }
         let page = match found {
             Some(page) => page,
             None => {

@@ -1,10 +1,8 @@
 //! One zone: as many pages as a bitmap page has bits. A set bit is a free page.
 //!
 //! Invariants
-//! 1. `free` is a subset of `disk`: what may be allocated now is free in the next meta record too. The
-//!    difference is held by live snapshots only, and those end with the process.
-//! 2. `count` is the number of set bits of `free`; `longest` is at least its longest stretch.
-//! 3. No set bit of `free` lies before word `first`.
+//! 1. `count` is the number of set bits of `free`; `longest` is at least its longest stretch.
+//! 2. No set bit of `free` lies before word `first`.
 
 /// What a zone is mostly used for. Pages and extents prefer different zones, so that single pages do not
 /// break up the stretches that extents need.
@@ -29,7 +27,6 @@ impl Use {
 #[derive(Clone, Debug)]
 pub(crate) struct Zone {
     free: Vec<u64>,
-    disk: Vec<u64>,
     count: u64,
     longest: u64,
     first: usize,
@@ -57,7 +54,6 @@ impl Zone {
         let words = pages.div_ceil(64) as usize;
         Self {
             free: vec![0; words],
-            disk: vec![0; words],
             count: 0,
             longest: 0,
             first: words,
@@ -73,24 +69,24 @@ impl Zone {
         self.longest
     }
 
-    pub(crate) fn disk_words(&self) -> &[u64] {
-        &self.disk
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.free
     }
 
-    /// Free pages among the first `len`, as the next meta record says.
-    pub(crate) fn disk_free_count(&self, len: u64) -> u64 {
+    /// Free pages among the first `len`.
+    pub(crate) fn free_among(&self, len: u64) -> u64 {
         let mut count = 0;
         for_words(0, len, |word, mask| {
-            count += u64::from((self.disk[word] & mask).count_ones());
+            count += u64::from((self.free[word] & mask).count_ones());
         });
         count
     }
 
-    /// The last page before `len` that the next meta record says is used.
-    pub(crate) fn last_disk_used(&self, len: u64) -> Option<u64> {
+    /// The last page before `len` that is not free.
+    pub(crate) fn last_used(&self, len: u64) -> Option<u64> {
         let mut last = None;
         for_words(0, len, |word, mask| {
-            let used = !self.disk[word] & mask;
+            let used = !self.free[word] & mask;
             if used != 0 {
                 last = Some(word as u64 * 64 + 63 - u64::from(used.leading_zeros()));
             }
@@ -114,37 +110,28 @@ impl Zone {
         any
     }
 
-    /// True when some page of the range is free in the next meta record.
-    pub(crate) fn any_disk_free(&self, from: u64, len: u64) -> bool {
-        let mut any = false;
-        for_words(from, len, |word, mask| any |= self.disk[word] & mask != 0);
-        any
+    /// While loading: what a word of the stored bitmap says.
+    pub(crate) fn load_word(&mut self, word: usize, bits: u64) {
+        self.free[word] = bits;
     }
 
-    pub(crate) fn set_disk_word(&mut self, word: usize, bits: u64) {
-        self.disk[word] = bits;
-    }
-
-    /// After loading: what is free on disk is free.
-    pub(crate) fn free_what_disk_says(&mut self) {
-        self.free.clone_from(&self.disk);
-        self.count = self
-            .free
-            .iter()
-            .map(|word| u64::from(word.count_ones()))
-            .sum();
-        self.longest = self.count;
-        self.first = 0;
-    }
-
-    pub(crate) fn set_disk(&mut self, from: u64, len: u64, free: bool) {
+    /// While loading: the state of a range.
+    pub(crate) fn load_range(&mut self, from: u64, len: u64, free: bool) {
         for_words(from, len, |word, mask| {
             if free {
-                self.disk[word] |= mask;
+                self.free[word] |= mask;
             } else {
-                self.disk[word] &= !mask;
+                self.free[word] &= !mask;
             }
         });
+    }
+
+    /// After loading.
+    pub(crate) fn loaded(&mut self) {
+        let ones = self.free.iter().map(|word| u64::from(word.count_ones()));
+        self.count = ones.sum();
+        self.longest = self.count;
+        self.first = 0;
     }
 
     /// Makes pages allocatable.

@@ -8,7 +8,7 @@ use crate::meta::{APP_BYTES_MAX, Dead, Meta, Standing};
 use crate::open::now_ns;
 use crate::pager::State;
 use crate::seeded::{Bug, active};
-use crate::space::base::NewBase;
+use crate::space::build::Built;
 use crate::storage::Committed;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -41,8 +41,8 @@ pub struct CommitInfo {
 /// What a durable commit writes besides the changed pages.
 struct Prepared {
     meta: Meta,
-    /// A rewrite of the free-space structure, its address, and the pages it replaces.
-    base: Option<(NewBase, u64, Vec<Dead>)>,
+    /// What it says about space.
+    built: Built,
 }
 
 impl WriteTxn {
@@ -76,29 +76,32 @@ impl WriteTxn {
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
-        let fresh_before = writer.space.stage(&self.space, &dead);
-        self.staged = Some((dead.clone(), fresh_before));
+        writer.space.stage(&self.space);
+        self.staged = true;
         let (mut space_bytes, mut meta_bytes) = (0, 0);
+        let mut replaced = Vec::new();
         if durable {
-            let prepared = self.prepare(app)?;
+            let prepared = self.prepare(app, &dead)?;
             meta_bytes = self.write_durably(&prepared)?;
-            self.staged = None;
-            let txn = self.txn.0;
+            self.staged = false;
+            let (txn, page_size) = (self.txn.0, self.inner.page_size as u64);
             let writer = self.writer();
-            if let Some((base, _, replaced)) = prepared.base {
-                space_bytes = base.bytes.len() as u64;
-                writer.space.install_base(base, &replaced);
-                dead.extend(replaced);
-            }
+            space_bytes = prepared.built.pages() * page_size;
+            replaced = prepared.built.replaced().to_vec();
+            writer.install_lists(prepared.built);
             writer.meta = prepared.meta;
             writer.space.durable_committed(txn);
         } else {
             self.dirty.write_all(&*self.inner.storage)?;
-            self.staged = None;
+            self.staged = false;
+            let (txn, dead) = (self.txn.0, dead.clone());
+            self.writer().space.committed(txn, dead);
         }
+        dead.extend(replaced);
         self.tell(durable, &dead);
         let info = self.info(self.txn, space_bytes, meta_bytes);
-        self.finish(app, dead, durable);
+        let freed = dead.iter().map(|range| range.pages).sum();
+        self.finish(app, freed, durable);
         Ok(info)
     }
 
@@ -126,49 +129,33 @@ impl WriteTxn {
         }
     }
 
-    /// The meta record; with it, when its inline lists are full, a rewrite of the free-space structure.
-    fn prepare(&mut self, app: &[u8]) -> Result<Prepared> {
+    /// The meta record; with it, when its inline lists are full, pages of the free-space structure.
+    fn prepare(&mut self, app: &[u8], dead: &[Dead]) -> Result<Prepared> {
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
-        let inner = &self.inner;
-        let mut base = None;
-        let (mut free_root, mut lists) = (writer.meta.free_root, writer.space.meta_lists());
-        if writer.space.needs_base() {
-            let mut plan = writer.space.plan_base(self.txn.0);
-            let page = writer.alloc(inner, &mut self.space, plan.pages(), true)?;
-            let replaced = std::mem::take(&mut plan.dead);
-            let end = self.base.bytes;
-            let new = writer
-                .space
-                .build_base(plan, page, &|ptr| Ok(inner.page(ptr, end)?.to_vec()))?;
-            free_root = new.root();
-            lists = (
-                new.meta_pages,
-                new.meta_changes.clone(),
-                new.meta_pendings.clone(),
-            );
-            base = Some((new, page * inner.page_size as u64, replaced));
-        }
+        let number = self.txn.0;
+        let built = writer.build_lists(&self.inner, &mut self.space, number, dead, 0)?;
+        let lists = built.lists.clone();
         let meta = Meta {
             uuid: writer.meta.uuid,
             txn: self.txn.0,
             sequence: writer.meta.sequence + 1,
             time_ns: now_ns(),
-            pages: lists.0,
-            free_root,
-            dead_directory: writer.meta.dead_directory,
+            pages: lists.pages,
+            free_root: lists.free_root,
+            dead_directory: lists.dead_directory,
             pins: writer.meta.pins,
             clock: writer.meta.clock,
             standing: Standing::default(),
             user: Arc::clone(&self.user),
             app: app.into(),
-            changes: lists.1,
-            pendings: lists.2,
+            changes: lists.changes,
+            pendings: lists.pendings,
             flushed: None,
             confirmations: 0,
         };
-        Ok(Prepared { meta, base })
+        Ok(Prepared { meta, built })
     }
 
     fn write_durably(&mut self, prepared: &Prepared) -> Result<u64> {
@@ -177,8 +164,8 @@ impl WriteTxn {
         }
         let storage = &*self.inner.storage;
         self.dirty.write_all(storage)?;
-        if let Some((base, at, _)) = &prepared.base {
-            write(storage, *at, &base.bytes)?;
+        for (at, bytes) in &prepared.built.writes {
+            write(storage, *at, bytes)?;
         }
         if !active(Bug::SkipSync) {
             self.sync(false)?;
@@ -263,14 +250,12 @@ impl WriteTxn {
     }
 
     /// Gives the writer state back and shows the commit to readers, before the next writer begins.
-    fn finish(mut self, app: &[u8], dead: Vec<Dead>, durable: bool) {
-        let Some(mut writer) = self.writer.take() else {
+    fn finish(mut self, app: &[u8], freed: u64, durable: bool) {
+        let Some(writer) = self.writer.take() else {
             return;
         };
-        let freed = dead.iter().map(|range| range.pages).sum::<u64>();
         let freed_pages = self.inner.lock.area.freed_pages();
         freed_pages.fetch_add(freed, Ordering::Relaxed);
-        writer.space.committed(self.txn.0, dead);
         let state = State {
             txn: self.txn,
             word: self.txn.0,

@@ -1,0 +1,278 @@
+//! Builds what was planned for a record, and takes it over when the record was written.
+
+use super::base::{
+    Base, DIRECTORY_ENTRIES_AT, DIRECTORY_ENTRY_BYTES, ROOT_COUNT_AT, ROOT_ENTRIES_AT,
+    ROOT_NEXT_AT, ROOT_PAGES_AT, directories_per_root, zones_per_directory,
+};
+use super::lists::{self, BITS, Stack, entries_per_directory};
+use super::plan::{BitmapPlan, Plan};
+use super::ranges::Changes;
+use super::{ReadPage, Space};
+use crate::error::Result;
+use crate::header::{Header, Kind, seal_block};
+use crate::layout::first_page;
+use crate::meta::{Change, Dead};
+use crate::ptr::{PTR_BYTES, Ptr};
+use std::collections::BTreeSet;
+use tidalite_base::{TxnId, put_u32, put_u64};
+
+/// What a record says about space.
+#[derive(Clone, Debug)]
+pub(crate) struct Lists {
+    /// The file's length.
+    pub(crate) pages: u64,
+    pub(crate) free_root: Ptr,
+    pub(crate) dead_directory: Ptr,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) pendings: Vec<Dead>,
+}
+
+/// A record's lists and the pages that they need; waits for the commit.
+pub(crate) struct Built {
+    pub(crate) lists: Lists,
+    /// Bytes to write, and where: (byte address, bytes).
+    pub(crate) writes: Vec<(u64, Vec<u8>)>,
+    plan: Plan,
+    pieces: Vec<(u64, u64)>,
+    base: Option<Base>,
+    stacks: Vec<Stack>,
+    directory: Option<Vec<Ptr>>,
+    lists_written: u64,
+    bitmaps_written: u64,
+}
+
+impl Built {
+    /// Pages that it takes.
+    pub(crate) fn pages(&self) -> u64 {
+        self.plan.pages()
+    }
+
+    /// The pages of the structure that it replaces, as dead ranges.
+    pub(crate) fn replaced(&self) -> &[Dead] {
+        self.plan.replaced()
+    }
+}
+
+/// Seals pages one after the other, each at the next address.
+struct Builder {
+    page_size: usize,
+    txn: u64,
+    addresses: std::vec::IntoIter<u64>,
+    writes: Vec<(u64, Vec<u8>)>,
+}
+
+impl Builder {
+    fn add(&mut self, mut page: Vec<u8>, kind: Kind, flags: u8, owner: u64) -> Ptr {
+        debug_assert_eq!(page.len(), self.page_size);
+        let address = self.addresses.next();
+        let address = address.expect("a rewrite takes exactly the pages that were planned");
+        let header = Header {
+            kind,
+            flags,
+            owner,
+            address,
+            birth: TxnId(self.txn),
+        };
+        let ptr = seal_block(&mut page, &header);
+        match self.writes.last_mut() {
+            Some((at, bytes)) if *at + bytes.len() as u64 == address => bytes.extend(page),
+            _ => self.writes.push((address, page)),
+        }
+        ptr
+    }
+}
+
+impl Space {
+    /// Gives a plan its pages: extents as (page, pages), as many pages as planned.
+    pub(crate) fn build(
+        &self,
+        plan: Plan,
+        pieces: Vec<(u64, u64)>,
+        read: ReadPage<'_>,
+    ) -> Result<Built> {
+        let page_size = self.page_size;
+        let each = pieces.iter().flat_map(|&(page, pages)| page..page + pages);
+        let addresses: Vec<u64> = each.map(|page| page * page_size as u64).collect();
+        let mut builder = Builder {
+            page_size,
+            txn: plan.txn,
+            addresses: addresses.into_iter(),
+            writes: Vec::new(),
+        };
+        let base = match &plan.bitmaps {
+            Some(bitmaps) => Some(self.build_bitmaps(bitmaps, &mut builder, read)?),
+            None => None,
+        };
+        let mut stacks = plan.kept.clone();
+        let mut lists_written = 0;
+        for stack_plan in &plan.stacks {
+            let mut stack = stack_plan.stack.clone();
+            for list in &stack_plan.lists {
+                let mut list = list.clone();
+                (list.below, list.next) = (stack.lists, stack.top);
+                for range in &list.ranges {
+                    stack.pages += range.pages;
+                    stack.newest_birth = stack.newest_birth.max(range.birth);
+                    stack.oldest_freed = stack.oldest_freed.min(range.freed);
+                }
+                let flags = if list.bits { BITS } else { 0 };
+                let bytes = list.encode(page_size);
+                stack.top = builder.add(bytes, Kind::FreePending, flags, list.below);
+                stack.lists += 1;
+                lists_written += 1;
+            }
+            stacks.push(stack);
+        }
+        let directory = plan.directory.map(|_| {
+            let mut pages = Vec::new();
+            let mut next = Ptr::NULL;
+            for entries in stacks.chunks(entries_per_directory(page_size)).rev() {
+                let bytes = lists::encode_directory(page_size, entries, &next);
+                next = builder.add(bytes, Kind::FreeDead, 0, pages.len() as u64);
+                pages.push(next);
+            }
+            pages.reverse();
+            pages
+        });
+        let left = builder.addresses.next();
+        assert!(
+            left.is_none(),
+            "a rewrite takes exactly the pages that were planned"
+        );
+        let own = pieces.iter().map(|&(page, pages)| page + pages).max();
+        let (pages, mut changes) = match &plan.bitmaps {
+            Some(bitmaps) => (bitmaps.base_pages, Changes::default()),
+            None => {
+                let least = self.base.pages.max(first_page(page_size));
+                (self.stored_pages(least), self.changes.clone())
+            }
+        };
+        let pages = pages.max(own.unwrap_or(0));
+        for &(page, pages) in &pieces {
+            changes.set(page, pages, true);
+        }
+        let mut changes = changes.to_vec();
+        // What is free beyond the stored length needs no saying.
+        changes.retain(|change| change.page < pages);
+        if let Some(last) = changes.last_mut() {
+            last.pages = last.pages.min(pages - last.page);
+        }
+        let dead_directory = directory.as_ref().unwrap_or(&self.directory).first();
+        Ok(Built {
+            lists: Lists {
+                pages,
+                free_root: base.as_ref().unwrap_or(&self.base).root(),
+                dead_directory: dead_directory.copied().unwrap_or(Ptr::NULL),
+                changes,
+                pendings: plan.inline.clone(),
+            },
+            writes: builder.writes,
+            bitmaps_written: plan
+                .bitmaps
+                .as_ref()
+                .map_or(0, |bitmaps| bitmaps.bitmaps.iter().flatten().count() as u64),
+            plan,
+            pieces,
+            base,
+            stacks,
+            directory,
+            lists_written,
+        })
+    }
+
+    fn build_bitmaps(
+        &self,
+        plan: &BitmapPlan,
+        builder: &mut Builder,
+        read: ReadPage<'_>,
+    ) -> Result<Base> {
+        let page_size = self.page_size;
+        let mut base = self.base.clone();
+        base.pages = plan.base_pages;
+        base.bitmaps.resize(
+            plan.base_pages.div_ceil(self.zone_pages) as usize,
+            Ptr::NULL,
+        );
+        base.directories.resize(plan.directory_count, Ptr::NULL);
+        for (&zone, bitmap) in plan.zones.iter().zip(&plan.bitmaps) {
+            base.bitmaps[zone] = match bitmap {
+                Some(bytes) => builder.add(bytes.clone(), Kind::FreeBitmap, 0, zone as u64),
+                None => Ptr::NULL,
+            };
+        }
+        let per_directory = zones_per_directory(page_size);
+        for &number in &plan.directories {
+            let mut bytes = match self.base.directories.get(number) {
+                Some(old) if !old.is_null() => read(old)?.to_vec(),
+                _ => vec![0u8; page_size],
+            };
+            for (&zone, (free, word)) in plan.zones.iter().zip(&plan.entries) {
+                if zone / per_directory == number {
+                    let at = DIRECTORY_ENTRIES_AT + zone % per_directory * DIRECTORY_ENTRY_BYTES;
+                    base.bitmaps[zone].encode(&mut bytes, at);
+                    put_u32(&mut bytes, at + PTR_BYTES, *free);
+                    put_u32(&mut bytes, at + PTR_BYTES + 4, *word);
+                }
+            }
+            base.directories[number] = builder.add(bytes, Kind::FreeDirectory, 0, number as u64);
+        }
+        base.roots.clear();
+        let mut next = Ptr::NULL;
+        let chunks = base.directories.chunks(directories_per_root(page_size));
+        for chunk in chunks.rev() {
+            let mut bytes = vec![0u8; page_size];
+            put_u64(&mut bytes, ROOT_PAGES_AT, base.pages);
+            next.encode(&mut bytes, ROOT_NEXT_AT);
+            put_u32(&mut bytes, ROOT_COUNT_AT, chunk.len() as u32);
+            for (i, directory) in chunk.iter().enumerate() {
+                directory.encode(&mut bytes, ROOT_ENTRIES_AT + i * PTR_BYTES);
+            }
+            next = builder.add(bytes, Kind::FreeRoot, 0, 0);
+            base.roots.push(next);
+        }
+        base.roots.reverse();
+        Ok(base)
+    }
+
+    /// The record that holds these lists is what the next one builds on.
+    pub(crate) fn install(&mut self, built: Built, live: &[u64]) {
+        let Built {
+            plan,
+            pieces,
+            base,
+            stacks,
+            directory,
+            ..
+        } = built;
+        self.work.lists_written += built.lists_written;
+        self.work.bitmaps_written += built.bitmaps_written;
+        if let (Some(base), Some(bitmaps)) = (base, &plan.bitmaps) {
+            self.base = base;
+            self.changes.clear();
+            self.overflow = false;
+            self.touched = BTreeSet::new();
+            if self.pages > bitmaps.base_pages {
+                // What lies beyond counts as free and touched.
+                let first = (bitmaps.base_pages / self.zone_pages) as usize;
+                self.touched.extend(first..self.zones.len());
+            }
+        }
+        for (page, pages) in pieces {
+            self.note(page, pages, true);
+        }
+        let replaced = plan.replaced();
+        let new = plan.dead.iter().chain(replaced);
+        self.held_pages += new.clone().map(|range| range.pages).sum::<u64>();
+        self.held.entry(plan.txn - 1).or_default().extend(new);
+        for ranges in self.held.values_mut() {
+            ranges.retain(|range| plan.target(range, live).is_none());
+        }
+        self.held.retain(|_, ranges| !ranges.is_empty());
+        self.stacks = stacks;
+        if let Some(directory) = directory {
+            self.directory = directory;
+            self.stacks_changed = false;
+        }
+        self.popped.clear();
+    }
+}

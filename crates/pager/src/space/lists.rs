@@ -1,0 +1,343 @@
+//! Dead ranges on disk: a stack of pages a holder, and a directory of the stacks.
+//!
+//! ```text
+//! directory (FreeDead, owner = number of directory pages behind it)
+//!   0..32 header | 32 next Ptr | 64 entries u32 | 68 0 | 128 entries of 72 bytes
+//!   entry: 0 holder u64 | 8 lists u64 | 16 dead pages u64 | 24 newest birth u64 | 32 oldest freed u64 | 40 top list Ptr
+//!
+//! list (FreePending, owner = number of lists below it)
+//!   flags 0, ranges:  0..32 header | 32 Ptr of the list below | 64 ranges u32 | 68 0 | 72 entries of 32 bytes: page, pages, birth, freed
+//!   flags 1, bits:    0..32 header | 32 Ptr of the list below | 64 first page u64 | 72 birth u64 | 80 freed u64 | 88 pages u64
+//!                     96 one bit a page, set = dead, bit i of byte j = page first + 8j + i
+//! ```
+//!
+//! A list is never changed: one is added on top, and taken from there. The owner numbers count down, so that no damage
+//! makes a walk endless. Bits are for many ranges close together: so what one transaction frees takes
+//! at most a page for each stretch of `window` pages, however broken up it is.
+
+use super::ranges::RangeSet;
+use crate::error::{Error, Result};
+use crate::header::{Header, Kind};
+use crate::meta::{Dead, PENDING_BYTES};
+use crate::ptr::{PTR_BYTES, Ptr};
+use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
+
+const NEXT_AT: usize = 32;
+const COUNT_AT: usize = NEXT_AT + PTR_BYTES;
+const RANGES_AT: usize = COUNT_AT + 8;
+const BITS_FIRST_AT: usize = NEXT_AT + PTR_BYTES;
+const BITS_BIRTH_AT: usize = BITS_FIRST_AT + 8;
+const BITS_FREED_AT: usize = BITS_BIRTH_AT + 8;
+const BITS_PAGES_AT: usize = BITS_FREED_AT + 8;
+const BITS_AT: usize = 96;
+const ENTRIES_AT: usize = 128;
+const ENTRY_BYTES: usize = 40 + PTR_BYTES;
+const _: () = assert!(BITS_PAGES_AT + 8 <= BITS_AT);
+
+/// Header flag of a list of bits.
+pub(super) const BITS: u8 = 1;
+
+/// Ranges that one list holds.
+pub(super) const fn ranges_per_list(page_size: usize) -> usize {
+    (page_size - RANGES_AT) / PENDING_BYTES
+}
+
+/// Pages that one list of bits covers.
+pub(super) const fn window(page_size: usize) -> u64 {
+    (page_size - BITS_AT) as u64 * 8
+}
+
+pub(super) const fn entries_per_directory(page_size: usize) -> usize {
+    (page_size - ENTRIES_AT) / ENTRY_BYTES
+}
+
+/// The stack of one holder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stack {
+    pub(crate) holder: u64,
+    /// Pages of the stack.
+    pub(crate) lists: u64,
+    /// Dead pages on it.
+    pub(crate) pages: u64,
+    /// No range on it is younger.
+    pub(crate) newest_birth: u64,
+    /// No range on it was freed earlier.
+    pub(crate) oldest_freed: u64,
+    pub(crate) top: Ptr,
+    /// A list could not be read: what is below stays used. Not stored.
+    pub(crate) broken: bool,
+}
+
+/// One list, read or to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct List {
+    pub(crate) ranges: Vec<Dead>,
+    pub(crate) bits: bool,
+    /// Lists below it, and the first of them.
+    pub(crate) below: u64,
+    pub(crate) next: Ptr,
+}
+
+fn damaged(what: &str, ptr: &Ptr, found: impl std::fmt::Display, expected: &str) -> Error {
+    Corrupt::new(format!("free space: {what}"), ptr.addr, found, expected).into()
+}
+
+/// True when the same snapshots hold both.
+pub(super) fn same_life(a: &Dead, b: &Dead) -> bool {
+    (a.birth, a.freed) == (b.birth, b.freed)
+}
+
+/// Cuts ranges of one life, ascending, into lists: bits where they are many, else up to a page of ranges. Ranges that
+/// fit no list of bits are left in `rest`.
+pub(super) fn cut(page_size: usize, ranges: &[Dead], rest: &mut Vec<Dead>) -> Vec<List> {
+    let (most, window) = (ranges_per_list(page_size), window(page_size));
+    let mut lists = Vec::new();
+    let mut left = ranges.iter().copied();
+    let mut next = left.next();
+    while let Some(head) = next {
+        let first = head.page / 64 * 64;
+        let end = first + window;
+        let mut here = Vec::new();
+        while let Some(range) = next {
+            if range.page >= end {
+                break;
+            }
+            let inside = range.pages.min(end - range.page);
+            here.push(Dead {
+                pages: inside,
+                ..range
+            });
+            next = if inside < range.pages {
+                Some(Dead {
+                    page: end,
+                    pages: range.pages - inside,
+                    ..range
+                })
+            } else {
+                left.next()
+            };
+        }
+        if here.len() > most {
+            lists.push(List {
+                ranges: here,
+                bits: true,
+                below: 0,
+                next: Ptr::NULL,
+            });
+        } else {
+            for range in here {
+                match rest.last_mut() {
+                    Some(last)
+                        if last.page + last.pages == range.page && same_life(last, &range) =>
+                    {
+                        last.pages += range.pages;
+                    }
+                    _ => rest.push(range),
+                }
+            }
+        }
+    }
+    lists
+}
+
+impl List {
+    /// The page, without its header.
+    pub(super) fn encode(&self, page_size: usize) -> Vec<u8> {
+        let mut bytes = vec![0u8; page_size];
+        self.next.encode(&mut bytes, NEXT_AT);
+        if !self.bits {
+            put_u32(&mut bytes, COUNT_AT, self.ranges.len() as u32);
+            for (i, range) in self.ranges.iter().enumerate() {
+                let at = RANGES_AT + i * PENDING_BYTES;
+                range.encode(&mut bytes, at);
+            }
+            return bytes;
+        }
+        let first = self.ranges.first().map_or(0, |range| range.page / 64 * 64);
+        put_u64(&mut bytes, BITS_FIRST_AT, first);
+        let life = self.ranges.first().map(|range| (range.birth, range.freed));
+        let (birth, freed) = life.unwrap_or_default();
+        put_u64(&mut bytes, BITS_BIRTH_AT, birth);
+        put_u64(&mut bytes, BITS_FREED_AT, freed);
+        let pages: u64 = self.ranges.iter().map(|range| range.pages).sum();
+        put_u64(&mut bytes, BITS_PAGES_AT, pages);
+        for range in &self.ranges {
+            for page in range.page - first..range.page - first + range.pages {
+                bytes[BITS_AT + (page / 8) as usize] |= 1 << (page % 8);
+            }
+        }
+        bytes
+    }
+
+    /// What a verified page says. `below` is what its place in the stack asks for.
+    pub(crate) fn decode(bytes: &[u8], at: &Ptr, below: u64) -> Result<Self> {
+        let header = Header::decode(bytes);
+        if header.owner != below {
+            let expected = format!("{below} lists below it");
+            return Err(damaged("list of dead ranges", at, header.owner, &expected));
+        }
+        let next = Ptr::decode(bytes, NEXT_AT);
+        if next.is_null() != (below == 0) {
+            let expected = if below == 0 { "none" } else { "one" };
+            return Err(damaged("next list of dead ranges", at, next.addr, expected));
+        }
+        let bits = header.flags == BITS;
+        let ranges = if bits {
+            bits_of(bytes, at)?
+        } else {
+            let count = get_u32(bytes, COUNT_AT) as usize;
+            let most = ranges_per_list(bytes.len());
+            if count == 0 || count > most {
+                let expected = format!("1 to {most} ranges");
+                return Err(damaged("list of dead ranges", at, count, &expected));
+            }
+            let range = |i: usize| Dead::decode(bytes, RANGES_AT + i * PENDING_BYTES);
+            (0..count).map(range).collect()
+        };
+        let mut seen = RangeSet::default();
+        for range in &ranges {
+            let end = range.page.checked_add(range.pages);
+            if range.pages == 0
+                || end.is_none()
+                || range.birth >= range.freed
+                || !seen.insert(range.page, range.pages)
+            {
+                return Err(damaged(
+                    "dead range",
+                    at,
+                    format!("{range:?}"),
+                    "pages, once",
+                ));
+            }
+        }
+        Ok(Self {
+            ranges,
+            bits,
+            below,
+            next,
+        })
+    }
+}
+
+fn bits_of(bytes: &[u8], at: &Ptr) -> Result<Vec<Dead>> {
+    let first = get_u64(bytes, BITS_FIRST_AT);
+    let birth = get_u64(bytes, BITS_BIRTH_AT);
+    let freed = get_u64(bytes, BITS_FREED_AT);
+    if !first.is_multiple_of(64) || first > u64::MAX / 2 {
+        return Err(damaged(
+            "first page of dead bits",
+            at,
+            first,
+            "a multiple of 64",
+        ));
+    }
+    let mut ranges: Vec<Dead> = Vec::new();
+    let mut pages = 0;
+    for (i, &byte) in bytes[BITS_AT..].iter().enumerate() {
+        let mut bits = byte;
+        while bits != 0 {
+            let page = first + i as u64 * 8 + u64::from(bits.trailing_zeros());
+            bits &= bits - 1;
+            pages += 1;
+            match ranges.last_mut() {
+                Some(last) if last.page + last.pages == page => last.pages += 1,
+                _ => ranges.push(Dead {
+                    page,
+                    pages: 1,
+                    birth,
+                    freed,
+                }),
+            }
+        }
+    }
+    if pages == 0 || pages != get_u64(bytes, BITS_PAGES_AT) {
+        let expected = format!("{} bits set", get_u64(bytes, BITS_PAGES_AT));
+        return Err(damaged("dead bits", at, pages, &expected));
+    }
+    Ok(ranges)
+}
+
+/// A directory page without its header, and the entries behind those of `next`.
+pub(super) fn encode_directory(page_size: usize, stacks: &[Stack], next: &Ptr) -> Vec<u8> {
+    let mut bytes = vec![0u8; page_size];
+    next.encode(&mut bytes, NEXT_AT);
+    put_u32(&mut bytes, COUNT_AT, stacks.len() as u32);
+    for (i, stack) in stacks.iter().enumerate() {
+        let at = ENTRIES_AT + i * ENTRY_BYTES;
+        put_u64(&mut bytes, at, stack.holder);
+        put_u64(&mut bytes, at + 8, stack.lists);
+        put_u64(&mut bytes, at + 16, stack.pages);
+        put_u64(&mut bytes, at + 24, stack.newest_birth);
+        put_u64(&mut bytes, at + 32, stack.oldest_freed);
+        stack.top.encode(&mut bytes, at + 40);
+    }
+    bytes
+}
+
+/// Reads the directory: its pages, and the stacks.
+pub(super) fn load_directory(
+    first: Ptr,
+    pages: u64,
+    read: super::ReadPage<'_>,
+) -> Result<(Vec<Ptr>, Vec<Stack>)> {
+    let (mut at, mut directory, mut stacks) = (first, Vec::new(), Vec::new());
+    let mut behind = None;
+    while !at.is_null() {
+        let page = super::base::read_kind(read, &at, Kind::FreeDead)?;
+        let owner = Header::decode(&page).owner;
+        if behind.is_some_and(|expected| expected != owner) {
+            return Err(damaged(
+                "directory of dead ranges",
+                &at,
+                owner,
+                "one page less",
+            ));
+        }
+        let count = get_u32(&page, COUNT_AT) as usize;
+        let most = entries_per_directory(page.len());
+        if count == 0 || count > most {
+            let expected = format!("1 to {most} entries");
+            return Err(damaged("directory of dead ranges", &at, count, &expected));
+        }
+        for i in 0..count {
+            let entry = ENTRIES_AT + i * ENTRY_BYTES;
+            let stack = Stack {
+                holder: get_u64(&page, entry),
+                lists: get_u64(&page, entry + 8),
+                pages: get_u64(&page, entry + 16),
+                newest_birth: get_u64(&page, entry + 24),
+                oldest_freed: get_u64(&page, entry + 32),
+                top: Ptr::decode(&page, entry + 40),
+                broken: false,
+            };
+            let sound = stack.lists > 0
+                && stack.lists <= pages
+                && stack.pages <= pages
+                && stack.newest_birth <= stack.holder
+                && stack.oldest_freed > stack.holder
+                && !stack.top.is_null();
+            if !sound {
+                let found = format!("{stack:?}");
+                return Err(damaged(
+                    "entry of dead ranges",
+                    &at,
+                    found,
+                    "a stack of lists",
+                ));
+            }
+            stacks.push(stack);
+        }
+        directory.push(at);
+        at = Ptr::decode(&page, NEXT_AT);
+        if at.is_null() != (owner == 0) || directory.len() as u64 > pages {
+            return Err(damaged(
+                "directory of dead ranges",
+                &directory[0],
+                owner,
+                "pages that end",
+            ));
+        }
+        behind = Some(owner.wrapping_sub(1));
+    }
+    Ok((directory, stacks))
+}

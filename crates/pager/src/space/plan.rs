@@ -1,0 +1,383 @@
+//! What the next record says about space, as far as it can be known before the pages for it are taken.
+//!
+//! The record's own lists are enough for most commits. Where they are not, the dead ranges go to the stacks on disk
+//! (`Level`), or the bitmaps are rewritten, or both. What that replaces is known here, how many pages it takes too; so the pages
+//! are taken once, and taking them changes nothing that is written: one pass.
+
+use super::base::{directories_per_root, zones_per_directory};
+use super::lists::{self, List, Stack, entries_per_directory, ranges_per_list, same_life};
+use super::reclaim::read_list;
+use super::{ReadPage, Space};
+use crate::layout::{BITMAP_AT, first_page};
+use crate::meta::{Dead, fits_with};
+use crate::ptr::Ptr;
+use std::collections::{BTreeMap, BTreeSet};
+use tidalite_base::put_u64;
+
+/// Extents that a rewrite may be cut into where the rest of the record leaves no more room.
+const PIECES_MIN: usize = 8;
+
+/// Which dead ranges go to the stacks on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// None: all stay in the record.
+    Inline,
+    /// Those that a snapshot older than the durable ones holds: they are likely to stay.
+    Lasting,
+    /// All.
+    All,
+}
+
+/// The rewrite of bitmaps.
+pub(super) struct BitmapPlan {
+    pub(super) base_pages: u64,
+    pub(super) zones: Vec<usize>,
+    /// Bitmap pages, in the order of `zones`; `None` where all is free.
+    pub(super) bitmaps: Vec<Option<Vec<u8>>>,
+    /// (free, word) of each zone for its directory entry.
+    pub(super) entries: Vec<(u32, u32)>,
+    pub(super) directories: Vec<usize>,
+    pub(super) directory_count: usize,
+    pub(super) root_count: usize,
+    /// The pages that it replaces.
+    replaced: Vec<Ptr>,
+}
+
+/// New lists on one stack.
+pub(super) struct StackPlan {
+    /// As it is without its top list where that is written anew.
+    pub(super) stack: Stack,
+    /// From the bottom up.
+    pub(super) lists: Vec<List>,
+}
+
+/// A record's lists, ready but for the addresses of the pages they take.
+pub(crate) struct Plan {
+    pub(super) txn: u64,
+    pub(super) level: Level,
+    pub(super) bitmaps: Option<BitmapPlan>,
+    pub(super) stacks: Vec<StackPlan>,
+    /// Stacks that stay as they are.
+    pub(super) kept: Vec<Stack>,
+    /// The directory is written anew, with this many pages.
+    pub(super) directory: Option<usize>,
+    pub(super) inline: Vec<Dead>,
+    /// What the transaction freed, and the pages of the structure that this replaces.
+    pub(super) dead: Vec<Dead>,
+    replaced: Vec<Dead>,
+    pieces_max: usize,
+    lasting: u64,
+    durable: u64,
+}
+
+impl BitmapPlan {
+    fn pages(&self) -> usize {
+        let bitmaps = self.bitmaps.iter().flatten().count();
+        bitmaps + self.directories.len() + self.root_count
+    }
+}
+
+impl Plan {
+    /// Pages that it takes.
+    pub(crate) fn pages(&self) -> u64 {
+        let bitmaps = self.bitmaps.as_ref().map_or(0, BitmapPlan::pages);
+        let lists: usize = self.stacks.iter().map(|stack| stack.lists.len()).sum();
+        (bitmaps + lists + self.directory.unwrap_or(0)) as u64
+    }
+
+    /// Extents that these pages may come from.
+    pub(crate) fn pieces_max(&self) -> usize {
+        self.pieces_max
+    }
+
+    /// The pages of the structure that it replaces, as dead ranges.
+    pub(crate) fn replaced(&self) -> &[Dead] {
+        &self.replaced
+    }
+
+    /// On which stack a range belongs: `None` when it stays in the record.
+    pub(super) fn target(&self, range: &Dead, live: &[u64]) -> Option<u64> {
+        target(self.level, self.lasting, self.durable, range, live)
+    }
+}
+
+/// The youngest snapshot before `end` that holds a range.
+fn holder(range: &Dead, live: &[u64], end: u64) -> Option<u64> {
+    let older = live.partition_point(|&snapshot| snapshot < range.freed.min(end));
+    let youngest = live[..older].last().copied();
+    youngest.filter(|&snapshot| snapshot >= range.birth)
+}
+
+fn target(level: Level, lasting: u64, durable: u64, range: &Dead, live: &[u64]) -> Option<u64> {
+    match level {
+        Level::Inline => None,
+        Level::Lasting => holder(range, live, lasting),
+        // A holder that is durable stays longer than one that is not.
+        Level::All => holder(range, live, lasting)
+            .or_else(|| holder(range, live, durable + 1))
+            .or_else(|| holder(range, live, u64::MAX))
+            .or(Some(range.freed - 1)),
+    }
+}
+
+/// The longest life that the same snapshots hold: so ranges of many lives become few of a kind. `holder` is one of them.
+fn widened(range: &Dead, holder: u64, live: &[u64]) -> Dead {
+    let first = live.partition_point(|&snapshot| snapshot < range.birth);
+    let end = live.partition_point(|&snapshot| snapshot < range.freed);
+    Dead {
+        birth: live[..first].last().map_or(0, |&before| before + 1),
+        freed: live[..end].last().map_or(holder, |&last| last.max(holder)) + 1,
+        ..*range
+    }
+}
+
+/// Pages as joined ranges of one birth each.
+fn join(mut ptrs: Vec<Ptr>, page_size: usize, txn: u64) -> Vec<Dead> {
+    ptrs.sort_unstable_by_key(|ptr| ptr.addr);
+    let mut dead: Vec<Dead> = Vec::new();
+    for ptr in ptrs {
+        let page = ptr.addr / page_size as u64;
+        match dead.last_mut() {
+            Some(last) if last.page + last.pages == page && last.birth == ptr.birth.0 => {
+                last.pages += 1;
+            }
+            _ => dead.push(Dead {
+                page,
+                pages: 1,
+                birth: ptr.birth.0,
+                freed: txn,
+            }),
+        }
+    }
+    dead
+}
+
+/// Ranges of one stack as lists, from the bottom up.
+fn lists_of(page_size: usize, mut ranges: Vec<Dead>) -> Vec<List> {
+    ranges.sort_unstable_by_key(|range| (range.birth, range.freed, range.page));
+    let (mut lists, mut rest) = (Vec::new(), Vec::new());
+    let mut joined: Vec<Dead> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if same_life(last, &range) && last.page + last.pages == range.page => {
+                last.pages += range.pages;
+            }
+            _ => joined.push(range),
+        }
+    }
+    for alike in joined.chunk_by(same_life) {
+        lists.extend(lists::cut(page_size, alike, &mut rest));
+    }
+    for ranges in rest.chunks(ranges_per_list(page_size)) {
+        lists.push(List {
+            ranges: ranges.to_vec(),
+            bits: false,
+            below: 0,
+            next: Ptr::NULL,
+        });
+    }
+    lists
+}
+
+impl Space {
+    /// Plans the lists of the record of `txn`, which freed `dead`. `live` is ascending and knows at least the snapshots
+    /// that live, the state before this one among them; `other` is what else the record's lists hold, in units of 16 bytes.
+    pub(crate) fn plan(
+        &self,
+        txn: u64,
+        dead: &[Dead],
+        live: &[u64],
+        other: usize,
+        read: ReadPage<'_>,
+    ) -> Plan {
+        let in_memory: usize = self.held.values().map(Vec::len).sum();
+        let mut plan = Plan {
+            txn,
+            level: Level::Inline,
+            bitmaps: None,
+            stacks: Vec::new(),
+            kept: self.stacks.clone(),
+            directory: None,
+            inline: Vec::new(),
+            dead: dead.to_vec(),
+            replaced: Vec::new(),
+            pieces_max: 0,
+            lasting: self.durable[0].min(self.durable[1]),
+            durable: self.durable[0],
+        };
+        let fits = |changes, pendings| fits_with(changes, pendings, other);
+        let quiet = !self.overflow && !self.stacks_changed && self.popped.is_empty();
+        if quiet && fits(self.changes.len(), in_memory + dead.len()) {
+            plan.inline = self.held().chain(dead).copied().collect();
+            return plan;
+        }
+        let mut rewrite = self.overflow || !fits(self.changes.len() + PIECES_MIN, 0);
+        loop {
+            if rewrite && plan.bitmaps.is_none() {
+                plan.bitmaps = Some(self.plan_bitmaps());
+            }
+            let directory = self.stacks_changed || plan.level > Level::Inline;
+            self.plan_stacks(&mut plan, directory, live, read);
+            let changes = if rewrite { 0 } else { self.changes.len() };
+            if fits(changes + PIECES_MIN, plan.inline.len())
+                || (rewrite && plan.level == Level::All)
+            {
+                let mut most = PIECES_MIN;
+                while fits(changes + most + 1, plan.inline.len()) {
+                    most += 1;
+                }
+                plan.pieces_max = most;
+                return plan;
+            }
+            match plan.level {
+                Level::Inline if plan.inline.len() >= PIECES_MIN => plan.level = Level::Lasting,
+                Level::Lasting if plan.inline.len() >= PIECES_MIN => plan.level = Level::All,
+                _ if !rewrite => rewrite = true,
+                _ => plan.level = Level::All,
+            }
+        }
+    }
+
+    /// What goes to which stack at this level, and what stays.
+    fn plan_stacks(&self, plan: &mut Plan, directory: bool, live: &[u64], read: ReadPage<'_>) {
+        let mut ptrs: Vec<Ptr> = self.popped.clone();
+        if directory {
+            ptrs.extend(&self.directory);
+        }
+        if let Some(bitmaps) = &plan.bitmaps {
+            ptrs.extend(&bitmaps.replaced);
+        }
+        let mut groups: BTreeMap<u64, Vec<Dead>> = BTreeMap::new();
+        let mut inline = Vec::new();
+        let (level, lasting, durable) = (plan.level, plan.lasting, plan.durable);
+        let mut assign = |groups: &mut BTreeMap<u64, Vec<Dead>>, range: &Dead| match target(
+            level, lasting, durable, range, live,
+        ) {
+            Some(holder) => {
+                let range = widened(range, holder, live);
+                groups.entry(holder).or_default().push(range);
+            }
+            None => inline.push(*range),
+        };
+        for range in self.held().chain(&plan.dead) {
+            assign(&mut groups, range);
+        }
+        for range in join(ptrs.clone(), self.page_size, plan.txn) {
+            assign(&mut groups, &range);
+        }
+        // A top list with room is written anew with what comes, so that stacks have no nearly empty pages.
+        let mut kept = self.stacks.clone();
+        let mut started: BTreeMap<u64, Stack> = BTreeMap::new();
+        let mut tops = Vec::new();
+        for (&holder, ranges) in &mut groups {
+            let stack = kept
+                .iter()
+                .position(|stack| stack.holder == holder && !stack.broken);
+            let Some(number) = stack else {
+                continue;
+            };
+            let mut stack = kept.remove(number);
+            if let Ok(top) = read_list(&stack, read)
+                && !top.bits
+                && top.ranges.len() <= ranges_per_list(self.page_size) / 2
+            {
+                tops.push(stack.top);
+                stack.pages -= top
+                    .ranges
+                    .iter()
+                    .map(|range| range.pages)
+                    .sum::<u64>()
+                    .min(stack.pages);
+                ranges.extend(&top.ranges);
+                stack.top = top.next;
+                stack.lists -= 1;
+            }
+            started.insert(holder, stack);
+        }
+        for range in join(tops.clone(), self.page_size, plan.txn) {
+            assign(&mut groups, &range);
+        }
+        ptrs.extend(tops);
+        plan.replaced = join(ptrs, self.page_size, plan.txn);
+        plan.inline = inline;
+        plan.stacks = groups
+            .into_iter()
+            .map(|(holder, ranges)| {
+                // The pages of a top list of one stack can be the first ones of another.
+                let found = kept
+                    .iter()
+                    .position(|stack| stack.holder == holder && !stack.broken);
+                let old = started
+                    .remove(&holder)
+                    .or_else(|| found.map(|number| kept.remove(number)));
+                StackPlan {
+                    stack: old.unwrap_or(Stack {
+                        holder,
+                        lists: 0,
+                        pages: 0,
+                        newest_birth: 0,
+                        oldest_freed: u64::MAX,
+                        top: Ptr::NULL,
+                        broken: false,
+                    }),
+                    lists: lists_of(self.page_size, ranges),
+                }
+            })
+            .collect();
+        plan.kept = kept;
+        let entries = plan.kept.len() + plan.stacks.len();
+        let pages = entries.div_ceil(entries_per_directory(self.page_size));
+        plan.directory = directory.then_some(pages);
+    }
+
+    /// Prepares the rewrite of the bitmaps that were touched. Everything but the addresses is fixed here, before its own
+    /// pages are taken.
+    fn plan_bitmaps(&self) -> BitmapPlan {
+        let base_pages = self.stored_pages(first_page(self.page_size));
+        let zones_here = base_pages.div_ceil(self.zone_pages) as usize;
+        let per_directory = zones_per_directory(self.page_size);
+        let zones: Vec<usize> = self.touched.range(..zones_here).copied().collect();
+        let directories: BTreeSet<usize> = zones.iter().map(|zone| zone / per_directory).collect();
+        let directory_count = zones_here.div_ceil(per_directory);
+        let root_count = directory_count.div_ceil(directories_per_root(self.page_size));
+        let old = &self.base;
+        let mut replaced: Vec<Ptr> = Vec::new();
+        replaced.extend(zones.iter().filter_map(|&zone| old.bitmaps.get(zone)));
+        replaced.extend(directories.iter().filter_map(|&i| old.directories.get(i)));
+        replaced.extend(old.bitmaps.iter().skip(zones_here));
+        replaced.extend(old.directories.iter().skip(directory_count));
+        replaced.extend(&old.roots);
+        replaced.retain(|ptr| !ptr.is_null());
+        let mut bitmaps = Vec::new();
+        let mut entries = Vec::new();
+        for &number in &zones {
+            let zone = &self.zones[number];
+            let from = number as u64 * self.zone_pages;
+            let here = (base_pages - from).min(self.zone_pages);
+            let free = zone.free_among(here);
+            entries.push((
+                free as u32,
+                (zone.longest().min(free) as u32) << 8 | zone.used_for as u32,
+            ));
+            if free == here {
+                bitmaps.push(None);
+                continue;
+            }
+            let mut page = vec![0u8; self.page_size];
+            for (i, word) in zone.words().iter().enumerate() {
+                put_u64(&mut page, BITMAP_AT + i * 8, *word);
+            }
+            bitmaps.push(Some(page));
+        }
+        BitmapPlan {
+            base_pages,
+            zones,
+            bitmaps,
+            entries,
+            directories: directories.into_iter().collect(),
+            directory_count,
+            root_count,
+            replaced,
+        }
+    }
+}

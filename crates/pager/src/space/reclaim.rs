@@ -1,0 +1,132 @@
+//! Reclaim: what no snapshot holds any more becomes free; what another one still holds goes to that one.
+//!
+//! The lists of a holder that is gone are taken from its stack a few at a time, so that what was freed at once (a
+//! dropped table, an old pin) does not come back at once: until then it counts as held.
+
+use super::lists::{List, Stack};
+use super::{ReadPage, Space};
+use crate::error::Result;
+use crate::header::Kind;
+use crate::meta::Dead;
+
+/// Lists that one write transaction takes from the stacks of holders that are gone: at most 16 x 125 ranges, or
+/// 16 x 32,000 pages where they are close together.
+pub(crate) const LISTS_PER_COMMIT: usize = 16;
+
+impl Space {
+    /// Frees what no snapshot holds any more, or gives it to another holder; takes at most `lists_max` lists from
+    /// disk and returns how many. `live` is ascending, and knows at least the snapshots that live.
+    pub(crate) fn reclaim(&mut self, live: &[u64], lists_max: usize, read: ReadPage<'_>) -> usize {
+        let is_gone = |holder: &u64| live.binary_search(holder).is_err();
+        let gone: Vec<u64> = self.held.keys().copied().filter(is_gone).collect();
+        for holder in gone {
+            for range in self.held.remove(&holder).unwrap_or_default() {
+                self.settle(range, live);
+            }
+        }
+        let mut taken = 0;
+        let mut number = 0;
+        while number < self.stacks.len() {
+            let stack = &self.stacks[number];
+            if stack.broken || !is_gone(&stack.holder) {
+                number += 1;
+                continue;
+            }
+            if let Some(heir) = self.heir(stack, live) {
+                self.stacks[number].holder = heir;
+                self.stacks_changed = true;
+                continue;
+            }
+            if taken == lists_max {
+                break;
+            }
+            taken += 1;
+            if let Some(list) = self.take_list(number, read) {
+                for range in list.ranges {
+                    self.settle(range, live);
+                }
+                if self.stacks[number].lists == 0 {
+                    self.stacks.remove(number);
+                }
+            }
+        }
+        taken
+    }
+
+    /// A snapshot that holds all of a stack whose holder is gone, and has none yet: it gets this one as it is.
+    fn heir(&self, stack: &Stack, live: &[u64]) -> Option<u64> {
+        let older = live.partition_point(|&snapshot| snapshot < stack.oldest_freed);
+        let heir = *live[..older].last()?;
+        let free = self.stacks.iter().all(|other| other.holder != heir);
+        (heir >= stack.newest_birth && free).then_some(heir)
+    }
+
+    /// Takes the top list of a stack. `None`: it cannot be read, and what is below stays as it is (`check` reports it).
+    fn take_list(&mut self, number: usize, read: ReadPage<'_>) -> Option<List> {
+        let Ok(list) = read_list(&self.stacks[number], read) else {
+            self.stacks[number].broken = true;
+            return None;
+        };
+        // A damaged file can name any page.
+        let ranges = list.ranges.iter();
+        let (mut sound, mut pages) = (true, 0u64);
+        for range in ranges {
+            sound &= self.in_file(range.page, range.pages);
+            pages = pages.saturating_add(range.pages);
+        }
+        if !sound {
+            self.stacks[number].broken = true;
+            return None;
+        }
+        let stack = &mut self.stacks[number];
+        self.popped.push(stack.top);
+        stack.top = list.next;
+        stack.lists -= 1;
+        stack.pages = stack.pages.saturating_sub(pages);
+        self.stacks_changed = true;
+        self.work.lists_taken += 1;
+        Some(list)
+    }
+
+    /// A dead range goes to the youngest snapshot that holds it, or becomes free.
+    fn settle(&mut self, range: Dead, live: &[u64]) {
+        let older = live.partition_point(|&snapshot| snapshot < range.freed);
+        match live[..older].last() {
+            Some(&snapshot) if snapshot >= range.birth => {
+                self.held.entry(snapshot).or_default().push(range);
+            }
+            _ => {
+                self.held_pages = self.held_pages.saturating_sub(range.pages);
+                // A damaged file can name a page twice; it must not be free twice.
+                if !self.any_free(range.page, range.pages) {
+                    self.release(range.page, range.pages);
+                    self.note(range.page, range.pages, false);
+                }
+            }
+        }
+    }
+}
+
+/// The top list of a stack.
+pub(super) fn read_list(stack: &Stack, read: ReadPage<'_>) -> Result<List> {
+    let page = super::base::read_kind(read, &stack.top, Kind::FreePending)?;
+    List::decode(&page, &stack.top, stack.lists.saturating_sub(1))
+}
+
+/// Calls `f(page of the list, list)` for every list of a stack, from the top down.
+pub(crate) fn walk(
+    stack: &Stack,
+    read: ReadPage<'_>,
+    f: &mut dyn FnMut(&crate::ptr::Ptr, &List) -> bool,
+) -> Result<()> {
+    let mut at = stack.clone();
+    while at.lists > 0 {
+        let list = read_list(&at, read)?;
+        if !f(&at.top, &list) {
+            return Ok(());
+        }
+        at.top = list.next;
+        at.lists -= 1;
+    }
+    Ok(())
+}
