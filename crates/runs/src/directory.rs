@@ -132,7 +132,9 @@ fn extent_of<R: PageRead>(tree: &Tree, r: &R, addr: u64) -> Result<(Extent, u64)
     if cursor.seek_le(&extent_key(addr))? && cursor.key() >= extent_key(0).as_slice() {
         let value = cursor.inline_value()?.unwrap_or_default();
         let (extent, blocks) = decode_extent(cursor.key(), value, tree)?;
-        if (addr - extent.addr) / (r.page_size() as u64) < extent.pages {
+        // In a table whose keys do not ascend the seek may end behind the address.
+        let into = addr.checked_sub(extent.addr);
+        if into.is_some_and(|bytes| bytes / (r.page_size() as u64) < extent.pages) {
             return Ok((extent, blocks));
         }
     }

@@ -103,7 +103,11 @@ pub(crate) fn holding<R: PageRead>(
         return Ok(None);
     }
     let (start, record) = decode_row(cursor.key(), &cursor.value()?.to_vec()?)?;
-    Ok((addr - start < record.used).then_some((start, record)))
+    // In a table whose keys do not ascend the seek may end behind the address.
+    let into = addr.checked_sub(start);
+    Ok(into
+        .is_some_and(|bytes| bytes < record.used)
+        .then_some((start, record)))
 }
 
 /// All extents, ascending.

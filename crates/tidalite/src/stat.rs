@@ -46,14 +46,17 @@ impl Stat {
     /// Rows in all.
     #[must_use]
     pub fn rows(&self) -> u64 {
-        self.leaf_rows + self.front_rows
+        self.leaf_rows.saturating_add(self.front_rows)
     }
 
     /// Bytes of the pages in use per row: everything counted, trees and head too. `None` without rows.
     #[must_use]
     pub fn bytes_per_row(&self) -> Option<f64> {
-        let used = self.pages_total - self.pages_free - self.pages_pending;
-        (self.rows() > 0).then(|| (used * self.page_size as u64) as f64 / self.rows() as f64)
+        let used = self
+            .pages_total
+            .saturating_sub(self.pages_free)
+            .saturating_sub(self.pages_pending);
+        (self.rows() > 0).then(|| used as f64 * self.page_size as f64 / self.rows() as f64)
     }
 }
 
@@ -83,17 +86,19 @@ impl ReadTxn {
     fn fill(&self, stat: &mut Stat) -> Result<()> {
         for name in self.tables()? {
             stat.tables += 1;
-            stat.table_entries += self.table(&name)?.map_or(0, |table| table.count());
+            // Counts are what the file says: of a hostile one they need not be addable.
+            let entries = self.table(&name)?.map_or(0, |table| table.count());
+            stat.table_entries = stat.table_entries.saturating_add(entries);
         }
         for info in self.list("")? {
             let types = info.schema.types();
             let tree = stored_tree(&self.roots.records, &self.pages, info.id, &types)?;
             stat.series += 1;
-            stat.leaf_rows += tree.count();
-            stat.leaf_bytes += tree.stored_bytes();
+            stat.leaf_rows = stat.leaf_rows.saturating_add(tree.count());
+            stat.leaf_bytes = stat.leaf_bytes.saturating_add(tree.stored_bytes());
             stat.series_height_max = stat.series_height_max.max(tree.height());
         }
-        stat.front_rows = self.front.run_rows() + self.front.tail_rows();
+        stat.front_rows = self.front.run_rows().saturating_add(self.front.tail_rows());
         stat.runs = self.front.run_count() as u64;
         stat.tier_runs = self.front.tier_runs();
         Ok(())

@@ -34,3 +34,9 @@ impl Arguments {
             .map_err(|error| format!("{name} {text}: {error}"))
     }
 }
+
+/// This program, to be run again. Not its path: that may have been replaced by a newer build meanwhile.
+#[must_use]
+pub fn own_program() -> std::process::Command {
+    std::process::Command::new("/proc/self/exe")
+}

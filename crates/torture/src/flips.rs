@@ -188,7 +188,7 @@ fn delete(db: &Database, series: usize, times: Range<i64>) -> tidalite::Result<(
 }
 
 /// A file with next to no free space, and the digest of its content.
-fn sound_file(contents: Contents, seed: u64) -> Result<(Vec<u8>, u64), String> {
+pub(crate) fn sound_file(contents: Contents, seed: u64) -> Result<(Vec<u8>, u64), String> {
     let (file, digest) = sound_storage(contents, seed).map_err(|error| error.to_string())?;
     let len = file.len().map_err(|error| error.to_string())?;
     let mut bytes = vec![0; len as usize];

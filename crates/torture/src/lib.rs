@@ -6,6 +6,7 @@
 //! crash      power cuts after every operation of a recorded run, judged against the model
 //! flips      every single bit of a file, flipped
 //! seeded     deliberate bugs, and how many seeds it takes to find them
+//! hostile    sound files changed under right checksums; nothing may panic, hang or take memory
 //! ledger     numbered transactions for a process that writes, and the oracle that knows what each leaves
 //! powercut   real power cuts: ext4 on a disk behind FUSE that loses what was not flushed
 //! arguments  `--name number`
@@ -14,6 +15,7 @@
 pub mod arguments;
 pub mod crash;
 pub mod flips;
+pub mod hostile;
 pub mod ledger;
 pub mod model;
 pub mod powercut;

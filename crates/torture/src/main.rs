@@ -7,6 +7,9 @@
 //! tidalite-torture bugs
 //! tidalite-torture flips [--seed S] [--threads T] [--file N]   (from the N-th kind of file on)
 //! tidalite-torture powercut [--cuts N] [--seed S] [--verbose] [--bug NAME]   (as root, with FUSE and loop devices)
+//! tidalite-torture hostile [--files N] [--seed S] [--threads T] [--failures N]
+//! tidalite-torture hostile-cases --seed S --first N [--verbose] [--save F]   (one case again)
+//! tidalite-torture fuzz [--input F] [--raw]       (one file from the bytes of a fuzzer)
 //! tidalite-torture write --file F --script S      (what the above runs in a process of its own)
 //! ```
 //!
@@ -19,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use tidalite_torture::arguments::Arguments;
 use tidalite_torture::crash::{Plan, Tally, describe, examine, watch};
-use tidalite_torture::{flips, powercut, seeded};
+use tidalite_torture::{flips, hostile, powercut, seeded};
 
 /// Judges seed after seed on several threads until enough states were looked at.
 fn crash(arguments: &Arguments) -> Result<(), String> {
@@ -137,9 +140,13 @@ fn main() -> ExitCode {
         "bugs" => bugs(),
         "flips" => flips(&arguments),
         "powercut" => powercut::run(&arguments),
+        "hostile" => hostile::run(&arguments),
+        "hostile-cases" => hostile::cases(&arguments),
+        "hostile-kinds" => hostile::kinds().map(|kinds| println!("{kinds:?}")),
+        "fuzz" => hostile::fuzz(&arguments),
         "write" => powercut::writer::run(&arguments),
         _ => Err(
-            "usage: tidalite-torture crash|watch|show|bugs|flips|powercut [--states N] [--seeds N] [--seed S] [--threads T]".to_owned(),
+            "usage: tidalite-torture crash|watch|show|bugs|flips|powercut|hostile|fuzz [--states N] [--seeds N] [--seed S] [--threads T]".to_owned(),
         ),
     };
     match result {

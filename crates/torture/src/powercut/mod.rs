@@ -20,7 +20,7 @@ pub mod device;
 pub mod rig;
 pub mod writer;
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, own_program};
 use crate::ledger::{Oracle, Script, number_of};
 use crate::model::digest_of_snapshot;
 use rig::{FLAVOURS, Rig};
@@ -231,9 +231,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn command(&self) -> Result<Command, String> {
-        let own = std::env::current_exe().map_err(|error| error.to_string())?;
-        let mut command = Command::new(own);
+    fn command(&self) -> Command {
+        let mut command = own_program();
         command
             .arg("write")
             .args(["--script", &self.script.to_string()])
@@ -245,13 +244,13 @@ impl Writer<'_> {
         if let Some(bug) = self.bug {
             command.args(["--bug", bug]);
         }
-        Ok(command)
+        command
     }
 
     /// Runs until the power is gone and the process has ended; returns what it said.
     fn run(&self, rig: &Rig, tally: &mut Tally) -> Result<Vec<Said>, String> {
         let mut child = self
-            .command()?
+            .command()
             .spawn()
             .map_err(|error| format!("writer: {error}"))?;
         let out = child.stdout.take().ok_or("no pipe")?;

@@ -1,0 +1,126 @@
+//! Sound files that hold every kind of block between them.
+
+use super::mutate::Base;
+use crate::flips::{Contents, sound_file};
+use crate::ledger::Script;
+use crate::model::Model;
+use crate::workload::Shape;
+use std::sync::Arc;
+use tidalite::{Database, Durability, MemoryStorage, Options, Result, Storage};
+use tidalite_testkit::rng::Rng;
+
+/// Transactions of the workload in a file.
+const TRANSACTIONS: u64 = 60;
+/// Bytes of a value that takes three chunks.
+const LONG_VALUE_BYTES: usize = 140 << 10;
+/// Rows of the series whose tree has nodes.
+const TREE_ROWS: i64 = 60_000;
+
+/// All of them.
+///
+/// # Errors
+/// What went wrong while they were made.
+pub fn all() -> std::result::Result<Vec<Base>, String> {
+    let text = |error: tidalite::Error| error.to_string();
+    let mut bases = Vec::new();
+    for contents in [Contents::Mixed, Contents::Merge { deletes: true }] {
+        let (bytes, _) = sound_file(contents, 1)?;
+        bases.push(Base::new(&format!("{contents:?}"), bytes));
+    }
+    for page_size in [512, 4096] {
+        let bytes = file(page_size, worked).map_err(text)?;
+        bases.push(Base::new(&format!("workload, pages of {page_size}"), bytes));
+    }
+    bases.push(Base::new("values", file(512, values).map_err(text)?));
+    bases.push(Base::new("tree", file(512, tree).map_err(text)?));
+    bases.push(Base::new("scattered", file(512, scattered).map_err(text)?));
+    Ok(bases)
+}
+
+fn file(page_size: usize, fill: impl FnOnce(&Database) -> Result<()>) -> Result<Vec<u8>> {
+    let storage = Arc::new(MemoryStorage::new());
+    let options = Options::new()
+        .page_size(page_size)
+        .growth_bytes(16 << 10, 64 << 10);
+    let db = options.open_storage(Arc::clone(&storage) as Arc<dyn Storage>)?;
+    fill(&db)?;
+    drop(db);
+    let mut bytes = vec![0; storage.len().map_err(broken)? as usize];
+    storage.read_at(0, &mut bytes).map_err(broken)?;
+    Ok(bytes)
+}
+
+fn broken(error: std::io::Error) -> tidalite::Error {
+    tidalite::Error::TransactionBroken {
+        first: error.to_string(),
+    }
+}
+
+fn worked(db: &Database) -> Result<()> {
+    let script = Script {
+        seed: 5,
+        shape: Shape {
+            bulk_one_in: 30,
+            ..Shape::default()
+        },
+    };
+    let mut model = Model::default();
+    for number in 1..=TRANSACTIONS {
+        model = script.step(db, number, &model, Durability::Durable, || ())?;
+    }
+    Ok(())
+}
+
+/// A table of three levels, and values of several chunks.
+fn values(db: &Database) -> Result<()> {
+    let mut rng = Rng::new(3);
+    let mut tx = db.begin_write()?;
+    for i in 0..250_u64 {
+        let mut value = vec![0; 30 + rng.index(30)];
+        rng.fill(&mut value);
+        tx.table("pairs")?
+            .put(format!("k{:03}", i * 3).as_bytes(), &value)?;
+    }
+    let mut long = vec![0; LONG_VALUE_BYTES];
+    rng.fill(&mut long);
+    tx.table("long")?.put(b"k long", &long)?;
+    tx.table("long")?.put(b"k short", &[1; 900])?;
+    tx.commit()?;
+    Ok(())
+}
+
+/// Series with nodes above their leaves, one of them of several columns.
+fn tree(db: &Database) -> Result<()> {
+    for part in 0..12 {
+        let mut tx = db.begin_write()?;
+        let mut series = tx.series("long")?;
+        let rows = TREE_ROWS / 12;
+        for i in part * rows..(part + 1) * rows {
+            series.insert_point(i, 0, f64::from((i % 100) as u32) / 4.0)?;
+        }
+        tx.commit()?;
+    }
+    let mut tx = db.begin_write()?;
+    tx.series("long")?.delete(10_000..13_000)?;
+    tx.series("late")?.insert_point(1, 0, 1.0)?;
+    tx.commit()?;
+    Ok(())
+}
+
+/// Free space in so many pieces that it has a structure of its own, and ranges that wait.
+fn scattered(db: &Database) -> Result<()> {
+    let mut tx = db.begin_write()?;
+    for i in 0..400_u64 {
+        tx.table("t")?
+            .put(format!("k{i:03}").as_bytes(), &[i as u8; 400])?;
+    }
+    tx.commit()?;
+    for part in 0..4 {
+        let mut tx = db.begin_write()?;
+        for i in (part..400).step_by(5) {
+            tx.table("t")?.remove(format!("k{i:03}").as_bytes())?;
+        }
+        tx.commit()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! Uses a file in every way that a user would. An error is an answer; a panic is not.
+
+use std::sync::Arc;
+use tidalite::{Database, MemoryStorage, Options, Result, Schema, Storage};
+
+/// Rows written to each series, enough for a vector.
+const ROWS: i64 = 1_100;
+/// Widths of windows that a hostile span cannot make many.
+const WINDOWS_MAX: i64 = 4_096;
+
+/// How a file went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Went {
+    /// It was not opened.
+    Refused,
+    /// Opened; reading it met an error.
+    Unreadable,
+    /// All of it was read, but a write was refused.
+    Unwritable,
+    /// All was done.
+    Used,
+}
+
+fn options() -> Options {
+    Options::new()
+        .growth_bytes(16 << 10, 64 << 10)
+        .dirty_bytes(64 << 10)
+        .staging_bytes(256 << 10)
+}
+
+/// Opens, checks, reads and writes it, and does so again.
+#[must_use]
+pub fn exercise(file: Vec<u8>) -> Went {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::from_image(file));
+    let Ok(db) = options().open_storage(Arc::clone(&storage)) else {
+        return Went::Refused;
+    };
+    let clean = db.check().is_ok_and(|report| report.is_clean());
+    let _ = db.stat().map(|stat| (stat.rows(), stat.bytes_per_row()));
+    let read = read(&db);
+    let write = write(&db);
+    let _ = db.check();
+    drop(db);
+    if let Ok(db) = options().open_storage(storage) {
+        let _ = db.check();
+        let _ = self::read(&db);
+    }
+    match (read, write) {
+        (Err(_), _) => Went::Unreadable,
+        (_, Err(_)) => Went::Unwritable,
+        _ if clean => Went::Used,
+        _ => Went::Unreadable,
+    }
+}
+
+fn keep(first: &mut Result<()>, next: Result<()>) {
+    if first.is_ok() {
+        *first = next;
+    }
+}
+
+fn read(db: &Database) -> Result<()> {
+    let snap = db.begin_read()?;
+    let mut seen = Ok(());
+    for name in snap.tables()? {
+        keep(&mut seen, table(&snap, &name));
+    }
+    for info in snap.list("")? {
+        let series = || -> Result<()> {
+            let Some(series) = snap.series_by_id(info.id)? else {
+                return Ok(());
+            };
+            series.all().for_each(|_, _| ()).map(|_| ())
+        };
+        keep(&mut seen, series());
+        keep(&mut seen, questions(&snap, info.id));
+    }
+    seen
+}
+
+fn table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
+    let Some(table) = snap.table(name)? else {
+        return Ok(());
+    };
+    let all = table.for_each(|_, _| ());
+    let mut cursor = table.cursor();
+    let mut steps = 0;
+    let mut more = cursor.last()?;
+    while more && steps < 5_000 {
+        let _ = cursor.value();
+        steps += 1;
+        more = cursor.previous()?;
+    }
+    cursor.seek_ge(b"k1")?;
+    cursor.seek_le(b"k1")?;
+    cursor.seek_le(b"")?;
+    let _ = table.get(b"k100")?;
+    all
+}
+
+fn questions(snap: &tidalite::ReadTxn, id: tidalite::SeriesId) -> Result<()> {
+    let Some(series) = snap.series_by_id(id)? else {
+        return Ok(());
+    };
+    let mut seen = Ok(());
+    keep(&mut seen, series.latest().map(drop));
+    keep(&mut seen, series.count().map(drop));
+    let _ = (
+        series.stored_bytes(),
+        series.waiting_rows(),
+        series.height(),
+    );
+    for column in 0..series.info().schema.columns.len() {
+        keep(&mut seen, series.all().aggregate(column).map(drop));
+        keep(
+            &mut seen,
+            series.between(100..1_700).aggregate(column).map(drop),
+        );
+        let (first, last) = series.span().unwrap_or((0, 0));
+        let width = (last.saturating_sub(first) / WINDOWS_MAX).max(100);
+        keep(&mut seen, series.all().windows(width, 0, column).map(drop));
+    }
+    keep(
+        &mut seen,
+        series.all().for_each_vector_reverse(|_| ()).map(drop),
+    );
+    keep(
+        &mut seen,
+        series.between(500..900).for_each(|_, _| ()).map(drop),
+    );
+    let mut cursor = series.cursor();
+    keep(&mut seen, cursor.search(1_000_i64).map(drop));
+    for _ in 0..20 {
+        keep(&mut seen, cursor.next().map(drop));
+    }
+    keep(&mut seen, cursor.last().map(drop));
+    for _ in 0..20 {
+        keep(&mut seen, cursor.previous().map(drop));
+    }
+    seen
+}
+
+fn write(db: &Database) -> Result<()> {
+    let names = db.begin_read()?.tables()?;
+    let ids: Vec<_> = db.begin_read()?.list("")?.iter().map(|i| i.id).collect();
+    let mut first = Ok(());
+    for name in &names {
+        keep(&mut first, write_table(db, name));
+    }
+    for &id in &ids {
+        keep(&mut first, write_series(db, id));
+    }
+    keep(&mut first, fresh(db));
+    first
+}
+
+fn write_table(db: &Database, name: &str) -> Result<()> {
+    let mut tx = db.begin_write()?;
+    let mut table = tx.table(name)?;
+    for i in 0..24 {
+        table.put(format!("k{:03}", i * 7).as_bytes(), &[i; 60])?;
+    }
+    table.put(b"k long", &[7; 5_000])?;
+    for i in 0..24 {
+        table.remove(format!("k{:03}", i * 5).as_bytes())?;
+        table.remove(format!("key 90 {:04}", i * 2).as_bytes())?;
+    }
+    tx.commit()?;
+    let mut tx = db.begin_write()?;
+    tx.table(name)?.clear()?;
+    tx.commit()?;
+    Ok(())
+}
+
+fn write_series(db: &Database, id: tidalite::SeriesId) -> Result<()> {
+    let mut tx = db.begin_write()?;
+    let mut series = tx.series_by_id(id)?;
+    let columns = series.info().schema.columns.len();
+    let words = vec![3_u64; columns];
+    for i in 0..30 {
+        series.insert_row(i * 50 + 7, &words)?;
+    }
+    for i in 0..ROWS {
+        series.insert_row(500_000 + i, &words)?;
+    }
+    series.delete(300..800)?;
+    tx.commit()?;
+    let mut tx = db.begin_write()?;
+    tx.series_by_id(id)?.delete(..)?;
+    tx.commit()?;
+    Ok(())
+}
+
+fn fresh(db: &Database) -> Result<()> {
+    let mut tx = db.begin_write()?;
+    tx.table("fresh")?.put(b"k", b"v")?;
+    tx.series("fresh")?.insert_point(1, 0, 1.0)?;
+    tx.series_of_guid(*b"fifteen and one.", &Schema::point())?
+        .insert(1_i64, 1.0)?;
+    tx.commit()?;
+    Ok(())
+}

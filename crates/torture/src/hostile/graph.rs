@@ -1,0 +1,268 @@
+//! What points to what in a sound file, so that a changed byte can be put under right checksums again.
+//!
+//! Nothing here decodes a structure: a pointer (32 bytes, docs/format.md section 2) is recognised wherever it stands, by the
+//! block that it leads to having that checksum, length and kind. Two checksums are not in pointers: that of the next chunk of
+//! a large value, and those of the payloads of a series leaf; they are looked for where the format says.
+//!
+//! 1. Every block is in the list once; `places` are all the bytes that hold its checksum, in other blocks of the list.
+//! 2. The list is in the order in which blocks can be sealed: whoever points stands behind what is pointed at.
+
+use std::collections::HashMap;
+use tidalite_base::{checksum, get_u32, get_u64, put_u64};
+use tidalite_pager::{HEADER_BYTES, Header, Kind, PTR_BYTES, Ptr, verify_block};
+
+/// Bytes of a block of the head.
+const HEAD_BLOCK_BYTES: usize = 4096;
+const HEAD_BLOCKS: usize = 6;
+/// Chunks of large values are at most so long, and begin so far apart.
+const CHUNK_BYTES: usize = 64 << 10;
+/// Where a chunk has the checksum of the next one.
+const NEXT_CHUNK_AT: usize = HEADER_BYTES;
+
+/// A range of bytes under one checksum.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// First byte in the file.
+    pub at: usize,
+    /// Bytes.
+    pub len: usize,
+    /// What it is; `None` for a payload without a header.
+    pub kind: Kind,
+    /// Where its checksum stands in others: index into the list, offset in that block.
+    places: Vec<(usize, usize)>,
+}
+
+impl Block {
+    fn has_header(&self) -> bool {
+        self.kind != Kind::None
+    }
+
+    /// Bytes in front that a mutation leaves alone: the checksum.
+    #[must_use]
+    pub fn guarded(&self) -> usize {
+        if self.has_header() { 8 } else { 0 }
+    }
+}
+
+/// All blocks that a file's meta records reach.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// In the order of sealing.
+    pub blocks: Vec<Block>,
+}
+
+struct Search<'a> {
+    file: &'a [u8],
+    known: HashMap<(usize, usize), usize>,
+    blocks: Vec<Block>,
+    /// Finished blocks, children first.
+    order: Vec<usize>,
+}
+
+impl Search<'_> {
+    /// Adds a block, and all that it leads to; returns its number.
+    fn add(&mut self, at: usize, len: usize, kind: Kind) -> usize {
+        if let Some(&number) = self.known.get(&(at, len)) {
+            return number;
+        }
+        let number = self.blocks.len();
+        self.known.insert((at, len), number);
+        self.blocks.push(Block {
+            at,
+            len,
+            kind,
+            places: Vec::new(),
+        });
+        if kind != Kind::None {
+            self.pointers(number);
+        }
+        if kind == Kind::KvValue {
+            self.next_chunk(number);
+        }
+        if kind == Kind::SeriesLeaf {
+            self.payloads(number);
+        }
+        self.order.push(number);
+        number
+    }
+
+    fn link(&mut self, from: usize, offset: usize, to: usize) {
+        self.blocks[to].places.push((from, offset));
+    }
+
+    fn pointers(&mut self, number: usize) {
+        let Block { at, len, .. } = self.blocks[number];
+        for offset in HEADER_BYTES..(len + 1).saturating_sub(PTR_BYTES) {
+            let Some(ptr) = self.pointer(at + offset) else {
+                continue;
+            };
+            let target = self.add(ptr.addr as usize, ptr.len as usize, ptr.kind);
+            self.link(number, offset + 16, target);
+        }
+    }
+
+    fn pointer(&self, at: usize) -> Option<Ptr> {
+        if self.file[at + 12] == 0 || self.file[at + 13..at + 16] != [0; 3] {
+            return None;
+        }
+        let ptr = Ptr::decode(self.file, at);
+        let from = usize::try_from(ptr.addr).ok()?;
+        let bytes = self.file.get(from..from.checked_add(ptr.len as usize)?)?;
+        (ptr.addr != 0 && verify_block(bytes, &ptr).is_ok()).then_some(ptr)
+    }
+
+    fn next_chunk(&mut self, number: usize) {
+        let at = self.blocks[number].at;
+        let sum = get_u64(self.file, at + NEXT_CHUNK_AT);
+        let from = at + CHUNK_BYTES;
+        if sum == 0 || from + HEADER_BYTES > self.file.len() {
+            return;
+        }
+        // Chunks are as long as they can be, the last one to the end of its extent: whole pages, the smallest has 512 bytes.
+        let longest = CHUNK_BYTES.min(self.file.len() - from);
+        let fits = |len: &usize| checksum(&self.file[from + 8..from + len]) == sum;
+        let Some(len) = (1..=longest / 512).map(|n| n * 512).rev().find(fits) else {
+            return;
+        };
+        let next = self.add(from, len, Kind::KvValue);
+        self.link(number, NEXT_CHUNK_AT, next);
+    }
+
+    /// In a leaf's directory an entry has: offset u32, 0 u32, checksum u64, chunk 32 B with the length at its byte 12.
+    fn payloads(&mut self, number: usize) {
+        let Block { at, len, .. } = self.blocks[number];
+        for offset in HEADER_BYTES..(len + 1).saturating_sub(16 + 32) {
+            let entry = at + offset;
+            let from = at + len + get_u32(self.file, entry) as usize;
+            let bytes = get_u32(self.file, entry + 16 + 12) as usize;
+            let padding = get_u32(self.file, entry + 4);
+            if padding != 0 || bytes == 0 || from + bytes > self.file.len() {
+                continue;
+            }
+            if checksum(&self.file[from..from + bytes]) == get_u64(self.file, entry + 8) {
+                let payload = self.add(from, bytes, Kind::None);
+                self.link(number, offset + 8, payload);
+            }
+        }
+    }
+}
+
+impl Graph {
+    /// Looks through a sound file.
+    #[must_use]
+    pub fn of(file: &[u8]) -> Self {
+        let mut search = Search {
+            file,
+            known: HashMap::new(),
+            blocks: Vec::new(),
+            order: Vec::new(),
+        };
+        for block in 0..HEAD_BLOCKS {
+            let at = block * HEAD_BLOCK_BYTES;
+            search.add(
+                at,
+                HEAD_BLOCK_BYTES,
+                Header::decode(&file[at..at + HEADER_BYTES]).kind,
+            );
+        }
+        let Search { blocks, order, .. } = search;
+        let mut position = vec![0; blocks.len()];
+        for (new, &old) in order.iter().enumerate() {
+            position[old] = new;
+        }
+        let moved = |&old: &usize| {
+            let mut block = blocks[old].clone();
+            for place in &mut block.places {
+                place.0 = position[place.0];
+            }
+            block
+        };
+        Self {
+            blocks: order.iter().map(moved).collect(),
+        }
+    }
+
+    /// Puts the changed blocks, and all that lead to them, under right checksums.
+    pub fn seal(&self, file: &mut [u8], changed: &[usize]) {
+        let mut open = vec![false; self.blocks.len()];
+        for &block in changed {
+            open[block] = true;
+        }
+        for number in 0..self.blocks.len() {
+            if !open[number] {
+                continue;
+            }
+            let block = &self.blocks[number];
+            let bytes = &file[block.at + block.guarded()..block.at + block.len];
+            let sum = checksum(bytes);
+            if block.has_header() {
+                put_u64(file, block.at, sum);
+            }
+            for &(parent, offset) in &block.places {
+                put_u64(file, self.blocks[parent].at + offset, sum);
+                open[parent] = true;
+            }
+        }
+    }
+
+    /// A pointer to this block, as the file has it now.
+    #[must_use]
+    pub fn pointer_to(&self, file: &[u8], number: usize) -> Option<Ptr> {
+        let block = &self.blocks[number];
+        let header = Header::decode(file.get(block.at..block.at + HEADER_BYTES)?);
+        block.has_header().then(|| Ptr {
+            addr: block.at as u64,
+            len: block.len as u32,
+            kind: header.kind,
+            checksum: get_u64(file, block.at),
+            birth: header.birth,
+        })
+    }
+
+    /// Offsets in a block at which pointers stand.
+    #[must_use]
+    pub fn pointers_in(&self, number: usize) -> Vec<usize> {
+        let all = self.blocks.iter().filter(|block| block.has_header());
+        let places = all.flat_map(|block| block.places.iter());
+        let here = places.filter(|place| place.0 == number && place.1 >= HEADER_BYTES + 16);
+        here.map(|place| place.1 - 16).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_is_sealed_from_its_end() {
+        // A meta block that points to a page that points to a page.
+        let mut file = vec![0u8; HEAD_BLOCKS * HEAD_BLOCK_BYTES + 2 * 512];
+        let seal = |file: &mut Vec<u8>, at: usize, len: usize, kind| {
+            let header = Header {
+                kind,
+                flags: 0,
+                owner: 0,
+                address: at as u64,
+                birth: tidalite_base::TxnId(3),
+            };
+            tidalite_pager::seal_block(&mut file[at..at + len], &header)
+        };
+        let low = HEAD_BLOCKS * HEAD_BLOCK_BYTES;
+        let leaf = seal(&mut file, low, 512, Kind::KvLeaf);
+        leaf.encode(&mut file, low + 512 + 77);
+        let branch = seal(&mut file, low + 512, 512, Kind::KvBranch);
+        branch.encode(&mut file, 4096 + 901);
+        let _ = seal(&mut file, 4096, 4096, Kind::Meta);
+        let graph = Graph::of(&file);
+        let leaf = graph.blocks.iter().position(|b| b.at == low).unwrap();
+        file[low + 100] ^= 1;
+        graph.seal(&mut file, &[leaf]);
+        let again = Graph::of(&file);
+        assert_eq!(again.blocks.len(), graph.blocks.len(), "all is reached");
+        assert_eq!(
+            get_u64(&file, 4096),
+            checksum(&file[4096 + 8..8192]),
+            "up to the meta block"
+        );
+    }
+}

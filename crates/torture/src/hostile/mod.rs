@@ -1,0 +1,300 @@
+//! Hostile files: sound ones with fields, bytes, ranges or pointers changed, all checksums right again.
+//!
+//! ```text
+//! bases      sound files with every kind of block
+//! graph      what points to what; seals a change up to the meta block
+//! mutate     bytes -> changes
+//! exercise   open, check, read, write, again
+//! ```
+//!
+//! Each case runs in a process with a budget of memory, and the process that started it has a watch on the time. A panic, an
+//! abort, too much memory or a hang is a finding; any typed error is fine, and so is an answer.
+
+#![expect(clippy::print_stdout, reason = "a program talks")]
+
+pub mod bases;
+pub mod exercise;
+pub mod graph;
+pub mod mutate;
+
+use crate::arguments::{Arguments, own_program};
+use exercise::{Went, exercise};
+use mutate::derive;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tidalite_testkit::rng::{Rng, mix};
+
+/// Memory that a case may take beyond what the process has before the first one.
+const MEMORY_BYTES: u64 = 256 << 20;
+/// Time that a case may take; much more than any takes, for a busy machine.
+const CASE_TIME: Duration = Duration::from_secs(10);
+/// Bytes that drive a change.
+const INPUT_BYTES: usize = 96;
+/// Cases of one process.
+const CASES_OF_A_CHILD: u64 = 2_000;
+
+fn input(seed: u64, case: u64) -> Vec<u8> {
+    let mut bytes = vec![0; INPUT_BYTES];
+    Rng::new(mix(seed ^ mix(case))).fill(&mut bytes);
+    bytes
+}
+
+/// Runs the search: `--files`, `--seed`, `--threads`, `--failures` (stop after so many).
+///
+/// # Errors
+/// What was found.
+pub fn run(arguments: &Arguments) -> Result<(), String> {
+    let files = arguments.number("--files", 100_000)?;
+    let seed = arguments.number("--seed", 0)?;
+    let first = arguments.number("--first", 0)?;
+    let threads = arguments.number("--threads", 2)?;
+    let failures_max = arguments.number("--failures", 1)? as usize;
+    let started = Instant::now();
+    let next = AtomicU64::new(first);
+    let (went, found) = (Mutex::new(BTreeMap::new()), Mutex::new(Vec::new()));
+    let count =
+        |found: &Mutex<Vec<String>>| found.lock().unwrap_or_else(PoisonError::into_inner).len();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let from = next.fetch_add(CASES_OF_A_CHILD, Ordering::Relaxed);
+                    let to = (from + CASES_OF_A_CHILD).min(first + files);
+                    if from >= to || count(&found) >= failures_max {
+                        return;
+                    }
+                    watch(seed, from, to, failures_max, &went, &found);
+                }
+            });
+        }
+    });
+    let went = went.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let cases: u64 = went.values().sum();
+    println!(
+        "{cases} hostile files, seed {seed} from {first}: {went:?}, {:.1} s",
+        started.elapsed().as_secs_f64()
+    );
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if found.is_empty() {
+        Ok(())
+    } else {
+        Err(found.join("\n"))
+    }
+}
+
+type Shared<T> = Mutex<T>;
+
+/// Cases `from..to` in processes, a new one after each finding.
+fn watch(
+    seed: u64,
+    mut from: u64,
+    to: u64,
+    failures_max: usize,
+    went: &Shared<BTreeMap<String, u64>>,
+    found: &Shared<Vec<String>>,
+) {
+    while from < to {
+        let (last, problem) = child(seed, from, to, went);
+        let Some(problem) = problem else { return };
+        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.push(format!("seed {seed}, case {last}: {problem}"));
+        if found.len() >= failures_max {
+            return;
+        }
+        from = last + 1;
+    }
+}
+
+/// One process; returns the last case begun, and what was wrong with it.
+fn child(
+    seed: u64,
+    from: u64,
+    to: u64,
+    went: &Shared<BTreeMap<String, u64>>,
+) -> (u64, Option<String>) {
+    let mut child = match spawn(seed, from, to) {
+        Ok(child) => child,
+        Err(error) => return (from, Some(error)),
+    };
+    let case = Arc::new(AtomicU64::new(from));
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let listener = {
+        let case = Arc::clone(&case);
+        std::thread::spawn(move || {
+            let mut tally: BTreeMap<String, u64> = BTreeMap::new();
+            let lines = out.into_iter().flat_map(|out| BufReader::new(out).lines());
+            for line in lines.map_while(Result::ok) {
+                match line.parse() {
+                    Ok(number) => case.store(number, Ordering::Relaxed),
+                    Err(_) => *tally.entry(line).or_default() += 1,
+                }
+            }
+            tally
+        })
+    };
+    let complaints = std::thread::spawn(move || {
+        let mut text = String::new();
+        if let Some(mut err) = err {
+            let _ = err.read_to_string(&mut text);
+        }
+        text
+    });
+    let hung = !ends(&mut child, &case);
+    if hung {
+        let _ = child.kill();
+    }
+    let status = child.wait();
+    let tally = listener.join().unwrap_or_default();
+    let mut went = went.lock().unwrap_or_else(PoisonError::into_inner);
+    for (how, times) in tally {
+        *went.entry(how).or_default() += times;
+    }
+    let last = case.load(Ordering::Relaxed);
+    if hung {
+        return (last, Some(format!("takes more than {CASE_TIME:?}")));
+    }
+    match status {
+        Ok(status) if status.success() => (last, None),
+        Ok(status) => {
+            let said = complaints.join().unwrap_or_default();
+            let lines: Vec<&str> = said.lines().filter(|l| !l.starts_with("note:")).collect();
+            (last, Some(format!("{status}: {}", lines.join(" ").trim())))
+        }
+        Err(error) => (last, Some(error.to_string())),
+    }
+}
+
+fn spawn(seed: u64, from: u64, to: u64) -> Result<Child, String> {
+    own_program()
+        .arg("hostile-cases")
+        .env("RUST_BACKTRACE", "0")
+        .args(["--seed", &seed.to_string()])
+        .args(["--first", &from.to_string(), "--end", &to.to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| error.to_string())
+}
+
+/// Waits for the end of a process; false when one case takes too long.
+fn ends(child: &mut Child, case: &AtomicU64) -> bool {
+    let (mut at, mut since) = (case.load(Ordering::Relaxed), Instant::now());
+    loop {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return true;
+        }
+        let now = case.load(Ordering::Relaxed);
+        if now != at {
+            (at, since) = (now, Instant::now());
+        }
+        if since.elapsed() > CASE_TIME {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What runs in the process: cases `--first` to `--end`, each announced before it begins.
+///
+/// # Errors
+/// That the sound files cannot be made.
+pub fn cases(arguments: &Arguments) -> Result<(), String> {
+    let (seed, first) = (
+        arguments.number("--seed", 0)?,
+        arguments.number("--first", 0)?,
+    );
+    let end = arguments.number("--end", first + 1)?;
+    let bases = bases::all()?;
+    limit_memory()?;
+    let mut out = std::io::stdout().lock();
+    for case in first..end {
+        let base = &bases[case as usize % bases.len()];
+        let (file, kind) = derive(base, &input(seed, case));
+        if arguments.has("--verbose") {
+            println!("case {case}: {}, {kind:?}", base.name);
+        }
+        if let Some(path) = arguments.text("--save") {
+            std::fs::write(path, &file).map_err(|error| error.to_string())?;
+        }
+        let _ = writeln!(out, "{case}").and_then(|()| out.flush());
+        let _ = writeln!(out, "{}", word(exercise(file)));
+    }
+    Ok(())
+}
+
+const fn word(went: Went) -> &'static str {
+    match went {
+        Went::Refused => "refused",
+        Went::Unreadable => "damage found",
+        Went::Unwritable => "not writable",
+        Went::Used => "used",
+    }
+}
+
+fn limit_memory() -> Result<(), String> {
+    let statm = std::fs::read_to_string("/proc/self/statm").map_err(|error| error.to_string())?;
+    let pages: u64 = statm
+        .split(' ')
+        .next()
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(0);
+    let bytes = pages * rustix::param::page_size() as u64 + MEMORY_BYTES;
+    let limit = Rlimit {
+        current: Some(bytes),
+        maximum: getrlimit(Resource::As).maximum,
+    };
+    setrlimit(Resource::As, limit).map_err(|error| error.to_string())
+}
+
+/// One file from bytes: the target of a fuzzer. The first byte chooses a sound file, the others change it. `--raw`: the bytes
+/// are the file.
+///
+/// # Errors
+/// That the bytes cannot be read.
+pub fn fuzz(arguments: &Arguments) -> Result<(), String> {
+    let mut bytes = Vec::new();
+    match arguments.text("--input") {
+        Some(path) => bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?,
+        None => {
+            std::io::stdin()
+                .read_to_end(&mut bytes)
+                .map_err(|error| error.to_string())?;
+        }
+    }
+    println!("{}", word(fuzz_bytes(&bytes, arguments.has("--raw"))?));
+    Ok(())
+}
+
+/// As `fuzz`, for a fuzzer in this process.
+///
+/// # Errors
+/// That the sound files cannot be made.
+pub fn fuzz_bytes(bytes: &[u8], raw: bool) -> Result<Went, String> {
+    if raw {
+        return Ok(exercise(bytes.to_vec()));
+    }
+    let bases = bases::all()?;
+    let (first, rest) = bytes.split_first().unwrap_or((&0, &[]));
+    let base = &bases[usize::from(*first) % bases.len()];
+    Ok(exercise(derive(base, rest).0))
+}
+
+/// Kinds of blocks that the sound files hold, with how many there are.
+///
+/// # Errors
+/// That the sound files cannot be made.
+pub fn kinds() -> Result<BTreeMap<String, usize>, String> {
+    let mut kinds = BTreeMap::new();
+    for base in bases::all()? {
+        for kind in base.kinds() {
+            *kinds.entry(format!("{kind:?}")).or_default() += 1;
+        }
+    }
+    Ok(kinds)
+}

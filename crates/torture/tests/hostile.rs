@@ -1,0 +1,38 @@
+//! Files changed under right checksums: a slice of the long search.
+//!
+//! More: `cargo run --release -p tidalite-torture -- hostile --files N --seed S`.
+
+use std::process::Command;
+use tidalite_torture::hostile::kinds;
+
+#[test]
+fn the_sound_files_hold_every_kind_of_block() {
+    let kinds = kinds().unwrap();
+    println!("{kinds:?}");
+
+    for number in 1..=kinds_known() {
+        let kind = format!("{:?}", tidalite_pager::Kind::from_u8(number));
+        assert!(kinds.contains_key(&kind), "{kind} is in no sound file");
+    }
+    assert!(kinds.contains_key("None"), "payloads of leaves");
+}
+
+/// The highest number of a kind.
+fn kinds_known() -> u8 {
+    (1..=u8::MAX)
+        .take_while(|&n| tidalite_pager::Kind::from_u8(n) != tidalite_pager::Kind::None)
+        .count() as u8
+}
+
+#[test]
+fn no_hostile_file_makes_it_panic_hang_or_take_memory() {
+    let output = Command::new(env!("CARGO_BIN_EXE_tidalite-torture"))
+        .args([
+            "hostile", "--files", "4000", "--seed", "0", "--first", "5000",
+        ])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    println!("{said}");
+    assert!(output.status.success(), "{said}");
+}
