@@ -6,6 +6,7 @@
 //! header    32 bytes of every page          open      find, heal, replay none   superblock  what never changes
 //! pages     PageRead, PageWrite             snapshot  Snapshot                  meta        one durable commit
 //! error     Error                           txn       WriteTxn: commit, dirty,  space/base  free-space structure
+//! salvage   RawFile, by headers alone
 //! check     Check, claims of every page               epochs, uncommitted
 //!                                           writer    growth, what a writer     storage     Storage: the system's
 //!                                                     needs                                 file, memory
@@ -27,6 +28,7 @@ mod options;
 mod pager;
 mod pages;
 mod ptr;
+mod salvage;
 pub mod seeded;
 mod snapshot;
 mod space;
@@ -46,6 +48,7 @@ pub use options::{OpenMode, Options, Verify};
 pub use pager::{Pager, Stat};
 pub use pages::{Counters, Extent, PageRead, PageRef, PageWrite, expect_zeros};
 pub use ptr::{PTR_BYTES, Ptr};
+pub use salvage::{Candidate, RawFile, RawState};
 pub use snapshot::Snapshot;
 pub use storage::{FileStorage, MemoryStorage, Storage};
 pub use txn::{CommitInfo, Durability, Savepoint, UncommittedRead, WriteTxn};

@@ -113,6 +113,14 @@ impl Block {
         series + self.rows.times[series..end].partition_point(|&t| t < key.time)
     }
 
+    /// Class and columns of the block that is in `bytes`; 0 and 0 when they are too few.
+    pub(crate) fn layout(bytes: &[u8]) -> (u32, usize) {
+        if bytes.len() < CHUNKS_AT {
+            return (0, 0);
+        }
+        (get_u32(bytes, CLASS_AT), usize::from(bytes[COLUMNS_AT]))
+    }
+
     /// Where the rows of `series` end that begin at `from`.
     pub(crate) fn series_end(&self, from: usize, series: SeriesId) -> usize {
         from + self.series[from..].partition_point(|&s| s <= series.0)

@@ -34,7 +34,7 @@ pub(crate) struct Entry {
     pub(crate) rows: u32,
 }
 
-fn decode_entry(key: &[u8], value: &[u8], tree: &Tree) -> Result<Option<Entry>> {
+pub(crate) fn decode_entry(key: &[u8], value: &[u8], tree: &Tree) -> Result<Option<Entry>> {
     let Some(first) = Key::decode(key) else {
         let what = "key in the directory of a run";
         return Err(Corrupt::new(what, tree.root().addr, key.len(), "20 bytes").into());

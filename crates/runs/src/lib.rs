@@ -22,6 +22,7 @@
 //! delete     Front::delete
 //! record     FrontRoot; the list of tiers and runs in the file
 //! check      Front::check
+//! salvage    what is left of a damaged front
 //! extents    what fills a run's extents, checked
 //! work       every bound, and the counters that prove them
 //! ```
@@ -40,6 +41,7 @@ mod merge;
 mod read;
 mod record;
 mod run;
+mod salvage;
 mod sink;
 mod staging;
 mod tail;
@@ -51,6 +53,7 @@ pub use check::{FrontClaim, FrontDamage, FrontReport, Held};
 pub use front::Front;
 pub use read::FrontRow;
 pub use record::{FRONT_ROOT_BYTES, FrontRoot};
+pub use salvage::{LoneBlock, block_rows, layouts_of, lone_block, tail_rows};
 pub use sink::Sink;
 pub use staging::{LEAF_ROWS, STAGING_BYTES_DEFAULT, Slot, Staging};
 pub use tail::SERIES_MAX;

@@ -11,6 +11,8 @@
 //! extents     how much of each extent is alive      an ordered table
 //! read        View: vectors, cursor, aggregate,     the tree and the late rows as one
 //!             windows, candles, filter, count
+//! walk        Walk: by links, around damage; what differs between two versions
+//! salvage     leaves without a tree
 //! check       every rule of the format, every byte
 //! ```
 //!
@@ -31,7 +33,9 @@ mod node;
 mod packer;
 mod read;
 mod record;
+mod salvage;
 mod tree;
+mod walk;
 
 pub use check::{Check, Damage, Report};
 pub use extents::ExtentRecord;
@@ -43,7 +47,9 @@ pub use read::filter::{Direction, ValueRange};
 pub use read::fold::Window;
 pub use read::scan::{Scan, Vector};
 pub use read::{Row, View};
+pub use salvage::{LoneLeaf, leaf_rows, leaf_types, lone_leaf};
 pub use tree::{PENDING_MAX, SeriesTree, Shape};
+pub use walk::Walk;
 
 #[cfg(test)]
 mod tests;

@@ -75,7 +75,7 @@ impl SeriesInfo {
         bytes
     }
 
-    fn decode(id: SeriesId, bytes: &[u8]) -> Result<Self> {
+    pub(crate) fn decode(id: SeriesId, bytes: &[u8]) -> Result<Self> {
         let damaged = |found: String, expected: &str| {
             Corrupt::new(format!("catalog entry of {id}"), 0, found, expected)
         };

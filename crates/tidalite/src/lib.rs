@@ -37,6 +37,7 @@
 //! roots      the app area of the meta block
 //! aggregate  Aggregate, Window
 //! check, stat, copy                     of a whole file
+//! salvage    what is intact of a damaged file
 //! watch      Watch, Progress            of what takes long
 //! ```
 
@@ -54,6 +55,7 @@ mod pieces;
 mod point;
 mod read;
 mod roots;
+mod salvage;
 mod schema;
 mod series;
 mod series_mut;
@@ -76,6 +78,7 @@ pub use name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};
 pub use pieces::{Candle, CandleSize, Direction, ValueFilter};
 pub use point::{Point, Sample};
 pub use read::ReadTxn;
+pub use salvage::{SalvageReport, Saved, salvage, salvage_storage};
 pub use schema::{COLUMN_NAME_BYTES_MAX, Column, Schema, Unit};
 pub use series::{Cursor, Range, Row, Series, Vector};
 pub use series_mut::SeriesMut;

@@ -16,6 +16,9 @@ use tidalite_base::{Corrupt, get_i64, get_u32, get_u64};
 use tidalite_codec::{Chunk, ColumnType, Rows, Stats, decode_column, decode_times, fill_steps};
 use tidalite_pager::{Kind, PageRead, PageRef, Ptr, Result};
 
+/// Where statistics name the column's type.
+const STATS_TYPE_AT: usize = 96;
+
 /// An opened leaf: its directory is verified, its payloads are not read yet.
 pub(crate) struct Leaf<'r> {
     block: PageRef<'r>,
@@ -369,6 +372,15 @@ impl<'r> Leaf<'r> {
         }
         decode_column(&chunk, &bytes, out)?;
         Ok(())
+    }
+
+    /// The type of column `c`, where statistics tell it.
+    pub(crate) fn column_type(&self, c: usize) -> Option<ColumnType> {
+        if self.constant(c).is_some() {
+            return None;
+        }
+        let code_at = self.sections[c] as usize + COLUMN_STATS + STATS_TYPE_AT;
+        ColumnType::from_code(*self.block.get(code_at)?).ok()
     }
 
     /// Statistics of column `c` in vector `v`, from the directory.

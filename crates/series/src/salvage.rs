@@ -1,0 +1,76 @@
+//! Leaves without a tree above them: what a directory says of itself, and whatever rows can still be read.
+
+use crate::leaf::Leaf;
+use tidalite_base::SeriesId;
+use tidalite_codec::{ColumnType, Rows};
+use tidalite_pager::{Candidate, Kind, PageRead, Ptr, Result};
+
+/// A leaf that was found by its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoneLeaf {
+    /// Its directory.
+    pub ptr: Ptr,
+    /// Whose rows they are.
+    pub series: SeriesId,
+    /// First time.
+    pub begin: i64,
+    /// Last time.
+    pub end: i64,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub columns: usize,
+}
+
+/// The leaf that a header announces; its directory is verified.
+///
+/// # Errors
+/// `Corrupt` when there is none; `Io`.
+pub fn lone_leaf<R: PageRead>(r: &R, found: &Candidate) -> Result<LoneLeaf> {
+    let head = r.bytes(found.header.address, Leaf::HEAD_BYTES)?;
+    let (directory, _) = Leaf::lengths(&head);
+    let columns = Leaf::columns(&head);
+    let mut ptr = found.ptr(directory);
+    ptr.kind = Kind::SeriesLeaf;
+    let leaf = Leaf::parse(r.block(&ptr)?, ptr, columns)?;
+    Ok(LoneLeaf {
+        ptr,
+        series: SeriesId(found.header.owner),
+        begin: leaf.span(0).0,
+        end: leaf.end(),
+        rows: leaf.count(),
+        columns,
+    })
+}
+
+/// The types of a leaf's columns, as far as its statistics tell; a column whose words are all alike has none.
+///
+/// # Errors
+/// `Corrupt`, `Io`.
+pub fn leaf_types<R: PageRead>(r: &R, leaf: &LoneLeaf) -> Result<Vec<Option<ColumnType>>> {
+    let parsed = Leaf::parse(r.block(&leaf.ptr)?, leaf.ptr, leaf.columns)?;
+    Ok((0..leaf.columns).map(|c| parsed.column_type(c)).collect())
+}
+
+/// The rows of the leaf at `ptr`, without the vectors that are damaged, and the times of those.
+///
+/// # Errors
+/// `Corrupt` when the directory is damaged; `Io`.
+pub fn leaf_rows<R: PageRead>(r: &R, ptr: &Ptr, columns: usize) -> Result<(Rows, Vec<(i64, i64)>)> {
+    let leaf = Leaf::parse(r.block(ptr)?, *ptr, columns)?;
+    let mut rows = Rows::with_capacity(columns, leaf.count());
+    let mut lost = Vec::new();
+    for v in 0..leaf.vectors() {
+        let before = rows.len();
+        let at = rows.grow(leaf.rows_of(v));
+        let mut read = leaf.times(r, v, &mut rows.times[at.clone()]);
+        for c in 0..columns {
+            read = read.and_then(|()| leaf.column(r, v, c, &mut rows.columns[c][at.clone()]));
+        }
+        if read.is_err() || !rows.slice(at).is_sorted_unique() {
+            rows.truncate(before);
+            lost.push(leaf.span(v));
+        }
+    }
+    Ok((rows, lost))
+}

@@ -1,0 +1,388 @@
+//! Series: from their records around damage, then leaf by leaf.
+
+use super::tables::rows_of;
+use super::{Rescue, Saved};
+use crate::catalog::SeriesInfo;
+use crate::check::{Finding, Place};
+use crate::error::{Error, Result};
+use crate::name::SeriesName;
+use crate::roots::owner;
+use crate::schema::{Schema, Unit};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use tidalite_base::{Corrupt, SeriesId};
+use tidalite_codec::{ColumnType, RowsRef};
+use tidalite_pager::Ptr;
+use tidalite_series::{Link, LoneLeaf, SeriesTree, Walk};
+
+/// Names that are tried before a series is given up.
+const NAMES_TRIED: usize = 100;
+
+/// What a walk around damage reaches.
+#[derive(Default)]
+struct Reached {
+    leaves: Vec<Link>,
+    lost: Vec<(i64, i64, Corrupt)>,
+}
+
+impl Walk for Reached {
+    fn enter(&mut self, level: u8, link: &Link) -> tidalite_pager::Result<bool> {
+        if level == 0 {
+            self.leaves.push(*link);
+        }
+        Ok(true)
+    }
+
+    fn damaged(&mut self, link: &Link, corrupt: Corrupt) -> tidalite_pager::Result<()> {
+        self.lost.push((link.begin, link.end, corrupt));
+        Ok(())
+    }
+}
+
+/// Times for which a newer leaf has spoken: disjoint, both ends included.
+#[derive(Default)]
+struct Covered(BTreeMap<i64, i64>);
+
+impl Covered {
+    /// The rows of `rows` that nothing newer speaks for, as ranges of their places.
+    fn rest(&self, rows: RowsRef<'_>) -> Vec<std::ops::Range<usize>> {
+        let times = rows.times();
+        let mut rest = Vec::new();
+        let mut at = 0;
+        while at < times.len() {
+            let before = self.0.range(..=times[at]).next_back();
+            if let Some((_, &end)) = before.filter(|(_, end)| **end >= times[at]) {
+                at += times[at..].partition_point(|&t| t <= end);
+                continue;
+            }
+            let next = self.0.range(times[at]..).next().map(|(&start, _)| start);
+            let end = next.map_or(times.len(), |next| {
+                at + times[at..].partition_point(|&t| t < next)
+            });
+            rest.push(at..end);
+            at = end;
+        }
+        rest
+    }
+
+    fn add(&mut self, begin: i64, end: i64) {
+        let (mut begin, mut end) = (begin, end);
+        let touching: Vec<i64> = self
+            .0
+            .range(..=end)
+            .rev()
+            .take_while(|(_, last)| **last >= begin)
+            .map(|(first, _)| *first)
+            .collect();
+        for first in touching {
+            if let Some(last) = self.0.remove(&first) {
+                end = end.max(last);
+            }
+            begin = begin.min(first);
+        }
+        self.0.insert(begin, end);
+    }
+}
+
+impl Rescue<'_, '_> {
+    /// Every series, under its name or one made from its number.
+    pub(super) fn series(&mut self) -> Result<()> {
+        let infos = self.infos()?;
+        let records = self.records()?;
+        let ids: BTreeSet<SeriesId> = infos
+            .keys()
+            .chain(records.keys())
+            .chain(self.found.series_leaves.keys())
+            .copied()
+            .collect();
+        for id in ids {
+            let record = records.get(&id);
+            let schema = match infos.get(&id) {
+                Some(info) => info.schema.clone(),
+                None => self.schema_of(id, record),
+            };
+            let Some((new, place)) = self.create(id, infos.get(&id), &schema)? else {
+                continue;
+            };
+            self.ids.insert(id, (new, place));
+            self.columns.insert(id, schema.columns.len());
+            let tree = record.filter(|(_, by_header)| self.roots.is_some() && !by_header);
+            self.leaves(id, &schema, tree.map(|(tree, _)| tree))?;
+        }
+        Ok(())
+    }
+
+    fn infos(&mut self) -> Result<HashMap<SeriesId, SeriesInfo>> {
+        let tree = self.roots.as_ref().map(|roots| roots.series);
+        let mut infos = HashMap::new();
+        let lost = rows_of(
+            self.raw,
+            &self.found,
+            owner::SERIES,
+            tree.as_ref(),
+            &mut |key, value, _| {
+                if let Ok(key) = <[u8; 8]>::try_from(key) {
+                    let id = SeriesId(u64::from_be_bytes(key));
+                    if let Ok(info) = SeriesInfo::decode(id, value) {
+                        infos.insert(id, info);
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        self.lose_catalog("catalog of series", lost);
+        Ok(infos)
+    }
+
+    fn records(&mut self) -> Result<HashMap<SeriesId, (SeriesTree, bool)>> {
+        let tree = self.roots.as_ref().map(|roots| roots.records);
+        let mut records = HashMap::new();
+        let lost = rows_of(
+            self.raw,
+            &self.found,
+            owner::RECORDS,
+            tree.as_ref(),
+            &mut |key, value, by_header| {
+                if let Ok(key) = <[u8; 8]>::try_from(key) {
+                    let id = SeriesId(u64::from_be_bytes(key));
+                    if let Ok(tree) = SeriesTree::decode(id, value) {
+                        records.insert(id, (tree, by_header));
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        self.lose_catalog("series records", lost);
+        Ok(records)
+    }
+
+    /// A schema for a series whose own is lost: types from its record or its leaves, made-up names.
+    fn schema_of(&self, id: SeriesId, record: Option<&(SeriesTree, bool)>) -> Schema {
+        let types: Vec<ColumnType> = match record {
+            Some((tree, _)) => tree.types().to_vec(),
+            None => self.types_of(id),
+        };
+        let point = Schema::point();
+        if types == point.types() {
+            return point;
+        }
+        let names: Vec<String> = (0..types.len()).map(|c| format!("column-{c}")).collect();
+        let columns = names.iter().map(String::as_str).zip(types);
+        Schema::new(Unit::default(), columns)
+    }
+
+    fn types_of(&self, id: SeriesId) -> Vec<ColumnType> {
+        let mut types: Vec<Option<ColumnType>> = Vec::new();
+        for leaf in self.found.series_leaves.get(&id).into_iter().flatten() {
+            if let Ok(found) = tidalite_series::leaf_types(self.raw, leaf) {
+                types.resize(types.len().max(found.len()), None);
+                for (known, ty) in types.iter_mut().zip(found) {
+                    *known = known.or(ty);
+                }
+            }
+        }
+        // A first column whose words are all alike is most likely the flags of the default point.
+        let two = types.len() == 2;
+        let guess = |c: usize| {
+            if two && c == 0 {
+                ColumnType::I64
+            } else {
+                ColumnType::F64
+            }
+        };
+        let typed = types.into_iter().enumerate();
+        typed.map(|(c, ty)| ty.unwrap_or(guess(c))).collect()
+    }
+
+    /// Creates the series in the new file; a name that is taken already gets the number behind it.
+    pub(super) fn create(
+        &mut self,
+        id: SeriesId,
+        info: Option<&SeriesInfo>,
+        schema: &Schema,
+    ) -> Result<Option<(SeriesId, usize)>> {
+        let lost_name = || SeriesName::new(format!("series-{}", id.0), []);
+        let made: Result<SeriesId> = match info {
+            Some(SeriesInfo {
+                name: Some(name), ..
+            }) => {
+                let mut name = name.clone();
+                for attempt in 1.. {
+                    let taken = crate::catalog::find(
+                        &self.tx.roots,
+                        &self.tx.pages,
+                        crate::catalog::SeriesKey::Name(&name),
+                    )?;
+                    if taken.is_none() || attempt > NAMES_TRIED {
+                        break;
+                    }
+                    name = SeriesName::new(
+                        format!("{}-{}-{attempt}", name.metric(), id.0),
+                        name.tags().to_vec(),
+                    )?;
+                }
+                self.tx
+                    .series_with(&name.to_string(), schema)
+                    .map(|made| made.id())
+            }
+            Some(SeriesInfo {
+                guid: Some(guid), ..
+            }) => self.tx.series_of_guid(*guid, schema).map(|made| made.id()),
+            _ => lost_name().and_then(|name| {
+                let made = self.tx.series_with(&name.to_string(), schema)?;
+                Ok(made.id())
+            }),
+        };
+        match made {
+            Ok(new) => {
+                let label = self.tx.series_by_id(new)?.info().label();
+                self.running.at(&format!("series {label}"));
+                self.report.series.push(Saved {
+                    name: label,
+                    ..Saved::default()
+                });
+                Ok(Some((new, self.report.series.len() - 1)))
+            }
+            Err(error @ (Error::Schema { .. } | Error::Name { .. } | Error::Limit { .. })) => {
+                self.lose_file(format!("{id}: {error}"));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn leaves(&mut self, id: SeriesId, schema: &Schema, tree: Option<&SeriesTree>) -> Result<()> {
+        let columns = schema.columns.len();
+        let mut lost: Vec<(i64, i64)> = Vec::new();
+        let mut reached = BTreeSet::new();
+        if let Some(tree) = tree {
+            let mut walk = Reached::default();
+            tree.walk(self.raw, &mut walk)?;
+            for (begin, end, corrupt) in walk.lost {
+                self.lose_rows(id, schema, (begin, end), corrupt);
+                lost.push((begin, end));
+            }
+            for link in walk.leaves {
+                reached.insert(link.ptr.addr);
+                match tidalite_series::leaf_rows(self.raw, &link.ptr, columns) {
+                    Ok((rows, gone)) => {
+                        self.put(id, rows.view(), false)?;
+                        for span in gone {
+                            let problem = "a vector of a leaf is damaged";
+                            self.lose_rows(id, schema, span, problem);
+                            lost.push(span);
+                        }
+                    }
+                    Err(tidalite_pager::Error::Corrupt(corrupt)) => {
+                        self.lose_rows(id, schema, (link.begin, link.end), corrupt);
+                        lost.push((link.begin, link.end));
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            if lost.is_empty() {
+                return Ok(());
+            }
+        } else {
+            lost.push((i64::MIN, i64::MAX));
+        }
+        let mut lone: Vec<LoneLeaf> = self
+            .found
+            .series_leaves
+            .get(&id)
+            .cloned()
+            .unwrap_or_default();
+        lone.retain(|leaf| leaf.columns == columns && !reached.contains(&leaf.ptr.addr));
+        lone.sort_by_key(|leaf| std::cmp::Reverse(leaf.ptr.birth));
+        let mut covered = Covered::default();
+        for leaf in lone {
+            for span in self.lone_leaf(id, columns, &leaf.ptr, &lost, &mut covered)? {
+                self.lose_rows(id, schema, span, "a vector of a leaf is damaged");
+            }
+            if self.roots.is_none() {
+                let spans = self.spans.entry(id).or_default();
+                spans.push((leaf.begin, leaf.end, leaf.ptr.birth.0));
+            }
+        }
+        Ok(())
+    }
+
+    /// Saves what of a lone leaf lies where rows are lost and nothing newer speaks; returns its damaged spans.
+    fn lone_leaf(
+        &mut self,
+        id: SeriesId,
+        columns: usize,
+        ptr: &Ptr,
+        lost: &[(i64, i64)],
+        covered: &mut Covered,
+    ) -> Result<Vec<(i64, i64)>> {
+        let (rows, gone) = match tidalite_series::leaf_rows(self.raw, ptr, columns) {
+            Ok(found) => found,
+            Err(tidalite_pager::Error::Corrupt(_)) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let view = rows.view();
+        for range in covered.rest(view) {
+            let rest = view.slice(range);
+            for &(from, to) in lost {
+                self.put(id, rest.between(from, to), true)?;
+            }
+        }
+        // A leaf speaks for its whole span, but not for its own damaged vectors.
+        if gone.is_empty()
+            && let (Some(&begin), Some(&end)) = (view.times().first(), view.times().last())
+        {
+            covered.add(begin, end);
+        }
+        Ok(gone)
+    }
+
+    pub(super) fn put(&mut self, id: SeriesId, rows: RowsRef<'_>, by_header: bool) -> Result<()> {
+        let Some(&(new, place)) = self.ids.get(&id) else {
+            return Ok(());
+        };
+        if rows.is_empty() || self.columns.get(&id) != Some(&rows.column_count()) {
+            return Ok(());
+        }
+        let words: Vec<&[u64]> = (0..rows.column_count()).map(|c| rows.column(c)).collect();
+        let mut series = self.tx.series_by_id(new)?;
+        series.append_rows(rows.times(), &words)?;
+        let saved = &mut self.report.series[place];
+        saved.rows += rows.len() as u64;
+        if by_header {
+            saved.rows_by_headers += rows.len() as u64;
+        }
+        let bytes = (rows.len() * (rows.column_count() + 1) * 8) as u64;
+        Ok(self.running.moved(bytes)?)
+    }
+
+    pub(super) fn lose_rows(
+        &mut self,
+        id: SeriesId,
+        schema: &Schema,
+        span: (i64, i64),
+        problem: impl ToString,
+    ) {
+        let name = self
+            .ids
+            .get(&id)
+            .map(|&(_, place)| self.report.series[place].name.clone());
+        let place = Place::Series {
+            id,
+            name: name.unwrap_or_else(|| id.to_string()),
+            column: None,
+            span: Some(span),
+            unit: schema.unit,
+        };
+        self.report.lose(Finding::new(place, problem));
+    }
+}
+
+/// A schema for rows of which nothing but the number of columns is known.
+pub(super) fn made_up_schema(columns: usize) -> Schema {
+    if columns == Schema::point().columns.len() {
+        return Schema::point();
+    }
+    let names: Vec<String> = (0..columns).map(|c| format!("column-{c}")).collect();
+    let columns = names.iter().map(|name| (name.as_str(), ColumnType::F64));
+    Schema::new(Unit::default(), columns)
+}
