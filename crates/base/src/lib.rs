@@ -6,6 +6,7 @@
 //! bytes     get and put little-endian fields        the only place that slices headers
 //! checksum  XXH3-64                                 pages, blocks, vectors
 //! corrupt   Corrupt { what, at, found, expected }   what every error about damage carries
+//! prefetch  asking for memory before it is used
 //! limits    every bound that more than one room relies on
 //! ```
 
@@ -14,8 +15,10 @@ mod checksum;
 mod corrupt;
 mod id;
 pub mod limits;
+mod prefetch;
 
 pub use bytes::{get_i64, get_u16, get_u32, get_u64, put_i64, put_u16, put_u32, put_u64};
 pub use checksum::checksum;
 pub use corrupt::Corrupt;
 pub use id::{SeriesId, TxnId};
+pub use prefetch::prefetch;

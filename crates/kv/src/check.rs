@@ -1,10 +1,13 @@
 //! Every rule of a table's pages, checked; every page and extent reached, claimed.
 
-use crate::node::{Cell, Node, RESERVED_AT, SLOT_BYTES, damaged, head_of};
-use crate::tree::Tree;
+use crate::edit::Payload;
+use crate::node::{Cell, FLAGS_AT, NESTED, Node, damaged, head_of, slot_bytes, tag};
+use crate::small;
+use crate::tree::{DEPTH_MAX, LEADS_ON, Tree};
 use crate::value;
+use std::collections::HashSet;
 use tidalite_base::Corrupt;
-use tidalite_pager::{Error, Header, PageRead, Ptr, Result};
+use tidalite_pager::{Error, Header, Kind, PageRead, Ptr, Result};
 
 /// A range of the file that a table reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +42,12 @@ struct Span<'k> {
 struct Heard<'h> {
     claim: &'h mut dyn FnMut(Claim),
     damage: &'h mut dyn FnMut(Damage),
+    /// How deep the table is nested in others.
+    depth: usize,
+    /// Roots of nested tables that were reached: a hostile file may name one twice.
+    roots: &'h mut HashSet<u64>,
+    /// Distinct keys seen.
+    keys: u64,
 }
 
 impl Span<'_> {
@@ -95,17 +104,31 @@ impl Tree {
         claim: &mut dyn FnMut(Claim),
         damage: &mut dyn FnMut(Damage),
     ) -> Result<()> {
+        let mut roots = HashSet::new();
+        let mut heard = Heard {
+            claim,
+            damage,
+            depth: 0,
+            roots: &mut roots,
+            keys: 0,
+        };
+        self.check_all(r, &mut heard)
+    }
+
+    fn check_all<R: PageRead>(&self, r: &R, heard: &mut Heard<'_>) -> Result<()> {
         let everything = Span {
             from: &[],
             to: None,
         };
         let rows = match self.height {
             0 => Some(0),
-            height => {
-                let mut heard = Heard { claim, damage };
-                self.check_below(r, &self.root, height - 1, everything, &mut heard)?
-            }
+            height => self.check_below(r, &self.root, height - 1, everything, heard)?,
         };
+        let damage = &mut *heard.damage;
+        if rows.is_some() && self.is_multi() && heard.keys != self.keys {
+            let error = damaged("keys of a table", self.root.addr, self.keys, heard.keys);
+            everything.tell(Err::<(), _>(error), damage)?;
+        }
         if let Some(rows) = rows
             && rows != self.rows
         {
@@ -144,7 +167,8 @@ impl Tree {
         };
         if level == 0 {
             for (index, key) in keys.iter().enumerate() {
-                let checked = self.check_value(r, &node, index, heard.claim);
+                let nests = page[FLAGS_AT] & NESTED != 0;
+                let checked = self.check_entry(r, &node, index, nests, heard);
                 let next = [key, &[0][..]].concat();
                 let only = Span {
                     from: key,
@@ -152,7 +176,8 @@ impl Tree {
                 };
                 only.tell(checked, heard.damage)?;
             }
-            return Ok(Some(node.count() as u64));
+            heard.keys += node.count() as u64;
+            return span.tell(self.leaf_rows(&node, 0..node.count()), heard.damage);
         }
         let mut rows = Some(0u64);
         for index in 0..node.count() {
@@ -192,26 +217,93 @@ impl Tree {
         Ok((node, keys))
     }
 
-    /// A value that lies in an extent.
-    fn check_value<R: PageRead>(
+    /// What an entry of a leaf leads to.
+    fn check_entry<R: PageRead>(
         &self,
         r: &R,
         node: &Node<'_>,
         index: usize,
-        claim: &mut dyn FnMut(Claim),
+        nests: bool,
+        heard: &mut Heard<'_>,
     ) -> Result<()> {
         let cell = node.cell(index)?;
-        let found = value::reference(cell.tag, cell.payload, r.page_size(), node.at())?;
-        if let Some(reference) = found {
-            let extent = reference.extent();
-            claim(Claim {
-                addr: extent.addr,
-                pages: extent.pages,
-                what: "large value",
-            });
-            value::check_chunks(r, reference, self.id)?;
+        let unsaid = cell.payload().nested() && !nests
+            || tag::kind(cell.tag) != tag::INLINE && self.flags & LEADS_ON == 0;
+        if unsaid {
+            let found = "an extent or a nested table";
+            return Err(damaged(
+                "flags of a table",
+                node.at(),
+                found,
+                "plain values",
+            ));
         }
-        Ok(())
+        self.check_payload(r, cell.payload(), node.at(), heard)
+    }
+
+    fn check_payload<R: PageRead>(
+        &self,
+        r: &R,
+        payload: Payload<'_>,
+        leaf_at: u64,
+        heard: &mut Heard<'_>,
+    ) -> Result<()> {
+        match tag::kind(payload.tag) {
+            tag::INLINE => Ok(()),
+            tag::REFERENCE => {
+                let found = value::reference(payload.tag, payload.bytes, r.page_size(), leaf_at)?;
+                let Some(reference) = found else {
+                    return Ok(());
+                };
+                let extent = reference.extent();
+                (heard.claim)(Claim {
+                    addr: extent.addr,
+                    pages: extent.pages,
+                    what: "large value",
+                });
+                value::check_chunks(r, reference, self.id)
+            }
+            tag::NESTED => {
+                if heard.depth >= DEPTH_MAX {
+                    return Err(damaged("nested table", leaf_at, heard.depth, DEPTH_MAX));
+                }
+                heard.depth += 1;
+                let checked = small::cells(payload.bytes, leaf_at)?.try_for_each(|cell| {
+                    let cell = cell?;
+                    let payload = Payload {
+                        tag: cell.tag,
+                        bytes: cell.payload,
+                    };
+                    self.check_payload(r, payload, leaf_at, heard)
+                });
+                heard.depth -= 1;
+                checked
+            }
+            _ => {
+                let tree = Self::of_nested_root(payload.bytes, self.id, r.page_size(), leaf_at)?;
+                if heard.depth >= DEPTH_MAX || !heard.roots.insert(tree.root.addr) {
+                    let found = format!("nested table at {}, again or too deep", tree.root.addr);
+                    return Err(damaged(
+                        "table leaf",
+                        leaf_at,
+                        found,
+                        "each nested table once",
+                    ));
+                }
+                let mut first = None;
+                let mut below = Heard {
+                    claim: &mut *heard.claim,
+                    damage: &mut |damage| {
+                        first.get_or_insert(damage.corrupt);
+                    },
+                    depth: heard.depth + 1,
+                    roots: &mut *heard.roots,
+                    keys: 0,
+                };
+                tree.check_all(r, &mut below)?;
+                first.map_or(Ok(()), |corrupt| Err(Error::Corrupt(corrupt)))
+            }
+        }
     }
 
     /// The page is this table's. A page of a running transaction has no header until it is sealed.
@@ -225,8 +317,14 @@ impl Tree {
                 format!("table {}", self.id),
             ));
         }
-        if page[RESERVED_AT] != 0 {
-            return Err(damaged("reserved byte", ptr.addr, page[RESERVED_AT], 0));
+        let flags = if ptr.kind == Kind::KvLeaf { NESTED } else { 0 };
+        if page[FLAGS_AT] & !flags != 0 {
+            return Err(damaged(
+                "flags of a table page",
+                ptr.addr,
+                page[FLAGS_AT],
+                flags,
+            ));
         }
         Ok(())
     }
@@ -254,7 +352,7 @@ fn check_cells(node: &Node<'_>, page_size: usize) -> Result<()> {
         gaps += cell.offset - end;
         end = cell.offset + cell.size;
         let most = crate::node::cell_bytes_max(page_size);
-        if cell.size + SLOT_BYTES > most {
+        if cell.size + slot_bytes(node.is_leaf(), page_size) > most {
             return Err(damaged("table cell", node.at(), cell.size, most));
         }
     }

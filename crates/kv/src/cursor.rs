@@ -6,10 +6,17 @@
 //! 2. A cursor that ran off an end remembers which, so that a loop on `next` or `previous` ends once.
 //! 3. After an error the cursor is off the table, before its first row.
 
-use crate::node::{Node, Shape, damaged};
+use crate::node::{HEADS_AHEAD_BYTES, Node, Shape, damaged, tag};
+use crate::sub::Sub;
 use crate::tree::Tree;
 use crate::value::{self, Value};
 use tidalite_pager::{PageRead, PageRef, Ptr, Result};
+
+/// Rows whose cells a walk asks the processor for before it comes to them: cells lie in no order.
+const CELLS_AHEAD: usize = 8;
+
+/// What a walk asks for of the leaf behind the one it enters.
+const SLOTS_AHEAD_BYTES: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -18,6 +25,7 @@ enum Place {
     After,
 }
 
+#[derive(Clone)]
 struct Frame<'r> {
     page: PageRef<'r>,
     shape: Shape,
@@ -50,7 +58,11 @@ pub struct Cursor<'r, R> {
     key: Vec<u8>,
     /// Bytes of `key` that all rows of the leaf share.
     prefix_len: usize,
+    /// Tag of the row's payload, and where that lies in the leaf.
+    payload: (u32, usize),
     place: Place,
+    /// The only leaf of a small table.
+    only: Option<PageRef<'r>>,
 }
 
 impl Tree {
@@ -62,12 +74,154 @@ impl Tree {
             frames: Vec::new(),
             key: Vec::new(),
             prefix_len: 0,
+            payload: (0, 0),
             place: Place::Before,
+            only: None,
         }
     }
 }
 
 impl<'r, R: PageRead> Cursor<'r, R> {
+    /// A cursor over a table that is one leaf in memory, or empty.
+    pub(crate) fn over(tree: Tree, r: &'r R, only: Option<PageRef<'r>>) -> Self {
+        Self {
+            only,
+            ..tree.cursor(r)
+        }
+    }
+
+    /// The nested table at this row.
+    ///
+    /// # Errors
+    /// `Corrupt`; `Unsupported` where a value is.
+    ///
+    /// # Panics
+    /// When the cursor is not at a row.
+    pub fn nested(&self) -> Result<Sub<'r>> {
+        let Some(leaf) = self.frames.last().filter(|_| self.place == Place::At) else {
+            panic!("the cursor is not at a row");
+        };
+        let (tag, at) = self.payload;
+        let payload = (tag, at..at + tag::len(tag));
+        Sub::of_payload(self.reader, &leaf.page, payload, self.tree.id, leaf.at)
+    }
+
+    /// True when the row holds a nested table, not a value.
+    ///
+    /// # Panics
+    /// When the cursor is not at a row.
+    #[must_use]
+    pub fn is_nested(&self) -> bool {
+        assert!(self.place == Place::At, "the cursor is not at a row");
+        tag::kind(self.payload.0) >= tag::NESTED
+    }
+
+    /// What the row holds, and its tag.
+    pub(crate) fn payload(&self) -> Option<(u32, &[u8])> {
+        let leaf = self.frames.last().filter(|_| self.place == Place::At)?;
+        let (tag, at) = self.payload;
+        Some((tag, &leaf.page[at..at + tag::len(tag)]))
+    }
+
+    pub(crate) fn reader(&self) -> &'r R {
+        self.reader
+    }
+
+    /// True when the row is the first of the table.
+    #[must_use]
+    pub fn on_first(&self) -> bool {
+        self.is_at_row() && self.frames.iter().all(|frame| frame.index == 0)
+    }
+
+    /// True when the row is the last of the table.
+    #[must_use]
+    pub fn on_last(&self) -> bool {
+        self.is_at_row()
+            && self
+                .frames
+                .iter()
+                .all(|frame| frame.index + 1 == frame.shape.count)
+    }
+
+    /// True when a step forward ran off the end, or the table is empty.
+    #[must_use]
+    pub fn eof(&self) -> bool {
+        self.place == Place::After || self.tree.is_empty() && self.only.is_none()
+    }
+
+    /// Back to before the first row, of the same table as it is now or of another.
+    pub fn renew(&mut self, tree: &Tree) {
+        self.tree = *tree;
+        self.only = None;
+        self.frames.clear();
+        self.place = Place::Before;
+    }
+
+    /// To the row that has this many rows before it (of a table of multi-values: to the key with that pair).
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    ///
+    /// # Cost
+    /// One page a level; a branch's entries before the child are added up.
+    pub fn select(&mut self, mut rank: u64) -> Result<bool> {
+        self.frames.clear();
+        self.place = Place::Before;
+        if self.only.is_some() {
+            self.descend_from_root(Way::First)?;
+            let Some(leaf) = self.frames.last_mut() else {
+                return Ok(false);
+            };
+            leaf.index = usize::try_from(rank).unwrap_or(usize::MAX);
+            if leaf.index < leaf.shape.count {
+                return self.settle(Place::After);
+            }
+            self.frames.clear();
+            self.place = Place::After;
+            return Ok(false);
+        }
+        if rank >= self.tree.rows {
+            self.place = Place::After;
+            return Ok(false);
+        }
+        let mut ptr = self.tree.root;
+        for level in (0..self.tree.height).rev() {
+            let page = self.reader.page(&ptr)?;
+            let node = Node::open(&page, level, ptr.addr)?;
+            let mut index = 0;
+            let mut next = None;
+            while index < node.count() {
+                let rows = if level > 0 {
+                    let (child, rows) = node.child(index)?;
+                    next = Some(child);
+                    rows
+                } else {
+                    self.tree.leaf_rows(&node, index..index + 1)?
+                };
+                if rank < rows {
+                    break;
+                }
+                rank -= rows;
+                index += 1;
+            }
+            if index == node.count() {
+                let found = "fewer rows than the branches count";
+                return Err(damaged("table", ptr.addr, found, "every row"));
+            }
+            let (shape, at) = (node.shape(), ptr.addr);
+            self.frames.push(Frame {
+                page,
+                shape,
+                at,
+                index,
+            });
+            if let Some(next) = next {
+                ptr = next;
+            }
+        }
+        self.settle(Place::After)
+    }
+
     /// True when the cursor is at a row.
     #[must_use]
     pub fn is_at_row(&self) -> bool {
@@ -96,29 +250,41 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         let Some(leaf) = self.frames.last().filter(|_| self.place == Place::At) else {
             panic!("the cursor is not at a row");
         };
-        let cell = leaf.node().cell(leaf.index)?;
-        let page_size = self.reader.page_size();
-        if let Some(found) = value::reference(cell.tag, cell.payload, page_size, leaf.at)? {
-            return Ok(Value::referenced(self.reader, found));
+        let (tag, at) = self.payload;
+        let range = at..at + tag::len(tag);
+        if tag::kind(tag) == tag::INLINE {
+            return Ok(Value::inline(leaf.page.clone(), range));
         }
-        let range = cell.payload_at..cell.payload_at + cell.payload.len();
-        Ok(Value::inline(leaf.page.clone(), range))
+        let page_size = self.reader.page_size();
+        match value::reference(tag, &leaf.page[range], page_size, leaf.at)? {
+            Some(found) => Ok(Value::referenced(self.reader, found)),
+            None => Err(value::is_a_table(leaf.at)),
+        }
     }
 
-    /// The row's value where it lies in the leaf; `None` for one in an extent.
-    ///
-    /// # Errors
-    /// `Corrupt`.
+    /// The row's value where it lies in the leaf; `None` for one in an extent, and for a nested table.
     ///
     /// # Panics
     /// When the cursor is not at a row.
-    pub fn inline_value(&self) -> Result<Option<&[u8]>> {
+    #[must_use]
+    #[inline]
+    pub fn value_slice(&self) -> Option<&[u8]> {
         let Some(leaf) = self.frames.last().filter(|_| self.place == Place::At) else {
             panic!("the cursor is not at a row");
         };
-        let cell = leaf.node().cell(leaf.index)?;
-        Ok((cell.tag != crate::node::REFERENCE_TAG)
-            .then(|| &leaf.page[cell.payload_at..cell.payload_at + cell.payload.len()]))
+        let (tag, at) = self.payload;
+        (tag::kind(tag) == tag::INLINE).then(|| &leaf.page[at..at + tag::len(tag)])
+    }
+
+    /// As `value_slice`.
+    ///
+    /// # Errors
+    /// None.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn inline_value(&self) -> Result<Option<&[u8]>> {
+        Ok(self.value_slice())
     }
 
     /// To the first row.
@@ -210,6 +376,10 @@ impl<'r, R: PageRead> Cursor<'r, R> {
                 };
                 leaf.index += 1;
                 if leaf.index < leaf.shape.count {
+                    let ahead = leaf.index + CELLS_AHEAD;
+                    if ahead < leaf.shape.count {
+                        leaf.node().ask_for(ahead);
+                    }
                     return self.settle_in_leaf();
                 }
                 self.climb_forward()
@@ -243,6 +413,23 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     fn descend_from_root(&mut self, way: Way<'_>) -> Result<bool> {
         self.frames.clear();
         self.place = Place::Before;
+        if let Some(page) = &self.only {
+            let page = page.clone();
+            let node = Node::open(&page, 0, 0)?;
+            let (shape, at) = (node.shape(), 0);
+            let (index, found) = match way {
+                Way::First => (0, false),
+                Way::Last => (node.count() - 1, false),
+                Way::To(key) => node.find(key)?,
+            };
+            self.frames.push(Frame {
+                page,
+                shape,
+                at,
+                index,
+            });
+            return Ok(found);
+        }
         if self.tree.root.is_null() {
             return Ok(false);
         }
@@ -262,16 +449,20 @@ impl<'r, R: PageRead> Cursor<'r, R> {
                 Way::To(key) => node.find(key)?,
             };
             let child = (level > 0).then(|| node.child(index)).transpose()?;
+            let at = ptr.addr;
+            if let Some((child, _)) = child {
+                self.reader.prefetch(&child, HEADS_AHEAD_BYTES);
+                ptr = child;
+            }
             self.frames.push(Frame {
                 page,
                 shape,
-                at: ptr.addr,
+                at,
                 index,
             });
-            let Some((child, _)) = child else {
+            if child.is_none() {
                 return Ok(found);
-            };
-            ptr = child;
+            }
             level -= 1;
         }
     }
@@ -283,9 +474,19 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         while let Some(frame) = self.frames.last_mut() {
             frame.index += 1;
             if frame.index < frame.shape.count {
-                let (child, _) = frame.node().child(frame.index)?;
+                let node = frame.node();
+                let (child, _) = node.child(frame.index)?;
+                if frame.shape.level == 1 && frame.index + 1 < frame.shape.count {
+                    // Whoever steps from leaf to leaf wants the next one, too; the way there is known now.
+                    let (next, _) = node.child(frame.index + 1)?;
+                    self.reader.prefetch(&next, SLOTS_AHEAD_BYTES);
+                }
                 let level = frame.shape.level - 1;
                 self.descend(child, level, Way::First)?;
+                if let Some(leaf) = self.frames.last() {
+                    let node = leaf.node();
+                    (0..CELLS_AHEAD.min(leaf.shape.count)).for_each(|row| node.ask_for(row));
+                }
                 return self.settle(Place::After);
             }
             self.frames.pop();
@@ -342,10 +543,27 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         let Some(leaf) = self.frames.last() else {
             return Err(damaged("cursor", 0, "no leaf", "a leaf"));
         };
-        let suffix = leaf.node().cell(leaf.index)?.suffix;
+        let cell = leaf.node().cell(leaf.index)?;
+        self.payload = (cell.tag, cell.payload_at);
         self.key.truncate(self.prefix_len);
-        self.key.extend_from_slice(suffix);
+        self.key.extend_from_slice(cell.suffix);
         self.place = Place::At;
         Ok(true)
+    }
+}
+
+impl<R> Clone for Cursor<'_, R> {
+    /// Another cursor at the same place.
+    fn clone(&self) -> Self {
+        Self {
+            tree: self.tree,
+            reader: self.reader,
+            frames: self.frames.clone(),
+            key: self.key.clone(),
+            prefix_len: self.prefix_len,
+            payload: self.payload,
+            place: self.place,
+            only: self.only.clone(),
+        }
     }
 }

@@ -4,18 +4,19 @@
 //! copied from the file may be damaged in ways that a checksum does not tell.
 
 use crate::node::{
-    CHILD_BYTES, COUNT_AT, DEAD_AT, HEAP_AT, LEVEL_AT, Node, PREFIX_AT, PREFIX_LEN_AT, RESERVED_AT,
-    SLOT_BYTES, SLOT_PART_BYTES, Shape, damaged, head_of, varint_len,
+    CHILD_BYTES, COUNT_AT, DEAD_AT, FLAGS_AT, HEAP_AT, LEVEL_AT, NESTED, Node, PREFIX_AT,
+    PREFIX_LEN_AT, Shape, child_bytes, child_rows, damaged, head_of, slot_bytes, slot_parts, tag,
+    varint_len,
 };
-use tidalite_base::{get_u64, put_u16, put_u32, put_u64};
-use tidalite_pager::{PTR_BYTES, Ptr, Result};
+use tidalite_base::{put_u16, put_u32};
+use tidalite_pager::{Ptr, Result};
 
 /// A number that is known to be smaller than a page.
 pub(crate) fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or_else(|_| unreachable!("pages are smaller than 4 GiB"))
 }
 
-/// A payload with its tag, on its way into a cell.
+/// What an entry holds beside its key: in a leaf with its tag, in a branch a child.
 #[derive(Clone, Copy)]
 pub(crate) struct Payload<'a> {
     /// As in `Cell`.
@@ -23,18 +24,21 @@ pub(crate) struct Payload<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-/// Pointer and rows as a branch stores them.
-pub(crate) fn child_bytes(ptr: &Ptr, rows: u64) -> [u8; CHILD_BYTES] {
-    let mut bytes = [0; CHILD_BYTES];
-    ptr.encode(&mut bytes, 0);
-    put_u64(&mut bytes, PTR_BYTES, rows);
-    bytes
+impl Payload<'_> {
+    /// True for a nested table, inline or not.
+    pub(crate) fn nested(&self) -> bool {
+        tag::kind(self.tag) >= tag::NESTED
+    }
 }
 
 /// Bytes of a cell without its slot.
 pub(crate) fn cell_size(leaf: bool, suffix_len: usize, payload: Payload<'_>) -> usize {
-    let tag = if leaf { varint_len(payload.tag) } else { 0 };
-    varint_len(small(suffix_len)) + tag + payload.bytes.len() + suffix_len
+    let key = varint_len(small(suffix_len)) + suffix_len;
+    if leaf {
+        key + varint_len(payload.tag) + payload.bytes.len()
+    } else {
+        key
+    }
 }
 
 /// Makes the page an empty one of this level; the caller writes the prefix.
@@ -42,13 +46,13 @@ pub(crate) fn init(page: &mut [u8], level: u8, prefix_len: usize) {
     let heap = page.len();
     put_u16(page, COUNT_AT, 0);
     page[LEVEL_AT] = level;
-    page[RESERVED_AT] = 0;
+    page[FLAGS_AT] = 0;
     put_u32(page, HEAP_AT, small(heap));
     put_u32(page, DEAD_AT, 0);
     put_u32(page, PREFIX_LEN_AT, small(prefix_len));
 }
 
-fn put_varint(page: &mut [u8], mut at: usize, mut number: u32) -> usize {
+pub(crate) fn put_varint(page: &mut [u8], mut at: usize, mut number: u32) -> usize {
     while number >= 0x80 {
         page[at] = (number & 0x7f) as u8 | 0x80;
         number >>= 7;
@@ -58,7 +62,7 @@ fn put_varint(page: &mut [u8], mut at: usize, mut number: u32) -> usize {
     at + 1
 }
 
-/// Writes a cell of `size` bytes at `offset`; the suffix may come in two parts.
+/// Writes a cell at `offset`; the suffix may come in two parts.
 pub(crate) fn put_cell(
     page: &mut [u8],
     offset: usize,
@@ -70,9 +74,40 @@ pub(crate) fn put_cell(
     if leaf {
         at = put_varint(page, at, payload.tag);
     }
-    for part in [payload.bytes, suffix.0, suffix.1] {
+    for part in [suffix.0, suffix.1] {
         page[at..at + part.len()].copy_from_slice(part);
         at += part.len();
+    }
+    if leaf {
+        page[at..at + payload.bytes.len()].copy_from_slice(payload.bytes);
+        if payload.nested() {
+            page[FLAGS_AT] |= NESTED;
+        }
+    }
+}
+
+/// Writes the head of slot `index` of `count`, its child and its offset.
+pub(crate) fn put_slot(
+    page: &mut [u8],
+    heads_at: usize,
+    (index, count): (usize, usize),
+    leaf: bool,
+    head: u32,
+    child: &[u8],
+    offset: usize,
+) {
+    let [head_bytes, child_len, width] = slot_parts(leaf, page.len());
+    put_u32(page, heads_at + index * head_bytes, head);
+    let children_at = heads_at + count * head_bytes;
+    if !leaf {
+        let at = children_at + index * child_len;
+        page[at..at + child_len].copy_from_slice(child);
+    }
+    let at = children_at + count * child_len + index * width;
+    if width == 2 {
+        put_u16(page, at, offset as u16);
+    } else {
+        put_u32(page, at, small(offset));
     }
 }
 
@@ -108,22 +143,35 @@ pub(crate) fn try_insert(
         &key[prefix.len()..]
     };
     let size = cell_size(leaf, suffix.len(), payload);
-    let slots_end = shape.slots_end();
-    if shape.heap - slots_end < size + SLOT_BYTES {
+    if shape.heap - shape.slots_end < size + slot_bytes(leaf, page.len()) {
         return Ok(Placed::No);
     }
     let offset = shape.heap - size;
     put_cell(page, offset, leaf, (suffix, &[]), payload);
 
-    let offsets_at = shape.heads + shape.count * SLOT_PART_BYTES;
-    let offset_at = offsets_at + index * SLOT_PART_BYTES;
-    let head_at = shape.heads + index * SLOT_PART_BYTES;
-    page.copy_within(offset_at..slots_end, offset_at + SLOT_BYTES);
-    page.copy_within(head_at..offset_at, head_at + SLOT_PART_BYTES);
-    put_u32(page, head_at, head_of(suffix));
-    put_u32(page, offset_at + SLOT_PART_BYTES, small(offset));
-
-    put_u16(page, COUNT_AT, (shape.count + 1) as u16);
+    // Each array opens a gap at `index` and moves by what the arrays before it grow. The last moves first.
+    let count = shape.count;
+    let parts = slot_parts(leaf, page.len());
+    let mut end = shape.slots_end;
+    let mut shift: usize = parts.iter().sum();
+    for part in parts.iter().rev() {
+        let start = end - part * count;
+        page.copy_within(start + index * part..end, start + index * part + shift);
+        shift -= part;
+        page.copy_within(start..start + index * part, start + shift);
+        end = start;
+    }
+    let slot = (index, count + 1);
+    put_slot(
+        page,
+        shape.heads,
+        slot,
+        leaf,
+        head_of(suffix),
+        payload.bytes,
+        offset,
+    );
+    put_u16(page, COUNT_AT, (count + 1) as u16);
     put_u32(page, HEAP_AT, small(offset));
     Ok(Placed::Yes)
 }
@@ -138,15 +186,18 @@ pub(crate) fn remove(page: &mut [u8], level: u8, at: u64, index: usize) -> Resul
         level == 0 || index > 0 || shape.count == 1,
         "rewrite the branch"
     );
-
-    let slots_end = shape.slots_end();
-    let offset_at = shape.heads + (shape.count + index) * SLOT_PART_BYTES;
-    let head_at = shape.heads + index * SLOT_PART_BYTES;
-    page.copy_within(head_at + SLOT_PART_BYTES..offset_at, head_at);
-    page.copy_within(
-        offset_at + SLOT_PART_BYTES..slots_end,
-        offset_at - SLOT_PART_BYTES,
-    );
+    let mut start = shape.heads;
+    let mut shift = 0;
+    for part in slot_parts(level == 0, page.len()) {
+        let end = start + part * shape.count;
+        page.copy_within(start..start + index * part, start - shift);
+        shift += part;
+        page.copy_within(
+            start + (index + 1) * part..end,
+            start + (index + 1) * part - shift,
+        );
+        start = end;
+    }
     put_u16(page, COUNT_AT, (shape.count - 1) as u16);
     if offset == shape.heap {
         put_u32(page, HEAP_AT, small(offset + size));
@@ -156,21 +207,30 @@ pub(crate) fn remove(page: &mut [u8], level: u8, at: u64, index: usize) -> Resul
     Ok(())
 }
 
-/// Overwrites the payload of entry `index` when the new one has the same tag; false when it has not.
+/// Leaf: overwrites the payload of entry `index` when the new one has the same tag; false when it has not.
 pub(crate) fn overwrite(
     page: &mut [u8],
-    level: u8,
     at: u64,
     index: usize,
     payload: Payload<'_>,
 ) -> Result<bool> {
-    let cell = Node::open(page, level, at)?.cell(index)?;
+    let cell = Node::open(page, 0, at)?.cell(index)?;
     if cell.tag != payload.tag || cell.payload.len() != payload.bytes.len() {
         return Ok(false);
     }
     let from = cell.payload_at;
     page[from..from + payload.bytes.len()].copy_from_slice(payload.bytes);
     Ok(true)
+}
+
+/// Branch: where the child of entry `index` lies.
+fn child_at(page: &[u8], level: u8, at: u64, index: usize) -> Result<usize> {
+    let shape = Shape::of(page, level, at)?;
+    if level == 0 || index >= shape.count {
+        return Err(damaged("table page", at, "no such child", "a branch"));
+    }
+    let [head_bytes, child_bytes, _] = slot_parts(false, page.len());
+    Ok(shape.heads + shape.count * head_bytes + index * child_bytes)
 }
 
 /// Branch: replaces pointer and rows of entry `index`.
@@ -182,14 +242,8 @@ pub(crate) fn set_child(
     ptr: &Ptr,
     rows: u64,
 ) -> Result<()> {
-    let bytes = child_bytes(ptr, rows);
-    let payload = Payload {
-        tag: 0,
-        bytes: &bytes,
-    };
-    if level == 0 || !overwrite(page, level, at, index, payload)? {
-        return Err(damaged("table page", at, "a leaf", "a branch"));
-    }
+    let from = child_at(page, level, at, index)?;
+    page[from..from + CHILD_BYTES].copy_from_slice(&child_bytes(ptr, rows));
     Ok(())
 }
 
@@ -201,8 +255,11 @@ pub(crate) fn set_child_ptr(
     index: usize,
     ptr: &Ptr,
 ) -> Result<()> {
-    let (_, rows) = Node::open(page, level, at)?.child(index)?;
-    set_child(page, level, at, index, ptr, rows)
+    let from = child_at(page, level, at, index)?;
+    let child = &mut page[from..from + CHILD_BYTES];
+    let rows = child_rows(child);
+    child.copy_from_slice(&child_bytes(ptr, rows));
+    Ok(())
 }
 
 /// Branch: changes the rows of entry `index`. Damaged counts wrap; `check` finds them.
@@ -213,19 +270,16 @@ pub(crate) fn change_rows(
     index: usize,
     change: i64,
 ) -> Result<()> {
-    let cell = Node::open(page, level, at)?.cell(index)?;
-    let rows_at = cell.payload_at + PTR_BYTES;
-    if level == 0 {
-        return Err(damaged("table page", at, "a leaf", "a branch"));
-    }
-    let rows = get_u64(page, rows_at).wrapping_add_signed(change);
-    put_u64(page, rows_at, rows);
+    let from = child_at(page, level, at, index)?;
+    let child = &mut page[from..from + CHILD_BYTES];
+    let rows = child_rows(child).wrapping_add_signed(change);
+    child[CHILD_BYTES - 6..].copy_from_slice(&rows.to_le_bytes()[..6]);
     Ok(())
 }
 
 /// Entries of the page, and the bytes that they, their slots and the prefix take.
 pub(crate) fn fill(page: &[u8], level: u8, at: u64) -> Result<(usize, usize)> {
     let shape = Shape::of(page, level, at)?;
-    let live = shape.slots_end() - PREFIX_AT + page.len() - shape.heap - shape.dead;
+    let live = shape.slots_end - PREFIX_AT + page.len() - shape.heap - shape.dead;
     Ok((shape.count, live))
 }

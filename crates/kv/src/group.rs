@@ -7,11 +7,12 @@
 //! side's own prefix is at least as long as the old one. A new key that does not begin with the old
 //! prefix sorts before or after all others, and then the old page as it was is one of the two sides.
 
-use crate::edit::{self, Payload, cell_size, put_cell, small};
-use crate::node::{COUNT_AT, HEAP_AT, Node, PREFIX_AT, SLOT_BYTES, SLOT_PART_BYTES, head_of};
+use crate::edit::{self, Payload, cell_size, put_cell, put_slot, small};
+use crate::node::{COUNT_AT, HEAP_AT, Node, PREFIX_AT, child_rows, head_of, slot_bytes};
+use crate::tree::weight;
 use std::ops::Range;
-use tidalite_base::{get_u64, put_u16, put_u32};
-use tidalite_pager::{PTR_BYTES, Result};
+use tidalite_base::{put_u16, put_u32};
+use tidalite_pager::Result;
 
 /// Bytes by which a split may miss the middle when that gives a shorter separator: one part in
 /// this many of a page.
@@ -69,14 +70,19 @@ pub(crate) enum Bias {
 pub(crate) struct Group<'a> {
     pub(crate) entries: Vec<Entry<'a>>,
     leaf: bool,
+    page_size: usize,
+    /// Entries of leaves count as many rows as their sets have values.
+    multi: bool,
 }
 
 impl<'a> Group<'a> {
     /// No entries yet.
-    pub(crate) fn empty(leaf: bool) -> Self {
+    pub(crate) fn empty(leaf: bool, page_size: usize, multi: bool) -> Self {
         Self {
             entries: Vec::new(),
             leaf,
+            page_size,
+            multi,
         }
     }
 
@@ -104,10 +110,14 @@ impl<'a> Group<'a> {
 
     /// Rows in or below these entries.
     pub(crate) fn rows(&self, range: Range<usize>) -> u64 {
-        if self.leaf {
+        if self.leaf && !self.multi {
             return range.len() as u64;
         }
-        let rows = |entry: &Entry<'_>| get_u64(entry.payload.bytes, PTR_BYTES);
+        if self.leaf {
+            let entries = self.entries[range].iter();
+            return entries.map(|entry| weight(entry.payload)).sum();
+        }
+        let rows = |entry: &Entry<'_>| child_rows(entry.payload.bytes);
         // A damaged count must not stop anything; `check` finds it.
         self.entries[range]
             .iter()
@@ -145,7 +155,7 @@ impl<'a> Group<'a> {
                 } else {
                     entry.key_len() - prefix
                 };
-                cell_size(self.leaf, suffix, entry.payload) + SLOT_BYTES
+                cell_size(self.leaf, suffix, entry.payload) + slot_bytes(self.leaf, self.page_size)
             })
             .sum();
         PREFIX_AT + prefix + cells
@@ -180,14 +190,15 @@ impl<'a> Group<'a> {
     }
 
     /// Running sum of what entries take, whole keys counted.
-    fn estimate(&self) -> Vec<usize> {
+    pub(crate) fn estimate(&self) -> Vec<usize> {
         let mut sums = Vec::with_capacity(self.entries.len() + 1);
         let mut sum = 0;
         sums.push(sum);
         let prefix = self.prefix_len(&(0..self.entries.len()));
         for entry in &self.entries {
             let suffix = entry.key_len().saturating_sub(prefix);
-            sum += cell_size(self.leaf, suffix, entry.payload) + SLOT_BYTES;
+            sum +=
+                cell_size(self.leaf, suffix, entry.payload) + slot_bytes(self.leaf, self.page_size);
             sums.push(sum);
         }
         sums
@@ -222,9 +233,8 @@ impl<'a> Group<'a> {
             to_first.copy_from_slice(&first[..from_first]);
             to_second.copy_from_slice(&second[..prefix - from_first]);
         }
-        let offsets_at = heads_at + range.len() * SLOT_PART_BYTES;
-        let slots_end = offsets_at + range.len() * SLOT_PART_BYTES;
         let count = range.len();
+        let slots_end = heads_at + count * slot_bytes(self.leaf, page.len());
         let mut heap = page.len();
         for (slot, index) in range.enumerate() {
             let entry = &self.entries[index];
@@ -236,8 +246,8 @@ impl<'a> Group<'a> {
             let suffix_len = suffix.0.len() + suffix.1.len();
             heap -= cell_size(self.leaf, suffix_len, entry.payload);
             put_cell(page, heap, self.leaf, suffix, entry.payload);
-            put_u32(page, heads_at + slot * SLOT_PART_BYTES, head_of_two(suffix));
-            put_u32(page, offsets_at + slot * SLOT_PART_BYTES, small(heap));
+            let (head, child) = (head_of_two(suffix), entry.payload.bytes);
+            put_slot(page, heads_at, (slot, count), self.leaf, head, child, heap);
         }
         assert!(slots_end <= heap, "the caller asks what fits");
         page[slots_end..heap].fill(0);

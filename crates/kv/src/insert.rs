@@ -4,10 +4,10 @@
 //! once, so the tree is whole after every step. The leaf is then edited in place where there is room;
 //! else it is rewritten (a longer prefix, no dead bytes) or split, and the split carried upward.
 
-use crate::edit::{self, Payload, Placed, child_bytes};
+use crate::edit::{self, Payload, Placed};
 use crate::group::{Bias, Entry, Group};
-use crate::node::{Node, damaged};
-use crate::tree::{HEIGHT_MAX, Tree};
+use crate::node::{Node, PREFIX_AT, Shape, child_bytes, damaged, slot_bytes, tag};
+use crate::tree::{HEIGHT_MAX, LEADS_ON, Tree, weight};
 use crate::value::{self, Stored};
 use tidalite_pager::{Error, PageWrite, Ptr, Result};
 
@@ -26,6 +26,23 @@ pub(crate) struct Path {
     pub(crate) found: bool,
     /// The place is behind every row of the table.
     at_end: bool,
+}
+
+/// What becomes of what the old payload led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Old {
+    /// Its extents and nested tables are freed.
+    Free,
+    /// They belong to the new payload.
+    Keep,
+}
+
+/// A copy of a payload that leads to something; of a plain value nothing.
+pub(crate) fn leading_on(payload: Payload<'_>) -> Vec<u8> {
+    if tag::kind(payload.tag) == tag::INLINE {
+        return Vec::new();
+    }
+    payload.bytes.to_vec()
 }
 
 /// A page that became two.
@@ -57,27 +74,75 @@ impl Tree {
         Self::check_key(w.page_size(), key)?;
         value::check_len(value.len() as u64)?;
         let stored = Stored::put(w, self.id, key.len(), value)?;
+        Ok(self.put_payload(w, key, stored.payload(), Old::Free)? > 0)
+    }
+
+    /// Puts a payload under `key`, whose length was checked. Returns the rows of the payload that was there, 0
+    /// for none.
+    pub(crate) fn put_payload<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        key: &[u8],
+        payload: Payload<'_>,
+        old: Old,
+    ) -> Result<u64> {
+        if tag::kind(payload.tag) != tag::INLINE {
+            self.flags |= LEADS_ON;
+        }
         if self.root.is_null() {
             self.root = self.new_page(w, 0)?;
             self.height = 1;
         }
         let path = self.own_path(w, key)?;
-        let payload = stored.payload();
+        let rows = if self.is_multi() { weight(payload) } else { 1 };
+        let mut before = 0;
         if path.found {
-            if self.replace(w, &path, payload)? {
-                return Ok(true);
+            let (was, done) = self.replace(w, &path, payload, old)?;
+            before = if self.is_multi() { was } else { 1 };
+            self.count_rows(w, &path.steps, rows.wrapping_sub(before).cast_signed())?;
+            if done {
+                return Ok(before);
             }
         } else {
-            self.count_rows(w, &path.steps, 1)?;
+            self.count_rows(w, &path.steps, rows.cast_signed())?;
+            self.keys += u64::from(self.is_multi());
         }
         let bias = if path.at_end {
             Bias::Ascending
         } else {
             Bias::Balance
         };
-        let split = self.place(w, &path.leaf, 0, path.index, key, payload, bias)?;
-        self.carry(w, path.steps, path.leaf, 1, split, bias)?;
-        Ok(path.found)
+        self.put_in(w, path, key, payload, bias)?;
+        Ok(before)
+    }
+
+    /// Puts an entry in at the path's end: in place, by sharing with a neighbour, by a split.
+    pub(crate) fn put_in<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        path: Path,
+        key: &[u8],
+        payload: Payload<'_>,
+        bias: Bias,
+    ) -> Result<()> {
+        let (leaf, index) = (path.leaf, path.index);
+        let page = w.page_mut(&leaf)?;
+        if edit::try_insert(page, 0, leaf.addr, index, key, payload)? == Placed::Yes {
+            return Ok(());
+        }
+        let shape = Shape::of(page, 0, leaf.addr)?;
+        let shared = &page[PREFIX_AT..shape.heads];
+        let suffix_len = key.strip_prefix(shared).unwrap_or(key).len();
+        let size = edit::cell_size(true, suffix_len, payload) + slot_bytes(true, page.len());
+        let overfull = shape.slots_end + size > shape.heap + shape.dead;
+        if overfull
+            && bias == Bias::Balance
+            && self.share(w, &path.steps, &leaf, index, key, payload)?
+        {
+            return Ok(());
+        }
+        let split = self.place(w, &leaf, 0, index, key, payload, bias)?;
+        self.carry(w, path.steps, leaf, 1, split, bias)
     }
 
     /// Puts many rows in. Ascending keys beyond the last one are packed tightly and quickly; others are
@@ -100,6 +165,7 @@ impl Tree {
     {
         let before = self.rows;
         let mut tail: Option<Tail> = None;
+        debug_assert!(!self.is_multi(), "pairs are put one by one");
         for (key, value) in rows {
             let (key, value) = (key.as_ref(), value.as_ref());
             let pushed = match &mut tail {
@@ -140,7 +206,7 @@ impl Tree {
             return Ok(false);
         }
         let payload = Payload {
-            tag: 2 * edit::small(value.len()),
+            tag: tag::of(tag::INLINE, value.len()),
             bytes: value,
         };
         let page = w.page_mut(&tail.leaf)?;
@@ -232,6 +298,9 @@ impl Tree {
         steps: &[Step],
         change: i64,
     ) -> Result<()> {
+        if change == 0 {
+            return Ok(());
+        }
         self.rows = self.rows.wrapping_add_signed(change);
         for (level, step) in (1..self.height).rev().zip(steps) {
             let page = w.page_mut(&step.ptr)?;
@@ -240,22 +309,32 @@ impl Tree {
         Ok(())
     }
 
-    /// Overwrites the value at the path's end when the new one fits its place; else takes the row out.
-    /// Frees what the old value had in an extent.
-    fn replace<W: PageWrite>(&self, w: &mut W, path: &Path, payload: Payload<'_>) -> Result<bool> {
+    /// Overwrites the payload at the path's end when the new one fits its place; else takes the row out. Tells the
+    /// rows of the old one, and whether the new one is there.
+    fn replace<W: PageWrite>(
+        &self,
+        w: &mut W,
+        path: &Path,
+        payload: Payload<'_>,
+        old: Old,
+    ) -> Result<(u64, bool)> {
         let (leaf, at) = (&path.leaf, path.leaf.addr);
-        let page_size = w.page_size();
         let page = w.page_mut(leaf)?;
         let cell = Node::open(page, 0, at)?.cell(path.index)?;
-        let old = value::reference(cell.tag, cell.payload, page_size, at)?;
-        let done = edit::overwrite(page, 0, at, path.index, payload)?;
+        let rows = if self.is_multi() {
+            weight(cell.payload())
+        } else {
+            1
+        };
+        let (tag, bytes) = (cell.tag, leading_on(cell.payload()));
+        let done = edit::overwrite(page, at, path.index, payload)?;
         if !done {
             edit::remove(page, 0, at, path.index)?;
         }
-        if let Some(old) = old {
-            w.free_extent(&old.extent());
+        if old == Old::Free {
+            self.free_payload(w, tag, &bytes, at, 0)?;
         }
-        Ok(done)
+        Ok((rows, done))
     }
 
     /// Puts an entry at `index` of an owned page: in place, by rewriting the page, or by a split.
@@ -275,7 +354,7 @@ impl Tree {
             return Ok(None);
         }
         let copy = page.to_vec();
-        let mut group = Group::empty(level == 0);
+        let mut group = self.group(level == 0, copy.len());
         if edit::fill(&copy, level, ptr.addr)?.0 > 0 {
             group.take_in(&Node::open(&copy, level, ptr.addr)?, &[])?;
         }

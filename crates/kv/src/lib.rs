@@ -3,14 +3,20 @@
 //! ```text
 //! tree      Tree: root, height, count, id           what a catalog stores of a table (64 bytes)
 //!  ├ insert    put, append                          descent, in-place edit, split, new root
-//!  ├ remove    remove, remove_range, clear          descent, edit, merge or even out, lower root
+//!  ├ remove    remove, clear                        descent, edit, merge or even out, lower root
+//!  ├ cut       remove_range                         branches cut off
+//!  ├ batch     get_many, split, append, reserve     many keys, places
+//!  ├ share     full leaves and their neighbours     two share, two become three
 //!  └ seal      checksums bottom-up before a commit
 //! cursor    Cursor                                  seeks with all five relations, both directions
+//! work, sub  Work, Sub                          a table, nested or not, for changing and for reading
+//! pairs     Pairs, PairCursor                       multi-values: a set under each key
 //! range     Range                                   double-ended iterator of known length
 //! value     Value                                   inline, or chunks of an extent
 //! check     Claim, Damage                           every rule of the format, every page reached
 //! walk      Walk, PageAt                            page by page, by birth, around damage
 //!
+//! small     a nested table inside a leaf cell
 //! node      the bytes of a page: reading            header, heads, offsets, cells, search
 //! edit      the bytes of a page: changing in place
 //! group     entries taken out of pages: sizes, split points, writing them back
@@ -29,26 +35,36 @@
 //!
 //! Errors are the pager's: this room adds no failure of its own, only `Corrupt` and `Limit`.
 
+mod batch;
 mod check;
 mod cursor;
+mod cut;
 mod edit;
 mod group;
 mod insert;
 mod node;
+mod pairs;
 mod range;
 mod remove;
+mod share;
+mod small;
+mod sub;
 mod tree;
 mod value;
 mod walk;
+mod work;
 
 pub use check::{Claim, Damage};
 pub use cursor::Cursor;
 pub use node::key_bytes_max;
+pub use pairs::{PairCursor, Pairs};
 pub use range::Range;
+pub use sub::Sub;
 pub use tidalite_pager::{Error, Result};
-pub use tree::{HEIGHT_MAX, TREE_BYTES, Tree};
+pub use tree::{DEPTH_MAX, HEIGHT_MAX, TREE_BYTES, Tree};
 pub use value::{Chunks, Piece, VALUE_BYTES_MAX, VALUE_CHUNK_BYTES, Value};
 pub use walk::{PageAt, Walk};
+pub use work::Work;
 
 #[cfg(test)]
 mod tests;

@@ -1,18 +1,21 @@
 //! The bytes of one page of an ordered table, for reading.
 //!
 //! ```text
-//! 0        32      34      35  36     40     44           48
-//! | header | count | level | 0 | heap | dead | prefix len | prefix | heads       | offsets     |
-//! |  32 B  |  u16  |  u8   |u8 | u32  | u32  |    u32     |        | u32 * count | u32 * count |
+//! 0        32      34      35      36     40     44           48
+//! | header | count | level | flags | heap | dead | prefix len | prefix | slots ... free | cells       |
+//! |  32 B  |  u16  |  u8   |  u8   | u32  | u32  |    u32     |        |                | newest lowest |
 //!
-//!          heap                            page size
-//! ... free | cells, the newest lowest      |
+//! slots of a leaf:    | heads u32 * count |                        | offsets u16 * count |
+//! slots of a branch:  | heads u32 * count | children 26 B * count  | offsets u16 * count |
+//!                     (offsets are u32 in pages above 64 KiB)
 //!
-//! leaf cell    | key length varint | tag varint | value or reference | key suffix |
-//! branch cell  | key length varint | pointer 32 | rows u64           | key suffix |
+//! leaf cell    | key length varint | tag varint | key suffix | value, reference, nested table |
+//! branch cell  | key length varint | key suffix |
+//! child        | page u48 | birth u48 | checksum u64 | rows u48 |
 //! ```
 //!
-//! The prefix lies beside the header, not among the cells: a search then touches one cache line less.
+//! The prefix lies beside the header, not among the cells: a search then touches one cache line less. The
+//! children lie beside the heads for the same reason: the way down needs no cell, unless heads are equal.
 //!
 //! Invariants of a stored page:
 //! 1. Level 0 is a leaf (`Kind::KvLeaf`), above it are branches (`Kind::KvBranch`); a child is exactly one
@@ -25,34 +28,102 @@
 //! 5. Cells lie in `heap .. page size`, do not overlap, and with `dead` bytes fill it.
 //! 6. No cell with its slot takes more than half of what a page offers (`cell_bytes_max`), so that
 //!    an overfull page can always be split in two.
+//! 7. A leaf with a nested table in it, inline or not, has `NESTED` among its flags: whoever seals,
+//!    frees or checks pages looks into the cells of such a leaf, and only of such.
 
+use crate::edit::Payload;
+use crate::tree::ROOT_BYTES;
 use crate::value::REFERENCE_BYTES;
 use tidalite_base::limits::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
-use tidalite_base::{Corrupt, get_u16, get_u32, get_u64};
-use tidalite_pager::{Error, HEADER_BYTES, Kind, PTR_BYTES, Ptr, Result};
+use tidalite_base::{Corrupt, TxnId, get_u16, get_u32, get_u64, put_u64};
+use tidalite_pager::{Error, HEADER_BYTES, Kind, Ptr, Result};
 
 pub(crate) const COUNT_AT: usize = HEADER_BYTES;
 pub(crate) const LEVEL_AT: usize = COUNT_AT + 2;
-pub(crate) const RESERVED_AT: usize = LEVEL_AT + 1;
-pub(crate) const HEAP_AT: usize = RESERVED_AT + 1;
+pub(crate) const FLAGS_AT: usize = LEVEL_AT + 1;
+pub(crate) const HEAP_AT: usize = FLAGS_AT + 1;
 pub(crate) const DEAD_AT: usize = HEAP_AT + 4;
 pub(crate) const PREFIX_LEN_AT: usize = DEAD_AT + 4;
 pub(crate) const PREFIX_AT: usize = PREFIX_LEN_AT + 4;
 const _: () = assert!(PREFIX_AT == 48);
 
-/// Bytes of one head, and of one offset.
-pub(crate) const SLOT_PART_BYTES: usize = 4;
+/// Bytes of one head.
+pub(crate) const HEAD_BYTES: usize = 4;
+/// Bytes of a child: page, birth, checksum, rows.
+pub(crate) const CHILD_BYTES: usize = 6 + 6 + 8 + 6;
+/// Pages up to this size have offsets of two bytes.
+const NARROW_PAGE_MAX: usize = 1 << 16;
+/// Flag of a leaf: a cell holds a nested table.
+pub(crate) const NESTED: u8 = 1;
+
+/// Bytes of one offset.
+#[inline(always)]
+pub(crate) const fn offset_bytes(page_size: usize) -> usize {
+    if page_size <= NARROW_PAGE_MAX { 2 } else { 4 }
+}
+
+/// Bytes of each part of a slot, in the order of the arrays; a leaf has no children.
+#[inline(always)]
+pub(crate) const fn slot_parts(leaf: bool, page_size: usize) -> [usize; 3] {
+    let child = if leaf { 0 } else { CHILD_BYTES };
+    [HEAD_BYTES, child, offset_bytes(page_size)]
+}
+
 /// Bytes that an entry takes outside its cell.
-pub(crate) const SLOT_BYTES: usize = 2 * SLOT_PART_BYTES;
-/// Pointer and rows of a branch cell.
-pub(crate) const CHILD_BYTES: usize = PTR_BYTES + 8;
+#[inline(always)]
+pub(crate) const fn slot_bytes(leaf: bool, page_size: usize) -> usize {
+    let [head, child, offset] = slot_parts(leaf, page_size);
+    head + child + offset
+}
+
+/// 48 bits.
+const U48: u64 = (1 << 48) - 1;
+
+/// The child that a branch stores: everything of the pointer that does not follow from its place.
+pub(crate) fn child_bytes(ptr: &Ptr, rows: u64) -> [u8; CHILD_BYTES] {
+    let mut bytes = [0; CHILD_BYTES];
+    let page = ptr.addr / u64::from(ptr.len.max(1));
+    put_u64(&mut bytes, 0, page & U48 | ptr.birth.0 << 48);
+    put_u64(&mut bytes, 18, rows << 16);
+    // The birth's upper 32 bits lie in 8..12, the checksum behind them.
+    bytes[8..12].copy_from_slice(&((ptr.birth.0 >> 16) as u32).to_le_bytes());
+    put_u64(&mut bytes, 12, ptr.checksum);
+    bytes
+}
+
+/// Pointer and rows of a child of this level. `bytes` has a child's bytes at least.
+#[inline(always)]
+pub(crate) fn child_of(bytes: &[u8], level: u8, page_size: usize) -> (Ptr, u64) {
+    let ptr = Ptr {
+        addr: (get_u64(bytes, 0) & U48).saturating_mul(page_size as u64),
+        len: page_size as u32,
+        kind: kind_of(level),
+        checksum: get_u64(bytes, 12),
+        birth: TxnId(get_u64(bytes, 6) & U48),
+    };
+    (ptr, child_rows(&bytes[..CHILD_BYTES]))
+}
+
+/// Rows below a child.
+#[inline]
+pub(crate) fn child_rows(bytes: &[u8]) -> u64 {
+    get_u64(bytes, CHILD_BYTES - 8) >> 16
+}
+
+/// What is asked for as soon as it is known which page comes next: the header, and the slots of most pages.
+/// The header says where the slots are, and they where the cell is: without this, a page that is not in
+/// the processor's cache costs three waits one after the other.
+pub(crate) const HEADS_AHEAD_BYTES: usize = 256;
+/// What a walk asks for of each cell: its key, and the beginning of its value.
+const CELL_AHEAD_BYTES: usize = 65;
 /// Heads that are counted rather than searched: those of a full page of 4 KiB.
 const HEADS_COUNTED: usize = 256;
 /// Bytes of the longest varint (32 bits).
-const VARINT_BYTES_MAX: usize = 5;
+pub(crate) const VARINT_BYTES_MAX: usize = 5;
 
 // The smallest entry (two varints, a slot) cannot overflow the count.
-const _: () = assert!((PAGE_SIZE_MAX - PREFIX_AT) / (SLOT_BYTES + 2) < u16::MAX as usize);
+const _: () = assert!((PAGE_SIZE_MAX - PREFIX_AT) / (HEAD_BYTES + 4 + 2) < u16::MAX as usize);
+const _: () = assert!((NARROW_PAGE_MAX - PREFIX_AT) / (HEAD_BYTES + 2 + 2) < u16::MAX as usize);
 
 /// The longest key in pages of this size: a third of a page, rounded up.
 #[must_use]
@@ -68,9 +139,11 @@ pub(crate) const fn cell_bytes_max(page_size: usize) -> usize {
 // The longest key fits beside a child pointer and beside a reference to a large value.
 const _: () = {
     let key = key_bytes_max(PAGE_SIZE_MIN);
-    let fixed = SLOT_BYTES + varint_len(key as u32) + 1;
-    assert!(fixed + CHILD_BYTES + key <= cell_bytes_max(PAGE_SIZE_MIN));
+    let varint = varint_len(key as u32);
+    assert!(slot_bytes(false, PAGE_SIZE_MIN) + varint + key <= cell_bytes_max(PAGE_SIZE_MIN));
+    let fixed = slot_bytes(true, PAGE_SIZE_MIN) + varint + 2;
     assert!(fixed + REFERENCE_BYTES + key <= cell_bytes_max(PAGE_SIZE_MIN));
+    assert!(fixed + ROOT_BYTES + key <= cell_bytes_max(PAGE_SIZE_MIN));
 };
 
 /// Bytes that `number` takes as a varint: seven bits a byte, low first.
@@ -86,7 +159,7 @@ pub(crate) const fn varint_len(number: u32) -> usize {
 
 /// Reads a varint at `at`; the number and where it ends.
 #[inline]
-fn varint(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
+pub(crate) fn varint(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
     let first = *bytes.get(at)?;
     if first < 0x80 {
         return Some((u32::from(first), at + 1));
@@ -143,6 +216,8 @@ pub(crate) struct Shape {
     pub(crate) heads: usize,
     /// Bytes among the cells that belong to none.
     pub(crate) dead: usize,
+    /// Where the slots end and the free bytes begin.
+    pub(crate) slots_end: usize,
 }
 
 impl Shape {
@@ -152,16 +227,19 @@ impl Shape {
         if bytes.len() < PREFIX_AT {
             return Err(damaged("table page", at, bytes.len(), "a whole page"));
         }
+        let count = usize::from(get_u16(bytes, COUNT_AT));
+        let heads = PREFIX_AT + get_u32(bytes, PREFIX_LEN_AT) as usize;
         let shape = Self {
-            count: usize::from(get_u16(bytes, COUNT_AT)),
+            count,
             level: bytes[LEVEL_AT],
             heap: get_u32(bytes, HEAP_AT) as usize,
-            heads: PREFIX_AT + get_u32(bytes, PREFIX_LEN_AT) as usize,
+            heads,
             dead: get_u32(bytes, DEAD_AT) as usize,
+            slots_end: heads + count * slot_bytes(level == 0, bytes.len()),
         };
         let whole = shape.level == level
             && shape.heap <= bytes.len()
-            && shape.slots_end() <= shape.heap
+            && shape.slots_end <= shape.heap
             && shape.dead <= bytes.len() - shape.heap;
         if !whole {
             return Err(damaged(
@@ -173,38 +251,55 @@ impl Shape {
         }
         Ok(shape)
     }
-
-    /// Where the free bytes begin.
-    #[inline]
-    pub(crate) fn slots_end(&self) -> usize {
-        self.heads + self.count * SLOT_BYTES
-    }
 }
 
-/// One cell, taken apart.
+/// One entry, taken apart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell<'a> {
     pub(crate) suffix: &'a [u8],
-    /// Leaf: twice the value's length, or `REFERENCE_TAG`. Branch: 0.
+    /// Leaf: four times the payload's length, and what it is. Branch: 0.
     pub(crate) tag: u32,
+    /// Leaf: value, reference, nested table. Branch: the child.
     pub(crate) payload: &'a [u8],
     /// Where the payload begins in the page.
     pub(crate) payload_at: usize,
-    /// Bytes of the whole cell.
+    /// Bytes of the cell.
     pub(crate) size: usize,
     /// Where the cell begins in the page.
     pub(crate) offset: usize,
 }
 
-/// The tag of a value that lies in an extent.
-pub(crate) const REFERENCE_TAG: u32 = 1;
+impl<'a> Cell<'a> {
+    pub(crate) fn payload(&self) -> Payload<'a> {
+        Payload {
+            tag: self.tag,
+            bytes: self.payload,
+        }
+    }
+}
 
-/// The length of a leaf cell's payload; `None` for a tag that does not exist.
-fn payload_len(tag: u32) -> Option<usize> {
-    match tag {
-        REFERENCE_TAG => Some(REFERENCE_BYTES),
-        inline if inline % 2 == 0 => Some((inline / 2) as usize),
-        _ => None,
+/// What a leaf's payload is: the low bits of its tag.
+pub(crate) mod tag {
+    /// The value itself.
+    pub(crate) const INLINE: u32 = 0;
+    /// A reference to an extent.
+    pub(crate) const REFERENCE: u32 = 1;
+    /// A small nested table.
+    pub(crate) const NESTED: u32 = 2;
+    /// The root of a nested table.
+    pub(crate) const ROOT: u32 = 3;
+
+    /// The tag of a payload of this kind and length.
+    pub(crate) const fn of(kind: u32, len: usize) -> u32 {
+        (len as u32) << 2 | kind
+    }
+
+    pub(crate) const fn kind(tag: u32) -> u32 {
+        tag & 3
+    }
+
+    pub(crate) const fn len(tag: u32) -> usize {
+        (tag >> 2) as usize
     }
 }
 
@@ -212,8 +307,7 @@ fn payload_len(tag: u32) -> Option<usize> {
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'a> {
     bytes: &'a [u8],
-    heads: &'a [[u8; SLOT_PART_BYTES]],
-    offsets: &'a [[u8; SLOT_PART_BYTES]],
+    heads: &'a [[u8; HEAD_BYTES]],
     shape: Shape,
     at: u64,
 }
@@ -233,13 +327,12 @@ impl<'a> Node<'a> {
     }
 
     /// The page whose shape is known: `shape` came from these bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn with(bytes: &'a [u8], shape: Shape, at: u64) -> Self {
-        let heads_end = shape.heads + shape.count * SLOT_PART_BYTES;
+        let heads_end = shape.heads + shape.count * HEAD_BYTES;
         Self {
             bytes,
             heads: bytes[shape.heads..heads_end].as_chunks().0,
-            offsets: bytes[heads_end..shape.slots_end()].as_chunks().0,
             shape,
             at,
         }
@@ -285,31 +378,70 @@ impl<'a> Node<'a> {
         })
     }
 
+    /// Asks the processor for the beginning of a cell.
+    #[inline]
+    pub(crate) fn ask_for(&self, index: usize) {
+        if let Some(offset) = self.offset(index) {
+            let end = (offset + CELL_AHEAD_BYTES).min(self.bytes.len());
+            tidalite_base::prefetch(&self.bytes[offset.min(end)..end]);
+        }
+    }
+
+    /// Where the cell of entry `index` begins.
+    #[inline(always)]
+    fn offset(&self, index: usize) -> Option<usize> {
+        let width = offset_bytes(self.bytes.len());
+        let offset = if index >= self.shape.count {
+            return None;
+        } else if width == 2 {
+            usize::from(get_u16(
+                self.bytes,
+                self.shape.slots_end - 2 * (self.shape.count - index),
+            ))
+        } else {
+            get_u32(
+                self.bytes,
+                self.shape.slots_end - 4 * (self.shape.count - index),
+            ) as usize
+        };
+        (offset >= self.shape.heap).then_some(offset)
+    }
+
     #[inline(always)]
     fn cell_if_whole(&self, index: usize) -> Option<Cell<'a>> {
-        let offset = u32::from_le_bytes(*self.offsets.get(index)?) as usize;
-        if offset < self.shape.heap {
-            return None;
-        }
+        let offset = self.offset(index)?;
         let raw = self.bytes.get(offset..)?;
         let (key_len, mut at) = varint(raw, 0)?;
-        let (tag, payload_len) = if self.is_leaf() {
-            let (tag, next) = varint(raw, at)?;
-            at = next;
-            (tag, payload_len(tag)?)
-        } else {
-            (0, CHILD_BYTES)
-        };
-        let payload_end = at + payload_len;
-        let end = payload_end + key_len as usize;
+        if !self.is_leaf() {
+            let end = at + key_len as usize;
+            let child = self.child_at(index);
+            return Some(Cell {
+                suffix: raw.get(at..end)?,
+                tag: 0,
+                payload: &self.bytes[child..child + CHILD_BYTES],
+                payload_at: child,
+                size: end,
+                offset,
+            });
+        }
+        let (tag, next) = varint(raw, at)?;
+        at = next;
+        let suffix_end = at + key_len as usize;
+        let end = suffix_end + tag::len(tag);
         Some(Cell {
-            suffix: raw.get(payload_end..end)?,
+            suffix: raw.get(at..suffix_end)?,
             tag,
-            payload: raw.get(at..payload_end)?,
-            payload_at: offset + at,
+            payload: raw.get(suffix_end..end)?,
+            payload_at: offset + suffix_end,
             size: end,
             offset,
         })
+    }
+
+    /// Branch: where the child of entry `index` lies.
+    #[inline(always)]
+    fn child_at(&self, index: usize) -> usize {
+        self.shape.heads + self.shape.count * HEAD_BYTES + index * CHILD_BYTES
     }
 
     /// The first entry at or after `from` whose key is not below `key`, and whether it equals it.
@@ -380,24 +512,20 @@ impl<'a> Node<'a> {
         Ok(if found { index } else { index - 1 })
     }
 
-    /// Branch: pointer and rows of entry `index`; the pointer is checked to name a page of the level below.
+    /// Branch: pointer and rows of entry `index`. Kind and length of the pointer follow from the level.
     #[inline(always)]
     pub(crate) fn child(&self, index: usize) -> Result<(Ptr, u64)> {
-        let cell = self.cell(index)?;
-        if self.is_leaf() {
+        let at = self.child_at(index);
+        let bytes: Option<&[u8; CHILD_BYTES]> =
+            self.bytes.get(at..).and_then(|rest| rest.first_chunk());
+        let (Some(bytes), false) = (bytes, self.is_leaf() || index >= self.shape.count) else {
             return Err(damaged("table page", self.at, "a leaf", "a branch"));
+        };
+        let child = child_of(bytes, self.shape.level - 1, self.bytes.len());
+        if child.0.is_null() {
+            return Err(damaged("table branch", self.at, "no child", "a child"));
         }
-        let ptr = Ptr::decode(cell.payload, 0);
-        let expected = kind_of(self.shape.level - 1);
-        if ptr.kind != expected || ptr.is_null() {
-            return Err(damaged(
-                "table branch",
-                self.at,
-                format!("a pointer to {:?} at byte {}", ptr.kind, ptr.addr),
-                format!("{expected:?}"),
-            ));
-        }
-        Ok((ptr, get_u64(cell.payload, PTR_BYTES)))
+        Ok(child)
     }
 
     /// The whole key of entry `index`.

@@ -6,11 +6,12 @@
 
 use crate::edit;
 use crate::group::{Bias, Group};
-use crate::insert::{Split, Step};
-use crate::node::{Node, damaged};
-use crate::tree::Tree;
+use crate::insert::{Old, Split, Step, leading_on};
+use crate::node::{Node, damaged, tag};
+use crate::small;
+use crate::tree::{LEADS_ON, Tree, check_depth, weight};
 use crate::value;
-use tidalite_pager::{Extent, PageRead, PageWrite, Ptr, Result};
+use tidalite_pager::{PageRead, PageWrite, Ptr, Result};
 
 /// A page that holds less than one part in this many is sparse.
 const SPARSE_DIV: usize = 4;
@@ -50,41 +51,85 @@ impl Tree {
         if !self.contains(w, key)? {
             return Ok(false);
         }
-        let path = self.own_path(w, key)?;
-        let (leaf, at) = (path.leaf, path.leaf.addr);
-        let page_size = w.page_size();
-        let page = w.page_mut(&leaf)?;
-        let cell = Node::open(page, 0, at)?.cell(path.index)?;
-        let old = value::reference(cell.tag, cell.payload, page_size, at)?;
-        edit::remove(page, 0, at, path.index)?;
-        if let Some(old) = old {
-            w.free_extent(&old.extent());
-        }
-        self.count_rows(w, &path.steps, -1)?;
-        self.mend(w, path.steps, leaf)?;
+        self.remove_payload(w, key, Old::Free)?;
         Ok(true)
     }
 
-    /// Takes out every row with `from <= key < to`; returns how many.
-    ///
-    /// # Errors
-    /// As for `remove`.
-    ///
-    /// # Cost
-    /// One descent a row.
-    pub fn remove_range<W: PageWrite>(&mut self, w: &mut W, from: &[u8], to: &[u8]) -> Result<u64> {
-        let mut removed = 0;
+    /// Takes out a row that is there.
+    pub(crate) fn remove_payload<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        key: &[u8],
+        old: Old,
+    ) -> Result<()> {
+        let path = self.own_path(w, key)?;
+        let (leaf, at) = (path.leaf, path.leaf.addr);
+        let page = w.page_mut(&leaf)?;
+        let cell = Node::open(page, 0, at)?.cell(path.index)?;
+        let rows = if self.is_multi() {
+            weight(cell.payload())
+        } else {
+            1
+        };
+        let (tag, bytes) = (cell.tag, leading_on(cell.payload()));
+        edit::remove(page, 0, at, path.index)?;
+        if old == Old::Free {
+            self.free_payload(w, tag, &bytes, at, 0)?;
+        }
+        self.count_rows(w, &path.steps, rows.cast_signed().wrapping_neg())?;
+        self.keys = self.keys.saturating_sub(u64::from(self.is_multi()));
+        self.mend(w, path.steps, leaf)
+    }
+
+    /// Frees what a payload leads to. `bytes` may be left out for a plain value.
+    pub(crate) fn free_payload<W: PageWrite>(
+        &self,
+        w: &mut W,
+        tag: u32,
+        bytes: &[u8],
+        leaf_at: u64,
+        depth: usize,
+    ) -> Result<()> {
+        check_depth(depth)?;
+        match tag::kind(tag) {
+            tag::INLINE => {}
+            tag::REFERENCE => {
+                if let Some(old) = value::reference(tag, bytes, w.page_size(), leaf_at)? {
+                    w.free_extent(&old.extent());
+                }
+            }
+            tag::NESTED => {
+                for cell in small::cells(bytes, leaf_at)? {
+                    let cell = cell?;
+                    self.free_payload(w, cell.tag, cell.payload, leaf_at, depth + 1)?;
+                }
+            }
+            _ => {
+                let tree = Self::of_nested_root(bytes, self.id, w.page_size(), leaf_at)?;
+                tree.free_below(w, &tree.root, tree.height - 1, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes out every key with `from <= key < to`; returns the rows.
+    pub(crate) fn remove_one_by_one<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        from: &[u8],
+        to: &[u8],
+    ) -> Result<u64> {
+        let before = self.rows;
         loop {
             let keys = self.some_keys(&*w, from, to)?;
             if keys.is_empty() {
-                return Ok(removed);
+                return Ok(before.wrapping_sub(self.rows));
             }
             for key in keys {
                 if !self.remove(w, &key)? {
                     let found = "a row that a cursor finds and its key does not";
                     return Err(damaged("table", self.root.addr, found, "ordered keys"));
                 }
-                removed += 1;
             }
         }
     }
@@ -110,14 +155,64 @@ impl Tree {
     /// Every page is read once.
     pub fn clear<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         if !self.root.is_null() {
-            free_below(w, &self.root, self.height - 1)?;
+            self.free_below(w, &self.root, self.height - 1, 0)?;
         }
-        *self = Self::new(self.id);
+        *self = self.emptied();
+        Ok(())
+    }
+
+    /// Frees a page with all that it leads to. Leaves that lead nowhere are not read.
+    pub(crate) fn free_below<W: PageWrite>(
+        &self,
+        w: &mut W,
+        ptr: &Ptr,
+        level: u8,
+        depth: usize,
+    ) -> Result<()> {
+        if level > 0 {
+            let children: Vec<Ptr> = {
+                let page = w.page(ptr)?;
+                let node = Node::open(&page, level, ptr.addr)?;
+                let children = (0..node.count()).map(|index| Ok(node.child(index)?.0));
+                children.collect::<Result<_>>()?
+            };
+            for child in children {
+                self.free_below(w, &child, level - 1, depth)?;
+            }
+        } else if self.flags & LEADS_ON != 0 {
+            let copy = w.page(ptr)?.to_vec();
+            let node = Node::open(&copy, 0, ptr.addr)?;
+            for index in 0..node.count() {
+                let cell = node.cell(index)?;
+                self.free_payload(w, cell.tag, cell.payload, ptr.addr, depth)?;
+            }
+        }
+        w.free_page(ptr);
         Ok(())
     }
 
     /// Restores what a removal from `page`, which lies below the last of `steps`, left behind.
-    fn mend<W: PageWrite>(&mut self, w: &mut W, mut steps: Vec<Step>, mut page: Ptr) -> Result<()> {
+    fn mend<W: PageWrite>(&mut self, w: &mut W, steps: Vec<Step>, page: Ptr) -> Result<()> {
+        self.mend_path(w, steps, page, false)
+    }
+
+    /// The same after a cut, which may have left little in any page of the path.
+    pub(crate) fn mend_all<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        steps: Vec<Step>,
+        page: Ptr,
+    ) -> Result<()> {
+        self.mend_path(w, steps, page, true)
+    }
+
+    fn mend_path<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        mut steps: Vec<Step>,
+        mut page: Ptr,
+        all: bool,
+    ) -> Result<()> {
         let mut level = 0;
         loop {
             let (count, live) = edit::fill(w.page_mut(&page)?, level, page.addr)?;
@@ -129,13 +224,14 @@ impl Tree {
                 take_child(w, &parent.ptr, level + 1, parent.index)?;
             } else if live * SPARSE_DIV < w.page_size() {
                 match self.even_out(w, &parent, level)? {
-                    Evened::Left => return Ok(()),
+                    Evened::Left if !all => return Ok(()),
+                    Evened::Left => {}
                     Evened::Merged => {}
                     Evened::Shared(split) => {
                         return self.carry(w, steps, parent.ptr, level + 2, split, Bias::Balance);
                     }
                 }
-            } else {
+            } else if !all {
                 return Ok(());
             }
             page = parent.ptr;
@@ -144,12 +240,12 @@ impl Tree {
     }
 
     /// Removes levels from the top that no longer choose between anything.
-    fn lower<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
+    pub(crate) fn lower<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         while self.height > 0 {
             let (level, root) = (self.height - 1, self.root);
             let only = only_child(w, &root, level)?;
             match only {
-                Below::Nothing => *self = Self::new(self.id),
+                Below::Nothing => *self = self.emptied(),
                 Below::One(child) => {
                     self.root = child;
                     self.height = level;
@@ -182,7 +278,7 @@ impl Tree {
         let left = side(w, left_ptr)?;
         let right = side(w, right_ptr)?;
 
-        let mut group = Group::empty(level == 0);
+        let mut group = self.group(level == 0, w.page_size());
         group.take_in(&Node::open(&left.bytes, level, left.ptr.addr)?, &[])?;
         let left_count = group.entries.len();
         group.take_in(
@@ -235,7 +331,7 @@ fn take_child<W: PageWrite>(w: &mut W, branch: &Ptr, level: u8, index: usize) ->
     }
     // The second entry becomes the first and loses its key: the branch is written anew.
     let copy = page.to_vec();
-    let mut group = Group::empty(false);
+    let mut group = Group::empty(false, copy.len(), false);
     group.take_in(&Node::open(&copy, level, branch.addr)?, &[])?;
     group.write(1..count, level, page);
     Ok(())
@@ -256,45 +352,4 @@ fn only_child<W: PageWrite>(w: &W, root: &Ptr, level: u8) -> Result<Below> {
         (1, 1..) => Ok(Below::One(Node::open(&page, level, root.addr)?.child(0)?.0)),
         _ => Ok(Below::More),
     }
-}
-
-/// What a page names: pages below, or extents.
-enum Named {
-    Pages(Vec<Ptr>),
-    Extents(Vec<Extent>),
-}
-
-/// Frees a page with all that it leads to.
-fn free_below<W: PageWrite>(w: &mut W, ptr: &Ptr, level: u8) -> Result<()> {
-    match named(w, ptr, level)? {
-        Named::Pages(children) => {
-            for child in children {
-                free_below(w, &child, level - 1)?;
-            }
-        }
-        Named::Extents(extents) => {
-            for extent in extents {
-                w.free_extent(&extent);
-            }
-        }
-    }
-    w.free_page(ptr);
-    Ok(())
-}
-
-fn named<W: PageWrite>(w: &W, ptr: &Ptr, level: u8) -> Result<Named> {
-    let page = w.page(ptr)?;
-    let node = Node::open(&page, level, ptr.addr)?;
-    if level > 0 {
-        let children = (0..node.count()).map(|index| Ok(node.child(index)?.0));
-        return Ok(Named::Pages(children.collect::<Result<_>>()?));
-    }
-    let mut extents = Vec::new();
-    for index in 0..node.count() {
-        let cell = node.cell(index)?;
-        if let Some(found) = value::reference(cell.tag, cell.payload, w.page_size(), ptr.addr)? {
-            extents.push(found.extent());
-        }
-    }
-    Ok(Named::Extents(extents))
 }

@@ -1,19 +1,30 @@
 //! An ordered table as a value: where its root is and what lies below.
 //!
 //! ```text
-//! 0      32     40   46  48       49        64
-//! | root | rows | id | 0 | height | 0 ...    |
-//! | 32 B | u64  |48 b|   |   u8   |  15 B    |
+//! 0      32     40   46  48       49      50      56         64
+//! | root | rows | id | 0 | height | flags | keys  | sequence |
+//! | 32 B | u64  |48 b|   |   u8   |  u8   | 48 b  |   u64    |
 //! ```
 //!
 //! Invariants:
+//! Flags: 1 = multi-values (`rows` then counts pairs, `keys` the keys; else `keys` is 0); 2 = there may be rows with
+//! an extent or a nested table, so leaves have to be read before they are freed.
+//!
+//! A nested table's root is 28 bytes in its parent's leaf: a child as a branch stores it, height, flags.
+//!
 //! 1. No root, no height, no rows, all three together.
 //! 2. The root's level is height - 1; every leaf has level 0.
 //! 3. A page born in the running transaction has only ancestors born in it.
 //! 4. After an operation that failed the value is not to be used: the transaction must be rolled back.
 //!    Only `Limit` errors of keys and values are found before anything has been changed.
 
-use crate::node::{Node, damaged, kind_of};
+use crate::edit::Payload;
+use crate::group::Group;
+use crate::node::{
+    CHILD_BYTES, HEADS_AHEAD_BYTES, NESTED, Node, child_bytes, child_of, child_rows, damaged,
+    kind_of, tag,
+};
+use crate::small;
 use crate::value::{self, Value};
 use tidalite_base::{get_u64, put_u64};
 use tidalite_pager::{Error, Kind, PTR_BYTES, PageRead, PageRef, PageWrite, Ptr, Result};
@@ -28,8 +39,18 @@ pub const HEIGHT_MAX: u8 = 64;
 const ROWS_AT: usize = PTR_BYTES;
 const ID_AT: usize = ROWS_AT + 8;
 const HEIGHT_AT: usize = ID_AT + 8;
-const ZERO_AT: usize = HEIGHT_AT + 1;
-const _: () = assert!(ZERO_AT + 15 == TREE_BYTES);
+const FLAGS_AT: usize = HEIGHT_AT + 1;
+const KEYS_AT: usize = FLAGS_AT + 1;
+const SEQUENCE_AT: usize = KEYS_AT + 6;
+const _: () = assert!(SEQUENCE_AT + 8 == TREE_BYTES);
+
+/// The values of a key are a set.
+pub(crate) const MULTI: u8 = 1;
+/// Leaves may lead to extents or nested tables.
+pub(crate) const LEADS_ON: u8 = 2;
+
+/// Bytes of the root of a nested table.
+pub(crate) const ROOT_BYTES: usize = CHILD_BYTES + 2;
 
 /// An ordered table: bytes to bytes, each key once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +59,10 @@ pub struct Tree {
     pub(crate) rows: u64,
     pub(crate) id: u64,
     pub(crate) height: u8,
+    pub(crate) flags: u8,
+    /// Distinct keys of a table of multi-values.
+    pub(crate) keys: u64,
+    pub(crate) sequence: u64,
 }
 
 impl Tree {
@@ -53,7 +78,97 @@ impl Tree {
             rows: 0,
             id,
             height: 0,
+            flags: 0,
+            keys: 0,
+            sequence: 0,
         }
+    }
+
+    /// An empty table whose keys have sets of values.
+    ///
+    /// # Panics
+    /// As `new`.
+    #[must_use]
+    pub fn new_multi(id: u64) -> Self {
+        Self {
+            flags: MULTI,
+            ..Self::new(id)
+        }
+    }
+
+    /// True for a table whose keys have sets of values.
+    #[must_use]
+    pub fn is_multi(&self) -> bool {
+        self.flags & MULTI != 0
+    }
+
+    /// Distinct keys.
+    #[must_use]
+    pub fn keys(&self) -> u64 {
+        if self.is_multi() {
+            self.keys
+        } else {
+            self.rows
+        }
+    }
+
+    /// The next number of the table's sequence.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Takes `count` numbers of the sequence and returns the first; `None` when they are used up.
+    pub fn take_sequence(&mut self, count: u64) -> Option<u64> {
+        let first = self.sequence;
+        self.sequence = first.checked_add(count)?;
+        Some(first)
+    }
+
+    /// The same table without rows.
+    pub(crate) fn emptied(&self) -> Self {
+        Self {
+            root: Ptr::NULL,
+            rows: 0,
+            keys: 0,
+            height: 0,
+            flags: self.flags & MULTI,
+            ..*self
+        }
+    }
+
+    /// The root of a nested table as its parent's leaf stores it.
+    pub(crate) fn nested_root(&self) -> [u8; ROOT_BYTES] {
+        let mut bytes = [0; ROOT_BYTES];
+        bytes[..CHILD_BYTES].copy_from_slice(&child_bytes(&self.root, self.rows));
+        bytes[CHILD_BYTES] = self.height;
+        bytes[CHILD_BYTES + 1] = self.flags;
+        bytes
+    }
+
+    /// The nested table of table `id` whose root a leaf at `leaf_at` stores.
+    pub(crate) fn of_nested_root(
+        bytes: &[u8],
+        id: u64,
+        page_size: usize,
+        leaf_at: u64,
+    ) -> Result<Self> {
+        let tree = <&[u8; ROOT_BYTES]>::try_from(bytes).ok().map(|bytes| {
+            let height = bytes[CHILD_BYTES];
+            let (root, rows) = child_of(bytes, height.max(1) - 1, page_size);
+            Self {
+                root,
+                rows,
+                height,
+                flags: bytes[CHILD_BYTES + 1],
+                ..Self::new(id)
+            }
+        });
+        tree.filter(|tree| {
+            let whole = (1..=HEIGHT_MAX).contains(&tree.height);
+            whole && !tree.root.is_null() && tree.rows > 0 && tree.flags & !LEADS_ON == 0
+        })
+        .ok_or_else(|| damaged("root of a nested table", leaf_at, bytes.len(), "a root"))
     }
 
     /// The root page; null for an empty table.
@@ -93,7 +208,10 @@ impl Tree {
         self.root.encode(&mut bytes, 0);
         put_u64(&mut bytes, ROWS_AT, self.rows);
         put_u64(&mut bytes, ID_AT, self.id);
+        put_u64(&mut bytes, FLAGS_AT - 1, self.keys << 16);
         bytes[HEIGHT_AT] = self.height;
+        bytes[FLAGS_AT] = self.flags;
+        put_u64(&mut bytes, SEQUENCE_AT, self.sequence);
         bytes
     }
 
@@ -110,14 +228,19 @@ impl Tree {
             rows: get_u64(bytes, ROWS_AT),
             id: get_u64(bytes, ID_AT),
             height: bytes[HEIGHT_AT],
+            flags: bytes[FLAGS_AT],
+            keys: get_u64(bytes, FLAGS_AT - 1) >> 16,
+            sequence: get_u64(bytes, SEQUENCE_AT),
         };
+        let known = tree.flags & !(MULTI | LEADS_ON) == 0
+            && (tree.keys == 0 || tree.is_multi() && tree.keys <= tree.rows);
         let empty = tree.root == Ptr::NULL && tree.height == 0 && tree.rows == 0;
         let filled = !tree.root.is_null()
             && (1..=HEIGHT_MAX).contains(&tree.height)
             && tree.rows > 0
             && tree.root.kind == kind_of(tree.height - 1);
         // Encoding again also tells bits that have no meaning.
-        if !(empty || filled) || tree.id >= 1 << 48 || tree.encode() != *bytes {
+        if !(known && (empty || filled)) || tree.id >= 1 << 48 || tree.encode() != *bytes {
             return Err(damaged(
                 "table root",
                 tree.root.addr,
@@ -145,11 +268,14 @@ impl Tree {
             return Ok(None);
         }
         let cell = node.cell(index)?;
-        if let Some(reference) = value::reference(cell.tag, cell.payload, r.page_size(), at)? {
-            return Ok(Some(Value::referenced(r, reference)));
-        }
         let range = cell.payload_at..cell.payload_at + cell.payload.len();
-        Ok(Some(Value::inline(page, range)))
+        if tag::kind(cell.tag) == tag::INLINE {
+            return Ok(Some(Value::inline(page, range)));
+        }
+        match value::reference(cell.tag, cell.payload, r.page_size(), at)? {
+            Some(reference) => Ok(Some(Value::referenced(r, reference))),
+            None => Err(value::is_a_table(at)),
+        }
     }
 
     /// Whether `key` is there.
@@ -165,7 +291,7 @@ impl Tree {
 
     /// The leaf that would hold `key`, and its address.
     #[inline]
-    fn leaf_for<'r, R: PageRead>(
+    pub(crate) fn leaf_for<'r, R: PageRead>(
         &self,
         r: &'r R,
         key: &[u8],
@@ -178,6 +304,7 @@ impl Tree {
             let page = r.page(&ptr)?;
             let node = Node::open(&page, level, ptr.addr)?;
             ptr = node.child(node.find_child(key)?)?.0;
+            r.prefetch(&ptr, HEADS_AHEAD_BYTES);
         }
         Ok(Some((r.page(&ptr)?, ptr.addr)))
     }
@@ -196,7 +323,8 @@ impl Tree {
             let page = r.page(&ptr)?;
             let node = Node::open(&page, level, ptr.addr)?;
             if level == 0 {
-                rank = rank.wrapping_add(node.find(key)?.0 as u64);
+                let index = node.find(key)?.0;
+                rank = rank.wrapping_add(self.leaf_rows(&node, 0..index)?);
                 break;
             }
             let child = node.find_child(key)?;
@@ -223,6 +351,21 @@ impl Tree {
         Ok(())
     }
 
+    /// Entries to be taken out of this table's pages.
+    pub(crate) fn group<'a>(&self, leaf: bool, page_size: usize) -> Group<'a> {
+        Group::empty(leaf, page_size, self.is_multi())
+    }
+
+    /// Rows of these entries of a leaf.
+    pub(crate) fn leaf_rows(&self, node: &Node<'_>, range: std::ops::Range<usize>) -> Result<u64> {
+        if !self.is_multi() {
+            return Ok(range.len() as u64);
+        }
+        range
+            .map(|index| Ok(weight(node.cell(index)?.payload())))
+            .sum()
+    }
+
     /// A page without entries, owned by the transaction.
     pub(crate) fn new_page<W: PageWrite>(&self, w: &mut W, level: u8) -> Result<Ptr> {
         let kind: Kind = kind_of(level);
@@ -245,8 +388,20 @@ impl Tree {
     }
 }
 
+/// Rows of an entry of a table of multi-values.
+pub(crate) fn weight(payload: Payload<'_>) -> u64 {
+    match tag::kind(payload.tag) {
+        tag::NESTED => small::count(payload.bytes),
+        tag::ROOT => match payload.bytes.get(..CHILD_BYTES) {
+            Some(child) => child_rows(child),
+            None => 0,
+        },
+        _ => 1,
+    }
+}
+
 /// Seals the children born in this transaction, stores their final pointers, seals the page.
-/// Recursion is as deep as the tree is high.
+/// Recursion is as deep as the tree is high, and as tables are nested.
 fn seal_below<W: PageWrite>(w: &mut W, ptr: &Ptr, level: u8) -> Result<Ptr> {
     if level > 0 {
         for (index, child) in own_children(w, ptr, level)? {
@@ -255,8 +410,76 @@ fn seal_below<W: PageWrite>(w: &mut W, ptr: &Ptr, level: u8) -> Result<Ptr> {
                 crate::edit::set_child_ptr(w.page_mut(ptr)?, level, ptr.addr, index, &sealed)?;
             }
         }
+    } else if w.page(ptr)?[crate::node::FLAGS_AT] & NESTED != 0 {
+        seal_nested(w, ptr)?;
     }
     w.seal_page(ptr)
+}
+
+/// Seals the nested tables of a leaf whose roots were born in this transaction.
+fn seal_nested<W: PageWrite>(w: &mut W, leaf: &Ptr) -> Result<()> {
+    let copy = w.page(leaf)?.to_vec();
+    let node = Node::open(&copy, 0, leaf.addr)?;
+    for index in 0..node.count() {
+        let cell = node.cell(index)?;
+        let mut bytes = cell.payload.to_vec();
+        if cell.payload().nested() && seal_payload(w, cell.tag, &mut bytes, leaf.addr, 0)? {
+            let payload = Payload {
+                tag: cell.tag,
+                bytes: &bytes,
+            };
+            crate::edit::overwrite(w.page_mut(leaf)?, leaf.addr, index, payload)?;
+        }
+    }
+    Ok(())
+}
+
+/// Seals what a nested table leads to and changes its root in `bytes`; true when that changed.
+fn seal_payload<W: PageWrite>(
+    w: &mut W,
+    tag: u32,
+    bytes: &mut [u8],
+    leaf_at: u64,
+    depth: usize,
+) -> Result<bool> {
+    check_depth(depth)?;
+    if tag::kind(tag) == tag::ROOT {
+        let mut tree = Tree::of_nested_root(bytes, 0, w.page_size(), leaf_at)?;
+        let before = tree.root;
+        tree.seal(w)?;
+        bytes.copy_from_slice(&tree.nested_root());
+        return Ok(tree.root != before);
+    }
+    let mut below = Vec::new();
+    for cell in small::cells(bytes, leaf_at)? {
+        let cell = cell?;
+        if tag::kind(cell.tag) >= tag::NESTED {
+            below.push((
+                cell.tag,
+                cell.payload_at..cell.payload_at + cell.payload.len(),
+            ));
+        }
+    }
+    let mut changed = false;
+    for (tag, range) in below {
+        changed |= seal_payload(w, tag, &mut bytes[range], leaf_at, depth + 1)?;
+    }
+    Ok(changed)
+}
+
+/// Tables nested in one another at most.
+pub const DEPTH_MAX: usize = 64;
+
+/// Refuses to go deeper than tables may be nested.
+pub(crate) fn check_depth(depth: usize) -> Result<()> {
+    if depth < DEPTH_MAX {
+        return Ok(());
+    }
+    Err(Error::Limit {
+        what: "tables nested in one another",
+        found: depth as u64 + 1,
+        limit: DEPTH_MAX as u64,
+    })
 }
 
 /// The children of a branch that were born in this transaction, with their places.

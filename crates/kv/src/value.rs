@@ -22,7 +22,7 @@
 //! all of them, one after the other; every other field of the next pointer follows from the first.
 
 use crate::edit::{Payload, cell_size};
-use crate::node::{REFERENCE_TAG, SLOT_BYTES, cell_bytes_max, damaged};
+use crate::node::{cell_bytes_max, damaged, slot_bytes, tag};
 use std::ops::{Deref, Range};
 use tidalite_base::limits::CHECKSUM_SPAN_MAX;
 use tidalite_base::{TxnId, get_u32, get_u64, put_u32, put_u64};
@@ -85,6 +85,15 @@ impl Reference {
     }
 
     fn decode(bytes: &[u8], page_size: usize, leaf_at: u64) -> Result<Self> {
+        if bytes.len() != REFERENCE_BYTES {
+            let found = format!("{} bytes", bytes.len());
+            return Err(damaged(
+                "reference to a large value",
+                leaf_at,
+                found,
+                REFERENCE_BYTES,
+            ));
+        }
         let first = Ptr::decode(bytes, 0);
         let len = get_u64(bytes, LENGTH_AT);
         let page_size = page_size as u64;
@@ -207,7 +216,8 @@ impl<'v> Stored<'v> {
         let most = cell_bytes_max(w.page_size());
         if value.len() < most {
             let stored = Self::Inline(value);
-            if SLOT_BYTES + cell_size(true, key_len, stored.payload()) <= most {
+            if slot_bytes(true, w.page_size()) + cell_size(true, key_len, stored.payload()) <= most
+            {
                 return Ok(stored);
             }
         }
@@ -221,15 +231,21 @@ impl<'v> Stored<'v> {
     pub(crate) fn payload(&self) -> Payload<'_> {
         match self {
             Self::Inline(bytes) => Payload {
-                tag: 2 * bytes.len() as u32,
+                tag: tag::of(tag::INLINE, bytes.len()),
                 bytes,
             },
             Self::Reference(bytes) => Payload {
-                tag: REFERENCE_TAG,
+                tag: tag::of(tag::REFERENCE, bytes.len()),
                 bytes,
             },
         }
     }
+}
+
+/// What a value is asked for where a nested table is.
+#[cold]
+pub(crate) fn is_a_table(leaf_at: u64) -> Error {
+    damaged("row of a table", leaf_at, "a nested table", "a value")
 }
 
 /// The reference that a payload is; `None` for an inline value.
@@ -239,7 +255,7 @@ pub(crate) fn reference(
     page_size: usize,
     leaf_at: u64,
 ) -> Result<Option<Reference>> {
-    if tag != REFERENCE_TAG {
+    if tag::kind(tag) != tag::REFERENCE {
         return Ok(None);
     }
     Reference::decode(payload, page_size, leaf_at).map(Some)
@@ -258,6 +274,12 @@ enum Place<'r> {
 impl<'r> Value<'r> {
     pub(crate) fn inline(page: PageRef<'r>, range: Range<usize>) -> Self {
         Self(Place::Inline(Piece { page, range }))
+    }
+
+    /// A part of another piece.
+    pub(crate) fn part(piece: &Piece<'r>, range: Range<usize>) -> Self {
+        let (page, range) = piece.within(range);
+        Self::inline(page.clone(), range)
     }
 
     pub(crate) fn referenced(reader: &'r dyn PageRead, reference: Reference) -> Self {
@@ -285,6 +307,18 @@ impl<'r> Value<'r> {
         match &self.0 {
             Place::Inline(piece) => Some(piece),
             Place::Extent(..) => None,
+        }
+    }
+
+    /// The bytes where they lie in the leaf; gives the value back when it lies in an extent.
+    ///
+    /// # Errors
+    /// The value itself.
+    #[inline]
+    pub fn into_piece(self) -> std::result::Result<Piece<'r>, Self> {
+        match self.0 {
+            Place::Inline(piece) => Ok(piece),
+            extent @ Place::Extent(..) => Err(Self(extent)),
         }
     }
 
@@ -330,6 +364,18 @@ impl std::fmt::Debug for Value<'_> {
 pub struct Piece<'r> {
     page: PageRef<'r>,
     range: Range<usize>,
+}
+
+impl<'r> Piece<'r> {
+    pub(crate) fn new(page: PageRef<'r>, range: Range<usize>) -> Self {
+        Self { page, range }
+    }
+
+    /// The page, and where a range of this piece lies in it.
+    pub(crate) fn within(&self, range: Range<usize>) -> (&PageRef<'r>, Range<usize>) {
+        let from = self.range.start;
+        (&self.page, from + range.start..from + range.end)
+    }
 }
 
 impl Deref for Piece<'_> {

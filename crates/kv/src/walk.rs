@@ -3,7 +3,7 @@
 //! birth) and how a damaged table is saved.
 
 use crate::node::{Node, damaged};
-use crate::tree::Tree;
+use crate::tree::{LEADS_ON, Tree};
 use crate::value;
 use tidalite_base::Corrupt;
 use tidalite_pager::{Error, Extent, Header, Kind, PageRead, Ptr, Result};
@@ -86,8 +86,9 @@ impl Tree {
         Ok(Self {
             root: *ptr,
             rows: node.count() as u64,
-            id: Header::decode(&page).owner,
             height: 1,
+            flags: LEADS_ON,
+            ..Self::new(Header::decode(&page).owner)
         })
     }
 }

@@ -541,6 +541,14 @@ impl Inner {
         }
     }
 
+    /// Asks the processor for the beginning of a page.
+    #[inline]
+    pub(crate) fn prefetch(&self, ptr: &Ptr, bytes: usize, end: u64) {
+        if let Some(bytes) = self.lent(ptr.addr, bytes.min(self.page_size), end) {
+            tidalite_base::prefetch(bytes);
+        }
+    }
+
     /// A whole page, verified as the options say.
     #[inline]
     pub(crate) fn page(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {

@@ -79,6 +79,12 @@ pub trait PageRead {
     /// `Corrupt` when checksum, kind, address or birth differ; `Io` when the file cannot be read.
     fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>>;
 
+    /// A hint that the first `bytes` bytes of this page will be needed soon. Reads and verifies nothing.
+    #[inline]
+    fn prefetch(&self, ptr: &Ptr, bytes: usize) {
+        let _ = (ptr, bytes);
+    }
+
     /// A block inside an extent, at most 64 KiB, verified every time.
     ///
     /// # Errors

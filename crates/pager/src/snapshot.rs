@@ -118,6 +118,11 @@ impl PageRead for Snapshot {
     }
 
     #[inline]
+    fn prefetch(&self, ptr: &Ptr, bytes: usize) {
+        self.inner.prefetch(ptr, bytes, self.state.bytes);
+    }
+
+    #[inline]
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         Counters::bump(&self.counters.blocks_read);
         self.inner.block(ptr, self.state.bytes)

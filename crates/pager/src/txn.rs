@@ -304,6 +304,13 @@ impl PageRead for WriteTxn {
     }
 
     #[inline]
+    fn prefetch(&self, ptr: &Ptr, bytes: usize) {
+        if ptr.birth != self.txn {
+            self.inner.prefetch(ptr, bytes, self.base.bytes);
+        }
+    }
+
+    #[inline]
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         Counters::bump(&self.counters.blocks_read);
         self.inner.block(ptr, self.end())

@@ -83,7 +83,7 @@ pub use schema::{COLUMN_NAME_BYTES_MAX, Column, Schema, Unit};
 pub use series::{Cursor, Range, Row, Series, Vector};
 pub use series_mut::SeriesMut;
 pub use stat::Stat;
-pub use table::{Table, TableCursor, TableMut};
+pub use table::{Lent, Table, TableCursor, TableMut};
 pub use tidalite_base::{Corrupt, SeriesId, TxnId};
 pub use tidalite_codec::{ColumnType, Stats};
 pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};

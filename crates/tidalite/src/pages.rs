@@ -26,6 +26,14 @@ impl PageRead for Pages<'_> {
     }
 
     #[inline]
+    fn prefetch(&self, ptr: &Ptr, bytes: usize) {
+        match self {
+            Self::Snapshot(pages) => pages.prefetch(ptr, bytes),
+            Self::Writer(pages) => pages.prefetch(ptr, bytes),
+        }
+    }
+
+    #[inline]
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         match self {
             Self::Snapshot(pages) => pages.block(ptr),

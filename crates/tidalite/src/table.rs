@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::pages::Pages;
 use crate::write::WriteTxn;
-use tidalite_kv::{Cursor, Tree};
+use tidalite_kv::{Cursor, Piece, Tree, Value};
 
 /// A table of a snapshot, or of a write transaction as it stands.
 #[derive(Clone)]
@@ -29,6 +29,18 @@ impl<'a> Table<'a> {
             .transpose()?)
     }
 
+    /// The value of a key without copying it: lent by the table while it lies in its leaf. Cost: as `get`.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    #[inline]
+    pub fn get_ref(&self, key: &[u8]) -> Result<Option<Lent<'_>>> {
+        match self.tree.get(&self.pages, key)? {
+            Some(value) => Ok(Some(Lent::of(value)?)),
+            None => Ok(None),
+        }
+    }
+
     /// Entries of the table, without reading any.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -51,10 +63,51 @@ impl<'a> Table<'a> {
         let mut cursor = self.cursor();
         let mut found = cursor.first()?;
         while found {
-            f(cursor.key(), &cursor.value()?);
+            match cursor.inner.value_slice() {
+                Some(value) => f(cursor.key(), value),
+                None => f(cursor.key(), &cursor.value()?),
+            }
             found = cursor.next()?;
         }
         Ok(())
+    }
+}
+
+/// A value, lent from its leaf, or read into memory because it lies in pieces.
+#[derive(Clone, Debug)]
+pub struct Lent<'a>(Held<'a>);
+
+#[derive(Clone, Debug)]
+enum Held<'a> {
+    Leaf(Piece<'a>),
+    Memory(Vec<u8>),
+}
+
+impl<'a> Lent<'a> {
+    #[inline]
+    fn of(value: Value<'a>) -> Result<Self> {
+        Ok(Self(match value.into_piece() {
+            Ok(piece) => Held::Leaf(piece),
+            Err(value) => Held::Memory(value.to_vec()?),
+        }))
+    }
+}
+
+impl std::ops::Deref for Lent<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Held::Leaf(piece) => piece,
+            Held::Memory(bytes) => bytes,
+        }
+    }
+}
+
+impl AsRef<[u8]> for Lent<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self
     }
 }
 
@@ -123,6 +176,16 @@ impl TableCursor<'_> {
     #[must_use]
     pub fn key(&self) -> &[u8] {
         self.inner.key()
+    }
+
+    /// The value here, where it lies in its leaf; `None` for one that lies in pieces (then `value`).
+    ///
+    /// # Panics
+    /// When the last move found no entry.
+    #[must_use]
+    #[inline]
+    pub fn value_ref(&self) -> Option<&[u8]> {
+        self.inner.value_slice()
     }
 
     /// The value here.

@@ -5,6 +5,7 @@
 mod damage;
 mod edges;
 mod model;
+mod pairs;
 mod raw;
 
 use crate::{Claim, Tree, key_bytes_max};

@@ -1,0 +1,28 @@
+//! Asking the processor for memory before it is used.
+
+/// Bytes of a cache line.
+const LINE_BYTES: usize = 64;
+
+/// Asks for every cache line of `bytes`. Changes nothing that can be seen; where the processor knows no
+/// such request it does nothing. An address that is not in memory is not fetched from a disk.
+#[inline]
+pub fn prefetch(bytes: &[u8]) {
+    for line in bytes.chunks(LINE_BYTES) {
+        one(line);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn one(line: &[u8]) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: a prefetch neither reads nor faults, whatever the address; this one is that of a slice.
+    #[expect(unsafe_code, reason = "there is no safe way to ask")]
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn one(_line: &[u8]) {}

@@ -1,0 +1,179 @@
+//! Operations on many keys at once, and on places instead of keys.
+
+use crate::node::{HEADS_AHEAD_BYTES, Node, tag};
+use crate::tree::Tree;
+use crate::value::{self, Value};
+use tidalite_pager::{PageRead, PageWrite, Result};
+
+/// Keys that go down the tree side by side: as many waits for memory overlap.
+const SIDE_BY_SIDE: usize = 16;
+
+impl Tree {
+    /// The values of many keys, in their order, given to `found` with the place of the key. Sorted keys are best:
+    /// neighbours then share pages.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`; what `found` returns.
+    ///
+    /// # Cost
+    /// One page a level and key, but the waits for memory of sixteen keys at a time overlap.
+    pub fn get_many<'r, R: PageRead, K: AsRef<[u8]>>(
+        &self,
+        r: &'r R,
+        keys: &[K],
+        mut found: impl FnMut(usize, Option<Value<'r>>) -> Result<()>,
+    ) -> Result<()> {
+        if self.root.is_null() {
+            return (0..keys.len()).try_for_each(|place| found(place, None));
+        }
+        for (chunk, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
+            let mut at = [self.root; SIDE_BY_SIDE];
+            for level in (1..self.height).rev() {
+                for (ptr, key) in at.iter_mut().zip(keys) {
+                    let page = r.page(ptr)?;
+                    let node = Node::open(&page, level, ptr.addr)?;
+                    *ptr = node.child(node.find_child(key.as_ref())?)?.0;
+                    r.prefetch(ptr, HEADS_AHEAD_BYTES);
+                }
+            }
+            let mut places = [(0, false); SIDE_BY_SIDE];
+            for ((place, ptr), key) in places.iter_mut().zip(&at).zip(keys) {
+                let page = r.page(ptr)?;
+                let node = Node::open(&page, 0, ptr.addr)?;
+                *place = node.find(key.as_ref())?;
+                if place.1 {
+                    node.ask_for(place.0);
+                }
+            }
+            for (index, (ptr, (entry, there))) in at.iter().zip(places).take(keys.len()).enumerate()
+            {
+                let place = chunk * SIDE_BY_SIDE + index;
+                if !there {
+                    found(place, None)?;
+                    continue;
+                }
+                let page = r.page(ptr)?;
+                let cell = Node::open(&page, 0, ptr.addr)?.cell(entry)?;
+                let range = cell.payload_at..cell.payload_at + cell.payload.len();
+                let value = if tag::kind(cell.tag) == tag::INLINE {
+                    Value::inline(page, range)
+                } else {
+                    let reference =
+                        value::reference(cell.tag, cell.payload, r.page_size(), ptr.addr)?;
+                    match reference {
+                        Some(reference) => Value::referenced(r, reference),
+                        None => return Err(value::is_a_table(ptr.addr)),
+                    }
+                };
+                found(place, Some(value))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keys that cut the table into `parts` of equal size, within one row: one less than parts, fewer where
+    /// there are not so many rows.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    ///
+    /// # Cost
+    /// One descent a key.
+    pub fn split_keys<R: PageRead>(&self, r: &R, parts: usize) -> Result<Vec<Vec<u8>>> {
+        self.split_range(r, (0, self.rows), parts)
+    }
+
+    /// As `split_keys`, for the rows from one rank up to another.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn split_range<R: PageRead>(
+        &self,
+        r: &R,
+        (from, to): (u64, u64),
+        parts: usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        let mut cursor = self.cursor(r);
+        let rows = u128::from(to.min(self.rows).saturating_sub(from));
+        let parts_wide = parts.max(1) as u128;
+        for part in 1..parts_wide.min(rows) {
+            let rank = from + (rows * part / parts_wide.min(rows)) as u64;
+            if cursor.select(rank)?
+                && keys
+                    .last()
+                    .is_none_or(|last| last.as_slice() < cursor.key())
+            {
+                keys.push(cursor.key().to_vec());
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Puts a row in behind all others; false, and nothing changed, when its key is not above the last one.
+    ///
+    /// # Errors
+    /// As for `insert`.
+    pub fn append_row<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<bool> {
+        let mut last = self.cursor(&*w);
+        if last.last()? && key <= last.key() {
+            return Ok(false);
+        }
+        drop(last);
+        self.insert(w, key, value)?;
+        Ok(true)
+    }
+
+    /// Puts a row of `len` bytes in and lets `fill` write them where they will lie (a large value: in memory first).
+    /// They are zeros before. True when the key was there.
+    ///
+    /// # Errors
+    /// As for `insert`.
+    pub fn insert_with<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        key: &[u8],
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<bool> {
+        let mut bytes = vec![0; len];
+        if len > w.page_size() / 4 {
+            fill(&mut bytes);
+            return self.insert(w, key, &bytes);
+        }
+        let was = self.insert(w, key, &bytes)?;
+        let path = self.own_path(w, key)?;
+        let page = w.page_mut(&path.leaf)?;
+        let cell = Node::open(page, 0, path.leaf.addr)?.cell(path.index)?;
+        let (from, kind) = (cell.payload_at, tag::kind(cell.tag));
+        if kind == tag::INLINE {
+            fill(&mut page[from..from + len]);
+        } else {
+            fill(&mut bytes);
+            self.insert(w, key, &bytes)?;
+        }
+        Ok(was)
+    }
+
+    /// Whether the leaf that holds `key`, or would, was changed by the running transaction.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn is_dirty<W: PageWrite>(&self, w: &W, key: &[u8]) -> Result<bool> {
+        let mut ptr = self.root;
+        for level in (1..self.height).rev() {
+            if ptr.birth != w.txn() {
+                return Ok(false);
+            }
+            let page = w.page(&ptr)?;
+            let node = Node::open(&page, level, ptr.addr)?;
+            ptr = node.child(node.find_child(key)?)?.0;
+        }
+        Ok(!ptr.is_null() && ptr.birth == w.txn())
+    }
+}

@@ -1,0 +1,198 @@
+//! A table for reading, wherever it lies: in pages of its own, or small inside its parent's leaf.
+
+use crate::cursor::Cursor;
+use crate::edit::Payload;
+use crate::group::{Entry, Group};
+use crate::node::tag;
+use crate::small;
+use crate::tree::Tree;
+use crate::value::{self, Piece, Value};
+use crate::work::unexpected;
+use std::sync::Arc;
+use tidalite_pager::{PageRead, PageRef, Result};
+
+/// A table, nested or not.
+#[derive(Clone, Debug)]
+pub struct Sub<'r>(Lies<'r>);
+
+#[derive(Clone, Debug)]
+enum Lies<'r> {
+    Pages(Tree),
+    Leaf { bytes: Piece<'r>, id: u64, at: u64 },
+}
+
+impl<'r> Sub<'r> {
+    /// A table in pages.
+    #[must_use]
+    pub fn of(tree: Tree) -> Self {
+        Self(Lies::Pages(tree))
+    }
+
+    /// The root, when it has pages of its own.
+    #[must_use]
+    pub fn tree(&self) -> Option<&Tree> {
+        match &self.0 {
+            Lies::Pages(tree) => Some(tree),
+            Lies::Leaf { .. } => None,
+        }
+    }
+
+    /// The nested table that a payload at `range` of a leaf's page is.
+    pub(crate) fn of_payload<R: PageRead>(
+        r: &R,
+        page: &PageRef<'r>,
+        (tag, range): (u32, std::ops::Range<usize>),
+        id: u64,
+        at: u64,
+    ) -> Result<Self> {
+        match tag::kind(tag) {
+            tag::NESTED => Ok(Self(Lies::Leaf {
+                bytes: Piece::new(page.clone(), range),
+                id,
+                at,
+            })),
+            tag::ROOT => {
+                let tree = Tree::of_nested_root(&page[range], id, r.page_size(), at)?;
+                Ok(Self(Lies::Pages(tree)))
+            }
+            _ => Err(unexpected("a value", "a nested table")),
+        }
+    }
+
+    /// Rows. Reads nothing.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        match &self.0 {
+            Lies::Pages(tree) => tree.len(),
+            Lies::Leaf { bytes, .. } => small::count(bytes),
+        }
+    }
+
+    /// True without rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of `key`.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`; `Unsupported` where a nested table is.
+    #[inline]
+    pub fn get<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
+        let (bytes, at) = match &self.0 {
+            Lies::Pages(tree) => return tree.get(r, key),
+            Lies::Leaf { bytes, at, .. } => (bytes, *at),
+        };
+        let Some(cell) = small::find(bytes, key, at)? else {
+            return Ok(None);
+        };
+        if tag::kind(cell.tag) == tag::INLINE {
+            let range = cell.payload_at..cell.payload_at + cell.payload.len();
+            return Ok(Some(Value::part(bytes, range)));
+        }
+        match value::reference(cell.tag, cell.payload, r.page_size(), at)? {
+            Some(reference) => Ok(Some(Value::referenced(r, reference))),
+            None => Err(unexpected("a nested table", "a value")),
+        }
+    }
+
+    /// Whether `key` is there.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn contains<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<bool> {
+        match &self.0 {
+            Lies::Pages(tree) => tree.contains(r, key),
+            Lies::Leaf { bytes, at, .. } => Ok(small::find(bytes, key, *at)?.is_some()),
+        }
+    }
+
+    /// The nested table under `key`.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`; `Unsupported` where a value is.
+    pub fn nested<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Self>> {
+        match &self.0 {
+            Lies::Pages(tree) => {
+                let Some((page, at)) = tree.leaf_for(r, key)? else {
+                    return Ok(None);
+                };
+                let node = crate::node::Node::open(&page, 0, at)?;
+                let (index, found) = node.find(key)?;
+                if !found {
+                    return Ok(None);
+                }
+                let cell = node.cell(index)?;
+                let range = cell.payload_at..cell.payload_at + cell.payload.len();
+                Self::of_payload(r, &page, (cell.tag, range), tree.id, at).map(Some)
+            }
+            Lies::Leaf { bytes, id, at } => {
+                let Some(cell) = small::find(bytes, key, *at)? else {
+                    return Ok(None);
+                };
+                let range = cell.payload_at..cell.payload_at + cell.payload.len();
+                let (page, range) = bytes.within(range);
+                Self::of_payload(r, page, (cell.tag, range), *id, *at).map(Some)
+            }
+        }
+    }
+
+    /// How many keys are below `key`.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn rank<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<u64> {
+        let (bytes, at) = match &self.0 {
+            Lies::Pages(tree) => return tree.rank(r, key),
+            Lies::Leaf { bytes, at, .. } => (bytes, *at),
+        };
+        let mut rank = 0;
+        for cell in small::cells(bytes, at)? {
+            rank += u64::from(cell?.key < key);
+        }
+        Ok(rank)
+    }
+
+    /// A cursor before the first row. Of a small table it costs a page in memory.
+    ///
+    /// # Errors
+    /// `Corrupt` for a small table that is damaged.
+    pub fn cursor<R: PageRead>(&self, r: &'r R) -> Result<Cursor<'r, R>> {
+        match &self.0 {
+            Lies::Pages(tree) => Ok(tree.cursor(r)),
+            Lies::Leaf { bytes, id, at } => {
+                Ok(Cursor::over(Tree::new(*id), r, leaf_of(bytes, *at)?))
+            }
+        }
+    }
+}
+
+/// A leaf in memory with the rows of a small table.
+fn leaf_of(bytes: &[u8], at: u64) -> Result<Option<PageRef<'static>>> {
+    let mut group = Group::empty(true, small::PAGE_BYTES, false);
+    for cell in small::cells(bytes, at)? {
+        let cell = cell?;
+        group.entries.push(Entry {
+            key: (&[], cell.key),
+            payload: Payload {
+                tag: cell.tag,
+                bytes: cell.payload,
+            },
+        });
+    }
+    let count = group.entries.len();
+    if count == 0 {
+        return Ok(None);
+    }
+    let bytes = group.page_bytes(0..count);
+    if bytes > small::PAGE_BYTES {
+        return Err(unexpected(
+            "a nested table too large for its leaf",
+            "a small one",
+        ));
+    }
+    let mut page = vec![0; bytes];
+    group.write(0..count, 0, &mut page);
+    Ok(Some(PageRef::Owned(Arc::from(page))))
+}

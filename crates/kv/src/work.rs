@@ -1,0 +1,394 @@
+//! A table that is being changed, wherever it lies: in pages of its own, or small inside its parent's leaf.
+//!
+//! ```text
+//! Work::Tree    pages of its own; its root is a row of its parent, or a root of the catalog
+//! Work::Small   entries in memory, written back into the parent's row
+//! ```
+//!
+//! A small table moves to pages when it takes more than a quarter of a page (or when it would make its row too
+//! large), and back when it takes less than an eighth: so tables of a few rows cost a few bytes each, and one at the border does
+//! not move with every change.
+
+use crate::edit::Payload;
+use crate::insert::Old;
+use crate::node::{Node, cell_bytes_max, damaged, slot_bytes, tag, varint_len};
+use crate::small::{Small, SmallEntry};
+use crate::tree::{Tree, check_depth};
+use crate::value::{self, Stored, Value};
+use tidalite_pager::{Error, PageRead, PageWrite, Result};
+
+/// A small table takes at most one part in this many of a page.
+const SMALL_DIV: usize = 4;
+
+/// A table in one leaf becomes small again when it takes at most one part in this many of a page.
+const SMALL_AGAIN_DIV: usize = 8;
+
+/// A table while it is changed.
+#[derive(Clone, Debug)]
+pub struct Work {
+    pub(crate) form: Form,
+    /// The owner of its pages.
+    id: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Form {
+    Tree(Tree),
+    Small(Small),
+}
+
+/// What a row holds where something else was looked for.
+#[cold]
+pub(crate) fn unexpected(found: &str, expected: &str) -> Error {
+    Error::Unsupported {
+        found: found.into(),
+        expected: expected.into(),
+    }
+}
+
+impl Work {
+    /// A table in pages.
+    #[must_use]
+    pub fn of(tree: Tree) -> Self {
+        Self {
+            id: tree.id,
+            form: Form::Tree(tree),
+        }
+    }
+
+    /// The table's root, when it has pages of its own.
+    #[must_use]
+    pub fn tree(&self) -> Option<&Tree> {
+        match &self.form {
+            Form::Tree(tree) => Some(tree),
+            Form::Small(_) => None,
+        }
+    }
+
+    fn of_payload(payload: Payload<'_>, id: u64, page_size: usize, at: u64) -> Result<Self> {
+        let form = match tag::kind(payload.tag) {
+            tag::NESTED => Form::Small(Small::decode(payload.bytes, at)?),
+            tag::ROOT => Form::Tree(Tree::of_nested_root(payload.bytes, id, page_size, at)?),
+            _ => return Err(unexpected("a value", "a nested table")),
+        };
+        Ok(Self { form, id })
+    }
+
+    /// Rows.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        match &self.form {
+            Form::Tree(tree) => tree.len(),
+            Form::Small(small) => small.entries.len() as u64,
+        }
+    }
+
+    /// True without rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is under a key.
+    pub(crate) fn find<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<SmallEntry>> {
+        match &self.form {
+            Form::Small(small) => Ok(small.place(key).ok().map(|at| small.entries[at].clone())),
+            Form::Tree(tree) => tree.find_payload(r, key),
+        }
+    }
+
+    /// Whether `key` is there.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn contains<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<bool> {
+        match &self.form {
+            Form::Small(small) => Ok(small.place(key).is_ok()),
+            Form::Tree(tree) => tree.contains(r, key),
+        }
+    }
+
+    /// The value of a key, in memory.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`; `Unsupported` where a nested table is.
+    pub fn get<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let Some(entry) = self.find(r, key)? else {
+            return Ok(None);
+        };
+        match tag::kind(entry.tag) {
+            tag::INLINE => Ok(Some(entry.payload)),
+            tag::REFERENCE => {
+                let found = value::reference(entry.tag, &entry.payload, r.page_size(), 0)?;
+                found
+                    .map(|reference| Value::referenced(r, reference).to_vec())
+                    .transpose()
+            }
+            _ => Err(unexpected("a nested table", "a value")),
+        }
+    }
+
+    /// Puts a row in, or replaces the value of one; true when the key was there.
+    ///
+    /// # Errors
+    /// As for [`Tree::insert`].
+    pub fn insert<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
+        match &mut self.form {
+            Form::Tree(tree) => tree.insert(w, key, value),
+            Form::Small(_) => {
+                Tree::check_key(w.page_size(), key)?;
+                value::check_len(value.len() as u64)?;
+                let stored = Stored::put(w, self.id, key.len(), value)?;
+                Ok(self.put_payload(w, key, stored.payload(), Old::Free)? > 0)
+            }
+        }
+    }
+
+    pub(crate) fn put_payload<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        key: &[u8],
+        payload: Payload<'_>,
+        old: Old,
+    ) -> Result<u64> {
+        match &mut self.form {
+            Form::Tree(tree) => tree.put_payload(w, key, payload, old),
+            Form::Small(small) => {
+                let before = small.put(SmallEntry {
+                    key: key.to_vec(),
+                    tag: payload.tag,
+                    payload: payload.bytes.to_vec(),
+                });
+                let rows = u64::from(before.is_some());
+                if let (Some(before), Old::Free) = (before, old) {
+                    Tree::new(self.id).free_payload(w, before.tag, &before.payload, 0, 0)?;
+                }
+                self.grow(w)?;
+                Ok(rows)
+            }
+        }
+    }
+
+    /// Takes a row out; true when it was there.
+    ///
+    /// # Errors
+    /// As for [`Tree::remove`].
+    pub fn remove<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<bool> {
+        match &mut self.form {
+            Form::Tree(tree) => tree.remove(w, key),
+            Form::Small(small) => {
+                let Ok(at) = small.place(key) else {
+                    return Ok(false);
+                };
+                let old = small.entries.remove(at);
+                Tree::new(self.id).free_payload(w, old.tag, &old.payload, 0, 0)?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Takes everything out.
+    ///
+    /// # Errors
+    /// As for [`Tree::clear`].
+    pub fn clear<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
+        match &mut self.form {
+            Form::Tree(tree) => tree.clear(w),
+            Form::Small(small) => {
+                for old in std::mem::take(&mut small.entries) {
+                    Tree::new(self.id).free_payload(w, old.tag, &old.payload, 0, 0)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A small table that has become large moves to pages at once, so that filling one in a row stays linear.
+    fn grow<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
+        let Form::Small(small) = &self.form else {
+            return Ok(());
+        };
+        if small.encoded_len() <= w.page_size() / SMALL_DIV {
+            return Ok(());
+        }
+        let tree = to_pages(w, self.id, small)?;
+        self.form = Form::Tree(tree);
+        Ok(())
+    }
+
+    /// Changes the table at the end of a path of keys; makes the tables on the way if asked to. `None`: one of
+    /// them is not there, and nothing was changed.
+    ///
+    /// # Errors
+    /// `Unsupported` when a key on the way holds a value; `Limit` for too deep a path; what `change` returns. After
+    /// a `Limit` from `change` what it did before is kept.
+    pub fn at<W: PageWrite, T>(
+        &mut self,
+        w: &mut W,
+        path: &[Vec<u8>],
+        create: bool,
+        change: &mut dyn FnMut(&mut W, &mut Self) -> Result<T>,
+    ) -> Result<Option<T>> {
+        check_depth(path.len())?;
+        let Some((key, rest)) = path.split_first() else {
+            return change(w, self).map(Some);
+        };
+        let mut below = match self.find(w, key)? {
+            Some(entry) => Self::of_payload(entry.payload(), self.id, w.page_size(), 0)?,
+            None if create => {
+                Tree::check_key(w.page_size(), key)?;
+                Self {
+                    form: Form::Small(Small::default()),
+                    id: self.id,
+                }
+            }
+            None => return Ok(None),
+        };
+        let done = below.at(w, rest, create, change);
+        match &done {
+            Ok(Some(_)) | Err(Error::Limit { .. }) => self.keep_below(w, key, below)?,
+            _ => {}
+        }
+        done
+    }
+
+    /// Stores a nested table as a row.
+    pub(crate) fn keep_below<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        key: &[u8],
+        below: Self,
+    ) -> Result<()> {
+        let (tag, bytes) = below.into_payload(w, key.len())?;
+        let payload = Payload { tag, bytes: &bytes };
+        self.put_payload(w, key, payload, Old::Keep)?;
+        Ok(())
+    }
+
+    /// The row of a nested table.
+    pub(crate) fn into_payload<W: PageWrite>(
+        self,
+        w: &mut W,
+        key_len: usize,
+    ) -> Result<(u32, Vec<u8>)> {
+        let small = match self.form {
+            Form::Small(small) => small,
+            Form::Tree(tree) => match shrunk(w, &tree)? {
+                Some(small) => small,
+                None => return Ok(root_payload(&tree)),
+            },
+        };
+        let bytes = small.encode();
+        let tag = tag::of(tag::NESTED, bytes.len());
+        let page_size = w.page_size();
+        let row = slot_bytes(true, page_size)
+            + varint_len(key_len as u32)
+            + varint_len(tag)
+            + key_len
+            + bytes.len();
+        if bytes.len() <= page_size / SMALL_DIV && row <= cell_bytes_max(page_size)
+            || small.entries.is_empty()
+        {
+            return Ok((tag, bytes));
+        }
+        Ok(root_payload(&to_pages(w, self.id, &small)?))
+    }
+
+    /// The set of values of a key, from its payload.
+    pub(crate) fn of_set(entry: Option<&SmallEntry>, id: u64, page_size: usize) -> Result<Self> {
+        match entry {
+            Some(entry) if tag::kind(entry.tag) >= tag::NESTED => {
+                Self::of_payload(entry.payload(), id, page_size, 0)
+            }
+            Some(entry) if tag::kind(entry.tag) == tag::REFERENCE => {
+                Err(damaged("row of a table", 0, "an extent", "a set of values"))
+            }
+            one => Ok(Self {
+                form: Form::Small(Small {
+                    entries: one
+                        .map(|entry| SmallEntry {
+                            key: entry.payload.clone(),
+                            tag: 0,
+                            payload: Vec::new(),
+                        })
+                        .into_iter()
+                        .collect(),
+                }),
+                id,
+            }),
+        }
+    }
+
+    /// The only key of a small table that has one row without a value.
+    pub(crate) fn only_key(&self) -> Option<&[u8]> {
+        match &self.form {
+            Form::Small(small) if small.entries.len() == 1 => Some(&small.entries[0].key),
+            _ => None,
+        }
+    }
+}
+
+fn root_payload(tree: &Tree) -> (u32, Vec<u8>) {
+    if tree.is_empty() {
+        let bytes = Small::default().encode();
+        return (tag::of(tag::NESTED, bytes.len()), bytes);
+    }
+    let bytes = tree.nested_root().to_vec();
+    (tag::of(tag::ROOT, bytes.len()), bytes)
+}
+
+fn to_pages<W: PageWrite>(w: &mut W, id: u64, small: &Small) -> Result<Tree> {
+    let mut tree = Tree::new(id);
+    for entry in &small.entries {
+        tree.put_payload(w, &entry.key, entry.payload(), Old::Keep)?;
+    }
+    Ok(tree)
+}
+
+/// The rows of a table that is small again; its page is freed.
+fn shrunk<W: PageWrite>(w: &mut W, tree: &Tree) -> Result<Option<Small>> {
+    if tree.height != 1 {
+        return Ok(None);
+    }
+    let page = w.page(&tree.root)?.to_vec();
+    let (_, live) = crate::edit::fill(&page, 0, tree.root.addr)?;
+    if live > w.page_size() / SMALL_AGAIN_DIV {
+        return Ok(None);
+    }
+    let node = Node::open(&page, 0, tree.root.addr)?;
+    let mut small = Small::default();
+    for index in 0..node.count() {
+        let cell = node.cell(index)?;
+        small.entries.push(SmallEntry {
+            key: node.key(index)?,
+            tag: cell.tag,
+            payload: cell.payload.to_vec(),
+        });
+    }
+    w.free_page(&tree.root);
+    Ok(Some(small))
+}
+
+impl Tree {
+    /// What a leaf holds under a key.
+    pub(crate) fn find_payload<R: PageRead>(
+        &self,
+        r: &R,
+        key: &[u8],
+    ) -> Result<Option<SmallEntry>> {
+        let Some((page, at)) = self.leaf_for(r, key)? else {
+            return Ok(None);
+        };
+        let node = Node::open(&page, 0, at)?;
+        let (index, found) = node.find(key)?;
+        if !found {
+            return Ok(None);
+        }
+        let cell = node.cell(index)?;
+        Ok(Some(SmallEntry {
+            key: key.to_vec(),
+            tag: cell.tag,
+            payload: cell.payload.to_vec(),
+        }))
+    }
+}
