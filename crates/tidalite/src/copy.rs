@@ -59,6 +59,9 @@ impl ReadTxn {
             };
             series.copy_rows(&mut to)?;
         }
+        for (name, policy) in self.retentions()? {
+            tx.set_retention(&name, &policy)?;
+        }
         tx.roots.next_series = tx.roots.next_series.max(self.roots.next_series);
         Ok(tx.commit()?.bytes_written)
     }

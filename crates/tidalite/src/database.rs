@@ -1,10 +1,12 @@
 //! The database: one file, opened.
 
+use crate::background::Background;
 use crate::error::Result;
 use crate::read::ReadTxn;
 use crate::write::WriteTxn;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tidalite_base::limits::PAGE_SIZE_DEFAULT;
 use tidalite_pager::{Pager, Storage};
 use tidalite_runs::{STAGING_BYTES_DEFAULT, Staging};
@@ -23,6 +25,7 @@ pub use tidalite_pager::{OpenMode, Verify};
 pub struct Options {
     store: tidalite_pager::Options,
     staging_bytes: usize,
+    maintain_every: Option<Duration>,
 }
 
 impl Default for Options {
@@ -41,6 +44,7 @@ impl Options {
         Self {
             store,
             staging_bytes: STAGING_BYTES_DEFAULT,
+            maintain_every: None,
         }
     }
 
@@ -103,12 +107,19 @@ impl Options {
         self
     }
 
+    /// Keeps to the retention policies in a thread of its own that calls [`Database::maintain`] so often, a second of
+    /// work at most each time (not at all). The thread ends with the last clone of the database.
+    pub fn maintain_every(mut self, every: Duration) -> Self {
+        self.maintain_every = Some(every);
+        self
+    }
+
     /// Opens the file.
     ///
     /// # Errors
     /// `Store` with: the system's reason; not a database; a newer version; damaged; open elsewhere.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
-        Ok(self.wrap(Pager::open(path, &self.store)?))
+        self.wrap(Pager::open(path, &self.store)?)
     }
 
     /// Opens what is in a storage of one's own: memory, or the simulated disk of the tests.
@@ -116,19 +127,25 @@ impl Options {
     /// # Errors
     /// As for `open`.
     pub fn open_storage(&self, storage: Arc<dyn Storage>) -> Result<Database> {
-        Ok(self.wrap(Pager::open_storage(storage, &self.store)?))
+        self.wrap(Pager::open_storage(storage, &self.store)?)
     }
 
-    fn wrap(&self, pager: Pager) -> Database {
+    fn wrap(&self, pager: Pager) -> Result<Database> {
         let staging = Mutex::new(None);
         let staging_bytes = self.staging_bytes;
-        Database {
+        let mut database = Database {
             pager,
             shared: Arc::new(Shared {
                 staging,
                 staging_bytes,
             }),
+            background: None,
+        };
+        if let Some(every) = self.maintain_every.filter(|_| !self.store.read_only) {
+            let thread = Background::start(database.clone(), every)?;
+            database.background = Some(Arc::new(thread));
         }
+        Ok(database)
     }
 }
 
@@ -160,6 +177,7 @@ impl Shared {
 pub struct Database {
     pub(crate) pager: Pager,
     shared: Arc<Shared>,
+    background: Option<Arc<Background>>,
 }
 
 impl Database {
@@ -196,6 +214,12 @@ impl Database {
             return Ok(None);
         };
         WriteTxn::begin(Arc::clone(&self.shared), pages).map(Some)
+    }
+
+    /// What maintenance in the background failed with last; asked once, it is forgotten.
+    #[must_use]
+    pub fn take_maintenance_error(&self) -> Option<crate::Error> {
+        self.background.as_ref()?.take_error()
     }
 
     /// Writes what the newest commit shows to a new file while writing goes on; returns its bytes.

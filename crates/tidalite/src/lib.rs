@@ -36,12 +36,15 @@
 //! catalog    names, GUIDs, schemas      ── name, schema, time, point: their parts
 //! roots      the app area of the meta block
 //! aggregate  Aggregate, Window
+//! retention  Retention, maintain         what is kept, and for how long
+//!  └ background                          the same in a thread
 //! check, stat, copy                     of a whole file
 //! salvage    what is intact of a damaged file
 //! watch      Watch, Progress            of what takes long
 //! ```
 
 mod aggregate;
+mod background;
 mod catalog;
 mod check;
 mod copy;
@@ -54,6 +57,7 @@ mod pages;
 mod pieces;
 mod point;
 mod read;
+mod retention;
 mod roots;
 mod salvage;
 mod schema;
@@ -78,6 +82,9 @@ pub use name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};
 pub use pieces::{Candle, CandleSize, Direction, ValueFilter};
 pub use point::{Point, Sample};
 pub use read::ReadTxn;
+pub use retention::{
+    Budget, Maintained, RETENTION_NAME_BYTES_MAX, RETENTION_PATTERN_BYTES_MAX, Retention,
+};
 pub use salvage::{SalvageReport, Saved, salvage, salvage_storage};
 pub use schema::{COLUMN_NAME_BYTES_MAX, Column, Schema, Unit};
 pub use series::{Cursor, Range, Row, Series, Vector};

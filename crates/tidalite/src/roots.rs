@@ -1,10 +1,10 @@
 //! Where the roots of all structures are kept: the app area of the meta block.
 //!
 //! ```text
-//! 0         4        8             16           24      88       152       216      280        344
-//! | version | inline | next series | next table | tables | names | guids | series | records | extents |
-//! |   u32   |  u32   |     u64     |    u64     | each a kv tree root of 64 bytes                     |
-//! 408           536
+//! 0         4        8             16           24      88       152       216      280        344       408
+//! | version | inline | next series | next table | tables | names | guids | series | records | extents | policies |
+//! |   u32   |  u32   |     u64     |    u64     | each a kv tree root of 64 bytes                                |
+//! 472           600
 //! | front root  | inline table roots, `inline` of them: table id u64, kv tree root 64 bytes
 //! ```
 //!
@@ -19,13 +19,13 @@ use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
 use tidalite_kv::{TREE_BYTES, Tree};
 use tidalite_runs::{FRONT_ROOT_BYTES, FrontRoot};
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const VERSION_AT: usize = 0;
 const INLINE_COUNT_AT: usize = VERSION_AT + 4;
 const NEXT_SERIES_AT: usize = INLINE_COUNT_AT + 4;
 const NEXT_TABLE_AT: usize = NEXT_SERIES_AT + 8;
 const TREES_AT: usize = NEXT_TABLE_AT + 8;
-const TREE_COUNT: usize = 6;
+const TREE_COUNT: usize = 7;
 const FRONT_AT: usize = TREES_AT + TREE_COUNT * TREE_BYTES;
 const INLINE_AT: usize = FRONT_AT + FRONT_ROOT_SPACE;
 const INLINE_ENTRY_BYTES: usize = 8 + TREE_BYTES;
@@ -46,6 +46,7 @@ pub(crate) mod owner {
     pub(crate) const SERIES: u64 = 4;
     pub(crate) const RECORDS: u64 = 5;
     pub(crate) const EXTENTS: u64 = 6;
+    pub(crate) const POLICIES: u64 = 7;
     pub(crate) const FIRST_TABLE: u64 = 16;
     /// Owner ids of pages and blocks have 48 bits.
     pub(crate) const LIMIT: u64 = 1 << 48;
@@ -68,6 +69,8 @@ pub(crate) struct Roots {
     pub(crate) records: Tree,
     /// Extents of the series leaves.
     pub(crate) extents: Tree,
+    /// Name -> retention policy.
+    pub(crate) policies: Tree,
     pub(crate) front: FrontRoot,
     pub(crate) inline: Vec<(u64, Tree)>,
 }
@@ -83,18 +86,20 @@ impl Roots {
             series: Tree::new(owner::SERIES),
             records: Tree::new(owner::RECORDS),
             extents: Tree::new(owner::EXTENTS),
+            policies: Tree::new(owner::POLICIES),
             front: FrontRoot::default(),
             inline: Vec::new(),
         }
     }
 
     /// The trees that the catalog itself changes; the records and extents tables are sealed by `Leaves`.
-    pub(crate) fn catalog_trees(&mut self) -> [&mut Tree; 4] {
+    pub(crate) fn catalog_trees(&mut self) -> [&mut Tree; 5] {
         [
             &mut self.tables,
             &mut self.names,
             &mut self.guids,
             &mut self.series,
+            &mut self.policies,
         ]
     }
 
@@ -114,7 +119,7 @@ impl Roots {
         let version = get_u32(bytes, VERSION_AT);
         let count = get_u32(bytes, INLINE_COUNT_AT) as usize;
         if version != VERSION {
-            return Err(damaged(format!("version {version}"), "version 1").into());
+            return Err(damaged(format!("version {version}"), "version 2").into());
         }
         if count > INLINE_ROOTS_MAX || bytes.len() < INLINE_AT + count * INLINE_ENTRY_BYTES {
             return Err(damaged(format!("{count} inline roots"), "what fits").into());
@@ -142,6 +147,7 @@ impl Roots {
             series: tree(3)?,
             records: tree(4)?,
             extents: tree(5)?,
+            policies: tree(6)?,
             front,
             inline,
         };
@@ -182,6 +188,7 @@ impl Roots {
             &self.series,
             &self.records,
             &self.extents,
+            &self.policies,
         ];
         for (i, tree) in trees.into_iter().enumerate() {
             let at = TREES_AT + i * TREE_BYTES;

@@ -91,9 +91,12 @@ impl<'a, 'w> Walk<'a, 'w> {
             ("catalog of series", &roots.series),
             ("series records", &roots.records),
             ("extents table", &roots.extents),
+            ("retention policies", &roots.policies),
         ] {
             self.tree(name, tree, Whose::Catalog)?;
         }
+        let policies = crate::retention::policies(&roots.policies, self.pages);
+        self.note("retention policies", policies)?;
         self.tables(report)?;
         let series = self.catalog()?;
         report.series = series.len() as u64;

@@ -160,10 +160,10 @@ fn newer_files_are_named_as_such() {
     sample(&path);
     let whole = fs::read(&path).unwrap();
     for (at, word) in [
-        (VERSION_AT, "format version 2"),
+        (VERSION_AT, "format version 32767"),
         (INCOMPATIBLE_AT, "0x8000"),
     ] {
-        let number = if at == VERSION_AT { 2 } else { 0x8000u16 };
+        let number = if at == VERSION_AT { 0x7fff } else { 0x8000u16 };
         let image = patched(&whole, |block| {
             block[at..at + 2].copy_from_slice(&number.to_le_bytes())
         });

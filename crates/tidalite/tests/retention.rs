@@ -1,0 +1,243 @@
+//! Retention: what a policy removes, and that it removes nothing else.
+
+use std::sync::Arc;
+use std::time::Duration;
+use tidalite::{
+    Budget, ColumnType, Database, Maintained, MemoryStorage, Options, Retention, Schema, Timestamp,
+    Unit,
+};
+use tidalite_testkit::rng::Rng;
+
+const SECOND: i64 = 1_000_000_000;
+
+fn memory(options: &Options) -> Database {
+    options
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .expect("a fresh file")
+}
+
+fn keep(pattern: &str, seconds: u64) -> Retention {
+    Retention {
+        pattern: pattern.to_owned(),
+        keep: Some(Duration::from_secs(seconds)),
+        bytes: None,
+    }
+}
+
+fn times(db: &Database, name: &str) -> Vec<i64> {
+    let snap = db.begin_read().expect("a snapshot");
+    let series = snap.series(name).expect("a name").expect("a series");
+    let mut times = Vec::new();
+    series
+        .all()
+        .for_each(|time, _| times.push(time))
+        .expect("rows");
+    times
+}
+
+#[test]
+fn age_cuts_each_series_in_its_own_unit_wherever_its_rows_are() {
+    let db = memory(&Options::new().page_size(1024));
+    let seconds = Schema::new(Unit::Seconds, [("v", ColumnType::I64)]);
+    let ticks = Schema::new(Unit::Ticks, [("v", ColumnType::I64)]);
+    let zero = Unit::Ticks.steps_to_1970();
+    // 5000 rows that fill leaves, then rows that wait in the front, before and behind.
+    for (from, to) in [(1000, 6000), (400, 410), (6000, 6010)] {
+        let mut tx = db.begin_write().unwrap();
+        for t in from..to {
+            tx.series_with("short.s", &seconds)
+                .unwrap()
+                .insert_row(t, &[1])
+                .unwrap();
+            let raw = zero + t * 10_000_000;
+            tx.series_with("short.ticks", &ticks)
+                .unwrap()
+                .insert_row(raw, &[1])
+                .unwrap();
+            tx.series("long").unwrap().insert(t * SECOND, 1.0).unwrap();
+        }
+        tx.commit().unwrap();
+    }
+    let mut tx = db.begin_write().unwrap();
+    tx.set_retention("b", &keep("", 5605)).unwrap();
+    tx.set_retention("a", &keep("short.*", 2000)).unwrap();
+    tx.commit().unwrap();
+    let before = db.begin_read().unwrap();
+    let now = Timestamp(6010 * SECOND);
+    // One series a commit, and no time left: one step at a time leads to the same end.
+    let budget = Budget {
+        time: Duration::from_secs(60),
+        series: 1,
+        now,
+    };
+    let none = Budget {
+        time: Duration::ZERO,
+        ..budget
+    };
+    let nothing = db.maintain(&none).unwrap();
+    assert_eq!(
+        nothing,
+        Maintained {
+            more: true,
+            ..Maintained::default()
+        }
+    );
+    let done = db.maintain(&budget).unwrap();
+    assert_eq!(
+        (done.series, done.rows, done.commits, done.more),
+        (3, 2 * (10 + 3010) + 5, 3, false)
+    );
+    assert_eq!(times(&db, "short.s"), (4010..6010).collect::<Vec<_>>());
+    let raw: Vec<i64> = (4010..6010).map(|t| zero + t * 10_000_000).collect();
+    assert_eq!(times(&db, "short.ticks"), raw);
+    let long: Vec<i64> = (405..410).chain(1000..6010).map(|t| t * SECOND).collect();
+    assert_eq!(times(&db, "long"), long);
+    let old = before.series("short.s").unwrap().unwrap();
+    assert_eq!(old.count().unwrap(), 5020, "a snapshot keeps what it saw");
+    assert_eq!(db.maintain(&budget).unwrap(), Maintained::default());
+    assert!(db.check().unwrap().is_clean());
+
+    let policies = db.begin_read().unwrap().retentions().unwrap();
+    let names: Vec<&str> = policies.iter().map(|(name, _)| &name[..]).collect();
+    assert_eq!(names, ["a", "b"]);
+    let mut tx = db.begin_write().unwrap();
+    assert!(tx.remove_retention("a").unwrap());
+    assert!(!tx.remove_retention("a").unwrap());
+    tx.commit().unwrap();
+    let copy = std::env::temp_dir().join(format!("tidalite-retention-{}.tdl", std::process::id()));
+    let _ = std::fs::remove_file(&copy);
+    db.copy_to(&copy).unwrap();
+    let copied = Database::open(&copy).unwrap();
+    let policies = copied.begin_read().unwrap().retentions().unwrap();
+    assert_eq!(policies, [("b".to_owned(), keep("", 5605))]);
+    drop(copied);
+    std::fs::remove_file(&copy).unwrap();
+    let _ = std::fs::remove_file(copy.with_extension("tdl-lock"));
+}
+
+#[test]
+fn policies_that_cannot_be_are_refused() {
+    let db = memory(&Options::new());
+    let mut tx = db.begin_write().unwrap();
+    let nothing = Retention {
+        pattern: String::new(),
+        keep: None,
+        bytes: None,
+    };
+    let zero = Retention {
+        keep: Some(Duration::ZERO),
+        ..nothing.clone()
+    };
+    let none = Retention {
+        bytes: Some(0),
+        ..nothing.clone()
+    };
+    for policy in [&nothing, &zero, &none, &keep("a{", 1)] {
+        assert!(tx.set_retention("a", policy).is_err(), "{policy:?}");
+    }
+    let most = tidalite::RETENTION_NAME_BYTES_MAX;
+    assert!(tx.set_retention(&"n".repeat(most), &keep("", 1)).is_ok());
+    assert!(
+        tx.set_retention(&"n".repeat(most + 1), &keep("", 1))
+            .is_err()
+    );
+    assert!(tx.set_retention("", &keep("", 1)).is_err());
+    let most = tidalite::RETENTION_PATTERN_BYTES_MAX;
+    assert!(tx.set_retention("p", &keep(&"p".repeat(most), 1)).is_ok());
+    assert!(
+        tx.set_retention("p", &keep(&"p".repeat(most + 1), 1))
+            .is_err()
+    );
+    tx.commit().unwrap();
+    assert_eq!(db.begin_read().unwrap().retentions().unwrap().len(), 2);
+}
+
+/// Endless ingest of hard values under a cap for the whole file.
+#[test]
+fn a_cap_for_the_file_holds_within_five_percent() {
+    let cap = 24u64 << 20;
+    let storage = Arc::new(MemoryStorage::new());
+    let options = Options::new().growth_bytes(1 << 18, 1 << 19);
+    let db = options.open_storage(storage).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let policy = Retention {
+        pattern: String::new(),
+        keep: None,
+        bytes: Some(cap),
+    };
+    tx.set_retention("cap", &policy).unwrap();
+    tx.commit().unwrap();
+    let mut rng = Rng::new(11);
+    let mut full_since = None;
+    let (mut t, mut most) = (0, 0);
+    for round in 0..160 {
+        let mut tx = db.begin_write().unwrap();
+        for series in 0..20 {
+            let mut writer = tx.series(&format!("hard.{series}")).unwrap();
+            for row in 0..2048 {
+                writer.insert(t + row * SECOND, rng.f64()).unwrap();
+            }
+        }
+        t += 2048 * SECOND;
+        tx.commit().unwrap();
+        let done = db.maintain(&Budget {
+            time: Duration::from_secs(60),
+            ..Budget::default()
+        });
+        if done.unwrap().rows > 0 {
+            full_since.get_or_insert(round);
+        }
+        most = most.max(db.stat().unwrap().file_bytes);
+    }
+    let full_since = full_since.unwrap();
+    assert!(
+        full_since < 100,
+        "the cap was reached in round {full_since}"
+    );
+    assert!(most <= cap + cap / 20, "{most} bytes under a cap of {cap}");
+    let stat = db.stat().unwrap();
+    assert!(
+        stat.leaf_bytes > cap / 2,
+        "{} bytes of leaves are left",
+        stat.leaf_bytes
+    );
+    // What is left is the newest of each series, without a hole.
+    for series in 0..20 {
+        let times = times(&db, &format!("hard.{series}"));
+        assert_eq!(times.last(), Some(&(t - SECOND)));
+        assert!(times.is_sorted_by(|a, b| b - a == SECOND));
+    }
+    assert!(db.check().unwrap().is_clean());
+}
+
+#[test]
+fn a_thread_keeps_to_the_policies_when_asked_and_ends_with_the_database() {
+    let storage = Arc::new(MemoryStorage::new());
+    let options = Options::new().maintain_every(Duration::from_millis(5));
+    let db = options.open_storage(Arc::clone(&storage) as _).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    tx.set_retention("short", &keep("", 3600)).unwrap();
+    let now = Timestamp::now().0;
+    tx.series("load")
+        .unwrap()
+        .insert(now - 7200 * SECOND, 1.0)
+        .unwrap();
+    tx.series("load").unwrap().insert(now, 2.0).unwrap();
+    tx.commit().unwrap();
+    let began = std::time::Instant::now();
+    while times(&db, "load").len() > 1 {
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "nothing was removed"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert_eq!(times(&db, "load"), [now]);
+    assert!(db.take_maintenance_error().is_none());
+    // The thread may want the turn that this transaction has: closing must not wait for it.
+    let held = db.begin_write().unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    drop(db);
+    drop(held);
+    assert_eq!(Arc::strong_count(&storage), 1, "the thread is gone");
+}
