@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::harlinn;
-
 /// What `--help` prints.
 pub(crate) const HELP: &str = "\
 Benchmarks of Tidalite against its peers, both in one run on one machine.
@@ -13,37 +11,95 @@ usage: cargo run --release --manifest-path bench/Cargo.toml -- SUITE [options]
 suites:
   harlinn        the five programs of \"An Ultrafast Light Timeseries Storage Engine\",
                  against a port of that engine on LMDB
+  commit         durable commits of 1, 10 and 1,000 rows, and of 1 to 16 threads
+  mdbx           small transactions in three degrees of durability, loads, gets, ranges,
+                 removals, sizes: the workloads that libmdbx and redb publish
+  beyond-memory  a file eight times as large as the memory that its process may use
+  long-reader    one snapshot held while everything is overwritten
 
 options:
-  --points N     points of a case (default 10000000; the published figures: 100000000)
   --rounds R     rounds, of which the median is taken (default 3)
   --only LIST    cases, with commas: 01,03r (default: all)
+  --peers LIST   peers, with commas: lmdb,libmdbx,redb,fjall,sqlite (default: all)
   --dir DIR      where the files go, one at a time (default: the system's temporary directory)
   --json FILE    also write a JSON object per line
+  --points N     harlinn: points of a case (default 10000000; the published figures: 100000000)
+  --commits N    commit: commits of a case (default 5000); long-reader: overwrites (default 1000000)
+  --pairs N      mdbx: pairs of the large tables (default 5000000), of which the rest is scaled;
+                 long-reader: of its table (default 1000000)
+  --mib N        beyond-memory: size of the file (default 8192)
+  --memory-mib N beyond-memory: memory of the process (default 1024; 0: no bound)
 ";
 
-/// What was asked for.
-pub(crate) struct Args {
-    pub(crate) harlinn: harlinn::Options,
+/// The suites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Suite {
+    Harlinn,
+    Commit,
+    Mdbx,
+    BeyondMemory,
+    /// One engine of `BeyondMemory`, in a process of its own.
+    BeyondMemoryOne,
+    LongReader,
+}
+
+/// What to measure, how large, how often, where.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) suite: Suite,
+    pub(crate) rounds: usize,
+    /// Cases to run; empty for all.
+    pub(crate) only: Vec<String>,
+    /// Peers that take part; empty for all.
+    pub(crate) peers: Vec<String>,
+    /// Where the files go.
+    pub(crate) dir: PathBuf,
     pub(crate) json: Option<PathBuf>,
+    pub(crate) points: u64,
+    pub(crate) commits: u64,
+    pub(crate) pairs: u64,
+    pub(crate) mib: u64,
+    pub(crate) memory_mib: u64,
+}
+
+impl Options {
+    /// Whether a case is to run.
+    pub(crate) fn chosen(&self, case: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == case)
+    }
+
+    fn new(suite: Suite) -> Self {
+        let long_reader = suite == Suite::LongReader;
+        Self {
+            suite,
+            rounds: 3,
+            only: Vec::new(),
+            peers: Vec::new(),
+            dir: std::env::temp_dir(),
+            json: None,
+            points: 10_000_000,
+            commits: if long_reader { 1_000_000 } else { 5000 },
+            pairs: if long_reader { 1_000_000 } else { 5_000_000 },
+            mib: 8192,
+            memory_mib: 1024,
+        }
+    }
 }
 
 /// Reads the arguments; `None` when it was help that was asked for.
-pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Args>, String> {
+pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Options>, String> {
     let mut args = args.into_iter();
-    match args.next().as_deref() {
+    let suite = match args.next().as_deref() {
         None | Some("--help" | "-h" | "help") => return Ok(None),
-        Some("harlinn") => {}
+        Some("harlinn") => Suite::Harlinn,
+        Some("commit") => Suite::Commit,
+        Some("mdbx") => Suite::Mdbx,
+        Some("beyond-memory") => Suite::BeyondMemory,
+        Some("beyond-memory-one") => Suite::BeyondMemoryOne,
+        Some("long-reader") => Suite::LongReader,
         Some(other) => return Err(format!("there is no suite {other}")),
-    }
-    let (points, rounds, only) = (10_000_000, 3, Vec::new());
-    let mut harlinn = harlinn::Options {
-        points,
-        rounds,
-        only,
-        dir: std::env::temp_dir(),
     };
-    let mut json = None;
+    let mut options = Options::new(suite);
     while let Some(option) = args.next() {
         if matches!(option.as_str(), "--help" | "-h") {
             return Ok(None);
@@ -52,15 +108,28 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Arg
             .next()
             .ok_or_else(|| format!("{option} wants a value"))?;
         match option.as_str() {
-            "--points" => harlinn.points = number(&option, &value)?,
-            "--rounds" => harlinn.rounds = number(&option, &value)? as usize,
-            "--only" => harlinn.only = value.split(',').map(|c| c.trim().to_owned()).collect(),
-            "--dir" => harlinn.dir = value.into(),
-            "--json" => json = Some(value.into()),
+            "--points" => options.points = number(&option, &value)?,
+            "--commits" => options.commits = number(&option, &value)?,
+            "--pairs" => options.pairs = number(&option, &value)?,
+            "--mib" => options.mib = number(&option, &value)?,
+            "--memory-mib" if value == "0" => options.memory_mib = 0,
+            "--memory-mib" => options.memory_mib = number(&option, &value)?,
+            "--rounds" => options.rounds = number(&option, &value)? as usize,
+            "--only" => options.only = list(&value),
+            "--peers" => options.peers = list(&value),
+            "--dir" => options.dir = value.into(),
+            "--json" => options.json = Some(value.into()),
             _ => return Err(format!("there is no option {option}")),
         }
     }
-    Ok(Some(Args { harlinn, json }))
+    Ok(Some(options))
+}
+
+fn list(value: &str) -> Vec<String> {
+    value
+        .split(',')
+        .map(|item| item.trim().to_owned())
+        .collect()
 }
 
 /// A positive whole number; underscores and commas may group it.
@@ -76,20 +145,24 @@ fn number(option: &str, value: &str) -> Result<u64, String> {
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Option<Args>, String> {
+    fn parsed(line: &str) -> Result<Option<Options>, String> {
         parse(line.split_whitespace().map(str::to_owned))
     }
 
     #[test]
     fn reads_what_help_describes() {
         let line = "harlinn --points 1_000_000 --rounds 5 --only 01,03r --dir /x --json y";
-        let args = parsed(line).unwrap().unwrap();
-        assert_eq!((args.harlinn.points, args.harlinn.rounds), (1_000_000, 5));
-        assert_eq!(args.harlinn.only, ["01", "03r"]);
-        assert_eq!(
-            (args.harlinn.dir, args.json),
-            ("/x".into(), Some("y".into()))
-        );
+        let options = parsed(line).unwrap().unwrap();
+        assert_eq!((options.points, options.rounds), (1_000_000, 5));
+        assert_eq!(options.only, ["01", "03r"]);
+        assert!(options.chosen("01") && !options.chosen("04"));
+        let (dir, json) = ("/x".into(), Some("y".into()));
+        assert_eq!((options.dir, options.json), (dir, json));
+        let line = "beyond-memory --mib 64 --memory-mib 0 --peers lmdb";
+        let options = parsed(line).unwrap().unwrap();
+        assert_eq!(options.suite, Suite::BeyondMemory);
+        assert_eq!((options.mib, options.memory_mib), (64, 0));
+        assert_eq!(options.peers, ["lmdb"]);
     }
 
     #[test]

@@ -1,27 +1,45 @@
-//! Benchmarks of Tidalite against its peers, both in one run on one machine.
+//! Benchmarks of Tidalite against its peers, all in one run on one machine.
 //!
 //! ```text
-//! args         the command line
-//! harlinn      the suite: five programs of the article, ours against the LMDB engine
-//! lmdb_engine  the peer: the article's engine, ported
-//! report       medians, spreads, the table, the JSON lines
-//! os           memory touched beforehand, page cache dropped, free space
+//! args           the command line
+//! harlinn        suite: five programs of the article, ours against the LMDB engine
+//!  └ lmdb_engine   its peer: the article's engine, ported
+//! commit         suite: durable commits, alone and in groups
+//! mdbx           suite: small transactions, loads, gets, ranges, removals, sizes
+//! beyond_memory  suite: a file larger than memory
+//! long_reader    suite: a snapshot held while everything is overwritten
+//!  └ engine        ours and the peers behind one face
+//!  └ contest       who takes part, in which order; lines and table
+//! meter, syncs   what work costs: time, CPU, bytes, calls, waits on the disk
+//! report         medians, spreads, harlinn's table and lines
+//! os             memory touched beforehand, page cache dropped, free space
 //! ```
 
 mod args;
+mod beyond_memory;
+mod commit;
+mod contest;
+mod engine;
 mod harlinn;
 mod lmdb_engine;
+mod long_reader;
+mod mdbx;
+mod meter;
 mod os;
 mod report;
+mod syncs;
 
-use std::error::Error;
 use std::fs::File;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use args::{Options, Suite};
+use contest::Contest;
+use engine::Result;
+
 fn main() -> ExitCode {
-    let args = match args::parse(std::env::args().skip(1)) {
-        Ok(Some(args)) => args,
+    let options = match args::parse(std::env::args().skip(1)) {
+        Ok(Some(options)) => options,
         Ok(None) => {
             print!("{}", args::HELP);
             return ExitCode::SUCCESS;
@@ -31,7 +49,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match run(&args) {
+    match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -40,12 +58,48 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(args: &args::Args) -> Result<(), Box<dyn Error>> {
+fn run(options: &Options) -> Result<()> {
+    if options.suite == Suite::BeyondMemoryOne {
+        // The process that is measured: nothing that the others do to their own heaps.
+        return beyond_memory::one(options);
+    }
     os::keep_heap();
-    warn(&args.harlinn);
-    let mut json = args.json.as_ref().map(File::create).transpose()?;
+    warn(options);
+    let json = options.json.as_ref().map(File::create).transpose()?;
+    match options.suite {
+        Suite::Harlinn => harlinn(options, json),
+        Suite::Commit => told(&commit::run(options)?, options, json),
+        Suite::Mdbx => told(&mdbx::run(options)?, options, json),
+        Suite::LongReader => told(&long_reader::run(options)?, options, json),
+        Suite::BeyondMemory | Suite::BeyondMemoryOne => match beyond_memory::run(options)? {
+            Some(contest) => told(&contest, options, json),
+            None => Ok(()),
+        },
+    }
+}
+
+/// Prints the table and writes the lines.
+fn told(contest: &Contest, options: &Options, json: Option<File>) -> Result<()> {
+    if let Some(mut json) = json {
+        for line in contest.json() {
+            writeln!(json, "{line}")?;
+        }
+    }
+    machine(options);
+    println!("ratio > 1: ours is better (its first mode); spread = (max - min) / median\n");
+    print!("{}", contest.table());
+    Ok(())
+}
+
+fn harlinn(options: &Options, mut json: Option<File>) -> Result<()> {
     let mut lines = Vec::new();
-    harlinn::run(&args.harlinn, |new| {
+    let of_suite = harlinn::Options {
+        points: options.points,
+        rounds: options.rounds,
+        only: options.only.clone(),
+        dir: options.dir.clone(),
+    };
+    harlinn::run(&of_suite, |new| {
         if let Some(json) = &mut json {
             for line in &new {
                 writeln!(json, "{}", line.json())?;
@@ -54,21 +108,35 @@ fn run(args: &args::Args) -> Result<(), Box<dyn Error>> {
         lines.extend(new);
         Ok(())
     })?;
-    let (processor, memory) = (os::processor(), os::memory_total() >> 30);
-    let (points, rounds) = (args.harlinn.points, args.harlinn.rounds);
-    println!("{processor}, {memory} GiB; {points} points a case, median of {rounds} rounds");
+    machine(options);
+    println!("{} points a case", options.points);
     println!("ratio > 1: ours is better; spread = (max - min) / median of ours, of theirs\n");
     print!("{}", report::table(&lines));
     Ok(())
 }
 
+fn machine(options: &Options) {
+    let (processor, memory) = (os::processor(), os::memory_total() >> 30);
+    println!(
+        "{processor}, {memory} GiB; median of {} rounds",
+        options.rounds
+    );
+}
+
 /// Says what would make the figures worthless.
-fn warn(options: &harlinn::Options) {
+fn warn(options: &Options) {
     if cfg!(debug_assertions) {
         eprintln!("warning: not built with --release: the figures mean nothing");
     }
-    if options.rounds < 3 || options.points < 10_000_000 {
-        eprintln!("note: a trial run; figures to keep take 3 rounds of 10000000 points at least");
+    let small = match options.suite {
+        Suite::Harlinn => options.points < 10_000_000,
+        Suite::Commit => options.commits < 2000,
+        Suite::Mdbx => options.pairs < 1_000_000,
+        Suite::LongReader => options.commits < 1_000_000,
+        Suite::BeyondMemory | Suite::BeyondMemoryOne => options.mib < 8192,
+    };
+    if options.rounds < 3 || small {
+        eprintln!("note: a trial run; figures to keep take 3 rounds of the default size at least");
     }
     let load = os::load();
     if load > 0.5 {

@@ -135,27 +135,84 @@ pub(crate) fn disk_free(dir: &Path) -> io::Result<u64> {
     Ok(stat.f_bavail * stat.f_frsize)
 }
 
-/// Bytes of disk that the files directly in `dir` take: holes and ends of blocks as they are.
+/// Bytes of disk that the files below `dir` take: holes and ends of blocks as they are.
 pub(crate) fn disk_used(dir: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(dir)? {
-        bytes += entry?.metadata()?.blocks() * 512;
+        let entry = entry?;
+        bytes += if entry.file_type()?.is_dir() {
+            disk_used(&entry.path())?
+        } else {
+            entry.metadata()?.blocks() * 512
+        };
     }
     Ok(bytes)
 }
 
-/// Waits until all that was written anywhere is on the disk, so that one measurement does not pay
-/// for another.
-pub(crate) fn settle() {
-    // SAFETY: takes nothing, returns nothing, cannot fail.
-    unsafe { libc::sync() };
+/// What was written since some beginning, counted in three places.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Written {
+    /// Bytes that this process handed to `write` and its like. Not those that it stored through a map.
+    pub(crate) handed: u64,
+    /// Calls of `write` and its like.
+    pub(crate) calls: u64,
+    /// Bytes of the page cache that this process made dirty (`write_bytes` of `/proc/self/io`). On file systems
+    /// with large folios one changed byte counts as its whole folio, which may be 2 MiB.
+    pub(crate) dirtied: u64,
+    /// Bytes that the disk was given, whoever gave them.
+    pub(crate) disk: u64,
 }
 
-/// Writes the files in `dir` to disk and drops them from the page cache. An error when more than
+/// Reads the kernel's accounts; zeros where it keeps none.
+pub(crate) fn written(dir: &Path) -> Written {
+    let field = |name| proc_field("/proc/self/io", name).unwrap_or(0);
+    Written {
+        handed: field("wchar:"),
+        calls: field("syscw:"),
+        dirtied: field("write_bytes:"),
+        disk: disk_written(dir).unwrap_or(0),
+    }
+}
+
+/// Bytes written to the block device that `dir` is on, since the machine started.
+fn disk_written(dir: &Path) -> Option<u64> {
+    let device = fs::metadata(dir).ok()?.dev();
+    let (major, minor) = (libc::major(device), libc::minor(device));
+    let text = fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat")).ok()?;
+    let sectors: u64 = text.split_whitespace().nth(6)?.parse().ok()?;
+    Some(sectors * 512)
+}
+
+/// Seconds of processor time that this process took so far, in all its threads and in the kernel.
+pub(crate) fn cpu_seconds() -> f64 {
+    // SAFETY: all-zero bytes are a valid `rusage`, which the call fills.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: an out-parameter.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+/// Waits until all that was written to the file system of `dir` is on the disk, so that one measurement does
+/// not pay for another. Other file systems stay out of it: `sync` waits even for one that hangs.
+pub(crate) fn settle(dir: &Path) -> io::Result<()> {
+    let dir = File::open(dir)?;
+    // SAFETY: the descriptor is open.
+    match unsafe { libc::syncfs(dir.as_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Writes the files below `dir` to disk and drops them from the page cache. An error when more than
 /// a hundredth stays: a "cold" read would not be one.
 pub(crate) fn make_cold(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
+        if path.is_dir() {
+            make_cold(&path)?;
+            continue;
+        }
         let file = File::open(&path)?;
         file.sync_all()?;
         // SAFETY: the descriptor is open.

@@ -92,7 +92,7 @@ pub(crate) fn table(lines: &[Line]) -> String {
 }
 
 /// About four digits.
-fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         v if v >= 1000.0 => format!("{value:.0}"),
         v if v >= 100.0 => format!("{value:.1}"),

@@ -4,7 +4,7 @@ use super::records::Source;
 use crate::lmdb_engine::SEGMENT_POINTS;
 
 /// The result of anything that can go wrong here.
-pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+pub(crate) use crate::engine::Result;
 
 /// A program of the article, on one set of data.
 #[derive(Clone, Copy, Debug)]

@@ -166,7 +166,7 @@ fn round<P: Record, S: Side<P>>(
         )
         .into());
     }
-    os::settle();
+    os::settle(dir.path())?;
     os::touch_memory(plan.file_bytes(), plan.heap_bytes());
     let what = |pass: &str| format!("{}-{pass} of {who}", plan.name);
 

@@ -54,6 +54,11 @@ impl Env {
     /// Opens (and creates) the environment in directory `dir`, writable through the map and
     /// synced at commit, with at most `map_bytes` of data.
     pub(crate) fn open(dir: &Path, map_bytes: usize) -> Result<Self> {
+        Self::open_with(dir, map_bytes, sys::MDB_WRITEMAP)
+    }
+
+    /// Opens (and creates) the environment with these flags.
+    pub(crate) fn open_with(dir: &Path, map_bytes: usize, flags: u32) -> Result<Self> {
         let path = CString::new(dir.as_os_str().as_bytes()).map_err(|_| Error(libc::EINVAL))?;
         let mut env = ptr::null_mut();
         // SAFETY: `env` is an out-parameter.
@@ -62,12 +67,7 @@ impl Env {
         // SAFETY: `env` was created and not opened; `path` is a C string.
         unsafe {
             done(sys::mdb_env_set_mapsize(env, map_bytes))?;
-            done(sys::mdb_env_open(
-                env,
-                path.as_ptr(),
-                sys::MDB_WRITEMAP,
-                0o644,
-            ))?;
+            done(sys::mdb_env_open(env, path.as_ptr(), flags, 0o644))?;
         }
         let txn = this.begin(false)?;
         let mut dbi = 0;
@@ -90,7 +90,26 @@ impl Env {
             env: PhantomData,
         })
     }
+
+    /// Writes all that commits left to the system to the disk.
+    pub(crate) fn sync(&self) -> Result<()> {
+        // SAFETY: the environment is open.
+        done(unsafe { sys::mdb_env_sync(self.env, 1) })
+    }
+
+    /// Writes a copy without free pages into the empty directory `dir`.
+    pub(crate) fn copy_compacted(&self, dir: &Path) -> Result<()> {
+        let path = CString::new(dir.as_os_str().as_bytes()).map_err(|_| Error(libc::EINVAL))?;
+        // SAFETY: the environment is open; `path` is a C string.
+        done(unsafe { sys::mdb_env_copy2(self.env, path.as_ptr(), sys::MDB_CP_COMPACT) })
+    }
 }
+
+// SAFETY: an environment may be used by any thread; with `MDB_NOTLS` or without, a transaction stays with
+// the thread that began it, as `Txn` holds a raw pointer and is neither `Send` nor `Sync`.
+unsafe impl Send for Env {}
+// SAFETY: as above.
+unsafe impl Sync for Env {}
 
 impl Drop for Env {
     fn drop(&mut self) {
@@ -112,6 +131,39 @@ impl Txn<'_> {
         let (mut key, mut value) = (val(key), val(value));
         // SAFETY: both slices outlive the call, which copies them and writes to neither.
         done(unsafe { sys::mdb_put(self.txn, self.dbi, &raw mut key, &raw mut value, 0) })
+    }
+
+    /// Stores `value` under `key`, which is above all others.
+    pub(crate) fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let (mut key, mut value) = (val(key), val(value));
+        let flags = sys::MDB_APPEND;
+        // SAFETY: as in `put`.
+        done(unsafe { sys::mdb_put(self.txn, self.dbi, &raw mut key, &raw mut value, flags) })
+    }
+
+    /// The value of `key`, in the map.
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<&[u8]>> {
+        let (mut key, mut value) = (val(key), val(&[]));
+        // SAFETY: the transaction is live; `key` is only read, `value` is an out-parameter.
+        let code = unsafe { sys::mdb_get(self.txn, self.dbi, &raw mut key, &raw mut value) };
+        if code == sys::MDB_NOTFOUND {
+            return Ok(None);
+        }
+        done(code)?;
+        // SAFETY: a range of the map, valid until the transaction writes or ends; writing needs the
+        // `Txn` alone, which the result borrows.
+        let value =
+            unsafe { std::slice::from_raw_parts(value.mv_data.cast::<u8>(), value.mv_size) };
+        Ok(Some(value))
+    }
+
+    /// Removes `key`; whether it was there.
+    pub(crate) fn remove(&mut self, key: &[u8]) -> Result<bool> {
+        match self.delete(key) {
+            Ok(()) => Ok(true),
+            Err(Error(sys::MDB_NOTFOUND)) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Removes `key`, which is there.

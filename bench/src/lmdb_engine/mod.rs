@@ -19,7 +19,7 @@ mod arena;
 mod cursor;
 mod engine;
 mod key;
-mod lmdb;
+pub(crate) mod lmdb;
 mod segment;
 
 #[cfg(test)]

@@ -1,0 +1,71 @@
+//! A memory group of the kernel (cgroup), below the one that this process is in: what its processes take, and
+//! what the page cache keeps for them, is bounded. It goes when the `Group` goes; its processes have ended then.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The variable that tells a child which group to enter.
+pub(super) const VARIABLE: &str = "TIDALITE_BENCH_MEMORY_GROUP";
+
+/// A group with a bound.
+pub(super) struct Group(PathBuf);
+
+impl Group {
+    /// Makes one, below the group of this process: so whatever bounds that one bounds this one too.
+    pub(super) fn with_memory(bytes: u64) -> io::Result<Self> {
+        let (parent, bound) = parent()?;
+        let path = parent.join(format!("tidalite-bench-{}", std::process::id()));
+        let named =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        fs::create_dir(&path).map_err(named)?;
+        let group = Self(path.clone());
+        fs::write(group.0.join(bound), bytes.to_string()).map_err(named)?;
+        Ok(group)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir(&self.0) {
+            eprintln!("warning: {} stays: {error}", self.0.display());
+        }
+    }
+}
+
+/// The directory of this process' group, and the name of the file with the bound.
+fn parent() -> io::Result<(PathBuf, &'static str)> {
+    let text = fs::read_to_string("/proc/self/cgroup")?;
+    let path_of = |controller: &str| {
+        text.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            let (controllers, path) = (parts.next()?, parts.next()?);
+            let has = controllers.split(',').any(|name| name == controller);
+            has.then(|| path.trim_start_matches('/').to_owned())
+        })
+    };
+    // The first version has a tree for each resource, the second one tree for all.
+    if let Some(path) = path_of("memory") {
+        let root = Path::new("/sys/fs/cgroup/memory");
+        return Ok((root.join(path), "memory.limit_in_bytes"));
+    }
+    match path_of("") {
+        Some(path) => Ok((Path::new("/sys/fs/cgroup").join(path), "memory.max")),
+        None => Err(io::Error::other("this kernel has no memory groups")),
+    }
+}
+
+/// Moves this process into the group that its parent made for it, if any.
+pub(super) fn enter() -> io::Result<()> {
+    match std::env::var_os(VARIABLE) {
+        Some(path) => fs::write(
+            Path::new(&path).join("cgroup.procs"),
+            std::process::id().to_string(),
+        ),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,255 @@
+//! Many engines, the same cases: who takes part, in which order, and how it is told.
+//!
+//! A JSON line is one (case, mode of ours, peer), with the fields that `harlinn` has and the costs of both
+//! sides. The table has one row for each (case, engine).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::engine::{Kind, PEERS, Result};
+use crate::meter::Sample;
+use crate::report::{median, short, spread};
+
+/// Those who take part, and what they came to.
+pub(crate) struct Contest {
+    suite: &'static str,
+    kinds: Vec<Kind>,
+    cases: Vec<Case>,
+    /// Answers by case and round, and who gave it first.
+    answers: BTreeMap<(String, u64), (&'static str, u64)>,
+}
+
+struct Case {
+    name: String,
+    unit: &'static str,
+    less_is_better: bool,
+    /// One sample a round for each engine.
+    sides: Vec<(Kind, Vec<Sample>)>,
+}
+
+impl Contest {
+    /// Ours in these modes, and the peers: all, or those named.
+    pub(crate) fn new(suite: &'static str, ours: &[Kind], peers: &[String]) -> Result<Self> {
+        if let Some(name) = peers
+            .iter()
+            .find(|name| !PEERS.iter().any(|peer| peer.name == **name))
+        {
+            let known: Vec<_> = PEERS.iter().map(|peer| peer.name).collect();
+            return Err(format!("there is no peer {name}: {}", known.join(", ")).into());
+        }
+        let chosen = |peer: &Kind| peers.is_empty() || peers.iter().any(|name| name == peer.name);
+        let peers = PEERS.iter().copied().filter(chosen);
+        Ok(Self {
+            suite,
+            kinds: ours.iter().copied().chain(peers).collect(),
+            cases: Vec::new(),
+            answers: BTreeMap::new(),
+        })
+    }
+
+    /// The engines in the order of this round: who goes first changes.
+    pub(crate) fn order(&self, round: usize) -> Vec<Kind> {
+        let mut order = self.kinds.clone();
+        order.rotate_left(round % self.kinds.len().max(1));
+        order
+    }
+
+    /// Keeps a sample of a rate or, if less is better, of a size or a time.
+    pub(crate) fn add(
+        &mut self,
+        case: &str,
+        unit: &'static str,
+        less_is_better: bool,
+        kind: Kind,
+        sample: Sample,
+    ) {
+        eprintln!(
+            "  {case:<18} {:<16} {:>12} {unit}",
+            kind.name,
+            short(sample.value)
+        );
+        let at = match self.cases.iter().position(|known| known.name == case) {
+            Some(at) => at,
+            None => {
+                self.cases.push(Case {
+                    name: case.to_owned(),
+                    unit,
+                    less_is_better,
+                    sides: Vec::new(),
+                });
+                self.cases.len() - 1
+            }
+        };
+        let sides = &mut self.cases[at].sides;
+        match sides.iter_mut().find(|(known, _)| known.name == kind.name) {
+            Some((_, samples)) => samples.push(sample),
+            None => sides.push((kind, vec![sample])),
+        }
+    }
+
+    /// Compares what an engine answered with what the first one did.
+    ///
+    /// # Errors
+    /// When they differ: one of them is wrong, and its speed means nothing.
+    pub(crate) fn check(&mut self, case: &str, step: u64, kind: Kind, answer: u64) -> Result<()> {
+        let key = (case.to_owned(), step);
+        let (first, expected) = *self.answers.entry(key).or_insert((kind.name, answer));
+        if answer == expected {
+            return Ok(());
+        }
+        let (suite, name) = (self.suite, kind.name);
+        Err(format!("{suite} {case}: {name} answers {answer}, {first} {expected}").into())
+    }
+
+    /// One JSON object for each (case, mode of ours, peer).
+    pub(crate) fn json(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for case in &self.cases {
+            let (ours, peers): (Vec<_>, Vec<_>) =
+                case.sides.iter().partition(|(kind, _)| kind.ours);
+            for (mode, our) in &ours {
+                for (peer, their) in &peers {
+                    lines.push(self.line(case, (mode.name, our), (peer.name, their)));
+                }
+                if peers.is_empty() {
+                    lines.push(self.line(case, (mode.name, our), ("", &Vec::new())));
+                }
+            }
+        }
+        lines
+    }
+
+    fn line(&self, case: &Case, ours: (&str, &[Sample]), peer: (&str, &[Sample])) -> String {
+        let (suite, name, unit) = (self.suite, &case.name, case.unit);
+        let values = |samples: &[Sample]| -> Vec<f64> { samples.iter().map(|s| s.value).collect() };
+        let (our, their) = (values(ours.1), values(peer.1));
+        let mut text = format!(
+            r#"{{"suite":"{suite}","case":"{name}","unit":"{unit}","mode":"{}","ours":{:.4}"#,
+            ours.0,
+            median(&our)
+        );
+        if !their.is_empty() {
+            // Writing to a String cannot fail.
+            let _ = write!(
+                text,
+                r#","peer":"{}","theirs":{:.4},"ratio":{:.4},"ours_spread":{:.4},"theirs_spread":{:.4},"theirs_cost":{}"#,
+                peer.0,
+                median(&their),
+                ratio(&our, &their, case.less_is_better),
+                spread(&our),
+                spread(&their),
+                cost(peer.1),
+            );
+        }
+        let _ = write!(text, r#","ours_cost":{}}}"#, cost(ours.1));
+        text
+    }
+
+    /// The table, in Markdown. The ratio is the first of ours over each peer.
+    pub(crate) fn table(&self) -> String {
+        let mut text = String::from(
+            "| case | engine | value | unit | ratio | spread | p50 us | p99 us | max us | CPU s | MB handed over | calls | MB to disk | syncs | file MB |\n\
+             |---|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+        );
+        for case in &self.cases {
+            let first = case.sides.iter().find(|(kind, _)| kind.ours);
+            for (kind, samples) in &case.sides {
+                let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
+                let ratio = match first {
+                    Some((_, ours)) if !kind.ours => {
+                        let ours: Vec<f64> = ours.iter().map(|sample| sample.value).collect();
+                        short(ratio(&ours, &values, case.less_is_better))
+                    }
+                    _ => String::new(),
+                };
+                let of = |field: &dyn Fn(&Sample) -> f64| {
+                    let all: Vec<f64> = samples.iter().map(field).collect();
+                    match median(&all) {
+                        0.0 => String::new(),
+                        value => short(value),
+                    }
+                };
+                let _ = writeln!(
+                    text,
+                    "| {} | {} | {} | {} | {ratio} | {:.0} % | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+                    case.name,
+                    kind.name,
+                    short(median(&values)),
+                    case.unit,
+                    spread(&values) * 100.0,
+                    of(&|s| s.latency.p50),
+                    of(&|s| s.latency.p99),
+                    of(&|s| s.latency.max),
+                    of(&|s| s.cpu_seconds),
+                    of(&|s| s.written.handed as f64 / 1e6),
+                    of(&|s| s.written.calls as f64),
+                    of(&|s| s.written.disk as f64 / 1e6),
+                    of(&|s| s.syncs as f64),
+                    of(&|s| s.file_bytes as f64 / 1e6),
+                );
+            }
+        }
+        text
+    }
+}
+
+/// How many times better ours is.
+fn ratio(ours: &[f64], theirs: &[f64], less_is_better: bool) -> f64 {
+    let ratio = median(ours) / median(theirs);
+    if less_is_better { 1.0 / ratio } else { ratio }
+}
+
+/// The costs of a side: medians over the rounds, of the longest operation the longest.
+fn cost(samples: &[Sample]) -> String {
+    let of =
+        |field: &dyn Fn(&Sample) -> f64| median(&samples.iter().map(field).collect::<Vec<f64>>());
+    let max = samples.iter().map(|s| s.latency.max).fold(0.0, f64::max);
+    format!(
+        r#"{{"p50_us":{:.2},"p99_us":{:.2},"max_us":{max:.2},"cpu_s":{:.3},"bytes_handed":{:.0},"write_calls":{:.0},"bytes_dirtied":{:.0},"bytes_disk":{:.0},"syncs":{:.0},"file_bytes":{:.0}}}"#,
+        of(&|s| s.latency.p50),
+        of(&|s| s.latency.p99),
+        of(&|s| s.cpu_seconds),
+        of(&|s| s.written.handed as f64),
+        of(&|s| s.written.calls as f64),
+        of(&|s| s.written.dirtied as f64),
+        of(&|s| s.written.disk as f64),
+        of(&|s| s.syncs as f64),
+        of(&|s| s.file_bytes as f64),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{LMDB, TIDALITE};
+
+    #[test]
+    fn a_line_for_each_peer_and_a_row_for_each_engine() {
+        let peers = ["lmdb".to_owned(), "redb".to_owned()];
+        let mut contest = Contest::new("commit", &[TIDALITE], &peers).unwrap();
+        let names = |round| -> Vec<_> { contest.order(round).iter().map(|k| k.name).collect() };
+        assert_eq!(names(0), ["tidalite", "lmdb", "redb"]);
+        assert_eq!(names(1), ["lmdb", "redb", "tidalite"]);
+        for kind in contest.order(0) {
+            let value = if kind.ours { 30.0 } else { 20.0 };
+            contest.add("1-row", "commits/s", false, kind, Sample::of(value));
+        }
+        let json = contest.json();
+        assert_eq!(json.len(), 2);
+        assert!(
+            json[0].contains(r#""peer":"lmdb","theirs":20.0000,"ratio":1.5000"#),
+            "{json:?}"
+        );
+        assert_eq!(contest.table().lines().count(), 2 + 3);
+    }
+
+    #[test]
+    fn two_answers_are_an_error() {
+        let mut contest = Contest::new("mdbx", &[TIDALITE], &[]).unwrap();
+        assert!(contest.check("get", 0, TIDALITE, 1).is_ok());
+        assert!(contest.check("get", 0, LMDB, 1).is_ok());
+        assert!(contest.check("get", 0, LMDB, 2).is_err());
+        assert!(contest.check("get", 1, LMDB, 2).is_ok());
+        assert!(Contest::new("mdbx", &[], &["nobody".to_owned()]).is_err());
+    }
+}

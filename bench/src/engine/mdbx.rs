@@ -1,0 +1,267 @@
+//! libmdbx (Apache-2.0), by the C that the crate `mdbx-sys` brings.
+//!
+//! `Synced`: its default, durable. `Lazy`: `MDBX_SAFE_NOSYNC`. `Unsynced`: `MDBX_UTTERLY_NOSYNC` and a writable
+//! map. Geometry: its own steps, and an upper bound that is never met.
+
+#![expect(unsafe_code, reason = "libmdbx is a C library")]
+
+use std::ffi::{CStr, CString};
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+use super::data::Ascending;
+use super::mdbx_sys::*;
+use super::{Digest, Engine, Promise, Read, Reading, Result, Setup, Write, Writing, touch};
+
+/// An error code of libmdbx or of the system.
+#[derive(Debug)]
+struct Error(i32);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // SAFETY: a string that lives at least until the next call of this thread.
+        let text = unsafe { CStr::from_ptr(mdbx_strerror(self.0)) };
+        write!(f, "libmdbx: {}", text.to_string_lossy())
+    }
+}
+
+impl std::error::Error for Error {}
+
+fn done(code: i32) -> Result<()> {
+    match code {
+        MDBX_SUCCESS => Ok(()),
+        code => Err(Error(code).into()),
+    }
+}
+
+/// As `done`; "not found" is an answer.
+fn found(code: i32) -> Result<bool> {
+    match code {
+        MDBX_NOTFOUND => Ok(false),
+        code => done(code).map(|()| true),
+    }
+}
+
+fn val(bytes: &[u8]) -> MDBX_val {
+    MDBX_val {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    }
+}
+
+/// The bytes of a value that libmdbx gave.
+///
+/// # Safety
+/// The transaction that gave it has neither written nor ended while the result is used.
+unsafe fn bytes<'t>(value: &MDBX_val) -> &'t [u8] {
+    if value.iov_len == 0 {
+        return &[];
+    }
+    // SAFETY: a range of the map; the caller answers for its life.
+    unsafe { std::slice::from_raw_parts(value.iov_base.cast::<u8>(), value.iov_len) }
+}
+
+/// An environment with its unnamed table.
+pub(crate) struct Mdbx {
+    env: *mut MDBX_env,
+    dbi: MDBX_dbi,
+    dir: PathBuf,
+    promise: Promise,
+}
+
+// SAFETY: an environment may be used by any thread; transactions stay with the thread that began them, as
+// they live inside one call of `write` or `read`.
+unsafe impl Send for Mdbx {}
+// SAFETY: as above.
+unsafe impl Sync for Mdbx {}
+
+impl Mdbx {
+    pub(crate) fn open(dir: &Path, setup: &Setup) -> Result<Self> {
+        let compacted = dir.join("compacted.dat");
+        if compacted.exists() {
+            std::fs::rename(compacted, dir.join("mdbx.dat"))?;
+        }
+        let path = CString::new(dir.as_os_str().as_bytes())?;
+        let flags = match setup.promise {
+            Promise::Synced => 0,
+            Promise::Lazy => MDBX_SAFE_NOSYNC,
+            Promise::Unsynced => MDBX_UTTERLY_NOSYNC | MDBX_WRITEMAP,
+        };
+        let ahead = if setup.jumping { MDBX_NORDAHEAD } else { 0 };
+        let upper = setup.data_bytes * 8 + (1 << 30);
+        let (level, same) = (MDBX_LOG_ERROR, MDBX_LOGGER_DONTCHANGE);
+        // SAFETY: sets a level; the values that say "leave it" are the header's.
+        unsafe { mdbx_setup_debug(level, MDBX_DBG_DONTCHANGE, same) };
+        let mut env = ptr::null_mut();
+        // SAFETY: `env` is an out-parameter.
+        done(unsafe { mdbx_env_create(&raw mut env) })?;
+        let mut this = Self {
+            env,
+            dbi: 0,
+            dir: dir.to_owned(),
+            promise: setup.promise,
+        };
+        // SAFETY: `env` was created and not opened; `path` is a C string; -1 means the default.
+        unsafe {
+            done(mdbx_env_set_geometry(
+                env,
+                -1,
+                -1,
+                upper as isize,
+                -1,
+                -1,
+                -1,
+            ))?;
+            done(mdbx_env_open(env, path.as_ptr(), flags | ahead, 0o644))?;
+        }
+        let txn = this.begin(MDBX_TXN_READWRITE)?;
+        let mut dbi = 0;
+        // SAFETY: `txn` is live; no name means the unnamed table.
+        done(unsafe { mdbx_dbi_open(txn.txn, ptr::null(), 0, &raw mut dbi) })?;
+        txn.commit()?;
+        this.dbi = dbi;
+        Ok(this)
+    }
+
+    fn begin(&self, flags: u32) -> Result<Txn> {
+        let mut txn = ptr::null_mut();
+        let (parent, context) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the environment is open; `txn` is an out-parameter.
+        done(unsafe { mdbx_txn_begin_ex(self.env, parent, flags, &raw mut txn, context) })?;
+        Ok(Txn { txn, dbi: self.dbi })
+    }
+}
+
+impl Drop for Mdbx {
+    fn drop(&mut self) {
+        // SAFETY: transactions do not outlive the calls that began them, so none is left.
+        unsafe { mdbx_env_close_ex(self.env, false) };
+    }
+}
+
+impl Engine for Mdbx {
+    fn write(&self, work: Writing<'_>) -> Result<()> {
+        let mut txn = self.begin(MDBX_TXN_READWRITE)?;
+        work(&mut txn)?;
+        txn.commit()
+    }
+
+    fn read(&self, work: Reading<'_>) -> Result<()> {
+        work(&mut self.begin(MDBX_TXN_RDONLY)?)
+    }
+
+    fn load(&self, pairs: Ascending<'_>) -> Result<()> {
+        let mut txn = self.begin(MDBX_TXN_READWRITE)?;
+        for (key, value) in pairs {
+            txn.store(key.as_ref(), value, MDBX_APPEND)?;
+        }
+        txn.commit()
+    }
+
+    fn flush(&self) -> Result<()> {
+        // SAFETY: the environment is open. "Nothing to do" is -1, MDBX_RESULT_TRUE.
+        match unsafe { mdbx_env_sync_ex(self.env, true, false) } {
+            -1 => Ok(()),
+            code => done(code),
+        }
+    }
+
+    fn compact(&mut self) -> Result<bool> {
+        let to = self.dir.join("compacted.dat");
+        let path = CString::new(to.as_os_str().as_bytes())?;
+        // SAFETY: the environment is open; `path` is a C string.
+        done(unsafe { mdbx_env_copy(self.env, path.as_ptr(), MDBX_CP_COMPACT) })?;
+        Ok(true)
+    }
+
+    fn silent_syncs(&self) -> u64 {
+        // The meta page goes to a descriptor with O_DSYNC.
+        u64::from(self.promise == Promise::Synced)
+    }
+}
+
+/// A transaction; rolled back when dropped.
+struct Txn {
+    txn: *mut MDBX_txn,
+    dbi: MDBX_dbi,
+}
+
+impl Txn {
+    fn store(&mut self, key: &[u8], value: &[u8], flags: u32) -> Result<()> {
+        let (key, mut value) = (val(key), val(value));
+        // SAFETY: both slices outlive the call, which copies them and writes to neither.
+        done(unsafe { mdbx_put(self.txn, self.dbi, &raw const key, &raw mut value, flags) })
+    }
+
+    fn fetch(&self, key: &[u8]) -> Result<Option<u64>> {
+        let (key, mut value) = (val(key), val(&[]));
+        // SAFETY: the transaction is live; `value` is an out-parameter.
+        let code = unsafe { mdbx_get(self.txn, self.dbi, &raw const key, &raw mut value) };
+        // SAFETY: used at once.
+        Ok(found(code)?.then(|| touch(unsafe { bytes(&value) })))
+    }
+
+    fn commit(self) -> Result<()> {
+        let txn = self.txn;
+        std::mem::forget(self);
+        // SAFETY: the transaction is live, and gone after the call whatever it returns.
+        done(unsafe { mdbx_txn_commit_ex(txn, ptr::null_mut()) })
+    }
+}
+
+impl Drop for Txn {
+    fn drop(&mut self) {
+        // SAFETY: live, as `commit` forgets `self`.
+        unsafe { mdbx_txn_abort_ex(self.txn, ptr::null_mut()) };
+    }
+}
+
+impl Write for Txn {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.store(key, value, MDBX_UPSERT)
+    }
+
+    fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
+        self.fetch(key)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        let key = val(key);
+        // SAFETY: the slice outlives the call; no value means all of the key.
+        found(unsafe { mdbx_del(self.txn, self.dbi, &raw const key, ptr::null()) })
+    }
+}
+
+impl Read for Txn {
+    fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
+        self.fetch(key)
+    }
+
+    fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {
+        let mut digest = Digest::default();
+        let mut cursor = ptr::null_mut();
+        // SAFETY: the transaction is live; `cursor` is an out-parameter.
+        done(unsafe { mdbx_cursor_open(self.txn, self.dbi, &raw mut cursor) })?;
+        let (mut key, mut value) = (val(from), val(&[]));
+        let mut op = MDBX_SET_RANGE;
+        let result = loop {
+            if digest.entries == limit {
+                break Ok(());
+            }
+            // SAFETY: the cursor is live; `key` points at the caller's slice or is overwritten.
+            let code = unsafe { mdbx_cursor_get(cursor, &raw mut key, &raw mut value, op) };
+            match found(code) {
+                // SAFETY: used at once.
+                Ok(true) => digest.add(unsafe { bytes(&key) }, unsafe { bytes(&value) }),
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+            op = MDBX_NEXT;
+        };
+        // SAFETY: opened above, closed once.
+        unsafe { mdbx_cursor_close(cursor) };
+        result.map(|()| digest)
+    }
+}

@@ -1,0 +1,115 @@
+//! Every engine gives the same answers to the same transactions, also after closing, compaction and
+//! reopening.
+
+use super::data::{Data, Random, Shape};
+use super::*;
+use crate::os::TempDir;
+use std::collections::BTreeMap;
+
+const SHAPE: Shape = Shape {
+    key_bytes: 16,
+    value_bytes: 20,
+};
+
+fn kinds() -> impl Iterator<Item = Kind> {
+    [TIDALITE].into_iter().chain(PEERS.iter().copied())
+}
+
+#[test]
+fn every_engine_agrees_with_a_map() {
+    for kind in kinds() {
+        for promise in [Promise::Synced, Promise::Lazy, Promise::Unsynced] {
+            agrees(kind, promise).unwrap_or_else(|e| panic!("{} {promise:?}: {e}", kind.name));
+        }
+    }
+}
+
+fn agrees(kind: Kind, promise: Promise) -> Result<()> {
+    let dir = TempDir::new(kind.name)?;
+    let data = Data::new(SHAPE);
+    let setup = Setup::new(promise, 1 << 20);
+    let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+    let mut random = Random::new(5);
+    let mut engine = (kind.open)(dir.path(), &setup)?;
+    engine.load(data.load(300))?;
+    model.extend(
+        data.load(300)
+            .map(|(k, v)| (k.as_ref().to_vec(), v.to_vec())),
+    );
+    for txn in 0..20 {
+        engine.write(&mut |writer| {
+            for _ in 0..50 {
+                let n = random.below(200);
+                let (key, value) = (data.scattered(n), data.value(n, txn));
+                if random.below(4) == 0 {
+                    let was = model.remove(key.as_ref()).is_some();
+                    let told = writer.delete(key.as_ref())?;
+                    assert!(told == was || kind.name == "fjall" || kind.name == "rocksdb");
+                } else {
+                    writer.put(key.as_ref(), value)?;
+                    model.insert(key.as_ref().to_vec(), value.to_vec());
+                }
+                let n = random.below(200);
+                let key = data.scattered(n);
+                let expected = model.get(key.as_ref()).map(|value| touch(value));
+                assert_eq!(writer.get(key.as_ref())?, expected);
+            }
+            Ok(())
+        })?;
+    }
+    same(&*engine, &data, &model)?;
+    engine.flush()?;
+    drop(engine);
+    engine = (kind.open)(dir.path(), &setup)?;
+    same(&*engine, &data, &model)?;
+    assert!(engine.compact()?);
+    drop(engine);
+    engine = (kind.open)(dir.path(), &setup)?;
+    same(&*engine, &data, &model)
+}
+
+fn same(engine: &dyn Engine, data: &Data, model: &BTreeMap<Vec<u8>, Vec<u8>>) -> Result<()> {
+    engine.begin_read()?;
+    engine.read(&mut |reader| {
+        let mut all = Digest::default();
+        model.iter().for_each(|(key, value)| all.add(key, value));
+        assert_eq!(reader.scan(&[], u64::MAX >> 1)?, all);
+        for n in 0..220 {
+            let key = data.scattered(n);
+            let expected = model.get(key.as_ref()).map(|value| touch(value));
+            assert_eq!(reader.get(key.as_ref())?, expected);
+            let mut ten = Digest::default();
+            let from = model.range(key.as_ref().to_vec()..).take(10);
+            from.for_each(|(key, value)| ten.add(key, value));
+            assert_eq!(reader.scan(key.as_ref(), 10)?, ten);
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn series_take_points_by_the_same_calls() {
+    let dir = TempDir::new("points").unwrap();
+    let engine = (TIDALITE_SERIES.open)(dir.path(), &Setup::new(Promise::Synced, 1 << 20)).unwrap();
+    engine
+        .write(&mut |writer| {
+            for n in 0..10u64 {
+                let key = data::Key::of_point(n % 3, n as i64);
+                writer.put(key.as_ref(), &(n as f64).to_le_bytes())?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    drop(engine);
+    let db = ::tidalite::Database::open(dir.path().join("bench.tdl")).unwrap();
+    let snapshot = db.begin_read().unwrap();
+    let sum = |name: &str| {
+        let series = snapshot.series(name).unwrap().unwrap();
+        let all = series.all().aggregate(1).unwrap();
+        (all.count(), all.sum())
+    };
+    assert_eq!(
+        [sum("s0"), sum("s1"), sum("s2")],
+        [(4, 18.0), (3, 12.0), (3, 15.0)]
+    );
+}

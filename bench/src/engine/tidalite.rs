@@ -1,0 +1,135 @@
+//! Ours: an ordered table, by the public face.
+
+use std::path::{Path, PathBuf};
+
+use ::tidalite::{Database, Durability, Options, Table, TableMut};
+
+use super::data::Ascending;
+use super::{Digest, Engine, InUse, Promise, Read, Reading, Result, Setup, Write, Writing, touch};
+
+/// The table.
+const TABLE: &str = "pairs";
+
+/// A database with one table.
+pub(crate) struct Tables {
+    db: Option<Database>,
+    path: PathBuf,
+    durability: Durability,
+}
+
+impl Tables {
+    pub(crate) fn open(dir: &Path, setup: &Setup) -> Result<Self> {
+        let path = dir.join("bench.tdl");
+        let db = Options::new().open(&path)?;
+        let mut txn = db.begin_write()?;
+        txn.table(TABLE)?;
+        txn.commit()?;
+        Ok(Self {
+            db: Some(db),
+            path,
+            durability: durability(setup.promise),
+        })
+    }
+
+    fn db(&self) -> Result<&Database> {
+        self.db
+            .as_ref()
+            .ok_or_else(|| "the database is closed".into())
+    }
+}
+
+/// Our word for a promise.
+pub(crate) fn durability(promise: Promise) -> Durability {
+    match promise {
+        Promise::Synced => Durability::Durable,
+        Promise::Lazy | Promise::Unsynced => Durability::None,
+    }
+}
+
+impl Engine for Tables {
+    fn write(&self, work: Writing<'_>) -> Result<()> {
+        let mut txn = self.db()?.begin_write()?;
+        work(&mut Writer(txn.table(TABLE)?))?;
+        txn.commit_with(self.durability)?;
+        Ok(())
+    }
+
+    fn read(&self, work: Reading<'_>) -> Result<()> {
+        let txn = self.db()?.begin_read()?;
+        let table = txn.table(TABLE)?.ok_or("the table is missing")?;
+        work(&mut Reader(table))
+    }
+
+    fn begin_read(&self) -> Result<()> {
+        drop(std::hint::black_box(self.db()?.begin_read()?));
+        Ok(())
+    }
+
+    fn load(&self, pairs: Ascending<'_>) -> Result<()> {
+        let mut txn = self.db()?.begin_write()?;
+        txn.table(TABLE)?.extend(pairs)?;
+        txn.commit_with(self.durability)?;
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.db()?.begin_write()?.commit()?;
+        Ok(())
+    }
+
+    fn in_use(&self) -> Result<Option<InUse>> {
+        let stat = self.db()?.stat()?;
+        let held = stat.pages_total - stat.pages_free;
+        let bytes = |pages: u64| pages * stat.page_size as u64;
+        Ok(Some(InUse {
+            newest: bytes(held - stat.pages_pending),
+            held: bytes(held),
+        }))
+    }
+
+    /// A packed copy in place of the file.
+    fn compact(&mut self) -> Result<bool> {
+        let copy = self.path.with_extension("copy");
+        self.db()?.copy_to(&copy)?;
+        self.db = None;
+        std::fs::rename(copy, &self.path)?;
+        self.db = Some(Options::new().open(&self.path)?);
+        Ok(true)
+    }
+}
+
+struct Writer<'t>(TableMut<'t>);
+
+impl Write for Writer<'_> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.0.put(key, value)?;
+        Ok(())
+    }
+
+    fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
+        Ok(self.0.get(key)?.map(|value| touch(&value)))
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        Ok(self.0.remove(key)?)
+    }
+}
+
+struct Reader<'t>(Table<'t>);
+
+impl Read for Reader<'_> {
+    fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
+        Ok(self.0.get(key)?.map(|value| touch(&value)))
+    }
+
+    fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {
+        let mut digest = Digest::default();
+        let mut cursor = self.0.cursor();
+        let mut found = cursor.seek_ge(from)?;
+        while found && digest.entries < limit {
+            digest.add(cursor.key(), &cursor.value()?);
+            found = cursor.next()?;
+        }
+        Ok(digest)
+    }
+}

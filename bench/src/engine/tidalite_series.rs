@@ -1,0 +1,85 @@
+//! Ours: points of series. A key is a series and a time, a value begins with a float; only writing is asked
+//! for here, reading series is what the suite `harlinn` measures.
+
+use std::path::Path;
+
+use ::tidalite::{Database, Durability, SeriesId, WriteTxn};
+
+use super::tidalite::durability;
+use super::{Engine, Reading, Result, Setup, Write, Writing};
+
+/// A database with series.
+pub(crate) struct Points {
+    db: Database,
+    durability: Durability,
+}
+
+impl Points {
+    pub(crate) fn open(dir: &Path, setup: &Setup) -> Result<Self> {
+        Ok(Self {
+            db: Database::open(dir.join("bench.tdl"))?,
+            durability: durability(setup.promise),
+        })
+    }
+}
+
+impl Engine for Points {
+    fn write(&self, work: Writing<'_>) -> Result<()> {
+        let mut txn = self.db.begin_write()?;
+        work(&mut Writer(&mut txn))?;
+        txn.commit_with(self.durability)?;
+        Ok(())
+    }
+
+    fn read(&self, _: Reading<'_>) -> Result<()> {
+        Err("series are not read here".into())
+    }
+
+    fn begin_read(&self) -> Result<()> {
+        drop(std::hint::black_box(self.db.begin_read()?));
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.db.begin_write()?.commit()?;
+        Ok(())
+    }
+}
+
+struct Writer<'t>(&'t mut WriteTxn);
+
+impl Write for Writer<'_> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let (series, time) = point(key)?;
+        let value = f64::from_bits(super::touch(value));
+        // Series get their numbers in the order of their creation, from 0 on.
+        match self.0.series_by_id(SeriesId(series)) {
+            Ok(mut series) => series.insert_point(time, 0, value)?,
+            Err(::tidalite::Error::NoSuchSeries { .. }) => {
+                let mut series = self.0.series(&format!("s{series}"))?;
+                series.insert_point(time, 0, value)?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    fn get(&mut self, _: &[u8]) -> Result<Option<u64>> {
+        Err("series are not read here".into())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        let (series, time) = point(key)?;
+        let mut series = self.0.series_by_id(SeriesId(series))?;
+        Ok(series.delete(time..=time)? == 1)
+    }
+}
+
+/// The series and the time of a key.
+fn point(key: &[u8]) -> Result<(u64, i64)> {
+    let (series, time) = key.split_at_checked(8).ok_or("a short key")?;
+    Ok((
+        u64::from_be_bytes(series.try_into()?),
+        i64::from_be_bytes(time.try_into()?),
+    ))
+}

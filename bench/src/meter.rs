@@ -1,0 +1,147 @@
+//! What a piece of work cost: time, its spread over the operations, CPU, bytes and calls written, waits on the
+//! disk.
+//!
+//! ```text
+//! Meter::start(dir)  ...work...  finish(operations) -> Sample
+//! Latencies       time of every operation, or of every n-th where a look at the clock would weigh
+//! ```
+
+use std::path::Path;
+use std::time::Instant;
+
+use crate::{os, syncs};
+
+/// Times of single operations.
+#[derive(Default)]
+pub(crate) struct Latencies {
+    nanos: Vec<u32>,
+}
+
+impl Latencies {
+    /// Runs an operation and keeps its time.
+    #[inline]
+    pub(crate) fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = work();
+        self.nanos
+            .push(u32::try_from(start.elapsed().as_nanos()).unwrap_or(u32::MAX));
+        result
+    }
+
+    /// As `time` for one operation in 32; the others just run.
+    #[inline]
+    pub(crate) fn time_some<T>(&mut self, n: u64, work: impl FnOnce() -> T) -> T {
+        if n.is_multiple_of(32) {
+            self.time(work)
+        } else {
+            work()
+        }
+    }
+
+    /// Those of another thread as well.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.nanos.extend(other.nanos);
+    }
+
+    fn spread(mut self) -> Spread {
+        self.nanos.sort_unstable();
+        let last = self.nanos.len().saturating_sub(1);
+        let at = |share: f64| {
+            let nanos = self.nanos.get((last as f64 * share).round() as usize);
+            nanos.map_or(0.0, |nanos| f64::from(*nanos) / 1000.0)
+        };
+        Spread {
+            p50: at(0.5),
+            p99: at(0.99),
+            max: at(1.0),
+        }
+    }
+}
+
+/// Microseconds of an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    pub(crate) max: f64,
+}
+
+/// What one round of one case cost one engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sample {
+    /// In the case's unit.
+    pub(crate) value: f64,
+    pub(crate) latency: Spread,
+    /// Of all threads, kernel time included.
+    pub(crate) cpu_seconds: f64,
+    pub(crate) written: os::Written,
+    pub(crate) syncs: u64,
+    /// Bytes of disk that the files take afterwards; 0 where nobody looked.
+    pub(crate) file_bytes: u64,
+}
+
+impl Sample {
+    /// Only a value.
+    pub(crate) fn of(value: f64) -> Self {
+        Self {
+            value,
+            ..Self::default()
+        }
+    }
+}
+
+/// Runs while something is measured.
+pub(crate) struct Meter<'d> {
+    dir: &'d Path,
+    start: Instant,
+    cpu: f64,
+    written: os::Written,
+    syncs: u64,
+}
+
+impl<'d> Meter<'d> {
+    /// `dir`: where the files are.
+    pub(crate) fn start(dir: &'d Path) -> Self {
+        Self {
+            dir,
+            cpu: os::cpu_seconds(),
+            written: os::written(dir),
+            syncs: syncs::count(),
+            start: Instant::now(),
+        }
+    }
+
+    /// Operations a second, and what they cost. `silent_syncs`: waits that were not seen.
+    pub(crate) fn finish(self, operations: u64, silent_syncs: u64, latencies: Latencies) -> Sample {
+        let seconds = self.start.elapsed().as_secs_f64();
+        let (now, then) = (os::written(self.dir), self.written);
+        Sample {
+            value: operations as f64 / seconds,
+            cpu_seconds: os::cpu_seconds() - self.cpu,
+            written: os::Written {
+                handed: now.handed - then.handed,
+                calls: now.calls - then.calls,
+                dirtied: now.dirtied - then.dirtied,
+                disk: now.disk - then.disk,
+            },
+            syncs: syncs::count() - self.syncs + silent_syncs,
+            latency: latencies.spread(),
+            file_bytes: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles() {
+        let latencies = Latencies {
+            nanos: (1..=101).rev().map(|n| n * 1000).collect(),
+        };
+        let (p50, p99, max) = (51.0, 100.0, 101.0);
+        assert_eq!(latencies.spread(), Spread { p50, p99, max });
+        assert_eq!(Latencies::default().spread(), Spread::default());
+    }
+}
