@@ -67,6 +67,11 @@ pub enum Error {
         /// For how long it has had it.
         since: std::time::Duration,
     },
+    /// An evictable or parked reader has lost its snapshot: what it saw may have been written over.
+    Evicted {
+        /// The commit that it saw.
+        txn: tidalite_base::TxnId,
+    },
     /// The process was forked after the file was opened: the handle belongs to the parent.
     Forked,
     /// A write was asked of a file opened read-only.
@@ -133,6 +138,7 @@ impl Error {
                 thread: *thread,
                 since: *since,
             },
+            Self::Evicted { txn } => Self::Evicted { txn: *txn },
             Self::Forked => Self::Forked,
             Self::ReadOnly => Self::ReadOnly,
             Self::Cancelled => Self::Cancelled,
@@ -209,6 +215,10 @@ impl std::fmt::Display for Error {
                 f,
                 "process {process} (thread {thread}) has been writing for {} ms: wait for it, or end it",
                 since.as_millis()
+            ),
+            Self::Evicted { txn } => write!(
+                f,
+                "the snapshot of {txn} was taken away, because it held space that a writer needed: begin a new one"
             ),
             Self::Forked => write!(
                 f,

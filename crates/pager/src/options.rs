@@ -1,5 +1,7 @@
 //! How a file is opened.
 
+use crate::readers::{OnLaggard, OnWait};
+use std::time::Duration;
 use tidalite_base::limits::PAGE_SIZE_DEFAULT;
 
 /// How pages are checked against the checksums in the pointers to them.
@@ -47,6 +49,16 @@ pub struct Options {
     pub growth_bytes_min: u64,
     /// ... and at most this many more than it needs.
     pub growth_bytes_max: u64,
+    /// Evictable and parked readers that are older than this lose their snapshot when the file would have to grow and
+    /// they hold pages. (Whatever their age, they lose it when the disk is full.) `None`: no age is too old.
+    pub evictable_age_max: Option<Duration>,
+    /// A reader that holds this many bytes is a laggard: before the file grows, `on_laggard` is asked about it.
+    pub laggard_bytes: u64,
+    /// Is asked by the writer, inside its transaction, what to do about the reader that holds most: when the file
+    /// would grow and it holds `laggard_bytes`, or when the disk is full. It must not begin a write transaction.
+    pub on_laggard: Option<OnLaggard>,
+    /// Is told once a second who has the write transaction that `begin_write` waits for, a frozen process perhaps.
+    pub on_wait: Option<OnWait>,
 }
 
 impl Default for Options {
@@ -61,6 +73,10 @@ impl Default for Options {
             dirty_bytes_max: 64 << 20,
             growth_bytes_min: 1 << 20,
             growth_bytes_max: 8 << 20,
+            evictable_age_max: None,
+            laggard_bytes: 64 << 20,
+            on_laggard: None,
+            on_wait: None,
         }
     }
 }

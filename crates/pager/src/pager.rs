@@ -18,6 +18,7 @@ use crate::open::{check_length, heal_metas};
 use crate::options::{Options, Verify};
 use crate::pages::PageRef;
 use crate::ptr::Ptr;
+use crate::readers::OnWait;
 use crate::seeded::{Bug, active};
 use crate::snapshot::Snapshot;
 use crate::storage::{Observer, Storage};
@@ -207,7 +208,17 @@ impl Pager {
     /// `Limit` when too many snapshots are held, in all processes together; `Forked`; after a commit of another
     /// process `Io` and `Corrupt` from reading its record.
     pub fn begin_read(&self) -> Result<Snapshot> {
-        Snapshot::begin(&self.inner)
+        Snapshot::begin(&self.inner, 0)
+    }
+
+    /// A snapshot that the writer may take away when it holds space for too long
+    /// ([`Options::evictable_age_max`], [`Options::on_laggard`], a full disk): every read copies, looks whether the snapshot is
+    /// still there, and gives `Evicted` when it is not.
+    ///
+    /// # Errors
+    /// As for `begin_read`.
+    pub fn begin_read_evictable(&self) -> Result<Snapshot> {
+        Snapshot::begin(&self.inner, protocol::EVICTABLE)
     }
 
     /// Begins the write transaction; waits for others in all processes, first come first served.
@@ -346,7 +357,18 @@ impl Inner {
         if self.options.read_only {
             return Ok(self.turns.wait_as_reader());
         }
-        match self.turns.wait(None, &mut || ())? {
+        let (begun, mut told) = (Instant::now(), 0);
+        let mut waiting = || {
+            let seconds = begun.elapsed().as_secs();
+            if seconds > told
+                && let Some(OnWait(tell)) = &self.options.on_wait
+                && let Some(writer) = self.lock.writer_now()
+            {
+                told = seconds;
+                tell(&writer);
+            }
+        };
+        match self.turns.wait(None, &mut waiting)? {
             Some(turn) => Ok(turn),
             None => Err(self.writer_busy()),
         }

@@ -1,6 +1,7 @@
 //! Snapshots: what readers hold.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::lock::protocol::{EVICTABLE, PARKED};
 use crate::pager::{Inner, State};
 use crate::pages::{Counters, PageRead, PageRef};
 use crate::ptr::Ptr;
@@ -9,23 +10,28 @@ use std::sync::atomic::Ordering;
 use tidalite_base::TxnId;
 
 /// The file as of one commit. It never changes while it is held, in any thread; what it sees is not
-/// reused before it is dropped.
+/// reused before it is dropped. (For an evictable one see
+/// [`Pager::begin_read_evictable`](crate::Pager::begin_read_evictable).)
 pub struct Snapshot {
     inner: Arc<Inner>,
     state: Arc<State>,
     /// In the reader table, for as long as this or a clone lives.
     slot: usize,
+    /// What stands in the slot.
+    word: u64,
     counters: Counters,
 }
 
 impl Snapshot {
-    pub(crate) fn begin(inner: &Arc<Inner>) -> Result<Self> {
+    /// `kind`: 0, or `EVICTABLE`.
+    #[inline]
+    pub(crate) fn begin(inner: &Arc<Inner>, kind: u64) -> Result<Self> {
         inner.lock.check_process()?;
         let slot = inner.lock.take_slot()?;
         let state = loop {
             let state = inner.state.load_full();
             // Both are looked at after the slot was written: nothing newer was shown before it was seen.
-            if inner.lock.enter(slot, state.txn.0, state.word)
+            if inner.lock.enter(slot, state.txn.0 | kind, state.word)
                 && inner.local.load(Ordering::SeqCst) == state.txn.0
             {
                 break state;
@@ -40,6 +46,7 @@ impl Snapshot {
         }
         Ok(Self {
             inner: Arc::clone(inner),
+            word: state.txn.0 | kind,
             state,
             slot,
             counters: Counters::default(),
@@ -48,6 +55,56 @@ impl Snapshot {
 
     pub(crate) fn state(&self) -> &Arc<State> {
         &self.state
+    }
+
+    /// True for a snapshot that may be taken away: see [`Pager::begin_read_evictable`](crate::Pager::begin_read_evictable).
+    #[must_use]
+    pub fn is_evictable(&self) -> bool {
+        self.word & EVICTABLE != 0
+    }
+
+    /// Goes on to the newest commit, as the same kind of reader; clones stay where they are. What it counted stays.
+    /// Costs as much as dropping it and beginning anew.
+    ///
+    /// # Errors
+    /// As for [`Pager::begin_read`](crate::Pager::begin_read); then it stays as it was.
+    pub fn renew(&mut self) -> Result<()> {
+        let mut newer = Self::begin(&self.inner, self.word & EVICTABLE)?;
+        newer.counters = std::mem::take(&mut self.counters);
+        *self = newer;
+        Ok(())
+    }
+
+    /// Puts the snapshot aside for a while: the writer may take it away when it needs the space. Only when there is no clone;
+    /// otherwise it is kept like the clone.
+    #[must_use]
+    pub fn park(self) -> Parked {
+        let parked = self.state.txn.0 | PARKED;
+        let is_parked = self.inner.lock.exchange(self.slot, self.word, parked);
+        Parked {
+            snapshot: self,
+            is_parked,
+        }
+    }
+
+    fn evicted(&self) -> Error {
+        Error::Evicted {
+            txn: self.state.txn,
+        }
+    }
+
+    /// A copy of what was read, if the snapshot was there all the time; that it was not comes before any damage.
+    #[cold]
+    fn copied<'a>(&'a self, read: Result<PageRef<'a>>) -> Result<PageRef<'a>> {
+        let copied = match read {
+            Ok(PageRef::Borrowed(bytes)) => Ok(PageRef::Owned(bytes.into())),
+            other => other,
+        };
+        if self.inner.lock.still(self.slot, self.word) {
+            copied
+        } else {
+            Err(self.evicted())
+        }
     }
 
     /// Which commit this is.
@@ -81,6 +138,52 @@ impl Snapshot {
     }
 }
 
+/// A snapshot that is put aside; see [`Snapshot::park`].
+pub struct Parked {
+    snapshot: Snapshot,
+    is_parked: bool,
+}
+
+impl Parked {
+    /// Takes the snapshot up again.
+    ///
+    /// # Errors
+    /// `Evicted` when it was taken away meanwhile.
+    pub fn unpark(self) -> Result<Snapshot> {
+        let Self {
+            snapshot,
+            is_parked,
+        } = self;
+        let parked = snapshot.state.txn.0 | PARKED;
+        let lock = &snapshot.inner.lock;
+        if is_parked && !lock.exchange(snapshot.slot, parked, snapshot.word) {
+            return Err(snapshot.evicted());
+        }
+        Ok(snapshot)
+    }
+
+    /// Takes the snapshot up again, or begins one of the newest commit when it was taken away.
+    ///
+    /// # Errors
+    /// As for [`Pager::begin_read`](crate::Pager::begin_read).
+    pub fn unpark_or_renew(self) -> Result<Snapshot> {
+        let (inner, kind) = (
+            Arc::clone(&self.snapshot.inner),
+            self.snapshot.word & EVICTABLE,
+        );
+        match self.unpark() {
+            Err(Error::Evicted { .. }) => Snapshot::begin(&inner, kind),
+            other => other,
+        }
+    }
+
+    /// Which commit it is.
+    #[must_use]
+    pub fn txn(&self) -> TxnId {
+        self.snapshot.state.txn
+    }
+}
+
 impl Clone for Snapshot {
     fn clone(&self) -> Self {
         self.inner.lock.share_slot(self.slot);
@@ -91,6 +194,7 @@ impl Clone for Snapshot {
             inner: Arc::clone(&self.inner),
             state: Arc::clone(&self.state),
             slot: self.slot,
+            word: self.word,
             counters: Counters::default(),
         }
     }
@@ -114,7 +218,11 @@ impl PageRead for Snapshot {
     #[inline]
     fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         Counters::bump(&self.counters.pages_read);
-        self.inner.page(ptr, self.state.bytes)
+        let page = self.inner.page(ptr, self.state.bytes);
+        if self.is_evictable() {
+            return self.copied(page);
+        }
+        page
     }
 
     #[inline]
@@ -125,12 +233,20 @@ impl PageRead for Snapshot {
     #[inline]
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         Counters::bump(&self.counters.blocks_read);
-        self.inner.block(ptr, self.state.bytes)
+        let block = self.inner.block(ptr, self.state.bytes);
+        if self.is_evictable() {
+            return self.copied(block);
+        }
+        block
     }
 
     #[inline]
     fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
-        self.inner.bytes(addr, len, self.state.bytes)
+        let bytes = self.inner.bytes(addr, len, self.state.bytes);
+        if self.is_evictable() {
+            return self.copied(bytes);
+        }
+        bytes
     }
 
     fn counters(&self) -> &Counters {

@@ -184,6 +184,18 @@ impl Space {
         self.held.values().flatten()
     }
 
+    /// Pages held, by holder, ascending.
+    pub(crate) fn held_by_holder(&self) -> Vec<(u64, u64)> {
+        let mut held = BTreeMap::new();
+        for (&holder, ranges) in &self.held {
+            *held.entry(holder).or_default() += ranges.iter().map(|range| range.pages).sum::<u64>();
+        }
+        for stack in &self.stacks {
+            *held.entry(stack.holder).or_default() += stack.pages;
+        }
+        held.into_iter().collect()
+    }
+
     /// What is held and on disk.
     pub(crate) fn stacks(&self) -> &[Stack] {
         &self.stacks

@@ -100,6 +100,7 @@ impl Writer {
         self.live.sort_unstable();
         self.live.dedup();
         self.take_lists(inner, LISTS_PER_COMMIT);
+        self.note_held(inner);
     }
 
     /// Takes up to so many lists of dead ranges whose holders are gone; true when there was one.
@@ -182,18 +183,30 @@ impl Writer {
                 space.take_page()
             }
         };
-        let mut found = take(&mut self.space);
-        // What waits on the lists comes before a longer file.
-        while found.is_none() && may_reclaim && self.take_lists(inner, 1) {
-            found = take(&mut self.space);
-        }
-        let page = match found {
-            Some(page) => page,
-            None => {
-                // From where the free end of the file begins, so that what is grown ahead stays behind.
-                let start = self.space.pages() - self.space.tail_free();
-                self.grow(inner, txn, pages)?;
-                self.space.take_at(start, pages)
+        let mut retries = 0;
+        let page = loop {
+            let mut found = take(&mut self.space);
+            // What waits on the lists comes before a longer file.
+            while found.is_none() && may_reclaim && self.take_lists(inner, 1) {
+                found = take(&mut self.space);
+            }
+            if let Some(page) = found {
+                break page;
+            }
+            if may_reclaim && self.relieve(inner, retries, false) {
+                retries += 1;
+                continue;
+            }
+            // From where the free end of the file begins, so that what is grown ahead stays behind.
+            let start = self.space.pages() - self.space.tail_free();
+            match self.grow(inner, txn, pages) {
+                Ok(()) => break self.space.take_at(start, pages),
+                Err(Error::DiskFull { .. })
+                    if may_reclaim && self.relieve(inner, retries, true) =>
+                {
+                    retries += 1;
+                }
+                Err(error) => return Err(error),
             }
         };
         let fresh = txn.own.insert(page, pages);

@@ -4,7 +4,6 @@
 //! The content after commit n follows from n alone, so any process can judge what any other one shows.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
-#![expect(clippy::print_stdout, reason = "children talk to their parent")]
 
 mod toy;
 

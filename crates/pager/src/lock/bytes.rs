@@ -10,9 +10,10 @@
 //! 2^42 + n        ticket n of the writers' queue is waiting or writing
 //! ```
 
-use super::ofd;
+use super::{fork, ofd};
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,22 +34,39 @@ pub(crate) enum Mode {
 #[derive(Debug)]
 pub(crate) enum ByteLocks {
     /// Locks of an open file description, kept by the system.
-    File(File),
+    File(LockedFile),
     Memory(MemoryLocks),
+}
+
+/// A file with locks; forked children let go of them.
+#[derive(Debug)]
+pub(crate) struct LockedFile(pub(super) File);
+
+impl LockedFile {
+    pub(super) fn new(file: File) -> Self {
+        fork::watch(file.as_raw_fd());
+        Self(file)
+    }
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        fork::unwatch(self.0.as_raw_fd());
+    }
 }
 
 impl ByteLocks {
     /// Locks `[from, from + len)`, or changes how it is locked, unless another owner is in the way.
     pub(crate) fn try_lock(&self, from: u64, len: u64, mode: Mode) -> io::Result<bool> {
         match self {
-            Self::File(file) => ofd::try_lock(file, from, len, mode),
+            Self::File(file) => ofd::try_lock(&file.0, from, len, mode),
             Self::Memory(memory) => Ok(memory.try_lock(from, len, mode)),
         }
     }
 
     pub(crate) fn unlock(&self, from: u64, len: u64) -> io::Result<()> {
         match self {
-            Self::File(file) => ofd::unlock(file, from, len),
+            Self::File(file) => ofd::unlock(&file.0, from, len),
             Self::Memory(memory) => {
                 memory.unlock(from, len);
                 Ok(())
@@ -59,7 +77,7 @@ impl ByteLocks {
     /// True when another owner has any lock in the range.
     pub(crate) fn taken(&self, from: u64, len: u64) -> io::Result<bool> {
         match self {
-            Self::File(file) => ofd::taken(file, from, len),
+            Self::File(file) => ofd::taken(&file.0, from, len),
             Self::Memory(memory) => Ok(memory.taken(from, len)),
         }
     }

@@ -6,13 +6,13 @@
 //! (`join`), so that a lock file that is deleted while in use, or a data file that has two names, is noticed.
 
 use super::area::{AREA_BYTES, Area};
-use super::bytes::{ByteLocks, Mode};
+use super::bytes::{ByteLocks, LockedFile, Mode};
 use super::map::SharedMap;
 use super::{Seat, failed, ofd};
 use crate::error::{Error, Result};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -36,22 +36,20 @@ fn lock_path(path: &Path) -> PathBuf {
 pub(crate) fn open(data_path: &Path, read_only: bool) -> Result<Option<(Seat, u64)>> {
     let path = lock_path(data_path);
     for _ in 0..ATTEMPTS {
-        let opened = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path);
-        let file = match opened {
-            Ok(file) => file,
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        // One for the locks and one for the map: a map keeps what it was made of open, in forked children too.
+        let opened = options.open(&path);
+        let (file, mapped) = match opened.and_then(|file| Ok((file, options.open(&path)?))) {
+            Ok(files) => files,
             Err(_) if read_only => return Ok(None),
             Err(error) => return Err(failed(&path, error)),
         };
         let fail = |error| failed(&path, error);
         let number = file.metadata().map_err(fail)?.ino();
-        let locks = ByteLocks::File(file);
+        let locks = ByteLocks::File(LockedFile::new(file));
         super::wait_for_setup(&locks, &path)?;
-        let ByteLocks::File(file) = &locks else {
+        let ByteLocks::File(LockedFile(file)) = &locks else {
             unreachable!("it was made of a file")
         };
         let named = match fs::metadata(&path) {
@@ -60,10 +58,11 @@ pub(crate) fn open(data_path: &Path, read_only: bool) -> Result<Option<(Seat, u6
             Err(error) => return Err(fail(error)),
         };
         let metadata = file.metadata().map_err(fail)?;
-        if named != Some((metadata.dev(), metadata.ino())) {
+        let is_named = |of: &Metadata| named == Some((of.dev(), of.ino()));
+        if !is_named(&metadata) || !is_named(&mapped.metadata().map_err(fail)?) {
             continue;
         }
-        match make_whole(file, metadata.len()).and_then(|()| SharedMap::new(file)) {
+        match make_whole(file, metadata.len()).and_then(|()| SharedMap::new(&mapped)) {
             Ok(map) => {
                 let area = Area::Mapped(Arc::new(map));
                 return Ok(Some((Seat { area, locks, path }, number)));

@@ -1,7 +1,8 @@
-//! Which process this is, without a system call: a page that the system empties in a forked child.
+//! Forks: which process this is, without a system call (a page that the system empties in a forked child), and a
+//! child that lets go of its parent's locks.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Once, OnceLock};
 
 static LAST: AtomicU64 = AtomicU64::new(0);
 static PAGE: OnceLock<&'static AtomicU64> = OnceLock::new();
@@ -47,5 +48,164 @@ fn page() -> &'static AtomicU64 {
             return &WITHOUT_PAGE;
         }
         &*start.cast::<AtomicU64>()
+    }
+}
+
+/// Descriptors whose locks a forked child must not keep alive, plus one; 0 is a free place.
+static WATCHED: [AtomicI32; WATCHED_MAX] = [const { AtomicI32::new(0) }; WATCHED_MAX];
+/// More lock files than this in one process are not watched: a forked child then keeps their locks until it
+/// ends or becomes another program.
+const WATCHED_MAX: usize = 1024;
+/// Something harmless that is open for good; -1 before it is.
+static NOTHING: AtomicI32 = AtomicI32::new(-1);
+static ARMED: Once = Once::new();
+
+/// A forked child shares its parent's locks. From now on it lets go of those of this descriptor at once,
+/// so that they die with the parent alone.
+pub(super) fn watch(descriptor: i32) {
+    ARMED.call_once(arm);
+    for place in &WATCHED {
+        let taken = place.compare_exchange(0, descriptor + 1, Ordering::AcqRel, Ordering::Relaxed);
+        if taken.is_ok() {
+            return;
+        }
+    }
+}
+
+/// The descriptor is about to be closed.
+pub(super) fn unwatch(descriptor: i32) {
+    for place in &WATCHED {
+        let found = place.compare_exchange(descriptor + 1, 0, Ordering::AcqRel, Ordering::Relaxed);
+        if found.is_ok() {
+            return;
+        }
+    }
+}
+
+#[cfg(miri)]
+fn arm() {}
+
+#[cfg(not(miri))]
+fn arm() {
+    use std::os::fd::IntoRawFd;
+    let Ok(nothing) = std::fs::File::open("/dev/null") else {
+        return;
+    };
+    NOTHING.store(nothing.into_raw_fd(), Ordering::Release);
+    // SAFETY: the handler only calls `dup3`, which may be called after a fork, on numbers in static memory.
+    #[expect(unsafe_code, reason = "what a forked child does first")]
+    unsafe {
+        libc::pthread_atfork(None, None, Some(let_go));
+    }
+}
+
+/// In the child: the descriptors stay valid, but mean something else.
+#[cfg(not(miri))]
+extern "C" fn let_go() {
+    let nothing = NOTHING.load(Ordering::Acquire);
+    for place in &WATCHED {
+        let descriptor = place.load(Ordering::Acquire) - 1;
+        if descriptor >= 0 && nothing >= 0 {
+            // SAFETY: `watch` was given a descriptor that is open until `unwatch`; the child's copy of it is
+            // never read, written or locked again (`Lock::is_here`), only closed.
+            #[expect(unsafe_code, reason = "lets go of the parent's locks")]
+            unsafe {
+                libc::dup3(nothing, descriptor, libc::O_CLOEXEC);
+            }
+            place.store(0, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use crate::{Durability, Error, Kind, Options, PageWrite, Pager};
+    use std::time::{Duration, Instant};
+
+    /// What a child found, as bits; 0 is well.
+    fn in_child(pager: &Pager, path: &std::path::Path) -> i32 {
+        let mut wrong = 0;
+        let forked = |result: Option<Error>| matches!(result, Some(Error::Forked));
+        wrong |= i32::from(!forked(pager.begin_read().err()));
+        wrong |= i32::from(!forked(pager.begin_write().err())) << 1;
+        wrong |= i32::from(!forked(pager.stat().err())) << 2;
+        match Pager::open(path, &Options::default()) {
+            // The parent is writing.
+            Ok(own) => {
+                wrong |= i32::from(own.begin_read().is_err()) << 3;
+                wrong |= i32::from(!matches!(own.try_begin_write(), Ok(None))) << 4;
+            }
+            Err(_) => wrong |= 32,
+        }
+        wrong
+    }
+
+    #[expect(unsafe_code, reason = "the test forks")]
+    fn fork() -> i32 {
+        // SAFETY: the children below allocate, which glibc makes possible after a fork, and end with `_exit`.
+        unsafe { libc::fork() }
+    }
+
+    #[expect(unsafe_code, reason = "the test forks")]
+    fn leave(status: i32) -> ! {
+        // SAFETY: ends a child without running what the parent registered for its own end.
+        unsafe { libc::_exit(status) }
+    }
+
+    #[expect(unsafe_code, reason = "the test forks")]
+    fn wait(child: i32) -> i32 {
+        let mut status = 0;
+        // SAFETY: the status is written to a variable that lives.
+        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!(waited, child);
+        status
+    }
+
+    #[test]
+    fn a_forked_child_neither_uses_nor_keeps_what_its_parent_opened() {
+        let folder = std::env::temp_dir().join(format!("tidalite-fork-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("plant.tdl");
+        let pager = Pager::open(&path, &Options::default()).expect("a new file");
+        let snapshot = pager.begin_read().expect("a snapshot");
+        let mut txn = pager.begin_write().expect("the turn");
+        let child = fork();
+        if child == 0 {
+            let wrong = in_child(&pager, &path);
+            // Dropped in the child: the parent's slot and turn stay.
+            drop((snapshot, txn, pager));
+            leave(wrong);
+        }
+        assert_eq!(wait(child), 0);
+        assert_eq!(pager.readers().expect("the parent's own").len(), 1);
+        let ptr = txn.new_page(Kind::KvLeaf, 1).expect("a page");
+        txn.seal_page(&ptr).expect("sealed");
+        txn.commit(b"one", Durability::Durable).expect("a commit");
+        drop((snapshot, pager));
+
+        // A process that has the turn and a snapshot forks and dies; the child lives on.
+        let parent = fork();
+        if parent == 0 {
+            let pager = Pager::open(&path, &Options::default()).ok();
+            let held = pager
+                .as_ref()
+                .map(|p| (p.begin_read().ok(), p.begin_write().ok()));
+            if fork() == 0 {
+                std::thread::sleep(Duration::from_secs(3));
+            }
+            std::mem::forget(held);
+            leave(0);
+        }
+        assert_eq!(wait(parent), 0);
+        let begun = Instant::now();
+        let pager = Pager::open(&path, &Options::default()).expect("the file");
+        assert_eq!(pager.readers().expect("a listing"), []);
+        drop(pager.begin_write().expect("the turn"));
+        assert!(
+            begun.elapsed() < Duration::from_secs(2),
+            "waited for the child"
+        );
+        drop(pager);
+        std::fs::remove_dir_all(&folder).expect("removed");
     }
 }

@@ -67,7 +67,6 @@ pub(crate) fn look(slot: &AtomicU64) -> u64 {
 }
 
 /// Takes the state from an evictable or parked reader. False: the slot has changed since.
-#[expect(dead_code, reason = "evictable readers come next")]
 pub(crate) fn oust(slot: &AtomicU64, seen: u64) -> bool {
     can_be_ousted(seen)
         && slot
@@ -76,14 +75,12 @@ pub(crate) fn oust(slot: &AtomicU64, seen: u64) -> bool {
 }
 
 /// Changes a slot of one's own between reading and parked. False: it was ousted.
-#[expect(dead_code, reason = "evictable readers come next")]
 pub(crate) fn exchange(slot: &AtomicU64, from: u64, to: u64) -> bool {
     slot.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
         .is_ok()
 }
 
 /// True when the slot still holds the state; what was copied before is then what that state saw.
-#[expect(dead_code, reason = "evictable readers come next")]
 #[inline]
 pub(crate) fn still(slot: &AtomicU64, word: u64) -> bool {
     super::sync::fence(Ordering::Acquire);

@@ -12,6 +12,7 @@ use super::Lock;
 use super::bytes::{DOOR, Mode, TICKETS};
 use super::slots::{clock_ns, thread_id};
 use crate::error::{Error, Result};
+use crate::readers::WriterSeen;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -21,17 +22,6 @@ const PATIENCE: Duration = Duration::from_millis(5);
 /// A place in the queue, or the turn itself. It must be given back with [`Lock::give_ticket`].
 #[derive(Debug)]
 pub(crate) struct Ticket(u64);
-
-/// Who is writing, as far as is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WriterSeen {
-    /// Its process, as numbered where it runs.
-    pub(crate) process: u32,
-    /// Its thread.
-    pub(crate) thread: u32,
-    /// For how long it has been the one, to a few milliseconds.
-    pub(crate) since: Duration,
-}
 
 impl Lock {
     fn failed(&self, source: std::io::Error) -> Error {

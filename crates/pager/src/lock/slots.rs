@@ -253,6 +253,42 @@ impl Lock {
         }
     }
 
+    /// Takes the snapshot of an evictable or parked reader away. False: it is neither, or not there any more.
+    pub(crate) fn oust(&self, reader: &Seen) -> bool {
+        protocol::oust(&self.area.slot(reader.slot)[STATE], reader.word)
+    }
+
+    /// Whether the slot still holds what its owner entered.
+    #[inline]
+    pub(crate) fn still(&self, slot: usize, word: u64) -> bool {
+        protocol::still(&self.area.slot(slot)[STATE], word)
+    }
+
+    /// Changes the state of a slot of this handle that has one user. False: it was ousted, or has more users.
+    pub(crate) fn exchange(&self, slot: usize, from: u64, to: u64) -> bool {
+        self.slots.users[slot].load(Ordering::Acquire) == 1
+            && protocol::exchange(&self.area.slot(slot)[STATE], from, to)
+    }
+
+    /// Whether any slot holds something; its owner may be dead.
+    pub(crate) fn has_readers(&self) -> bool {
+        let mut slots = 0..self.slots_used();
+        slots.any(|slot| protocol::held(protocol::look(&self.area.slot(slot)[STATE])).is_some())
+    }
+
+    /// Notes how many pages each reader holds. Only for who has the turn.
+    pub(crate) fn note_held(&self, pages_of: impl Fn(u64) -> u64) {
+        for slot in 0..self.slots_used() {
+            let line = self.area.slot(slot);
+            if let Some(txn) = protocol::held(protocol::look(&line[STATE])) {
+                let pages = pages_of(txn);
+                if line[HELD].load(Ordering::Relaxed) != pages {
+                    line[HELD].store(pages, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
     /// Frees the slots whose owners are dead. Only under the setup lock.
     pub(super) fn clean_slots(&self) {
         let mut known: Vec<(u64, bool)> = Vec::new();

@@ -1,0 +1,353 @@
+//! The kinds of readers: those that keep their snapshot, those that may lose it, and what the writer is asked.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod toy;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tidalite_pager::storage::Growth;
+use tidalite_pager::{
+    Durability, Error, Laggard, LaggardAction, LockMemory, MemoryStorage, OnLaggard, OnWait,
+    Options, PageRead, Pager, ReaderKind, Snapshot, Storage,
+};
+use tidalite_testkit::rng::Rng;
+use toy::{SLOTS, app, apply, id_of, options, problems, read, root_of};
+
+fn open(options: &Options) -> Pager {
+    Pager::open_storage(Arc::new(MemoryStorage::new()), options).unwrap()
+}
+
+/// Writes every slot anew.
+fn churn(pager: &Pager) -> Result<u64, Error> {
+    let mut txn = pager.begin_write()?;
+    let id = id_of(txn.app()) + 1;
+    let root = root_of(txn.app());
+    let all: Vec<_> = (0..SLOTS).map(|slot| (slot, id)).collect();
+    let root = apply(&mut txn, &root, &all)?;
+    txn.commit(&app(&root, id), Durability::Durable)?;
+    Ok(id)
+}
+
+fn look(reader: &Snapshot) -> Result<u64, Error> {
+    let id = id_of(reader.app());
+    let found = read(reader, &root_of(reader.app()), &mut |_, _| {})?;
+    assert_eq!(found, vec![id; SLOTS]);
+    Ok(id)
+}
+
+fn evicted<T>(result: Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Evicted { .. }))
+}
+
+fn asked(answer: impl Fn(&Laggard) -> LaggardAction + Send + Sync + 'static) -> Options {
+    Options {
+        laggard_bytes: 40 << 10,
+        on_laggard: Some(OnLaggard(Arc::new(answer))),
+        ..options()
+    }
+}
+
+#[test]
+fn readers_are_listed_with_what_they_hold() {
+    let pager = open(&options());
+    churn(&pager).unwrap();
+    assert_eq!(pager.readers().unwrap(), []);
+    let first = pager.begin_read().unwrap();
+    let clone = first.clone();
+    churn(&pager).unwrap();
+    let second = pager.begin_read_evictable().unwrap();
+    for _ in 0..3 {
+        churn(&pager).unwrap();
+    }
+    let pending = pager.stat().unwrap().pages_pending * 512;
+    let readers = pager.readers().unwrap();
+    assert_eq!(readers.len(), 2, "a clone shares its slot: {readers:#?}");
+    for (reader, snapshot) in readers.iter().zip([&first, &second]) {
+        assert_eq!(reader.txn, snapshot.txn());
+        assert_eq!(reader.process, std::process::id());
+        assert!(reader.own && reader.thread != 0);
+        assert!(reader.held_bytes > 50 << 10 && reader.held_bytes <= pending);
+        assert!(reader.freed_bytes >= reader.held_bytes);
+    }
+    assert_eq!(readers[0].kind, ReaderKind::Read);
+    assert_eq!(readers[1].kind, ReaderKind::Evictable);
+    assert_eq!((readers[0].lag_txns, readers[1].lag_txns), (4, 3));
+    drop(first);
+    assert_eq!(pager.readers().unwrap().len(), 2, "the clone keeps it");
+    let parked = clone.park();
+    assert_eq!(pager.readers().unwrap()[0].kind, ReaderKind::Parked);
+    drop((parked, second));
+    assert_eq!(pager.readers().unwrap(), []);
+}
+
+#[test]
+fn renewing_goes_on_to_the_newest_commit() {
+    let pager = open(&options());
+    churn(&pager).unwrap();
+    let mut reader = pager.begin_read().unwrap();
+    let clone = reader.clone();
+    assert_eq!(look(&reader).unwrap(), 1);
+    let read_before = reader.counters().pages_read.load(Ordering::Relaxed);
+    churn(&pager).unwrap();
+    reader.renew().unwrap();
+    assert_eq!((look(&reader).unwrap(), look(&clone).unwrap()), (2, 1));
+    assert!(reader.counters().pages_read.load(Ordering::Relaxed) > read_before);
+    let mut evictable = pager.begin_read_evictable().unwrap();
+    evictable.renew().unwrap();
+    assert!(evictable.is_evictable() && !reader.is_evictable());
+}
+
+#[test]
+fn a_laggard_is_waited_for_ousted_or_endured() {
+    // Waited for: the third time, it ends.
+    let held: Arc<Mutex<Option<Snapshot>>> = Arc::default();
+    let (asked_times, theirs) = (Arc::new(AtomicU32::new(0)), Arc::clone(&held));
+    let times = Arc::clone(&asked_times);
+    let pager = open(&asked(move |laggard| {
+        assert_eq!(laggard.reader.kind, ReaderKind::Read);
+        assert!(laggard.reader.held_bytes >= 40 << 10 && !laggard.disk_full);
+        assert_eq!(laggard.retries, times.fetch_add(1, Ordering::Relaxed));
+        if laggard.retries == 2 {
+            drop(theirs.lock().unwrap().take());
+        }
+        LaggardAction::Wait
+    }));
+    churn(&pager).unwrap();
+    *held.lock().unwrap() = Some(pager.begin_read().unwrap());
+    while asked_times.load(Ordering::Relaxed) == 0 {
+        churn(&pager).unwrap();
+    }
+    assert_eq!(asked_times.load(Ordering::Relaxed), 3);
+    assert!(held.lock().unwrap().is_none());
+
+    // Ousted, if it agreed to that; endured otherwise.
+    let pager = open(&asked(|_| LaggardAction::Evict));
+    churn(&pager).unwrap();
+    let evictable = pager.begin_read_evictable().unwrap();
+    assert_eq!(look(&evictable).unwrap(), 1);
+    let clone = evictable.clone();
+    while look(&evictable).is_ok() {
+        churn(&pager).unwrap();
+    }
+    assert!(evicted(look(&evictable)) && evicted(look(&clone)));
+    let size = pager.stat().unwrap().file_bytes;
+    let fixed = pager.begin_read().unwrap();
+    for _ in 0..40 {
+        churn(&pager).unwrap();
+    }
+    look(&fixed).unwrap();
+    assert!(pager.stat().unwrap().file_bytes <= size + (400 << 10));
+    assert!(problems(&pager).unwrap().is_empty());
+}
+
+#[test]
+fn the_age_of_a_reader_that_may_lose_its_snapshot_is_bounded() {
+    let pager = open(&Options {
+        evictable_age_max: Some(Duration::ZERO),
+        ..options()
+    });
+    churn(&pager).unwrap();
+    let (fixed, evictable) = (
+        pager.begin_read().unwrap(),
+        pager.begin_read_evictable().unwrap(),
+    );
+    // It loses its snapshot when the file would grow and it alone holds something.
+    let begun = Instant::now();
+    drop(fixed);
+    let fixed = loop {
+        std::thread::sleep(Duration::from_millis(5));
+        let fixed = pager.begin_read().unwrap();
+        churn(&pager).unwrap();
+        if look(&evictable).is_err() {
+            break fixed;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10), "never ousted");
+    };
+    assert!(evicted(look(&evictable)));
+    assert!(look(&fixed).unwrap() > 1);
+}
+
+#[test]
+fn parked_snapshots_come_back_or_say_that_they_are_gone() {
+    let pager = open(&asked(|_| LaggardAction::Evict));
+    churn(&pager).unwrap();
+    let parked = pager.begin_read().unwrap().park();
+    let reader = parked.unpark().unwrap();
+    assert_eq!(look(&reader).unwrap(), 1);
+    let clone = reader.clone();
+    let kept = reader.park();
+    for _ in 0..30 {
+        churn(&pager).unwrap();
+    }
+    assert_eq!(look(&clone).unwrap(), 1, "a clone is no parked reader");
+    drop(clone);
+    let reader = kept.unpark().unwrap();
+    for outcome in [false, true] {
+        let parked = pager.begin_read().unwrap().park();
+        let txn = parked.txn();
+        drop(pager.begin_read().unwrap());
+        while pager
+            .readers()
+            .unwrap()
+            .iter()
+            .any(|reader| reader.txn == txn)
+        {
+            churn(&pager).unwrap();
+        }
+        if outcome {
+            assert_eq!(
+                look(&parked.unpark_or_renew().unwrap()).unwrap(),
+                churn(&pager).unwrap() - 1
+            );
+        } else {
+            assert!(evicted(parked.unpark()));
+        }
+    }
+    assert_eq!(look(&reader).unwrap(), 1);
+}
+
+/// A disk of so many bytes.
+#[derive(Default)]
+struct Small {
+    memory: MemoryStorage,
+    limit: AtomicU64,
+}
+
+impl Storage for Small {
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.memory.read_at(at, bytes)
+    }
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.memory.write_at(at, bytes)
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.memory.sync()
+    }
+    fn sync_all(&self) -> io::Result<()> {
+        self.memory.sync_all()
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.memory.len()
+    }
+    fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
+        if len > self.limit.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.memory.grow(len, how)
+    }
+}
+
+#[test]
+fn a_full_disk_ousts_who_may_be_ousted() {
+    let disk = Arc::new(Small::default());
+    disk.limit.store(u64::MAX, Ordering::Relaxed);
+    let (told, full) = (
+        Arc::new(AtomicU32::new(0)),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let (count, is_full) = (Arc::clone(&told), Arc::clone(&full));
+    let options = Options {
+        laggard_bytes: u64::MAX,
+        ..asked(move |laggard| {
+            assert!(laggard.disk_full && is_full.load(Ordering::Relaxed));
+            count.fetch_add(1, Ordering::Relaxed);
+            LaggardAction::GiveUp
+        })
+    };
+    let pager = Pager::open_storage(Arc::clone(&disk) as Arc<dyn Storage>, &options).unwrap();
+    churn(&pager).unwrap();
+    let evictable = pager.begin_read_evictable().unwrap();
+    for _ in 0..4 {
+        churn(&pager).unwrap();
+    }
+    look(&evictable).unwrap();
+    let fixed = pager.begin_read().unwrap();
+    churn(&pager).unwrap();
+    // From now on the file cannot grow.
+    let space = pager.stat().unwrap();
+    full.store(true, Ordering::Relaxed);
+    disk.limit.store(space.file_bytes, Ordering::Relaxed);
+    let error = (0..50).find_map(|_| churn(&pager).err());
+    assert!(matches!(error, Some(Error::DiskFull { .. })), "{error:?}");
+    assert!(evicted(look(&evictable)));
+    look(&fixed).unwrap();
+    assert!(told.load(Ordering::Relaxed) > 0, "asked before giving up");
+}
+
+#[test]
+fn waiting_writers_are_told_for_whom() {
+    let told = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&told);
+    let memory = LockMemory::new();
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let waiting = Options {
+        on_wait: Some(OnWait(Arc::new(move |writer| {
+            assert_eq!(writer.process, std::process::id());
+            assert!(writer.since >= Duration::from_millis(900));
+            count.fetch_add(1, Ordering::Relaxed);
+        }))),
+        ..options()
+    };
+    let a = Pager::open_storage_with(Arc::clone(&storage), &memory, &options()).unwrap();
+    let b = Pager::open_storage_with(storage, &memory, &waiting).unwrap();
+    let txn = a.begin_write().unwrap();
+    assert_eq!(b.writer().unwrap().process, std::process::id());
+    let thread = std::thread::spawn(move || drop(b.begin_write().unwrap()));
+    while told.load(Ordering::Relaxed) == 0 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    drop(txn);
+    thread.join().unwrap();
+    assert_eq!(a.writer(), None);
+}
+
+/// Readers of both kinds begin and end in threads of two handles while both write and oust: what an evictable reader
+/// was given was true, and the other kind is never disturbed.
+#[test]
+fn readers_and_writers_of_two_handles_in_a_crowd() {
+    let memory = LockMemory::new();
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let options = Options {
+        laggard_bytes: 0,
+        ..asked(|_| LaggardAction::Evict)
+    };
+    let open = || Pager::open_storage_with(Arc::clone(&storage), &memory, &options).unwrap();
+    let handles = [open(), open()];
+    churn(&handles[0]).unwrap();
+    let stop = AtomicBool::new(false);
+    let ousted = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for number in 0..4u64 {
+            let (pager, stop, ousted) = (&handles[number as usize % 2], &stop, &ousted);
+            scope.spawn(move || {
+                let mut rng = Rng::new(number);
+                while !stop.load(Ordering::Relaxed) {
+                    if rng.one_in(2) {
+                        look(&pager.begin_read().unwrap()).unwrap();
+                        continue;
+                    }
+                    let reader = pager.begin_read_evictable().unwrap();
+                    for _ in 0..rng.below(6) {
+                        match look(&reader) {
+                            Ok(_) => {}
+                            Err(Error::Evicted { .. }) => {
+                                ousted.fetch_add(1, Ordering::Relaxed);
+                                break;
+                            }
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                }
+            });
+        }
+        for round in 0..150 {
+            churn(&handles[round % 2]).unwrap();
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    println!("{} times ousted", ousted.load(Ordering::Relaxed));
+    assert!(problems(&handles[0]).unwrap().is_empty());
+}
