@@ -452,7 +452,9 @@ impl Inner {
         if !active(Bug::ReuseEarly) {
             live.push(self.lock.area.published().load(Ordering::SeqCst));
         }
-        self.lock.for_each_reader(|reader| live.push(reader.txn));
+        if !active(Bug::ForgetReaders) {
+            self.lock.for_each_reader(|reader| live.push(reader.txn));
+        }
         live.sort_unstable();
         live.dedup();
         live

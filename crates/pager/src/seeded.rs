@@ -16,9 +16,11 @@ pub enum Bug {
     GrowthNotDurable,
     /// Both copies of a meta record go to the same block.
     CopiesInOneBlock,
+    /// What readers hold is not asked for.
+    ForgetReaders,
 }
 
-/// All of them.
+/// Those that show without readers.
 pub const BUGS: [Bug; 6] = [
     Bug::SkipSync,
     Bug::MetaBeforeData,

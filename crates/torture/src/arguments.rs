@@ -35,6 +35,16 @@ impl Arguments {
     }
 }
 
+/// One line to standard output, whole or not at all. Whoever listens being gone ends the program.
+pub fn say(line: &str) {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(format!("{line}\n").as_bytes());
+    if written.and_then(|()| out.flush()).is_err() {
+        std::process::exit(3);
+    }
+}
+
 /// This program, to be run again. Not its path: that may have been replaced by a newer build meanwhile.
 #[must_use]
 pub fn own_program() -> std::process::Command {

@@ -7,7 +7,7 @@
 use crate::model::Model;
 use crate::workload::{Shape, operations};
 use std::sync::Arc;
-use tidalite::{Database, Durability, MemoryStorage, Options, ReadTxn, Result};
+use tidalite::{Database, Durability, MemoryStorage, Options, ReadTxn, Result, WriteTxn};
 use tidalite_testkit::rng::{Rng, mix};
 
 /// The table that holds the number.
@@ -44,6 +44,21 @@ impl Script {
         one_in == 0 || !Rng::new(mix(self.seed ^ 0xd0 ^ mix(number))).one_in(one_in)
     }
 
+    /// Does what transaction `number` does on content `model`, and returns the content then.
+    ///
+    /// # Errors
+    /// What the database reports.
+    pub fn fill(&self, tx: &mut WriteTxn, number: u64, model: &Model) -> Result<Model> {
+        let mut next = model.clone();
+        operations(tx, &mut next, &mut self.rng(number), &self.shape)?;
+        tx.table(TABLE)?.put(KEY, &number.to_le_bytes())?;
+        next.tables
+            .entry(TABLE.to_owned())
+            .or_default()
+            .insert(KEY.to_vec(), number.to_le_bytes().to_vec());
+        Ok(next)
+    }
+
     /// Runs transaction `number` on a database that holds `model`, with the durability given, and returns what it holds
     /// then. `begun` is called just before the commit.
     ///
@@ -57,14 +72,8 @@ impl Script {
         durability: Durability,
         begun: impl FnOnce(),
     ) -> Result<Model> {
-        let mut next = model.clone();
         let mut tx = db.begin_write()?;
-        operations(&mut tx, &mut next, &mut self.rng(number), &self.shape)?;
-        tx.table(TABLE)?.put(KEY, &number.to_le_bytes())?;
-        next.tables
-            .entry(TABLE.to_owned())
-            .or_default()
-            .insert(KEY.to_vec(), number.to_le_bytes().to_vec());
+        let next = self.fill(&mut tx, number, model)?;
         begun();
         tx.commit_with(durability)?;
         Ok(next)

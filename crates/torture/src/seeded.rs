@@ -1,7 +1,7 @@
 //! Deliberate bugs, and how many seeds it takes to find each.
 
 use crate::crash::{Plan, Tally, examine};
-use tidalite_pager::seeded::{BUGS, enable};
+use tidalite_pager::seeded::{BUGS, Bug, enable};
 use tidalite_runs::set_merge_forgets_watermark;
 
 /// Seeds within which a deliberate bug must show.
@@ -37,6 +37,17 @@ pub fn switches() -> Vec<Switch> {
     );
     switches.push(merge);
     switches
+}
+
+/// Turns the pager's bug of this name on for the calling thread.
+///
+/// # Errors
+/// That no bug has this name.
+pub fn enable_by_name(name: &str) -> Result<(), String> {
+    let mut known = BUGS.into_iter().chain([Bug::ForgetReaders]);
+    let bug = known.find(|bug| format!("{bug:?}") == name);
+    enable(Some(bug.ok_or_else(|| format!("no bug is called {name}"))?));
+    Ok(())
 }
 
 /// Looks for a bug with seed after seed.

@@ -8,13 +8,12 @@
 //! e text       an error; `again text` how the next attempt to commit ended
 //! ```
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, say};
 use crate::ledger::{Script, number_of};
 use crate::model::model_of;
-use std::io::Write;
+use crate::seeded::enable_by_name;
 use std::path::Path;
 use tidalite::{Database, Durability, Options, Result};
-use tidalite_pager::seeded::{BUGS, enable};
 
 /// What a writer said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,18 +49,6 @@ impl Said {
     }
 }
 
-fn say(line: &str) {
-    // One write each, so that a line is there whole or not at all. An oracle that is gone ends the program.
-    let mut out = std::io::stdout().lock();
-    if out
-        .write_all(format!("{line}\n").as_bytes())
-        .and_then(|()| out.flush())
-        .is_err()
-    {
-        std::process::exit(3);
-    }
-}
-
 fn one_line(error: &tidalite::Error) -> String {
     error.to_string().replace('\n', " ")
 }
@@ -82,8 +69,7 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     let map = arguments.number("--map", 1)? != 0;
     let commits = arguments.number("--commits", u64::MAX)?;
     if let Some(name) = arguments.text("--bug") {
-        let bug = BUGS.into_iter().find(|bug| format!("{bug:?}") == name);
-        enable(Some(bug.ok_or_else(|| format!("no bug is called {name}"))?));
+        enable_by_name(name)?;
     }
     let mut opened = None;
     if let Err(error) = write(Path::new(path), &script, map, commits, &mut opened) {

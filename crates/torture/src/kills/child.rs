@@ -1,0 +1,106 @@
+//! The processes that are killed: writers take turns, readers hold snapshots.
+//!
+//! ```text
+//! o                 the file is open
+//! a number          this transaction is acknowledged
+//! s number digest   what a snapshot holds that was kept for a while
+//! e text            an error, or a snapshot that changed
+//! ```
+
+use super::script;
+use crate::arguments::{Arguments, say};
+use crate::ledger::number_of;
+use crate::model::{Model, digest_of_snapshot, model_of};
+use crate::seeded::enable_by_name;
+use std::time::Duration;
+use tidalite::{Database, Durability, Options, Result};
+use tidalite_testkit::rng::Rng;
+
+/// What a child said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// The file is open.
+    Opened,
+    /// A commit is acknowledged.
+    Acknowledged(u64),
+    /// A snapshot of this number has this digest.
+    Seen(u64, u64),
+    /// An error.
+    Failed(String),
+}
+
+impl Said {
+    /// Reads a line.
+    #[must_use]
+    pub fn parse(line: &str) -> Self {
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |i: usize| words.get(i).and_then(|word: &&str| word.parse().ok());
+        match (words[0], number(1), number(2)) {
+            ("o", ..) => Self::Opened,
+            ("a", Some(number), _) => Self::Acknowledged(number),
+            ("s", Some(number), Some(digest)) => Self::Seen(number, digest),
+            _ => Self::Failed(line.to_owned()),
+        }
+    }
+}
+
+/// Writes or reads until it is killed.
+///
+/// # Errors
+/// Arguments that make no sense.
+pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
+    let path = arguments.text("--file").ok_or("--file is needed")?;
+    let seed = arguments.number("--script", 0)?;
+    if let Some(name) = arguments.text("--bug") {
+        enable_by_name(name)?;
+    }
+    let result = Options::new().open(path).and_then(|db| {
+        say("o");
+        if arguments.has("--reader") {
+            read(
+                &db,
+                &mut Rng::new(arguments.number("--seed", 0).unwrap_or(0)),
+            )
+        } else {
+            write(&db, seed)
+        }
+    });
+    if let Err(error) = result {
+        say(&format!("e {}", error.to_string().replace('\n', " ")));
+    }
+    Ok(())
+}
+
+fn write(db: &Database, seed: u64) -> Result<()> {
+    let script = script(seed);
+    let mut known: Option<(u64, Model)> = None;
+    loop {
+        let mut tx = db.begin_write()?;
+        // The turn is here: nothing newer than this snapshot comes.
+        let snap = db.begin_read()?;
+        let last = number_of(&snap)?;
+        let model = match known.take() {
+            Some((number, model)) if number == last => model,
+            _ => model_of(&snap)?,
+        };
+        drop(snap);
+        let next = script.fill(&mut tx, last + 1, &model)?;
+        tx.commit_with(Durability::Durable)?;
+        say(&format!("a {}", last + 1));
+        known = Some((last + 1, next));
+    }
+}
+
+fn read(db: &Database, rng: &mut Rng) -> Result<()> {
+    loop {
+        let snap = db.begin_read()?;
+        let (number, digest) = (number_of(&snap)?, digest_of_snapshot(&snap)?);
+        std::thread::sleep(Duration::from_micros(rng.below(3_000)));
+        let again = digest_of_snapshot(&snap)?;
+        if again == digest {
+            say(&format!("s {number} {digest}"));
+        } else {
+            say(&format!("e the snapshot of {number} changed"));
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Processes killed and frozen at random instants, while others go on.
+//!
+//! The oracle is this process. It hears acknowledgements through pipes, so it knows what must be there whoever was killed; it
+//! knows the content after every number from a database of its own in memory. Judged are
+//! 1. the snapshots of readers, and those that the oracle takes: the content is that of the number they stand on, to the byte;
+//! 2. no acknowledged number is missing: the oracle's snapshots stand on the last one that it heard of, or later;
+//! 3. nobody is blocked: after a writer was killed, the oracle gets the turn; frozen readers stop nobody;
+//! 4. nothing leaks: at the end all slots can be taken, and what is dead becomes free.
+
+#![expect(clippy::print_stdout, reason = "a program talks")]
+
+pub mod child;
+
+use crate::arguments::{Arguments, own_program};
+use crate::ledger::{Oracle, Script, number_of};
+use crate::model::digest_of_snapshot;
+use crate::workload::Shape;
+use child::Said;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+use tidalite::{Database, Options};
+use tidalite_pager::READERS_MAX;
+use tidalite_testkit::rng::{Rng, mix};
+
+/// Processes at a time.
+const WRITERS: usize = 2;
+const READERS: usize = 3;
+/// Nobody waits longer than that for something that only the dead had.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Transactions of one file; then a new one is begun, so that contents stay small.
+const TRANSACTIONS_OF_A_FILE: u64 = 3_000;
+/// Pages that may still wait when everybody is dead and some commits are done, for each that is in use.
+const WAITING_PERCENT_MAX: u64 = 20;
+
+/// The transactions of a file.
+#[must_use]
+pub fn script(seed: u64) -> Script {
+    let shape = Shape {
+        bulk_one_in: 0,
+        none_one_in: 0,
+        ..Shape::default()
+    };
+    Script { seed, shape }
+}
+
+/// What was seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Readers killed.
+    pub readers_killed: u64,
+    /// Writers killed.
+    pub writers_killed: u64,
+    /// Those of both that had a namespace of process ids of their own.
+    pub in_own_namespace: u64,
+    /// Readers frozen for a while.
+    pub readers_frozen: u64,
+    /// Commits acknowledged.
+    pub acknowledged: u64,
+    /// Snapshots of readers compared.
+    pub seen: u64,
+    /// Snapshots of the oracle compared.
+    pub judged: u64,
+    /// Longest wait for the turn after a writer was killed, in milliseconds.
+    pub wait_ms_max: u64,
+}
+
+/// A process that was started.
+struct Victim {
+    process: Child,
+    reader: bool,
+    /// Whether the process id that we know is that of `unshare`.
+    namespace: bool,
+}
+
+struct Arena<'a> {
+    file: &'a Path,
+    script: Script,
+    namespaces: bool,
+    bug: Option<&'a str>,
+    rng: Rng,
+    victims: Vec<Victim>,
+    told: Receiver<Said>,
+    teller: Sender<Said>,
+    oracle: Oracle,
+    acknowledged: u64,
+}
+
+/// Runs the program: `--readers` and `--writers` to kill.
+///
+/// # Errors
+/// What was found, with the seed.
+pub fn run(arguments: &Arguments) -> Result<(), String> {
+    let seed = arguments.number("--seed", 0)?;
+    let readers = arguments.number("--readers", 10_000)?;
+    let writers = arguments.number("--writers", 1_000)?;
+    let folder = std::env::temp_dir().join(format!("tidalite-kills-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let namespaces = namespaces();
+    if let Err(why) = &namespaces {
+        println!("namespaces skipped: {why}");
+    }
+    let (started, mut tally, mut file) = (Instant::now(), Tally::default(), 0);
+    let mut result = Ok(());
+    while result.is_ok() && (tally.readers_killed < readers || tally.writers_killed < writers) {
+        let path = folder.join(format!("{file}.tdl"));
+        result = Arena::new(&path, seed, file, namespaces.is_ok())
+            .and_then(|mut arena| {
+                arena.bug = arguments.text("--bug");
+                arena.play(readers, writers, &mut tally)
+            })
+            .map_err(|problem| format!("seed {seed}, file {file}: {problem}; {tally:?}"));
+        file += 1;
+    }
+    if result.is_ok() {
+        let _ = std::fs::remove_dir_all(&folder);
+        println!(
+            "{tally:?}, seed {seed}, {:.1} s, nothing lost, leaked or blocked",
+            started.elapsed().as_secs_f64()
+        );
+    }
+    result
+}
+
+fn namespaces() -> Result<(), String> {
+    let status = Command::new("unshare")
+        .args(["--pid", "--fork", "--kill-child", "true"])
+        .stderr(Stdio::null())
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("unshare: {status}")),
+        Err(error) => Err(format!("unshare: {error}")),
+    }
+}
+
+fn text(error: tidalite::Error) -> String {
+    error.to_string()
+}
+
+impl<'a> Arena<'a> {
+    fn new(file: &'a Path, seed: u64, number: u64, namespaces: bool) -> Result<Self, String> {
+        let mut rng = Rng::new(mix(seed ^ mix(number)));
+        let script = script(rng.u64());
+        let (teller, told) = channel();
+        Ok(Self {
+            file,
+            script,
+            namespaces,
+            bug: None,
+            rng,
+            victims: Vec::new(),
+            told,
+            teller,
+            oracle: Oracle::new(script).map_err(text)?,
+            acknowledged: 0,
+        })
+    }
+
+    fn spawn(&mut self, reader: bool, tally: &mut Tally) -> Result<(), String> {
+        let namespace = self.namespaces && self.rng.one_in(8);
+        let mut command = if namespace {
+            let mut command = Command::new("unshare");
+            let own = std::env::current_exe().map_err(|error| error.to_string())?;
+            command.args(["--pid", "--fork", "--kill-child"]).arg(own);
+            command
+        } else {
+            own_program()
+        };
+        command
+            .arg("kills-child")
+            .args(["--script", &self.script.seed.to_string()])
+            .args(["--seed", &self.rng.u64().to_string()])
+            .arg("--file")
+            .arg(self.file);
+        if reader {
+            command.arg("--reader");
+        } else if let Some(bug) = self.bug {
+            command.args(["--bug", bug]);
+        }
+        let mut process = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("child: {error}"))?;
+        let (out, teller) = (process.stdout.take().ok_or("no pipe")?, self.teller.clone());
+        std::thread::spawn(move || {
+            // A line that its process did not finish is not said.
+            let mut out = BufReader::new(out);
+            let mut line = String::new();
+            while out.read_line(&mut line).is_ok_and(|bytes| bytes > 0) && line.ends_with('\n') {
+                let _ = teller.send(Said::parse(line.trim_end()));
+                line.clear();
+            }
+        });
+        tally.in_own_namespace += u64::from(namespace);
+        self.victims.push(Victim {
+            process,
+            reader,
+            namespace,
+        });
+        Ok(())
+    }
+
+    /// Takes in what was said; false when nothing was.
+    fn hear(&mut self, tally: &mut Tally) -> Result<bool, String> {
+        let mut heard = false;
+        while let Ok(said) = self.told.try_recv() {
+            heard = true;
+            match said {
+                Said::Opened => {}
+                Said::Acknowledged(number) => {
+                    tally.acknowledged += 1;
+                    self.acknowledged = self.acknowledged.max(number);
+                }
+                Said::Seen(number, digest) => {
+                    tally.seen += 1;
+                    if self.oracle.digest(number).map_err(text)? != digest {
+                        return Err(format!("a reader of {number} saw something else"));
+                    }
+                }
+                Said::Failed(what) => return Err(format!("a child says: {what}")),
+            }
+        }
+        Ok(heard)
+    }
+
+    fn play(&mut self, readers: u64, writers: u64, tally: &mut Tally) -> Result<(), String> {
+        let db = Options::new().open(self.file).map_err(text)?;
+        // As many kills a file as give every file the same mixture.
+        let one_writer_in = (readers + writers).div_ceil(writers.max(1)).max(1);
+        while (tally.readers_killed < readers || tally.writers_killed < writers)
+            && self.acknowledged < TRANSACTIONS_OF_A_FILE
+        {
+            for (reader, wanted) in [(false, WRITERS), (true, READERS)] {
+                let there = self.victims.iter().filter(|v| v.reader == reader).count();
+                for _ in there..wanted {
+                    self.spawn(reader, tally)?;
+                }
+            }
+            std::thread::sleep(Duration::from_micros(self.rng.below(4_000)));
+            let writer = tally.readers_killed >= readers
+                || (tally.writers_killed < writers && self.rng.one_in(one_writer_in));
+            if !writer && self.rng.one_in(20) {
+                self.freeze(&db, tally)?;
+            }
+            self.kill(writer, tally)?;
+            self.hear(tally)?;
+            if writer {
+                self.take_turn(&db, tally)?;
+            }
+            if writer || self.rng.one_in(10) {
+                self.judge(&db, tally)?;
+            }
+        }
+        while !self.victims.is_empty() {
+            let reader = self.victims[0].reader;
+            self.kill(!reader, tally)?;
+        }
+        self.hear(tally)?;
+        self.judge(&db, tally)?;
+        self.nothing_leaks(&db)
+    }
+
+    fn kill(&mut self, writer: bool, tally: &mut Tally) -> Result<(), String> {
+        let wanted: Vec<usize> = (0..self.victims.len())
+            .filter(|&i| self.victims[i].reader != writer)
+            .collect();
+        let mut victim = self.victims.swap_remove(*self.rng.pick(&wanted));
+        victim.process.kill().map_err(|error| error.to_string())?;
+        let status = victim.process.wait().map_err(|error| error.to_string())?;
+        if status.code().is_some() && !victim.namespace {
+            return Err(format!("a child had ended by itself: {status}"));
+        }
+        *(if writer {
+            &mut tally.writers_killed
+        } else {
+            &mut tally.readers_killed
+        }) += 1;
+        Ok(())
+    }
+
+    /// The oracle gets the turn, though a writer was killed, perhaps in the middle of its own.
+    fn take_turn(&mut self, db: &Database, tally: &mut Tally) -> Result<(), String> {
+        let begun = Instant::now();
+        drop(db.begin_write().map_err(text)?);
+        let waited = begun.elapsed();
+        if waited > PATIENCE {
+            return Err(format!("waited {waited:?} for the turn"));
+        }
+        tally.wait_ms_max = tally.wait_ms_max.max(waited.as_millis() as u64);
+        Ok(())
+    }
+
+    /// A reader is frozen, and the others commit on.
+    fn freeze(&mut self, db: &Database, tally: &mut Tally) -> Result<(), String> {
+        let found = self
+            .victims
+            .iter()
+            .find(|victim| victim.reader && !victim.namespace);
+        let Some(pid) = found.and_then(|victim| Pid::from_raw(victim.process.id() as i32)) else {
+            return Ok(());
+        };
+        kill_process(pid, Signal::STOP).map_err(|error| error.to_string())?;
+        tally.readers_frozen += 1;
+        let (before, begun) = (self.acknowledged, Instant::now());
+        while self.acknowledged < before + 3 {
+            if begun.elapsed() > PATIENCE {
+                return Err("no commit while a reader is frozen".to_owned());
+            }
+            if !self.hear(tally)? {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+        self.judge(db, tally)?;
+        kill_process(pid, Signal::CONT).map_err(|error| error.to_string())
+    }
+
+    /// Compares what is there.
+    fn judge(&mut self, db: &Database, tally: &mut Tally) -> Result<(), String> {
+        let acknowledged = self.acknowledged;
+        // Through the handle that has been there all along, or through a new one.
+        let fresh = match self.rng.one_in(4) {
+            true => Some(Options::new().open(self.file).map_err(text)?),
+            false => None,
+        };
+        let snap = fresh.as_ref().unwrap_or(db).begin_read().map_err(text)?;
+        let number = number_of(&snap).map_err(text)?;
+        if number < acknowledged {
+            return Err(format!(
+                "{acknowledged} was acknowledged, found is {number}"
+            ));
+        }
+        let found = digest_of_snapshot(&snap).map_err(text)?;
+        if found != self.oracle.digest(number).map_err(text)? {
+            return Err(format!("the content is not that of {number}"));
+        }
+        tally.judged += 1;
+        Ok(())
+    }
+
+    /// Everybody else is dead: all slots are to be had, and what the dead held is free after some commits.
+    fn nothing_leaks(&mut self, db: &Database) -> Result<(), String> {
+        let mut held = Vec::new();
+        while held.len() < READERS_MAX {
+            match db.begin_read() {
+                Ok(snap) => held.push(snap),
+                Err(error) => {
+                    return Err(format!("{} of {READERS_MAX} slots: {error}", held.len()));
+                }
+            }
+        }
+        drop(held);
+        for i in 0..8_u8 {
+            let mut tx = db.begin_write().map_err(text)?;
+            tx.table("last")
+                .map_err(text)?
+                .put(b"k", &[i])
+                .map_err(text)?;
+            tx.commit().map_err(text)?;
+        }
+        let report = db.check().map_err(text)?;
+        if !report.is_clean() {
+            return Err(format!("check: {:?}", report.problems));
+        }
+        let stat = db.stat().map_err(text)?;
+        if stat.pages_pending * 100 > stat.pages_total * WAITING_PERCENT_MAX {
+            return Err(format!("the dead still hold pages: {stat:?}"));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Arena<'_> {
+    fn drop(&mut self) {
+        for victim in &mut self.victims {
+            let _ = victim.process.kill();
+            let _ = victim.process.wait();
+        }
+        let lock = PathBuf::from(format!("{}-lock", self.file.display()));
+        let _ = std::fs::remove_file(self.file);
+        let _ = std::fs::remove_file(lock);
+    }
+}

@@ -1,0 +1,38 @@
+//! Processes killed at random instants: a slice, and that a deliberate bug shows.
+//!
+//! More: `cargo run --release -p tidalite-torture -- kills --readers N --writers N --seed S`.
+
+use std::process::Command;
+
+fn kills(arguments: &[&str]) -> (bool, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_tidalite-torture"))
+        .arg("kills")
+        .args(arguments)
+        .output()
+        .expect("the program is built beside its tests");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.success(), said)
+}
+
+#[test]
+fn the_killed_lose_nothing_block_nobody_and_hold_nothing() {
+    let (well, said) = kills(&["--readers", "120", "--writers", "20", "--seed", "1"]);
+    println!("{said}");
+    assert!(well, "{said}");
+}
+
+#[test]
+fn a_writer_that_forgets_readers_is_found_out() {
+    let (well, said) = kills(&[
+        "--readers",
+        "400",
+        "--writers",
+        "60",
+        "--seed",
+        "2",
+        "--bug",
+        "ForgetReaders",
+    ]);
+    println!("{said}");
+    assert!(!well, "not found: {said}");
+}

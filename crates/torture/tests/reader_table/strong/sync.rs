@@ -1,0 +1,39 @@
+//! loom's atomics. loom takes a sequentially consistent access for acquire and release only, so such an access has a
+//! sequentially consistent fence here, behind a store and before a load: what the processor does as well.
+
+pub(crate) use loom::sync::atomic::{Ordering, fence};
+
+pub(crate) struct AtomicU64(loom::sync::atomic::AtomicU64);
+
+impl AtomicU64 {
+    pub(crate) fn new(value: u64) -> Self {
+        Self(loom::sync::atomic::AtomicU64::new(value))
+    }
+
+    pub(crate) fn load(&self, order: Ordering) -> u64 {
+        if order == Ordering::SeqCst {
+            fence(order);
+        }
+        self.0.load(order)
+    }
+
+    pub(crate) fn store(&self, value: u64, order: Ordering) {
+        self.0.store(value, order);
+        if order == Ordering::SeqCst {
+            fence(order);
+        }
+    }
+
+    pub(crate) fn compare_exchange(
+        &self,
+        from: u64,
+        to: u64,
+        well: Ordering,
+        else_: Ordering,
+    ) -> Result<u64, u64> {
+        fence(Ordering::SeqCst);
+        let result = self.0.compare_exchange(from, to, well, else_);
+        fence(Ordering::SeqCst);
+        result
+    }
+}
