@@ -32,6 +32,14 @@ pub enum Error {
         /// Bytes that were to be added.
         needed_bytes: u64,
     },
+    /// The file has reached the length that `Options::file_bytes_max` allows; the transaction is rolled back and the
+    /// database goes on.
+    FileFull {
+        /// Bytes that were to be added.
+        needed_bytes: u64,
+        /// The bound.
+        bytes_max: u64,
+    },
     /// Bytes are not what the pointer to them says.
     Corrupt(Corrupt),
     /// The file is not a Tidalite database.
@@ -116,6 +124,13 @@ impl Error {
             Self::DiskFull { needed_bytes } => Self::DiskFull {
                 needed_bytes: *needed_bytes,
             },
+            Self::FileFull {
+                needed_bytes,
+                bytes_max,
+            } => Self::FileFull {
+                needed_bytes: *needed_bytes,
+                bytes_max: *bytes_max,
+            },
             Self::Corrupt(corrupt) => Self::Corrupt(corrupt.clone()),
             Self::NotADatabase { found } => Self::NotADatabase {
                 found: found.clone(),
@@ -185,6 +200,13 @@ impl std::fmt::Display for Error {
             Self::DiskFull { needed_bytes } => write!(
                 f,
                 "disk full: {needed_bytes} more bytes are needed; the transaction was rolled back, free some space and repeat it"
+            ),
+            Self::FileFull {
+                needed_bytes,
+                bytes_max,
+            } => write!(
+                f,
+                "file full: {needed_bytes} more bytes are needed, but the file may have {bytes_max}; the transaction was rolled back, free some space or raise the bound"
             ),
             Self::Corrupt(corrupt) => corrupt.fmt(f),
             Self::NotADatabase { found } => {

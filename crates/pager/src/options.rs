@@ -59,6 +59,18 @@ pub struct Options {
     pub on_laggard: Option<OnLaggard>,
     /// Is told once a second who has the write transaction that `begin_write` waits for, a frozen process perhaps.
     pub on_wait: Option<OnWait>,
+    /// The file is at least this long, free or not: growth up to here is done when it is first written to.
+    pub file_bytes_min: u64,
+    /// The file grows no further than this: [`Error::FileFull`](crate::Error::FileFull). There is always room up to the end
+    /// of what is in use.
+    pub file_bytes_max: u64,
+    /// When so much is free at the file's end it is cut off; when so much is free inside, stretches of 1 MiB and more are
+    /// given back to the file system.
+    pub shrink_bytes: u64,
+    /// Written and kept free in the file for transactions that free space
+    /// ([`WriteTxn::free_space`](crate::WriteTxn::free_space)), so that they work on a full disk. In a small file
+    /// a quarter of what is in use, at least 64 pages.
+    pub reserve_bytes: u64,
 }
 
 impl Default for Options {
@@ -77,6 +89,10 @@ impl Default for Options {
             laggard_bytes: 64 << 20,
             on_laggard: None,
             on_wait: None,
+            file_bytes_min: 0,
+            file_bytes_max: u64::MAX,
+            shrink_bytes: 16 << 20,
+            reserve_bytes: 1 << 20,
         }
     }
 }

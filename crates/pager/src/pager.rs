@@ -308,18 +308,14 @@ impl Drop for Inner {
             .writer
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        let WriterSlot::Here(writer) = slot else {
-            return;
-        };
         if self.options.read_only || self.poisoned.get().is_some() {
             return;
         }
-        let page_bytes = self.page_size as u64;
-        let slack = writer.space.pages().saturating_sub(writer.meta.pages) * page_bytes;
-        if slack >= self.options.growth_bytes_min && self.lock.is_last_writer() {
-            // If it fails, the file is only longer than it needs to be.
-            let cut = || drop(self.storage.cut(writer.meta.pages * page_bytes));
-            self.lock.if_alone(cut);
+        let WriterSlot::Here(mut writer) = std::mem::replace(slot, WriterSlot::Taken) else {
+            return;
+        };
+        if self.lock.is_last_writer() {
+            self.lock.if_alone(|| writer.cut_at_close(self));
         }
     }
 }

@@ -55,6 +55,10 @@ pub(crate) struct TxnSpace {
     freed: BTreeMap<u64, RangeSet>,
     /// The same, whatever the birth.
     freed_all: RangeSet,
+    /// Pages of it.
+    pub(crate) freed_pages: u64,
+    /// It may take what is kept for transactions that free space.
+    pub(crate) frees_space: bool,
 }
 
 impl TxnSpace {
@@ -65,12 +69,14 @@ impl TxnSpace {
     /// A range of an earlier transaction is freed; `Space::can_free` said yes.
     pub(crate) fn free(&mut self, page: u64, pages: u64, birth: u64) {
         self.freed_all.insert(page, pages);
+        self.freed_pages += pages;
         self.freed.entry(birth).or_default().insert(page, pages);
     }
 
     /// A freed range is in use after all.
     pub(crate) fn unfree(&mut self, page: u64, pages: u64, birth: u64) {
         self.freed_all.remove(page, pages);
+        self.freed_pages -= pages;
         if let Some(ranges) = self.freed.get_mut(&birth) {
             ranges.remove(page, pages);
             if ranges.iter().next().is_none() {
@@ -119,6 +125,9 @@ pub(crate) struct Space {
     overflow: bool,
     touched: BTreeSet<usize>,
     base: Base,
+    /// Free pages that were punched: the file system would have to find space for them.
+    punched: RangeSet,
+    punched_pages: u64,
     /// The newest two durable transactions.
     pub(crate) durable: [u64; 2],
     /// Since the file was opened.
@@ -155,6 +164,8 @@ impl Space {
             overflow: false,
             touched: BTreeSet::new(),
             base,
+            punched: RangeSet::default(),
+            punched_pages: 0,
             durable,
             work: Work::default(),
         };
@@ -291,21 +302,139 @@ impl Space {
         least
     }
 
-    /// Takes one page.
+    /// Takes one page: where space was written before, as long as there is any.
     pub(crate) fn take_page(&mut self) -> Option<u64> {
         let number = self.page_zone;
-        let found = match self.zones.get_mut(number) {
-            Some(zone) if zone.used_for != Use::Extents && zone.free_count() > 0 => Some(number),
-            _ => self.find_page_zone(),
-        }?;
+        let usable = |zone: &Zone| zone.used_for != Use::Extents && zone.free_count() > 0;
+        let (found, bit) = match self.zones.get_mut(number) {
+            Some(zone) if usable(zone) && self.punched_pages == 0 => (number, zone.first_free()?),
+            Some(zone) if usable(zone) => match self.written_page(number) {
+                Some(bit) => (number, bit),
+                None => self.find_page()?,
+            },
+            _ => self.find_page()?,
+        };
         self.page_zone = found;
         let zone = &mut self.zones[found];
-        let bit = zone.first_free()?;
         zone.take(bit, 1);
         if zone.used_for == Use::Any {
             zone.used_for = Use::Pages;
         }
-        Some(found as u64 * self.zone_pages + bit)
+        let page = found as u64 * self.zone_pages + bit;
+        self.unpunch(page, 1);
+        Some(page)
+    }
+
+    /// The lowest free page of a zone that is not punched.
+    fn written_page(&mut self, number: usize) -> Option<u64> {
+        let start = number as u64 * self.zone_pages;
+        let mut bit = self.zones[number].first_free()?;
+        while let Some(end) = self.punched.end_of(start + bit) {
+            bit = self.zones[number].free_from(end.checked_sub(start)?.min(self.zone_pages))?;
+        }
+        Some(bit)
+    }
+
+    fn find_page(&mut self) -> Option<(usize, u64)> {
+        if self.punched_pages > 0 && self.punched_pages < self.free_pages() {
+            for extents in [false, true] {
+                for number in 0..self.zones.len() {
+                    if self.zones[number].free_count() > 0
+                        && (self.zones[number].used_for == Use::Extents) == extents
+                        && let Some(bit) = self.written_page(number)
+                    {
+                        return Some((number, bit));
+                    }
+                }
+            }
+        }
+        let number = self.find_page_zone()?;
+        let bit = self.zones[number].first_free()?;
+        Some((number, bit))
+    }
+
+    fn unpunch(&mut self, page: u64, pages: u64) {
+        if self.punched_pages > 0 {
+            self.punched_pages -= self.punched.cut_out(page, pages);
+        }
+    }
+
+    /// Free pages that need no space of the file system.
+    pub(crate) fn written_free_pages(&self) -> u64 {
+        self.free_pages() - self.punched_pages
+    }
+
+    /// The same, of those before `end`, behind which all is free.
+    pub(crate) fn written_free_before(&self, end: u64) -> u64 {
+        let behind = self.pages.saturating_sub(end);
+        let punched = self.punched.iter().map(|(page, pages)| {
+            let until = (page + pages).min(end);
+            until.saturating_sub(page)
+        });
+        self.free_pages()
+            .saturating_sub(behind)
+            .saturating_sub(punched.sum())
+    }
+
+    /// Free stretches of at least `least` pages that were not punched yet, in the zone after the one asked about last.
+    pub(crate) fn unpunched(&mut self, cursor: &mut usize, least: u64) -> Vec<(u64, u64)> {
+        if self.zones.is_empty() {
+            return Vec::new();
+        }
+        *cursor = (*cursor + 1) % self.zones.len();
+        let start = *cursor as u64 * self.zone_pages;
+        let mut stretches = self.zones[*cursor].stretches(least);
+        stretches.retain(|&(page, pages)| !self.punched.contains(start + page, pages));
+        stretches
+            .iter()
+            .map(|&(page, pages)| (start + page, pages))
+            .collect()
+    }
+
+    /// These free pages were punched.
+    pub(crate) fn punch(&mut self, page: u64, pages: u64) {
+        self.unpunch(page, pages);
+        self.punched.insert(page, pages);
+        self.punched_pages += pages;
+    }
+
+    /// Where what is in use or held ends, in pages.
+    pub(crate) fn end(&self) -> u64 {
+        self.stored_pages(first_page(self.page_size))
+    }
+
+    /// The file was cut to this many pages; all that is gone was free.
+    pub(crate) fn cut(&mut self, pages: u64) {
+        self.unpunch(pages, self.pages - pages);
+        self.pages = pages;
+        self.zones
+            .truncate(pages.div_ceil(self.zone_pages) as usize);
+        if let Some(last) = self.zones.last_mut()
+            && !pages.is_multiple_of(self.zone_pages)
+        {
+            last.cut(pages % self.zone_pages);
+        }
+        self.page_zone = 0;
+    }
+
+    pub(crate) fn zone_pages(&self) -> u64 {
+        self.zone_pages
+    }
+
+    /// Pages of the file that the structure on disk describes: a record's file is not shorter.
+    pub(crate) fn described(&self) -> u64 {
+        self.base.pages
+    }
+
+    /// True when the structure describes more of the file than is in use, by `slack` pages and more.
+    pub(crate) fn describes_too_much(&self, slack: u64) -> bool {
+        self.base.pages >= self.end().saturating_add(slack)
+    }
+
+    /// The next record rewrites the structure.
+    pub(crate) fn rewrite(&mut self) {
+        self.overflow = true;
+        self.changes.clear();
     }
 
     fn find_page_zone(&self) -> Option<usize> {
@@ -328,7 +457,9 @@ impl Space {
                     if zone.used_for == Use::Any {
                         zone.used_for = Use::Extents;
                     }
-                    return Some(number as u64 * self.zone_pages + bit);
+                    let page = number as u64 * self.zone_pages + bit;
+                    self.unpunch(page, pages);
+                    return Some(page);
                 }
             }
         }
@@ -338,6 +469,7 @@ impl Space {
     /// Takes pages that are known to be free.
     pub(crate) fn take_at(&mut self, page: u64, pages: u64) -> u64 {
         self.for_zones(page, pages, |_, zone, from, len| zone.take(from, len));
+        self.unpunch(page, pages);
         page
     }
 
@@ -355,6 +487,7 @@ impl Space {
         txn.own_pages = 0;
         txn.freed.clear();
         txn.freed_all = RangeSet::default();
+        txn.freed_pages = 0;
     }
 
     fn note(&mut self, page: u64, pages: u64, used: bool) {

@@ -69,13 +69,23 @@ pub trait Storage: Send + Sync {
     /// The system's; the file is as long as before or longer.
     fn grow(&self, len: u64, how: Growth) -> io::Result<()>;
 
-    /// Cuts the file's end off. Called at most once, at the end, when nothing is lent any more.
+    /// Cuts the file's end off. Nothing that lies there is lent any more, nor will be before the file grows again.
     ///
     /// # Errors
     /// The system's; nothing depends on it.
     fn cut(&self, len: u64) -> io::Result<()> {
         let _ = len;
         Ok(())
+    }
+
+    /// Gives the space of a stretch inside the file back to the file system; it reads as zeros, and the length stays.
+    /// False: this storage cannot, and nothing has changed.
+    ///
+    /// # Errors
+    /// The system's; nothing depends on it.
+    fn punch(&self, at: u64, len: u64) -> io::Result<bool> {
+        let _ = (at, len);
+        Ok(false)
     }
 
     /// The bytes `[at, at + len)` without copying, if the storage can and they lie inside the file.

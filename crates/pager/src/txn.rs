@@ -118,6 +118,13 @@ impl WriteTxn {
         self.base.txn
     }
 
+    /// This transaction frees space: where the disk is full it may take of the pages that are kept for such
+    /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)). If it did, its commit is refused (`DiskFull`) unless it frees at least
+    /// as many pages as it takes.
+    pub fn free_space(&mut self) {
+        self.space.frees_space = true;
+    }
+
     /// Holds the state as it is now, to go back to it with `rollback_to`. From here on what was changed before is
     /// copied before it is changed again. Costs nothing else; any number, nested.
     ///

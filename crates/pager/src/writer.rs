@@ -17,12 +17,17 @@ use crate::space::build::Built;
 use crate::space::{LISTS_PER_COMMIT, Space, TxnSpace, base};
 use crate::storage::Growth;
 use crate::superblock::read_failed;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 /// A transaction that has allocated this much, or needs this much at once, is a bulk write.
 const BULK_BYTES: u64 = 1 << 20;
 /// A bulk write reserves a quarter of what it has written already, at most this.
 const BULK_GROWTH_BYTES_MAX: u64 = 64 << 20;
+/// Free stretches of this length are given back to the file system.
+const PUNCH_BYTES_MIN: u64 = 1 << 20;
+/// The reserve of a small file.
+const RESERVE_PAGES_MIN: u64 = 64;
 
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -32,6 +37,11 @@ pub(crate) struct Writer {
     pub(crate) length_unsynced: bool,
     /// The snapshots that lived when this transaction began, ascending.
     live: Vec<u64>,
+    /// How far readers of a transaction may look, in pages.
+    ends: BTreeMap<u64, u64>,
+    /// Where free stretches were punched last.
+    punch_zone: usize,
+    cannot_punch: bool,
     /// How the record is rewritten.
     confirmation: Confirmation,
     /// Copies of the record that were rewritten; 2 when it is confirmed.
@@ -60,6 +70,9 @@ impl Writer {
             meta: meta.clone(),
             length_unsynced: longer,
             live: Vec::new(),
+            ends: BTreeMap::from([(meta.txn, meta.pages)]),
+            punch_zone: 0,
+            cannot_punch: false,
             confirmation: *confirmation,
             // Another process that is alive, or was a moment ago, may have said that it is on the medium.
             confirmed: if inner.lock.area.durable().load(Ordering::Acquire) == meta.txn {
@@ -145,7 +158,7 @@ impl Writer {
         }
         let full = match self.alloc(inner, txn, pages, true, false) {
             Ok(page) => return Ok(vec![(page, pages)]),
-            Err(error @ Error::DiskFull { .. }) => error,
+            Err(error @ (Error::DiskFull { .. } | Error::FileFull { .. })) => error,
             Err(error) => return Err(error),
         };
         let (mut pieces, mut left) = (Vec::new(), pages);
@@ -176,8 +189,12 @@ impl Writer {
         extent: bool,
         may_reclaim: bool,
     ) -> Result<u64> {
+        let reserve = self.reserve_pages(inner);
         let take = |space: &mut Space| {
-            if extent {
+            // As if what is reserved were not there.
+            if space.written_free_pages() < pages + reserve {
+                None
+            } else if extent {
                 space.take_extent(pages)
             } else {
                 space.take_page()
@@ -197,11 +214,9 @@ impl Writer {
                 retries += 1;
                 continue;
             }
-            // From where the free end of the file begins, so that what is grown ahead stays behind.
-            let start = self.space.pages() - self.space.tail_free();
-            match self.grow(inner, txn, pages) {
-                Ok(()) => break self.space.take_at(start, pages),
-                Err(Error::DiskFull { .. })
+            match self.alloc_grown(inner, txn, pages, extent, reserve) {
+                Ok(page) => break page,
+                Err(Error::DiskFull { .. } | Error::FileFull { .. })
                     if may_reclaim && self.relieve(inner, retries, true) =>
                 {
                     retries += 1;
@@ -213,6 +228,162 @@ impl Writer {
         assert!(fresh, "pages {page}+{pages} are allocated twice");
         txn.own_pages += pages;
         Ok(page)
+    }
+
+    /// Takes pages that would leave less than the reserve, or that are not there: the file grows, so that both are there.
+    fn alloc_grown(
+        &mut self,
+        inner: &Inner,
+        txn: &TxnSpace,
+        pages: u64,
+        extent: bool,
+        reserve: u64,
+    ) -> Result<u64> {
+        let tail = self.space.tail_free();
+        let missing = (pages + reserve).saturating_sub(self.space.written_free_pages());
+        // From where the free end of the file begins, so that what is grown ahead stays behind.
+        let start = self.space.pages() - tail;
+        let grown = self.grow(inner, txn, pages.max(tail + missing));
+        let refused = match grown {
+            Ok(()) => None,
+            Err(error @ (Error::DiskFull { .. } | Error::FileFull { .. })) => Some(error),
+            Err(error) => return Err(error),
+        };
+        let free = match &refused {
+            None => None,
+            Some(_) if !txn.frees_space => None,
+            Some(_) if extent => self.space.take_extent(pages),
+            Some(_) => self.space.take_page(),
+        };
+        match (free, refused) {
+            (Some(page), _) => Ok(page),
+            (None, Some(error)) => Err(error),
+            (None, None) => {
+                let found = if extent || pages > 1 {
+                    self.space.take_extent(pages)
+                } else {
+                    self.space.take_page()
+                };
+                Ok(match found {
+                    Some(page) => page,
+                    None => self.space.take_at(start, pages),
+                })
+            }
+        }
+    }
+
+    /// Pages that stay free for transactions that free space: never more than a quarter of what is in use, but for
+    /// small files.
+    fn reserve_pages(&self, inner: &Inner) -> u64 {
+        let in_use = self.space.pages() - self.space.free_pages();
+        let most = inner.options.reserve_bytes / inner.page_size as u64;
+        most.min((in_use / 4).max(RESERVE_PAGES_MIN))
+    }
+
+    /// Whether a transaction that has taken of the reserve gives more than it takes.
+    pub(crate) fn check_reserve(&self, inner: &Inner, txn: &TxnSpace) -> Result<()> {
+        let reserve = self.reserve_pages(inner);
+        let free = self.space.written_free_pages();
+        if !txn.frees_space || free >= reserve || txn.freed_pages >= txn.own_pages {
+            return Ok(());
+        }
+        Err(Error::DiskFull {
+            needed_bytes: (reserve - free) * inner.page_size as u64,
+        })
+    }
+
+    /// After a durable commit: cuts free space off the file's end, and gives long free stretches inside back to the
+    /// file system, a zone a commit.
+    pub(crate) fn tidy(&mut self, inner: &Inner) {
+        let page_bytes = inner.page_size as u64;
+        let much = (inner.options.shrink_bytes / page_bytes).max(1);
+        if self.space.free_pages() < much {
+            return;
+        }
+        if self.space.tail_free() >= much.min(self.space.pages() % self.space.zone_pages())
+            && let Some(least) = self.least_pages(inner)
+        {
+            if self.space.describes_too_much(much) {
+                self.space.rewrite();
+            }
+            self.cut(inner, least.max(self.space.described()), much);
+        }
+        let stretch = PUNCH_BYTES_MIN.min(inner.options.shrink_bytes) / page_bytes;
+        let stretch = stretch.max(1);
+        let kept = much + self.reserve_pages(inner);
+        if self.cannot_punch || self.space.written_free_pages() < kept + stretch {
+            return;
+        }
+        let end = self.space.pages();
+        for (page, pages) in self.space.unpunched(&mut self.punch_zone, stretch) {
+            if page + pages == end {
+                // It goes with the file's end.
+                break;
+            }
+            let pages = pages.min(self.space.written_free_pages().saturating_sub(kept));
+            if pages < stretch {
+                break;
+            }
+            match inner.storage.punch(page * page_bytes, pages * page_bytes) {
+                Ok(true) => self.space.punch(page, pages),
+                // If it fails, the file only takes more room than it needs to.
+                Ok(false) | Err(_) => {
+                    self.cannot_punch = true;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The shortest that the file may become: what is in use, held or reserved, and as far as any live snapshot may
+    /// look. `None`: that is not known of one of them.
+    fn least_pages(&mut self, inner: &Inner) -> Option<u64> {
+        let mut live = inner.live();
+        live.extend(self.space.durable);
+        self.ends.retain(|txn, _| live.contains(txn));
+        let page_bytes = inner.page_size as u64;
+        let mut least = self.space.end() + inner.options.growth_bytes_min / page_bytes;
+        for txn in &live {
+            least = least.max(*self.ends.get(txn)?);
+        }
+        Some(least.max(inner.options.file_bytes_min / page_bytes))
+    }
+
+    /// Cuts the file when at least `much` goes. The reserve stays.
+    fn cut(&mut self, inner: &Inner, least: u64, much: u64) {
+        let pages = self.space.pages();
+        if least >= pages {
+            return;
+        }
+        let missing = self
+            .reserve_pages(inner)
+            .saturating_sub(self.space.written_free_before(least));
+        let to = least + missing;
+        if to + much <= pages && inner.storage.cut(to * inner.page_size as u64).is_ok() {
+            self.length_unsynced = true;
+            self.space.cut(to);
+        }
+    }
+
+    /// At the end, when nobody reads: cuts what was grown ahead.
+    pub(crate) fn cut_at_close(&mut self, inner: &Inner) {
+        let page_bytes = inner.page_size as u64;
+        let least = self
+            .meta
+            .pages
+            .max(inner.options.file_bytes_min / page_bytes);
+        self.cut(
+            inner,
+            least,
+            (inner.options.growth_bytes_min / page_bytes).max(1),
+        );
+    }
+
+    /// A commit is done: how far its readers may look.
+    pub(crate) fn note_end(&mut self, txn: u64) -> u64 {
+        let end = self.space.end();
+        self.ends.insert(txn, end);
+        end
     }
 
     /// Makes the file longer, so that it ends with `pages` free pages at least.
@@ -227,12 +398,21 @@ impl Writer {
         let most = options.growth_bytes_max.max(options.growth_bytes_min);
         let step = (old * page_bytes / 8).clamp(options.growth_bytes_min, most);
         let bulk = need * page_bytes >= BULK_BYTES || written >= BULK_BYTES;
+        let bound = options.file_bytes_max / page_bytes;
+        if old + need > bound {
+            return Err(Error::FileFull {
+                needed_bytes: need * page_bytes,
+                bytes_max: options.file_bytes_max,
+            });
+        }
+        let least = (options.file_bytes_min / page_bytes).saturating_sub(old);
         let (step, how) = if bulk {
             let step = step.max((written / 4).min(BULK_GROWTH_BYTES_MAX));
             (need + step / page_bytes, Growth::Reserve)
         } else {
             (need.max(step / page_bytes), Growth::Zeros)
         };
+        let step = step.max(least).min(bound - old);
         let (mut more, mut grown) = (step, self.extend(inner, old + step, how));
         if grown.is_err() && step > need {
             (more, grown) = (need, self.extend(inner, old + need, how));

@@ -320,7 +320,11 @@ fn closing_gives_back_what_the_file_grew_ahead_by() {
         drop(pager);
         let len = fs::metadata(&path).unwrap().len();
         let needed = (24 << 10) + (round + 1) * 8_192_000;
-        assert_eq!(len, needed, "{open_pages} pages while open");
+        // What stays is the reserve for freeing, and less than a step.
+        assert!(
+            (needed + (1 << 20)..needed + (2 << 20)).contains(&len),
+            "{len} bytes, {open_pages} pages while open"
+        );
         let pager = open_as(&path, OpenMode::Open, true).unwrap();
         let mut check = pager.begin_check().unwrap();
         let reader = check.snapshot().clone();

@@ -162,9 +162,15 @@ impl State {
     }
 
     fn write_data(&mut self, at: u64, len: u64) {
+        let newest = self.newest_txn;
+        self.lose(at, len, &[newest]);
+    }
+
+    /// A stretch loses what it held; `besides` are snapshots that see it, besides readers and durable commits.
+    fn lose(&mut self, at: u64, len: u64, besides: &[u64]) {
         let mut snapshots: Vec<u64> = self.readers.keys().copied().collect();
         snapshots.extend(self.durable);
-        snapshots.push(self.newest_txn);
+        snapshots.extend(besides);
         for unit in at / UNIT..(at + len).div_ceil(UNIT) {
             let Some(&life) = self.lives.get(&unit) else {
                 continue;
@@ -223,6 +229,18 @@ impl Storage for Monitor {
 
     fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
         self.inner.grow(len, how)
+    }
+
+    fn cut(&self, len: u64) -> io::Result<()> {
+        let end = self.inner.len()?.max(len);
+        // At the end, what was never durable goes.
+        self.state().lose(len, end - len, &[]);
+        self.inner.cut(len)
+    }
+
+    fn punch(&self, at: u64, len: u64) -> io::Result<bool> {
+        self.state().write_data(at, len);
+        self.inner.punch(at, len)
     }
 
     fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {

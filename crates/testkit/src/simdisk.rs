@@ -24,6 +24,8 @@ pub enum Op {
     Write(u64, Arc<[u8]>),
     /// The file has this length now.
     Grow(u64),
+    /// The file was cut to this length.
+    Cut(u64),
     /// What was written is durable; with `true` the length too.
     Sync(bool),
     /// A sync that failed.
@@ -37,6 +39,8 @@ pub enum Op {
 pub enum FaultKind {
     /// Writes and growth fail for want of space.
     DiskFull,
+    /// No byte is free on the disk: growth fails, and so do writes to where a hole was punched.
+    NoSpace,
     /// Writes, growth and syncs fail with an error of the medium.
     Medium,
     /// Half of a write arrives, then an error of the medium.
@@ -74,6 +78,8 @@ struct State {
     calls: u64,
     fault: Option<Fault>,
     fault_hit: bool,
+    /// Punched and not written since: (from, to).
+    holes: Vec<(u64, u64)>,
 }
 
 /// A simulated disk with one file.
@@ -109,6 +115,7 @@ impl SimDisk {
                 calls: 0,
                 fault: None,
                 fault_hit: false,
+                holes: Vec::new(),
             }),
         }
     }
@@ -180,6 +187,7 @@ impl State {
         let due = number == fault.at_call || (fault.forever && number > fault.at_call);
         let fits = match fault.kind {
             FaultKind::DiskFull => call != Call::Sync,
+            FaultKind::NoSpace => call == Call::Grow,
             FaultKind::SyncFails => call == Call::Sync,
             FaultKind::Medium | FaultKind::Killed | FaultKind::ShortWrite => true,
         };
@@ -193,6 +201,20 @@ impl State {
     fn is_dead(&self) -> bool {
         let killed = |fault: Fault| fault.kind == FaultKind::Killed && self.calls > fault.at_call;
         self.fault.is_some_and(killed)
+    }
+
+    /// A write fills holes: true when it met one.
+    fn fill_holes(&mut self, at: u64, len: usize) -> bool {
+        let end = at + len as u64;
+        if !self.holes.iter().any(|&(from, to)| from < end && at < to) {
+            return false;
+        }
+        let parts = self
+            .holes
+            .drain(..)
+            .flat_map(|(from, to)| [(from, to.min(at).max(from)), (from.max(end).min(to), to)]);
+        self.holes = parts.filter(|(from, to)| from < to).collect();
+        true
     }
 
     fn put(&mut self, at: u64, bytes: &[u8]) {
@@ -226,7 +248,7 @@ fn medium() -> io::Error {
 
 fn error_of(kind: FaultKind) -> io::Error {
     match kind {
-        FaultKind::DiskFull => ErrorKind::StorageFull.into(),
+        FaultKind::DiskFull | FaultKind::NoSpace => ErrorKind::StorageFull.into(),
         FaultKind::Killed => dead(),
         _ => medium(),
     }
@@ -253,7 +275,12 @@ impl Storage for SimDisk {
             "a write of {} bytes at {at} is beyond the file's end",
             bytes.len()
         );
-        match state.strike(Call::Write) {
+        let call = if state.fill_holes(at, bytes.len()) {
+            Call::Grow
+        } else {
+            Call::Write
+        };
+        match state.strike(call) {
             None => {
                 state.put(at, bytes);
                 Ok(())
@@ -295,6 +322,30 @@ impl Storage for SimDisk {
         state.recording.ops.push(Op::Grow(len));
         Ok(())
     }
+
+    fn cut(&self, len: u64) -> io::Result<()> {
+        let mut state = self.state();
+        if state.is_dead() {
+            return Err(dead());
+        }
+        if len < state.bytes.len() as u64 {
+            state.bytes.truncate(len as usize);
+            state.holes.retain(|&(at, _)| at < len);
+            state.recording.ops.push(Op::Cut(len));
+        }
+        Ok(())
+    }
+
+    fn punch(&self, at: u64, len: u64) -> io::Result<bool> {
+        let mut state = self.state();
+        if state.is_dead() {
+            return Err(dead());
+        }
+        let zeros = vec![0; len as usize];
+        state.put(at, &zeros);
+        state.holes.push((at, at + len));
+        Ok(true)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -328,7 +379,7 @@ impl Replay {
     /// True when a power cut now could lose something.
     #[must_use]
     pub fn at_stake(&self) -> bool {
-        !self.unsynced.is_empty() || self.durable_len < self.current.len()
+        !self.unsynced.is_empty() || self.durable_len != self.current.len()
     }
 
     /// What a process that is killed now leaves.
@@ -343,7 +394,16 @@ impl Replay {
             Op::Write(at, bytes) => self.write(*at as usize, bytes),
             Op::Grow(len) => {
                 self.current.resize(*len as usize, 0);
-                self.durable.resize(*len as usize, 0);
+                let len = (*len as usize).max(self.durable.len());
+                self.durable.resize(len, 0);
+            }
+            Op::Cut(len) => {
+                let len = *len as usize;
+                self.current.truncate(len);
+                self.unsynced
+                    .retain(|&sector, _| sector * SECTOR_BYTES < len);
+                // Whether the cut survives or not, what lay there is not to be relied on.
+                self.durable[len..].fill(0);
             }
             Op::Sync(all) => self.sync(*all),
             Op::SyncFailed => {
@@ -388,6 +448,7 @@ impl Replay {
         });
         if all {
             self.durable_len = len;
+            self.durable.truncate(len);
         }
     }
 
@@ -398,8 +459,9 @@ impl Replay {
             0 => self.durable_len,
             1 => self.current.len(),
             _ => {
-                let grown = (self.current.len() - self.durable_len) / SECTOR_BYTES;
-                self.durable_len + rng.index(grown + 1) * SECTOR_BYTES
+                let least = self.durable_len.min(self.current.len());
+                let differ = self.durable_len.abs_diff(self.current.len()) / SECTOR_BYTES;
+                least + rng.index(differ + 1) * SECTOR_BYTES
             }
         };
         let mut image = self.durable[..len].to_vec();

@@ -95,6 +95,28 @@ impl Options {
         self
     }
 
+    /// The file is at least `min` bytes long, free or not (0), and at most `max` (no bound): growing further is `StoreError::FileFull`, the
+    /// transaction is rolled back, and the database goes on.
+    pub fn file_bytes(mut self, min: u64, max: u64) -> Self {
+        self.store.file_bytes_min = min;
+        self.store.file_bytes_max = max;
+        self
+    }
+
+    /// When so many bytes are free at the file's end it is cut off, and when so many are free inside, stretches of 1 MiB and more
+    /// are given back to the file system (16 MiB). Done with commits, as soon as no snapshot needs what lies there.
+    pub fn shrink_bytes(mut self, bytes: u64) -> Self {
+        self.store.shrink_bytes = bytes;
+        self
+    }
+
+    /// Bytes that stay written and free in the file for transactions that delete, so that they work on a full disk
+    /// (1 MiB; in small files a quarter of what is in use, at least 64 pages).
+    pub fn reserve_bytes(mut self, bytes: u64) -> Self {
+        self.store.reserve_bytes = bytes;
+        self
+    }
+
     /// Bytes of changed pages that a write transaction keeps before it writes some of them early (64 MiB).
     pub fn dirty_bytes(mut self, bytes: usize) -> Self {
         self.store.dirty_bytes_max = bytes;

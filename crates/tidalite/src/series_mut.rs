@@ -154,6 +154,7 @@ impl<'t> SeriesMut<'t> {
         }
         let (id, slot) = (self.id(), self.slot);
         let types = self.info().schema.types();
+        self.txn.pages.free_space();
         self.txn.changing(|txn| {
             txn.staging.delete(slot, from, to);
             txn.front.delete(&mut txn.pages, id, &types, (from, to))?;

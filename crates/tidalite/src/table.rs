@@ -239,6 +239,7 @@ impl<'t> TableMut<'t> {
     /// # Errors
     /// A full disk; a damaged page.
     pub fn remove(&mut self, key: &[u8]) -> Result<bool> {
+        self.txn.pages.free_space();
         self.txn
             .change_table(self.index, |tree, pages| tree.remove(pages, key))
     }
@@ -248,6 +249,7 @@ impl<'t> TableMut<'t> {
     /// # Errors
     /// A damaged page.
     pub fn clear(&mut self) -> Result<()> {
+        self.txn.pages.free_space();
         self.txn
             .change_table(self.index, |tree, pages| tree.clear(pages))
     }

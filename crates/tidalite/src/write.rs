@@ -110,6 +110,13 @@ impl WriteTxn {
         self.pages.txn()
     }
 
+    /// This transaction frees space: on a full disk it may use what is kept for such ([`Options::reserve_bytes`](crate::Options::reserve_bytes)).
+    /// Every delete, removal and clearing says so by itself. A transaction that has used it has to free at least as many pages as it takes:
+    /// else its commit is refused with `DiskFull`.
+    pub fn free_space(&mut self) {
+        self.pages.free_space();
+    }
+
     /// Opens the series with this name; creates it with the default point (`flags`, `value`, ns) when
     /// there is none.
     ///

@@ -109,6 +109,8 @@ fn options(page_size: usize) -> Options {
         .mode(OpenMode::CreateOrOpen)
         .page_size(page_size)
         .growth_bytes(16 << 10, 64 << 10)
+        .shrink_bytes(64 << 10)
+        .reserve_bytes(32 << 10)
         .dirty_bytes(16 << 10)
         .staging_bytes(256 << 10)
 }

@@ -51,6 +51,26 @@ impl RangeSet {
         before.is_some_and(|(&start, &len)| page + pages <= start + len)
     }
 
+    /// Where the range that a page lies in ends.
+    pub(crate) fn end_of(&self, page: u64) -> Option<u64> {
+        let (&start, &len) = self.ranges.range(..=page).next_back()?;
+        (start + len > page).then_some(start + len)
+    }
+
+    /// Takes out what is there of a range; how many pages that was.
+    pub(crate) fn cut_out(&mut self, page: u64, pages: u64) -> u64 {
+        let (end, mut taken) = (page + pages, 0);
+        while let Some((&start, &len)) = self.ranges.range(..end).next_back()
+            && start + len > page
+        {
+            let (from, to) = (start.max(page), (start + len).min(end));
+            taken += to - from;
+            let removed = self.remove(from, to - from);
+            debug_assert!(removed, "what was found is there");
+        }
+        taken
+    }
+
     pub(crate) fn overlaps(&self, page: u64, pages: u64) -> bool {
         let before = self.ranges.range(..page + pages).next_back();
         before.is_some_and(|(&start, &len)| start + len > page)

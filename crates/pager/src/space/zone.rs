@@ -171,6 +171,36 @@ impl Zone {
         Some(self.first as u64 * 64 + u64::from(self.free[self.first].trailing_zeros()))
     }
 
+    /// The lowest free page at or after a page.
+    pub(crate) fn free_from(&self, at: u64) -> Option<u64> {
+        let end = self.free.len() as u64 * 64;
+        let found = self.next_free(at, end);
+        (found < end).then_some(found)
+    }
+
+    /// The free stretches of at least `len` pages, as (page, pages).
+    pub(crate) fn stretches(&self, len: u64) -> Vec<(u64, u64)> {
+        let end = self.free.len() as u64 * 64;
+        let (mut found, mut at) = (Vec::new(), self.next_free(0, end));
+        while at < end && len <= self.longest {
+            let run = self.run_from(at, u64::MAX);
+            if run >= len {
+                found.push((at, run));
+            }
+            at = self.next_free(at + run.max(1), end);
+        }
+        found
+    }
+
+    /// Forgets the pages from `len` on: the file was cut there.
+    pub(crate) fn cut(&mut self, len: u64) {
+        let bits = self.free.len() as u64 * 64;
+        for_words(len, bits - len, |word, mask| self.free[word] &= !mask);
+        let ones = self.free.iter().map(|word| u64::from(word.count_ones()));
+        self.count = ones.sum();
+        self.longest = self.longest.min(self.count);
+    }
+
     /// The first stretch of at least `len` free pages.
     pub(crate) fn find(&mut self, len: u64) -> Option<u64> {
         if len > self.longest {
@@ -190,6 +220,7 @@ impl Zone {
         None
     }
 
+    /// The first free page at or after `at`, or `end`, the number of bits.
     fn next_free(&self, at: u64, end: u64) -> u64 {
         let mut word = (at / 64) as usize;
         if at >= end {

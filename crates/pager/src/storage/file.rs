@@ -2,7 +2,7 @@
 //!
 //! Invariants
 //! 1. `len` is never beyond the file's real end: it is raised after the file has grown, and the file
-//!    is never made shorter below it (`cut` lowers `len` first, and nothing is lent by then). What lies before `len` may be lent from the map.
+//!    is never made shorter below it (`cut` lowers `len` first, and nothing beyond is lent by then). What lies before `len` may be lent from the map.
 
 use super::map::{MAP_BYTES, Map};
 use super::{Growth, Storage};
@@ -118,6 +118,15 @@ impl Storage for FileStorage {
     fn cut(&self, len: u64) -> io::Result<()> {
         self.len.fetch_min(len, Ordering::AcqRel);
         self.file.set_len(len)
+    }
+
+    fn punch(&self, at: u64, len: u64) -> io::Result<bool> {
+        let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match fallocate(&self.file, how, at, len) {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     #[inline]

@@ -72,6 +72,9 @@ impl WriteTxn {
         if self.changes_nothing(app, durable) {
             return Ok(self.info(self.base.txn, 0, 0));
         }
+        if let Some(writer) = &self.writer {
+            writer.check_reserve(&self.inner, &self.space)?;
+        }
         let mut dead = self.space.dead(self.txn.0);
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
@@ -251,15 +254,19 @@ impl WriteTxn {
 
     /// Gives the writer state back and shows the commit to readers, before the next writer begins.
     fn finish(mut self, app: &[u8], freed: u64, durable: bool) {
-        let Some(writer) = self.writer.take() else {
+        let Some(mut writer) = self.writer.take() else {
             return;
         };
+        let end = writer.note_end(self.txn.0);
+        if durable {
+            writer.tidy(&self.inner);
+        }
         let freed_pages = self.inner.lock.area.freed_pages();
         freed_pages.fetch_add(freed, Ordering::Relaxed);
         let state = State {
             txn: self.txn,
             word: self.txn.0,
-            bytes: writer.space.pages() * self.inner.page_size as u64,
+            bytes: end * self.inner.page_size as u64,
             app: app.into(),
             user: Arc::clone(&self.user),
             time_ns: now_ns(),

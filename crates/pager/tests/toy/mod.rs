@@ -25,6 +25,9 @@ pub fn options() -> Options {
         page_size: PAGE,
         growth_bytes_min: 16 << 10,
         growth_bytes_max: 32 << 10,
+        // So that files are cut and punched all the time.
+        shrink_bytes: 8 << 10,
+        reserve_bytes: 8 << 10,
         dirty_bytes_max: 64 * PAGE,
         ..Options::default()
     }
