@@ -63,7 +63,7 @@ pub use sub::Sub;
 pub use tidalite_pager::{Error, Result};
 pub use tree::{DEPTH_MAX, HEIGHT_MAX, TREE_BYTES, Tree};
 pub use value::{Chunks, Piece, VALUE_BYTES_MAX, VALUE_CHUNK_BYTES, Value};
-pub use walk::{PageAt, Walk};
+pub use walk::{OnRange, PageAt, Walk};
 pub use work::Work;
 
 #[cfg(test)]

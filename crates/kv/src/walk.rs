@@ -23,6 +23,9 @@ pub struct PageAt<'k> {
     pub to: Option<&'k [u8]>,
 }
 
+/// Who is told of a range of keys: the first one, and the first one behind it.
+pub type OnRange<'f> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<()> + 'f;
+
 /// Who walks.
 pub trait Walk {
     /// A page is reached, not yet read. True to read it and what is below.
@@ -160,4 +163,137 @@ fn large_values<R: PageRead>(r: &R, node: &Node<'_>) -> Result<Vec<(Vec<u8>, Ext
         }
     }
     Ok(found)
+}
+
+/// A page of one of two versions, on the way down.
+#[derive(Clone, Debug)]
+struct Open {
+    ptr: Ptr,
+    level: u8,
+    rows: u64,
+    from: Vec<u8>,
+    to: Option<Vec<u8>>,
+}
+
+impl Open {
+    fn at(&self) -> PageAt<'_> {
+        PageAt {
+            ptr: self.ptr,
+            level: self.level,
+            rows: self.rows,
+            from: &self.from,
+            to: self.to.as_deref(),
+        }
+    }
+
+    /// Whether everything in it is below everything in `other`.
+    fn before(&self, other: &Self) -> bool {
+        self.to.as_ref().is_some_and(|to| *to <= other.from)
+    }
+
+    /// Whether it ends where `other` does, or before.
+    fn ends_first(&self, other: &Self) -> bool {
+        match (&self.to, &other.to) {
+            (Some(a), Some(b)) => a <= b,
+            (_, None) => true,
+            (None, Some(_)) => false,
+        }
+    }
+}
+
+impl Tree {
+    fn open_root(&self) -> Vec<Open> {
+        let level = self.height.checked_sub(1);
+        let root = level.map(|level| Open {
+            ptr: self.root,
+            level,
+            rows: self.rows,
+            from: Vec::new(),
+            to: None,
+        });
+        root.into_iter().collect()
+    }
+
+    /// The keys between which this version and `base` may differ: ranges `from <= key < to` that contain every row
+    /// that was added, changed or removed, ascending and disjoint, as `f(from, to)`; they may contain others. A page
+    /// that both versions have is not read.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`, and what `f` returns.
+    ///
+    /// # Cost
+    /// The branches that only one of the two versions has.
+    pub fn changed_since<R: PageRead, B: PageRead>(
+        &self,
+        r: &R,
+        base: &Self,
+        base_r: &B,
+        f: &mut OnRange<'_>,
+    ) -> Result<()> {
+        let (mut new, mut old) = (self.open_root(), base.open_root());
+        let mut range: Option<(Vec<u8>, Option<Vec<u8>>)> = None;
+        loop {
+            let take_new = match (new.last(), old.last()) {
+                (None, None) => break,
+                (Some(a), Some(b)) if a.ptr == b.ptr => {
+                    new.pop();
+                    old.pop();
+                    continue;
+                }
+                (Some(_), None) => true,
+                (None, Some(_)) => false,
+                (Some(a), Some(b)) if a.before(b) => true,
+                (Some(a), Some(b)) if b.before(a) => false,
+                (Some(a), Some(b)) if a.level != b.level => a.level > b.level,
+                (Some(a), Some(b)) => a.ends_first(b),
+            };
+            let stack = if take_new { &mut new } else { &mut old };
+            let Some(open) = stack.pop() else { break };
+            if open.level > 0 {
+                let below = if take_new {
+                    expand(r, &open)?
+                } else {
+                    expand(base_r, &open)?
+                };
+                stack.extend(below.into_iter().rev());
+                continue;
+            }
+            range = match range.take() {
+                Some((from, to)) if to.as_ref().is_none_or(|to| open.from <= *to) => {
+                    let to = to.zip(open.to).map(|(a, b)| a.max(b));
+                    Some((from.min(open.from), to))
+                }
+                Some((from, to)) => {
+                    f(&from, to.as_deref())?;
+                    Some((open.from, open.to))
+                }
+                None => Some((open.from, open.to)),
+            };
+        }
+        match range {
+            Some((from, to)) => f(&from, to.as_deref()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn expand<R: PageRead>(r: &R, open: &Open) -> Result<Vec<Open>> {
+    let page = r.page(&open.ptr)?;
+    let node = Node::open(&page, open.level, open.ptr.addr)?;
+    let found = children(&node, &open.at())?;
+    let below = |(index, (key, ptr, rows)): (usize, &(Vec<u8>, Ptr, u64))| Open {
+        ptr: *ptr,
+        level: open.level - 1,
+        rows: *rows,
+        from: if index == 0 {
+            open.from.clone()
+        } else {
+            key.clone()
+        },
+        to: found
+            .get(index + 1)
+            .map(|next| next.0.clone())
+            .or_else(|| open.to.clone()),
+    };
+    Ok(found.iter().enumerate().map(below).collect())
 }

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::layout::{first_page, meta_at, superblock_at};
 use crate::meta::{Dead, Meta, MetaBlocks};
 use crate::pager::Pager;
-use crate::pages::PageRef;
+use crate::pages::{PageRef, expect_zeros};
 use crate::ptr::Ptr;
 use crate::snapshot::Snapshot;
 use crate::space::base;
@@ -93,6 +93,8 @@ struct Captured {
     /// The newest durable record, and the number of the one before.
     meta: Meta,
     before: u64,
+    /// Blocks of pins and clock, each alone in its extent.
+    pins: Vec<(Ptr, u64)>,
 }
 
 /// A check under way. It reads beside readers and writers: what it looks at is a snapshot.
@@ -120,7 +122,7 @@ impl Pager {
         let mut writer = self.inner.take_writer(snapshot.state())?;
         writer.reclaim(&self.inner);
         let pages = writer.space.pages();
-        let captured = Captured::of(&mut writer);
+        let captured = Captured::of(&mut writer, self.inner.page_size);
         self.inner.put_writer(writer);
         drop(turn);
         Ok(Check {
@@ -138,7 +140,7 @@ impl Pager {
 }
 
 impl Captured {
-    fn of(writer: &mut Writer) -> Self {
+    fn of(writer: &mut Writer, page_size: usize) -> Self {
         let mut free = PageSet::new(writer.space.pages());
         writer.space.for_each_free(|page| {
             free.insert(page);
@@ -151,6 +153,7 @@ impl Captured {
             stacks: writer.space.stacks().to_vec(),
             meta: writer.meta.clone(),
             before: writer.space.durable[1],
+            pins: writer.pins.extents(page_size),
         }
     }
 }
@@ -340,8 +343,22 @@ impl Check {
         problems
     }
 
-    /// Reads the free-space structure afresh and claims its pages.
+    /// Reads the free-space structure, pins and clock afresh and claims their pages.
     fn check_structure(&mut self) {
+        for (ptr, pages) in std::mem::take(&mut self.captured.pins) {
+            self.claim(ptr.addr, pages, "pins");
+            let inner = &self.pager.inner;
+            let end = self.pages.saturating_mul(self.page_size);
+            let room = (pages * self.page_size).saturating_sub(u64::from(ptr.len)) as usize;
+            let padding = ptr.addr.saturating_add(u64::from(ptr.len));
+            let read = inner
+                .block(&ptr, end)
+                .and_then(|block| verify_block(&block, &ptr))
+                .and_then(|()| expect_zeros(&self.snapshot, padding, room));
+            if let Err(error) = read {
+                self.problem(error);
+            }
+        }
         for ptr in std::mem::take(&mut self.captured.structure) {
             self.claim(ptr.addr, 1, "free space");
             if let Err(error) = read_again(&self.pager, &ptr) {

@@ -63,6 +63,10 @@ pub enum Kind {
     FrontRecord = 15,
     /// Directory of the lists of dead ranges.
     FreeDead = 16,
+    /// Table of named pins.
+    Pins = 17,
+    /// Which transaction was committed when.
+    Clock = 18,
 }
 
 impl Kind {
@@ -86,6 +90,8 @@ impl Kind {
             14 => Self::SeriesStats,
             15 => Self::FrontRecord,
             16 => Self::FreeDead,
+            17 => Self::Pins,
+            18 => Self::Clock,
             _ => Self::None,
         }
     }

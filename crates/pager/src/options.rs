@@ -45,6 +45,8 @@ pub struct Options {
     pub map: bool,
     /// Bytes of changed pages that a transaction keeps in memory before it writes some of them early.
     pub dirty_bytes_max: usize,
+    /// At least so often a durable commit notes its time, so that `txn_at` finds it.
+    pub clock_step: Duration,
     /// The file grows by at least this many bytes at a time ...
     pub growth_bytes_min: u64,
     /// ... and at most this many more than it needs.
@@ -83,6 +85,7 @@ impl Default for Options {
             verify: Verify::default(),
             map: true,
             dirty_bytes_max: 64 << 20,
+            clock_step: Duration::from_secs(60),
             growth_bytes_min: 1 << 20,
             growth_bytes_max: 8 << 20,
             evictable_age_max: None,

@@ -17,6 +17,7 @@ use crate::meta::{Confirmation, Meta, MetaBlocks};
 use crate::open::{check_length, heal_metas};
 use crate::options::{Options, Verify};
 use crate::pages::PageRef;
+use crate::pins::Pin;
 use crate::ptr::Ptr;
 use crate::readers::OnWait;
 use crate::seeded::{Bug, active};
@@ -53,6 +54,9 @@ pub(crate) struct State {
     pub(crate) app: Arc<[u8]>,
     pub(crate) user: Arc<[u8]>,
     pub(crate) time_ns: i64,
+    /// Its table of pins, and its clock.
+    pub(crate) pins: Ptr,
+    pub(crate) clock: Ptr,
     /// In a handle that only reads: where the free space of this state is found.
     pub(crate) found: Option<Arc<Found>>,
 }
@@ -66,6 +70,8 @@ impl State {
             app: Arc::clone(&meta.app),
             user: Arc::clone(&meta.user),
             time_ns: meta.time_ns,
+            pins: meta.pins,
+            clock: meta.clock,
             found: None,
         }
     }
@@ -219,6 +225,32 @@ impl Pager {
     /// As for `begin_read`.
     pub fn begin_read_evictable(&self) -> Result<Snapshot> {
         Snapshot::begin(&self.inner, protocol::EVICTABLE)
+    }
+
+    /// A snapshot of a pinned version; `None` when there is no pin of that name.
+    ///
+    /// # Errors
+    /// As for `begin_read`; damage in the table of pins or in the pin's record.
+    pub fn begin_read_at(&self, pin: &str) -> Result<Option<Snapshot>> {
+        Snapshot::begin_at(&self.inner, pin)
+    }
+
+    /// All pins of the newest commit, the oldest first.
+    ///
+    /// # Errors
+    /// As for `begin_read`; damage in the table of pins.
+    pub fn pins(&self) -> Result<Vec<Pin>> {
+        self.begin_read()?.pins()
+    }
+
+    /// The newest commit that is known to have been done at or before this time (nanoseconds since 1970, by the wall
+    /// clock of the writers), with its time. Known are the newest commit, the pins, and about one a minute, fewer
+    /// where they are old.
+    ///
+    /// # Errors
+    /// As for `begin_read`; damage in the clock.
+    pub fn txn_at(&self, time_ns: i64) -> Result<Option<(TxnId, i64)>> {
+        self.begin_read()?.txn_at(time_ns)
     }
 
     /// Begins the write transaction; waits for others in all processes, first come first served.

@@ -2,8 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::lock::protocol::{EVICTABLE, PARKED};
+use crate::meta::Meta;
 use crate::pager::{Inner, State};
 use crate::pages::{Counters, PageRead, PageRef};
+use crate::pins::{self, Pin};
 use crate::ptr::Ptr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -51,6 +53,61 @@ impl Snapshot {
             slot,
             counters: Counters::default(),
         })
+    }
+
+    /// A snapshot of a pinned version.
+    pub(crate) fn begin_at(inner: &Arc<Inner>, name: &str) -> Result<Option<Self>> {
+        loop {
+            let newest = Self::begin(inner, 0)?;
+            let Some(pin) = newest.pins()?.into_iter().find(|pin| pin.name == name) else {
+                return Ok(None);
+            };
+            let block = inner.block(&pin.record, newest.state.bytes)?;
+            let meta = Meta::decode(&block, pin.record.addr, &inner.superblock.uuid)?;
+            drop(block);
+            let slot = inner.lock.take_slot()?;
+            // The pin was there in the newest commit; while that is the newest one, nobody has freed what it held.
+            let known = &newest.state;
+            if !inner.lock.enter(slot, meta.txn, known.word)
+                || inner.local.load(Ordering::SeqCst) != known.txn.0
+            {
+                inner.lock.leave_slot(slot);
+                continue;
+            }
+            if let Some(observer) = inner.observer() {
+                observer.reader_began(meta.txn);
+            }
+            return Ok(Some(Self {
+                inner: Arc::clone(inner),
+                state: Arc::new(State::of_meta(&meta, inner.page_size)),
+                slot,
+                word: meta.txn,
+                counters: Counters::default(),
+            }));
+        }
+    }
+
+    /// The pins of this version, the oldest first.
+    ///
+    /// # Errors
+    /// Damage in their table.
+    pub fn pins(&self) -> Result<Vec<Pin>> {
+        let end = self.state.bytes;
+        pins::read_table(&self.state.pins, &|ptr| self.inner.block(ptr, end))
+    }
+
+    /// See [`Pager::txn_at`](crate::Pager::txn_at).
+    ///
+    /// # Errors
+    /// Damage in the clock or in the table of pins.
+    pub fn txn_at(&self, time_ns: i64) -> Result<Option<(TxnId, i64)>> {
+        let end = self.state.bytes;
+        let clock = pins::read_clock(&self.state.clock, &|ptr| self.inner.block(ptr, end))?;
+        let clock = clock.into_iter().map(|(txn, time)| (TxnId(txn), time));
+        let pinned = self.pins()?.into_iter().map(|pin| (pin.txn, pin.time_ns));
+        let newest = (self.state.txn, self.state.time_ns);
+        let known = clock.chain(pinned).chain([newest]);
+        Ok(known.filter(|(_, time)| *time <= time_ns).max())
     }
 
     pub(crate) fn state(&self) -> &Arc<State> {

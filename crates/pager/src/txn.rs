@@ -9,6 +9,7 @@
 mod commit;
 pub(crate) mod dirty;
 mod epochs;
+mod pins;
 mod uncommitted;
 
 pub use commit::{CommitInfo, Durability};
@@ -40,6 +41,7 @@ pub struct WriteTxn {
     space: TxnSpace,
     dirty: Dirty,
     epochs: Epochs,
+    pins: pins::PinChanges,
     extent_bytes_written: u64,
     failed: Option<Error>,
     /// `Space::stage` was done: a commit is under way.
@@ -75,6 +77,7 @@ impl WriteTxn {
             txn,
             space: TxnSpace::default(),
             epochs: Epochs::default(),
+            pins: pins::PinChanges::default(),
             extent_bytes_written: 0,
             failed: None,
             staged: false,

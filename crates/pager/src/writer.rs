@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::layout::meta_at;
 use crate::meta::{Confirmation, Dead, Meta};
 use crate::pager::{Found, Inner};
+use crate::pins::Pins;
 use crate::ptr::Ptr;
 use crate::seeded::{Bug, active};
 use crate::space::build::Built;
@@ -35,6 +36,7 @@ pub(crate) struct Writer {
     /// The newest durable record.
     pub(crate) meta: Meta,
     pub(crate) length_unsynced: bool,
+    pub(crate) pins: Pins,
     /// The snapshots that lived when this transaction began, ascending.
     live: Vec<u64>,
     /// How far readers of a transaction may look, in pages.
@@ -58,6 +60,7 @@ impl Writer {
         } = &found;
         let end = meta.pages * inner.page_size as u64;
         let mut space = base::load(inner.page_size, meta, *before, &|ptr| inner.page(ptr, end))?;
+        let pins = Pins::load(meta, &|ptr| inner.block(ptr, end))?;
         let len = inner.storage.len().map_err(|error| read_failed(0, error))?;
         let pages = (len / inner.page_size as u64).max(meta.pages);
         let longer = pages > meta.pages;
@@ -69,6 +72,7 @@ impl Writer {
             space,
             meta: meta.clone(),
             length_unsynced: longer,
+            pins,
             live: Vec::new(),
             ends: BTreeMap::from([(meta.txn, meta.pages)]),
             punch_zone: 0,
@@ -107,6 +111,7 @@ impl Writer {
     /// Frees what no snapshot holds any more, a bounded step.
     pub(crate) fn reclaim(&mut self, inner: &Inner) {
         self.live = inner.live();
+        self.live.extend(self.pins.live(self.space.durable));
         if !active(Bug::ReuseEarly) {
             self.live.extend(self.space.durable);
         }

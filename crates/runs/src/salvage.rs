@@ -256,3 +256,56 @@ fn entries_of<R: PageRead>(r: &R, leaf: &Ptr) -> Result<Vec<Entry>> {
     }
     Ok(entries)
 }
+
+impl Front {
+    /// Rows by which this version of the front may differ from `base`: stretches `f(series, from, to)` that contain
+    /// every row that only one of the two holds; they may contain others. Runs that both have are not read.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`, and what `f` returns.
+    ///
+    /// # Cost
+    /// The blocks of the runs and the tail pages that only one of the two versions has.
+    pub fn changed_since<R: PageRead>(
+        &self,
+        r: &R,
+        base: &Self,
+        base_r: &R,
+        f: &mut dyn FnMut(SeriesId, i64, i64) -> Result<()>,
+    ) -> Result<()> {
+        self.only_here(r, base, f)?;
+        base.only_here(base_r, self, f)
+    }
+
+    fn only_here<R: PageRead>(
+        &self,
+        r: &R,
+        other: &Self,
+        f: &mut dyn FnMut(SeriesId, i64, i64) -> Result<()>,
+    ) -> Result<()> {
+        let mut show = |series: SeriesId, rows: RowsRef<'_>| match rows.times() {
+            [first, .., last] => f(series, *first, *last),
+            [only] => f(series, *only, *only),
+            [] => Ok(()),
+        };
+        for (run, after) in self.live_runs(0) {
+            let same = |(known, seen): (&Run, Option<Key>)| {
+                known.directory == run.directory && seen == after
+            };
+            if other.live_runs(0).any(same) {
+                continue;
+            }
+            let mut lost = None;
+            for (ptr, _, _) in blocks_of(r, run, &[], &mut |damage| lost = Some(damage.corrupt))? {
+                each_series(&read_alone(r, &ptr)?, after, &mut show)?;
+            }
+            if let Some(corrupt) = lost {
+                return Err(corrupt.into());
+            }
+        }
+        if self.tail != other.tail {
+            tail_rows(r, &self.tail, &self.layouts, &mut show)?;
+        }
+        Ok(())
+    }
+}

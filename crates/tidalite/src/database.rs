@@ -123,6 +123,12 @@ impl Options {
         self
     }
 
+    /// At least so often a durable commit notes its time, so that [`Database::txn_at`] finds it (a minute).
+    pub fn clock_step(mut self, step: std::time::Duration) -> Self {
+        self.store.clock_step = step;
+        self
+    }
+
     /// Bytes of rows that a write transaction holds before it hands whole vectors over (256 MiB).
     pub fn staging_bytes(mut self, bytes: usize) -> Self {
         self.staging_bytes = bytes;

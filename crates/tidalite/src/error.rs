@@ -28,6 +28,11 @@ pub enum Error {
         /// What was asked for.
         wanted: String,
     },
+    /// There is no pin of this name.
+    NoSuchPin {
+        /// What was asked for.
+        name: String,
+    },
     /// A text that is no timestamp.
     Timestamp {
         /// The text.
@@ -60,6 +65,9 @@ impl fmt::Display for Error {
             }
             Self::Schema { problem } => write!(f, "the schema does not fit: {problem}"),
             Self::NoSuchSeries { wanted } => write!(f, "there is no series {wanted}"),
+            Self::NoSuchPin { name } => {
+                write!(f, "there is no pin `{name}`: Database::pins lists them")
+            }
             Self::Timestamp { text, problem } => {
                 write!(f, "`{text}` is not a timestamp: {problem}")
             }

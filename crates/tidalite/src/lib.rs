@@ -39,6 +39,7 @@
 //! retention  Retention, maintain         what is kept, and for how long
 //!  └ background                          the same in a thread
 //! check, stat, copy                     of a whole file
+//! pins, diff                             old versions that stay, what changed since
 //! salvage    what is intact of a damaged file
 //! watch      Watch, Progress            of what takes long
 //! ```
@@ -49,12 +50,14 @@ mod catalog;
 mod check;
 mod copy;
 mod database;
+mod diff;
 mod error;
 mod leaves;
 mod many;
 mod name;
 mod pages;
 mod pieces;
+mod pins;
 mod point;
 mod read;
 mod retention;
@@ -73,6 +76,7 @@ pub use aggregate::{Aggregate, Window, word_as_f64};
 pub use catalog::{SeriesInfo, guid_text};
 pub use check::{CheckReport, Finding, Place, key_text};
 pub use database::{Database, OpenMode, Options, Verify};
+pub use diff::Change;
 pub use error::{Error, Result};
 pub use many::{
     Figure, Fill, Filled, Grid, Group, GroupWindow, Join, Joined, JoinedRow, MergedRow, MergedRows,
@@ -80,6 +84,7 @@ pub use many::{
 };
 pub use name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};
 pub use pieces::{Candle, CandleSize, Direction, ValueFilter};
+pub use pins::Pin;
 pub use point::{Point, Sample};
 pub use read::ReadTxn;
 pub use retention::{

@@ -196,6 +196,21 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
+    /// The times in which the leaves of this version and of an older one may differ.
+    pub(crate) fn leaves_changed_since(
+        &self,
+        base: &Self,
+        ranges: &mut Vec<(i64, i64)>,
+    ) -> Result<()> {
+        let add = |from, to| {
+            ranges.push((from, to));
+            Ok(())
+        };
+        Ok(self
+            .tree
+            .changed_since(&self.pages, &base.tree, &base.pages, add)?)
+    }
+
     pub(crate) fn view(&self) -> View<'_, Pages<'a>> {
         View::new(&self.pages, &self.tree, self.late.view())
     }
@@ -378,7 +393,7 @@ impl<'s> Range<'s> {
     }
 
     /// All columns, vector by vector.
-    fn scan(&self) -> tidalite_series::Scan<'_, Pages<'_>> {
+    pub(crate) fn scan(&self) -> tidalite_series::Scan<'_, Pages<'_>> {
         let columns: Vec<usize> = (0..self.series.info.schema.columns.len()).collect();
         self.series.view().scan(self.from, self.to, &columns)
     }

@@ -68,10 +68,11 @@ impl WriteTxn {
         for (page, pages) in self.epochs.finish() {
             self.release_own(page, pages);
         }
-        let durable = durability == Durability::Durable;
+        let durable = durability == Durability::Durable || self.pins.any();
         if self.changes_nothing(app, durable) {
             return Ok(self.info(self.base.txn, 0, 0));
         }
+        self.plan_pins(durable)?;
         if let Some(writer) = &self.writer {
             writer.check_reserve(&self.inner, &self.space)?;
         }
@@ -117,6 +118,7 @@ impl WriteTxn {
             && self.space.is_empty()
             && app == &*self.base.app
             && self.user == self.base.user
+            && !self.pins.any()
             && (!durable || writer.meta.txn == self.base.txn.0)
     }
 
@@ -140,7 +142,7 @@ impl WriteTxn {
         let number = self.txn.0;
         let built = writer.build_lists(&self.inner, &mut self.space, number, dead, 0)?;
         let lists = built.lists.clone();
-        let meta = Meta {
+        let mut meta = Meta {
             uuid: writer.meta.uuid,
             txn: self.txn.0,
             sequence: writer.meta.sequence + 1,
@@ -158,6 +160,7 @@ impl WriteTxn {
             flushed: None,
             confirmations: 0,
         };
+        self.record_pins(&mut meta)?;
         Ok(Prepared { meta, built })
     }
 
@@ -254,9 +257,13 @@ impl WriteTxn {
 
     /// Gives the writer state back and shows the commit to readers, before the next writer begins.
     fn finish(mut self, app: &[u8], freed: u64, durable: bool) {
+        let pins = self.take_pins();
         let Some(mut writer) = self.writer.take() else {
             return;
         };
+        if let Some(pins) = pins {
+            writer.pins = pins;
+        }
         let end = writer.note_end(self.txn.0);
         if durable {
             writer.tidy(&self.inner);
@@ -270,6 +277,8 @@ impl WriteTxn {
             app: app.into(),
             user: Arc::clone(&self.user),
             time_ns: now_ns(),
+            pins: writer.pins.table,
+            clock: writer.pins.clock_block,
             found: None,
         };
         if durable {

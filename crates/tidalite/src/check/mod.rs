@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::roots::Roots;
 use crate::watch::{Running, Watch, Watched, is_cancelled};
 use std::cell::RefCell;
-use tidalite_pager::PageRead;
+use tidalite_pager::{Check, Error as StoreError, PageRead};
 use walk::Walk;
 
 /// What a check found.
@@ -46,6 +46,8 @@ pub struct CheckReport {
     pub merges: u64,
     /// Rows in the front.
     pub front_rows: u64,
+    /// Pinned versions.
+    pub pins: u64,
 }
 
 impl CheckReport {
@@ -89,6 +91,7 @@ impl Database {
                 Ok(())
             }
         };
+        let walked = walked.and_then(|()| self.check_pins(&mut check, &running, &mut report));
         report.cancelled = is_cancelled(&walked);
         if !report.cancelled {
             walked?;
@@ -110,5 +113,57 @@ impl Database {
         report.pages_free = done.pages_free;
         report.pages_pending = done.pages_pending;
         Ok(report)
+    }
+
+    /// Every pinned version as well: it must be readable, and nothing of it free.
+    fn check_pins(
+        &self,
+        check: &mut Check,
+        running: &RefCell<Running<'_>>,
+        report: &mut CheckReport,
+    ) -> Result<()> {
+        let pins = match check.snapshot().pins() {
+            Ok(pins) => pins,
+            Err(StoreError::Corrupt(corrupt)) => {
+                report.findings.push(Finding::new(Place::File, corrupt));
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        for pin in pins {
+            let begun = self.pager.begin_read_at(&pin.name);
+            let snapshot = match begun {
+                // One that is there no more was unpinned meanwhile.
+                Ok(found) => found.filter(|found| found.txn() == pin.txn),
+                Err(StoreError::Corrupt(corrupt)) => {
+                    let mut finding = Finding::new(Place::File, corrupt);
+                    finding.version = Some(pin.name.clone());
+                    report.findings.push(finding);
+                    None
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let Some(snapshot) = snapshot else {
+                continue;
+            };
+            let pages = Watched {
+                pages: &snapshot,
+                running,
+            };
+            check.begin_version(&format!("the pinned version {}", pin.name));
+            let mut counts = CheckReport::default();
+            let walked = match Roots::decode(snapshot.app()) {
+                Ok(roots) => Walk::new(check, &pages, &roots, Some(&pin.name)).all(&mut counts),
+                Err(error) => {
+                    counts.findings.push(Finding::new(Place::File, error));
+                    Ok(())
+                }
+            };
+            check.end_version();
+            report.findings.append(&mut counts.findings);
+            report.pins += 1;
+            walked?;
+        }
+        Ok(())
     }
 }

@@ -8,6 +8,7 @@
 //! bounds     what a commit writes and a query reads, counted
 //! threads    writers and readers in several threads
 //! integrity  what a check finds and names, beside writers and readers
+//! pins       old versions that stay, what changed since, what was newest when
 //! salvage    what is intact of a destroyed file
 //! copy       backup while writing goes on
 //! common, oracle: contents to compare, and brute force
@@ -27,5 +28,6 @@ mod integrity;
 mod limits;
 mod model;
 mod oracle;
+mod pins;
 mod salvage;
 mod threads;

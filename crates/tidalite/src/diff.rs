@@ -1,0 +1,360 @@
+//! What changed between two versions. What both have is recognised by its pointer and not read.
+
+use crate::catalog::SeriesInfo;
+use crate::error::Result;
+use crate::pages::Pages;
+use crate::read::ReadTxn;
+use crate::series::{EVER, Range, Series};
+use crate::write::find_table;
+use std::collections::{BTreeMap, BTreeSet};
+use tidalite_base::{Corrupt, SeriesId};
+use tidalite_kv::{Tree, Value};
+
+/// One difference between a version and an older one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change<'a> {
+    /// A table that the older version does not have. Its entries follow as `Inserted`.
+    TableCreated(&'a str),
+    /// A table that only the older version has. Its entries are not told one by one.
+    TableDropped(&'a str),
+    /// An entry that the older version does not have.
+    Inserted {
+        /// Which table.
+        table: &'a str,
+        /// Its key.
+        key: &'a [u8],
+    },
+    /// An entry whose value differs.
+    Changed {
+        /// Which table.
+        table: &'a str,
+        /// Its key.
+        key: &'a [u8],
+    },
+    /// An entry that only the older version has.
+    Removed {
+        /// Which table.
+        table: &'a str,
+        /// Its key.
+        key: &'a [u8],
+    },
+    /// A series that the older version does not have. Its rows follow.
+    SeriesCreated(&'a SeriesInfo),
+    /// Rows that differ: of those of both versions from the first to the last time, both included, none is alike.
+    Rows {
+        /// Which series.
+        series: &'a SeriesInfo,
+        /// First time.
+        from: i64,
+        /// Last time.
+        to: i64,
+    },
+}
+
+type Tell<'f> = dyn FnMut(Change<'_>) -> Result<()> + 'f;
+
+impl ReadTxn {
+    /// Tells what changed from `base`, an older version of the same file (a pin, or a snapshot that is still held), to
+    /// this one: tables first, then series; keys and times ascend. Memory stays bounded however much changed.
+    ///
+    /// # Errors
+    /// Damage in what changed; what `f` returns.
+    ///
+    /// # Cost
+    /// Pages that only one of the two versions has. The names of all tables are walked.
+    pub fn diff(&self, base: &Self, f: &mut dyn FnMut(Change<'_>) -> Result<()>) -> Result<()> {
+        self.diff_tables(base, f)?;
+        self.diff_series(base, f)
+    }
+
+    fn diff_tables(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {
+        let mut names: BTreeSet<String> = self.tables()?.into_iter().collect();
+        names.extend(base.tables()?);
+        for name in &names {
+            let new = find_table(&self.roots, &self.pages, name)?;
+            let old = find_table(&base.roots, &base.pages, name)?;
+            match (new, old) {
+                (Some((id, tree)), Some((old_id, old_tree))) if id == old_id => {
+                    self.diff_table(base, name, &tree, &old_tree, f)?;
+                }
+                (new, old) => {
+                    if old.is_some() {
+                        f(Change::TableDropped(name))?;
+                    }
+                    if let Some((id, tree)) = new {
+                        f(Change::TableCreated(name))?;
+                        self.diff_table(base, name, &tree, &Tree::new(id), f)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn diff_table(
+        &self,
+        base: &Self,
+        table: &str,
+        new: &Tree,
+        old: &Tree,
+        f: &mut Tell<'_>,
+    ) -> Result<()> {
+        let mut failed = None;
+        let walked = new.changed_since(&self.pages, old, &base.pages, &mut |from, to| {
+            let told = self.diff_entries(base, table, (new, old), (from, to), f);
+            told.map_err(|error| {
+                failed = Some(error);
+                tidalite_pager::Error::Cancelled
+            })
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(walked?),
+        }
+    }
+
+    /// Merges the entries of a range of keys.
+    fn diff_entries(
+        &self,
+        base: &Self,
+        table: &str,
+        (new, old): (&Tree, &Tree),
+        (from, to): (&[u8], Option<&[u8]>),
+        f: &mut Tell<'_>,
+    ) -> Result<()> {
+        let inside = |key: &[u8]| to.is_none_or(|to| key < to);
+        let (mut a, mut b) = (new.cursor(&self.pages), old.cursor(&base.pages));
+        let mut there_a = a.seek_ge(from)? && inside(a.key());
+        let mut there_b = b.seek_ge(from)? && inside(b.key());
+        while there_a || there_b {
+            let order = match (there_a, there_b) {
+                (true, true) => a.key().cmp(b.key()),
+                (true, false) => std::cmp::Ordering::Less,
+                _ => std::cmp::Ordering::Greater,
+            };
+            match order {
+                std::cmp::Ordering::Less => f(Change::Inserted {
+                    table,
+                    key: a.key(),
+                })?,
+                std::cmp::Ordering::Greater => f(Change::Removed {
+                    table,
+                    key: b.key(),
+                })?,
+                std::cmp::Ordering::Equal => {
+                    if !alike(&a.value()?, &b.value()?)? {
+                        f(Change::Changed {
+                            table,
+                            key: a.key(),
+                        })?;
+                    }
+                }
+            }
+            if order.is_le() {
+                there_a = a.next()? && inside(a.key());
+            }
+            if order.is_ge() {
+                there_b = b.next()? && inside(b.key());
+            }
+        }
+        Ok(())
+    }
+
+    fn diff_series(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {
+        // Where the trees of a series may differ, and where its rows in the front may.
+        let mut ids: BTreeSet<SeriesId> = (base.roots.next_series..self.roots.next_series)
+            .map(SeriesId)
+            .collect();
+        let (new, old) = (&self.roots.records, &base.roots.records);
+        new.changed_since(&self.pages, old, &base.pages, &mut |from, to| {
+            for (tree, pages) in [(new, &self.pages), (old, &base.pages)] {
+                let mut cursor = tree.cursor(pages);
+                let mut there = cursor.seek_ge(from)?;
+                while there && to.is_none_or(|to| cursor.key() < to) {
+                    let key = <[u8; 8]>::try_from(cursor.key()).map_err(|_| {
+                        Corrupt::new(
+                            "series id",
+                            0,
+                            format!("{} bytes", cursor.key().len()),
+                            "8 bytes",
+                        )
+                    })?;
+                    ids.insert(SeriesId(u64::from_be_bytes(key)));
+                    there = cursor.next()?;
+                }
+            }
+            Ok(())
+        })?;
+        let mut late: BTreeMap<SeriesId, Vec<(i64, i64)>> = BTreeMap::new();
+        self.front.changed_since(
+            &self.pages,
+            &base.front,
+            &base.pages,
+            &mut |id, from, to| {
+                merge_range(late.entry(id).or_default(), (from, to));
+                Ok(())
+            },
+        )?;
+        ids.extend(late.keys());
+        for id in ids {
+            let Some(series) = self.series_by_id(id)? else {
+                continue;
+            };
+            let older = if id.0 < base.roots.next_series {
+                base.series_by_id(id)?
+            } else {
+                f(Change::SeriesCreated(series.info()))?;
+                None
+            };
+            let mut ranges = late.remove(&id).unwrap_or_default();
+            match &older {
+                Some(older) => series.leaves_changed_since(older, &mut ranges)?,
+                None => ranges = vec![EVER],
+            }
+            ranges.sort_unstable();
+            for (from, to) in joined(ranges) {
+                diff_rows(&series, older.as_ref(), (from, to), f)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn alike(a: &Value<'_>, b: &Value<'_>) -> Result<bool> {
+    if a.len() != b.len() {
+        return Ok(false);
+    }
+    if let (Some(a), Some(b)) = (a.as_slice(), b.as_slice()) {
+        return Ok(a == b);
+    }
+    // Values of one length in extents are cut alike; an inline one is a single piece.
+    let (mut a, mut b) = (a.chunks(), b.chunks());
+    let (mut left, mut right): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
+    loop {
+        if left.is_empty() {
+            match a.next() {
+                Some(piece) => left.extend_from_slice(&piece?),
+                None => return Ok(right.is_empty() && b.next().is_none()),
+            }
+        }
+        if right.is_empty() {
+            match b.next() {
+                Some(piece) => right.extend_from_slice(&piece?),
+                None => return Ok(false),
+            }
+        }
+        let common = left.len().min(right.len());
+        if left[..common] != right[..common] {
+            return Ok(false);
+        }
+        left.drain(..common);
+        right.drain(..common);
+    }
+}
+
+/// Ranges of a series that are kept apart; beyond that they are joined to one.
+const RANGES_MAX: usize = 1024;
+
+fn merge_range(ranges: &mut Vec<(i64, i64)>, new: (i64, i64)) {
+    ranges.push(new);
+    if ranges.len() > RANGES_MAX {
+        ranges.sort_unstable();
+        *ranges = joined(std::mem::take(ranges));
+        if ranges.len() > RANGES_MAX / 2 {
+            let last = ranges.iter().map(|(_, to)| *to).max().unwrap_or_default();
+            *ranges = vec![(ranges[0].0, last)];
+        }
+    }
+}
+
+/// Sorted ranges without overlap.
+fn joined(sorted: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
+    let mut found: Vec<(i64, i64)> = Vec::new();
+    for (from, to) in sorted {
+        match found.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => found.push((from, to)),
+        }
+    }
+    found
+}
+
+/// One version's rows, a vector at a time.
+struct Side<'s> {
+    scan: Option<tidalite_series::Scan<'s, Pages<'s>>>,
+    times: Vec<i64>,
+    words: Vec<Vec<u64>>,
+    at: usize,
+}
+
+impl<'s> Side<'s> {
+    fn new(range: Option<&'s Range<'s>>) -> Self {
+        Self {
+            scan: range.map(|range| range.scan()),
+            times: Vec::new(),
+            words: Vec::new(),
+            at: 0,
+        }
+    }
+
+    fn time(&mut self, columns: usize) -> Result<Option<i64>> {
+        if self.at == self.times.len()
+            && let Some(scan) = &mut self.scan
+        {
+            self.at = 0;
+            self.times.clear();
+            self.words.clear();
+            match scan.next()? {
+                Some(vector) => {
+                    self.times.extend_from_slice(vector.times());
+                    self.words = (0..columns).map(|c| vector.words(c).to_vec()).collect();
+                }
+                None => self.scan = None,
+            }
+        }
+        Ok(self.times.get(self.at).copied())
+    }
+
+    fn alike(&self, other: &Self) -> bool {
+        let columns = self.words.iter().zip(&other.words);
+        columns.into_iter().all(|(a, b)| a[self.at] == b[other.at])
+    }
+}
+
+fn diff_rows(
+    new: &Series<'_>,
+    old: Option<&Series<'_>>,
+    (from, to): (i64, i64),
+    f: &mut Tell<'_>,
+) -> Result<()> {
+    let columns = new.info().schema.columns.len();
+    let new_range = new.between(from..=to);
+    let old_range = old.map(|old| old.between(from..=to));
+    let (mut a, mut b) = (Side::new(Some(&new_range)), Side::new(old_range.as_ref()));
+    let mut open: Option<(i64, i64)> = None;
+    let mut close = |open: &mut Option<(i64, i64)>| match open.take() {
+        Some((from, to)) => f(Change::Rows {
+            series: new.info(),
+            from,
+            to,
+        }),
+        None => Ok(()),
+    };
+    loop {
+        let (left, right) = (a.time(columns)?, b.time(columns)?);
+        let time = match (left, right) {
+            (None, None) => break,
+            (Some(a), Some(b)) => a.min(b),
+            (Some(t), None) | (None, Some(t)) => t,
+        };
+        if left == right && a.alike(&b) {
+            close(&mut open)?;
+        } else {
+            open.get_or_insert((time, time)).1 = time;
+        }
+        a.at += usize::from(left == Some(time));
+        b.at += usize::from(right == Some(time));
+    }
+    close(&mut open)
+}
