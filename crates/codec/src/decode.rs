@@ -71,6 +71,11 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
     parts.except(chunk, out)
 }
 
+/// Whether chunk and payload fit each other and the rows, without the rows of exceptions and patches.
+pub(crate) fn check(chunk: &Chunk, bytes: &[u8], rows: usize) -> Result<(), Corrupt> {
+    Parts::of(chunk, bytes, rows).map(|_| ())
+}
+
 fn unpack(bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]) {
     if width == 0 {
         kernel::ramp(base, 0, out);

@@ -94,6 +94,18 @@ pub(crate) fn words_mut(times: &mut [i64]) -> &mut [u64] {
     }
 }
 
+/// The same memory as times.
+#[must_use]
+#[inline]
+pub fn times_mut(words: &mut [u64]) -> &mut [i64] {
+    // SAFETY: i64 and u64 have one size and alignment, every bit pattern is valid in both, and the
+    // borrow of `words` lasts as long as the answer.
+    #[expect(unsafe_code, reason = "writes u64 as i64 in place")]
+    unsafe {
+        core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len())
+    }
+}
+
 /// Whether each time is greater than the one before it.
 #[must_use]
 pub fn is_ascending(times: &[i64]) -> bool {

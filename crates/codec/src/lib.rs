@@ -11,6 +11,7 @@
 //! pack      1 to 64 bits a value     the layout in lanes
 //! kernel    the loops above          for AVX-512, AVX2, any; as_floats, as_integers, fill_steps
 //! decode    decode_times, _column    payload -> words; any bytes give values or Corrupt
+//! line      Line                     vectors by a rule: a word is made when it is asked for
 //! stats     Stats                    count, sums, extremes with their times, first, last
 //! ```
 //!
@@ -42,6 +43,7 @@ mod hint;
 mod hint_bytes;
 mod kernel;
 mod layout;
+mod line;
 mod pack;
 mod rows;
 mod scan;
@@ -53,7 +55,8 @@ pub use decode::{decode_column, decode_times};
 pub use encode::{encode_column, encode_times};
 pub use hint::Hint;
 pub use hint_bytes::HINT_BYTES;
-pub use kernel::{as_floats, as_integers, fill_steps, is_ascending};
+pub use kernel::{as_floats, as_integers, fill_steps, is_ascending, times_mut};
+pub use line::Line;
 pub use rows::{Rows, RowsRef};
 pub use stats::{STATS_BYTES, Stats};
 

@@ -143,33 +143,36 @@ fn unpack_lanes<const L: usize>(
     let (rows, rest) = out.as_chunks_mut::<L>();
     let count = rows.len();
     for (r, out) in rows.iter_mut().enumerate() {
-        unpack_row::<L>(words, width, r, out, finish);
+        *out = unpack_row::<L>(words, width, r, finish);
     }
     if !rest.is_empty() {
-        unpack_row::<L>(words, width, count, rest, finish);
+        let row = unpack_row::<L>(words, width, count, finish);
+        rest.copy_from_slice(&row[..rest.len()]);
     }
 }
 
+/// One row of all lanes. Arrays of a known length, so that the lanes become vector registers.
 #[inline(always)]
 fn unpack_row<const L: usize>(
     words: &[[[u8; 8]; L]],
     width: u32,
     row: usize,
-    out: &mut [u64],
     finish: impl Fn(u64) -> u64 + Copy,
-) {
+) -> [u64; L] {
     let mask = mask(width);
     let bit = row * width as usize;
     let (k, shift) = (bit / 64, (bit % 64) as u32);
-    let low = &words[k];
+    let low = words[k];
     // When the value ends in word k, what comes from the next one falls to the mask; so behind
     // the last word any word will do.
-    let high = &words[(k + 1).min(words.len() - 1)];
-    for ((place, low), high) in out.iter_mut().zip(low).zip(high) {
-        let value =
-            (u64::from_le_bytes(*low) >> shift) | (u64::from_le_bytes(*high) << 1 << (63 - shift));
-        *place = finish(value & mask);
+    let high = words[(k + 1).min(words.len() - 1)];
+    let mut out = [0; L];
+    for l in 0..L {
+        let value = (u64::from_le_bytes(low[l]) >> shift)
+            | (u64::from_le_bytes(high[l]) << 1 << (63 - shift));
+        out[l] = finish(value & mask);
     }
+    out
 }
 
 #[cfg(test)]

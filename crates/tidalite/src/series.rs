@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::Rows;
-use tidalite_series::{SeriesTree, View};
+use tidalite_series::{Lines, SeriesTree, Stretch, View};
 
 /// A row, copied out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -351,14 +351,36 @@ impl<'s> Range<'s> {
         // Vectors are pulled, and this is inlined, so that the loop over the rows lies in the caller, where a sum
         // that `f` keeps can stay in a register: pushed through a call it went to memory with every row.
         let mut scan = self.scan();
-        let mut rows = 0;
+        let mut lines = Lines::default();
+        let (mut rows, mut made) = (0, 0);
+        let columns = self.series.info.schema.columns.len();
         let mut words = [0u64; COLUMNS_MAX];
-        while let Some(vector) = scan.next()? {
-            let times = vector.times();
+        loop {
+            if made > 0 {
+                made = lines.next_block();
+            }
+            // One loop for rows made just now and rows in memory: each place where `f` stands is compiled by itself.
+            let vector;
+            let block = if made > 0 {
+                Block::Made(&lines, made)
+            } else {
+                match scan.next_stretch(&mut lines)? {
+                    None => return Ok(rows),
+                    Some(Stretch::Vector(next)) => {
+                        vector = next;
+                        Block::InMemory(&vector)
+                    }
+                    Some(Stretch::Lines) => {
+                        made = lines.next_block();
+                        Block::Made(&lines, made)
+                    }
+                }
+            };
+            let times = block.times();
             rows += times.len() as u64;
-            let column = |c| vector.words(c).iter();
+            let column = |c| block.words(c).iter();
             // Zipped, not indexed: a check that could fail would keep what `f` sums in memory as well.
-            match self.series.info.schema.columns.len() {
+            match columns {
                 1 => times
                     .iter()
                     .zip(column(0))
@@ -382,14 +404,13 @@ impl<'s> Range<'s> {
                     let words = &mut words[..columns];
                     for (row, &time) in times.iter().enumerate() {
                         for (column, word) in words.iter_mut().enumerate() {
-                            *word = vector.words(column)[row];
+                            *word = block.words(column)[row];
                         }
                         f(time, words);
                     }
                 }
             }
         }
-        Ok(rows)
     }
 
     /// All columns, vector by vector.
@@ -431,6 +452,30 @@ impl<'s> Range<'s> {
             columns.len()
         );
         Err(crate::Error::Schema { problem })
+    }
+}
+
+/// Where the next rows of `for_each` are.
+enum Block<'v> {
+    InMemory(&'v tidalite_series::Vector<'v>),
+    Made(&'v Lines, usize),
+}
+
+impl<'v> Block<'v> {
+    #[inline(always)]
+    fn times(&self) -> &'v [i64] {
+        match self {
+            Self::InMemory(vector) => vector.times(),
+            Self::Made(lines, rows) => lines.times(*rows),
+        }
+    }
+
+    #[inline(always)]
+    fn words(&self, column: usize) -> &'v [u64] {
+        match self {
+            Self::InMemory(vector) => vector.words(column),
+            Self::Made(lines, rows) => lines.words(column, *rows),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Rng;
 use crate::{CHUNK_BYTES, Chunk, ColumnType, Hint, STATS_BYTES, Stats};
-use crate::{decode_column, decode_times, encode_column};
+use crate::{Line, decode_column, decode_times, encode_column};
 
 fn try_all(chunk: &[u8; CHUNK_BYTES], bytes: &[u8], rows: usize) -> bool {
     let chunk = Chunk::decode(chunk);
@@ -10,6 +10,15 @@ fn try_all(chunk: &[u8; CHUNK_BYTES], bytes: &[u8], rows: usize) -> bool {
     let mut times = vec![0; rows];
     let read = decode_column(&chunk, bytes, &mut words).is_ok();
     assert_eq!(decode_times(&chunk, bytes, &mut times).is_ok(), read);
+    if let Ok(Some(line)) = Line::of(&chunk, bytes, rows) {
+        assert!(read, "a line of {chunk:?} and {} bytes", bytes.len());
+        let mut again = vec![0; rows];
+        line.fill(0, &mut again);
+        assert_eq!(again, words, "{chunk:?}");
+        line.fill(rows / 2, &mut again[rows / 2..]);
+        assert_eq!(again, words, "{chunk:?}");
+        assert_eq!(line.word(rows - 1), words[rows - 1], "{chunk:?}");
+    }
     read
 }
 

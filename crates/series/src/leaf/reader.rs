@@ -13,7 +13,9 @@ use crate::packer::aligned;
 use std::fmt::Display;
 use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_base::{Corrupt, get_i64, get_u32, get_u64};
-use tidalite_codec::{Chunk, ColumnType, Rows, Stats, decode_column, decode_times, fill_steps};
+use tidalite_codec::{
+    Chunk, ColumnType, Line, Rows, Stats, decode_column, decode_times, fill_steps,
+};
 use tidalite_pager::{Kind, PageRead, PageRef, Ptr, Result};
 
 /// Where statistics name the column's type.
@@ -381,6 +383,58 @@ impl<'r> Leaf<'r> {
         }
         let code_at = self.sections[c] as usize + COLUMN_STATS + STATS_TYPE_AT;
         ColumnType::from_code(*self.block.get(code_at)?).ok()
+    }
+
+    /// The times of vector `v` as a line, if they are one.
+    pub(crate) fn time_line<R: PageRead>(&self, r: &'r R, v: usize) -> Result<Option<Line>> {
+        let (begin, end) = self.span(v);
+        if let Some(step) = self.step {
+            return Ok(Some(Line::integers(begin as u64, step)));
+        }
+        // Those with a payload are none.
+        if !self.time_chunk(v).is_empty() {
+            return Ok(None);
+        }
+        let (chunk, bytes) = self.time_payload(r, v)?;
+        let line = Line::of(&chunk, &bytes, chunk.rows())?;
+        let last = chunk.rows() - 1;
+        if line.is_some_and(|l| l.word(0) != begin as u64 || l.word(last) != end as u64) {
+            return Err(self.corrupt(format!("vector {v} decodes to other times"), begin));
+        }
+        Ok(line)
+    }
+
+    /// Column `c` of vector `v` as a line, if it is one.
+    pub(crate) fn line<R: PageRead>(&self, r: &'r R, v: usize, c: usize) -> Result<Option<Line>> {
+        if let Some(word) = self.constant(c) {
+            return Ok(Some(Line::integers(word, 0)));
+        }
+        let entry = self.sections[c] as usize + v * COLUMN_ENTRY_BYTES;
+        if !Chunk::decode_at(&self.block, entry + COLUMN_CHUNK).is_empty() {
+            return Ok(None);
+        }
+        let (chunk, bytes) = self.column_payload(r, v, c)?;
+        Ok(Line::of(&chunk, &bytes, self.rows_of(v))?)
+    }
+
+    /// Whether vector `v` goes on with the lines of the vector before it, which it has in its times and all columns.
+    pub(crate) fn lines_go_on(&self, v: usize) -> bool {
+        let same = |at: usize, stride: usize, checksum: usize, chunk: usize| {
+            let (before, entry) = (at + (v - 1) * stride, at + v * stride);
+            let [before, own] = [before, entry].map(|at| Chunk::decode_at(&self.block, at + chunk));
+            Line::goes_on(&before, &own) && get_u64(&self.block, entry + checksum) == 0
+        };
+        // Within a leaf of constant steps, the last vector may be short.
+        let times = match self.step {
+            Some(_) => self.rows_of(v) == self.rows_of(v - 1),
+            None => same(self.times_at, TIME_ENTRY_BYTES, TIME_CHECKSUM, TIME_CHUNK),
+        };
+        times
+            && (0..self.sections.len()).all(|c| {
+                let at = self.sections[c] as usize;
+                self.constant(c).is_some()
+                    || same(at, COLUMN_ENTRY_BYTES, COLUMN_CHECKSUM, COLUMN_CHUNK)
+            })
     }
 
     /// Statistics of column `c` in vector `v`, from the directory.

@@ -1,6 +1,7 @@
 //! The rows of an interval in slices of up to 1024: the fast path. What lies wholly inside the interval
 //! is handed out as it was decoded, without a look at a single row.
 
+use super::lines::Lines;
 use super::segments::Segments;
 use std::ops::Range;
 use tidalite_base::limits::VECTOR_ROWS;
@@ -12,6 +13,14 @@ pub struct Vector<'v> {
     times: &'v [i64],
     range: Range<usize>,
     words: &'v dyn Words,
+}
+
+/// The next rows of an interval.
+pub enum Stretch<'v> {
+    /// In memory.
+    Vector(Vector<'v>),
+    /// Made by the `Lines` that were given.
+    Lines,
 }
 
 /// Where the words of a vector lie.
@@ -139,18 +148,57 @@ impl<'a, R: PageRead> Scan<'a, R> {
         if self.range.is_empty() && !self.load()? {
             return Ok(None);
         }
+        Ok(Some(self.hand_out()))
+    }
+
+    /// As `next`, but rows that rise by constant steps are not put into memory: they stand in `lines` then.
+    ///
+    /// # Errors
+    /// As for `next`.
+    pub fn next_stretch(&mut self, lines: &mut Lines) -> Result<Option<Stretch<'_>>> {
+        if self.range.is_empty() {
+            if !self.step()? {
+                return Ok(None);
+            }
+            let (begin, end) = self.segments.span();
+            if self.from <= begin && end <= self.to {
+                self.state = State::Behind; // where an error leaves it
+                if self.segments.load_lines(lines, self.to)? {
+                    self.state = State::Within;
+                    return Ok(Some(Stretch::Lines));
+                }
+            }
+            if !self.load_here()? && !self.load()? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Stretch::Vector(self.hand_out())))
+    }
+
+    /// The next rows of the loaded segment.
+    fn hand_out(&mut self) -> Vector<'_> {
         let stop = self.range.end.min(self.range.start + VECTOR_ROWS);
         let range = self.range.start..stop;
         self.range.start = stop;
-        Ok(Some(Vector {
+        Vector {
             times: &self.segments.times()[range.clone()],
             range,
             words: &self.segments,
-        }))
+        }
     }
 
     /// Loads the next segment that has rows inside the interval.
     fn load(&mut self) -> Result<bool> {
+        while self.step()? {
+            if self.load_here()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Steps to the next segment whose span meets the interval.
+    fn step(&mut self) -> Result<bool> {
         let segments = &mut self.segments;
         // Where an error leaves it.
         let before = std::mem::replace(&mut self.state, State::Behind);
@@ -161,16 +209,21 @@ impl<'a, R: PageRead> Scan<'a, R> {
         };
         while on && segments.span().0 <= self.to {
             if segments.span().1 >= self.from {
-                segments.load()?;
-                self.range = inside(segments, self.from, self.to);
-                if !self.range.is_empty() {
-                    self.state = State::Within;
-                    return Ok(true);
-                }
+                self.state = State::Within;
+                return Ok(true);
             }
             on = segments.span().1 < self.to && segments.next(self.to)?;
         }
         Ok(false)
+    }
+
+    /// Loads the segment stood on; false when none of its rows is inside the interval.
+    fn load_here(&mut self) -> Result<bool> {
+        self.state = State::Behind;
+        self.segments.load()?;
+        self.state = State::Within;
+        self.range = inside(&self.segments, self.from, self.to);
+        Ok(!self.range.is_empty())
     }
 }
 

@@ -5,6 +5,7 @@
 //! 2. A position is cheap: rows are decoded by `load`, late rows are merged only into the vectors
 //!    whose span holds some.
 
+use super::lines::Lines;
 use super::vectors::VectorCursor;
 use crate::tree::SeriesTree;
 use std::ops::Range;
@@ -209,6 +210,23 @@ impl<'a, R: PageRead> Segments<'a, R> {
             }
         };
         Ok(())
+    }
+
+    /// Whether the segment is a vector without late rows in it, whose times and columns rise by constant steps: then they
+    /// stand in `lines`. The segment grows by the vectors behind it up to `to` in which the same lines go on.
+    pub(crate) fn load_lines(&mut self, lines: &mut Lines, to: i64) -> Result<bool> {
+        if !matches!(self.source, Source::Vector) || !Lines::fit(self.wanted.len()) {
+            return Ok(false);
+        }
+        let late = self.late.times();
+        let next = late.get(late.partition_point(|&time| time < self.span.0));
+        if next.is_some_and(|&time| time <= self.span.1) {
+            return Ok(false);
+        }
+        let to = next.map_or(to, |&time| to.min(time - 1));
+        let end = self.vectors.load_lines(lines, to)?;
+        self.span.1 = end.unwrap_or(self.span.1);
+        Ok(end.is_some())
     }
 
     /// Merges the decoded vector with late rows; late ones win.

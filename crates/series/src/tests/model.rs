@@ -1,7 +1,7 @@
 //! Random operations on a series against a sorted map.
 
 use super::World;
-use crate::{Found, Window};
+use crate::{Found, Lines, Stretch, Window};
 use std::collections::BTreeMap;
 use tidalite_codec::{ColumnType, Rows, RowsRef, Stats};
 use tidalite_testkit::rng::Rng;
@@ -270,6 +270,38 @@ fn scan(rng: &mut Rng, world: &World, (from, to): (i64, i64), expected: RowsRef<
         }
         assert_eq!(rows, expected.len() as u64);
     }
+    assert_eq!(stretches(world, (from, to)).0, expected.to_rows());
+}
+
+/// The rows as a caller takes them that goes from row to row, and how many stretches of them were lines.
+pub(super) fn stretches(world: &World, (from, to): (i64, i64)) -> (Rows, usize) {
+    let all: Vec<usize> = (0..world.tree.types().len()).collect();
+    let (mut rows, mut of_lines) = (Rows::new(all.len()), 0);
+    let (mut scan, mut lines) = (world.view().scan(from, to, &all), Lines::default());
+    while let Some(stretch) = scan.next_stretch(&mut lines).unwrap() {
+        match stretch {
+            Stretch::Vector(vector) => {
+                rows.times.extend_from_slice(vector.times());
+                for &c in &all {
+                    rows.columns[c].extend_from_slice(vector.words(c));
+                }
+            }
+            Stretch::Lines => {
+                of_lines += 1;
+                loop {
+                    let count = lines.next_block();
+                    if count == 0 {
+                        break;
+                    }
+                    rows.times.extend_from_slice(lines.times(count));
+                    for &c in &all {
+                        rows.columns[c].extend_from_slice(lines.words(c, count));
+                    }
+                }
+            }
+        }
+    }
+    (rows, of_lines)
 }
 
 fn windows(

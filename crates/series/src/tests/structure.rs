@@ -1,5 +1,6 @@
 //! What the counters and the sizes say: structure proved without a clock.
 
+use super::model::stretches;
 use super::{POINT, World, ramp};
 use std::sync::atomic::Ordering;
 use tidalite_codec::{ColumnType, Rows};
@@ -27,6 +28,23 @@ fn high(fanout: usize) -> World {
         world.link(rows.view());
     }
     world
+}
+
+#[test]
+fn a_leaf_of_constant_steps_is_one_stretch_of_lines() {
+    let mut world = World::new(4096, 8, &POINT);
+    world.link(ramp(0, 10, 40_000).view());
+    let (rows, of_lines) = stretches(&world, (i64::MIN, i64::MAX));
+    assert_eq!(rows, world.rows());
+    // Three leaves; the last vector of the last one is short, and so by itself.
+    assert_eq!(of_lines, 4);
+    // Cut in the middle of vectors, and with a late row in the way: what is whole is still lines.
+    let mut late = Rows::new(2);
+    late.push_row(100_005, &[7, 8]);
+    world.late = late;
+    let (rows, of_lines) = stretches(&world, (5_000, 350_000));
+    assert_eq!(rows.len(), 34_502);
+    assert!((3..=5).contains(&of_lines), "{of_lines}");
 }
 
 #[test]

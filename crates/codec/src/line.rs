@@ -1,0 +1,100 @@
+//! Vectors that follow a rule: values that rise by the same step, as integers or as decimals.
+//!
+//! A caller that goes from row to row has the words made a block at a time, just ahead of its own work. A block is so short
+//! that the processor makes the next one while it still waits for what the caller does with the one before.
+
+use crate::chunk::{self, Chunk};
+use crate::decode;
+use crate::float::Alp;
+use crate::kernel;
+use tidalite_base::Corrupt;
+
+/// The words of a vector by their rule: word i is made of start + i * step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    start: u64,
+    step: u64,
+    /// How integers become floats; `None` when they are the words.
+    decimals: Option<Alp>,
+}
+
+impl Line {
+    /// start, start + step ... wrapping.
+    #[must_use]
+    pub fn integers(start: u64, step: u64) -> Self {
+        Self {
+            start,
+            step,
+            decimals: None,
+        }
+    }
+
+    /// The rule of a vector of `rows` rows; `None` when it has none.
+    ///
+    /// # Errors
+    /// [`Corrupt`] when chunk and payload contradict each other or `rows`.
+    pub fn of(chunk: &Chunk, bytes: &[u8], rows: usize) -> Result<Option<Self>, Corrupt> {
+        decode::check(chunk, bytes, rows)?;
+        let level = chunk.width == 0 && chunk.patches == 0 && chunk.exceptions == 0;
+        let (start, step) = match chunk.encoding {
+            chunk::CONSTANT => return Ok(Some(Self::integers(chunk.base, 0))),
+            chunk::FOR | chunk::ALP_FOR if level => (chunk.base, 0),
+            chunk::DELTA | chunk::ALP_DELTA if level => (chunk.start, chunk.base),
+            _ => return Ok(None),
+        };
+        let decimal = matches!(chunk.encoding, chunk::ALP_FOR | chunk::ALP_DELTA);
+        let decimals = decimal.then_some(Alp {
+            exponent: chunk.exponent,
+            factor: chunk.factor,
+        });
+        Ok(Some(Self {
+            start,
+            step,
+            decimals,
+        }))
+    }
+
+    /// Whether the rule of the vector of `before`, which has one, goes on in the whole vector of `chunk`, which follows it.
+    /// Compares, which is much cheaper than `of`.
+    #[must_use]
+    pub fn goes_on(before: &Chunk, chunk: &Chunk) -> bool {
+        let start = match before.encoding {
+            chunk::CONSTANT | chunk::FOR | chunk::ALP_FOR => before.start,
+            _ => {
+                let span = before.base.wrapping_mul(before.rows() as u64);
+                before.start.wrapping_add(span)
+            }
+        };
+        *chunk == Chunk { start, ..*before }
+    }
+
+    /// Whether all rows have one word.
+    #[must_use]
+    #[inline]
+    pub fn is_constant(&self) -> bool {
+        self.step == 0
+    }
+
+    /// Makes the words from row `from` on.
+    pub fn fill(&self, from: usize, out: &mut [u64]) {
+        let start = self.integer(from);
+        match self.decimals {
+            None => kernel::ramp(start, self.step, out),
+            Some(alp) => kernel::alp_ramp(alp, start, self.step, out),
+        }
+    }
+
+    /// Word `row`.
+    #[must_use]
+    pub fn word(&self, row: usize) -> u64 {
+        let mut word = [self.integer(row)];
+        if let Some(alp) = self.decimals {
+            kernel::alp_decode(alp, &mut word);
+        }
+        word[0]
+    }
+
+    fn integer(&self, row: usize) -> u64 {
+        self.start.wrapping_add(self.step.wrapping_mul(row as u64))
+    }
+}
