@@ -5,8 +5,8 @@
 //! | header | uuid | sequence | commit | pages | free root | app | changes | pendings | confir- | flags | one-    | user | 0 |
 //! | 32 B   | 16 B | u64      | ns i64 | u64   | Ptr 32 B  | len | u16     | u16      | mations | u16   | flush   | len  |   |
 //! 120              152    184     216                248   256         384        2048                                    4096
-//! | dead directory | pins | clock | durable record   | 0.. | user data | app area | changes 16 B, pending ranges 32 B,     |
-//! | Ptr 32 B       | Ptr  | Ptr   | u64, u64, 16 B   |     | 128 B     | 1536 B,0 | one-flush ranges 16 B, then 0..         |
+//! | dead directory | pins | clock | durable record   | next| user data | app area | changes 16 B, pending ranges 32 B,     |
+//! | Ptr 32 B       | Ptr  | Ptr   | u64, u64, 16 B   | u64 | 128 B     | 1536 B,0 | one-flush ranges 16 B, then 0..         |
 //! ```
 //!
 //! The header's birth is the transaction. `sequence` counts durable commits; record s goes to pair
@@ -14,8 +14,8 @@
 //! of a range where it differs from the free-space structure under `free root`; they do not overlap.
 //! A pending range is `(page, count, birth, freed)`: used for whoever stands on a transaction t with
 //! birth <= t < freed, free for everyone else. `confirmations` u16 is 0 in a record as committed, see
-//! `Confirmation`. The durable record (sequence number, checksum, boot id) is that on which a weak record in the
-//! lock file stands; zero in the data file. A one-flush range is `(page u48, pages u16, checksum u64)`: what was
+//! `Confirmation`. The durable record (sequence number, checksum, boot id; the checksum of the next one) is that on
+//! which a weak record in the lock file stands; zero in the data file. A one-flush range is `(page u48, pages u16, checksum u64)`: what was
 //! written together with a record that carries `FLAG_ONE_FLUSH`.
 
 mod blocks;
@@ -53,10 +53,11 @@ const CLOCK_AT: usize = PINS_AT + PTR_BYTES;
 const DURABLE_SEQUENCE_AT: usize = CLOCK_AT + PTR_BYTES;
 const DURABLE_CHECKSUM_AT: usize = DURABLE_SEQUENCE_AT + 8;
 const BOOT_ID_AT: usize = DURABLE_CHECKSUM_AT + 8;
-const USER_AT: usize = 256;
+const NEXT_CHECKSUM_AT: usize = BOOT_ID_AT + 16;
+const USER_AT: usize = NEXT_CHECKSUM_AT + 8;
 const APP_AT: usize = USER_AT + USER_BYTES_MAX;
 const LIST_AT: usize = 2048;
-const _: () = assert!(BOOT_ID_AT + 16 == 248 && APP_AT + APP_BYTES_MAX <= LIST_AT);
+const _: () = assert!(USER_AT == 256 && APP_AT + APP_BYTES_MAX <= LIST_AT);
 
 /// Flag of a record that was written together with its data: its one-flush ranges say what to verify.
 const FLAG_ONE_FLUSH: u16 = 1;
@@ -121,6 +122,8 @@ pub(crate) struct Flushed {
 pub(crate) struct Standing {
     pub(crate) sequence: u64,
     pub(crate) checksum: u64,
+    /// Of the next durable record, which was being written meanwhile; 0 for none.
+    pub(crate) next_checksum: u64,
     pub(crate) boot_id: [u8; 16],
 }
 
@@ -219,6 +222,7 @@ impl Meta {
         put_u64(&mut block, DURABLE_SEQUENCE_AT, self.standing.sequence);
         put_u64(&mut block, DURABLE_CHECKSUM_AT, self.standing.checksum);
         block[BOOT_ID_AT..BOOT_ID_AT + 16].copy_from_slice(&self.standing.boot_id);
+        put_u64(&mut block, NEXT_CHECKSUM_AT, self.standing.next_checksum);
         block[USER_AT..USER_AT + self.user.len()].copy_from_slice(&self.user);
         block[APP_AT..APP_AT + self.app.len()].copy_from_slice(&self.app);
         let mut at = LIST_AT;
@@ -329,6 +333,7 @@ impl Meta {
             standing: Standing {
                 sequence: get_u64(block, DURABLE_SEQUENCE_AT),
                 checksum: get_u64(block, DURABLE_CHECKSUM_AT),
+                next_checksum: get_u64(block, NEXT_CHECKSUM_AT),
                 boot_id,
             },
             user: block[USER_AT..USER_AT + user_len].into(),
@@ -389,6 +394,7 @@ mod tests {
             standing: Standing {
                 sequence: 43,
                 checksum: 0xabcd,
+                next_checksum: 0xef,
                 boot_id: [9; 16],
             },
             user: vec![0x55; USER_BYTES_MAX].into(),

@@ -155,6 +155,7 @@ impl Pager {
                 heal_metas(&*storage, &mut blocks, &found.meta)?;
                 found = Found::newest(&blocks)?;
             }
+            found = found.with_weak(&*storage, superblock.page_size, &lock)?;
             protocol::publish(lock.area.published(), found.meta.txn);
             found
         } else {

@@ -73,6 +73,10 @@ pub struct Options {
     /// ([`WriteTxn::free_space`](crate::WriteTxn::free_space)), so that they work on a full disk. In a small file
     /// a quarter of what is in use, at least 64 pages.
     pub reserve_bytes: u64,
+    /// Commits that are not durable are made so when they have written this many bytes. `None`: not by bytes.
+    pub sync_bytes: Option<u64>,
+    /// ... or when the oldest of them is this old; looked at when something is committed, or by the background flusher.
+    pub sync_after: Option<Duration>,
 }
 
 impl Default for Options {
@@ -96,6 +100,8 @@ impl Default for Options {
             file_bytes_max: u64::MAX,
             shrink_bytes: 16 << 20,
             reserve_bytes: 1 << 20,
+            sync_bytes: None,
+            sync_after: None,
         }
     }
 }

@@ -14,10 +14,12 @@ use crate::layout::HEAD_BYTES;
 use crate::lock::Lock;
 use crate::lock::protocol;
 use crate::meta::{Confirmation, Meta, MetaBlocks};
+use crate::metrics::MetricsReport;
 use crate::open::{check_length, heal_metas};
 use crate::options::{Options, Verify};
 use crate::pages::PageRef;
 use crate::pins::Pin;
+use crate::pipeline::{Pipeline, Weak, checksum_of};
 use crate::ptr::Ptr;
 use crate::readers::OnWait;
 use crate::seeded::{Bug, active};
@@ -25,7 +27,7 @@ use crate::snapshot::Snapshot;
 use crate::storage::{Observer, Storage};
 use crate::superblock::{Superblock, read_failed};
 use crate::turns::{Turn, Turns};
-use crate::txn::WriteTxn;
+use crate::txn::{WriteTxn, make_durable};
 use crate::verified::Verified;
 use crate::verify_block;
 use crate::writer::Writer;
@@ -35,16 +37,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tidalite_base::{Corrupt, TxnId};
 
-/// The newest record, the transaction of the durable one before, and how the record is rewritten.
+/// What the file and the lock area hold.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
+    /// The newest state: `durable`, or a weak record that stands on it.
     pub(crate) meta: Meta,
+    pub(crate) durable: Meta,
+    /// The transaction of the durable record before.
     pub(crate) before: u64,
+    /// How the durable record is rewritten.
     pub(crate) confirmation: Confirmation,
+    pub(crate) weak: Option<Weak>,
 }
 
 /// One commit as readers see it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) txn: TxnId,
     /// What the lock area calls published while this is the newest state. (Another one only for commits that
@@ -103,6 +110,7 @@ pub(crate) struct Inner {
     /// Held while `state` changes.
     publishing: Mutex<()>,
     pub(crate) turns: Arc<Turns>,
+    pub(crate) pipeline: Pipeline,
     writer: Mutex<WriterSlot>,
     poisoned: OnceLock<String>,
     pub(crate) observed: bool,
@@ -126,10 +134,35 @@ impl Found {
         let before = older.map_or(meta.txn.saturating_sub(1), |older| older.txn);
         let confirmation = Confirmation::after(blocks.confirmations(&meta));
         Ok(Self {
+            durable: meta.clone(),
             meta,
             before,
             confirmation,
+            weak: None,
         })
+    }
+
+    /// The same with the newest weak record that stands on it, if there is one.
+    pub(crate) fn with_weak(
+        mut self,
+        storage: &dyn Storage,
+        page_size: usize,
+        lock: &Lock,
+    ) -> Result<Self> {
+        let len = storage.len().map_err(|error| read_failed(0, error))?;
+        for slot in [0, 1] {
+            if let Some(record) = weak_record(lock, slot, &self.durable)
+                && record.txn > self.meta.txn
+                && record.pages <= len / page_size as u64
+            {
+                self.weak = Some(Weak {
+                    txn: record.txn,
+                    slot,
+                });
+                self.meta = record;
+            }
+        }
+        Ok(self)
     }
 
     /// The record of what is published; `None` when that is `known`.
@@ -148,7 +181,8 @@ impl Found {
             }
             // While it is being read, two more commits may write over it; then there is a newer one.
             let blocks = MetaBlocks::load(storage, &superblock.uuid);
-            if let Some(found) = Self::of_txn(&blocks, word) {
+            let found = Self::of_txn(&blocks, word).or_else(|| Self::of_weak(&blocks, lock, word));
+            if let Some(found) = found {
                 storage.refresh().map_err(|error| read_failed(0, error))?;
                 check_length(storage, superblock, &found.meta)?;
                 return Ok(Some(found));
@@ -177,9 +211,37 @@ impl Found {
         Some(Self {
             before: older.max().unwrap_or(txn.saturating_sub(1)),
             confirmation: Confirmation::after(blocks.confirmations(&meta)),
+            durable: meta.clone(),
             meta,
+            weak: None,
         })
     }
+
+    /// The weak record of a transaction.
+    fn of_weak(blocks: &MetaBlocks, lock: &Lock, txn: u64) -> Option<Self> {
+        let found = Self::newest(blocks).ok()?;
+        let record = |slot| weak_record(lock, slot, &found.durable);
+        let slot = [0, 1]
+            .into_iter()
+            .find(|&slot| record(slot).is_some_and(|record| record.txn == txn))?;
+        Some(Self {
+            meta: record(slot)?,
+            weak: Some(Weak { txn, slot }),
+            ..found
+        })
+    }
+}
+
+/// What a slot for weak records holds, if it stands on this durable record.
+fn weak_record(lock: &Lock, slot: usize, durable: &Meta) -> Option<Meta> {
+    let record = Meta::decode(&lock.area.weak(slot), 0, &durable.uuid).ok()?;
+    let standing = &record.standing;
+    let checksum = checksum_of(durable);
+    let same_boot = standing.boot_id == lock.area.identity().boot && standing.boot_id != [0; 16];
+    let on_it = (standing.sequence, standing.checksum) == (durable.sequence, checksum);
+    let on_the_one_before =
+        standing.sequence + 1 == durable.sequence && standing.next_checksum == checksum;
+    (same_boot && (on_it || on_the_one_before)).then_some(record)
 }
 
 /// Figures about the file.
@@ -287,6 +349,40 @@ impl Pager {
         WriteTxn::begin(Arc::clone(&self.inner), turn).map(Some)
     }
 
+    /// Makes every commit so far durable. Waits for a write transaction under way when there are lazy or `None`
+    /// commits, so it must not be called by who holds one. Returns the newest commit.
+    ///
+    /// # Errors
+    /// `Poisoned`; any error of a sync or of writing the record (then nothing more is acknowledged until
+    /// reopened).
+    pub fn sync(&self) -> Result<TxnId> {
+        self.inner.check_writable()?;
+        let newest = self.inner.pipeline.base(self.inner.state()).txn;
+        make_durable(&self.inner, newest, None)?;
+        Ok(newest)
+    }
+
+    /// Makes everything durable and closes this handle. (Others, and snapshots, keep the file open.)
+    ///
+    /// # Errors
+    /// As for `sync`.
+    pub fn close(self) -> Result<()> {
+        if self.inner.options.read_only {
+            return Ok(());
+        }
+        self.sync().map(|_| ())
+    }
+
+    /// Closes this handle without a sync, as dropping it does: lazy commits survive the process, not a power cut;
+    /// `None` commits are lost.
+    pub fn close_without_sync(self) {}
+
+    /// Counters and times of what was committed since the file was opened by this handle.
+    #[must_use]
+    pub fn metrics(&self) -> MetricsReport {
+        self.inner.pipeline.metrics.report()
+    }
+
     /// Bytes of a page.
     #[must_use]
     pub fn page_size(&self) -> usize {
@@ -360,6 +456,7 @@ impl Inner {
         found: Found,
         lock: Lock,
     ) -> Self {
+        let pipeline = Pipeline::new(&found);
         let state = State::of(found, superblock.page_size, options.read_only);
         let lock = Arc::new(lock);
         Self {
@@ -373,6 +470,7 @@ impl Inner {
             state: ArcSwap::from_pointee(state),
             publishing: Mutex::new(()),
             turns: Arc::new(Turns::new(Arc::clone(&lock))),
+            pipeline,
             writer: Mutex::new(WriterSlot::Unread),
             poisoned: OnceLock::new(),
             lock,
@@ -422,25 +520,42 @@ impl Inner {
         self.local.store(txn, Ordering::SeqCst);
     }
 
-    /// Shows a commit of this handle: to all, or to this process alone. Only for who has the turn.
-    pub(crate) fn publish(&self, mut state: State, to_all: bool) {
+    /// Shows a commit of this handle: to all, or to this process alone. Only while this handle has the turn. What is
+    /// shown already is never taken back for an older commit.
+    pub(crate) fn publish(&self, state: &State, to_all: bool) {
         let _publishing = self
             .publishing
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let published = self.lock.area.published();
-        let txn = state.txn.0;
-        state.word = if to_all {
-            txn
+        let before = published.load(Ordering::SeqCst);
+        let word = if to_all {
+            state.txn.0.max(before)
         } else {
-            published.load(Ordering::SeqCst)
+            before
         };
-        self.show(state);
-        if to_all {
-            protocol::publish(published, txn);
+        let shown = self.state();
+        let newest = if state.txn > shown.txn {
+            state.clone()
+        } else {
+            State::clone(&shown)
+        };
+        self.show(State { word, ..newest });
+        if word > before {
+            protocol::publish(published, word);
         }
-        // Others must not build on what they cannot see.
-        self.turns.set_keep(!to_all);
+    }
+
+    /// Makes lazy commits durable when they have grown too many or too old.
+    pub(crate) fn sync_if_due(self: &Arc<Self>) -> Result<()> {
+        let (bytes, age) = self.pipeline.unsynced();
+        let by_bytes = self.options.sync_bytes.is_some_and(|most| bytes >= most);
+        let by_age = self.options.sync_after.is_some_and(|most| age >= most);
+        if !by_bytes && !by_age {
+            return Ok(());
+        }
+        let newest = self.pipeline.base(self.state()).txn;
+        make_durable(self, newest, None).map(|_| ())
     }
 
     /// A durable commit is on the medium.
@@ -471,7 +586,7 @@ impl Inner {
         let found = Found::newest(&blocks)?;
         check_length(&*self.storage, &self.superblock, &found.meta)?;
         heal_metas(&*self.storage, &mut blocks, &found.meta)?;
-        Found::newest(&blocks)
+        Found::newest(&blocks)?.with_weak(&*self.storage, self.page_size, &self.lock)
     }
 
     /// The transactions that readers in all processes hold, and the newest ones, ascending.
@@ -483,6 +598,7 @@ impl Inner {
         if !active(Bug::ForgetReaders) {
             self.lock.for_each_reader(|reader| live.push(reader.txn));
         }
+        self.pipeline.holds(&mut live);
         live.sort_unstable();
         live.dedup();
         live
@@ -538,9 +654,13 @@ impl Inner {
                     Some(found) => Ok(Found::clone(found)),
                     None => self.find(),
                 };
-                let loaded = found
-                    .and_then(|found| Writer::load(self, found))
-                    .map(Box::new);
+                let loaded = found.and_then(|found| {
+                    if !self.options.read_only {
+                        let state = State::of_meta(&found.meta, self.page_size);
+                        self.pipeline.reset(&found, &Arc::new(state));
+                    }
+                    Writer::load(self, found).map(Box::new)
+                });
                 if loaded.is_err() {
                     *slot = WriterSlot::Unread;
                 }

@@ -18,9 +18,17 @@ pub enum Bug {
     CopiesInOneBlock,
     /// What readers hold is not asked for.
     ForgetReaders,
+    /// A weak record is written over the newest one.
+    WeakInOneSlot,
+    /// The weak record is written before the pages of its commit.
+    WeakBeforeData,
+    /// A weak record does not say on which record it stands that is being written meanwhile.
+    WeakStandsOnOne,
+    /// A sync that began before the data was written is taken for enough.
+    CoveredTooEarly,
 }
 
-/// Those that show without readers.
+/// Those of durable commits, one after the other, that show without readers.
 pub const BUGS: [Bug; 6] = [
     Bug::SkipSync,
     Bug::MetaBeforeData,
@@ -28,6 +36,14 @@ pub const BUGS: [Bug; 6] = [
     Bug::IgnoreFailedSync,
     Bug::GrowthNotDurable,
     Bug::CopiesInOneBlock,
+];
+
+/// Those of lazy commits and of commits that share a flush.
+pub const LAZY_BUGS: [Bug; 4] = [
+    Bug::WeakInOneSlot,
+    Bug::WeakBeforeData,
+    Bug::WeakStandsOnOne,
+    Bug::CoveredTooEarly,
 ];
 
 #[cfg(feature = "seeded-bugs")]

@@ -526,9 +526,11 @@ impl Space {
         }
     }
 
-    /// A durable commit is done.
-    pub(crate) fn durable_committed(&mut self, txn: u64) {
-        self.durable = [txn, self.durable[0]];
+    /// This is the newest durable commit now.
+    pub(crate) fn durable_is(&mut self, txn: u64) {
+        if txn != self.durable[0] {
+            self.durable = [txn, self.durable[0]];
+        }
     }
 
     /// Checks a freed range that the file named: in the file, and not free or freed already.

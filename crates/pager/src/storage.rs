@@ -113,8 +113,6 @@ pub trait Storage: Send + Sync {
 pub struct Committed<'a> {
     /// Which transaction.
     pub txn: u64,
-    /// Whether its meta blocks were written and synced.
-    pub durable: bool,
     /// Ranges it allocated: (byte address, bytes).
     pub allocated: &'a [(u64, u64)],
     /// Ranges it freed: (byte address, bytes, birth).
@@ -123,8 +121,14 @@ pub struct Committed<'a> {
 
 /// Hears of commits and snapshots, to judge each write by itself.
 pub trait Observer {
-    /// A commit is done.
+    /// A commit is whole: its pages are written, and the next one builds on it. Nothing is promised yet.
     fn committed(&self, commit: &Committed<'_>);
+    /// A commit begins to be made durable, with all before it.
+    fn flush_began(&self, txn: u64);
+    /// A commit is acknowledged as durable, with all before it.
+    fn durable(&self, txn: u64);
+    /// A commit is acknowledged as lazy: its record is in the lock area.
+    fn weak(&self, txn: u64);
     /// A reader at this transaction began.
     fn reader_began(&self, txn: u64);
     /// A reader at this transaction ended.

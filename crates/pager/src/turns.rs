@@ -145,6 +145,21 @@ impl Turns {
         }
     }
 
+    /// True while the turn among the handles stays here.
+    pub(crate) fn keeps(&self) -> bool {
+        self.keep.load(Ordering::Acquire)
+    }
+
+    /// Gives the turn among the handles on, if it was kept and nobody here uses it.
+    pub(crate) fn give_kept(&self) {
+        let mut queue = self.queue();
+        if !queue.busy
+            && let Some(ticket) = queue.kept.take()
+        {
+            self.lock.give_ticket(ticket);
+        }
+    }
+
     /// Whether the turn among the handles stays here when a transaction ends.
     pub(crate) fn set_keep(&self, keep: bool) {
         self.keep.store(keep, Ordering::Release);

@@ -12,8 +12,12 @@ mod epochs;
 mod pins;
 mod uncommitted;
 
+mod ticket;
+
 pub use commit::{CommitInfo, Durability};
 pub use epochs::Savepoint;
+pub use ticket::Ticket;
+pub(crate) use ticket::make_durable;
 pub use uncommitted::UncommittedRead;
 
 use crate::error::{Error, Result};
@@ -60,13 +64,14 @@ impl WriteTxn {
             inner.put_writer(writer);
             return Err(error);
         }
-        if inner.state().txn.0 < writer.meta.txn {
+        if inner.pipeline.base(inner.state()).txn.0 < writer.meta.txn {
             // Its writer was killed before it could say so.
             let state = State::of_meta(&writer.meta, inner.page_size);
-            inner.publish(state, true);
+            inner.publish(&state, true);
         }
+        writer.space.durable_is(inner.pipeline.durable_txn());
         writer.reclaim(&inner);
-        let base = inner.state();
+        let base = inner.pipeline.base(inner.state());
         let txn = base.txn.next();
         Ok(Self {
             dirty: Dirty::new(inner.page_size, txn, inner.options.dirty_bytes_max),

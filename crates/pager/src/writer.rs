@@ -33,7 +33,7 @@ const RESERVE_PAGES_MIN: u64 = 64;
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) space: Space,
-    /// The newest durable record.
+    /// The newest record made: what the next one builds on.
     pub(crate) meta: Meta,
     pub(crate) length_unsynced: bool,
     pub(crate) pins: Pins,
@@ -55,12 +55,15 @@ impl Writer {
     pub(crate) fn load(inner: &Inner, found: Found) -> Result<Self> {
         let Found {
             meta,
+            durable,
             before,
             confirmation,
+            ..
         } = &found;
         let end = meta.pages * inner.page_size as u64;
         let mut space = base::load(inner.page_size, meta, *before, &|ptr| inner.page(ptr, end))?;
         let pins = Pins::load(meta, &|ptr| inner.block(ptr, end))?;
+        space.durable = [durable.txn, *before];
         let len = inner.storage.len().map_err(|error| read_failed(0, error))?;
         let pages = (len / inner.page_size as u64).max(meta.pages);
         let longer = pages > meta.pages;
@@ -79,7 +82,7 @@ impl Writer {
             cannot_punch: false,
             confirmation: *confirmation,
             // Another process that is alive, or was a moment ago, may have said that it is on the medium.
-            confirmed: if inner.lock.area.durable().load(Ordering::Acquire) == meta.txn {
+            confirmed: if inner.lock.area.durable().load(Ordering::Acquire) == durable.txn {
                 2
             } else {
                 0
@@ -91,10 +94,14 @@ impl Writer {
     pub(crate) fn confirm(&mut self, inner: &Inner) -> Result<()> {
         // After a failed write the next attempt goes on with that copy: the other one is sound.
         let Confirmation { number, first } = self.confirmation;
+        if self.confirmed == 2 {
+            return Ok(());
+        }
+        let mut record = inner.pipeline.durable();
+        record.confirmations = number;
         for step in self.confirmed..2 {
-            let at = meta_at(self.meta.pair(), if step == 0 { first } else { 1 - first });
-            self.meta.confirmations = number;
-            let block = self.meta.encode(at);
+            let at = meta_at(record.pair(), if step == 0 { first } else { 1 - first });
+            let block = record.encode(at);
             let failed = |error| Error::of_write("meta write", at, block.len() as u64, error);
             inner.storage.write_at(at, &block).map_err(failed)?;
             if let Err(error) = inner.storage.sync() {
@@ -104,7 +111,7 @@ impl Writer {
             }
             self.confirmed = step + 1;
         }
-        inner.note_durable(self.meta.txn);
+        inner.note_durable(record.txn);
         Ok(())
     }
 

@@ -2,10 +2,12 @@
 //! finds mistakes of order in ordinary tests, without any crash.
 //!
 //! Rules
-//! 1. A meta record of a new commit is written only when nothing else is unsynced.
+//! 1. A meta record of a new commit is written only when everything that this commit sees is synced. (What a later
+//!    commit or a transaction under way writes meanwhile is not its business.)
 //! 2. At every moment, some synced meta block holds the newest durable record.
-//! 3. No page is written over that is in use, or that a live reader, the newest commit or one of the two
-//!    newest durable commits sees. (Who sees what is worked out here anew from what each commit reports.)
+//! 3. No page is written over that is in use, or that a live reader, the newest commit, one of the two
+//!    newest durable commits, the newest lazy commit or the flush under way sees. (Who sees what is worked out here
+//!    anew from what each commit reports.)
 //! 4. When a durable commit is reported, both copies of its record are synced.
 
 use std::collections::{BTreeMap, HashMap};
@@ -45,11 +47,15 @@ struct State {
     /// By block number: 1, 2, 4, 5 are meta blocks.
     slots: [Slot; 6],
     newest: Record,
-    data_unsynced: bool,
+    /// Units written and not synced, with the number of the write.
+    unsynced: HashMap<u64, u64>,
+    writes: u64,
     lives: HashMap<u64, Life>,
     readers: BTreeMap<u64, u64>,
     durable: [u64; 2],
     newest_txn: u64,
+    flushing: Option<u64>,
+    weak: Option<u64>,
     violations: Vec<String>,
 }
 
@@ -122,8 +128,11 @@ impl State {
 
     fn write(&mut self, at: u64, bytes: &[u8]) {
         if at >= HEAD {
-            self.data_unsynced = true;
             self.write_data(at, bytes.len() as u64);
+            self.writes += 1;
+            for unit in at / UNIT..(at + bytes.len() as u64).div_ceil(UNIT) {
+                self.unsynced.insert(unit, self.writes);
+            }
             return;
         }
         let mut done = 0;
@@ -146,8 +155,20 @@ impl State {
             self.slots[number].written = Some(found);
             return;
         }
-        if found.is_some_and(|found| found.sequence > self.newest.sequence) && self.data_unsynced {
-            self.violated(format!("{found:?} is written before its data is synced"));
+        if let Some(found) = found.filter(|found| found.sequence > self.newest.sequence) {
+            let sees = |unit: &&u64| {
+                self.lives.get(unit).is_some_and(|life| {
+                    life.birth <= found.txn && life.freed.is_none_or(|freed| found.txn < freed)
+                })
+            };
+            let unsynced = self.unsynced.keys().filter(sees).min().copied();
+            // What is not known to belong to any commit yet is written by a transaction under way.
+            if let Some(unit) = unsynced {
+                let byte = unit * UNIT;
+                self.violated(format!(
+                    "{found:?} is written before its data is synced (byte {byte})"
+                ));
+            }
         }
         let newest = self.newest;
         let safe = |(other, slot): (usize, &Slot)| {
@@ -171,6 +192,8 @@ impl State {
         let mut snapshots: Vec<u64> = self.readers.keys().copied().collect();
         snapshots.extend(self.durable);
         snapshots.extend(besides);
+        snapshots.extend(self.flushing);
+        snapshots.extend(self.weak);
         for unit in at / UNIT..(at + len).div_ceil(UNIT) {
             let Some(&life) = self.lives.get(&unit) else {
                 continue;
@@ -185,8 +208,9 @@ impl State {
         }
     }
 
-    fn synced(&mut self) {
-        self.data_unsynced = false;
+    /// `begun`: writes done when the sync began.
+    fn synced(&mut self, begun: u64) {
+        self.unsynced.retain(|_, write| *write > begun);
         for slot in &mut self.slots {
             if let Some(written) = slot.written.take() {
                 slot.synced = written;
@@ -212,14 +236,16 @@ impl Storage for Monitor {
     }
 
     fn sync(&self) -> io::Result<()> {
+        let begun = self.state().writes;
         self.inner.sync()?;
-        self.state().synced();
+        self.state().synced(begun);
         Ok(())
     }
 
     fn sync_all(&self) -> io::Result<()> {
+        let begun = self.state().writes;
         self.inner.sync_all()?;
-        self.state().synced();
+        self.state().synced(begun);
         Ok(())
     }
 
@@ -274,21 +300,32 @@ impl Observer for Monitor {
             }
         }
         state.newest_txn = commit.txn;
-        if commit.durable {
-            state.durable = [commit.txn, state.durable[0]];
-            let synced = state.slots.iter();
-            let copies = synced
-                .filter(|slot| {
-                    slot.written.is_none() && slot.synced.is_some_and(|r| r.txn == commit.txn)
-                })
-                .count();
-            if copies != 2 {
-                let txn = commit.txn;
-                state.violated(format!(
-                    "transaction {txn} is acknowledged with {copies} synced copies of its record"
-                ));
-            }
+    }
+
+    fn flush_began(&self, txn: u64) {
+        self.state().flushing = Some(txn);
+    }
+
+    fn durable(&self, txn: u64) {
+        let mut state = self.state();
+        state.flushing = None;
+        state.durable = [txn, state.durable[0]];
+        if state.weak.is_some_and(|weak| weak <= txn) {
+            state.weak = None;
         }
+        let synced = state.slots.iter();
+        let copies = synced
+            .filter(|slot| slot.written.is_none() && slot.synced.is_some_and(|r| r.txn == txn))
+            .count();
+        if copies != 2 {
+            state.violated(format!(
+                "transaction {txn} is acknowledged with {copies} synced copies of its record"
+            ));
+        }
+    }
+
+    fn weak(&self, txn: u64) {
+        self.state().weak = Some(txn);
     }
 
     fn reader_began(&self, txn: u64) {

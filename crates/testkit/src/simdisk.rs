@@ -164,6 +164,12 @@ impl SimDisk {
         self.state().fault_hit
     }
 
+    /// True when a fault has killed the process that uses this disk.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.state().is_dead()
+    }
+
     /// Flips one bit, durably.
     pub fn flip_bit(&self, at: usize, bit: u8) {
         let mut state = self.state();

@@ -165,7 +165,7 @@ impl Area {
         self.word(16).load(Ordering::Relaxed)
     }
 
-    pub(super) fn identity(&self) -> Identity {
+    pub(crate) fn identity(&self) -> Identity {
         Identity {
             boot: self.bytes16(24),
             uuid: self.bytes16(40),
@@ -197,7 +197,6 @@ impl Area {
     }
 
     /// A copy of a weak record's slot (0 or 1). It carries a checksum of its own: it may be half-written.
-    #[expect(dead_code, reason = "lazy commits come next")]
     pub(crate) fn weak(&self, slot: usize) -> Vec<u8> {
         assert!(slot < 2, "there are two weak records");
         let at = WEAK_AT + slot * WEAK_BYTES;
@@ -207,7 +206,6 @@ impl Area {
     }
 
     /// Writes a weak record (at most 4096 bytes, the rest is zero). Only for who holds the turn.
-    #[expect(dead_code, reason = "lazy commits come next")]
     pub(crate) fn set_weak(&self, slot: usize, record: &[u8]) {
         assert!(slot < 2 && record.len() <= WEAK_BYTES, "a weak record");
         let mut block = [0; WEAK_BYTES];

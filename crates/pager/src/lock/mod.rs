@@ -172,7 +172,9 @@ impl Seat {
         }
         if alone {
             let known = area.is_ours() && area.version() == VERSION;
-            area.reset(identity, known && area.identity() == *identity);
+            // After a failed sync the pages of weak commits may be gone.
+            let sound = area.poison().load(Ordering::SeqCst) == 0;
+            area.reset(identity, known && sound && area.identity() == *identity);
         } else if !area.is_ours() || area.version() != VERSION || area.identity() != *identity {
             let problem = "it belongs to another database, another version of the library or \
                            another start of the system, and is in use";

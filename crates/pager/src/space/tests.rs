@@ -259,7 +259,7 @@ impl World {
         self.meta.free_root = lists.free_root;
         self.meta.dead_directory = lists.dead_directory;
         (self.meta.changes, self.meta.pendings) = (lists.changes, lists.pendings);
-        self.space.durable_committed(number);
+        self.space.durable_is(number);
         self.txn = number;
         self.stored = self.model.clone();
         self.structure_is_what_the_model_says();
@@ -596,7 +596,7 @@ fn a_dropped_table_is_bounded_work() {
             }
         }
         space.install(built, &live);
-        space.durable_committed(number);
+        space.durable_is(number);
         need
     };
     commit(&mut space, &mut txn);

@@ -1,27 +1,40 @@
-//! Commit: data, sync, meta, sync. docs/durability.md argues it case by case.
+//! Commit: pages to the file, a record to the pipeline. docs/durability.md argues it case by case.
 
-use super::WriteTxn;
 use super::dirty::write;
+use super::{Ticket, WriteTxn, make_durable};
 use crate::error::{Error, Result};
 use crate::layout::{BLOCK_BYTES, meta_at};
 use crate::meta::{APP_BYTES_MAX, Dead, Meta, Standing};
+use crate::metrics::{Metrics, Phase};
 use crate::open::now_ns;
 use crate::pager::State;
+use crate::pipeline::{Recorded, write_record};
 use crate::seeded::{Bug, active};
 use crate::space::build::Built;
 use crate::storage::Committed;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 use tidalite_base::TxnId;
 
 /// What a commit promises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// It survives a power cut.
+    /// It survives a power cut. Two barriers, which many threads' commits share.
     #[default]
     Durable,
-    /// It is seen by this process only, until the next durable commit stores it too. For bulk loads.
+    /// It is seen by all processes and survives the death of this one. After a crash of the system the file is as of
+    /// the last durable commit. No barrier; it becomes durable later: with the next durable commit, by
+    /// `Pager::sync`, or by bytes and time as the options say.
+    Lazy,
+    /// It is seen by this process only, until the next commit of another kind stores it too. For bulk loads.
     None,
+}
+
+impl Durability {
+    pub(crate) fn is_durable(self) -> bool {
+        self == Self::Durable
+    }
 }
 
 /// What a commit did.
@@ -47,6 +60,7 @@ struct Prepared {
 
 impl WriteTxn {
     /// Commits; `app` is what the layers above want to find again. All structures have sealed their pages.
+    /// A durable commit has been made durable when this returns, alone or together with those of other threads.
     ///
     /// # Errors
     /// The error that failed the transaction before; `DiskFull` and `Io` from writing the data (the
@@ -55,7 +69,49 @@ impl WriteTxn {
     ///
     /// # Panics
     /// When a page of this transaction was changed after its last seal.
-    pub fn commit(mut self, app: &[u8], durability: Durability) -> Result<CommitInfo> {
+    pub fn commit(self, app: &[u8], durability: Durability) -> Result<CommitInfo> {
+        let begun = Instant::now();
+        let inner = Arc::clone(&self.inner);
+        let (info, durability) = self.enqueue(app, durability)?;
+        if durability.is_durable() {
+            make_durable(&inner, info.txn, None)?;
+            inner
+                .pipeline
+                .metrics
+                .record(Phase::Commit, begun.elapsed());
+        } else if durability == Durability::Lazy {
+            inner.sync_if_due()?;
+        }
+        Ok(info)
+    }
+
+    /// Commits without waiting: the next writer can begin, and the ticket tells when the commit is durable. A durable
+    /// commit is seen by readers when it is durable; some ticket must be waited for, or a background flusher run.
+    ///
+    /// # Errors
+    /// As for `commit`, those of the flush excepted.
+    ///
+    /// # Panics
+    /// As for `commit`.
+    pub fn commit_ticket(self, app: &[u8], durability: Durability) -> Result<Ticket> {
+        let inner = Arc::clone(&self.inner);
+        let (info, durability) = self.enqueue(app, durability)?;
+        if durability == Durability::Lazy {
+            inner.sync_if_due()?;
+        }
+        Ok(Ticket {
+            inner,
+            info,
+            durability,
+        })
+    }
+
+    /// Everything but waiting for the medium. A lazy commit is done then. Returns what it was committed as, too.
+    pub(crate) fn enqueue(
+        mut self,
+        app: &[u8],
+        durability: Durability,
+    ) -> Result<(CommitInfo, Durability)> {
         self.check()?;
         self.inner.check_poison()?;
         if app.len() > APP_BYTES_MAX {
@@ -68,58 +124,86 @@ impl WriteTxn {
         for (page, pages) in self.epochs.finish() {
             self.release_own(page, pages);
         }
-        let durable = durability == Durability::Durable || self.pins.any();
-        if self.changes_nothing(app, durable) {
-            return Ok(self.info(self.base.txn, 0, 0));
+        // Pins are promised to stay.
+        let durability = if self.pins.any() {
+            Durability::Durable
+        } else {
+            durability
+        };
+        let with_record = durability != Durability::None;
+        if self.changes_nothing(app, with_record) {
+            if durability.is_durable() {
+                self.inner.pipeline.keep_turn(&self.inner, self.base.txn.0);
+            }
+            return Ok((self.info(self.base.txn, 0, 0), durability));
         }
-        self.plan_pins(durable)?;
+        self.plan_pins(durability.is_durable())?;
         if let Some(writer) = &self.writer {
             writer.check_reserve(&self.inner, &self.space)?;
         }
+        let inner = Arc::clone(&self.inner);
+        let metrics = &inner.pipeline.metrics;
         let mut dead = self.space.dead(self.txn.0);
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
         writer.space.stage(&self.space);
         self.staged = true;
-        let (mut space_bytes, mut meta_bytes) = (0, 0);
-        let mut replaced = Vec::new();
-        if durable {
-            let prepared = self.prepare(app, &dead)?;
-            meta_bytes = self.write_durably(&prepared)?;
-            self.staged = false;
-            let (txn, page_size) = (self.txn.0, self.inner.page_size as u64);
-            let writer = self.writer();
-            space_bytes = prepared.built.pages() * page_size;
-            replaced = prepared.built.replaced().to_vec();
-            writer.install_lists(prepared.built);
-            writer.meta = prepared.meta;
-            writer.space.durable_committed(txn);
-        } else {
-            self.dirty.write_all(&*self.inner.storage)?;
-            self.staged = false;
-            let (txn, dead) = (self.txn.0, dead.clone());
-            self.writer().space.committed(txn, dead);
+        let mut prepared = None;
+        if with_record {
+            let ready = metrics.time(Phase::Seal, || self.prepare(app, &dead))?;
+            if active(Bug::MetaBeforeData) && durability.is_durable() {
+                self.record_too_early(&ready)?;
+            }
+            if active(Bug::WeakBeforeData) && durability == Durability::Lazy {
+                inner.pipeline.weak_too_early(&inner, &ready.meta);
+            }
+            prepared = Some(ready);
         }
-        dead.extend(replaced);
-        self.tell(durable, &dead);
+        let dirty = &mut self.dirty;
+        metrics.time(Phase::Write, || {
+            dirty.write_all(&*inner.storage)?;
+            let mut writes = prepared.iter().flat_map(|ready| &ready.built.writes);
+            writes.try_for_each(|(at, bytes)| write(&*inner.storage, *at, bytes))
+        })?;
+        // From here on nothing fails: the commit is whole.
+        self.staged = false;
+        let syncs_before = inner.pipeline.syncs_begun();
+        let (txn, mut space_bytes) = (self.txn.0, 0);
+        let writer = self.writer();
+        let record = match prepared {
+            Some(ready) => {
+                space_bytes = ready.built.pages() * inner.page_size as u64;
+                dead.extend_from_slice(ready.built.replaced());
+                writer.install_lists(ready.built);
+                writer.meta = ready.meta.clone();
+                Some(ready.meta)
+            }
+            None => {
+                writer.space.committed(txn, dead.clone());
+                None
+            }
+        };
+        let meta_bytes = match durability {
+            Durability::Durable => 2 * BLOCK_BYTES as u64,
+            Durability::Lazy => BLOCK_BYTES as u64,
+            Durability::None => 0,
+        };
         let info = self.info(self.txn, space_bytes, meta_bytes);
-        let freed = dead.iter().map(|range| range.pages).sum();
-        self.finish(app, freed, durable);
-        Ok(info)
+        self.count(durability, &info, &dead);
+        self.tell(&dead);
+        self.finish(app, record, syncs_before, &info, durability);
+        Ok((info, durability))
     }
 
     /// True when there is nothing that the commit would add to the one it builds on.
-    fn changes_nothing(&self, app: &[u8], durable: bool) -> bool {
-        let Some(writer) = &self.writer else {
-            return true;
-        };
+    fn changes_nothing(&self, app: &[u8], with_record: bool) -> bool {
         self.dirty.is_empty()
             && self.space.is_empty()
             && app == &*self.base.app
             && self.user == self.base.user
             && !self.pins.any()
-            && (!durable || writer.meta.txn == self.base.txn.0)
+            && (!with_record || self.inner.pipeline.has_record(self.base.txn.0))
     }
 
     fn info(&self, txn: TxnId, space_bytes: u64, meta_bytes: u64) -> CommitInfo {
@@ -145,7 +229,7 @@ impl WriteTxn {
         let mut meta = Meta {
             uuid: writer.meta.uuid,
             txn: self.txn.0,
-            sequence: writer.meta.sequence + 1,
+            sequence: 0,
             time_ns: now_ns(),
             pages: lists.pages,
             free_root: lists.free_root,
@@ -164,79 +248,35 @@ impl WriteTxn {
         Ok(Prepared { meta, built })
     }
 
-    fn write_durably(&mut self, prepared: &Prepared) -> Result<u64> {
-        if active(Bug::MetaBeforeData) {
-            self.write_meta(&prepared.meta)?;
-        }
-        let storage = &*self.inner.storage;
-        self.dirty.write_all(storage)?;
-        for (at, bytes) in &prepared.built.writes {
-            write(storage, *at, bytes)?;
-        }
-        if !active(Bug::SkipSync) {
-            self.sync(false)?;
-        }
-        if !active(Bug::MetaBeforeData) {
-            self.write_meta(&prepared.meta)?;
-        }
-        self.sync(true)?;
-        Ok(2 * BLOCK_BYTES as u64)
-    }
-
-    /// Both copies, in the pair that does not hold the newest durable record.
-    fn write_meta(&self, meta: &Meta) -> Result<()> {
-        for copy in [0, 1] {
-            let copy = if active(Bug::CopiesInOneBlock) {
-                0
-            } else {
-                copy
-            };
-            let at = meta_at(meta.pair(), copy);
-            if let Err(source) = self.inner.storage.write_at(at, &meta.encode(at)) {
-                // What the block holds now is unknown, and a later sync may make it count. (Even a full
-                // disk is no ordinary error here.)
-                let error = Error::Io {
-                    what: "write of a meta block".into(),
-                    at,
-                    source,
-                };
-                self.inner.poison(&error);
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
-    /// A barrier. Failure poisons: what is on the medium is unknown from then on, and a second sync might
-    /// claim success for pages that the system has dropped.
-    fn sync(&mut self, meta: bool) -> Result<()> {
-        let inner = Arc::clone(&self.inner);
-        let writer = self.writer();
-        let synced = if writer.length_unsynced && !meta && !active(Bug::GrowthNotDurable) {
-            inner.storage.sync_all()
-        } else {
-            inner.storage.sync()
+    /// What `Bug::MetaBeforeData` does.
+    fn record_too_early(&self, ready: &Prepared) -> Result<()> {
+        let record = Meta {
+            sequence: self.inner.pipeline.durable().sequence + 1,
+            ..ready.meta.clone()
         };
-        match synced {
-            Err(source) if !active(Bug::IgnoreFailedSync) => {
-                let error = Error::Io {
-                    what: "sync".into(),
-                    at: 0,
-                    source,
-                };
-                inner.poison(&error);
-                Err(error)
-            }
-            _ => {
-                if !meta {
-                    writer.length_unsynced = false;
-                }
-                Ok(())
-            }
-        }
+        let block = record.encode(meta_at(record.pair(), 0));
+        write_record(&self.inner, &record, &block)
     }
 
-    fn tell(&self, durable: bool, dead: &[Dead]) {
+    fn count(&self, durability: Durability, info: &CommitInfo, dead: &[Dead]) {
+        let metrics = &self.inner.pipeline.metrics;
+        Metrics::add(&metrics.commits, 1);
+        match durability {
+            Durability::Durable => Metrics::add(&metrics.commits_durable, 1),
+            Durability::Lazy => Metrics::add(&metrics.commits_lazy, 1),
+            Durability::None => {}
+        }
+        let page_size = self.inner.page_size as u64;
+        let bytes = info.pages_written * page_size + self.extent_bytes_written;
+        Metrics::add(&metrics.bytes_data, bytes);
+        Metrics::add(&metrics.pages_allocated, self.space.own_pages);
+        let freed = dead.iter().map(|range| range.pages).sum();
+        Metrics::add(&metrics.pages_freed, freed);
+        let freed_pages = self.inner.lock.area.freed_pages();
+        freed_pages.fetch_add(freed, Ordering::Relaxed);
+    }
+
+    fn tell(&self, dead: &[Dead]) {
         let Some(observer) = self.inner.observer() else {
             return;
         };
@@ -249,14 +289,20 @@ impl WriteTxn {
             .collect();
         observer.committed(&Committed {
             txn: self.txn.0,
-            durable,
             allocated: &allocated,
             freed: &freed,
         });
     }
 
-    /// Gives the writer state back and shows the commit to readers, before the next writer begins.
-    fn finish(mut self, app: &[u8], freed: u64, durable: bool) {
+    /// Hands the commit to the pipeline and the writer state back, before the next writer begins.
+    fn finish(
+        mut self,
+        app: &[u8],
+        record: Option<Meta>,
+        syncs_before: u64,
+        info: &CommitInfo,
+        durability: Durability,
+    ) {
         let pins = self.take_pins();
         let Some(mut writer) = self.writer.take() else {
             return;
@@ -264,27 +310,52 @@ impl WriteTxn {
         if let Some(pins) = pins {
             writer.pins = pins;
         }
+        let inner = &*self.inner;
         let end = writer.note_end(self.txn.0);
-        if durable {
-            writer.tidy(&self.inner);
+        if record.is_some() {
+            writer.tidy(inner);
         }
-        let freed_pages = self.inner.lock.area.freed_pages();
-        freed_pages.fetch_add(freed, Ordering::Relaxed);
-        let state = State {
+        let state = Arc::new(State {
             txn: self.txn,
             word: self.txn.0,
-            bytes: end * self.inner.page_size as u64,
+            bytes: end * inner.page_size as u64,
             app: app.into(),
             user: Arc::clone(&self.user),
-            time_ns: now_ns(),
+            time_ns: record.as_ref().map_or_else(now_ns, |record| record.time_ns),
             pins: writer.pins.table,
             clock: writer.pins.clock_block,
             found: None,
-        };
-        if durable {
-            self.inner.note_durable(self.txn.0);
+        });
+        let recorded = record.map(|record| {
+            Arc::new(Recorded {
+                state: Arc::clone(&state),
+                record,
+                syncs_before,
+            })
+        });
+        let length_unsynced = recorded.is_some() && std::mem::take(&mut writer.length_unsynced);
+        let lazy = durability == Durability::Lazy;
+        let pipeline = &inner.pipeline;
+        let weak = pipeline.push(
+            inner,
+            &state,
+            recorded,
+            info.bytes_written,
+            length_unsynced,
+            lazy,
+        );
+        if let Some((slot, block)) = weak {
+            let metrics = &pipeline.metrics;
+            metrics.time(Phase::MetaWrite, || inner.lock.area.set_weak(slot, &block));
+            Metrics::add(&metrics.bytes_meta, block.len() as u64);
+            if let Some(observer) = inner.observer() {
+                observer.weak(self.txn.0);
+            }
         }
-        self.inner.publish(state, durable);
-        self.inner.put_writer(writer);
+        if !durability.is_durable() {
+            inner.publish(&state, lazy);
+            pipeline.shown(inner);
+        }
+        inner.put_writer(writer);
     }
 }

@@ -1,0 +1,303 @@
+//! What commits did and how long their phases took: counters and histograms without locks.
+//!
+//! A histogram has four buckets to each power of two of nanoseconds, so a percentile read from it is at most a
+//! fifth too high. Everything is counted with relaxed atomics: exact in the end, a moment behind while others count.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Buckets to a power of two.
+const PARTS: usize = 4;
+/// Up to 2^42 ns, more than an hour.
+const BUCKETS: usize = 42 * PARTS;
+
+/// A part of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Waiting for the writers before this one.
+    WaitForWriter,
+    /// Building the record and the lists of free space.
+    Seal,
+    /// Writing pages.
+    Write,
+    /// The sync of the data.
+    SyncData,
+    /// Writing the record: both meta blocks, or the weak record.
+    MetaWrite,
+    /// The sync of the record.
+    SyncMeta,
+    /// Showing it to readers.
+    Publish,
+    /// A durable commit from its call to its return.
+    Commit,
+}
+
+/// All phases, in the order of a commit.
+pub const PHASES: [Phase; 8] = [
+    Phase::WaitForWriter,
+    Phase::Seal,
+    Phase::Write,
+    Phase::SyncData,
+    Phase::MetaWrite,
+    Phase::SyncMeta,
+    Phase::Publish,
+    Phase::Commit,
+];
+
+impl Phase {
+    /// A name for people and for JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WaitForWriter => "wait_for_writer",
+            Self::Seal => "seal",
+            Self::Write => "write",
+            Self::SyncData => "sync_data",
+            Self::MetaWrite => "meta_write",
+            Self::SyncMeta => "sync_meta",
+            Self::Publish => "publish",
+            Self::Commit => "commit",
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Histogram {
+    buckets: [AtomicU64; BUCKETS],
+    total_ns: AtomicU64,
+    max_ns: AtomicU64,
+}
+
+impl Histogram {
+    const fn new() -> Self {
+        Self {
+            buckets: [const { AtomicU64::new(0) }; BUCKETS],
+            total_ns: AtomicU64::new(0),
+            max_ns: AtomicU64::new(0),
+        }
+    }
+
+    fn record(&self, ns: u64) {
+        self.buckets[bucket(ns)].fetch_add(1, Ordering::Relaxed);
+        self.total_ns.fetch_add(ns, Ordering::Relaxed);
+        if ns > self.max_ns.load(Ordering::Relaxed) {
+            self.max_ns.fetch_max(ns, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The two bits below the highest one choose the part.
+fn bucket(ns: u64) -> usize {
+    if ns < PARTS as u64 {
+        return ns as usize;
+    }
+    let exponent = 63 - ns.leading_zeros() as usize;
+    let part = (ns >> (exponent - 2) & 3) as usize;
+    ((exponent - 1) * PARTS + part).min(BUCKETS - 1)
+}
+
+/// The first value that is beyond a bucket.
+fn bucket_end(bucket: usize) -> u64 {
+    if bucket < PARTS {
+        return bucket as u64 + 1;
+    }
+    let (exponent, part) = (bucket / PARTS + 1, bucket % PARTS);
+    (PARTS as u64 + part as u64 + 1) << (exponent - 2)
+}
+
+/// Times of one phase, as counted so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Times {
+    /// How often.
+    pub count: u64,
+    /// All together, nanoseconds.
+    pub total_ns: u64,
+    /// The longest, nanoseconds.
+    pub max_ns: u64,
+    /// Counts by bucket: (first value beyond the bucket in nanoseconds, count), without the empty ones.
+    pub buckets: Vec<(u64, u64)>,
+}
+
+impl Times {
+    /// The time within which this share (0 to 1) of all were done, in nanoseconds; at most a fifth too high.
+    #[must_use]
+    pub fn quantile_ns(&self, share: f64) -> u64 {
+        let wanted = (self.count as f64 * share.clamp(0.0, 1.0)).ceil().max(1.0);
+        let mut seen = 0;
+        for &(end, count) in &self.buckets {
+            seen += count;
+            if seen as f64 >= wanted {
+                return end.min(self.max_ns);
+            }
+        }
+        self.max_ns
+    }
+
+    /// The mean, in nanoseconds; 0 when there is none.
+    #[must_use]
+    pub fn mean_ns(&self) -> u64 {
+        self.total_ns.checked_div(self.count).unwrap_or(0)
+    }
+}
+
+/// What an open file did since it was opened.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct MetricsReport {
+    /// Commits of any kind, and of these the durable ones (group commit counts each), the lazy ones, and `None`.
+    pub commits: u64,
+    /// Commits that asked to be durable.
+    pub commits_durable: u64,
+    /// Commits that went to the lock area.
+    pub commits_lazy: u64,
+    /// Durable records written: commits that share one are one.
+    pub records: u64,
+    /// Syncs.
+    pub syncs: u64,
+    /// Data syncs that were not needed, because the sync of the record before came after the data.
+    pub syncs_saved: u64,
+    /// Bytes of pages and extents written.
+    pub bytes_data: u64,
+    /// Bytes of records written.
+    pub bytes_meta: u64,
+    /// Pages read by write transactions, and pages they allocated and freed.
+    pub pages_allocated: u64,
+    /// Pages freed by commits.
+    pub pages_freed: u64,
+    /// Time by phase, in the order of `PHASES`.
+    pub phases: Vec<(Phase, Times)>,
+}
+
+impl MetricsReport {
+    /// The times of a phase.
+    #[must_use]
+    pub fn phase(&self, phase: Phase) -> &Times {
+        let found = self.phases.iter().find(|(of, _)| *of == phase);
+        match found {
+            Some((_, times)) => times,
+            None => unreachable!("every phase is reported"),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    phases: [Histogram; PHASES.len()],
+    pub(crate) commits: AtomicU64,
+    pub(crate) commits_durable: AtomicU64,
+    pub(crate) commits_lazy: AtomicU64,
+    pub(crate) records: AtomicU64,
+    pub(crate) syncs: AtomicU64,
+    pub(crate) syncs_saved: AtomicU64,
+    pub(crate) bytes_data: AtomicU64,
+    pub(crate) bytes_meta: AtomicU64,
+    pub(crate) pages_allocated: AtomicU64,
+    pub(crate) pages_freed: AtomicU64,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        Self {
+            phases: [const { Histogram::new() }; PHASES.len()],
+            commits: AtomicU64::new(0),
+            commits_durable: AtomicU64::new(0),
+            commits_lazy: AtomicU64::new(0),
+            records: AtomicU64::new(0),
+            syncs: AtomicU64::new(0),
+            syncs_saved: AtomicU64::new(0),
+            bytes_data: AtomicU64::new(0),
+            bytes_meta: AtomicU64::new(0),
+            pages_allocated: AtomicU64::new(0),
+            pages_freed: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn add(counter: &AtomicU64, n: u64) {
+        counter.fetch_add(n, Ordering::Relaxed);
+    }
+
+    pub(crate) fn record(&self, phase: Phase, time: Duration) {
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.phases[phase as usize].record(ns);
+    }
+
+    /// Runs a phase and records its time.
+    pub(crate) fn time<T>(&self, phase: Phase, run: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let value = run();
+        self.record(phase, begun.elapsed());
+        value
+    }
+
+    pub(crate) fn report(&self) -> MetricsReport {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let times = |phase: Phase| {
+            let histogram = &self.phases[phase as usize];
+            let each = histogram.buckets.iter().map(load).enumerate();
+            let buckets: Vec<_> = each
+                .filter(|&(_, count)| count > 0)
+                .map(|(bucket, count)| (bucket_end(bucket), count))
+                .collect();
+            Times {
+                count: buckets.iter().map(|&(_, count)| count).sum(),
+                total_ns: load(&histogram.total_ns),
+                max_ns: load(&histogram.max_ns),
+                buckets,
+            }
+        };
+        MetricsReport {
+            commits: load(&self.commits),
+            commits_durable: load(&self.commits_durable),
+            commits_lazy: load(&self.commits_lazy),
+            records: load(&self.records),
+            syncs: load(&self.syncs),
+            syncs_saved: load(&self.syncs_saved),
+            bytes_data: load(&self.bytes_data),
+            bytes_meta: load(&self.bytes_meta),
+            pages_allocated: load(&self.pages_allocated),
+            pages_freed: load(&self.pages_freed),
+            phases: PHASES.map(|phase| (phase, times(phase))).into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUCKETS, Metrics, PHASES, Phase, bucket, bucket_end};
+    use std::time::Duration;
+
+    #[test]
+    fn a_bucket_holds_what_is_below_its_end() {
+        let mut last = 0;
+        for ns in (0..5000).chain((12..42).flat_map(|i| [(1u64 << i) - 1, 1 << i, (1 << i) + 77])) {
+            let at = bucket(ns);
+            assert!(ns < bucket_end(at), "{ns} in {at}");
+            assert!(at == 0 || bucket_end(at - 1) <= ns, "{ns} in {at}");
+            last = last.max(at);
+        }
+        assert!(last < BUCKETS);
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn quantiles_are_a_fifth_too_high_at_most() {
+        let metrics = Metrics::new();
+        for us in 1..=1000 {
+            metrics.record(Phase::Commit, Duration::from_micros(us));
+        }
+        let report = metrics.report();
+        let times = report.phase(Phase::Commit);
+        assert_eq!((times.count, times.max_ns), (1000, 1_000_000));
+        assert_eq!(times.mean_ns(), 500_500);
+        for (share, exact) in [(0.5, 500_000.0), (0.99, 990_000.0), (1.0, 1e6)] {
+            let found = times.quantile_ns(share) as f64;
+            assert!(found >= exact && found <= exact * 1.25, "{share}: {found}");
+        }
+        assert!(report.phase(Phase::Seal).buckets.is_empty());
+        for (i, phase) in PHASES.into_iter().enumerate() {
+            assert_eq!(phase as usize, i);
+        }
+    }
+}

@@ -1,0 +1,566 @@
+//! From committed to durable: group commit, lazy commits, and the flush that makes the newest commit durable.
+//!
+//! ```text
+//! a writer, with the turn                     a flush, without it
+//! stage, write pages, `push`                  take the newest commit (or one whose data is synced already)
+//! Durable: wait here, or keep a ticket        sync of the data, unless a sync came after it was written
+//! Lazy: weak record, shown to all             record to both blocks of the pair, sync
+//! None: shown to this process                 shown to all; all up to it are acknowledged
+//! ```
+//!
+//! Whoever waits for a commit leads the flush when nobody does: a lone writer flushes its own commit in its own thread.
+//! Commits that come while a flush is under way share the next one.
+//!
+//! Invariants
+//! 1. `base` is the newest commit of this handle when that is newer than what it shows to readers. The next writer
+//!    builds on it.
+//! 2. `tip` is the newest commit with a record; everything up to it can be made durable by one flush. `covered` is an older one
+//!    whose data a sync has reached already.
+//! 3. One flush at a time (`flushing`). It holds the turn among the handles (`Turns::set_keep`), not the turn among the
+//!    threads of this one.
+//! 4. `durable` is the newest durable record, `before` the transaction of the one before.
+//! 5. A weak record stands on `durable`, and on the record being written as well when a flush is under way. So whichever
+//!    of the two a killed process leaves as the newest, the weak record counts.
+//! 6. What any of these names is in `holds`: nothing of it is written over.
+
+use crate::error::{Error, Result};
+use crate::layout::{BLOCK_BYTES, meta_at};
+use crate::meta::{Meta, Standing};
+use crate::metrics::{Metrics, Phase};
+use crate::pager::{Found, Inner, State};
+use crate::seeded::{Bug, active};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+use tidalite_base::get_u64;
+
+/// A commit that has a record.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) state: Arc<State>,
+    /// Sequence number and standing are those of the moment when it is written.
+    pub(crate) record: Meta,
+    /// Syncs begun before its data was written to the end.
+    pub(crate) syncs_before: u64,
+}
+
+impl Recorded {
+    fn txn(&self) -> u64 {
+        self.record.txn
+    }
+}
+
+/// A flush under way.
+#[derive(Debug)]
+struct Flushing {
+    txn: u64,
+    /// See `checksum_of`.
+    checksum: u64,
+}
+
+/// The newest weak record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weak {
+    pub(crate) txn: u64,
+    pub(crate) slot: usize,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    txn: u64,
+    thread: Thread,
+}
+
+#[derive(Debug)]
+struct Stages {
+    base: Option<Arc<State>>,
+    tip: Option<Arc<Recorded>>,
+    covered: Option<Arc<Recorded>>,
+    flushing: Option<Flushing>,
+    durable: Meta,
+    durable_checksum: u64,
+    before: u64,
+    weak: Option<Weak>,
+    length_unsynced: bool,
+    /// Written by commits since the newest durable record.
+    unsynced_bytes: u64,
+    unsynced_since: Option<Instant>,
+    waiting: Vec<Waiting>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    stages: Mutex<Stages>,
+    syncs_begun: AtomicU64,
+    /// The highest number of a sync that has ended well.
+    syncs_done: AtomicU64,
+    pub(crate) metrics: Metrics,
+}
+
+/// What a flush is to write.
+struct Chosen {
+    commit: Arc<Recorded>,
+    record: Meta,
+    block: Vec<u8>,
+    checksum: u64,
+    covered: bool,
+    length_unsynced: bool,
+}
+
+/// What a weak record says of the durable one it stands on: the checksum of copy a as it was committed.
+pub(crate) fn checksum_of(record: &Meta) -> u64 {
+    let committed = Meta {
+        confirmations: 0,
+        ..record.clone()
+    };
+    get_u64(&committed.encode(meta_at(record.pair(), 0)), 0)
+}
+
+/// How a wait for a commit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waited {
+    Durable,
+    /// It is shown to all already, so this handle may not hold the turn: a writer must lead.
+    NeedsTurn,
+    TimedOut,
+}
+
+impl Pipeline {
+    pub(crate) fn new(found: &Found) -> Self {
+        Self {
+            stages: Mutex::new(Stages {
+                base: None,
+                tip: None,
+                covered: None,
+                flushing: None,
+                durable_checksum: checksum_of(&found.durable),
+                durable: found.durable.clone(),
+                before: found.before,
+                weak: found.weak,
+                length_unsynced: false,
+                unsynced_bytes: 0,
+                unsynced_since: None,
+                waiting: Vec::new(),
+            }),
+            syncs_begun: AtomicU64::new(0),
+            syncs_done: AtomicU64::new(0),
+            metrics: Metrics::new(),
+        }
+    }
+
+    fn stages(&self) -> MutexGuard<'_, Stages> {
+        self.stages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over what was found in the file: others have written since, or nobody has yet. Only for who has the turn.
+    pub(crate) fn reset(&self, found: &Found, state: &Arc<State>) {
+        let mut stages = self.stages();
+        stages.durable_checksum = checksum_of(&found.durable);
+        stages.durable = found.durable.clone();
+        stages.before = found.before;
+        stages.weak = found.weak;
+        stages.covered = None;
+        stages.base = None;
+        stages.tip = None;
+        if found.meta.txn > found.durable.txn {
+            // A lazy commit of another process, or of one that was killed.
+            stages.tip = Some(Arc::new(Recorded {
+                state: Arc::clone(state),
+                record: found.meta.clone(),
+                syncs_before: self.syncs_begun.load(Ordering::SeqCst),
+            }));
+            stages.length_unsynced = true;
+            stages.unsynced_since.get_or_insert_with(Instant::now);
+        } else {
+            stages.settle();
+        }
+    }
+
+    /// The state that the next writer builds on, when it is newer than `shown`.
+    pub(crate) fn base(&self, shown: Arc<State>) -> Arc<State> {
+        match &self.stages().base {
+            Some(base) if base.txn > shown.txn => Arc::clone(base),
+            _ => shown,
+        }
+    }
+
+    /// The newest durable record.
+    pub(crate) fn durable(&self) -> Meta {
+        self.stages().durable.clone()
+    }
+
+    pub(crate) fn durable_txn(&self) -> u64 {
+        self.stages().durable.txn
+    }
+
+    /// True when a flush can make this transaction durable, or it is.
+    pub(crate) fn has_record(&self, txn: u64) -> bool {
+        let stages = self.stages();
+        stages.durable.txn == txn || stages.tip.as_ref().is_some_and(|tip| tip.txn() == txn)
+    }
+
+    /// The transactions whose pages must stay.
+    pub(crate) fn holds(&self, live: &mut Vec<u64>) {
+        let stages = self.stages();
+        if !active(Bug::ReuseEarly) {
+            live.extend([stages.durable.txn, stages.before]);
+        }
+        live.extend(stages.base.iter().map(|state| state.txn.0));
+        let commits = stages.tip.iter().chain(&stages.covered);
+        live.extend(commits.map(|commit| commit.txn()));
+        live.extend(stages.flushing.iter().map(|flushing| flushing.txn));
+        live.extend(stages.weak.iter().map(|weak| weak.txn));
+    }
+
+    /// Syncs begun so far: for a commit whose data is all written.
+    pub(crate) fn syncs_begun(&self) -> u64 {
+        self.syncs_begun.load(Ordering::SeqCst)
+    }
+
+    /// A commit is whole. `recorded` when it has a record, so that a flush can make it durable; with `lazy`, its weak record and
+    /// where that goes are returned. Only for who has the turn, which stays with this handle until the commit is shown to all.
+    pub(crate) fn push(
+        &self,
+        inner: &Inner,
+        state: &Arc<State>,
+        recorded: Option<Arc<Recorded>>,
+        bytes: u64,
+        length_unsynced: bool,
+        lazy: bool,
+    ) -> Option<(usize, Vec<u8>)> {
+        let mut stages = self.stages();
+        stages.base = Some(Arc::clone(state));
+        stages.unsynced_bytes += bytes;
+        stages.unsynced_since.get_or_insert_with(Instant::now);
+        let weak = recorded
+            .as_ref()
+            .filter(|_| lazy)
+            .map(|commit| stages.weak_record(inner, &commit.record));
+        if let Some(commit) = recorded {
+            stages.length_unsynced |= length_unsynced;
+            stages.tip = Some(commit);
+        }
+        inner.turns.set_keep(true);
+        weak
+    }
+
+    /// Keeps the turn with this handle for the flush of a commit that is shown to all already. Only for who has
+    /// the turn.
+    pub(crate) fn keep_turn(&self, inner: &Inner, txn: u64) {
+        let stages = self.stages();
+        if stages.durable.txn < txn {
+            inner.turns.set_keep(true);
+        }
+    }
+
+    /// What `Bug::WeakBeforeData` does.
+    pub(crate) fn weak_too_early(&self, inner: &Inner, record: &Meta) {
+        let mut stages = self.stages();
+        let before = stages.weak;
+        let (slot, block) = stages.weak_record(inner, record);
+        stages.weak = before;
+        inner.lock.area.set_weak(slot, &block);
+    }
+
+    /// A commit is shown to all: the turn may go to others when nothing newer waits.
+    pub(crate) fn shown(&self, inner: &Inner) {
+        self.may_give(inner, &self.stages());
+    }
+
+    fn may_give(&self, inner: &Inner, stages: &Stages) {
+        let shown = inner.lock.area.published().load(Ordering::SeqCst);
+        let hidden = stages.base.as_ref().is_some_and(|base| base.txn.0 > shown);
+        let keep = (hidden || stages.flushing.is_some()) && inner.check_poison().is_ok();
+        inner.turns.set_keep(keep);
+        if !keep {
+            inner.turns.give_kept();
+        }
+    }
+
+    /// Waits until a transaction is durable, leading a flush when nobody else does.
+    pub(crate) fn wait(&self, inner: &Inner, txn: u64, until: Option<Instant>) -> Result<Waited> {
+        loop {
+            let mut stages = self.stages();
+            if stages.durable.txn >= txn {
+                return Ok(Waited::Durable);
+            }
+            inner.check_poison()?;
+            if stages.flushing.is_none() {
+                if !inner.turns.keeps() {
+                    return Ok(Waited::NeedsTurn);
+                }
+                let Some(chosen) = stages.choose(self.syncs_done.load(Ordering::SeqCst)) else {
+                    return Ok(Waited::NeedsTurn);
+                };
+                drop(stages);
+                self.flush(inner, chosen)?;
+                continue;
+            }
+            stages.waiting.push(Waiting {
+                txn,
+                thread: thread::current(),
+            });
+            drop(stages);
+            let mut timed_out = false;
+            // Whoever wakes this thread has taken it off the list.
+            while self.is_waiting() && !timed_out {
+                match until {
+                    None => thread::park(),
+                    Some(until) => {
+                        let left = until.saturating_duration_since(Instant::now());
+                        thread::park_timeout(left);
+                        timed_out = Instant::now() >= until;
+                    }
+                }
+            }
+            if timed_out {
+                let mut stages = self.stages();
+                let me = thread::current().id();
+                stages.waiting.retain(|waiting| waiting.thread.id() != me);
+                if stages.durable.txn >= txn {
+                    return Ok(Waited::Durable);
+                }
+                // It may have been this thread's turn to lead.
+                stages.wake_leader();
+                return Ok(Waited::TimedOut);
+            }
+        }
+    }
+
+    fn is_waiting(&self) -> bool {
+        let me = thread::current().id();
+        let stages = self.stages();
+        stages
+            .waiting
+            .iter()
+            .any(|waiting| waiting.thread.id() == me)
+    }
+
+    /// One flush, by its leader.
+    fn flush(&self, inner: &Inner, chosen: Chosen) -> Result<()> {
+        let done = self.write(inner, &chosen);
+        let mut stages = self.stages();
+        stages.flushing = None;
+        if let Err(error) = done {
+            inner.poison(&error);
+            stages.wake_all();
+            self.may_give(inner, &stages);
+            return Err(error);
+        }
+        stages.before = stages.durable.txn;
+        stages.durable = chosen.record;
+        stages.durable_checksum = chosen.checksum;
+        let txn = stages.durable.txn;
+        if stages.weak.is_some_and(|weak| weak.txn <= txn) {
+            stages.weak = None;
+        }
+        if stages
+            .covered
+            .as_ref()
+            .is_some_and(|commit| commit.txn() <= txn)
+        {
+            stages.covered = None;
+        }
+        if stages
+            .tip
+            .as_ref()
+            .is_some_and(|commit| commit.txn() <= txn)
+        {
+            stages.tip = None;
+            stages.settle();
+        }
+        if let Some(observer) = inner.observer() {
+            observer.durable(txn);
+        }
+        let begun = Instant::now();
+        inner.note_durable(txn);
+        inner.publish(&chosen.commit.state, true);
+        self.metrics.record(Phase::Publish, begun.elapsed());
+        self.may_give(inner, &stages);
+        stages.wake(txn);
+        Ok(())
+    }
+
+    fn write(&self, inner: &Inner, chosen: &Chosen) -> Result<()> {
+        if let Some(observer) = inner.observer() {
+            observer.flush_began(chosen.record.txn);
+        }
+        if chosen.covered && !chosen.length_unsynced {
+            Metrics::add(&self.metrics.syncs_saved, 1);
+        } else if !active(Bug::SkipSync) {
+            let whole = chosen.length_unsynced && !active(Bug::GrowthNotDurable);
+            self.sync(inner, Phase::SyncData, whole)?;
+        }
+        if !active(Bug::MetaBeforeData) {
+            let written = || write_record(inner, &chosen.record, &chosen.block);
+            self.metrics.time(Phase::MetaWrite, written)?;
+        }
+        Metrics::add(&self.metrics.records, 1);
+        Metrics::add(&self.metrics.bytes_meta, 2 * BLOCK_BYTES as u64);
+        self.sync(inner, Phase::SyncMeta, false)
+    }
+
+    /// A barrier. What was written before it is on the medium when it ends well; when not, nothing is known.
+    fn sync(&self, inner: &Inner, phase: Phase, length: bool) -> Result<()> {
+        let number = self.syncs_begun.fetch_add(1, Ordering::SeqCst) + 1;
+        if phase == Phase::SyncMeta {
+            self.stages().cover();
+        }
+        Metrics::add(&self.metrics.syncs, 1);
+        let synced = self.metrics.time(phase, || {
+            if length {
+                inner.storage.sync_all()
+            } else {
+                inner.storage.sync()
+            }
+        });
+        match synced {
+            Err(source) if !active(Bug::IgnoreFailedSync) => Err(Error::Io {
+                what: "sync".into(),
+                at: 0,
+                source,
+            }),
+            _ => {
+                self.syncs_done.fetch_max(number, Ordering::SeqCst);
+                Ok(())
+            }
+        }
+    }
+
+    /// What waits to become durable: bytes written since the newest durable record, and for how long.
+    pub(crate) fn unsynced(&self) -> (u64, Duration) {
+        let stages = self.stages();
+        let since = stages.unsynced_since;
+        (
+            stages.unsynced_bytes,
+            since.map_or(Duration::ZERO, |since| since.elapsed()),
+        )
+    }
+}
+
+impl Stages {
+    /// Everything is durable.
+    fn settle(&mut self) {
+        self.unsynced_bytes = 0;
+        self.unsynced_since = None;
+    }
+
+    /// The weak record of a commit, and the slot for it: not that of the newest one.
+    fn weak_record(&mut self, inner: &Inner, commit: &Meta) -> (usize, Vec<u8>) {
+        let slot = match self.weak {
+            Some(weak) if !active(Bug::WeakInOneSlot) => 1 - weak.slot,
+            _ => 0,
+        };
+        self.weak = Some(Weak {
+            txn: commit.txn,
+            slot,
+        });
+        let record = Meta {
+            sequence: self.durable.sequence + 1,
+            standing: Standing {
+                sequence: self.durable.sequence,
+                checksum: self.durable_checksum,
+                next_checksum: match &self.flushing {
+                    Some(next) if !active(Bug::WeakStandsOnOne) => next.checksum,
+                    _ => 0,
+                },
+                boot_id: inner.lock.area.identity().boot,
+            },
+            ..commit.clone()
+        };
+        (slot, record.encode(0))
+    }
+
+    /// Begins a flush.
+    fn choose(&mut self, syncs_done: u64) -> Option<Chosen> {
+        let weak = self.weak.map_or(0, |weak| weak.txn);
+        let is_covered = |commit: &&Arc<Recorded>| {
+            let reached = commit.syncs_before < syncs_done || active(Bug::CoveredTooEarly);
+            reached && commit.txn() >= weak
+        };
+        let durable = self.durable.txn;
+        let newer = |commit: &&Arc<Recorded>| commit.txn() > durable;
+        let tip = self.tip.as_ref().filter(newer)?;
+        let covered = self.covered.as_ref().filter(newer).filter(is_covered);
+        let (commit, covered) = match covered {
+            _ if is_covered(&tip) => (tip, true),
+            Some(commit) if !self.length_unsynced => (commit, true),
+            _ => (tip, false),
+        };
+        let commit = Arc::clone(commit);
+        let record = Meta {
+            sequence: self.durable.sequence + 1,
+            ..commit.record.clone()
+        };
+        let block = record.encode(meta_at(record.pair(), 0));
+        let checksum = get_u64(&block, 0);
+        self.flushing = Some(Flushing {
+            txn: record.txn,
+            checksum,
+        });
+        Some(Chosen {
+            commit,
+            record,
+            block,
+            checksum,
+            covered,
+            length_unsynced: std::mem::take(&mut self.length_unsynced),
+        })
+    }
+
+    /// A sync begins now: it reaches the data of the newest commit.
+    fn cover(&mut self) {
+        self.covered.clone_from(&self.tip);
+    }
+
+    /// Wakes who waits for a transaction up to this one, and one more to lead the next flush.
+    fn wake(&mut self, txn: u64) {
+        self.waiting.retain(|waiting| {
+            let waits_on = waiting.txn > txn;
+            if !waits_on {
+                waiting.thread.unpark();
+            }
+            waits_on
+        });
+        self.wake_leader();
+    }
+
+    fn wake_leader(&mut self) {
+        if self.flushing.is_none()
+            && let Some(leader) = self.waiting.pop()
+        {
+            leader.thread.unpark();
+        }
+    }
+
+    fn wake_all(&mut self) {
+        self.wake(u64::MAX);
+    }
+}
+
+/// Both copies, in the pair that does not hold the newest durable record. `block` is the first one.
+pub(crate) fn write_record(inner: &Inner, record: &Meta, block: &[u8]) -> Result<()> {
+    for copy in [0, 1] {
+        let second;
+        let at = match copy {
+            1 if !active(Bug::CopiesInOneBlock) => meta_at(record.pair(), 1),
+            _ => meta_at(record.pair(), 0),
+        };
+        let bytes = if copy == 0 {
+            block
+        } else {
+            second = record.encode(at);
+            &second
+        };
+        // What the block holds after a failure is unknown, and a later sync may make it count. (Even a full disk is no
+        // ordinary error here.)
+        let failed = |source| Error::Io {
+            what: "write of a meta block".into(),
+            at,
+            source,
+        };
+        inner.storage.write_at(at, bytes).map_err(failed)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! Lazy commits, tickets and group commit under power cuts and kills, and the proof that the harness bites.
+//!
+//! One seed again: `TIDALITE_CRASH_SEED=17 cargo test -p tidalite-pager --test lazy crash`.
+
+#[path = "toy/lazy.rs"]
+mod harness;
+mod toy;
+
+use harness::{Tally, examine, watch};
+use tidalite_pager::seeded::{Bug, LAZY_BUGS, enable};
+
+const SEEDS: u64 = 3;
+const COMMITS: u64 = 14;
+const IMAGES: u64 = 1;
+/// A deliberate bug must show within this many seeds.
+const BUG_SEEDS: u64 = 24;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn a_crash_anywhere_keeps_what_each_commit_promised() {
+    let mut tally = Tally::default();
+    let seeds = match number("TIDALITE_CRASH_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("TIDALITE_CRASH_SEEDS").unwrap_or(SEEDS),
+    };
+    for seed in seeds {
+        if let Err(problem) = examine(seed, COMMITS, IMAGES, &mut tally) {
+            panic!("TIDALITE_CRASH_SEED={seed}: {problem}");
+        }
+    }
+    println!(
+        "{} power cuts, {} kills, {} of these states gone on with",
+        tally.cuts, tally.kills, tally.nested
+    );
+    assert!(tally.kills > 500 && tally.nested > 5);
+}
+
+#[test]
+fn the_write_protocol_holds_while_commits_overlap() {
+    for seed in 1000..1020 {
+        if let Err(problem) = watch(seed, 60) {
+            panic!("seed {seed}: {problem}");
+        }
+    }
+}
+
+#[test]
+fn every_deliberate_bug_is_found_by_crashing() {
+    for bug in LAZY_BUGS
+        .into_iter()
+        .chain([Bug::SkipSync, Bug::ReuseEarly])
+    {
+        enable(Some(bug));
+        let find = |seed| examine(seed, COMMITS, IMAGES, &mut Tally::default());
+        let found = (0..BUG_SEEDS).find_map(|seed| Some((seed + 1, find(seed).err()?)));
+        enable(None);
+        match found {
+            Some((seeds, how)) => println!("{bug:?}: found by seed {seeds}: {how}"),
+            None => panic!("{bug:?} is not found within {BUG_SEEDS} seeds"),
+        }
+    }
+}

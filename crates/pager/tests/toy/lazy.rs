@@ -1,0 +1,539 @@
+//! The second crash harness: durable, lazy and `None` commits, tickets, and commits that come while a flush is under
+//! way, all in one thread and from one seed. Looked at after every operation: a power cut (the lock area is gone) and
+//! the death of the process (the lock area stays, a weak record perhaps half-written). Some states are gone on with, to
+//! depth 3.
+//!
+//! What is promised: after a power cut the newest commit acknowledged as durable, or a later one; after the death of
+//! the process the newest acknowledged as durable or lazy, or a later one. (After a failed sync lazy commits are not promised.)
+
+#![allow(unreachable_pub, reason = "shared by several test programs")]
+
+use super::toy::{Content, app, apply, changes, describe, id_of, options, problems, read, root_of};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use tidalite_pager::storage::{Growth, Observer};
+use tidalite_pager::{Durability, LockMemory, Pager, Storage, Ticket};
+use tidalite_testkit::rng::Rng;
+use tidalite_testkit::{Fault, FaultKind, Monitor, Op, Recording, Replay, SimDisk};
+
+/// Kinds of marks in the log.
+const BEGUN: u64 = 0;
+const DURABLE: u64 = 1;
+const LAZY: u64 = 2;
+const LOCK: u64 = 3;
+/// The words and the weak records of a lock area; its readers and handles die with the process.
+const LOCK_BYTES: usize = 12_288;
+const WEAK_AT: usize = 4096;
+const SECOND_WEAK_AT: usize = 8192;
+
+type Judged<T = ()> = Result<T, String>;
+type Hook = Box<dyn FnMut() + Send>;
+
+/// A storage that notes the lock area before every operation and lets something happen before a sync.
+struct Tap {
+    inner: Arc<dyn Storage>,
+    disk: Arc<SimDisk>,
+    memory: LockMemory,
+    locks: Mutex<Vec<Vec<u8>>>,
+    hook: Mutex<Option<Hook>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Tap {
+    /// What a dead process still does to the area in the memory of this one does not count.
+    fn note(&self) {
+        if self.disk.is_dead() {
+            return;
+        }
+        let mut locks = lock(&self.locks);
+        self.disk.mark((locks.len() as u64) << 2 | LOCK);
+        let mut image = self.memory.image();
+        image.truncate(LOCK_BYTES);
+        locks.push(image);
+    }
+
+    fn before_sync(&self) {
+        let hook = lock(&self.hook).take();
+        if let Some(mut hook) = hook {
+            hook();
+            lock(&self.hook).get_or_insert(hook);
+        }
+        self.note();
+    }
+}
+
+impl Storage for Tap {
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.inner.read_at(at, bytes)
+    }
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.note();
+        self.inner.write_at(at, bytes)
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.before_sync();
+        self.inner.sync()
+    }
+    fn sync_all(&self) -> io::Result<()> {
+        self.before_sync();
+        self.inner.sync_all()
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+    fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
+        self.note();
+        self.inner.grow(len, how)
+    }
+    fn cut(&self, len: u64) -> io::Result<()> {
+        self.inner.cut(len)
+    }
+    fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {
+        self.inner.mapped(at, len)
+    }
+    fn observer(&self) -> Option<&dyn Observer> {
+        self.inner.observer()
+    }
+}
+
+/// How many crash states were looked at.
+#[derive(Default)]
+pub struct Tally {
+    pub cuts: u64,
+    pub kills: u64,
+    pub nested: u64,
+}
+
+/// Contents of commits by number; those with a record may be found.
+#[derive(Clone, Default)]
+struct History {
+    contents: BTreeMap<u64, Content>,
+    recorded: BTreeMap<u64, bool>,
+}
+
+/// A recorded run.
+struct Run {
+    recording: Recording,
+    locks: Vec<Vec<u8>>,
+    history: History,
+}
+
+/// What a process has in hand.
+struct World {
+    disk: Arc<SimDisk>,
+    history: Arc<Mutex<History>>,
+    next: Arc<Mutex<u64>>,
+}
+
+/// One transaction on whatever is the newest commit; nothing when another one is under way.
+fn commit(
+    world: &World,
+    pager: &Pager,
+    rng: &mut Rng,
+    durability: Durability,
+) -> Judged<Option<(u64, Ticket)>> {
+    let words = |error: tidalite_pager::Error| error.to_string();
+    let Some(mut txn) = pager.try_begin_write().map_err(words)? else {
+        return Ok(None);
+    };
+    let id = {
+        let mut next = lock(&world.next);
+        *next += 1;
+        *next
+    };
+    let base = id_of(txn.app());
+    let mut root = root_of(txn.app());
+    let mut content = lock(&world.history).contents[&base].clone();
+    let changes = changes(rng, id);
+    for part in changes.chunks(40) {
+        root = apply(&mut txn, &root, part).map_err(words)?;
+    }
+    for (slot, version) in changes {
+        content[slot] = version;
+    }
+    {
+        let mut history = lock(&world.history);
+        history.contents.insert(id, content);
+        history.recorded.insert(id, durability != Durability::None);
+    }
+    world.disk.mark(id << 2 | BEGUN);
+    let ticket = txn
+        .commit_ticket(&app(&root, id), durability)
+        .map_err(words)?;
+    if durability == Durability::Lazy {
+        world.disk.mark(id << 2 | LAZY);
+    }
+    Ok(Some((id, ticket)))
+}
+
+/// Waits for a commit and marks that it was acknowledged.
+fn settled(world: &World, pager: &Pager, (id, ticket): &(u64, Ticket)) -> Judged {
+    // Waiting gives a `None` commit a record.
+    lock(&world.history).recorded.insert(*id, true);
+    ticket.wait().map_err(|error| error.to_string())?;
+    let reader = pager.begin_read().map_err(|error| error.to_string())?;
+    if reader.txn() < ticket.info().txn {
+        return Err("a durable commit is not shown".into());
+    }
+    world.disk.mark(id << 2 | DURABLE);
+    Ok(())
+}
+
+/// A run from a state of disk and lock area: commits of all kinds, kills and reopenings within.
+fn record(
+    (image, area): (&[u8], &[u8]),
+    history: History,
+    first_id: u64,
+    commits: u64,
+    rng: &mut Rng,
+    watch: bool,
+) -> Judged<Run> {
+    let disk = Arc::new(SimDisk::from_image(image.to_vec()));
+    let mut memory = memory_of(area);
+    let world = Arc::new(World {
+        disk: Arc::clone(&disk),
+        history: Arc::new(Mutex::new(history)),
+        next: Arc::new(Mutex::new(first_id)),
+    });
+    let mut locks = Vec::new();
+    let mut left = commits;
+    while left > 0 {
+        let inner: Arc<dyn Storage> = Arc::clone(&disk) as Arc<dyn Storage>;
+        let monitor = watch.then(|| Monitor::new(Arc::clone(&inner)));
+        let tap = Arc::new(Tap {
+            inner: match &monitor {
+                Some(monitor) => Arc::clone(monitor) as Arc<dyn Storage>,
+                None => inner,
+            },
+            disk: Arc::clone(&disk),
+            memory: memory.clone(),
+            locks: Mutex::new(std::mem::take(&mut locks)),
+            hook: Mutex::new(None),
+        });
+        let storage = Arc::clone(&tap) as Arc<dyn Storage>;
+        let pager = Pager::open_storage_with(storage, &memory, &options())
+            .map_err(|error| format!("open: {error}"))?;
+        // In a sync: more commits, which must not wait.
+        let waiting: Arc<Mutex<Vec<(u64, Ticket)>>> = Arc::default();
+        let (inside, kept, weak) = (
+            Arc::clone(&world),
+            Arc::clone(&waiting),
+            Arc::downgrade(&tap),
+        );
+        let mut hook_rng = Rng::new(rng.u64());
+        let hooked = pager.clone();
+        let hook: Hook = Box::new(move || {
+            if weak.strong_count() == 0 || !hook_rng.one_in(2) {
+                return;
+            }
+            for _ in 0..=hook_rng.below(2) {
+                let durability = *hook_rng.pick(&[Durability::Durable, Durability::Lazy]);
+                if let Ok(Some(ticket)) = commit(&inside, &hooked, &mut hook_rng, durability) {
+                    lock(&kept).push(ticket);
+                }
+            }
+        });
+        *lock(&tap.hook) = Some(hook);
+        let killed = life(&world, &pager, &waiting, rng, &mut left);
+        *lock(&tap.hook) = None;
+        let faulted = disk.fault_hit();
+        if let Err(error) = &killed
+            && !faulted
+        {
+            return Err(error.clone());
+        }
+        if rng.one_in(2) || killed.is_err() {
+            // The process dies as it is: nothing of what closing does is done.
+            tap.note();
+            disk.set_fault(Some(Fault {
+                at_call: 0,
+                forever: true,
+                kind: FaultKind::Killed,
+            }));
+            let image = lock(&tap.locks).last().cloned().unwrap_or_default();
+            memory.kill_all();
+            lock(&waiting).clear();
+            drop(pager);
+            memory = memory_of(&image);
+            disk.set_fault(None);
+        } else {
+            for ticket in lock(&waiting).drain(..) {
+                drop(ticket);
+            }
+            drop(pager);
+        }
+        if let Some(monitor) = monitor {
+            let found = monitor.take_violations();
+            if !found.is_empty() {
+                return Err(format!("monitor: {found:?}"));
+            }
+        }
+        locks = std::mem::take(&mut *lock(&tap.locks));
+    }
+    let history = lock(&world.history).clone();
+    Ok(Run {
+        recording: disk.recording(),
+        locks,
+        history,
+    })
+}
+
+fn memory_of(area: &[u8]) -> LockMemory {
+    let mut image = LockMemory::new().image();
+    image[..area.len()].copy_from_slice(area);
+    LockMemory::from_image(&image)
+}
+
+/// One process: until it has had enough. An error of the disk ends it as well.
+fn life(
+    world: &World,
+    pager: &Pager,
+    waiting: &Mutex<Vec<(u64, Ticket)>>,
+    rng: &mut Rng,
+    left: &mut u64,
+) -> Judged {
+    let mut readers = Vec::new();
+    while *left > 0 {
+        *left -= 1;
+        if rng.one_in(14) {
+            let kind = *rng.pick(&[FaultKind::Killed, FaultKind::SyncFails]);
+            world.disk.set_fault(Some(Fault {
+                at_call: rng.below(10),
+                forever: kind == FaultKind::Killed,
+                kind,
+            }));
+        }
+        let durability = match rng.below(6) {
+            0 => Durability::None,
+            1 | 2 => Durability::Lazy,
+            _ => Durability::Durable,
+        };
+        let Some(ticket) = commit(world, pager, rng, durability)? else {
+            return Err("the turn is not free".into());
+        };
+        match durability {
+            Durability::Durable if rng.one_in(3) => lock(waiting).push(ticket),
+            Durability::Durable => settled(world, pager, &ticket)?,
+            _ if rng.one_in(4) => settled(world, pager, &ticket)?,
+            _ => {}
+        }
+        let due = rng.one_in(4).then(|| lock(waiting).pop()).flatten();
+        if let Some(ticket) = due {
+            settled(world, pager, &ticket)?;
+        }
+        let reader = pager.begin_read().map_err(|error| error.to_string())?;
+        if rng.one_in(3) {
+            readers.push(reader);
+        }
+        if readers.len() > 2 {
+            readers.swap_remove(rng.index(readers.len()));
+        }
+        for reader in &readers {
+            let found = read(reader, &root_of(reader.app()), &mut |_, _| {});
+            let id = id_of(reader.app());
+            if found.as_ref().ok() != Some(&lock(&world.history).contents[&id]) {
+                return Err(format!("a snapshot of commit {id} changed"));
+            }
+        }
+        if rng.one_in(9) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What may be found: commits with a record from `from` on, among those begun.
+#[derive(Clone, Copy, Debug, Default)]
+struct Promise {
+    durable: u64,
+    lazy: u64,
+    begun: u64,
+}
+
+struct Explorer<'a> {
+    rng: Rng,
+    tally: &'a mut Tally,
+    images: u64,
+}
+
+impl Explorer<'_> {
+    fn judge(&mut self, run: &Run, first: Promise, depth: u32) -> Judged {
+        let mut replay = Replay::new(&run.recording);
+        let (mut promise, mut before) = (first, first);
+        let mut area: &[u8] = &[];
+        for (at, op) in run.recording.ops.iter().enumerate() {
+            replay.step(op);
+            let place = |error: String| format!("depth {depth}, operation {at}: {error}");
+            match op {
+                Op::Mark(mark) => match mark & 3 {
+                    BEGUN => promise.begun = mark >> 2,
+                    DURABLE => promise.durable = promise.durable.max(mark >> 2),
+                    LAZY => promise.lazy = mark >> 2,
+                    _ => {
+                        let next = &run.locks[(mark >> 2) as usize];
+                        let torn = torn(area, next, &mut self.rng);
+                        // A record that is half-written has not been acknowledged.
+                        let by = if torn == *next { promise } else { before };
+                        let from = by.durable.max(by.lazy);
+                        before = promise;
+                        let killed = replay.killed();
+                        self.tally.kills += 1;
+                        self.look(run, (&killed, &torn), from, promise, depth)
+                            .map_err(|e| place(format!("killed: {e}")))?;
+                        area = next;
+                    }
+                },
+                Op::SyncFailed => (promise.lazy, before.lazy) = (0, 0),
+                _ => {
+                    for _ in 0..self.images {
+                        let image = replay.power_cut(&mut self.rng);
+                        self.tally.cuts += 1;
+                        self.look(run, (&image, &[]), promise.durable, promise, depth)
+                            .map_err(|e| place(format!("power cut: {e}")))?;
+                        if !replay.at_stake() {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn look(
+        &mut self,
+        run: &Run,
+        (image, area): (&[u8], &[u8]),
+        from: u64,
+        promise: Promise,
+        depth: u32,
+    ) -> Judged {
+        let disk = Arc::new(SimDisk::from_image(image.to_vec()));
+        let memory = memory_of(area);
+        let storage = Arc::clone(&disk) as Arc<dyn Storage>;
+        let pager = Pager::open_storage_with(storage, &memory, &options())
+            .map_err(|error| format!("open: {error}"))?;
+        let reader = pager.begin_read().map_err(|error| error.to_string())?;
+        let id = id_of(reader.app());
+        let has_record = id == 0 || run.history.recorded.get(&id) == Some(&true);
+        if id < from || id > promise.begun.max(from) || !has_record {
+            return Err(format!(
+                "found commit {id}, promised was one from {from} to {} with a record",
+                promise.begun
+            ));
+        }
+        let found = read(&reader, &root_of(reader.app()), &mut |_, _| {});
+        match found {
+            Ok(found) if Some(&found) == run.history.contents.get(&id) => {}
+            Ok(_) => return Err(format!("not the content of commit {id}")),
+            Err(error) => return Err(format!("content of commit {id}: {error}")),
+        }
+        drop(reader);
+        describe(problems(&pager))?;
+        drop(pager);
+        if depth < 3 && self.rng.one_in(if depth == 1 { 60 } else { 90 }) {
+            self.tally.nested += 1;
+            let first = promise.begun + (1 << (20 * depth));
+            let mut rng = Rng::new(self.rng.u64());
+            let history = run.history.clone();
+            let inner = record((image, area), history, first, 3, &mut rng, false)
+                .map_err(|error| format!("goes on: {error}"))?;
+            let first = Promise {
+                durable: promise.durable,
+                lazy: if area.is_empty() { 0 } else { from },
+                begun: promise.begun,
+            };
+            self.judge(&inner, first, depth + 1)
+                .map_err(|error| format!("{error}\n{}", described(&inner, 30)))?;
+        }
+        Ok(())
+    }
+}
+
+/// The first operations of a run, for the eye.
+fn described(run: &Run, count: usize) -> String {
+    let line = |(at, op): (usize, &Op)| match op {
+        Op::Write(address, bytes) => format!("{at}: write {address} +{}\n", bytes.len()),
+        Op::Mark(mark) if mark & 3 == LOCK => {
+            let area = &run.locks[(mark >> 2) as usize];
+            let weak = |slot: usize| {
+                let at = WEAK_AT + slot * 4096;
+                let word =
+                    |at: usize| u64::from_le_bytes(area[at..at + 8].try_into().unwrap_or([0; 8]));
+                format!("txn {} on {}", word(at + 24), word(at + 216))
+            };
+            format!("{at}: lock area: weak {}, {}\n", weak(0), weak(1))
+        }
+        Op::Mark(mark) => {
+            let what = ["begun", "durable", "lazy"][(mark & 3) as usize];
+            format!("{at}: commit {} {what}\n", mark >> 2)
+        }
+        other => format!("{at}: {other:?}\n"),
+    };
+    let ops = run.recording.ops.iter().enumerate().take(count);
+    ops.map(line).collect()
+}
+
+/// The lock area while a weak record is being written: words in order.
+fn torn(before: &[u8], after: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let same = |from: usize, to: usize| before[from..to] == after[from..to];
+    // An area that is made anew is no area until it is done.
+    if before.is_empty()
+        || same(WEAK_AT, SECOND_WEAK_AT) == same(SECOND_WEAK_AT, LOCK_BYTES)
+        || rng.one_in(2)
+    {
+        return after.to_vec();
+    }
+    let mut torn = after.to_vec();
+    let words = (LOCK_BYTES - WEAK_AT) / 8;
+    let at = WEAK_AT + rng.index(words) * 8;
+    torn[at..].copy_from_slice(&before[at..]);
+    torn
+}
+
+fn fresh() -> Judged<Vec<u8>> {
+    let disk = Arc::new(SimDisk::new());
+    let storage = Arc::clone(&disk) as Arc<dyn Storage>;
+    drop(Pager::open_storage(storage, &options()).map_err(|error| error.to_string())?);
+    Ok(disk.image())
+}
+
+fn empty_history() -> History {
+    History {
+        contents: BTreeMap::from([(0, vec![0; super::toy::SLOTS])]),
+        recorded: BTreeMap::new(),
+    }
+}
+
+/// One seed: a run, and every crash of it.
+pub fn examine(seed: u64, commits: u64, images: u64, tally: &mut Tally) -> Judged {
+    let mut rng = Rng::new(seed);
+    let run = record(
+        (&fresh()?, &[]),
+        empty_history(),
+        0,
+        commits,
+        &mut rng,
+        false,
+    )?;
+    let mut explorer = Explorer { rng, tally, images };
+    explorer.judge(&run, Promise::default(), 1)
+}
+
+/// A run under the write-protocol monitor, without looking at crashes.
+pub fn watch(seed: u64, commits: u64) -> Judged {
+    let mut rng = Rng::new(seed);
+    record(
+        (&fresh()?, &[]),
+        empty_history(),
+        0,
+        commits,
+        &mut rng,
+        true,
+    )
+    .map(|_| ())
+}
