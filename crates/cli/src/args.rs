@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// Show what the file consists of: pages, trees, bytes per point, free space
     Stat(StatArgs),
+    /// Show who reads and who writes now, in all processes, and what each reader holds
+    Readers(ReadersArgs),
     /// Verify every page and every structure
     Check(CheckArgs),
     /// Back up a database: one snapshot as a new, packed file
@@ -487,6 +489,24 @@ Examples:
   tidalite stat plant.tdl
   tidalite stat plant.tdl --format json")]
 pub(crate) struct StatArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+A line for the write transaction under way, if there is one, and one for every snapshot that is
+held. `behind` counts commits; `holds_bytes` could be used again without that reader, as of the
+newest write transaction; `freed_since_bytes` bounds it. Numbers of processes are those of the
+place where the process runs: another container has others.
+
+Examples:
+  tidalite readers plant.tdl
+  tidalite readers plant.tdl --format json")]
+pub(crate) struct ReadersArgs {
     #[command(flatten)]
     pub file: FileArg,
 

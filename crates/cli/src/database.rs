@@ -29,6 +29,13 @@ pub(crate) fn open_or_create(path: &Path) -> Outcome<Database> {
     refuse_wrong_place(path)?;
     Options::new()
         .mode(OpenMode::CreateOrOpen)
+        .on_wait(|writer| {
+            eprintln!(
+                "waiting: process {} has been writing for {} s",
+                writer.process,
+                writer.since.as_secs()
+            );
+        })
         .open(path)
         .map_err(|error| failure(path, &error))
 }
@@ -84,6 +91,8 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
             .hint("install the newest version of this program"),
         Store::OpenElsewhere { .. } => Failure::new(Exit::Busy, error)
             .hint(format!("`fuser {shown}` shows which process has it open")),
+        Store::WriterBusy { .. } => Failure::new(Exit::Busy, error)
+            .hint(format!("tidalite readers {shown} shows who has it")),
         Store::Open { source, .. } => Failure::file("cannot open", path, source),
         Store::Io { source, .. } => Failure::new(Exit::Failure, format!("{shown}: {error}")).hint(
             if source.kind() == std::io::ErrorKind::StorageFull {

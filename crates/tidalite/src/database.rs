@@ -23,7 +23,7 @@ pub use tidalite_pager::{OpenMode, Verify};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Options {
-    store: tidalite_pager::Options,
+    pub(crate) store: tidalite_pager::Options,
     staging_bytes: usize,
     maintain_every: Option<Duration>,
 }
@@ -54,7 +54,8 @@ impl Options {
         self
     }
 
-    /// Nothing is written; several processes may do so at once while none writes.
+    /// Nothing is written, beside whoever writes. Works in a folder that cannot be written to, too; then
+    /// nobody may write meanwhile.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.store.read_only = read_only;
         if read_only {
@@ -217,23 +218,32 @@ impl Database {
         Options::new().open(path)
     }
 
-    /// Takes a snapshot of the newest commit. Never waits.
+    /// Takes a snapshot of the newest commit of any process. Never waits.
     ///
     /// # Errors
-    /// Damage in the roots or in the front's record.
+    /// `Store` with: too many snapshots (`Limit`); a forked child (`Forked`); damage in the roots or in the front's record.
     pub fn begin_read(&self) -> Result<ReadTxn> {
         ReadTxn::begin(self.pager.begin_read()?)
     }
 
-    /// Begins the write transaction; waits for others, first come first served.
+    /// Begins the write transaction; waits for others in all processes, first come first served.
     ///
     /// # Errors
-    /// `Store` with: read-only; poisoned by a failed sync; damage in the roots.
+    /// `Store` with: read-only; poisoned by a failed sync; a forked child; damage in the roots.
     pub fn begin_write(&self) -> Result<WriteTxn> {
         WriteTxn::begin(Arc::clone(&self.shared), self.pager.begin_write()?)
     }
 
-    /// Begins the write transaction unless another one is under way.
+    /// Begins the write transaction; waits for others no longer than `patience`.
+    ///
+    /// # Errors
+    /// `Store(WriterBusy)`, which names the writer; else as for `begin_write`.
+    pub fn begin_write_within(&self, patience: Duration) -> Result<WriteTxn> {
+        let pages = self.pager.begin_write_within(patience)?;
+        WriteTxn::begin(Arc::clone(&self.shared), pages)
+    }
+
+    /// Begins the write transaction unless another one is under way in any process.
     ///
     /// # Errors
     /// As for `begin_write`.

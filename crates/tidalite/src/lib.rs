@@ -38,6 +38,7 @@
 //! aggregate  Aggregate, Window
 //! retention  Retention, maintain         what is kept, and for how long
 //!  └ background                          the same in a thread
+//! readers    who reads and writes, in all processes
 //! check, stat, copy                     of a whole file
 //! pins, diff                             old versions that stay, what changed since
 //! salvage    what is intact of a damaged file
@@ -60,6 +61,7 @@ mod pieces;
 mod pins;
 mod point;
 mod read;
+mod readers;
 mod retention;
 mod roots;
 mod salvage;
@@ -87,6 +89,7 @@ pub use pieces::{Candle, CandleSize, Direction, ValueFilter};
 pub use pins::Pin;
 pub use point::{Point, Sample};
 pub use read::ReadTxn;
+pub use readers::ParkedRead;
 pub use retention::{
     Budget, Maintained, RETENTION_NAME_BYTES_MAX, RETENTION_PATTERN_BYTES_MAX, Retention,
 };
@@ -99,7 +102,10 @@ pub use table::{Lent, Table, TableCursor, TableMut};
 pub use tidalite_base::{Corrupt, SeriesId, TxnId};
 pub use tidalite_codec::{ColumnType, Stats};
 pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
-pub use tidalite_pager::{Counters, Durability, Error as StoreError};
+pub use tidalite_pager::{
+    Counters, Durability, Error as StoreError, HANDLES_MAX, Laggard, LaggardAction, LockMemory,
+    READERS_MAX, Reader, ReaderKind, WriterSeen,
+};
 pub use time::{Instant, Timestamp};
 pub use watch::{Progress, Watch};
 pub use write::{Commit, TABLE_NAME_BYTES_MAX, WriteTxn};

@@ -15,7 +15,9 @@ use tidalite_codec::Rows;
 use tidalite_pager::{Counters, PageRead, Snapshot};
 use tidalite_runs::Front;
 
-/// A snapshot of the database. Never blocks, never changes; may be shared between threads.
+/// A snapshot of the database. Never blocks, never changes; may be shared between threads. A clone is the same
+/// snapshot once more, without looking at the file.
+#[derive(Clone)]
 pub struct ReadTxn {
     pub(crate) pages: Snapshot,
     pub(crate) roots: Roots,

@@ -5,6 +5,7 @@ pub(crate) mod figures;
 pub(crate) mod import;
 pub(crate) mod pages;
 pub(crate) mod plot;
+pub(crate) mod readers;
 pub(crate) mod scan;
 pub(crate) mod series;
 pub(crate) mod upkeep;
@@ -37,6 +38,7 @@ pub(crate) fn run(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
         Command::Aggregate(args) => aggregate::run(args, terminal),
         Command::Window(args) => window::run(args, terminal),
         Command::Plot(args) => plot::run(args, terminal),
+        Command::Readers(args) => readers::run(args, terminal),
         Command::Stat(args) => upkeep::stat(args, terminal),
         Command::Check(args) => upkeep::check(args, terminal),
         Command::Copy(args) => upkeep::copy(args, terminal),

@@ -1,9 +1,9 @@
 //! Files that are no databases, names that are no series, readers that go away.
 
 use crate::support::Folder;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[test]
 fn what_is_no_database_is_named() {
@@ -129,33 +129,58 @@ fn a_full_disk_behind_the_output_is_told() {
 }
 
 #[test]
-fn a_database_in_use_is_named_as_such() {
-    let folder = Folder::with_plant("a_database_in_use_is_named_as_such");
-    // An import that waits for the rest of its rows has the database open. Whether it has
-    // come that far, or was itself refused, only shows when one tries.
-    let mut wait_ms = 20;
-    let (mut child, pipe, ran) = loop {
+fn a_database_in_use_can_be_looked_at_and_written_in_turn() {
+    let folder = Folder::with_plant("a_database_in_use");
+    let import = |series: &str, seconds: u32| {
         let mut child = folder
             .command(&["import", "plant.tdl", "-", "--quiet"])
             .stdin(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let mut pipe = child.stdin.take().unwrap();
-        pipe.write_all(b"time,v\n2014-06-01,1\n").unwrap();
-        std::thread::sleep(Duration::from_millis(wait_ms));
-        let ran = folder.say("series plant.tdl");
-        if ran.code != 0 || wait_ms > 5_000 {
-            break (child, pipe, ran);
+        // 40,000 rows are more than it looks at before it begins to write.
+        let mut rows = format!("time,{series}\n");
+        for second in 0..seconds {
+            let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+            rows += &format!("2014-06-01T{hour:02}:{minute:02}:{second:02}Z,{second}\n");
         }
-        let _ = child.kill();
-        child.wait().unwrap();
-        wait_ms *= 2;
+        pipe.write_all(rows.as_bytes()).unwrap();
+        (child, pipe)
     };
-    ran.failed(6, &["open elsewhere"]);
+    let (mut first, pipe) = import("v", 40_000);
+    let begun = Instant::now();
+    while !folder.say("readers plant.tdl").ok().contains("write") {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it never writes");
+    }
+    let json = folder.say("readers plant.tdl --format json").ok();
+    assert!(
+        json.contains(&format!(r#""process":{}"#, first.id())),
+        "{json}"
+    );
+    for line in [
+        "series plant.tdl",
+        "stat plant.tdl",
+        "check plant.tdl",
+        "latest plant.tdl",
+    ] {
+        let out = folder.say(line).ok();
+        assert!(!out.contains("v "), "{out}");
+    }
+    // Another writer waits for its turn, and says for whom.
+    let (mut second, second_pipe) = import("w", 10);
+    drop(second_pipe);
+    let mut told = String::new();
+    let mut messages = BufReader::new(second.stderr.take().unwrap());
+    messages.read_line(&mut told).unwrap();
+    assert!(told.contains(&format!("process {}", first.id())), "{told}");
     drop(pipe);
-    assert!(child.wait().unwrap().success());
+    assert!(first.wait().unwrap().success());
+    assert!(second.wait().unwrap().success());
     folder.say("series plant.tdl v").ok();
+    folder.say("series plant.tdl w").ok();
+    let out = folder.say("readers plant.tdl").ok();
+    assert!(!out.contains("write"), "{out}");
 }
 
 #[test]

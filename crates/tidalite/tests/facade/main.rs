@@ -10,6 +10,7 @@
 //! integrity  what a check finds and names, beside writers and readers
 //! pins       old versions that stay, what changed since, what was newest when
 //! salvage    what is intact of a destroyed file
+//! readers    snapshots that are renewed, parked, taken away, listed
 //! copy       backup while writing goes on
 //! common, oracle: contents to compare, and brute force
 //! ```
@@ -29,5 +30,6 @@ mod limits;
 mod model;
 mod oracle;
 mod pins;
+mod readers;
 mod salvage;
 mod threads;

@@ -1,0 +1,74 @@
+//! `readers`: who has the database open for what, in all processes.
+
+use super::Terminal;
+use crate::args::ReadersArgs;
+use crate::database::{failure, open};
+use crate::exit::Outcome;
+use crate::output::{Cell, Column, Sheet};
+use std::time::Duration;
+use tidalite::{Reader, ReaderKind, WriterSeen};
+
+/// `tidalite readers`
+pub(crate) fn run(args: &ReadersArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file.file;
+    let database = open(path)?;
+    let readers = database.readers().map_err(|error| failure(path, &error))?;
+    let columns = vec![
+        Column::text("what"),
+        Column::number("process"),
+        Column::number("thread"),
+        Column::number("seconds"),
+        Column::number("commit"),
+        Column::number("behind"),
+        Column::number("holds_bytes"),
+        Column::number("freed_since_bytes"),
+    ];
+    let mut sheet = Sheet::new(
+        &mut *terminal.out,
+        args.format.format,
+        terminal.palette,
+        columns,
+    );
+    if let Some(writer) = database.writer() {
+        sheet.row(&writer_row(&writer))?;
+    }
+    for reader in &readers {
+        sheet.row(&reader_row(reader))?;
+    }
+    Ok(sheet.finish()?)
+}
+
+fn seconds(duration: Duration) -> Cell {
+    Cell::Computed(duration.as_secs_f64())
+}
+
+fn writer_row(writer: &WriterSeen) -> [Cell; 8] {
+    [
+        Cell::Text("write".into()),
+        Cell::Unsigned(writer.process.into()),
+        Cell::Unsigned(writer.thread.into()),
+        seconds(writer.since),
+        Cell::Missing,
+        Cell::Missing,
+        Cell::Missing,
+        Cell::Missing,
+    ]
+}
+
+fn reader_row(reader: &Reader) -> [Cell; 8] {
+    let what = match reader.kind {
+        ReaderKind::Read => "read",
+        ReaderKind::Evictable => "evictable read",
+        ReaderKind::Parked => "parked",
+    };
+    [
+        Cell::Text(what.into()),
+        Cell::Unsigned(reader.process.into()),
+        Cell::Unsigned(reader.thread.into()),
+        seconds(reader.age),
+        Cell::Unsigned(reader.txn.0),
+        Cell::Count(reader.lag_txns),
+        Cell::Count(reader.held_bytes),
+        Cell::Count(reader.freed_bytes),
+    ]
+}

@@ -1,0 +1,122 @@
+//! Snapshots that are cloned, renewed, parked, taken away and listed, over tables and series.
+
+use crate::common::{Content, Folder, assert_clean, in_memory};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tidalite::{Database, Error, LaggardAction, Options, ReadTxn, ReaderKind, StoreError};
+
+fn content_of(snap: &ReadTxn) -> Content {
+    crate::common::content_of(snap).unwrap()
+}
+
+/// A commit that rewrites a table and adds rows to a series.
+fn commit(db: &Database, round: u64) {
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.table("state").unwrap();
+    for key in 0..400u64 {
+        let value = [round as u8; 100];
+        table.put(&key.to_be_bytes(), &value).unwrap();
+    }
+    let mut series = tx.series("level").unwrap();
+    for i in 0..200 {
+        let at = (round * 200 + i) as i64;
+        series.insert_point(at, 0, at as f64).unwrap();
+    }
+    tx.commit().unwrap();
+}
+
+fn is_evicted<T>(result: Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Store(StoreError::Evicted { .. })))
+}
+
+#[test]
+fn clones_renewals_and_the_listing() {
+    let folder = Folder::new("readers");
+    let path = folder.file("plant.tdl");
+    let (a, b) = (
+        Database::open(&path).unwrap(),
+        Database::open(&path).unwrap(),
+    );
+    commit(&a, 0);
+    let mut snap = b.begin_read().unwrap();
+    let clone = snap.clone();
+    let before = content_of(&clone);
+    commit(&a, 1);
+    commit(&b, 2);
+    let evictable = b.begin_read_evictable().unwrap();
+    let readers = a.readers().unwrap();
+    let found: Vec<_> = readers
+        .iter()
+        .map(|r| (r.kind, r.lag_txns, r.own))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (ReaderKind::Read, 2, false),
+            (ReaderKind::Evictable, 0, false)
+        ]
+    );
+    assert_eq!(content_of(&snap), before);
+    snap.renew().unwrap();
+    assert_eq!(content_of(&snap), content_of(&evictable));
+    assert_eq!(content_of(&snap), content_of(&a.begin_read().unwrap()));
+    assert_eq!(content_of(&clone), before);
+    assert!(evictable.is_evictable() && !snap.is_evictable());
+    let tx = a.begin_write().unwrap();
+    assert_eq!(b.writer().unwrap().process, std::process::id());
+    let busy = b.begin_write_within(Duration::from_millis(20));
+    assert!(matches!(
+        busy.err(),
+        Some(Error::Store(StoreError::WriterBusy { .. }))
+    ));
+    drop(tx);
+    drop((snap, clone, evictable));
+    assert!(a.readers().unwrap().is_empty() && b.writer().is_none());
+    assert_clean(&a);
+}
+
+#[test]
+fn what_an_evictable_snapshot_shows_is_true_until_it_is_gone() {
+    let asked = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&asked);
+    let options =
+        Options::new()
+            .growth_bytes(16 << 10, 64 << 10)
+            .on_laggard(64 << 10, move |laggard| {
+                assert!(laggard.reader.held_bytes >= 64 << 10);
+                count.fetch_add(1, Ordering::Relaxed);
+                LaggardAction::Evict
+            });
+    let db = in_memory(&options);
+    commit(&db, 0);
+    let snap = db.begin_read_evictable().unwrap();
+    let before = content_of(&snap);
+    let parked = db.begin_read().unwrap().park();
+    let comes_back = db.begin_read().unwrap().park();
+    assert_eq!(content_of(&comes_back.unpark().unwrap()), before);
+    let mut round = 0;
+    let table = loop {
+        match snap.table("state") {
+            Ok(table) => assert!(table.is_some()),
+            Err(error) => break Err::<(), _>(error),
+        }
+        round += 1;
+        commit(&db, round);
+        assert!(round < 200, "never taken away");
+    };
+    assert!(asked.load(Ordering::Relaxed) > 0 && is_evicted(table));
+    assert!(is_evicted(snap.series("level")));
+    while db
+        .readers()
+        .unwrap()
+        .iter()
+        .any(|r| r.kind == ReaderKind::Parked)
+    {
+        round += 1;
+        commit(&db, round);
+    }
+    let snap = parked.unpark_or_renew().unwrap();
+    assert_eq!(content_of(&snap), content_of(&db.begin_read().unwrap()));
+    assert_clean(&db);
+}
