@@ -50,3 +50,19 @@ pub fn say(line: &str) {
 pub fn own_program() -> std::process::Command {
     std::process::Command::new("/proc/self/exe")
 }
+
+/// A folder for the files of a program, in memory where the system has such a place: what is looked for is not in the medium.
+///
+/// # Errors
+/// The system's.
+pub fn folder(name: &str) -> std::io::Result<std::path::PathBuf> {
+    let memory = std::path::Path::new("/dev/shm");
+    let parent = if memory.is_dir() {
+        memory.to_owned()
+    } else {
+        std::env::temp_dir()
+    };
+    let folder = parent.join(format!("tidalite-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}

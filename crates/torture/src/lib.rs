@@ -7,6 +7,7 @@
 //! flips      every single bit of a file, flipped
 //! seeded     deliberate bugs, and how many seeds it takes to find them
 //! hostile    sound files changed under right checksums; nothing may panic, hang or take memory
+//! inject     system calls of a real process that fail or kill it, by strace
 //! kills      readers and writers killed and frozen at random instants
 //! ledger     numbered transactions for a process that writes, and the oracle that knows what each leaves
 //! powercut   real power cuts: ext4 on a disk behind FUSE that loses what was not flushed
@@ -17,6 +18,7 @@ pub mod arguments;
 pub mod crash;
 pub mod flips;
 pub mod hostile;
+pub mod inject;
 pub mod kills;
 pub mod ledger;
 pub mod model;

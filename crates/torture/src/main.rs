@@ -11,6 +11,7 @@
 //! tidalite-torture hostile-cases --seed S --first N [--verbose] [--save F]   (one case again)
 //! tidalite-torture fuzz [--input F] [--raw]       (one file from the bytes of a fuzzer)
 //! tidalite-torture kills [--readers N] [--writers N] [--seed S] [--bug NAME]
+//! tidalite-torture inject [--seed S] [--step N]
 //! tidalite-torture write --file F --script S      (what the above runs in a process of its own)
 //! ```
 //!
@@ -23,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use tidalite_torture::arguments::Arguments;
 use tidalite_torture::crash::{Plan, Tally, describe, examine, watch};
-use tidalite_torture::{flips, hostile, kills, powercut, seeded};
+use tidalite_torture::{flips, hostile, inject, kills, powercut, seeded};
 
 /// Judges seed after seed on several threads until enough states were looked at.
 fn crash(arguments: &Arguments) -> Result<(), String> {
@@ -147,9 +148,10 @@ fn main() -> ExitCode {
         "fuzz" => hostile::fuzz(&arguments),
         "kills" => kills::run(&arguments),
         "kills-child" => kills::child::run(&arguments),
+        "inject" => inject::run(&arguments),
         "write" => powercut::writer::run(&arguments),
         _ => Err(
-            "usage: tidalite-torture crash|watch|show|bugs|flips|powercut|hostile|fuzz|kills [--states N] [--seeds N] [--seed S] [--threads T]".to_owned(),
+            "usage: tidalite-torture crash|watch|show|bugs|flips|powercut|hostile|fuzz|kills|inject [--states N] [--seeds N] [--seed S] [--threads T]".to_owned(),
         ),
     };
     match result {

@@ -1,7 +1,7 @@
 //! The four blocks that hold meta records, and how a record is rewritten in them.
 
 use super::Meta;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::meta_at;
 use crate::storage::Storage;
 use crate::superblock::read_block;
@@ -75,7 +75,19 @@ impl MetaBlocks {
     }
 
     /// The newest record with one valid copy, and the newest of the other pair.
+    ///
+    /// # Errors
+    /// No valid copy; or a pair without one of which a copy could not be read: it may hold the newest record, and going
+    /// back behind that would lose what was acknowledged, for an error that may pass.
     pub(crate) fn newest(&self) -> Result<(Meta, Option<Meta>)> {
+        for copies in &self.copies {
+            let unread = |copy: &&Result<Meta>| matches!(copy, Err(Error::Io { .. }));
+            if let Some(Err(error)) = copies.iter().find(unread)
+                && copies.iter().all(Result::is_err)
+            {
+                return Err(error.again());
+            }
+        }
         let best = |pair: usize| {
             let valid = self.copies[pair].iter().flatten();
             valid.max_by_key(|meta| (meta.txn, meta.sequence)).cloned()

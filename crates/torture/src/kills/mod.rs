@@ -11,7 +11,7 @@
 
 pub mod child;
 
-use crate::arguments::{Arguments, own_program};
+use crate::arguments::{Arguments, folder, own_program};
 use crate::ledger::{Oracle, Script, number_of};
 use crate::model::digest_of_snapshot;
 use crate::workload::Shape;
@@ -76,6 +76,31 @@ struct Victim {
     namespace: bool,
 }
 
+impl Victim {
+    /// Kills it.
+    fn end(&mut self) -> Result<(), String> {
+        if !self.namespace {
+            return self.process.kill().map_err(|error| error.to_string());
+        }
+        // The process that counts is a child of `unshare`; if that were killed before it has one, nobody would end it.
+        let parent = self.process.id();
+        let begun = Instant::now();
+        loop {
+            let children =
+                std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
+                    .unwrap_or_default();
+            let child = children.split(' ').next().and_then(|id| id.parse().ok());
+            if let Some(pid) = child.and_then(Pid::from_raw) {
+                return kill_process(pid, Signal::KILL).map_err(|error| error.to_string());
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err("a namespace without a process".to_owned());
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+}
+
 struct Arena<'a> {
     file: &'a Path,
     script: Script,
@@ -97,8 +122,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     let seed = arguments.number("--seed", 0)?;
     let readers = arguments.number("--readers", 10_000)?;
     let writers = arguments.number("--writers", 1_000)?;
-    let folder = std::env::temp_dir().join(format!("tidalite-kills-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let folder = folder("kills").map_err(|error| error.to_string())?;
     let namespaces = namespaces();
     if let Err(why) = &namespaces {
         println!("namespaces skipped: {why}");
@@ -165,7 +189,11 @@ impl<'a> Arena<'a> {
         let mut command = if namespace {
             let mut command = Command::new("unshare");
             let own = std::env::current_exe().map_err(|error| error.to_string())?;
-            command.args(["--pid", "--fork", "--kill-child"]).arg(own);
+            // It complains of a signal mask when its child is killed.
+            command
+                .args(["--pid", "--fork", "--kill-child"])
+                .arg(own)
+                .stderr(Stdio::null());
             command
         } else {
             own_program()
@@ -270,7 +298,7 @@ impl<'a> Arena<'a> {
             .filter(|&i| self.victims[i].reader != writer)
             .collect();
         let mut victim = self.victims.swap_remove(*self.rng.pick(&wanted));
-        victim.process.kill().map_err(|error| error.to_string())?;
+        victim.end()?;
         let status = victim.process.wait().map_err(|error| error.to_string())?;
         if status.code().is_some() && !victim.namespace {
             return Err(format!("a child had ended by itself: {status}"));
@@ -377,7 +405,7 @@ impl<'a> Arena<'a> {
 impl Drop for Arena<'_> {
     fn drop(&mut self) {
         for victim in &mut self.victims {
-            let _ = victim.process.kill();
+            let _ = victim.end();
             let _ = victim.process.wait();
         }
         let lock = PathBuf::from(format!("{}-lock", self.file.display()));

@@ -62,6 +62,8 @@ pub struct Tally {
     pub sectors_unsynced: u64,
     /// Those that did not keep what was written last.
     pub sectors_lost: u64,
+    /// File systems of the experimental kind that did not come back themselves.
+    pub file_systems_lost: u64,
     /// Writers that ended with a typed error.
     pub typed_errors: u64,
     /// Writers that the system ended because their map had lost its disk.
@@ -194,14 +196,22 @@ fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String>
         tally.cuts += 1;
         tally.before_opened += u64::from(!promise.opened);
         rig.unmount()?;
-        power_on(rig, &mut rng, tally)?;
+        if !power_on(rig, &mut rng, plan.flavour, tally)? {
+            return Ok(());
+        }
         judge(&file, &mut promise, &mut oracle, &mut rng, tally)?;
     }
     rig.unmount()
 }
 
-/// Gives the power back and mounts, with a cut inside now and then.
-fn power_on(rig: &mut Rig, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> {
+/// Gives the power back and mounts, with a cut inside now and then. False when the file system itself is lost, which only
+/// ext4's fast commits are forgiven.
+fn power_on(
+    rig: &mut Rig,
+    rng: &mut Rng,
+    flavour: rig::Flavour,
+    tally: &mut Tally,
+) -> Result<bool, String> {
     loop {
         let loss = rig.device.revive(rng);
         tally.sectors_unsynced += loss.unsynced;
@@ -212,10 +222,14 @@ fn power_on(rig: &mut Rig, rng: &mut Rng, tally: &mut Tally) -> Result<(), Strin
         match rig.mount() {
             Ok(()) if !rig.device.is_dead() => {
                 rig.device.cut_after(u64::MAX >> 1);
-                return Ok(());
+                return Ok(true);
             }
             Ok(()) => rig.unmount()?,
             Err(_) if rig.device.is_dead() => {}
+            Err(_) if flavour.may_be_lost => {
+                tally.file_systems_lost += 1;
+                return Ok(false);
+            }
             Err(problem) => return Err(format!("the file system does not come back: {problem}")),
         }
         tally.replays_cut += 1;

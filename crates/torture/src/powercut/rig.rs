@@ -14,6 +14,8 @@ const INSIDE: &str = "TIDALITE_OWN_MOUNTS";
 pub struct Flavour {
     /// For the eye.
     pub name: &'static str,
+    /// Whether the file system is known to be lost itself at some power cuts.
+    pub may_be_lost: bool,
     make: &'static [&'static str],
     mount: &'static str,
 }
@@ -22,21 +24,25 @@ pub struct Flavour {
 pub const FLAVOURS: [Flavour; 4] = [
     Flavour {
         name: "ext4 ordered",
+        may_be_lost: false,
         make: &["-b", "4096"],
         mount: "data=ordered",
     },
     Flavour {
         name: "ext4 writeback",
+        may_be_lost: false,
         make: &["-b", "4096"],
         mount: "data=writeback",
     },
     Flavour {
         name: "ext4 fast_commit",
+        may_be_lost: true,
         make: &["-b", "4096", "-O", "fast_commit"],
         mount: "data=ordered",
     },
     Flavour {
         name: "ext4 1 KiB blocks",
+        may_be_lost: false,
         make: &["-b", "1024"],
         mount: "data=ordered,commit=1",
     },

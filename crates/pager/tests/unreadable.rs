@@ -1,0 +1,85 @@
+//! Meta blocks that the medium does not give, for a while or for ever: an older state is never taken for the newest.
+
+use std::io;
+use std::sync::Arc;
+use tidalite_pager::storage::Growth;
+use tidalite_pager::{Durability, Error, MemoryStorage, Options, Pager, Storage};
+
+/// Where the four meta blocks begin, by pair and copy.
+const BLOCKS: [u64; 4] = [4096, 16384, 8192, 20480];
+
+/// A file of which some blocks cannot be read.
+struct Unreadable {
+    inner: Arc<MemoryStorage>,
+    blocks: Vec<u64>,
+}
+
+impl Storage for Unreadable {
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        if self.blocks.contains(&at) {
+            return Err(io::Error::from_raw_os_error(5));
+        }
+        self.inner.read_at(at, bytes)
+    }
+
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.inner.write_at(at, bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.inner.sync()
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.inner.sync_all()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+
+    fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
+        self.inner.grow(len, how)
+    }
+}
+
+fn commit(pager: &Pager, app: &[u8]) -> Result<(), Error> {
+    let txn = pager.begin_write()?;
+    txn.commit(app, Durability::Durable).map(drop)
+}
+
+#[test]
+fn blocks_that_cannot_be_read_hide_no_commit() {
+    for commits in 1..=4_u8 {
+        for set in 0..16_u32 {
+            let file = Arc::new(MemoryStorage::new());
+            let options = Options::default();
+            let pager =
+                Pager::open_storage(Arc::clone(&file) as Arc<dyn Storage>, &options).unwrap();
+            for number in 1..=commits {
+                commit(&pager, &[number]).unwrap();
+            }
+            drop(pager);
+            let missing = (0..4).filter(|i| set & 1 << i != 0);
+            let storage = Arc::new(Unreadable {
+                inner: Arc::clone(&file),
+                blocks: missing.map(|i: usize| BLOCKS[i]).collect(),
+            });
+            let whole_pair_missing = set & 0b11 == 0b11 || set & 0b1100 == 0b1100;
+            match Pager::open_storage(storage, &options) {
+                Ok(pager) => {
+                    assert!(!whole_pair_missing, "{set:04b} after {commits}");
+                    assert_eq!(pager.begin_read().unwrap().app(), [commits]);
+                }
+                Err(Error::Io { .. }) => {
+                    assert!(whole_pair_missing, "{set:04b} after {commits}");
+                }
+                Err(error) => panic!("{set:04b} after {commits}: {error}"),
+            }
+            // The medium has recovered, and nothing was lost meanwhile.
+            let pager =
+                Pager::open_storage(Arc::clone(&file) as Arc<dyn Storage>, &options).unwrap();
+            assert_eq!(pager.begin_read().unwrap().app(), [commits], "{set:04b}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! System calls of a real writing process that fail, or kill it, one after the other: `strace -e inject`.
+//!
+//! For each kind of call and each error, the N-th such call fails, once or from then on, N = 1, 2, 3, ... until a run comes to
+//! its end without meeting it. Each run goes on with the file that the one before left. After each, as after a power cut: the
+//! file opens, its check is clean, and it stands on the last acknowledged transaction or on a later one that had begun. The
+//! process ends by itself with a typed error, unless the call was to kill it.
+
+#![expect(clippy::print_stdout, reason = "a program talks")]
+
+use crate::arguments::{Arguments, folder};
+use crate::ledger::{Oracle, Script, number_of};
+use crate::model::digest_of;
+use crate::powercut::writer::{Said, options};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
+use tidalite_testkit::rng::Rng;
+
+/// Calls, and what each may fail with. `pwrite64` has no short writes here: strace would claim bytes that were not written.
+const CALLS: [(&str, &[&str]); 8] = [
+    ("fdatasync", &["EIO", "ENOSPC"]),
+    ("fsync", &["EIO", "ENOSPC"]),
+    ("pwrite64", &["EIO", "ENOSPC", "EDQUOT", "EINTR"]),
+    ("pread64", &["EIO"]),
+    ("fallocate", &["ENOSPC", "EIO", "EOPNOTSUPP"]),
+    ("ftruncate", &["EIO", "ENOSPC"]),
+    ("mmap", &["ENOMEM"]),
+    ("openat", &["EIO", "EMFILE", "EACCES"]),
+];
+/// Commits of a run.
+const COMMITS: u64 = 5;
+/// Seconds that no run takes, on a busy machine either.
+const RUN_TIME: &str = "60";
+/// No run makes as many calls of one kind.
+const CALLS_MAX: u64 = 400;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    runs: u64,
+    errors: u64,
+    killed: u64,
+    not_met: u64,
+    acknowledged: u64,
+}
+
+struct Search<'a> {
+    file: &'a Path,
+    script: Script,
+    oracle: Oracle,
+    acknowledged: u64,
+    tally: Tally,
+}
+
+/// Runs the program. `--step N`: only every N-th call, so that a slice is short.
+///
+/// # Errors
+/// What was found.
+pub fn run(arguments: &Arguments) -> Result<(), String> {
+    let probe = Command::new("strace")
+        .args(["-f", "--seccomp-bpf", "-qq"])
+        .args(["-e", "inject=sync:error=EIO", "true"])
+        .output();
+    match probe {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => {
+            println!(
+                "skipped: strace: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
+            return Ok(());
+        }
+        Err(error) => {
+            println!("skipped: strace: {error}");
+            return Ok(());
+        }
+    }
+    let seed = arguments.number("--seed", 0)?;
+    let step = arguments.number("--step", 1)?;
+    let folder = folder("inject").map_err(|error| error.to_string())?;
+    let started = Instant::now();
+    let mut rng = Rng::new(seed);
+    let mut total = Tally::default();
+    for (call, errors) in CALLS {
+        let script = Script::new(rng.u64());
+        let mut search = Search {
+            file: &folder.join(format!("{call}.tdl")),
+            script,
+            oracle: Oracle::new(script).map_err(|error| error.to_string())?,
+            acknowledged: 0,
+            tally: Tally::default(),
+        };
+        for error in errors.iter().copied().chain(["KILL"]) {
+            for forever in [false, true] {
+                // A call that is interrupted for ever is rightly made for ever.
+                if matches!(error, "KILL" | "EINTR") && forever {
+                    continue;
+                }
+                search
+                    .calls(call, error, forever, step, &mut rng)
+                    .map_err(|problem| format!("seed {seed}, {call} {error}: {problem}"))?;
+            }
+        }
+        println!("{call}: {:?}", search.tally);
+        total.runs += search.tally.runs;
+        total.errors += search.tally.errors;
+        total.killed += search.tally.killed;
+        total.acknowledged += search.tally.acknowledged;
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    println!(
+        "{} runs, {} ended with an error, {} killed; {} acknowledged commits, seed {seed}, {:.1} s, nothing lost",
+        total.runs,
+        total.errors,
+        total.killed,
+        total.acknowledged,
+        started.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+impl Search<'_> {
+    fn calls(
+        &mut self,
+        call: &str,
+        error: &str,
+        forever: bool,
+        step: u64,
+        rng: &mut Rng,
+    ) -> Result<(), String> {
+        let mut at = 1 + rng.below(step);
+        while at < CALLS_MAX {
+            // With and without the map: they make different calls.
+            if !self.one(call, error, at, forever, true)?
+                & !self.one(call, error, at, forever, false)?
+            {
+                return Ok(());
+            }
+            at += step;
+        }
+        Err("never comes to its end".to_owned())
+    }
+
+    /// One run; false when the call was not met.
+    fn one(
+        &mut self,
+        call: &str,
+        error: &str,
+        at: u64,
+        forever: bool,
+        map: bool,
+    ) -> Result<bool, String> {
+        let what = match error {
+            "KILL" => "signal=KILL".to_owned(),
+            error => format!("error={error}"),
+        };
+        let until = if forever { "+" } else { "" };
+        let log = self.file.with_extension("log");
+        let own = std::env::current_exe().map_err(|error| error.to_string())?;
+        // Only calls on the database and its lock file count, not those that load the program.
+        let lock = format!("{}-lock", self.file.display());
+        let output = Command::new("timeout")
+            .args(["--signal=KILL", RUN_TIME, "strace"])
+            .args(["-f", "-qq", "-o"])
+            .arg(&log)
+            // Stops at the wanted calls alone; but then strace 6.1 sends no signals.
+            .args((error != "KILL").then_some("--seccomp-bpf"))
+            .args(["-e", &format!("trace={call}")])
+            .args(["-e", &format!("inject={call}:{what}:when={at}{until}")])
+            .arg("-P")
+            .arg(self.file)
+            .args(["-P", &lock])
+            .arg(own)
+            .arg("write")
+            .args(["--script", &self.script.seed.to_string()])
+            .args(["--commits", &COMMITS.to_string()])
+            .args(["--map", if map { "1" } else { "0" }])
+            .arg("--file")
+            .arg(self.file)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("strace: {error}"))?;
+        let calls = std::fs::read_to_string(&log).map_err(|error| error.to_string())?;
+        let met = calls.contains("(INJECTED)") || output.status.signal().is_some();
+        self.tally.runs += 1;
+        self.tally.not_met += u64::from(!met);
+        self.judge(&output, error == "KILL", met)
+            .map_err(|problem| {
+                let said = String::from_utf8_lossy(&output.stdout);
+                format!("call {at}{until}: {problem}; it said {said:?}, called\n{calls}")
+            })?;
+        Ok(met)
+    }
+
+    fn judge(&mut self, output: &Output, kill: bool, met: bool) -> Result<(), String> {
+        let mut begun = Vec::new();
+        let mut failed = false;
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            match Said::parse(line).ok_or_else(|| format!("says {line:?}"))? {
+                Said::Opened | Said::Visible(_) | Said::Again(_) => {}
+                Said::Begun(number) => begun.push(number),
+                Said::Acknowledged(number) => {
+                    self.acknowledged = number;
+                    self.tally.acknowledged += 1;
+                    begun.clear();
+                }
+                Said::Failed(_) => failed = true,
+            }
+        }
+        let status = output.status;
+        let killed = status.signal() == Some(9) || status.code() == Some(137);
+        self.tally.errors += u64::from(failed);
+        self.tally.killed += u64::from(killed);
+        if killed != (kill && met) || !killed && status.code() != Some(0) {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("ended with {status}: {complaint}"));
+        }
+        if !self.file.exists() {
+            return if self.acknowledged == 0 {
+                Ok(())
+            } else {
+                Err("the file is gone".to_owned())
+            };
+        }
+        let text = |error: tidalite::Error| format!("reopened: {error}");
+        let db = options(true).open(self.file).map_err(text)?;
+        let number = number_of(&db.begin_read().map_err(text)?).map_err(text)?;
+        if number != self.acknowledged && !begun.contains(&number) {
+            return Err(format!(
+                "stands on {number}; {} was acknowledged, begun were {begun:?}",
+                self.acknowledged
+            ));
+        }
+        if digest_of(&db).map_err(text)? != self.oracle.digest(number).map_err(text)? {
+            return Err(format!("the content is not that of {number}"));
+        }
+        let report = db.check().map_err(text)?;
+        if !report.is_clean() {
+            return Err(format!("check: {:?}", report.problems));
+        }
+        self.acknowledged = number;
+        Ok(())
+    }
+}
