@@ -6,6 +6,7 @@
 //! bytes     get and put little-endian fields        the only place that slices headers
 //! checksum  XXH3-64                                 pages, blocks, vectors
 //! corrupt   Corrupt { what, at, found, expected }   what every error about damage carries
+//! order     keys that sort as numbers, texts and tuples do
 //! prefetch  asking for memory before it is used
 //! limits    every bound that more than one room relies on
 //! ```
@@ -15,10 +16,12 @@ mod checksum;
 mod corrupt;
 mod id;
 pub mod limits;
+mod order;
 mod prefetch;
 
 pub use bytes::{get_i64, get_u16, get_u32, get_u64, put_i64, put_u16, put_u32, put_u64};
 pub use checksum::checksum;
 pub use corrupt::Corrupt;
 pub use id::{SeriesId, TxnId};
+pub use order::{Ordered, Reversed, json_integer_key, json_number_key};
 pub use prefetch::prefetch;

@@ -203,6 +203,57 @@ impl Work {
         }
     }
 
+    /// Takes out every row with `from <= key < to`; returns how many.
+    ///
+    /// # Errors
+    /// As for [`Tree::remove_range`].
+    pub fn remove_range<W: PageWrite>(&mut self, w: &mut W, from: &[u8], to: &[u8]) -> Result<u64> {
+        self.remove_between(w, from, Some(to))
+    }
+
+    /// Takes out every row from `from` on; returns how many.
+    ///
+    /// # Errors
+    /// As for [`Tree::remove_range`].
+    pub fn remove_from<W: PageWrite>(&mut self, w: &mut W, from: &[u8]) -> Result<u64> {
+        self.remove_between(w, from, None)
+    }
+
+    fn remove_between<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        from: &[u8],
+        to: Option<&[u8]>,
+    ) -> Result<u64> {
+        match &mut self.form {
+            Form::Tree(tree) => match to {
+                Some(to) => tree.remove_range(w, from, to),
+                None => {
+                    let mut cursor = tree.cursor(&*w);
+                    if !cursor.last()? {
+                        return Ok(0);
+                    }
+                    let end = [cursor.key(), &[0][..]].concat();
+                    drop(cursor);
+                    tree.remove_range(w, from, &end)
+                }
+            },
+            Form::Small(small) => {
+                let gone = |entry: &SmallEntry| {
+                    entry.key.as_slice() >= from && to.is_none_or(|to| entry.key.as_slice() < to)
+                };
+                let (removed, kept) = std::mem::take(&mut small.entries)
+                    .into_iter()
+                    .partition::<Vec<_>, _>(gone);
+                small.entries = kept;
+                for old in &removed {
+                    Tree::new(self.id).free_payload(w, old.tag, &old.payload, 0, 0)?;
+                }
+                Ok(removed.len() as u64)
+            }
+        }
+    }
+
     /// A small table that has become large moves to pages at once, so that filling one in a row stays linear.
     fn grow<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         let Form::Small(small) = &self.form else {

@@ -201,6 +201,14 @@ impl WriteTxn {
         self.writer().space.release(page, pages);
     }
 
+    /// The file that it writes to.
+    #[must_use]
+    pub fn pager(&self) -> crate::Pager {
+        crate::Pager {
+            inner: Arc::clone(&self.inner),
+        }
+    }
+
     /// Gives everything up.
     pub fn rollback(self) {
         drop(self);

@@ -9,6 +9,8 @@ use crate::database::{Database, OpenMode, Options};
 use crate::error::Result;
 use crate::name::SeriesPattern;
 use crate::read::ReadTxn;
+use crate::table::Table;
+use crate::table_mut::TableMut;
 use std::path::Path;
 
 impl ReadTxn {
@@ -36,16 +38,24 @@ impl ReadTxn {
     fn copy_into(&self, copy: &Database) -> Result<u64> {
         let mut tx = copy.begin_write()?;
         for name in self.tables()? {
+            if self.is_multi_table(&name)? == Some(true) {
+                let Some(table) = self.multi_table(&name)? else {
+                    continue;
+                };
+                let mut to = tx.multi_table(&name)?;
+                let mut cursor = table.cursor();
+                while cursor.next_pair()? {
+                    to.put(cursor.key(), cursor.value())?;
+                }
+                to.take_sequence(table.sequence())?;
+                continue;
+            }
             let Some(table) = self.table(&name)? else {
                 continue;
             };
             let mut to = tx.table(&name)?;
-            let mut cursor = table.cursor();
-            let mut found = cursor.first()?;
-            while found {
-                to.put(cursor.key(), &cursor.value()?)?;
-                found = cursor.next()?;
-            }
+            copy_table(&table, &mut to)?;
+            to.take_sequence(table.sequence())?;
         }
         for info in catalog::list(&self.roots, &self.pages, &SeriesPattern::parse("")?)? {
             let Some(series) = self.series_by_id(info.id)? else {
@@ -65,4 +75,21 @@ impl ReadTxn {
         tx.roots.next_series = tx.roots.next_series.max(self.roots.next_series);
         Ok(tx.commit()?.bytes_written)
     }
+}
+
+/// Copies a table with all that is nested in it. Recursion is as deep as tables are nested.
+fn copy_table(from: &Table<'_>, to: &mut TableMut<'_>) -> Result<()> {
+    let mut cursor = from.cursor();
+    while cursor.next()? {
+        if !cursor.is_nested() {
+            to.put(cursor.key(), &cursor.value()?)?;
+            continue;
+        }
+        if let Some(below) = from.nested(cursor.key())? {
+            let mut to = to.nested(cursor.key());
+            to.make()?;
+            copy_table(&below, &mut to)?;
+        }
+    }
+    Ok(())
 }

@@ -45,6 +45,25 @@ pub enum Error {
         /// What failed then.
         first: String,
     },
+    /// A key or pair that is not above the last one, where only such can be appended.
+    OutOfOrder {
+        /// The table.
+        table: String,
+    },
+    /// A change of one value of a key that has several, without saying which.
+    Ambiguous {
+        /// The table.
+        table: String,
+        /// How many values the key has.
+        values: u64,
+    },
+    /// A table of multi-values opened as a plain one, or the other way round.
+    TableKind {
+        /// The table.
+        table: String,
+        /// True when it has multi-values.
+        multi: bool,
+    },
     /// A bound of docs/limits.md.
     Limit {
         /// Which bound.
@@ -75,6 +94,26 @@ impl fmt::Display for Error {
                 f,
                 "the transaction can only be rolled back, because an earlier call failed: {first}"
             ),
+            Self::OutOfOrder { table } => write!(
+                f,
+                "the key is not above the last one of table {table}; put it instead of appending it"
+            ),
+            Self::Ambiguous { table, values } => write!(
+                f,
+                "the key has {values} values in table {table}; say which one is meant"
+            ),
+            Self::TableKind { table, multi: true } => {
+                write!(
+                    f,
+                    "table {table} has several values a key; open it with multi_table"
+                )
+            }
+            Self::TableKind {
+                table,
+                multi: false,
+            } => {
+                write!(f, "table {table} has one value a key; open it with table")
+            }
             Self::Limit { what, found, limit } => {
                 write!(f, "{what}: {found} is beyond the limit of {limit}")
             }

@@ -55,6 +55,7 @@ mod diff;
 mod error;
 mod leaves;
 mod many;
+mod multi;
 mod name;
 mod pages;
 mod pieces;
@@ -65,12 +66,16 @@ mod readers;
 mod retention;
 mod roots;
 mod salvage;
+mod savepoint;
 mod schema;
 mod series;
 mod series_mut;
 mod stat;
 mod table;
+mod table_mut;
+mod tables;
 mod time;
+mod typed;
 mod watch;
 mod write;
 
@@ -84,6 +89,7 @@ pub use many::{
     Figure, Fill, Filled, Grid, Group, GroupWindow, Join, Joined, JoinedRow, MergedRow, MergedRows,
     Selection,
 };
+pub use multi::{MultiCursor, MultiTable, MultiTableMut};
 pub use name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};
 pub use pieces::{Candle, CandleSize, Direction, ValueFilter};
 pub use pins::Pin;
@@ -94,12 +100,16 @@ pub use retention::{
     Budget, Maintained, RETENTION_NAME_BYTES_MAX, RETENTION_PATTERN_BYTES_MAX, Retention,
 };
 pub use salvage::{SalvageReport, Saved, salvage, salvage_storage};
+pub use savepoint::Savepoint;
 pub use schema::{COLUMN_NAME_BYTES_MAX, Column, Schema, Unit};
 pub use series::{Cursor, Range, Row, Series, Vector};
 pub use series_mut::SeriesMut;
 pub use stat::Stat;
-pub use table::{Lent, Table, TableCursor, TableMut};
-pub use tidalite_base::{Corrupt, SeriesId, TxnId};
+pub use table::{Lent, Table, TableCursor};
+pub use table_mut::TableMut;
+pub use tidalite_base::{
+    Corrupt, Ordered, Reversed, SeriesId, TxnId, json_integer_key, json_number_key,
+};
 pub use tidalite_codec::{ColumnType, Stats};
 pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
 pub use tidalite_pager::{
@@ -107,5 +117,6 @@ pub use tidalite_pager::{
     READERS_MAX, Reader, ReaderKind, WriterSeen,
 };
 pub use time::{Instant, Timestamp};
+pub use typed::{TypedTable, TypedTableMut};
 pub use watch::{Progress, Watch};
 pub use write::{Commit, TABLE_NAME_BYTES_MAX, WriteTxn};

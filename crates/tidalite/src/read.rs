@@ -3,14 +3,16 @@
 use crate::catalog::{self, SeriesInfo, SeriesKey};
 use crate::error::Result;
 use crate::leaves::stored_tree;
+use crate::multi::MultiTable;
 use crate::name::{SeriesName, SeriesPattern};
 use crate::pages::Pages;
 use crate::roots::Roots;
 use crate::series::{EVER, Series};
 use crate::table::Table;
+use crate::tables::expect_kind;
 use crate::write::find_table;
 use std::sync::Arc;
-use tidalite_base::{Corrupt, SeriesId, TxnId};
+use tidalite_base::{SeriesId, TxnId};
 use tidalite_codec::Rows;
 use tidalite_pager::{Counters, PageRead, Snapshot};
 use tidalite_runs::Front;
@@ -86,13 +88,36 @@ impl ReadTxn {
     /// The table with this name.
     ///
     /// # Errors
-    /// A damaged or unreadable page.
+    /// `TableKind` for a table of multi-values; a damaged or unreadable page.
     pub fn table(&self, name: &str) -> Result<Option<Table<'_>>> {
         if name.is_empty() || name.len() > crate::write::TABLE_NAME_BYTES_MAX {
             return Ok(None);
         }
         let found = find_table(&self.roots, &self.pages, name)?;
+        let found = expect_kind(found, name, false)?;
         Ok(found.map(|(_, tree)| Table::new(Pages::Snapshot(&self.pages), tree)))
+    }
+
+    /// The table of multi-values with this name.
+    ///
+    /// # Errors
+    /// `TableKind` for a table that has one value a key; a damaged or unreadable page.
+    pub fn multi_table(&self, name: &str) -> Result<Option<MultiTable<'_>>> {
+        if name.is_empty() || name.len() > crate::write::TABLE_NAME_BYTES_MAX {
+            return Ok(None);
+        }
+        let found = find_table(&self.roots, &self.pages, name)?;
+        let found = expect_kind(found, name, true)?;
+        Ok(found.map(|(_, tree)| MultiTable::new(Pages::Snapshot(&self.pages), tree)))
+    }
+
+    /// Whether the table with this name has multi-values; `None` without one.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn is_multi_table(&self, name: &str) -> Result<Option<bool>> {
+        let found = find_table(&self.roots, &self.pages, name)?;
+        Ok(found.map(|(_, tree)| tree.is_multi()))
     }
 
     /// The names of all tables, in order.
@@ -100,16 +125,13 @@ impl ReadTxn {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn tables(&self) -> Result<Vec<String>> {
-        let mut names = Vec::new();
-        let mut cursor = self.roots.tables.cursor(&self.pages);
-        let mut found = cursor.first()?;
-        while found {
-            let name = std::str::from_utf8(cursor.key())
-                .map_err(|error| Corrupt::new("name of a table", 0, error.to_string(), "UTF-8"))?;
-            names.push(name.to_owned());
-            found = cursor.next()?;
-        }
-        Ok(names)
+        crate::tables::names(&self.roots, &self.pages)
+    }
+
+    /// Bytes of the file as of this snapshot.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.pages.file_bytes()
     }
 
     /// What this snapshot read so far: pages, blocks, nodes, vectors.

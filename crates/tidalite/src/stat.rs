@@ -87,7 +87,8 @@ impl ReadTxn {
         for name in self.tables()? {
             stat.tables += 1;
             // Counts are what the file says: of a hostile one they need not be addable.
-            let entries = self.table(&name)?.map_or(0, |table| table.count());
+            let found = crate::write::find_table(&self.roots, &self.pages, &name)?;
+            let entries = found.map_or(0, |(_, tree)| tree.len());
             stat.table_entries = stat.table_entries.saturating_add(entries);
         }
         for info in self.list("")? {

@@ -1,20 +1,140 @@
 //! Ordered tables as a user sees them: byte keys to byte values, in key order.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pages::Pages;
-use crate::write::WriteTxn;
-use tidalite_kv::{Cursor, Piece, Tree, Value};
+use std::ops::{Bound, RangeBounds};
+use tidalite_kv::{Cursor, Piece, Sub, Tree, Value};
 
 /// A table of a snapshot, or of a write transaction as it stands.
 #[derive(Clone)]
 pub struct Table<'a> {
     pages: Pages<'a>,
-    tree: Tree,
+    sub: Sub<'a>,
 }
 
 impl<'a> Table<'a> {
     pub(crate) fn new(pages: Pages<'a>, tree: Tree) -> Self {
-        Self { pages, tree }
+        Self {
+            pages,
+            sub: Sub::of(tree),
+        }
+    }
+
+    /// The table that is nested under a key; `None` without one. Costs one page per level.
+    ///
+    /// # Errors
+    /// `Store` with `Unsupported` where a value is; a damaged or unreadable page.
+    pub fn nested(&self, key: &[u8]) -> Result<Option<Self>> {
+        self.nested_at(&[key])
+    }
+
+    /// The table at the end of a path of keys; `None` when one of them is not there.
+    ///
+    /// # Errors
+    /// As for `nested`.
+    pub fn nested_at<K: AsRef<[u8]>>(&self, path: &[K]) -> Result<Option<Self>> {
+        let mut sub = self.sub.clone();
+        for key in path {
+            let below = match self.pages {
+                Pages::Snapshot(pages) => sub.nested(pages, key.as_ref())?,
+                Pages::Writer(pages) => sub.nested(pages, key.as_ref())?,
+            };
+            match below {
+                Some(below) => sub = below,
+                None => return Ok(None),
+            }
+        }
+        let pages = self.pages;
+        Ok(Some(Self { pages, sub }))
+    }
+
+    /// A table without entries.
+    pub(crate) fn empty(pages: Pages<'a>) -> Self {
+        Self::new(pages, Tree::new(0))
+    }
+
+    /// The values of many keys in their order, `None` where there is none. Sorted keys are best; the waits for memory of
+    /// sixteen keys overlap.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Lent<'_>>>> {
+        let Some(tree) = self.sub.tree() else {
+            return keys.iter().map(|key| self.get_ref(key.as_ref())).collect();
+        };
+        let mut found = Vec::with_capacity(keys.len());
+        let mut failed = None;
+        tree.get_many(&self.pages, keys, |_, value| {
+            match value.map(Lent::of).transpose() {
+                Ok(value) => found.push(value),
+                Err(error) => failed = Some(error),
+            }
+            Ok(())
+        })?;
+        failed.map_or(Ok(found), Err)
+    }
+
+    /// Whether a key is there. Cost: as `get`.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn contains(&self, key: &[u8]) -> Result<bool> {
+        Ok(self.sub.contains(&self.pages, key)?)
+    }
+
+    /// How many keys are below `key`. Cost: one page per level.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn rank(&self, key: &[u8]) -> Result<u64> {
+        Ok(self.sub.rank(&self.pages, key)?)
+    }
+
+    /// Exactly how many keys a range has. Cost: two descents, whatever the range holds.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn count_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
+        let (from, to) = self.ranks(range)?;
+        Ok(to.saturating_sub(from))
+    }
+
+    fn ranks<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<(u64, u64)> {
+        let above = |key: &[u8]| Ok::<_, Error>(self.rank(key)? + u64::from(self.contains(key)?));
+        let from = match range.start_bound() {
+            Bound::Unbounded => 0,
+            Bound::Included(key) => self.rank(key.as_ref())?,
+            Bound::Excluded(key) => above(key.as_ref())?,
+        };
+        let to = match range.end_bound() {
+            Bound::Unbounded => self.count(),
+            Bound::Excluded(key) => self.rank(key.as_ref())?,
+            Bound::Included(key) => above(key.as_ref())?,
+        };
+        Ok((from, to))
+    }
+
+    /// Keys that cut a range into `parts` of equal size (within one entry), for scans side by side: one less than parts,
+    /// fewer where there are not so many entries. Cost: one descent a key.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn split<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        parts: usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        let ranks = self.ranks(range)?;
+        match self.sub.tree() {
+            Some(tree) => Ok(tree.split_range(&self.pages, ranks, parts)?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The number that the table's sequence gives next.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.sub.tree().map_or(0, Tree::sequence)
     }
 
     /// The value of a key. Cost: one page per level.
@@ -23,7 +143,7 @@ impl<'a> Table<'a> {
     /// A damaged or unreadable page.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Ok(self
-            .tree
+            .sub
             .get(&self.pages, key)?
             .map(|value| value.to_vec())
             .transpose()?)
@@ -35,7 +155,7 @@ impl<'a> Table<'a> {
     /// A damaged or unreadable page.
     #[inline]
     pub fn get_ref(&self, key: &[u8]) -> Result<Option<Lent<'_>>> {
-        match self.tree.get(&self.pages, key)? {
+        match self.sub.get(&self.pages, key)? {
             Some(value) => Ok(Some(Lent::of(value)?)),
             None => Ok(None),
         }
@@ -44,21 +164,28 @@ impl<'a> Table<'a> {
     /// Entries of the table, without reading any.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.tree.len()
+        self.sub.len()
     }
 
     /// A cursor over the pairs, both ways.
     #[must_use]
     pub fn cursor(&self) -> TableCursor<'_> {
-        TableCursor {
-            inner: self.tree.cursor(&self.pages),
+        match self.sub.cursor(&self.pages) {
+            Ok(inner) => TableCursor {
+                inner,
+                damage: None,
+            },
+            Err(error) => TableCursor {
+                inner: Tree::new(0).cursor(&self.pages),
+                damage: Some(error.to_string()),
+            },
         }
     }
 
     /// Calls `f` with every pair in key order.
     ///
     /// # Errors
-    /// A damaged or unreadable page.
+    /// A damaged or unreadable page; `Store` with `Unsupported` where a nested table is.
     pub fn for_each(&self, mut f: impl FnMut(&[u8], &[u8])) -> Result<()> {
         let mut cursor = self.cursor();
         let mut found = cursor.first()?;
@@ -112,16 +239,99 @@ impl AsRef<[u8]> for Lent<'_> {
 }
 
 /// Steps through a table. Each move tells whether there is an entry at the new place.
+#[derive(Clone)]
 pub struct TableCursor<'a> {
     inner: Cursor<'a, Pages<'a>>,
+    /// A small nested table that is damaged: the first move says so.
+    damage: Option<String>,
 }
 
 impl TableCursor<'_> {
+    fn check(&self) -> Result<()> {
+        match &self.damage {
+            None => Ok(()),
+            Some(found) => {
+                let expected = "a small nested table";
+                Err(tidalite_base::Corrupt::new("nested table", 0, found, expected).into())
+            }
+        }
+    }
+
+    /// To the first entry above `key`.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn seek_gt(&mut self, key: &[u8]) -> Result<bool> {
+        self.check()?;
+        Ok(self.inner.seek_gt(key)?)
+    }
+
+    /// To the last entry below `key`.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn seek_lt(&mut self, key: &[u8]) -> Result<bool> {
+        self.check()?;
+        Ok(self.inner.seek_lt(key)?)
+    }
+
+    /// To exactly this key; without it the cursor stands where `seek_ge` leaves it, and the answer is false.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
+        self.check()?;
+        Ok(self.inner.seek(key)?)
+    }
+
+    /// To the entry that has this many before it. Cost: one page per level.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn select(&mut self, rank: u64) -> Result<bool> {
+        self.check()?;
+        Ok(self.inner.select(rank)?)
+    }
+
+    /// True when the cursor is at an entry.
+    #[must_use]
+    pub fn is_at_entry(&self) -> bool {
+        self.inner.is_at_row()
+    }
+
+    /// True at the first entry of the table.
+    #[must_use]
+    pub fn on_first(&self) -> bool {
+        self.inner.on_first()
+    }
+
+    /// True at the last entry of the table.
+    #[must_use]
+    pub fn on_last(&self) -> bool {
+        self.inner.on_last()
+    }
+
+    /// True when a step forward ran off the end, or the table is empty.
+    #[must_use]
+    pub fn eof(&self) -> bool {
+        self.inner.eof()
+    }
+
+    /// True when the entry here is a nested table, not a value.
+    ///
+    /// # Panics
+    /// When the last move found no entry.
+    #[must_use]
+    pub fn is_nested(&self) -> bool {
+        self.inner.is_nested()
+    }
+
     /// To the first entry.
     ///
     /// # Errors
     /// A damaged or unreadable page.
     pub fn first(&mut self) -> Result<bool> {
+        self.check()?;
         Ok(self.inner.first()?)
     }
 
@@ -130,6 +340,7 @@ impl TableCursor<'_> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn last(&mut self) -> Result<bool> {
+        self.check()?;
         Ok(self.inner.last()?)
     }
 
@@ -138,6 +349,7 @@ impl TableCursor<'_> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn seek_ge(&mut self, key: &[u8]) -> Result<bool> {
+        self.check()?;
         Ok(self.inner.seek_ge(key)?)
     }
 
@@ -146,6 +358,7 @@ impl TableCursor<'_> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn seek_le(&mut self, key: &[u8]) -> Result<bool> {
+        self.check()?;
         Ok(self.inner.seek_le(key)?)
     }
 
@@ -158,6 +371,7 @@ impl TableCursor<'_> {
         reason = "a fallible step, not an iterator"
     )]
     pub fn next(&mut self) -> Result<bool> {
+        self.check()?;
         Ok(self.inner.next()?)
     }
 
@@ -166,6 +380,7 @@ impl TableCursor<'_> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn previous(&mut self) -> Result<bool> {
+        self.check()?;
         Ok(self.inner.previous()?)
     }
 
@@ -197,74 +412,5 @@ impl TableCursor<'_> {
     /// When the last move found no entry.
     pub fn value(&self) -> Result<Vec<u8>> {
         Ok(self.inner.value()?.to_vec()?)
-    }
-}
-
-/// A table of a write transaction, for changing.
-pub struct TableMut<'t> {
-    txn: &'t mut WriteTxn,
-    index: usize,
-}
-
-impl<'t> TableMut<'t> {
-    pub(crate) fn new(txn: &'t mut WriteTxn, index: usize) -> Self {
-        Self { txn, index }
-    }
-
-    /// Stores a pair; returns whether the key was there.
-    ///
-    /// # Errors
-    /// A key beyond a third of a page or a value beyond 4 GiB (`Limit`); a full disk; a damaged page.
-    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.txn
-            .change_table(self.index, |tree, pages| tree.insert(pages, key, value))
-    }
-
-    /// Stores many pairs; ascending keys above the last one fill pages to the brim and cost one
-    /// descent a page. Returns how many keys were new.
-    ///
-    /// # Errors
-    /// As for `put`. After a `Limit` the pairs before it are there, and the transaction goes on.
-    pub fn extend<K, V>(&mut self, pairs: impl IntoIterator<Item = (K, V)>) -> Result<u64>
-    where
-        K: AsRef<[u8]>,
-        V: AsRef<[u8]>,
-    {
-        self.txn
-            .change_table(self.index, |tree, pages| tree.append(pages, pairs))
-    }
-
-    /// Removes a key; returns whether it was there.
-    ///
-    /// # Errors
-    /// A full disk; a damaged page.
-    pub fn remove(&mut self, key: &[u8]) -> Result<bool> {
-        self.txn.pages.free_space();
-        self.txn
-            .change_table(self.index, |tree, pages| tree.remove(pages, key))
-    }
-
-    /// Removes everything.
-    ///
-    /// # Errors
-    /// A damaged page.
-    pub fn clear(&mut self) -> Result<()> {
-        self.txn.pages.free_space();
-        self.txn
-            .change_table(self.index, |tree, pages| tree.clear(pages))
-    }
-
-    /// The table as it stands in this transaction, for reading.
-    #[must_use]
-    pub fn view(&self) -> Table<'_> {
-        self.txn.table_view(self.index)
-    }
-
-    /// The value of a key, own writes included.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.view().get(key)
     }
 }

@@ -23,7 +23,8 @@ use crate::point::Point;
 use crate::roots::{INLINE_ROOTS_MAX, Roots};
 use crate::schema::Schema;
 use crate::series_mut::SeriesMut;
-use crate::table::{Table, TableMut};
+use crate::table::Table;
+use crate::table_mut::TableMut;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite_base::{SeriesId, TxnId};
@@ -58,28 +59,30 @@ pub(crate) struct OpenSeries {
 }
 
 /// A table that this transaction opened.
-struct OpenTable {
-    name: String,
-    id: u64,
-    tree: Tree,
-    changed: bool,
-    created: bool,
+#[derive(Clone, Debug)]
+pub(crate) struct OpenTable {
+    pub(crate) name: String,
+    pub(crate) id: u64,
+    pub(crate) tree: Tree,
+    pub(crate) changed: bool,
+    /// It is not in the `tables` tree under this name.
+    pub(crate) created: bool,
 }
 
 /// The one write transaction. Not tied to a thread. Dropping it rolls everything back.
 pub struct WriteTxn {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) pages: tidalite_pager::WriteTxn,
     pub(crate) roots: Roots,
     pub(crate) front: Front,
     pub(crate) staging: Staging,
     pub(crate) leaves: Leaves,
     pub(crate) series: Vec<OpenSeries>,
-    index_of: Vec<u32>,
-    far_index_of: HashMap<SeriesId, usize>,
-    by_name: HashMap<String, usize>,
-    tables: Vec<OpenTable>,
-    broken: Option<String>,
+    pub(crate) index_of: Vec<u32>,
+    pub(crate) far_index_of: HashMap<SeriesId, usize>,
+    pub(crate) by_name: HashMap<String, usize>,
+    pub(crate) tables: Vec<OpenTable>,
+    pub(crate) broken: Option<String>,
 }
 
 impl WriteTxn {
@@ -175,35 +178,13 @@ impl WriteTxn {
     /// Opens a table; creates it when there is none.
     ///
     /// # Errors
-    /// `Name` for an empty or too long name; what the file reports.
+    /// `Name` for an empty or too long name; `TableKind` for a table of multi-values; what the file reports.
     pub fn table(&mut self, name: &str) -> Result<TableMut<'_>> {
-        self.check_usable()?;
-        if let Some(index) = self.tables.iter().position(|table| table.name == name) {
-            return Ok(TableMut::new(self, index));
+        let index = self.open_table(name, Some(false))?;
+        match index {
+            Some(index) => Ok(TableMut::new(self, index)),
+            None => unreachable!("it is created"),
         }
-        let most = TABLE_NAME_BYTES_MAX.min(self.key_bytes_max());
-        if name.is_empty() || name.len() > most {
-            let problem = format!("{} bytes, 1 to {most} can be", name.len());
-            return Err(Error::Name {
-                name: name.to_owned(),
-                problem,
-            });
-        }
-        let found = find_table(&self.roots, &self.pages, name)?;
-        let created = found.is_none();
-        let (id, tree) = found.unwrap_or_else(|| {
-            let id = self.roots.next_table;
-            self.roots.next_table += 1;
-            (id, Tree::new(id))
-        });
-        self.tables.push(OpenTable {
-            name: name.to_owned(),
-            id,
-            tree,
-            changed: created,
-            created,
-        });
-        Ok(TableMut::new(self, self.tables.len() - 1))
     }
 
     /// Commits durably: when this returns, everything is stored and visible.
@@ -282,8 +263,12 @@ impl WriteTxn {
                 table.changed = true;
                 Ok(result)
             }
-            // A bound was checked before anything was touched; of many pairs, those before it are stored.
-            Err(error @ tidalite_pager::Error::Limit { .. }) => {
+            // A bound was checked before anything was touched; of many pairs, those before it are stored. So it is when
+            // a value is where a nested table was looked for.
+            Err(
+                error @ (tidalite_pager::Error::Limit { .. }
+                | tidalite_pager::Error::Unsupported { .. }),
+            ) => {
                 table.changed = true;
                 Err(error.into())
             }
@@ -295,7 +280,11 @@ impl WriteTxn {
     }
 
     pub(crate) fn table_view(&self, index: usize) -> Table<'_> {
-        Table::new(Pages::Writer(&self.pages), self.tables[index].tree)
+        Table::new(self.pages_view(), self.tables[index].tree)
+    }
+
+    pub(crate) fn pages_view(&self) -> Pages<'_> {
+        Pages::Writer(&self.pages)
     }
 
     fn open_or_create(&mut self, key: SeriesKey<'_>, schema: Option<&Schema>) -> Result<usize> {
@@ -334,7 +323,7 @@ impl WriteTxn {
         Err(Error::Name { name, problem })
     }
 
-    fn key_bytes_max(&self) -> usize {
+    pub(crate) fn key_bytes_max(&self) -> usize {
         tidalite_kv::key_bytes_max(self.pages.page_size())
     }
 

@@ -1,8 +1,10 @@
 //! One file a command.
 
 pub(crate) mod aggregate;
+pub(crate) mod dump;
 pub(crate) mod figures;
 pub(crate) mod import;
+pub(crate) mod kv;
 pub(crate) mod pages;
 pub(crate) mod plot;
 pub(crate) mod readers;
@@ -42,6 +44,9 @@ pub(crate) fn run(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
         Command::Stat(args) => upkeep::stat(args, terminal),
         Command::Check(args) => upkeep::check(args, terminal),
         Command::Copy(args) => upkeep::copy(args, terminal),
+        Command::Kv(args) => kv::run(args, terminal),
+        Command::Dump(args) => dump::dump(args, terminal),
+        Command::Load(args) => dump::load(args, terminal),
         Command::Quickstart(args) => crate::quickstart::run(args, terminal),
         Command::Completions(args) => pages::completions(args, terminal.out),
         Command::Man(args) => pages::man(args, terminal.out),

@@ -11,5 +11,6 @@ mod queries;
 mod real_data;
 mod schemas;
 mod support;
+mod tables;
 mod trouble;
 mod upkeep;

@@ -1,0 +1,246 @@
+//! Keys that sort as their values do: bytes whose order is the order of numbers, texts and tuples.
+//!
+//! ```text
+//! u8..u128     big-endian                                i8..i128   big-endian, sign bit flipped
+//! f32, f64     big-endian; positive: sign bit flipped, negative: all bits flipped (total order, -0 below 0, NaN last)
+//! bool         0, 1
+//! bytes, text  zero bytes become 00 ff, and 00 00 ends it: nothing before a longer one, whatever follows in a tuple
+//! (A, B, ..)   one after the other
+//! Reversed<T>  every bit flipped
+//! ```
+//!
+//! A code never begins another code of the same type, which is why tuples and reversal need no lengths.
+
+/// A value with a code in bytes that sorts as it does.
+pub trait Ordered: Sized {
+    /// Appends the code.
+    fn encode(&self, bytes: &mut Vec<u8>);
+
+    /// Reads a code from the front of `bytes` and moves them on; `None` for bytes that are none.
+    fn decode(bytes: &mut &[u8]) -> Option<Self>;
+
+    /// The code alone.
+    fn to_key(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.encode(&mut bytes);
+        bytes
+    }
+
+    /// The value whose code is all of `key`.
+    fn from_key(mut key: &[u8]) -> Option<Self> {
+        let value = Self::decode(&mut key)?;
+        key.is_empty().then_some(value)
+    }
+}
+
+fn split<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*first)
+}
+
+macro_rules! integers {
+    ($($unsigned:ty, $signed:ty;)*) => {$(
+        impl Ordered for $unsigned {
+            fn encode(&self, bytes: &mut Vec<u8>) {
+                bytes.extend_from_slice(&self.to_be_bytes());
+            }
+            fn decode(bytes: &mut &[u8]) -> Option<Self> {
+                split(bytes).map(Self::from_be_bytes)
+            }
+        }
+        impl Ordered for $signed {
+            fn encode(&self, bytes: &mut Vec<u8>) {
+                (self.cast_unsigned() ^ (1 << (<$unsigned>::BITS - 1))).encode(bytes);
+            }
+            fn decode(bytes: &mut &[u8]) -> Option<Self> {
+                let code = <$unsigned>::decode(bytes)?;
+                Some((code ^ (1 << (<$unsigned>::BITS - 1))).cast_signed())
+            }
+        }
+    )*};
+}
+integers! { u8, i8; u16, i16; u32, i32; u64, i64; u128, i128; }
+
+macro_rules! floats {
+    ($($float:ty, $bits:ty;)*) => {$(
+        impl Ordered for $float {
+            fn encode(&self, bytes: &mut Vec<u8>) {
+                let top = 1 << (<$bits>::BITS - 1);
+                let bits = self.to_bits();
+                (if bits & top == 0 { bits | top } else { !bits }).encode(bytes);
+            }
+            fn decode(bytes: &mut &[u8]) -> Option<Self> {
+                let top = 1 << (<$bits>::BITS - 1);
+                let code = <$bits>::decode(bytes)?;
+                Some(Self::from_bits(if code & top == 0 { !code } else { code ^ top }))
+            }
+        }
+    )*};
+}
+floats! { f32, u32; f64, u64; }
+
+impl Ordered for bool {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        bytes.push(u8::from(*self));
+    }
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        match split::<1>(bytes)? {
+            [0] => Some(false),
+            [1] => Some(true),
+            _ => None,
+        }
+    }
+}
+
+impl Ordered for Vec<u8> {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        for byte in self {
+            bytes.push(*byte);
+            if *byte == 0 {
+                bytes.push(0xff);
+            }
+        }
+        bytes.extend_from_slice(&[0, 0]);
+    }
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let mut value = Self::new();
+        loop {
+            let [byte] = split::<1>(bytes)?;
+            if byte != 0 {
+                value.push(byte);
+                continue;
+            }
+            match split::<1>(bytes)? {
+                [0] => return Some(value),
+                [0xff] => value.push(0),
+                _ => return None,
+            }
+        }
+    }
+}
+
+impl Ordered for String {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        self.as_bytes().to_vec().encode(bytes);
+    }
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        Self::from_utf8(Vec::decode(bytes)?).ok()
+    }
+}
+
+/// The same values the other way round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Reversed<T>(pub T);
+
+impl<T: Ordered> Ordered for Reversed<T> {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        let from = bytes.len();
+        self.0.encode(bytes);
+        bytes[from..].iter_mut().for_each(|byte| *byte = !*byte);
+    }
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let flipped: Vec<u8> = bytes.iter().map(|byte| !byte).collect();
+        let mut rest = &flipped[..];
+        let value = T::decode(&mut rest)?;
+        *bytes = &bytes[flipped.len() - rest.len()..];
+        Some(Self(value))
+    }
+}
+
+macro_rules! tuples {
+    ($(($($part:ident $at:tt),*))*) => {$(
+        impl<$($part: Ordered),*> Ordered for ($($part,)*) {
+            fn encode(&self, bytes: &mut Vec<u8>) {
+                $(self.$at.encode(bytes);)*
+            }
+            fn decode(bytes: &mut &[u8]) -> Option<Self> {
+                Some(($($part::decode(bytes)?,)*))
+            }
+        }
+    )*};
+}
+tuples! { (A 0) (A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3) }
+
+/// A JSON number as a key: integers up to 2^53 and doubles in one order.
+#[must_use]
+pub fn json_number_key(number: f64) -> [u8; 8] {
+    // -0 and 0 are one number to JSON.
+    let number = if number == 0.0 { 0.0 } else { number };
+    let mut bytes = Vec::with_capacity(8);
+    number.encode(&mut bytes);
+    *bytes
+        .first_chunk()
+        .unwrap_or_else(|| unreachable!("a double has eight bytes"))
+}
+
+/// A JSON integer as a key; `None` beyond 2^53, where doubles lose integers.
+#[must_use]
+pub fn json_integer_key(number: i64) -> Option<[u8; 8]> {
+    (number.unsigned_abs() <= 1 << 53).then(|| json_number_key(number as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cmp::Ordering;
+    use std::fmt::Debug;
+
+    fn sorted<T: Ordered + Debug>(values: &[T], compare: impl Fn(&T, &T) -> Ordering) {
+        for a in values {
+            let key = a.to_key();
+            assert_eq!(compare(&T::from_key(&key).unwrap(), a), Ordering::Equal);
+            assert!(T::from_key(&[&key[..], &[0]].concat()).is_none());
+            assert!(T::from_key(&key[..key.len() - 1]).is_none());
+            for b in values {
+                assert_eq!(key.cmp(&b.to_key()), compare(a, b), "{a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn codes_sort_as_their_values_do() {
+        sorted(&[0u64, 1, 255, 256, u64::MAX], Ord::cmp);
+        sorted(&[i64::MIN, -256, -1, 0, 1, i64::MAX], Ord::cmp);
+        sorted(&[i8::MIN, -1, 0, 1, i8::MAX], Ord::cmp);
+        sorted(&[u128::MAX, 0, 1 << 70], Ord::cmp);
+        let floats = [
+            f64::NEG_INFINITY,
+            -1e300,
+            -1.5,
+            -0.0,
+            0.0,
+            5e-324,
+            1.5,
+            f64::INFINITY,
+            f64::NAN,
+        ];
+        sorted(&floats, f64::total_cmp);
+        sorted(&[-1.5f32, 0.0, 2.0], f32::total_cmp);
+        sorted(&[false, true], Ord::cmp);
+        let texts = ["", "a", "a\0", "a\0\0", "a\0b", "ab", "b", "\0", "\u{ff}"];
+        let texts = texts.map(str::to_owned);
+        sorted(&texts, Ord::cmp);
+        let pairs: Vec<(String, i32)> = texts
+            .iter()
+            .flat_map(|text| [-1, 0, 7].map(|number| (text.clone(), number)))
+            .collect();
+        sorted(&pairs, Ord::cmp);
+        let reversed: Vec<_> = pairs.iter().cloned().map(Reversed).collect();
+        sorted(&reversed, |a, b| b.0.cmp(&a.0));
+        let mixed: Vec<_> = pairs
+            .iter()
+            .map(|(a, b)| (Reversed(a.clone()), *b))
+            .collect();
+        sorted(&mixed, |a, b| b.0.0.cmp(&a.0.0).then(a.1.cmp(&b.1)));
+    }
+
+    #[test]
+    fn json_integers_and_doubles_share_one_order() {
+        let key = |number: i64| json_integer_key(number).unwrap();
+        assert!(key(-3) < json_number_key(-2.5) && json_number_key(-2.5) < key(-2));
+        assert!(key(2) < json_number_key(2.5) && json_number_key(2.5) < key(3));
+        assert_eq!(key(0), json_number_key(-0.0));
+        assert!(json_integer_key(1 << 53).is_some() && json_integer_key((1 << 53) + 1).is_none());
+    }
+}

@@ -1,0 +1,373 @@
+//! `dump` and `load`: tables as text, in the format of `mdb_dump` and `mdbx_dump`.
+//!
+//! ```text
+//! VERSION=3
+//! format=bytevalue        or print: printable characters as they are, others as \ and two hex digits
+//! database=config         the table; a file has one such section for each
+//! type=btree
+//! mapsize=33554432
+//! duplicates=1            of a table of multi-values
+//! dupsort=1
+//! HEADER=END
+//!  6b6579                 key, value, key, value: a space and hex digits
+//!  76616c7565
+//! DATA=END
+//! ```
+
+use super::Terminal;
+use crate::args::{DumpArgs, LoadArgs};
+use crate::database::{failure, open, open_or_create};
+use crate::exit::{Failure, Outcome};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use tidalite::{Database, ReadTxn, WriteTxn};
+
+/// Name of the table for a section without one.
+const MAIN_TABLE: &str = "main";
+
+/// Bytes of pairs in one transaction of `load`.
+const BATCH_BYTES: usize = 32 << 20;
+
+/// What `mapsize` says at least: the other side's default is too small for anything.
+const MAP_BYTES_MIN: u64 = 32 << 20;
+
+/// `tidalite dump`
+pub(crate) fn dump(args: &DumpArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file.file;
+    let snap = open(path)?
+        .begin_read()
+        .map_err(|error| failure(path, &error))?;
+    let names = match &args.table {
+        Some(name) => vec![name.clone()],
+        None => snap.tables().map_err(|error| failure(path, &error))?,
+    };
+    if names.is_empty() {
+        let hint = "tidalite scan and tidalite series show the series of a file";
+        return Err(Failure::not_found("there is no table to dump").hint(hint));
+    }
+    for name in names {
+        section(&snap, &name, args.print, terminal.out)
+            .map_err(|error| error.about(format!("table {name}")))?;
+    }
+    Ok(terminal.out.flush()?)
+}
+
+fn section(snap: &ReadTxn, name: &str, print: bool, out: &mut dyn Write) -> Outcome {
+    let fail = |error: tidalite::Error| Failure::new(crate::exit::Exit::Failure, error);
+    let Some(multi) = snap.is_multi_table(name).map_err(fail)? else {
+        return Err(Failure::not_found("no such table").hint("tidalite kv stat lists them"));
+    };
+    let format = if print { "print" } else { "bytevalue" };
+    let map_bytes = (snap.file_bytes() * 4).max(MAP_BYTES_MIN);
+    write!(
+        out,
+        "VERSION=3\nformat={format}\ndatabase={name}\ntype=btree\nmapsize={map_bytes}\n"
+    )?;
+    if multi {
+        out.write_all(b"duplicates=1\ndupsort=1\n")?;
+    }
+    out.write_all(b"HEADER=END\n")?;
+    if multi {
+        let Some(table) = snap.multi_table(name).map_err(fail)? else {
+            return Ok(());
+        };
+        let mut cursor = table.cursor();
+        while cursor.next_pair().map_err(fail)? {
+            line(out, cursor.key(), print)?;
+            line(out, cursor.value(), print)?;
+        }
+    } else if let Some(table) = snap.table(name).map_err(fail)? {
+        let mut cursor = table.cursor();
+        while cursor.next().map_err(fail)? {
+            if cursor.is_nested() {
+                let message = "a table nested in it has no place in this format";
+                return Err(Failure::bad_input(message)
+                    .hint("tidalite copy keeps nested tables; dump tables without them"));
+            }
+            line(out, cursor.key(), print)?;
+            match cursor.value_ref() {
+                Some(value) => line(out, value, print)?,
+                None => line(out, &cursor.value().map_err(fail)?, print)?,
+            }
+        }
+    }
+    Ok(out.write_all(b"DATA=END\n")?)
+}
+
+/// One key or value as a line.
+fn line(out: &mut dyn Write, bytes: &[u8], print: bool) -> Outcome {
+    let mut text = Vec::with_capacity(2 * bytes.len() + 2);
+    text.push(b' ');
+    text.extend_from_slice(if print { escaped(bytes) } else { hex(bytes) }.as_bytes());
+    text.push(b'\n');
+    Ok(out.write_all(&text)?)
+}
+
+/// Two digits a byte.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .map(|digit| char::from(DIGITS[usize::from(digit)]))
+        .collect()
+}
+
+/// Printable ASCII as it is, other bytes and the backslash as a backslash and two digits.
+pub(crate) fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for byte in bytes {
+        if matches!(byte, b' '..=b'~') && *byte != b'\\' {
+            text.push(char::from(*byte));
+        } else {
+            text.push('\\');
+            text.push_str(&hex(&[*byte]));
+        }
+    }
+    text
+}
+
+/// Bytes of hex digits; `None` for anything else.
+pub(crate) fn unhex(text: &[u8]) -> Option<Vec<u8>> {
+    let (pairs, rest) = text.as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    pairs
+        .iter()
+        .map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?))
+        .collect()
+}
+
+/// Bytes of the printed form; a doubled backslash is one, too.
+pub(crate) fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        if *first != b'\\' {
+            bytes.push(*first);
+        } else if let Some(after) = rest.strip_prefix(b"\\") {
+            bytes.push(b'\\');
+            rest = after;
+        } else {
+            let (digits, after) = rest.split_at_checked(2)?;
+            bytes.extend(unhex(digits)?);
+            rest = after;
+        }
+    }
+    Some(bytes)
+}
+
+/// How the other side orders keys or values.
+#[derive(Clone, Copy, Debug, Default)]
+struct Order {
+    /// Native integers: little-endian bytes, ordered as numbers.
+    integer: bool,
+    /// From the last byte to the first.
+    reversed: bool,
+}
+
+impl Order {
+    /// Bytes that sort here as these do there.
+    fn here(self, mut bytes: Vec<u8>) -> Vec<u8> {
+        if self.integer || self.reversed {
+            bytes.reverse();
+        }
+        bytes
+    }
+}
+
+#[derive(Debug, Default)]
+struct Head {
+    name: Option<String>,
+    print: bool,
+    multi: bool,
+    keys: Order,
+    values: Order,
+}
+
+/// `tidalite load`
+pub(crate) fn load(args: &LoadArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file.file;
+    let mut input: Box<dyn BufRead> = match args.input.as_deref() {
+        None => Box::new(BufReader::new(std::io::stdin())),
+        Some(input) if input.as_os_str() == "-" => Box::new(BufReader::new(std::io::stdin())),
+        Some(input) => {
+            let file =
+                File::open(input).map_err(|error| Failure::file("cannot read", input, &error))?;
+            Box::new(BufReader::new(file))
+        }
+    };
+    let db = open_or_create(path)?;
+    let mut lines = Lines {
+        input: &mut *input,
+        number: 0,
+        text: Vec::new(),
+    };
+    let mut sections = 0;
+    while let Some(head) = read_head(&mut lines)? {
+        sections += 1;
+        let name = args.table.as_deref().or(head.name.as_deref());
+        let name = name.unwrap_or(MAIN_TABLE);
+        let pairs = read_pairs(&mut lines, &head, &db, name, args.no_overwrite)
+            .map_err(|error| error.about(format!("table {name}")))?;
+        writeln!(terminal.out, "{name}: {pairs} pairs")?;
+        if head.keys.integer || head.keys.reversed || head.values.integer || head.values.reversed {
+            let note = "its bytes were reversed, so that they keep their order here";
+            writeln!(terminal.out, "{name}: {note}")?;
+        }
+    }
+    if sections == 0 {
+        return Err(Failure::bad_input("the input is empty").hint("give the output of a dump"));
+    }
+    Ok(terminal.out.flush()?)
+}
+
+struct Lines<'i> {
+    input: &'i mut dyn BufRead,
+    number: u64,
+    text: Vec<u8>,
+}
+
+impl Lines<'_> {
+    /// The next line without its end.
+    fn next(&mut self) -> Outcome<Option<&[u8]>> {
+        self.text.clear();
+        self.number += 1;
+        let read = self.input.read_until(b'\n', &mut self.text);
+        match read {
+            Ok(0) => Ok(None),
+            Ok(_) => Ok(Some(self.text.strip_suffix(b"\n").unwrap_or(&self.text))),
+            Err(error) => Err(Failure::bad_input(format!("reading failed: {error}"))),
+        }
+    }
+
+    fn bad(&self, what: &str) -> Failure {
+        Failure::bad_input(format!("line {}: {what}", self.number))
+            .hint("the format is that of mdb_dump: `tidalite dump --help` shows it")
+    }
+}
+
+/// The head of the next section; `None` at the end of the input.
+fn read_head(lines: &mut Lines<'_>) -> Outcome<Option<Head>> {
+    let mut head = Head::default();
+    let mut began = false;
+    loop {
+        let Some(line) = lines.next()? else {
+            return if began {
+                Err(lines.bad("the input ends inside a header"))
+            } else {
+                Ok(None)
+            };
+        };
+        if line.is_empty() && !began {
+            continue;
+        }
+        began = true;
+        let text = String::from_utf8_lossy(line).into_owned();
+        let Some((name, value)) = text.split_once('=') else {
+            return Err(lines.bad("a header line is NAME=VALUE"));
+        };
+        let set = value != "0";
+        match (name, value) {
+            ("VERSION", "3" | "2") => {}
+            ("VERSION", _) => return Err(lines.bad("a version other than 3")),
+            ("HEADER", "END") => return Ok(Some(head)),
+            ("format", "bytevalue") => head.print = false,
+            ("format", "print") => head.print = true,
+            ("type", "btree") => {}
+            ("format" | "type", _) => return Err(lines.bad("a format that is not known")),
+            ("database", name) => head.name = Some(name.to_owned()),
+            ("duplicates" | "dupsort" | "dupfixed", _) => head.multi |= set,
+            ("integerkey", _) => head.keys.integer = set,
+            ("reversekey", _) => head.keys.reversed = set,
+            ("integerdup", _) => {
+                head.multi |= set;
+                head.values.integer = set;
+            }
+            ("reversedup", _) => {
+                head.multi |= set;
+                head.values.reversed = set;
+            }
+            // Sizes of pages and maps, geometry, sequences: nothing here depends on them.
+            _ => {}
+        }
+    }
+}
+
+fn read_pairs(
+    lines: &mut Lines<'_>,
+    head: &Head,
+    db: &Database,
+    name: &str,
+    keep: bool,
+) -> Outcome<u64> {
+    let fail = |error: tidalite::Error| Failure::new(crate::exit::Exit::Failure, error);
+    let mut stored = 0;
+    let mut ended = false;
+    while !ended {
+        let mut tx = db.begin_write().map_err(fail)?;
+        make(&mut tx, name, head.multi).map_err(fail)?;
+        let mut bytes = 0;
+        while bytes < BATCH_BYTES {
+            let Some(key) = read_bytes(lines, head.print)? else {
+                ended = true;
+                break;
+            };
+            let Some(value) = read_bytes(lines, head.print)? else {
+                return Err(lines.bad("a key without a value"));
+            };
+            bytes += key.len() + value.len();
+            let (key, value) = (head.keys.here(key), head.values.here(value));
+            let new = put(&mut tx, name, head.multi, (&key, &value), keep).map_err(fail)?;
+            stored += u64::from(new);
+        }
+        tx.commit().map_err(fail)?;
+    }
+    Ok(stored)
+}
+
+fn make(tx: &mut WriteTxn, name: &str, multi: bool) -> tidalite::Result<()> {
+    if multi {
+        tx.multi_table(name).map(drop)
+    } else {
+        tx.table(name).map(drop)
+    }
+}
+
+/// Stores a pair; true when it was stored.
+fn put(
+    tx: &mut WriteTxn,
+    name: &str,
+    multi: bool,
+    (key, value): (&[u8], &[u8]),
+    keep: bool,
+) -> tidalite::Result<bool> {
+    if multi {
+        return tx.multi_table(name)?.put(key, value);
+    }
+    let mut table = tx.table(name)?;
+    if keep {
+        return table.insert(key, value);
+    }
+    table.put(key, value)?;
+    Ok(true)
+}
+
+/// A key or value; `None` at the end of the section.
+fn read_bytes(lines: &mut Lines<'_>, print: bool) -> Outcome<Option<Vec<u8>>> {
+    let Some(line) = lines.next()? else {
+        return Err(lines.bad("the input ends before DATA=END"));
+    };
+    if line == b"DATA=END" {
+        return Ok(None);
+    }
+    let bytes = line
+        .strip_prefix(b" ")
+        .and_then(|text| if print { unescaped(text) } else { unhex(text) });
+    match bytes {
+        Some(bytes) => Ok(Some(bytes)),
+        None => Err(lines.bad("a space and bytes in the format of the header were expected")),
+    }
+}

@@ -1,0 +1,128 @@
+//! Tables by hand, and as the text of `mdb_dump` and `mdb_load`.
+
+use crate::support::Folder;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+#[test]
+fn pairs_are_put_got_scanned_and_removed() {
+    let folder = Folder::new("kv");
+    let run = |words: &[&str]| folder.run(words);
+    for (key, value) in [("a", "1"), ("b", "back\\slash"), ("c", "3")] {
+        run(&["kv", "put", "t.tdl", "config", key, value]).ok();
+    }
+    run(&["kv", "put", "t.tdl", "config", "--hex", "00ff", "01"]).ok();
+    assert_eq!(run(&["kv", "get", "t.tdl", "config", "a"]).ok(), "1\n");
+    run(&["kv", "put", "t.tdl", "config", "a", "2", "--new"]).failed(5, &["there already"]);
+    let scanned = run(&["kv", "scan", "t.tdl", "config"]).ok();
+    assert_eq!(scanned, "\\00\\ff\t\\01\na\t1\nb\tback\\5cslash\nc\t3\n");
+    let scanned = run(&[
+        "kv",
+        "scan",
+        "t.tdl",
+        "config",
+        "--from",
+        "a",
+        "--to",
+        "c",
+        "--reverse",
+    ]);
+    assert_eq!(scanned.ok(), "b\tback\\5cslash\na\t1\n");
+    run(&["kv", "del", "t.tdl", "config", "c", "4"]).failed(3, &["no key c"]);
+    run(&["kv", "del", "t.tdl", "config", "c", "3"]).ok();
+    run(&["kv", "get", "t.tdl", "config", "c"]).failed(3, &["no key c"]);
+    run(&["kv", "get", "t.tdl", "none", "c"]).failed(3, &["no table none"]);
+    assert_eq!(run(&["kv", "stat", "t.tdl"]).ok(), "config\t3 pairs\n");
+}
+
+const DUMPED: &str = "VERSION=3\nformat=print\ndatabase=m\ntype=btree\nmapsize=33554432\nduplicates=1\ndupsort=1\nHEADER=END\n k\n 1\n k\n 2\n l\\0a\n \nDATA=END\n";
+
+#[test]
+fn a_dump_comes_back_byte_for_byte() {
+    let folder = Folder::new("dump");
+    folder.write("m.dump", DUMPED);
+    let told = folder.run(&["load", "m.tdl", "m.dump"]).ok();
+    assert_eq!(told, "m: 3 pairs\n");
+    assert_eq!(folder.run(&["dump", "m.tdl", "--print"]).ok(), DUMPED);
+    assert_eq!(folder.run(&["kv", "get", "m.tdl", "m", "k"]).ok(), "1\n2\n");
+    folder
+        .run(&["kv", "del", "m.tdl", "m", "k"])
+        .failed(2, &["2 values", "--all"]);
+    folder.run(&["kv", "del", "m.tdl", "m", "k", "--all"]).ok();
+    assert_eq!(
+        folder.run(&["kv", "stat", "m.tdl"]).ok(),
+        "m\t1 pairs\t1 keys\n"
+    );
+    for (text, told) in [
+        ("", "empty"),
+        ("VERSION=3\nHEADER=END\n 61\n", "line 4"),
+        ("VERSION=3\nHEADER=END\n 6\n 61\nDATA=END\n", "line 3"),
+        ("VERSION=4\nHEADER=END\nDATA=END\n", "version"),
+        ("VERSION=3\nHEADER=END\n 61\nDATA=END\n", "without a value"),
+    ] {
+        folder.write("bad.dump", text);
+        folder
+            .run(&["load", "m.tdl", "bad.dump"])
+            .failed(5, &[told]);
+    }
+}
+
+/// Runs one of LMDB's tools; `None` when it is not installed.
+fn lmdb(tool: &str, words: &[&std::ffi::OsStr], input: &str) -> Option<String> {
+    let mut child = Command::new(tool)
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .ok()?;
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert!(done.status.success(), "{tool} {words:?}");
+    Some(String::from_utf8(done.stdout).unwrap())
+}
+
+#[test]
+fn what_mdb_load_reads_mdb_dump_writes_and_back() {
+    let folder = Folder::new("lmdb");
+    for name in ["plain", "multi"] {
+        let multi = name == "multi";
+        let head = if multi {
+            "duplicates=1\ndupsort=1\n"
+        } else {
+            ""
+        };
+        let mut text =
+            format!("VERSION=3\nformat=bytevalue\ndatabase={name}\ntype=btree\n{head}HEADER=END\n");
+        for number in 0..1000u32 {
+            let key = if multi { number / 7 } else { number };
+            let value = number.wrapping_mul(2_654_435_761);
+            text.push_str(&format!(" {key:08x}\n {value:08x}\n"));
+        }
+        text.push_str("DATA=END\n");
+        folder.write("in.dump", &text);
+        let file = format!("{name}.tdl");
+        folder.run(&["load", &file, "in.dump"]).ok();
+        let ours = folder.run(&["dump", &file]).ok();
+        let mdb = folder.path(&format!("{name}.mdb"));
+        let words = ["-n".as_ref(), mdb.as_os_str()];
+        if lmdb("mdb_load", &words, &ours).is_none() {
+            println!("skipped");
+            return;
+        }
+        let words = ["-n".as_ref(), "-s".as_ref(), name.as_ref(), mdb.as_os_str()];
+        let theirs = lmdb("mdb_dump", &words, "").unwrap();
+        let data = |text: &str| text.split_once("HEADER=END\n").unwrap().1.to_owned();
+        assert_eq!(data(&theirs), data(&ours));
+        folder.write("theirs.dump", &theirs);
+        folder.run(&["load", "again.tdl", "theirs.dump"]).ok();
+        assert_eq!(
+            data(&folder.run(&["dump", "again.tdl", name]).ok()),
+            data(&ours)
+        );
+    }
+}

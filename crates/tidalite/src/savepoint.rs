@@ -1,0 +1,101 @@
+//! Savepoints, nested transactions, and committing on the way.
+//!
+//! A savepoint stores everything in pages first, as a commit would, but without writing a record: rows of series that
+//! wait in memory go to the front, roots of tables to the catalog's value in memory. What going back must restore is
+//! then the pages (the pager's part) and the roots.
+
+use crate::error::Result;
+use crate::leaves::Leaves;
+use crate::roots::Roots;
+use crate::write::{Commit, OpenTable, WriteTxn};
+use tidalite_pager::Durability;
+use tidalite_runs::Front;
+
+/// A state of a write transaction to which it can go back. Dropping it costs nothing.
+#[derive(Debug)]
+pub struct Savepoint {
+    pages: tidalite_pager::Savepoint,
+    roots: Roots,
+    tables: Vec<OpenTable>,
+}
+
+impl WriteTxn {
+    /// Marks the state as it is now. Rows of series that wait in memory are stored first, so many savepoints in a large
+    /// import cost as many small commits do, without their syncs; tables cost nothing.
+    ///
+    /// # Errors
+    /// A full disk; a damaged page: the transaction can then only be rolled back.
+    pub fn savepoint(&mut self) -> Result<Savepoint> {
+        self.changing(|txn| {
+            if !txn.series.is_empty() {
+                txn.roots.front =
+                    txn.front
+                        .commit(&mut txn.pages, &mut txn.staging, &mut txn.leaves)?;
+                txn.leaves.finish(&mut txn.pages, &mut txn.roots)?;
+                for tree in txn.roots.catalog_trees() {
+                    tree.seal(&mut txn.pages)?;
+                }
+                txn.begin_again()?;
+            }
+            for table in &mut txn.tables {
+                table.tree.seal(&mut txn.pages)?;
+            }
+            Ok(Savepoint {
+                pages: txn.pages.savepoint()?,
+                roots: txn.roots.clone(),
+                tables: txn.tables.clone(),
+            })
+        })
+    }
+
+    /// Undoes everything since a savepoint, in tables and series alike, an error that broke the transaction included.
+    /// Savepoints made later end; this one stays.
+    ///
+    /// # Errors
+    /// `Store` with `NoSavepoint` when it belongs to another transaction or was itself undone.
+    pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
+        self.pages.rollback_to(&savepoint.pages)?;
+        self.roots = savepoint.roots.clone();
+        self.tables = savepoint.tables.clone();
+        self.broken = None;
+        self.begin_again()
+    }
+
+    /// Series are opened anew, from the roots.
+    fn begin_again(&mut self) -> Result<()> {
+        self.front = Front::load(&self.pages, &self.roots.front)?;
+        self.leaves = Leaves::new(&self.roots);
+        self.staging.reset();
+        self.series.clear();
+        self.index_of.clear();
+        self.far_index_of.clear();
+        self.by_name.clear();
+        Ok(())
+    }
+
+    /// Runs `work` as a nested transaction: what it did stays if it returns `Ok`, else it is undone, and the outer transaction
+    /// goes on as it was. They nest to any depth.
+    ///
+    /// # Errors
+    /// What `work` returns; what making the savepoint or going back to it meets.
+    pub fn nested<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let savepoint = self.savepoint()?;
+        let done = work(self);
+        let done = done.and_then(|done| self.check_usable().map(|()| done));
+        if done.is_err() {
+            self.rollback_to(&savepoint)?;
+        }
+        done
+    }
+
+    /// Commits and goes on with a new transaction. Another writer that waits comes first, as after any commit.
+    ///
+    /// # Errors
+    /// As for `commit_with` and `begin_write`.
+    pub fn checkpoint(self, durability: Durability) -> Result<(Commit, Self)> {
+        let pager = self.pages.pager();
+        let shared = std::sync::Arc::clone(&self.shared);
+        let commit = self.commit_with(durability)?;
+        Ok((commit, Self::begin(shared, pager.begin_write()?)?))
+    }
+}

@@ -1,0 +1,359 @@
+//! An ordered table in a write transaction: every way to change it.
+
+use crate::error::{Error, Result};
+use crate::table::Table;
+use crate::write::WriteTxn;
+use std::ops::{Bound, RangeBounds};
+use tidalite_kv::{Tree, Work};
+
+/// A table of a write transaction, for changing; with a path, the table that is nested there.
+pub struct TableMut<'t> {
+    txn: &'t mut WriteTxn,
+    index: usize,
+    path: Vec<Vec<u8>>,
+}
+
+impl<'t> TableMut<'t> {
+    pub(crate) fn new(txn: &'t mut WriteTxn, index: usize) -> Self {
+        Self {
+            txn,
+            index,
+            path: Vec::new(),
+        }
+    }
+
+    /// The table nested under a key. It is made by the first entry that is put into it, with the tables on the way.
+    #[must_use]
+    pub fn nested(&mut self, key: &[u8]) -> TableMut<'_> {
+        let mut path = self.path.clone();
+        path.push(key.to_vec());
+        TableMut {
+            txn: self.txn,
+            index: self.index,
+            path,
+        }
+    }
+
+    /// The table at the end of a path of keys, from here.
+    #[must_use]
+    pub fn nested_at<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> TableMut<'_> {
+        let mut path = self.path.clone();
+        path.extend(keys.iter().map(|key| key.as_ref().to_vec()));
+        TableMut {
+            txn: self.txn,
+            index: self.index,
+            path,
+        }
+    }
+
+    /// Changes the table; `None` when it is nested, not there and not to be made.
+    fn change<T>(
+        &mut self,
+        create: bool,
+        change: &mut dyn FnMut(
+            &mut tidalite_pager::WriteTxn,
+            &mut Work,
+        ) -> tidalite_pager::Result<T>,
+    ) -> Result<Option<T>> {
+        let path = &self.path;
+        self.txn.change_table(self.index, |tree, pages| {
+            let mut work = Work::of(*tree);
+            let done = work.at(pages, path, create, change);
+            if let Some(changed) = work.tree() {
+                *tree = *changed;
+            }
+            done
+        })
+    }
+
+    /// A change that only a table in pages of its own knows.
+    fn change_tree<T>(
+        &mut self,
+        what: &str,
+        change: impl FnOnce(&mut Tree, &mut tidalite_pager::WriteTxn) -> tidalite_pager::Result<T>,
+    ) -> Result<T> {
+        if !self.path.is_empty() {
+            return Err(Error::Store(tidalite_pager::Error::Unsupported {
+                found: format!("{what} of a nested table"),
+                expected: "a table with a name".into(),
+            }));
+        }
+        self.txn.change_table(self.index, change)
+    }
+
+    /// Stores a pair, whether the key was there or not; returns whether it was.
+    ///
+    /// # Errors
+    /// A key beyond a third of a page or a value beyond 4 GiB (`Limit`); a full disk; a damaged page; `Store` with
+    /// `Unsupported` where a key on the way to a nested table holds a value. A nested table under the key is
+    /// replaced with all that is in it.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        if self.path.is_empty() {
+            return self
+                .txn
+                .change_table(self.index, |tree, pages| tree.insert(pages, key, value));
+        }
+        let was = self.change(true, &mut |pages, table| table.insert(pages, key, value))?;
+        Ok(was == Some(true))
+    }
+
+    /// Makes the table, empty, if it is nested and not there yet.
+    ///
+    /// # Errors
+    /// As for `put`.
+    pub fn make(&mut self) -> Result<()> {
+        self.change(true, &mut |_, _| Ok(()))?;
+        Ok(())
+    }
+
+    /// Stores a pair if the key is not there; returns whether it did.
+    ///
+    /// # Errors
+    /// As for `put`.
+    pub fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        let done = self.change(true, &mut |pages, table| {
+            Ok(!table.contains(pages, key)? && !table.insert(pages, key, value)?)
+        })?;
+        Ok(done == Some(true))
+    }
+
+    /// Stores a value under a key that is there; returns whether it did.
+    ///
+    /// # Errors
+    /// As for `put`.
+    pub fn update(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        let done = self.change(false, &mut |pages, table| {
+            Ok(table.contains(pages, key)? && table.insert(pages, key, value)?)
+        })?;
+        Ok(done == Some(true))
+    }
+
+    /// Stores a pair and returns the value that it replaces.
+    ///
+    /// # Errors
+    /// As for `put`.
+    pub fn replace(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+        let old = self.change(true, &mut |pages, table| {
+            let old = table.get(pages, key)?;
+            table.insert(pages, key, value)?;
+            Ok(old)
+        })?;
+        Ok(old.flatten())
+    }
+
+    /// Removes a key and returns its value.
+    ///
+    /// # Errors
+    /// As for `remove`.
+    pub fn take(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.txn.pages.free_space();
+        let old = self.change(false, &mut |pages, table| {
+            let old = table.get(pages, key)?;
+            if old.is_some() {
+                table.remove(pages, key)?;
+            }
+            Ok(old)
+        })?;
+        Ok(old.flatten())
+    }
+
+    /// Makes the value of a key `new` if it is `expected` now; `None` stands for no value. Returns whether it was.
+    ///
+    /// # Errors
+    /// As for `put`.
+    pub fn compare_and_set(
+        &mut self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool> {
+        let create = expected.is_none() && new.is_some();
+        if new.is_none() {
+            self.txn.pages.free_space();
+        }
+        let done = self.change(create, &mut |pages, table| {
+            if table.get(pages, key)?.as_deref() != expected {
+                return Ok(false);
+            }
+            match new {
+                Some(new) => table.insert(pages, key, new)?,
+                None => table.remove(pages, key)?,
+            };
+            Ok(true)
+        })?;
+        Ok(done.unwrap_or(expected.is_none()))
+    }
+
+    /// Removes a key if its value is `expected`; returns whether it did.
+    ///
+    /// # Errors
+    /// As for `remove`.
+    pub fn remove_if(&mut self, key: &[u8], expected: &[u8]) -> Result<bool> {
+        self.compare_and_set(key, Some(expected), None)
+    }
+
+    /// Stores many pairs; ascending keys above the last one fill pages to the brim and cost one
+    /// descent a page. Returns how many keys were new.
+    ///
+    /// # Errors
+    /// As for `put`. After a `Limit` the pairs before it are there, and the transaction goes on.
+    pub fn extend<K, V>(&mut self, pairs: impl IntoIterator<Item = (K, V)>) -> Result<u64>
+    where
+        K: AsRef<[u8]>,
+        V: AsRef<[u8]>,
+    {
+        if self.path.is_empty() {
+            return self
+                .txn
+                .change_table(self.index, |tree, pages| tree.append(pages, pairs));
+        }
+        let mut pairs = Some(pairs);
+        let new = self.change(true, &mut |pages, table| {
+            let mut new = 0;
+            for (key, value) in pairs.take().into_iter().flatten() {
+                new += u64::from(!table.insert(pages, key.as_ref(), value.as_ref())?);
+            }
+            Ok(new)
+        })?;
+        Ok(new.unwrap_or(0))
+    }
+
+    /// Stores a pair behind all others.
+    ///
+    /// # Errors
+    /// `OutOfOrder` when the key is not above the last one: nothing has changed; else as for `put`.
+    pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let done = self.change_tree("appending", |tree, pages| {
+            tree.append_row(pages, key, value)
+        })?;
+        if done {
+            return Ok(());
+        }
+        Err(Error::OutOfOrder {
+            table: self.txn.table_name(self.index),
+        })
+    }
+
+    /// Stores a value of `len` bytes and lets `fill` write it where it lies; it is zeros before. Returns whether the key
+    /// was there.
+    ///
+    /// # Errors
+    /// As for `put`.
+    pub fn reserve(
+        &mut self,
+        key: &[u8],
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<bool> {
+        if self.path.is_empty() {
+            return self.txn.change_table(self.index, |tree, pages| {
+                tree.insert_with(pages, key, len, fill)
+            });
+        }
+        let mut bytes = vec![0; len];
+        fill(&mut bytes);
+        self.put(key, &bytes)
+    }
+
+    /// Removes a key, and a nested table under it with all that is in it; returns whether it was there.
+    ///
+    /// # Errors
+    /// A full disk; a damaged page.
+    pub fn remove(&mut self, key: &[u8]) -> Result<bool> {
+        self.txn.pages.free_space();
+        if self.path.is_empty() {
+            return self
+                .txn
+                .change_table(self.index, |tree, pages| tree.remove(pages, key));
+        }
+        let was = self.change(false, &mut |pages, table| table.remove(pages, key))?;
+        Ok(was == Some(true))
+    }
+
+    /// Removes a range by cutting branches off; returns how many pairs. Cost: two descents, and the pages in between
+    /// are freed, most of them unread.
+    ///
+    /// # Errors
+    /// As for `remove`.
+    pub fn remove_range<K: AsRef<[u8]>>(&mut self, range: impl RangeBounds<K>) -> Result<u64> {
+        self.txn.pages.free_space();
+        // The least key above one ends in a zero byte more.
+        let after = |key: &K| [key.as_ref(), &[0][..]].concat();
+        let from = match range.start_bound() {
+            Bound::Unbounded => Vec::new(),
+            Bound::Included(key) => key.as_ref().to_vec(),
+            Bound::Excluded(key) => after(key),
+        };
+        let to = match range.end_bound() {
+            Bound::Unbounded => None,
+            Bound::Excluded(key) => Some(key.as_ref().to_vec()),
+            Bound::Included(key) => Some(after(key)),
+        };
+        let removed = self.change(false, &mut |pages, table| match &to {
+            Some(to) => table.remove_range(pages, &from, to),
+            None => table.remove_from(pages, &from),
+        })?;
+        Ok(removed.unwrap_or(0))
+    }
+
+    /// Removes everything.
+    ///
+    /// # Errors
+    /// A damaged page.
+    pub fn clear(&mut self) -> Result<()> {
+        self.txn.pages.free_space();
+        self.change(false, &mut |pages, table| table.clear(pages))?;
+        Ok(())
+    }
+
+    /// Takes `count` numbers of the table's sequence and returns the first. They are used up when the transaction
+    /// commits. A nested table has none.
+    ///
+    /// # Errors
+    /// `Limit` when 2^64 numbers are used up.
+    pub fn take_sequence(&mut self, count: u64) -> Result<u64> {
+        let taken = self.change_tree("the sequence", |tree, _| Ok(tree.take_sequence(count)))?;
+        taken.ok_or(Error::Limit {
+            what: "numbers of a table's sequence",
+            found: u64::MAX,
+            limit: u64::MAX,
+        })
+    }
+
+    /// Whether the page that holds this key, or would, was changed by this transaction already.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn is_dirty(&mut self, key: &[u8]) -> Result<bool> {
+        self.change_tree("is_dirty", |tree, pages| tree.is_dirty(pages, key))
+    }
+
+    /// The table as it stands in this transaction, for reading; `None` for a nested one that is not there.
+    ///
+    /// # Errors
+    /// `Store` with `Unsupported` where a key on the way holds a value; a damaged page.
+    pub fn try_view(&self) -> Result<Option<Table<'_>>> {
+        self.txn.table_view(self.index).nested_at(&self.path)
+    }
+
+    /// The table as it stands in this transaction, for reading. A nested one that is not there, or cannot be read, is
+    /// empty (see `try_view`).
+    #[must_use]
+    pub fn view(&self) -> Table<'_> {
+        match self.try_view() {
+            Ok(Some(table)) => table,
+            _ => Table::empty(self.txn.pages_view()),
+        }
+    }
+
+    /// The value of a key, own writes included.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        match self.try_view()? {
+            Some(table) => table.get(key),
+            None => Ok(None),
+        }
+    }
+}

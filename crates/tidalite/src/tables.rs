@@ -1,0 +1,204 @@
+//! Which tables there are: opening, listing, renaming, dropping. All of it is part of the transaction.
+
+use crate::error::{Error, Result};
+use crate::multi::MultiTableMut;
+use crate::roots::Roots;
+use crate::table_mut::TableMut;
+use crate::write::{OpenTable, TABLE_NAME_BYTES_MAX, WriteTxn, find_table};
+use tidalite_base::Corrupt;
+use tidalite_kv::Tree;
+use tidalite_pager::PageRead;
+
+/// The names in the catalog, in order.
+pub(crate) fn names<R: PageRead>(roots: &Roots, pages: &R) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let mut cursor = roots.tables.cursor(pages);
+    while cursor.next()? {
+        let name = std::str::from_utf8(cursor.key())
+            .map_err(|error| Corrupt::new("name of a table", 0, error.to_string(), "UTF-8"))?;
+        names.push(name.to_owned());
+    }
+    Ok(names)
+}
+
+/// Passes a table of this kind on; another is an error.
+pub(crate) fn expect_kind(
+    found: Option<(u64, Tree)>,
+    name: &str,
+    multi: bool,
+) -> Result<Option<(u64, Tree)>> {
+    match found {
+        Some((_, tree)) if tree.is_multi() != multi => Err(Error::TableKind {
+            table: name.to_owned(),
+            multi: tree.is_multi(),
+        }),
+        found => Ok(found),
+    }
+}
+
+impl WriteTxn {
+    /// The place of a table among the open ones. `create`: make it if it is not there, of this kind. Without, any kind
+    /// is opened.
+    pub(crate) fn open_table(&mut self, name: &str, create: Option<bool>) -> Result<Option<usize>> {
+        self.check_usable()?;
+        let wrong = |tree: &Tree| create.is_some_and(|multi| multi != tree.is_multi());
+        if let Some(index) = self.tables.iter().position(|table| table.name == name) {
+            let tree = &self.tables[index].tree;
+            if wrong(tree) {
+                let multi = tree.is_multi();
+                return Err(Error::TableKind {
+                    table: name.to_owned(),
+                    multi,
+                });
+            }
+            return Ok(Some(index));
+        }
+        self.check_table_name(name)?;
+        let found = find_table(&self.roots, &self.pages, name)?;
+        let created = found.is_none();
+        let (id, tree) = match (found, create) {
+            (Some((_, tree)), _) if wrong(&tree) => {
+                let multi = tree.is_multi();
+                return Err(Error::TableKind {
+                    table: name.to_owned(),
+                    multi,
+                });
+            }
+            (Some(found), _) => found,
+            (None, None) => return Ok(None),
+            (None, Some(multi)) => {
+                let id = self.roots.next_table;
+                self.roots.next_table += 1;
+                let tree = if multi {
+                    Tree::new_multi(id)
+                } else {
+                    Tree::new(id)
+                };
+                (id, tree)
+            }
+        };
+        self.tables.push(OpenTable {
+            name: name.to_owned(),
+            id,
+            tree,
+            changed: created,
+            created,
+        });
+        Ok(Some(self.tables.len() - 1))
+    }
+
+    fn check_table_name(&self, name: &str) -> Result<()> {
+        let most = TABLE_NAME_BYTES_MAX.min(self.key_bytes_max());
+        if !name.is_empty() && name.len() <= most {
+            return Ok(());
+        }
+        let problem = format!("{} bytes, 1 to {most} can be", name.len());
+        Err(Error::Name {
+            name: name.to_owned(),
+            problem,
+        })
+    }
+
+    pub(crate) fn table_name(&self, index: usize) -> String {
+        self.tables[index].name.clone()
+    }
+
+    /// Opens a table that is there; `None`, and nothing is created, when it is not.
+    ///
+    /// # Errors
+    /// As for `table`.
+    pub fn table_if_exists(&mut self, name: &str) -> Result<Option<TableMut<'_>>> {
+        let Some(index) = self.open_table(name, None)? else {
+            return Ok(None);
+        };
+        if self.tables[index].tree.is_multi() {
+            return Err(Error::TableKind {
+                table: name.to_owned(),
+                multi: true,
+            });
+        }
+        Ok(Some(TableMut::new(self, index)))
+    }
+
+    /// Opens a table whose keys have sorted sets of values; creates it when there is none.
+    ///
+    /// # Errors
+    /// `Name` for an empty or too long name; `TableKind` for a table that has one value a key; what the file reports.
+    pub fn multi_table(&mut self, name: &str) -> Result<MultiTableMut<'_>> {
+        match self.open_table(name, Some(true))? {
+            Some(index) => Ok(MultiTableMut::new(self, index)),
+            None => unreachable!("it is created"),
+        }
+    }
+
+    /// The names of all tables as they stand in this transaction, in order.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn tables(&self) -> Result<Vec<String>> {
+        self.check_usable()?;
+        let mut names = names(&self.roots, &self.pages)?;
+        let created = self.tables.iter().filter(|table| table.created);
+        names.extend(created.map(|table| table.name.clone()));
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Removes a table with all that is in it; returns whether it was there. Cost: as clearing it.
+    ///
+    /// # Errors
+    /// A damaged page; the transaction can then only be rolled back.
+    pub fn drop_table(&mut self, name: &str) -> Result<bool> {
+        let Some(index) = self.open_table(name, None)? else {
+            return Ok(false);
+        };
+        self.pages.free_space();
+        self.changing(|txn| {
+            txn.tables[index].tree.clear(&mut txn.pages)?;
+            txn.forget_table(index)
+        })?;
+        Ok(true)
+    }
+
+    /// Gives a table another name; returns whether it was there. Nothing but the catalog is written.
+    ///
+    /// # Errors
+    /// `Name` when the new name cannot be, or is that of another table.
+    pub fn rename_table(&mut self, from: &str, to: &str) -> Result<bool> {
+        self.check_table_name(to)?;
+        let Some(index) = self.open_table(from, None)? else {
+            return Ok(false);
+        };
+        if from == to {
+            return Ok(true);
+        }
+        if self.open_table(to, None)?.is_some() {
+            return Err(Error::Name {
+                name: to.to_owned(),
+                problem: "a table has this name already".into(),
+            });
+        }
+        self.changing(|txn| {
+            let mut table = txn.tables[index].clone();
+            txn.forget_table(index)?;
+            table.name = to.to_owned();
+            table.created = true;
+            table.changed = true;
+            txn.tables.push(table);
+            Ok(())
+        })?;
+        Ok(true)
+    }
+
+    /// Takes a table out of the catalog and out of the open ones.
+    fn forget_table(&mut self, index: usize) -> Result<()> {
+        let table = self.tables.swap_remove(index);
+        if !table.created {
+            self.roots
+                .tables
+                .remove(&mut self.pages, table.name.as_bytes())?;
+            self.roots.inline.retain(|(id, _)| *id != table.id);
+        }
+        Ok(())
+    }
+}

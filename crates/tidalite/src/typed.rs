@@ -1,0 +1,137 @@
+//! Tables of keys and values of Rust types, over tables of bytes.
+
+use crate::error::Result;
+use crate::table::Table;
+use crate::table_mut::TableMut;
+use std::marker::PhantomData;
+use tidalite_base::{Corrupt, Ordered};
+
+/// A table whose keys are `K`, in their order, and whose values are `V`.
+///
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("tidalite-typed-{}", std::process::id()));
+/// # std::fs::create_dir_all(&dir)?;
+/// # let db = tidalite::Database::open(dir.join("typed.tdl"))?;
+/// use tidalite::{TypedTable, TypedTableMut};
+///
+/// let mut tx = db.begin_write()?;
+/// let mut heights = TypedTableMut::<(String, i32), f64>::of(tx.table("heights")?);
+/// heights.put(&("north".into(), -3), &80.5)?;
+/// heights.put(&("north".into(), 2), &91.0)?;
+/// tx.commit()?;
+///
+/// let snap = db.begin_read()?;
+/// let heights = TypedTable::<(String, i32), f64>::of(snap.table("heights")?.ok_or("no table")?);
+/// assert_eq!(heights.get(&("north".into(), 2))?, Some(91.0));
+/// let mut rows = Vec::new();
+/// heights.for_each(|key, value| rows.push((key.1, value)))?;
+/// assert_eq!(rows, [(-3, 80.5), (2, 91.0)]);
+/// # drop(heights); drop(snap); drop(db); std::fs::remove_dir_all(dir)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct TypedTable<'a, K, V> {
+    table: Table<'a>,
+    types: PhantomData<(K, V)>,
+}
+
+fn decode<T: Ordered>(what: &str, bytes: &[u8]) -> Result<T> {
+    T::from_key(bytes).ok_or_else(|| {
+        let found = format!("{} bytes", bytes.len());
+        Corrupt::new(what, 0, found, std::any::type_name::<T>()).into()
+    })
+}
+
+impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
+    /// Reads a table as one of these types.
+    #[must_use]
+    pub fn of(table: Table<'a>) -> Self {
+        Self {
+            table,
+            types: PhantomData,
+        }
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; bytes that are no `V`.
+    pub fn get(&self, key: &K) -> Result<Option<V>> {
+        let value = self.table.get_ref(&key.to_key())?;
+        value
+            .map(|bytes| decode("value of a table", &bytes))
+            .transpose()
+    }
+
+    /// Calls `f` with every pair in the order of the keys.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; bytes that are no `K` or `V`.
+    pub fn for_each(&self, mut f: impl FnMut(K, V)) -> Result<()> {
+        let mut cursor = self.table.cursor();
+        while cursor.next()? {
+            let key = decode("key of a table", cursor.key())?;
+            let value = match cursor.value_ref() {
+                Some(bytes) => decode("value of a table", bytes)?,
+                None => decode("value of a table", &cursor.value()?)?,
+            };
+            f(key, value);
+        }
+        Ok(())
+    }
+
+    /// The table of bytes below.
+    #[must_use]
+    pub fn bytes(&self) -> &Table<'a> {
+        &self.table
+    }
+}
+
+/// A typed table in a write transaction.
+pub struct TypedTableMut<'t, K, V> {
+    table: TableMut<'t>,
+    types: PhantomData<(K, V)>,
+}
+
+impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
+    /// Changes a table as one of these types.
+    #[must_use]
+    pub fn of(table: TableMut<'t>) -> Self {
+        Self {
+            table,
+            types: PhantomData,
+        }
+    }
+
+    /// Stores a pair; returns whether the key was there.
+    ///
+    /// # Errors
+    /// As for [`TableMut::put`].
+    pub fn put(&mut self, key: &K, value: &V) -> Result<bool> {
+        self.table.put(&key.to_key(), &value.to_key())
+    }
+
+    /// The value of a key, own writes included.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; bytes that are no `V`.
+    pub fn get(&self, key: &K) -> Result<Option<V>> {
+        let value = self.table.get(&key.to_key())?;
+        value
+            .map(|bytes| decode("value of a table", &bytes))
+            .transpose()
+    }
+
+    /// Removes a key; returns whether it was there.
+    ///
+    /// # Errors
+    /// As for [`TableMut::remove`].
+    pub fn remove(&mut self, key: &K) -> Result<bool> {
+        self.table.remove(&key.to_key())
+    }
+
+    /// The table of bytes below.
+    #[must_use]
+    pub fn bytes(&mut self) -> &mut TableMut<'t> {
+        &mut self.table
+    }
+}

@@ -1,0 +1,300 @@
+//! Tables as their users see them: modes of writing, multi-values, nested tables, names, savepoints.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tidalite::{Database, Durability, Error, MemoryStorage, Options, StoreError, WriteTxn};
+use tidalite_testkit::rng::Rng;
+
+fn small_pages() -> Database {
+    Options::new()
+        .page_size(512)
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap()
+}
+
+#[test]
+fn each_way_of_writing_does_what_its_name_says() {
+    let db = small_pages();
+    let mut tx = db.begin_write().unwrap();
+    let mut t = tx.table("t").unwrap();
+    assert!(!t.update(b"a", b"0").unwrap() && t.get(b"a").unwrap().is_none());
+    assert!(t.insert(b"a", b"1").unwrap() && !t.insert(b"a", b"2").unwrap());
+    assert!(t.update(b"a", b"3").unwrap());
+    assert_eq!(t.replace(b"a", b"4").unwrap(), Some(b"3".to_vec()));
+    assert_eq!(t.replace(b"b", b"5").unwrap(), None);
+    assert!(!t.compare_and_set(b"a", Some(b"3"), Some(b"6")).unwrap());
+    assert!(t.compare_and_set(b"a", Some(b"4"), Some(b"6")).unwrap());
+    assert!(!t.compare_and_set(b"a", None, Some(b"7")).unwrap());
+    assert!(t.compare_and_set(b"c", None, Some(b"8")).unwrap());
+    assert!(!t.remove_if(b"c", b"9").unwrap() && t.remove_if(b"c", b"8").unwrap());
+    assert_eq!(t.take(b"b").unwrap(), Some(b"5".to_vec()));
+    assert_eq!(t.take(b"b").unwrap(), None);
+    let refused = t.append(b"a", b"");
+    assert!(
+        matches!(refused, Err(Error::OutOfOrder { .. })),
+        "{refused:?}"
+    );
+    t.append(b"x", b"last").unwrap();
+    assert!(
+        !t.reserve(b"y", 3, |bytes| bytes.copy_from_slice(b"abc"))
+            .unwrap()
+    );
+    assert!(t.put(b"", b"").unwrap() || t.get(b"").unwrap() == Some(Vec::new()));
+    assert!(t.is_dirty(b"a").unwrap());
+    assert_eq!(
+        (t.take_sequence(5).unwrap(), t.take_sequence(1).unwrap()),
+        (0, 5)
+    );
+    assert_eq!(t.view().count_range(&b"a"[..]..&b"y"[..]).unwrap(), 2);
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let t = snap.table("t").unwrap().unwrap();
+    assert_eq!((t.count(), t.sequence()), (4, 6));
+    let many = t.get_many(&[&b"y"[..], b"nothing", b"", b"a"]).unwrap();
+    let many: Vec<Option<&[u8]>> = many.iter().map(|value| value.as_deref()).collect();
+    assert_eq!(many, [Some(&b"abc"[..]), None, Some(b""), Some(b"6")]);
+    assert_eq!(t.split::<&[u8]>(.., 2).unwrap(), [b"x".to_vec()]);
+}
+
+#[test]
+fn several_values_are_told_apart() {
+    let db = small_pages();
+    let mut tx = db.begin_write().unwrap();
+    let mut t = tx.multi_table("m").unwrap();
+    assert_eq!(t.update(b"k", b"1").unwrap(), None);
+    assert_eq!(t.update(b"k", b"2").unwrap(), Some(b"1".to_vec()));
+    assert!(t.put(b"k", b"3").unwrap() && !t.put(b"k", b"3").unwrap());
+    for refused in [t.update(b"k", b"4"), t.take(b"k")] {
+        assert!(matches!(refused, Err(Error::Ambiguous { values: 2, .. })));
+    }
+    assert!(t.replace(b"k", b"2", b"5").unwrap() && !t.replace(b"k", b"2", b"6").unwrap());
+    assert!(matches!(
+        t.append(b"k", b"4"),
+        Err(Error::OutOfOrder { .. })
+    ));
+    assert!(matches!(
+        t.append_dup(b"k", b"5"),
+        Err(Error::OutOfOrder { .. })
+    ));
+    t.append_dup(b"k", b"6").unwrap();
+    t.append(b"l", b"").unwrap();
+    assert_eq!(t.view().get(b"k").unwrap(), Some((b"3".to_vec(), 3)));
+    for number in 0..500u32 {
+        t.put(b"many", &number.to_be_bytes()).unwrap();
+    }
+    tx.commit().unwrap();
+    let wrong = db.begin_write().unwrap().table("m").map(drop);
+    assert!(matches!(wrong, Err(Error::TableKind { multi: true, .. })));
+    let snap = db.begin_read().unwrap();
+    assert!(matches!(snap.table("m"), Err(Error::TableKind { .. })));
+    let t = snap.multi_table("m").unwrap().unwrap();
+    assert_eq!(
+        (t.count(), t.count_keys(), t.count_of(b"many").unwrap()),
+        (504, 3, 500)
+    );
+    let mut cursor = t.cursor();
+    assert!(cursor.seek_value_ge(b"many", &77u32.to_be_bytes()).unwrap());
+    assert_eq!(
+        cursor.next_multiple(3).unwrap().last(),
+        Some(&80u32.to_be_bytes().to_vec())
+    );
+    assert!(cursor.prev_nodup().unwrap() && cursor.key() == b"l" && cursor.value().is_empty());
+}
+
+#[test]
+fn tables_in_tables_come_back_after_reopening_and_in_a_copy() {
+    let storage = Arc::new(MemoryStorage::new());
+    let options = Options::new().page_size(512);
+    let db = options.open_storage(storage.clone()).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let mut topics = tx.table("topics").unwrap();
+    for (path, last) in [("a/b/c", "4"), ("a/b/1", "4"), ("a/b/1", "5"), ("a/x", "4")] {
+        let path: Vec<&str> = path.split('/').collect();
+        topics
+            .nested_at(&path)
+            .put(last.as_bytes(), path.concat().as_bytes())
+            .unwrap();
+    }
+    let mut large = topics.nested(b"large");
+    large
+        .extend((0..2000u32).map(|i| (i.to_be_bytes(), [7; 9])))
+        .unwrap();
+    assert_eq!(
+        large
+            .remove_range(10u32.to_be_bytes()..1990u32.to_be_bytes())
+            .unwrap(),
+        1980
+    );
+    let value_there = topics.nested_at(&["a", "x", "4"]).put(b"k", b"v");
+    let unsupported = Error::Store(StoreError::Unsupported {
+        found: String::new(),
+        expected: String::new(),
+    });
+    let same =
+        |error: &Error| std::mem::discriminant(error) == std::mem::discriminant(&unsupported);
+    assert!(value_there.as_ref().is_err_and(same), "{value_there:?}");
+    tx.multi_table("m").unwrap().put(b"k", b"v").unwrap();
+    tx.commit().unwrap();
+    drop(db);
+
+    let db = options.open_storage(storage).unwrap();
+    let dir = std::env::temp_dir().join(format!("tidalite-tables-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    db.copy_to(dir.join("copy.tdl")).unwrap();
+    for db in [db, Database::open(dir.join("copy.tdl")).unwrap()] {
+        let snap = db.begin_read().unwrap();
+        let topics = snap.table("topics").unwrap().unwrap();
+        // a/b/+/4: every table below a/b is asked for "4".
+        let below = topics.nested_at(&["a", "b"]).unwrap().unwrap();
+        let mut found = Vec::new();
+        let mut cursor = below.cursor();
+        while cursor.next().unwrap() {
+            let table = below.nested(cursor.key()).unwrap().unwrap();
+            found.extend(table.get(b"4").unwrap());
+        }
+        assert_eq!(found, [b"ab1".to_vec(), b"abc".to_vec()]);
+        assert_eq!(topics.nested(b"large").unwrap().unwrap().count(), 20);
+        assert!(topics.nested(b"none").unwrap().is_none());
+        assert_eq!(snap.multi_table("m").unwrap().unwrap().count(), 1);
+        drop(cursor);
+        let report = db.check().unwrap();
+        assert!(report.problems.is_empty(), "{report:?}");
+    }
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn names_change_with_the_transaction() {
+    let db = small_pages();
+    let mut tx = db.begin_write().unwrap();
+    for name in ["a", "b", "c"] {
+        tx.table(name)
+            .unwrap()
+            .put(b"name", name.as_bytes())
+            .unwrap();
+    }
+    assert!(tx.table_if_exists("d").unwrap().is_none());
+    assert_eq!(tx.tables().unwrap(), ["a", "b", "c"]);
+    tx.commit().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    assert!(tx.drop_table("a").unwrap() && !tx.drop_table("a").unwrap());
+    assert!(matches!(tx.rename_table("b", "c"), Err(Error::Name { .. })));
+    assert!(tx.rename_table("b", "a").unwrap() && !tx.rename_table("b", "x").unwrap());
+    tx.table("b").unwrap().put(b"name", b"new").unwrap();
+    assert_eq!(tx.tables().unwrap(), ["a", "b", "c"]);
+    assert_eq!(
+        tx.table("a").unwrap().get(b"name").unwrap(),
+        Some(b"b".to_vec())
+    );
+    drop(tx);
+    let name_of = |table: &str| {
+        let snap = db.begin_read().unwrap();
+        snap.table(table)
+            .unwrap()
+            .unwrap()
+            .get(b"name")
+            .unwrap()
+            .unwrap()
+    };
+    assert_eq!(name_of("a"), b"a");
+    let mut tx = db.begin_write().unwrap();
+    tx.rename_table("a", "z").unwrap();
+    tx.drop_table("b").unwrap();
+    let (_, mut tx) = tx.checkpoint(Durability::Durable).unwrap();
+    tx.rename_table("z", "b").unwrap();
+    tx.commit().unwrap();
+    assert_eq!((name_of("b"), name_of("c")), (b"a".to_vec(), b"c".to_vec()));
+    assert_eq!(db.begin_read().unwrap().tables().unwrap(), ["b", "c"]);
+    assert!(db.check().unwrap().problems.is_empty());
+}
+
+type Model = (BTreeMap<Vec<u8>, Vec<u8>>, BTreeMap<i64, f64>);
+
+fn state(tx: &mut WriteTxn) -> Model {
+    let mut pairs = BTreeMap::new();
+    let table = tx.table("t").unwrap();
+    table
+        .view()
+        .for_each(|key, value| {
+            pairs.insert(key.to_vec(), value.to_vec());
+        })
+        .unwrap();
+    let mut rows = BTreeMap::new();
+    let mut series = tx.series("s").unwrap();
+    let all = series.view().unwrap();
+    all.all()
+        .for_each(|time, words| {
+            rows.insert(time, f64::from_bits(words[1]));
+        })
+        .unwrap();
+    (pairs, rows)
+}
+
+fn change(rng: &mut Rng, tx: &mut WriteTxn, model: &mut Model) {
+    for _ in 0..rng.index(60) {
+        let key = vec![b'k', rng.below(60) as u8];
+        let value = vec![rng.below(256) as u8; rng.index(300)];
+        if rng.one_in(3) {
+            tx.table("t").unwrap().remove(&key).unwrap();
+            model.0.remove(&key);
+        } else {
+            tx.table("t").unwrap().put(&key, &value).unwrap();
+            model.0.insert(key, value);
+        }
+        let (time, value) = (rng.below(2000) as i64, rng.below(100) as f64);
+        tx.series("s").unwrap().insert(time, value).unwrap();
+        model.1.insert(time, value);
+    }
+}
+
+#[test]
+fn savepoints_take_tables_and_series_back() {
+    for seed in 0..12 {
+        eprintln!("seed {seed}");
+        let mut rng = Rng::new(seed);
+        let db = small_pages();
+        let mut model = Model::default();
+        for _ in 0..6 {
+            let mut tx = db.begin_write().unwrap();
+            let mut marks = Vec::new();
+            for _ in 0..rng.index(8) {
+                change(&mut rng, &mut tx, &mut model);
+                match rng.below(4) {
+                    0 => marks.push((tx.savepoint().unwrap(), model.clone())),
+                    1 if !marks.is_empty() => {
+                        marks.truncate(1 + rng.index(marks.len()));
+                        let (savepoint, then) = marks.last().unwrap();
+                        tx.rollback_to(savepoint).unwrap();
+                        model = then.clone();
+                    }
+                    2 => {
+                        let keep = rng.one_in(2);
+                        let mut inner = model.clone();
+                        let done = tx.nested(|tx| {
+                            change(&mut rng, tx, &mut inner);
+                            if keep {
+                                return Ok(());
+                            }
+                            Err(Error::OutOfOrder {
+                                table: String::new(),
+                            })
+                        });
+                        assert_eq!(done.is_ok(), keep);
+                        if keep {
+                            model = inner;
+                        }
+                    }
+                    _ => {}
+                }
+                assert_eq!(state(&mut tx), model);
+            }
+            drop(marks);
+            tx.commit().unwrap();
+            let mut tx = db.begin_write().unwrap();
+            assert_eq!(state(&mut tx), model);
+        }
+        assert!(db.check().unwrap().problems.is_empty());
+    }
+}
