@@ -201,7 +201,15 @@ struct Process {
 
 impl Process {
     fn start(role: &str, path: &Path) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        Self::start_by(&[], role, path)
+    }
+
+    /// `by`: another program that starts the child, with its arguments.
+    fn start_by(by: &[&str], role: &str, path: &Path) -> Self {
+        let own = std::env::current_exe().unwrap();
+        let mut words = by.iter().map(std::ffi::OsStr::new).chain([own.as_os_str()]);
+        let mut child = Command::new(words.next().unwrap())
+            .args(words)
             .args([
                 "role_of_a_child",
                 "--exact",
@@ -359,6 +367,71 @@ fn a_killed_reader_holds_nothing() {
     }
     let after = pager.stat().unwrap().pages_pending;
     assert!(after < held / 2, "{after} of {held} pages are still held");
+    assert_clean(&pager);
+}
+
+#[test]
+fn readers_killed_at_random_leave_no_slot_behind() {
+    let folder = Folder::new("killed-readers");
+    let path = folder.file();
+    let pager = open(&path).unwrap();
+    commit(&pager, Durability::Durable).unwrap();
+    for round in 0..12u64 {
+        let mut readers: Vec<Process> = (0..2).map(|_| Process::start("read", &path)).collect();
+        for reader in &readers {
+            reader.number();
+        }
+        for _ in 0..5 {
+            commit(&pager, Durability::Durable).unwrap();
+        }
+        std::thread::sleep(Duration::from_micros(mix(round) % 2000));
+        for reader in &mut readers {
+            reader.kill();
+        }
+        assert_eq!(pager.readers().unwrap(), [], "round {round}");
+    }
+    // The dead have left their slots to those who came after them.
+    let image = fs::read(folder.lock()).unwrap();
+    let used = u64::from_ne_bytes(image[392..400].try_into().unwrap());
+    assert!(used < 32, "{used} slots were used");
+    assert_clean(&pager);
+}
+
+#[test]
+fn a_reader_in_another_pid_namespace_counts() {
+    let folder = Folder::new("namespace");
+    let path = folder.file();
+    let pager = open(&path).unwrap();
+    for _ in 0..5 {
+        commit(&pager, Durability::Durable).unwrap();
+    }
+    let probe = Command::new("unshare")
+        .args(["--pid", "--fork", "true"])
+        .output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no PID namespace can be made here");
+        return;
+    }
+    let mut holder = Process::start_by(
+        &["unshare", "--pid", "--fork", "--kill-child"],
+        "hold",
+        &path,
+    );
+    assert_eq!(holder.told(), "holds 5");
+    let readers = pager.readers().unwrap();
+    assert_eq!(readers.len(), 1);
+    // There it has a small number, which here belongs to somebody else.
+    assert!(readers[0].process < 10, "{readers:?}");
+    for _ in 0..40 {
+        commit(&pager, Durability::Durable).unwrap();
+    }
+    holder.order("look");
+    assert_eq!(holder.told(), "same");
+    holder.kill();
+    let begun = Instant::now();
+    while !pager.readers().unwrap().is_empty() {
+        assert!(begun.elapsed() < PATIENCE, "its slot stays");
+    }
     assert_clean(&pager);
 }
 

@@ -6,8 +6,8 @@
 //! 64        8       published: the newest commit that readers get
 //! 72        8       durable: the newest commit known to be on the medium
 //! 128       8       poison: 0, or who failed (process id << 1 | 1)
-//! 192       8 x 4   writer: generation of the handle that wrote last, handle that writes now + 1 or 0, its
-//!                   thread, since when (ns)
+//! 192       8 x 4   writer: generation of the handle that wrote last, owner word of the one that writes now or 0,
+//!                   its thread, since when (ns)
 //! 256       8       next ticket of the writers' queue
 //! 320       4       bell (u32): rung when a writer is done
 //! 384       8 x 3   generations given out; slots ever used; pages freed by all commits
@@ -109,7 +109,7 @@ impl Area {
     pub(super) fn poison(&self) -> &AtomicU64 {
         self.word(POISON_AT)
     }
-    /// 0: generation of the last writer; 1: the handle that writes now + 1; 2: its thread; 3: since when.
+    /// 0: generation of the last writer; 1: the owner word of the handle that writes now; 2: its thread; 3: since when.
     pub(super) fn writer(&self, field: usize) -> &AtomicU64 {
         self.word(WRITER_AT + field * 8)
     }

@@ -144,14 +144,13 @@ impl Lock {
         let writer = |field| self.area.writer(field);
         writer(2).store(thread_id(), Ordering::Relaxed);
         writer(3).store(clock_ns(), Ordering::Relaxed);
-        writer(1).store(self.handle as u64 + 1, Ordering::Release);
+        writer(1).store(self.owner_word(), Ordering::Release);
     }
 
     /// This handle no longer writes, if it was the one.
     pub(super) fn forget_writer(&self) {
-        let mine = self.handle as u64 + 1;
         let writer = self.area.writer(1);
-        let _ = writer.compare_exchange(mine, 0, Ordering::AcqRel, Ordering::Relaxed);
+        let _ = writer.compare_exchange(self.owner_word(), 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 
     /// Gives a place or the turn back and rings for who waits.
@@ -186,14 +185,11 @@ impl Lock {
     /// Who is writing now, if it is alive.
     pub(crate) fn writer_now(&self) -> Option<WriterSeen> {
         let writer = |field| self.area.writer(field).load(Ordering::Acquire);
-        let handle = (writer(1) as usize).checked_sub(1)?;
-        if handle >= super::HANDLES_MAX {
+        let owner = writer(1);
+        if !self.owner_alive(owner) {
             return None;
         }
-        let line = self.area.handle(handle);
-        if !self.is_alive(handle, line[0].load(Ordering::SeqCst)) {
-            return None;
-        }
+        let line = self.area.handle((owner & 0xffff) as usize - 1);
         Some(WriterSeen {
             process: line[1].load(Ordering::Relaxed) as u32,
             thread: writer(2) as u32,

@@ -100,11 +100,12 @@ pub(crate) fn clock_ns() -> u64 {
 }
 
 impl Lock {
-    fn owner_word(&self) -> u64 {
+    /// What names this handle in slots.
+    pub(super) fn owner_word(&self) -> u64 {
         self.generation << 16 | (self.handle as u64 + 1)
     }
 
-    fn owner_alive(&self, owner: u64) -> bool {
+    pub(super) fn owner_alive(&self, owner: u64) -> bool {
         owner & 0xffff != 0 && self.is_alive((owner & 0xffff) as usize - 1, owner >> 16)
     }
 
