@@ -16,15 +16,17 @@ suites:
                  removals, sizes: the workloads that libmdbx and redb publish
   beyond-memory  a file eight times as large as the memory that its process may use
   long-reader    one snapshot held while everything is overwritten
+  ticks          a point for each of 100, 10,000 and 100,000 series in every durable commit
 
 options:
   --rounds R     rounds, of which the median is taken (default 3)
   --only LIST    cases, with commas: 01,03r (default: all)
-  --peers LIST   peers, with commas: lmdb,libmdbx,redb,fjall,sqlite (default: all)
+  --peers LIST   peers, with commas: lmdb,libmdbx,redb,fjall,sqlite; none (default: all)
   --dir DIR      where the files go, one at a time (default: the system's temporary directory)
   --json FILE    also write a JSON object per line
   --points N     harlinn: points of a case (default 10000000; the published figures: 100000000)
-  --commits N    commit: commits of a case (default 5000); long-reader: overwrites (default 1000000)
+  --commits N    commit: commits of a case (default 5000); long-reader: overwrites (default 1000000);
+                 ticks: commits (default 10000)
   --pairs N      mdbx: pairs of the large tables (default 5000000), of which the rest is scaled;
                  long-reader: of its table (default 1000000)
   --mib N        beyond-memory: size of the file (default 8192)
@@ -41,6 +43,7 @@ pub(crate) enum Suite {
     /// One engine of `BeyondMemory`, in a process of its own.
     BeyondMemoryOne,
     LongReader,
+    Ticks,
 }
 
 /// What to measure, how large, how often, where.
@@ -70,6 +73,11 @@ impl Options {
 
     fn new(suite: Suite) -> Self {
         let long_reader = suite == Suite::LongReader;
+        let commits = match suite {
+            Suite::LongReader => 1_000_000,
+            Suite::Ticks => 10_000,
+            _ => 5000,
+        };
         Self {
             suite,
             rounds: 3,
@@ -78,7 +86,7 @@ impl Options {
             dir: std::env::temp_dir(),
             json: None,
             points: 10_000_000,
-            commits: if long_reader { 1_000_000 } else { 5000 },
+            commits,
             pairs: if long_reader { 1_000_000 } else { 5_000_000 },
             mib: 8192,
             memory_mib: 1024,
@@ -97,6 +105,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
         Some("beyond-memory") => Suite::BeyondMemory,
         Some("beyond-memory-one") => Suite::BeyondMemoryOne,
         Some("long-reader") => Suite::LongReader,
+        Some("ticks") => Suite::Ticks,
         Some(other) => return Err(format!("there is no suite {other}")),
     };
     let mut options = Options::new(suite);

@@ -119,6 +119,7 @@ fn take(line: &str, kind: Kind, contest: &mut Contest) -> Result<()> {
         value,
         p50,
         p99,
+        p999,
         max,
         cpu,
         handed,
@@ -136,6 +137,7 @@ fn take(line: &str, kind: Kind, contest: &mut Contest) -> Result<()> {
         latency: crate::meter::Spread {
             p50: *p50,
             p99: *p99,
+            p999: *p999,
             max: *max,
         },
         cpu_seconds: *cpu,
@@ -161,6 +163,7 @@ fn tell(case: &str, unit: &str, sample: &Sample) {
         sample.value,
         latency.p50,
         latency.p99,
+        latency.p999,
         latency.max,
         sample.cpu_seconds,
         written.handed as f64,

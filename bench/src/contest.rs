@@ -28,23 +28,29 @@ struct Case {
 }
 
 impl Contest {
-    /// Ours in these modes, and the peers: all, or those named.
+    /// These take part.
+    pub(crate) fn among(suite: &'static str, kinds: &[Kind]) -> Self {
+        Self {
+            suite,
+            kinds: kinds.to_vec(),
+            cases: Vec::new(),
+            answers: BTreeMap::new(),
+        }
+    }
+
+    /// Ours in these modes, and the peers: all, or those named; `none` names none.
     pub(crate) fn new(suite: &'static str, ours: &[Kind], peers: &[String]) -> Result<Self> {
         if let Some(name) = peers
             .iter()
-            .find(|name| !PEERS.iter().any(|peer| peer.name == **name))
+            .find(|name| *name != "none" && !PEERS.iter().any(|peer| peer.name == **name))
         {
             let known: Vec<_> = PEERS.iter().map(|peer| peer.name).collect();
             return Err(format!("there is no peer {name}: {}", known.join(", ")).into());
         }
         let chosen = |peer: &Kind| peers.is_empty() || peers.iter().any(|name| name == peer.name);
         let peers = PEERS.iter().copied().filter(chosen);
-        Ok(Self {
-            suite,
-            kinds: ours.iter().copied().chain(peers).collect(),
-            cases: Vec::new(),
-            answers: BTreeMap::new(),
-        })
+        let kinds: Vec<Kind> = ours.iter().copied().chain(peers).collect();
+        Ok(Self::among(suite, &kinds))
     }
 
     /// The engines in the order of this round: who goes first changes.
@@ -148,8 +154,8 @@ impl Contest {
     /// The table, in Markdown. The ratio is the first of ours over each peer.
     pub(crate) fn table(&self) -> String {
         let mut text = String::from(
-            "| case | engine | value | unit | ratio | spread | p50 us | p99 us | max us | CPU s | MB handed over | calls | MB to disk | syncs | file MB |\n\
-             |---|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+            "| case | engine | value | unit | ratio | spread | p50 us | p99 us | p99.9 us | max us | CPU s | MB handed over | calls | MB to disk | syncs | file MB |\n\
+             |---|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         );
         for case in &self.cases {
             let first = case.sides.iter().find(|(kind, _)| kind.ours);
@@ -171,7 +177,7 @@ impl Contest {
                 };
                 let _ = writeln!(
                     text,
-                    "| {} | {} | {} | {} | {ratio} | {:.0} % | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+                    "| {} | {} | {} | {} | {ratio} | {:.0} % | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
                     case.name,
                     kind.name,
                     short(median(&values)),
@@ -179,6 +185,7 @@ impl Contest {
                     spread(&values) * 100.0,
                     of(&|s| s.latency.p50),
                     of(&|s| s.latency.p99),
+                    of(&|s| s.latency.p999),
                     of(&|s| s.latency.max),
                     of(&|s| s.cpu_seconds),
                     of(&|s| s.written.handed as f64 / 1e6),
@@ -205,9 +212,10 @@ fn cost(samples: &[Sample]) -> String {
         |field: &dyn Fn(&Sample) -> f64| median(&samples.iter().map(field).collect::<Vec<f64>>());
     let max = samples.iter().map(|s| s.latency.max).fold(0.0, f64::max);
     format!(
-        r#"{{"p50_us":{:.2},"p99_us":{:.2},"max_us":{max:.2},"cpu_s":{:.3},"bytes_handed":{:.0},"write_calls":{:.0},"bytes_dirtied":{:.0},"bytes_disk":{:.0},"syncs":{:.0},"file_bytes":{:.0}}}"#,
+        r#"{{"p50_us":{:.2},"p99_us":{:.2},"p999_us":{:.2},"max_us":{max:.2},"cpu_s":{:.3},"bytes_handed":{:.0},"write_calls":{:.0},"bytes_dirtied":{:.0},"bytes_disk":{:.0},"syncs":{:.0},"file_bytes":{:.0}}}"#,
         of(&|s| s.latency.p50),
         of(&|s| s.latency.p99),
+        of(&|s| s.latency.p999),
         of(&|s| s.cpu_seconds),
         of(&|s| s.written.handed as f64),
         of(&|s| s.written.calls as f64),

@@ -8,6 +8,7 @@
 //! mdbx           suite: small transactions, loads, gets, ranges, removals, sizes
 //! beyond_memory  suite: a file larger than memory
 //! long_reader    suite: a snapshot held while everything is overwritten
+//! ticks          suite: a point for each of many series in every durable commit
 //!  └ engine        ours and the peers behind one face
 //!  └ contest       who takes part, in which order; lines and table
 //! meter, syncs   what work costs: time, CPU, bytes, calls, waits on the disk
@@ -28,6 +29,7 @@ mod meter;
 mod os;
 mod report;
 mod syncs;
+mod ticks;
 
 use std::fs::File;
 use std::io::Write as _;
@@ -71,6 +73,7 @@ fn run(options: &Options) -> Result<()> {
         Suite::Commit => told(&commit::run(options)?, options, json),
         Suite::Mdbx => told(&mdbx::run(options)?, options, json),
         Suite::LongReader => told(&long_reader::run(options)?, options, json),
+        Suite::Ticks => told(&ticks::run(options)?, options, json),
         Suite::BeyondMemory | Suite::BeyondMemoryOne => match beyond_memory::run(options)? {
             Some(contest) => told(&contest, options, json),
             None => Ok(()),
@@ -133,6 +136,7 @@ fn warn(options: &Options) {
         Suite::Commit => options.commits < 2000,
         Suite::Mdbx => options.pairs < 1_000_000,
         Suite::LongReader => options.commits < 1_000_000,
+        Suite::Ticks => options.commits < 10_000,
         Suite::BeyondMemory | Suite::BeyondMemoryOne => options.mib < 8192,
     };
     if options.rounds < 3 || small {

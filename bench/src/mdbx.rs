@@ -101,7 +101,7 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
 
 /// `full` scaled as the pairs are, and not next to nothing.
 fn scaled(full: u64, options: &Options) -> u64 {
-    (full * options.pairs / PAIRS_FULL).clamp(100.min(full), full.max(1))
+    (full * options.pairs / PAIRS_FULL).clamp(20, full)
 }
 
 /// From an empty database on.
@@ -429,6 +429,9 @@ impl Large<'_> {
     }
 
     fn scan(&self, name: &str, (engine, dir): Side<'_>, contest: &mut Contest) -> Result<()> {
+        if !self.chosen(name) {
+            return Ok(());
+        }
         let case = self.case(name);
         engine.read(&mut |reader| {
             let meter = Meter::start(dir);

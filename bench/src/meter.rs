@@ -7,7 +7,7 @@
 //! ```
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::{os, syncs};
 
@@ -23,9 +23,14 @@ impl Latencies {
     pub(crate) fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
-        self.nanos
-            .push(u32::try_from(start.elapsed().as_nanos()).unwrap_or(u32::MAX));
+        self.keep(start.elapsed());
         result
+    }
+
+    /// Keeps a time that was taken elsewhere.
+    pub(crate) fn keep(&mut self, time: Duration) {
+        self.nanos
+            .push(u32::try_from(time.as_nanos()).unwrap_or(u32::MAX));
     }
 
     /// As `time` for one operation in 32; the others just run.
@@ -53,6 +58,7 @@ impl Latencies {
         Spread {
             p50: at(0.5),
             p99: at(0.99),
+            p999: at(0.999),
             max: at(1.0),
         }
     }
@@ -63,6 +69,7 @@ impl Latencies {
 pub(crate) struct Spread {
     pub(crate) p50: f64,
     pub(crate) p99: f64,
+    pub(crate) p999: f64,
     pub(crate) max: f64,
 }
 
@@ -140,8 +147,13 @@ mod tests {
         let latencies = Latencies {
             nanos: (1..=101).rev().map(|n| n * 1000).collect(),
         };
-        let (p50, p99, max) = (51.0, 100.0, 101.0);
-        assert_eq!(latencies.spread(), Spread { p50, p99, max });
+        let expected = Spread {
+            p50: 51.0,
+            p99: 100.0,
+            p999: 101.0,
+            max: 101.0,
+        };
+        assert_eq!(latencies.spread(), expected);
         assert_eq!(Latencies::default().spread(), Spread::default());
     }
 }

@@ -4,6 +4,7 @@
 //! Engine   write: one transaction, committed under the promise it was opened with
 //!          read: one snapshot          load: ascending pairs, one transaction, its own fastest way
 //!  ├ tidalite, tidalite_series         ours
+//!  ├ lmdb_series                      the article's engine on LMDB, for suites of points
 //!  └ lmdb, mdbx (mdbx_sys), redb, fjall, sqlite, rocksdb (a feature)
 //! data     the pairs: keys, values, shapes
 //! digest   what every answer is compared by
@@ -15,6 +16,7 @@
 pub(crate) mod data;
 mod fjall;
 mod lmdb;
+mod lmdb_series;
 mod mdbx;
 mod mdbx_sys;
 mod redb;
@@ -137,6 +139,10 @@ pub(crate) trait Engine: Sync {
     fn in_use(&self) -> Result<Option<InUse>> {
         Ok(None)
     }
+    /// Pages that the last commit wrote; `None` where the engine does not tell.
+    fn pages_of_last_commit(&self) -> Option<u64> {
+        None
+    }
     /// Waits on the disk in each commit that no call of `fsync` and its like shows.
     fn silent_syncs(&self) -> u64 {
         0
@@ -167,6 +173,15 @@ pub(crate) trait Read {
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest>;
 }
 
+/// The series and the time of a key that `data::Key::of_point` made.
+pub(crate) fn point_of(key: &[u8]) -> Result<(u64, i64)> {
+    let (series, time) = key.split_at_checked(8).ok_or("a short key")?;
+    Ok((
+        u64::from_be_bytes(series.try_into()?),
+        i64::from_be_bytes(time.try_into()?),
+    ))
+}
+
 /// An engine that can take part.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
@@ -189,6 +204,13 @@ pub(crate) const TIDALITE_SERIES: Kind = Kind {
     name: "tidalite-series",
     ours: true,
     open: |dir, setup| Ok(Box::new(tidalite_series::Points::open(dir, setup)?)),
+};
+
+/// The article's engine on LMDB: raw points in segments of 8,100.
+pub(crate) const LMDB_SERIES: Kind = Kind {
+    name: "lmdb-series",
+    ours: false,
+    open: |dir, setup| Ok(Box::new(lmdb_series::Segments::open(dir, setup)?)),
 };
 
 /// LMDB, which some suites print alone beside ours.

@@ -2,16 +2,18 @@
 //! for here, reading series is what the suite `harlinn` measures.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::tidalite::{Database, Durability, SeriesId, WriteTxn};
 
 use super::tidalite::durability;
-use super::{Engine, Reading, Result, Setup, Write, Writing};
+use super::{Engine, Reading, Result, Setup, Write, Writing, point_of};
 
 /// A database with series.
 pub(crate) struct Points {
     db: Database,
     durability: Durability,
+    pages: AtomicU64,
 }
 
 impl Points {
@@ -19,6 +21,7 @@ impl Points {
         Ok(Self {
             db: Database::open(dir.join("bench.tdl"))?,
             durability: durability(setup.promise),
+            pages: AtomicU64::new(0),
         })
     }
 }
@@ -27,7 +30,8 @@ impl Engine for Points {
     fn write(&self, work: Writing<'_>) -> Result<()> {
         let mut txn = self.db.begin_write()?;
         work(&mut Writer(&mut txn))?;
-        txn.commit_with(self.durability)?;
+        let commit = txn.commit_with(self.durability)?;
+        self.pages.store(commit.pages_written, Ordering::Relaxed);
         Ok(())
     }
 
@@ -40,6 +44,10 @@ impl Engine for Points {
         Ok(())
     }
 
+    fn pages_of_last_commit(&self) -> Option<u64> {
+        Some(self.pages.load(Ordering::Relaxed))
+    }
+
     fn flush(&self) -> Result<()> {
         self.db.begin_write()?.commit()?;
         Ok(())
@@ -50,7 +58,7 @@ struct Writer<'t>(&'t mut WriteTxn);
 
 impl Write for Writer<'_> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let (series, time) = point(key)?;
+        let (series, time) = point_of(key)?;
         let value = f64::from_bits(super::touch(value));
         // Series get their numbers in the order of their creation, from 0 on.
         match self.0.series_by_id(SeriesId(series)) {
@@ -69,17 +77,8 @@ impl Write for Writer<'_> {
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
-        let (series, time) = point(key)?;
+        let (series, time) = point_of(key)?;
         let mut series = self.0.series_by_id(SeriesId(series))?;
         Ok(series.delete(time..=time)? == 1)
     }
-}
-
-/// The series and the time of a key.
-fn point(key: &[u8]) -> Result<(u64, i64)> {
-    let (series, time) = key.split_at_checked(8).ok_or("a short key")?;
-    Ok((
-        u64::from_be_bytes(series.try_into()?),
-        i64::from_be_bytes(time.try_into()?),
-    ))
 }

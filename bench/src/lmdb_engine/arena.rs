@@ -30,6 +30,9 @@ struct Block {
     layout: Layout,
 }
 
+// SAFETY: memory of the allocator that this block alone owns; who uses its places is the arena's affair.
+unsafe impl Send for Block {}
+
 /// A type for which all-zero bytes are a value, and so is whatever was left by an earlier owner.
 ///
 /// # Safety
