@@ -119,7 +119,7 @@ struct Reader<'t>(Table<'t>);
 
 impl Read for Reader<'_> {
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
-        Ok(self.0.get(key)?.map(|value| touch(&value)))
+        Ok(self.0.get_ref(key)?.map(|value| touch(&value)))
     }
 
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {
@@ -127,7 +127,10 @@ impl Read for Reader<'_> {
         let mut cursor = self.0.cursor();
         let mut found = cursor.seek_ge(from)?;
         while found && digest.entries < limit {
-            digest.add(cursor.key(), &cursor.value()?);
+            match cursor.value_ref() {
+                Some(value) => digest.add(cursor.key(), value),
+                None => digest.add(cursor.key(), &cursor.value()?),
+            }
             found = cursor.next()?;
         }
         Ok(digest)
