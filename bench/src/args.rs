@@ -17,6 +17,7 @@ suites:
   beyond-memory  a file eight times as large as the memory that its process may use
   long-reader    one snapshot held while everything is overwritten
   ticks          a point for each of 100, 10,000 and 100,000 series in every durable commit
+  growth         open, append, aggregate and latest as points and series become more
 
 options:
   --rounds R     rounds, of which the median is taken (default 3)
@@ -24,7 +25,8 @@ options:
   --peers LIST   peers, with commas: lmdb,libmdbx,redb,fjall,sqlite; none (default: all)
   --dir DIR      where the files go, one at a time (default: the system's temporary directory)
   --json FILE    also write a JSON object per line
-  --points N     harlinn: points of a case (default 10000000; the published figures: 100000000)
+  --points N     harlinn: points of a case (default 10000000; the published figures: 100000000);
+                 growth: of the largest database (default 100000000)
   --commits N    commit: commits of a case (default 5000); long-reader: overwrites (default 1000000);
                  ticks: commits (default 10000)
   --pairs N      mdbx: pairs of the large tables (default 5000000), of which the rest is scaled;
@@ -44,6 +46,7 @@ pub(crate) enum Suite {
     BeyondMemoryOne,
     LongReader,
     Ticks,
+    Growth,
 }
 
 /// What to measure, how large, how often, where.
@@ -85,7 +88,11 @@ impl Options {
             peers: Vec::new(),
             dir: std::env::temp_dir(),
             json: None,
-            points: 10_000_000,
+            points: if suite == Suite::Growth {
+                100_000_000
+            } else {
+                10_000_000
+            },
             commits,
             pairs: if long_reader { 1_000_000 } else { 5_000_000 },
             mib: 8192,
@@ -106,6 +113,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
         Some("beyond-memory-one") => Suite::BeyondMemoryOne,
         Some("long-reader") => Suite::LongReader,
         Some("ticks") => Suite::Ticks,
+        Some("growth") => Suite::Growth,
         Some(other) => return Err(format!("there is no suite {other}")),
     };
     let mut options = Options::new(suite);

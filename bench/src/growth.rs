@@ -1,0 +1,205 @@
+//! `growth`: whether anything gets slower as a database grows. Ours alone.
+//!
+//! Along points: one series of 10^6, 10^7, ... points. Along series: 1, 10, ... 10^6 series that take one row each
+//! in turn; as many rows in all as a tenth of the largest number of points, at least two in each series.
+//!
+//! | case | |
+//! |---|---|
+//! | `points-N-append`, `series-N-append` | points a second, durable transactions of a million |
+//! | `...-open` | microseconds to open the file, which the page cache holds, and to take a snapshot |
+//! | `...-aggregate` | microseconds for the sum over the middle half of a series |
+//! | `...-latest` | microseconds for the newest row of a series, looked up by its number |
+//! | `points-open` and so on | the slowest of a row over its first, the smallest database |
+//!
+//! Of the short ones the median of many is taken. Values walk by hundredths, times jitter.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Instant;
+
+use ::tidalite::{Database, SeriesId};
+
+use crate::args::Options;
+use crate::contest::Contest;
+use crate::engine::data::Random;
+use crate::engine::{Result, TIDALITE_SERIES};
+use crate::meter::{Latencies, Meter, Sample};
+use crate::os;
+use crate::report::median;
+
+/// The smallest number of points.
+const POINTS_MIN: u64 = 1_000_000;
+const SERIES_MAX: u64 = 1_000_000;
+/// Rows of a transaction.
+const EACH: u64 = 1_000_000;
+/// How often short things are done.
+const OPENS: usize = 21;
+const QUESTIONS: usize = 1001;
+
+/// Runs the suite.
+pub(crate) fn run(options: &Options) -> Result<Contest> {
+    let mut contest = Contest::among("growth", &[TIDALITE_SERIES]);
+    for _ in 0..options.rounds {
+        let first = POINTS_MIN.min(options.points);
+        let sizes = tenfold(first, options.points).map(|points| (points, 1, points));
+        axis("points", sizes, options, &mut contest)?;
+        let rows = options.points / 10;
+        let most = SERIES_MAX.min(rows);
+        let sizes = tenfold(1, most).map(|series| (series, series, rows.max(2 * series)));
+        axis("series", sizes, options, &mut contest)?;
+    }
+    Ok(contest)
+}
+
+/// From `first` on, ten times more each, up to `last`.
+fn tenfold(first: u64, last: u64) -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(first.max(1)), |n| n.checked_mul(10)).take_while(move |n| *n <= last)
+}
+
+/// What one database came to: points a second; microseconds.
+struct Figures {
+    append: Sample,
+    open: f64,
+    aggregate: f64,
+    latest: f64,
+}
+
+/// Databases of growing size: how each is called, its series and its rows.
+fn axis(
+    name: &str,
+    sizes: impl Iterator<Item = (u64, u64, u64)>,
+    options: &Options,
+    contest: &mut Contest,
+) -> Result<()> {
+    if !options.chosen(name) {
+        return Ok(());
+    }
+    let mut all = Vec::new();
+    for (size, series, rows) in sizes {
+        let dir = os::TempDir::within(&options.dir, "growth")?;
+        os::settle(dir.path())?;
+        os::touch_memory((rows * 4).min(8 << 30), 1 << 30);
+        let figures = of_one(dir.path(), series, rows)?;
+        let case = |what: &str| format!("{name}-{size}-{what}");
+        let kind = TIDALITE_SERIES;
+        contest.add(&case("append"), "points/s", false, kind, figures.append);
+        for (what, micros) in [
+            ("open", figures.open),
+            ("aggregate", figures.aggregate),
+            ("latest", figures.latest),
+        ] {
+            contest.add(&case(what), "us", true, kind, Sample::of(micros));
+        }
+        all.push(figures);
+    }
+    let Some(first) = all.first() else {
+        return Ok(());
+    };
+    let worst =
+        |what: &dyn Fn(&Figures) -> f64| all.iter().map(what).fold(0.0, f64::max) / what(first);
+    let slowest = all.iter().map(|f| f.append.value).fold(f64::MAX, f64::min);
+    for (what, factor) in [
+        ("append", first.append.value / slowest),
+        ("open", worst(&|f| f.open)),
+        ("aggregate", worst(&|f| f.aggregate)),
+        ("latest", worst(&|f| f.latest)),
+    ] {
+        let (case, sample) = (format!("{name}-{what}"), Sample::of(factor));
+        contest.add(&case, "x smallest", true, TIDALITE_SERIES, sample);
+    }
+    Ok(())
+}
+
+fn of_one(dir: &Path, series: u64, rows: u64) -> Result<Figures> {
+    let path = dir.join("bench.tdl");
+    let db = Database::open(&path)?;
+    let mut txn = db.begin_write()?;
+    let mut ids = Vec::with_capacity(series as usize);
+    for n in 0..series {
+        ids.push(txn.series(&format!("s{n}"))?.id());
+    }
+    txn.commit()?;
+    let (append, expected) = appended(&db, dir, &ids, rows)?;
+    drop(db);
+    let mut opens = Vec::new();
+    for _ in 0..OPENS {
+        let start = Instant::now();
+        let db = Database::open(&path)?;
+        black_box(db.begin_read()?);
+        opens.push(start.elapsed().as_nanos() as f64 / 1000.0);
+    }
+    let db = Database::open(&path)?;
+    let snapshot = db.begin_read()?;
+    let (mut aggregates, mut latests) = (Vec::new(), Vec::new());
+    let mut random = Random::new(31);
+    for _ in 0..QUESTIONS {
+        let n = random.below(series);
+        let start = Instant::now();
+        let one = snapshot
+            .series_by_id(ids[n as usize])?
+            .ok_or("a series is missing")?;
+        let latest = one.latest()?.ok_or("a series is empty")?;
+        latests.push(start.elapsed().as_nanos() as f64 / 1000.0);
+        let (from, to) = one.span().ok_or("a series is empty")?;
+        let quarter = (to - from) / 4;
+        let start = Instant::now();
+        let middle = one.between(from + quarter..=to - quarter).aggregate(1)?;
+        aggregates.push(start.elapsed().as_nanos() as f64 / 1000.0);
+        black_box((latest, middle));
+    }
+    // The last series is what the rows end with.
+    let last = ids[(rows - 1) as usize % ids.len()];
+    let found = snapshot.series_by_id(last)?.map(|one| one.latest());
+    let found = found
+        .transpose()?
+        .flatten()
+        .ok_or("the last row is missing")?;
+    if found.f64(1) != expected {
+        return Err(format!("the last value is {}, not {expected}", found.f64(1)).into());
+    }
+    Ok(Figures {
+        append,
+        open: median(&opens),
+        aggregate: median(&aggregates),
+        latest: median(&latests),
+    })
+}
+
+/// All rows, a series after the other; and the value of the last.
+fn appended(db: &Database, dir: &Path, ids: &[SeriesId], rows: u64) -> Result<(Sample, f64)> {
+    let mut random = Random::new(29);
+    let mut values = vec![10_000i32; ids.len()];
+    let (mut at, mut round, mut last) = (0, 0, 0.0);
+    let mut latencies = Latencies::default();
+    let meter = Meter::start(dir);
+    for from in (0..rows).step_by(EACH as usize) {
+        latencies.time(|| -> Result<()> {
+            let mut txn = db.begin_write()?;
+            for _ in from..(from + EACH).min(rows) {
+                let bits = random.next();
+                let time = round * 1_000_000_000 + (bits & 1023) as i64 * 1000;
+                values[at] += ((bits >> 32) % 101) as i32 - 50;
+                last = f64::from(values[at]) / 100.0;
+                txn.series_by_id(ids[at])?.insert_point(time, 0, last)?;
+                at += 1;
+                if at == ids.len() {
+                    (at, round) = (0, round + 1);
+                }
+            }
+            txn.commit()?;
+            Ok(())
+        })?;
+    }
+    let mut sample = meter.finish(rows, 0, latencies);
+    sample.file_bytes = os::disk_used(dir)?;
+    Ok((sample, last))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn sizes_grow_tenfold() {
+        let sizes: Vec<u64> = super::tenfold(10, 5000).collect();
+        assert_eq!(sizes, [10, 100, 1000]);
+    }
+}
