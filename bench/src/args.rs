@@ -18,6 +18,7 @@ suites:
   long-reader    one snapshot held while everything is overwritten
   ticks          a point for each of 100, 10,000 and 100,000 series in every durable commit
   growth         open, append, aggregate and latest as points and series become more
+  cpu            a hundred hosts with ten metrics each: write, size, eight questions; SQLite
 
 options:
   --rounds R     rounds, of which the median is taken (default 3)
@@ -26,7 +27,8 @@ options:
   --dir DIR      where the files go, one at a time (default: the system's temporary directory)
   --json FILE    also write a JSON object per line
   --points N     harlinn: points of a case (default 10000000; the published figures: 100000000);
-                 growth: of the largest database (default 100000000)
+                 growth: of the largest database (default 100000000);
+                 cpu: rows (default 2592000, three days)
   --commits N    commit: commits of a case (default 5000); long-reader: overwrites (default 1000000);
                  ticks: commits (default 10000)
   --pairs N      mdbx: pairs of the large tables (default 5000000), of which the rest is scaled;
@@ -47,6 +49,7 @@ pub(crate) enum Suite {
     LongReader,
     Ticks,
     Growth,
+    Cpu,
 }
 
 /// What to measure, how large, how often, where.
@@ -81,6 +84,11 @@ impl Options {
             Suite::Ticks => 10_000,
             _ => 5000,
         };
+        let points = match suite {
+            Suite::Growth => 100_000_000,
+            Suite::Cpu => 2_592_000,
+            _ => 10_000_000,
+        };
         Self {
             suite,
             rounds: 3,
@@ -88,11 +96,7 @@ impl Options {
             peers: Vec::new(),
             dir: std::env::temp_dir(),
             json: None,
-            points: if suite == Suite::Growth {
-                100_000_000
-            } else {
-                10_000_000
-            },
+            points,
             commits,
             pairs: if long_reader { 1_000_000 } else { 5_000_000 },
             mib: 8192,
@@ -114,6 +118,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
         Some("long-reader") => Suite::LongReader,
         Some("ticks") => Suite::Ticks,
         Some("growth") => Suite::Growth,
+        Some("cpu") => Suite::Cpu,
         Some(other) => return Err(format!("there is no suite {other}")),
     };
     let mut options = Options::new(suite);

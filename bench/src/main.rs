@@ -10,6 +10,7 @@
 //! long_reader    suite: a snapshot held while everything is overwritten
 //! ticks          suite: a point for each of many series in every durable commit
 //! growth         suite: whether anything gets slower as a database grows
+//! cpu            suite: hosts and metrics, ours and SQLite
 //!  └ engine        ours and the peers behind one face
 //!  └ contest       who takes part, in which order; lines and table
 //! meter, syncs   what work costs: time, CPU, bytes, calls, waits on the disk
@@ -21,6 +22,7 @@ mod args;
 mod beyond_memory;
 mod commit;
 mod contest;
+mod cpu;
 mod engine;
 mod growth;
 mod harlinn;
@@ -76,6 +78,7 @@ fn run(options: &Options) -> Result<()> {
         Suite::Mdbx => told(&mdbx::run(options)?, options, json),
         Suite::LongReader => told(&long_reader::run(options)?, options, json),
         Suite::Growth => told(&growth::run(options)?, options, json),
+        Suite::Cpu => told(&cpu::run(options)?, options, json),
         Suite::Ticks => told(&ticks::run(options)?, options, json),
         Suite::BeyondMemory | Suite::BeyondMemoryOne => match beyond_memory::run(options)? {
             Some(contest) => told(&contest, options, json),
@@ -140,6 +143,7 @@ fn warn(options: &Options) {
         Suite::Mdbx => options.pairs < 1_000_000,
         Suite::LongReader => options.commits < 1_000_000,
         Suite::Ticks => options.commits < 10_000,
+        Suite::Cpu => options.points < 2_592_000,
         Suite::Growth => options.points < 100_000_000,
         Suite::BeyondMemory | Suite::BeyondMemoryOne => options.mib < 8192,
     };

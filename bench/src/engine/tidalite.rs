@@ -42,7 +42,8 @@ impl Tables {
 pub(crate) fn durability(promise: Promise) -> Durability {
     match promise {
         Promise::Synced => Durability::Durable,
-        Promise::Lazy | Promise::Unsynced => Durability::None,
+        Promise::Lazy => Durability::Lazy,
+        Promise::Unsynced => Durability::None,
     }
 }
 

@@ -1,0 +1,289 @@
+//! `cpu`: the shape of the field's usual benchmark. A hundred hosts, three days, a row of ten metrics for each host
+//! every ten seconds, in the order of time; each metric a random walk between 0 and 100, as whole numbers (`int`)
+//! or with two decimals (`dec`). Ours: a series of ten columns for each host, with tags. SQLite: a table with the
+//! primary key (series, time), WAL, and the tags in a table of hosts.
+//!
+//! | case | |
+//! |---|---|
+//! | `X-write` | rows a second, durable transactions of a million |
+//! | `X-bytes` | bytes of the file for a value, with times, tags and everything |
+//! | `X-max-1-1` | maxima by minute of one metric of one host, one hour |
+//! | `X-max-10-8` | maxima by minute of ten metrics of one host, eight hours |
+//! | `X-mean-1`, `X-mean-10` | means by hour and host of one metric, of ten, all hosts, twelve hours |
+//! | `X-latest` | the newest row of every host |
+//! | `X-above` | rows of all hosts with one metric above 90, twelve hours |
+//! | `X-sum` | sum and count of one metric over all rows |
+//! | `X-buckets` | a thousand buckets of one metric of one host over all three days |
+//!
+//! Questions are in milliseconds, the median of many, warm, each at a random place; every answer equals SQLite's.
+
+mod ours;
+mod sqlite;
+
+use std::path::Path;
+use std::time::Instant;
+
+use crate::args::Options;
+use crate::contest::Contest;
+use crate::engine::data::Random;
+use crate::engine::{Kind, PEERS, Result, TIDALITE_SERIES};
+use crate::meter::{Latencies, Meter, Sample};
+use crate::os;
+use crate::report::median;
+
+pub(crate) const HOSTS: usize = 100;
+pub(crate) const METRICS: usize = 10;
+/// Nanoseconds between the rows of a host.
+const STEP: i64 = 10_000_000_000;
+const MINUTE: i64 = 60_000_000_000;
+const HOUR: i64 = 60 * MINUTE;
+/// 2024-01-01, a whole hour.
+const BEGIN: i64 = 1_704_067_200_000_000_000;
+/// Rows of a transaction.
+const EACH: u64 = 1_000_000;
+/// How often a question is asked; the dear ones of the slow side less often.
+const ASKED: usize = 21;
+
+/// What a question came to: things found, and the sum of their values.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) found: u64,
+    pub(crate) sum: f64,
+}
+
+/// A question; times are `from <= t < to`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Question {
+    /// Maxima of the first `metrics` of a host by windows of `width`.
+    Max {
+        host: usize,
+        metrics: usize,
+        from: i64,
+        to: i64,
+        width: i64,
+    },
+    /// Means of the first `metrics` by hour and host.
+    Mean { metrics: usize, from: i64, to: i64 },
+    /// First metric of the newest row of every host.
+    Latest,
+    /// Second metric of the rows whose first is above 90.
+    Above { from: i64, to: i64 },
+    /// Sum and count of the first metric.
+    Sum,
+}
+
+/// One row of a host.
+pub(crate) struct Row {
+    pub(crate) host: usize,
+    pub(crate) time: i64,
+    /// In hundredths, or whole.
+    pub(crate) metrics: [i32; METRICS],
+}
+
+/// A database of either side.
+pub(crate) trait Side: Sized {
+    fn create(dir: &Path, decimals: bool) -> Result<Self>;
+    /// One durable transaction.
+    fn write(&mut self, rows: &mut dyn Iterator<Item = Row>) -> Result<()>;
+    fn ask(&self, question: Question) -> Result<Answer>;
+}
+
+/// Runs the suite.
+pub(crate) fn run(options: &Options) -> Result<Contest> {
+    let sqlite = PEERS.iter().copied().find(|kind| kind.name == "sqlite");
+    let sqlite = sqlite.ok_or("SQLite is not among the peers")?;
+    let mut contest = Contest::among("cpu", &[TIDALITE_SERIES, sqlite]);
+    for (name, decimals) in [("int", false), ("dec", true)] {
+        for round in 0..options.rounds {
+            // Answers are compared within a round: each side gives its own list.
+            let mut answers = Vec::new();
+            for kind in contest.order(round) {
+                let case = (name, decimals);
+                answers.push(match kind.ours {
+                    true => of_one::<ours::Series>(kind, case, options, &mut contest)?,
+                    false => of_one::<sqlite::Table>(kind, case, options, &mut contest)?,
+                });
+            }
+            same(&answers)?;
+        }
+    }
+    Ok(contest)
+}
+
+/// All answers of a side, with their questions.
+type Answers = Vec<(Question, Answer)>;
+
+fn same(answers: &[Answers]) -> Result<()> {
+    let [first, second] = answers else {
+        return Ok(());
+    };
+    for ((question, one), (_, other)) in first.iter().zip(second) {
+        let near = (one.sum - other.sum).abs() <= one.sum.abs().max(1.0) * 1e-9;
+        if one.found != other.found || !near {
+            return Err(format!("{question:?}: {one:?} and {other:?}").into());
+        }
+    }
+    Ok(())
+}
+
+fn of_one<S: Side>(
+    kind: Kind,
+    (name, decimals): (&str, bool),
+    options: &Options,
+    contest: &mut Contest,
+) -> Result<Answers> {
+    let dir = os::TempDir::within(&options.dir, kind.name)?;
+    os::settle(dir.path())?;
+    let rows = options.points / HOSTS as u64 * HOSTS as u64;
+    os::touch_memory(rows * 120, rows * 100);
+    let mut side = S::create(dir.path(), decimals)?;
+    let mut feed = Feed::new(decimals);
+    let mut latencies = Latencies::default();
+    let meter = Meter::start(dir.path());
+    for from in (0..rows).step_by(EACH as usize) {
+        let count = EACH.min(rows - from) as usize;
+        latencies.time(|| side.write(&mut feed.by_ref().take(count)))?;
+    }
+    let mut sample = meter.finish(rows, 0, latencies);
+    sample.file_bytes = os::disk_used(dir.path())?;
+    let case = |what: &str| format!("{name}-{what}");
+    contest.add(&case("write"), "rows/s", false, kind, sample);
+    let values = (rows * METRICS as u64) as f64;
+    let bytes = Sample::of(sample.file_bytes as f64 / values);
+    contest.add(&case("bytes"), "bytes/value", true, kind, bytes);
+
+    let span = rows as i64 / HOSTS as i64 * STEP;
+    let mut answers = Vec::new();
+    for what in [
+        "max-1-1", "max-10-8", "mean-1", "mean-10", "latest", "above", "sum", "buckets",
+    ] {
+        let mut random = Random::new(37);
+        let mut millis = Vec::new();
+        for _ in 0..ASKED {
+            let question = question(what, span, &mut random);
+            let start = Instant::now();
+            let answer = side.ask(question)?;
+            millis.push(start.elapsed().as_secs_f64() * 1000.0);
+            answers.push((question, answer));
+        }
+        let sample = Sample::of(median(&millis));
+        contest.add(&case(what), "ms", true, kind, sample);
+    }
+    Ok(answers)
+}
+
+/// A question at a random place within `span`, on whole minutes.
+fn question(what: &str, span: i64, random: &mut Random) -> Question {
+    let host = random.below(HOSTS as u64) as usize;
+    let mut within = |length: i64| {
+        let length = length.min(span);
+        let room = ((span - length) / MINUTE + 1) as u64;
+        let from = BEGIN + random.below(room) as i64 * MINUTE;
+        (from, from + length)
+    };
+    let max = |metrics, (from, to), width| Question::Max {
+        host,
+        metrics,
+        from,
+        to,
+        width,
+    };
+    match what {
+        "max-1-1" => max(1, within(HOUR), MINUTE),
+        "max-10-8" => max(METRICS, within(8 * HOUR), MINUTE),
+        "buckets" => max(1, (BEGIN, BEGIN + span), (span / 1000).max(STEP)),
+        "latest" => Question::Latest,
+        "sum" => Question::Sum,
+        "above" => {
+            let (from, to) = within(12 * HOUR);
+            Question::Above { from, to }
+        }
+        mean => {
+            let (from, to) = within(12 * HOUR);
+            let metrics = if mean == "mean-1" { 1 } else { METRICS };
+            Question::Mean { metrics, from, to }
+        }
+    }
+}
+
+/// The rows, in the order of time: all hosts every ten seconds.
+struct Feed {
+    random: Random,
+    walks: Vec<[i32; METRICS]>,
+    step: i32,
+    most: i32,
+    next: usize,
+    time: i64,
+}
+
+impl Feed {
+    fn new(decimals: bool) -> Self {
+        let (step, most) = if decimals { (100, 10_000) } else { (1, 100) };
+        let mut random = Random::new(41);
+        let mut walk = || std::array::from_fn(|_| random.below(most as u64 + 1) as i32);
+        let walks = (0..HOSTS).map(|_| walk()).collect();
+        Self {
+            walks,
+            random,
+            step,
+            most,
+            next: 0,
+            time: BEGIN,
+        }
+    }
+}
+
+impl Iterator for Feed {
+    type Item = Row;
+
+    fn next(&mut self) -> Option<Row> {
+        let mut bits = self.random.next();
+        let wide = self.random.next();
+        let walk = &mut self.walks[self.next];
+        for (n, value) in walk.iter_mut().enumerate() {
+            // -step ..= step, with two decimals or whole.
+            let noise = (bits ^ (wide >> n)) % (2 * self.step as u64 + 1);
+            *value = (*value + noise as i32 - self.step).clamp(0, self.most);
+            bits = bits.rotate_right(7);
+        }
+        let row = Row {
+            host: self.next,
+            time: self.time,
+            metrics: *walk,
+        };
+        self.next += 1;
+        if self.next == HOSTS {
+            (self.next, self.time) = (0, self.time + STEP);
+        }
+        Some(row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_answer_alike() {
+        for decimals in [false, true] {
+            let dirs = [
+                os::TempDir::new("cpu").unwrap(),
+                os::TempDir::new("cpu").unwrap(),
+            ];
+            let mut ours = ours::Series::create(dirs[0].path(), decimals).unwrap();
+            let mut theirs = sqlite::Table::create(dirs[1].path(), decimals).unwrap();
+            let rows = HOSTS * 800;
+            ours.write(&mut Feed::new(decimals).take(rows)).unwrap();
+            theirs.write(&mut Feed::new(decimals).take(rows)).unwrap();
+            let mut random = Random::new(43);
+            for what in [
+                "max-1-1", "max-10-8", "mean-10", "latest", "above", "sum", "buckets",
+            ] {
+                let question = question(what, 800 * STEP, &mut random);
+                let (one, other) = (ours.ask(question).unwrap(), theirs.ask(question).unwrap());
+                assert!(one.found > 0, "{question:?}");
+                same(&[vec![(question, one)], vec![(question, other)]]).unwrap();
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Ours: a series of ten columns for each host.
+
+use std::ops::Bound;
+use std::path::Path;
+
+use ::tidalite::{
+    ColumnType, Database, Direction, Range, ReadTxn, Schema, SeriesId, Unit, ValueFilter,
+};
+
+use super::{Answer, HOUR, METRICS, Question, Row, Side};
+use crate::engine::Result;
+
+/// A database, and the numbers of the hosts' series.
+pub(crate) struct Series {
+    db: Database,
+    hosts: Vec<SeriesId>,
+    decimals: bool,
+}
+
+impl Series {
+    /// Goes through the hosts' rows within an interval.
+    fn of_all(
+        &self,
+        snapshot: &ReadTxn,
+        (from, to): (i64, i64),
+        mut f: impl FnMut(Range<'_>) -> Result<()>,
+    ) -> Result<()> {
+        for id in &self.hosts {
+            let series = snapshot.series_by_id(*id)?.ok_or("a host is missing")?;
+            f(series.between(from..to))?;
+        }
+        Ok(())
+    }
+
+    fn value(&self, row: &::tidalite::Row, column: usize) -> f64 {
+        if self.decimals {
+            row.f64(column)
+        } else {
+            row.i64(column) as f64
+        }
+    }
+}
+
+impl Side for Series {
+    fn create(dir: &Path, decimals: bool) -> Result<Self> {
+        let db = Database::open(dir.join("cpu.tdl"))?;
+        let ty = if decimals {
+            ColumnType::F64
+        } else {
+            ColumnType::I64
+        };
+        let names: Vec<String> = (0..METRICS).map(|n| format!("usage_{n}")).collect();
+        let schema = Schema::new(Unit::Nanos, names.iter().map(|name| (name.as_str(), ty)));
+        let mut txn = db.begin_write()?;
+        let mut hosts = Vec::new();
+        for host in 0..super::HOSTS {
+            let (rack, region) = (host % 17, host % 5);
+            let name = format!(
+                r#"cpu{{hostname="host_{host}",rack="{rack}",region="eu-{region}",os="linux"}}"#
+            );
+            hosts.push(txn.series_with(&name, &schema)?.id());
+        }
+        txn.commit()?;
+        Ok(Self {
+            db,
+            hosts,
+            decimals,
+        })
+    }
+
+    fn write(&mut self, rows: &mut dyn Iterator<Item = Row>) -> Result<()> {
+        let mut txn = self.db.begin_write()?;
+        for row in rows {
+            let words = row.metrics.map(|value| match self.decimals {
+                true => (f64::from(value) / 100.0).to_bits(),
+                false => i64::from(value) as u64,
+            });
+            let mut series = txn.series_by_id(self.hosts[row.host])?;
+            series.insert_row(row.time, &words)?;
+        }
+        txn.commit()?;
+        Ok(())
+    }
+
+    fn ask(&self, question: Question) -> Result<Answer> {
+        let snapshot = self.db.begin_read()?;
+        let mut answer = Answer::default();
+        match question {
+            Question::Max {
+                host,
+                metrics,
+                from,
+                to,
+                width,
+            } => {
+                let id = self.hosts[host];
+                let series = snapshot.series_by_id(id)?.ok_or("a host is missing")?;
+                for metric in 0..metrics {
+                    for window in series.between(from..to).windows(width, from, metric)? {
+                        answer.found += 1;
+                        answer.sum += window.aggregate.max().map_or(0.0, |(value, _)| value);
+                    }
+                }
+            }
+            Question::Mean { metrics, from, to } => {
+                self.of_all(&snapshot, (from, to), |range| {
+                    for metric in 0..metrics {
+                        for window in range.windows(HOUR, 0, metric)? {
+                            answer.found += 1;
+                            answer.sum += window.aggregate.mean().unwrap_or(0.0);
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+            Question::Latest => {
+                for id in &self.hosts {
+                    let series = snapshot.series_by_id(*id)?.ok_or("a host is missing")?;
+                    let row = series.latest()?.ok_or("a host without rows")?;
+                    answer.found += 1;
+                    answer.sum += self.value(&row, 0);
+                }
+            }
+            Question::Above { from, to } => {
+                let above = ValueFilter::new(0, (Bound::Excluded(90.0), Bound::Unbounded));
+                let decimals = self.decimals;
+                self.of_all(&snapshot, (from, to), |range| {
+                    let mut sum = 0.0;
+                    let found = range.for_each_match(&above, &[1], Direction::Forward, |rows| {
+                        sum += match decimals {
+                            true => rows.f64(1).iter().sum::<f64>(),
+                            false => rows.i64(1).iter().sum::<i64>() as f64,
+                        };
+                    })?;
+                    answer.found += found;
+                    answer.sum += sum;
+                    Ok(())
+                })?;
+            }
+            Question::Sum => self.of_all(&snapshot, (i64::MIN, i64::MAX), |range| {
+                let aggregate = range.aggregate(0)?;
+                answer.found += aggregate.count();
+                answer.sum += aggregate.sum();
+                Ok(())
+            })?,
+        }
+        Ok(answer)
+    }
+}
