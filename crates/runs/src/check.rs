@@ -27,6 +27,8 @@ pub struct FrontClaim {
 /// rows may be older than a leaf's row of the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
+    /// The number of the layout that the rows have.
+    pub class: u32,
     /// Which series.
     pub series: SeriesId,
     /// Time of the first row.
@@ -245,6 +247,7 @@ impl Front {
         for piece in tail::pieces(r, &self.tail, &self.layouts)? {
             let times = &piece.rows.times;
             (heard.held)(Held {
+                class: piece.class,
                 series: piece.series,
                 first: times[0],
                 last: times[times.len() - 1],
@@ -317,12 +320,13 @@ impl Front {
                         continue;
                     }
                     match &mut stretch {
-                        Some(open) if open.series == key.series => {
+                        Some(open) if (open.class, open.series) == key.place() => {
                             open.last = key.time;
                             open.rows += 1;
                         }
                         _ => {
                             let new = Held {
+                                class: key.class,
                                 series: key.series,
                                 first: key.time,
                                 last: key.time,

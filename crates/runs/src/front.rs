@@ -135,6 +135,12 @@ impl Front {
         })
     }
 
+    /// The columns of the rows of a class (`Held::class`), if there is such a class.
+    #[must_use]
+    pub fn layout(&self, class: u32) -> Option<&[ColumnType]> {
+        self.layouts.get(class as usize).map(|layout| &**layout)
+    }
+
     /// The class of a layout, if rows of it were ever stored here.
     pub(crate) fn class_of(&self, types: &[ColumnType]) -> Option<u32> {
         let known = self.layouts.iter().position(|layout| **layout == *types);

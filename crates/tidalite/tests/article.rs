@@ -3,7 +3,8 @@
 use tidalite::{Database, MemoryStorage, Options, Result, Schema, Timestamp, Unit};
 
 fn database() -> Result<Database> {
-    Options::new().open_storage(std::sync::Arc::new(MemoryStorage::default()))
+    let memory = std::sync::Arc::new(MemoryStorage::default());
+    Options::new().open_storage(tidalite_testkit::Monitor::new(memory))
 }
 
 #[test]

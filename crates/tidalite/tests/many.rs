@@ -7,6 +7,7 @@ use tidalite::{
     Aggregate, CandleSize, ColumnType, Database, Direction, Figure, Fill, Grid, GroupWindow, Join,
     MemoryStorage, Options, Schema, Timestamp, Unit, ValueFilter,
 };
+use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
 const SECOND: i64 = 1_000_000_000;
@@ -30,7 +31,7 @@ struct World {
 fn world(rng: &mut Rng) -> World {
     let options = Options::new().page_size(1024);
     let db = options
-        .open_storage(Arc::new(MemoryStorage::new()))
+        .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
         .expect("a fresh file");
     let mut series = Vec::new();
     for i in 0..rng.between(1, 7) {
@@ -360,7 +361,7 @@ impl InRaw for Timestamp {
 fn what_does_not_fit_one_clock_is_a_typed_error() {
     let options = Options::new();
     let db = options
-        .open_storage(Arc::new(MemoryStorage::new()))
+        .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
         .unwrap();
     let mut tx = db.begin_write().unwrap();
     let ticks = Schema::new(Unit::Ticks, [("value", ColumnType::F64)]);

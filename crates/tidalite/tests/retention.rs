@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 use tidalite::{
-    Budget, ColumnType, Database, Maintained, MemoryStorage, Options, Retention, Schema, Timestamp,
-    Unit,
+    Budget, ColumnType, Database, Maintained, MemoryStorage, Options, Retention, Schema, Storage,
+    Timestamp, Unit,
 };
+use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
 const SECOND: i64 = 1_000_000_000;
 
 fn memory(options: &Options) -> Database {
     options
-        .open_storage(Arc::new(MemoryStorage::new()))
+        .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
         .expect("a fresh file")
 }
 
@@ -214,7 +215,8 @@ fn a_cap_for_the_file_holds_within_five_percent() {
 fn a_thread_keeps_to_the_policies_when_asked_and_ends_with_the_database() {
     let storage = Arc::new(MemoryStorage::new());
     let options = Options::new().maintain_every(Duration::from_millis(5));
-    let db = options.open_storage(Arc::clone(&storage) as _).unwrap();
+    let watched = Monitor::new(Arc::clone(&storage) as Arc<dyn Storage>);
+    let db = options.open_storage(watched).unwrap();
     let mut tx = db.begin_write().unwrap();
     tx.set_retention("short", &keep("", 3600)).unwrap();
     let now = Timestamp::now().0;

@@ -310,10 +310,18 @@ impl<'a, 'w> Walk<'a, 'w> {
         report.merges = found.merges;
         report.front_rows = found.rows + found.tail_rows;
         for held in held {
-            if !series.contains_key(&held.series) {
+            let Some(info) = series.get(&held.series) else {
                 self.problem(format!(
                     "the front holds rows of {}, which is unknown",
                     held.series
+                ));
+                continue;
+            };
+            let (found, own) = (front.layout(held.class), info.schema.types());
+            if found != Some(&own[..]) {
+                self.problem(format!(
+                    "the front holds rows of {} with the columns {found:?}, its catalog entry says {own:?}",
+                    info.label()
                 ));
             }
         }

@@ -122,7 +122,7 @@ impl Rescue<'_, '_> {
             &mut |key, value, _| {
                 if let Ok(key) = <[u8; 8]>::try_from(key) {
                     let id = SeriesId(u64::from_be_bytes(key));
-                    if let Ok(info) = SeriesInfo::decode(id, value) {
+                    if let Ok(info) = SeriesInfo::decode_exact(id, value) {
                         infos.insert(id, info);
                     }
                 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite::{Database, MemoryStorage, Options, ReadTxn, Result, Series, Table};
+use tidalite_testkit::Monitor;
 
 /// A directory of its own, gone with its owner.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -30,9 +31,10 @@ impl Drop for Folder {
     }
 }
 
+/// A database in memory, every write of which is judged by the rules of the write protocol.
 pub(crate) fn in_memory(options: &Options) -> Database {
     options
-        .open_storage(Arc::new(MemoryStorage::new()))
+        .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
         .unwrap()
 }
 

@@ -8,6 +8,7 @@ use tidalite::{
     ColumnType, Database, Durability, MemoryStorage, Options, Schema, Storage, Table, Unit, Verify,
     WriteTxn,
 };
+use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
 /// Rows of a series at most: beyond, stretches are deleted.
@@ -391,7 +392,7 @@ fn run_small(seed: u64, page_size: usize, transactions: usize) {
     let options = Options::new().page_size(page_size);
     let open = || {
         options
-            .open_storage(Arc::clone(&storage) as Arc<dyn Storage>)
+            .open_storage(Monitor::new(Arc::clone(&storage) as Arc<dyn Storage>))
             .unwrap()
     };
     let mut db = open();
