@@ -7,7 +7,10 @@
 //! pages     PageRead, PageWrite             snapshot  Snapshot                  meta        one durable commit
 //! error     Error                           txn       WriteTxn: commit, dirty,  space/base  free-space structure
 //! salvage   RawFile, by headers alone
-//! check     Check, claims of every page               epochs, uncommitted
+//! check     Check, claims of every page               epochs, uncommitted, ticket
+//! metrics   phases of commits               pipeline  from committed to durable
+//!                                           one_flush one barrier instead of two
+//!                                           flusher   the thread that flushes
 //!                                           writer    growth, what a writer     storage     Storage: the system's
 //!                                                     needs                                 file, memory
 //! options   Options                         space     who may allocate what     seeded      deliberate bugs
@@ -19,11 +22,13 @@
 
 mod check;
 mod error;
+mod flusher;
 mod header;
 mod layout;
 mod lock;
 mod meta;
 mod metrics;
+mod one_flush;
 mod open;
 mod options;
 mod pager;
@@ -49,6 +54,7 @@ pub use header::{HEADER_BYTES, Header, Kind, seal_block, verify_block};
 pub use lock::{HANDLES_MAX, LockMemory, READERS_MAX};
 pub use meta::{APP_BYTES_MAX, USER_BYTES_MAX};
 pub use metrics::{MetricsReport, PHASES, Phase, Times};
+pub use one_flush::Recovery;
 pub use options::{OpenMode, Options, Verify};
 pub use pager::{Pager, Stat};
 pub use pages::{Counters, Extent, PageRead, PageRef, PageWrite, expect_zeros};

@@ -1,9 +1,11 @@
 //! Opening: find the newest durable state, heal what a crash or one fault left, replay nothing.
 
 use crate::error::{Error, Result};
+use crate::flusher;
 use crate::layout::{HEAD_BYTES, first_page, meta_at, page_size_ok, superblock_at};
 use crate::lock::{self, Identity, LockMemory, Seat, protocol};
 use crate::meta::{Confirmation, Meta, MetaBlocks};
+use crate::one_flush::{self, Recovery};
 use crate::options::{OpenMode, Options};
 use crate::pager::{Found, Inner, Pager};
 use crate::storage::{self, FileStorage, Growth, Storage};
@@ -142,8 +144,10 @@ impl Pager {
         };
         let (exclusive, read_only) = (options.exclusive, options.read_only);
         let (lock, first) = seat.attach(&identity, exclusive, read_only, place.path)?;
+        let mut recovery = Recovery::default();
         let found = if first {
             let mut blocks = MetaBlocks::load(&*storage, &superblock.uuid);
+            recovery = one_flush::verify(&*storage, superblock.page_size, &mut blocks)?;
             let mut found = Found::newest(&blocks)?;
             check_length(&*storage, &superblock, &found.meta)?;
             if !options.read_only {
@@ -164,10 +168,13 @@ impl Pager {
             found.ok_or_else(|| Corrupt::new("meta records", 0, "none", "one"))?
         };
         lock.opened()?;
-        let inner = Inner::new(storage, superblock, options.clone(), found, lock);
-        Ok(Self {
-            inner: Arc::new(inner),
-        })
+        let mut inner = Inner::new(storage, superblock, options.clone(), found, lock);
+        inner.recovery = recovery;
+        let inner = Arc::new(inner);
+        if let Some(pause) = options.background_flush.filter(|_| !options.read_only) {
+            inner.set_flusher(flusher::start(&inner, pause));
+        }
+        Ok(Self { inner })
     }
 }
 

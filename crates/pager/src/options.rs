@@ -77,6 +77,8 @@ pub struct Options {
     pub sync_bytes: Option<u64>,
     /// ... or when the oldest of them is this old; looked at when something is committed, or by the background flusher.
     pub sync_after: Option<Duration>,
+    /// A thread of its own makes lazy commits durable, this long after the last time. `None`: no thread.
+    pub background_flush: Option<Duration>,
 }
 
 impl Default for Options {
@@ -102,6 +104,7 @@ impl Default for Options {
             reserve_bytes: 1 << 20,
             sync_bytes: None,
             sync_after: None,
+            background_flush: None,
         }
     }
 }

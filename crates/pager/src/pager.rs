@@ -15,6 +15,7 @@ use crate::lock::Lock;
 use crate::lock::protocol;
 use crate::meta::{Confirmation, Meta, MetaBlocks};
 use crate::metrics::MetricsReport;
+use crate::one_flush::{self, Recovery};
 use crate::open::{check_length, heal_metas};
 use crate::options::{Options, Verify};
 use crate::pages::PageRef;
@@ -34,6 +35,7 @@ use crate::writer::Writer;
 use arc_swap::ArcSwap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 use tidalite_base::{Corrupt, TxnId};
 
@@ -111,6 +113,8 @@ pub(crate) struct Inner {
     publishing: Mutex<()>,
     pub(crate) turns: Arc<Turns>,
     pub(crate) pipeline: Pipeline,
+    pub(crate) recovery: Recovery,
+    flusher: OnceLock<Thread>,
     writer: Mutex<WriterSlot>,
     poisoned: OnceLock<String>,
     pub(crate) observed: bool,
@@ -349,6 +353,12 @@ impl Pager {
         WriteTxn::begin(Arc::clone(&self.inner), turn).map(Some)
     }
 
+    /// What opening had to do to find a state that is whole.
+    #[must_use]
+    pub fn recovery(&self) -> Recovery {
+        self.inner.recovery
+    }
+
     /// Makes every commit so far durable. Waits for a write transaction under way when there are lazy or `None`
     /// commits, so it must not be called by who holds one. Returns the newest commit.
     ///
@@ -471,6 +481,8 @@ impl Inner {
             publishing: Mutex::new(()),
             turns: Arc::new(Turns::new(Arc::clone(&lock))),
             pipeline,
+            recovery: Recovery::default(),
+            flusher: OnceLock::new(),
             writer: Mutex::new(WriterSlot::Unread),
             poisoned: OnceLock::new(),
             lock,
@@ -546,12 +558,22 @@ impl Inner {
         }
     }
 
+    pub(crate) fn set_flusher(&self, flusher: Option<Thread>) {
+        if let Some(flusher) = flusher {
+            let _ = self.flusher.set(flusher);
+        }
+    }
+
     /// Makes lazy commits durable when they have grown too many or too old.
     pub(crate) fn sync_if_due(self: &Arc<Self>) -> Result<()> {
         let (bytes, age) = self.pipeline.unsynced();
         let by_bytes = self.options.sync_bytes.is_some_and(|most| bytes >= most);
         let by_age = self.options.sync_after.is_some_and(|most| age >= most);
         if !by_bytes && !by_age {
+            return Ok(());
+        }
+        if let Some(flusher) = self.flusher.get() {
+            flusher.unpark();
             return Ok(());
         }
         let newest = self.pipeline.base(self.state()).txn;
@@ -583,6 +605,10 @@ impl Inner {
         let refreshed = self.storage.refresh();
         refreshed.map_err(|error| read_failed(0, error))?;
         let mut blocks = MetaBlocks::load(&*self.storage, &self.superblock.uuid);
+        if self.lock.area.durable().load(Ordering::Acquire) == 0 {
+            // Nobody who is alive has said that the newest record is whole.
+            one_flush::verify(&*self.storage, self.page_size, &mut blocks)?;
+        }
         let found = Found::newest(&blocks)?;
         check_length(&*self.storage, &self.superblock, &found.meta)?;
         heal_metas(&*self.storage, &mut blocks, &found.meta)?;

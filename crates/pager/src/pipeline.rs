@@ -25,7 +25,7 @@
 
 use crate::error::{Error, Result};
 use crate::layout::{BLOCK_BYTES, meta_at};
-use crate::meta::{Meta, Standing};
+use crate::meta::{Flushed, Meta, Standing};
 use crate::metrics::{Metrics, Phase};
 use crate::pager::{Found, Inner, State};
 use crate::seeded::{Bug, active};
@@ -43,6 +43,8 @@ pub(crate) struct Recorded {
     pub(crate) record: Meta,
     /// Syncs begun before its data was written to the end.
     pub(crate) syncs_before: u64,
+    /// For `OneFlush`: all that it wrote on top of the commit `on`.
+    pub(crate) flushed: Option<(u64, Vec<Flushed>)>,
 }
 
 impl Recorded {
@@ -169,6 +171,7 @@ impl Pipeline {
                 state: Arc::clone(state),
                 record: found.meta.clone(),
                 syncs_before: self.syncs_begun.load(Ordering::SeqCst),
+                flushed: None,
             }));
             stages.length_unsynced = true;
             stages.unsynced_since.get_or_insert_with(Instant::now);
@@ -386,7 +389,10 @@ impl Pipeline {
         if let Some(observer) = inner.observer() {
             observer.flush_began(chosen.record.txn);
         }
-        if chosen.covered && !chosen.length_unsynced {
+        let one_flush = chosen.record.flushed.is_some();
+        if one_flush {
+            // The sync of the record is the only one; the record says what must be there for it to count.
+        } else if chosen.covered && !chosen.length_unsynced {
             Metrics::add(&self.metrics.syncs_saved, 1);
         } else if !active(Bug::SkipSync) {
             let whole = chosen.length_unsynced && !active(Bug::GrowthNotDurable);
@@ -398,7 +404,8 @@ impl Pipeline {
         }
         Metrics::add(&self.metrics.records, 1);
         Metrics::add(&self.metrics.bytes_meta, 2 * BLOCK_BYTES as u64);
-        self.sync(inner, Phase::SyncMeta, false)
+        let whole = one_flush && chosen.length_unsynced;
+        self.sync(inner, Phase::SyncMeta, whole)
     }
 
     /// A barrier. What was written before it is on the medium when it ends well; when not, nothing is known.
@@ -426,6 +433,12 @@ impl Pipeline {
                 Ok(())
             }
         }
+    }
+
+    /// The newest commit that a flush could make durable, if there is one.
+    pub(crate) fn newest_recorded(&self) -> Option<u64> {
+        let stages = self.stages();
+        stages.tip.as_ref().map(|tip| tip.txn())
     }
 
     /// What waits to become durable: bytes written since the newest durable record, and for how long.
@@ -489,8 +502,14 @@ impl Stages {
             _ => (tip, false),
         };
         let commit = Arc::clone(commit);
+        // One barrier, when nothing but what it lists has been written since the newest durable record.
+        let flushed = match &commit.flushed {
+            Some((on, ranges)) if *on == durable && !covered => Some(ranges.clone()),
+            _ => None,
+        };
         let record = Meta {
             sequence: self.durable.sequence + 1,
+            flushed,
             ..commit.record.clone()
         };
         let block = record.encode(meta_at(record.pair(), 0));

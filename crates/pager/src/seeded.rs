@@ -26,6 +26,8 @@ pub enum Bug {
     WeakStandsOnOne,
     /// A sync that began before the data was written is taken for enough.
     CoveredTooEarly,
+    /// Opening believes a record with one barrier without looking at what it lists.
+    OneFlushUnverified,
 }
 
 /// Those of durable commits, one after the other, that show without readers.
@@ -39,11 +41,12 @@ pub const BUGS: [Bug; 6] = [
 ];
 
 /// Those of lazy commits and of commits that share a flush.
-pub const LAZY_BUGS: [Bug; 4] = [
+pub const LAZY_BUGS: [Bug; 5] = [
     Bug::WeakInOneSlot,
     Bug::WeakBeforeData,
     Bug::WeakStandsOnOne,
     Bug::CoveredTooEarly,
+    Bug::OneFlushUnverified,
 ];
 
 #[cfg(feature = "seeded-bugs")]

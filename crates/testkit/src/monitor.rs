@@ -21,6 +21,7 @@ const BLOCK: u64 = 4096;
 const HEAD: u64 = 6 * BLOCK;
 /// Where the meta record's sequence number is; docs/format.md section 3.
 const SEQUENCE_AT: usize = 48;
+const FLAGS_AT: usize = 112;
 /// Ranges are followed in this unit; every page size is a multiple.
 const UNIT: u64 = 512;
 
@@ -28,6 +29,7 @@ const UNIT: u64 = 512;
 struct Record {
     sequence: u64,
     txn: u64,
+    one_flush: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,6 +73,7 @@ fn record(block: &[u8]) -> Option<Record> {
     sound.then(|| Record {
         sequence: get_u64(block, SEQUENCE_AT),
         txn: header.birth.0,
+        one_flush: block[FLAGS_AT] & 1 == 1,
     })
 }
 
@@ -155,7 +158,9 @@ impl State {
             self.slots[number].written = Some(found);
             return;
         }
-        if let Some(found) = found.filter(|found| found.sequence > self.newest.sequence) {
+        // One with the flag one-flush says itself what must be there for it to count.
+        let newer = |found: &Record| found.sequence > self.newest.sequence && !found.one_flush;
+        if let Some(found) = found.filter(newer) {
             let sees = |unit: &&u64| {
                 self.lives.get(unit).is_some_and(|life| {
                     life.birth <= found.txn && life.freed.is_none_or(|freed| found.txn < freed)

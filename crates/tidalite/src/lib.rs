@@ -52,6 +52,7 @@ mod check;
 mod copy;
 mod database;
 mod diff;
+mod durability;
 mod error;
 mod leaves;
 mod many;
@@ -114,7 +115,8 @@ pub use tidalite_codec::{ColumnType, Stats};
 pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
 pub use tidalite_pager::{
     Counters, Durability, Error as StoreError, HANDLES_MAX, Laggard, LaggardAction, LockMemory,
-    READERS_MAX, Reader, ReaderKind, WriterSeen,
+    MetricsReport, PHASES, Phase, READERS_MAX, Reader, ReaderKind, Recovery, Ticket, Times,
+    USER_BYTES_MAX, WriterSeen,
 };
 pub use time::{Instant, Timestamp};
 pub use typed::{TypedTable, TypedTableMut};

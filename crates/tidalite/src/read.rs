@@ -43,6 +43,12 @@ impl ReadTxn {
         self.pages.txn()
     }
 
+    /// The user data of that commit, see [`WriteTxn::set_user_data`](crate::WriteTxn::set_user_data).
+    #[must_use]
+    pub fn user_data(&self) -> &[u8] {
+        self.pages.user_data()
+    }
+
     /// The series with this name.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite_base::{SeriesId, TxnId};
 use tidalite_kv::Tree;
-use tidalite_pager::{Durability, PageRead, PageWrite};
+use tidalite_pager::{Durability, PageRead, PageWrite, Ticket};
 use tidalite_runs::{Front, Slot, Staging};
 
 /// Bytes of a table name at most.
@@ -200,7 +200,45 @@ impl WriteTxn {
     ///
     /// # Errors
     /// As for `commit`.
-    pub fn commit_with(mut self, durability: Durability) -> Result<Commit> {
+    pub fn commit_with(self, durability: Durability) -> Result<Commit> {
+        let ticket = self.commit_ticket(durability)?;
+        let info = match durability {
+            Durability::Durable | Durability::OneFlush => ticket.wait()?,
+            _ => ticket.info(),
+        };
+        Ok(Commit {
+            txn: info.txn,
+            pages_written: info.pages_written,
+            bytes_written: info.bytes_written,
+        })
+    }
+
+    /// Commits without waiting for the medium: the next writer can begin. The ticket tells when the commit is durable,
+    /// or waits for that; many threads' commits then share one sync. Readers see a durable commit when it is durable.
+    ///
+    /// ```
+    /// # let path = std::env::temp_dir().join(format!("tidalite-ticket-{}.tdl", std::process::id()));
+    /// use tidalite::{Database, Durability};
+    /// let db = Database::open(&path)?;
+    /// let mut tickets = Vec::new();
+    /// for i in 0..10u8 {
+    ///     let mut tx = db.begin_write()?;
+    ///     tx.table("t")?.put(&[i], b"value")?;
+    ///     tickets.push(tx.commit_ticket(Durability::Durable)?);
+    /// }
+    /// // One flush for all of them.
+    /// for ticket in &tickets {
+    ///     ticket.wait()?;
+    /// }
+    /// assert_eq!(db.metrics().records, 1);
+    /// # drop((tickets, db));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `commit`, those of the flush excepted: the ticket tells these.
+    pub fn commit_ticket(mut self, durability: Durability) -> Result<Ticket> {
         self.check_usable()?;
         self.roots.front =
             self.front
@@ -212,13 +250,24 @@ impl WriteTxn {
         }
         let app = self.roots.encode();
         let pages = self.pages;
-        let info = pages.commit(&app, durability)?;
+        let ticket = pages.commit_ticket(&app, durability)?;
         self.shared.give_staging(self.staging);
-        Ok(Commit {
-            txn: info.txn,
-            pages_written: info.pages_written,
-            bytes_written: info.bytes_written,
-        })
+        Ok(ticket)
+    }
+
+    /// The user data that the commit will carry: what was set here, else that of the commit before.
+    #[must_use]
+    pub fn user_data(&self) -> &[u8] {
+        self.pages.user_data()
+    }
+
+    /// Sets the user data: up to [`USER_BYTES_MAX`](crate::USER_BYTES_MAX) bytes in the commit itself that readers get with
+    /// their snapshot, such as the position in a log that has been applied. It stays until it is set anew.
+    ///
+    /// # Errors
+    /// `Store` (a limit) for more bytes.
+    pub fn set_user_data(&mut self, bytes: &[u8]) -> Result<()> {
+        Ok(self.pages.set_user_data(bytes)?)
     }
 
     /// Runs a change that, when it fails, leaves the transaction broken.

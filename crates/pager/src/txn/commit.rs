@@ -1,11 +1,12 @@
 //! Commit: pages to the file, a record to the pipeline. docs/durability.md argues it case by case.
 
 use super::dirty::write;
-use super::{Ticket, WriteTxn, make_durable};
+use super::{Ticket, WriteTxn};
 use crate::error::{Error, Result};
 use crate::layout::{BLOCK_BYTES, meta_at};
-use crate::meta::{APP_BYTES_MAX, Dead, Meta, Standing};
+use crate::meta::{APP_BYTES_MAX, Dead, Flushed, Meta, Standing, fits_with};
 use crate::metrics::{Metrics, Phase};
+use crate::one_flush;
 use crate::open::now_ns;
 use crate::pager::State;
 use crate::pipeline::{Recorded, write_record};
@@ -23,6 +24,10 @@ pub enum Durability {
     /// It survives a power cut. Two barriers, which many threads' commits share.
     #[default]
     Durable,
+    /// As `Durable`, with one barrier instead of two where the commit is small and nothing lazy waits before it: the record
+    /// lists what was written together with it, and opening verifies that. The price: damage to one of these pages, after the
+    /// fact, looks like a commit that never ended, and opening goes back to the one before (and tells, `Pager::recovery`).
+    OneFlush,
     /// It is seen by all processes and survives the death of this one. After a crash of the system the file is as of
     /// the last durable commit. No barrier; it becomes durable later: with the next durable commit, by
     /// `Pager::sync`, or by bytes and time as the options say.
@@ -33,7 +38,7 @@ pub enum Durability {
 
 impl Durability {
     pub(crate) fn is_durable(self) -> bool {
-        self == Self::Durable
+        matches!(self, Self::Durable | Self::OneFlush)
     }
 }
 
@@ -50,6 +55,9 @@ pub struct CommitInfo {
     /// Pages of the free-space structure among the pages written.
     pub space_pages_written: u64,
 }
+
+/// What a commit with one barrier wrote, and on which one it builds.
+type OnTop = Option<(u64, Vec<Flushed>)>;
 
 /// What a durable commit writes besides the changed pages.
 struct Prepared {
@@ -70,19 +78,11 @@ impl WriteTxn {
     /// # Panics
     /// When a page of this transaction was changed after its last seal.
     pub fn commit(self, app: &[u8], durability: Durability) -> Result<CommitInfo> {
-        let begun = Instant::now();
-        let inner = Arc::clone(&self.inner);
-        let (info, durability) = self.enqueue(app, durability)?;
-        if durability.is_durable() {
-            make_durable(&inner, info.txn, None)?;
-            inner
-                .pipeline
-                .metrics
-                .record(Phase::Commit, begun.elapsed());
-        } else if durability == Durability::Lazy {
-            inner.sync_if_due()?;
+        let ticket = self.commit_ticket(app, durability)?;
+        if ticket.durability.is_durable() {
+            return ticket.wait();
         }
-        Ok(info)
+        Ok(ticket.info())
     }
 
     /// Commits without waiting: the next writer can begin, and the ticket tells when the commit is durable. A durable
@@ -94,6 +94,7 @@ impl WriteTxn {
     /// # Panics
     /// As for `commit`.
     pub fn commit_ticket(self, app: &[u8], durability: Durability) -> Result<Ticket> {
+        let begun = Instant::now();
         let inner = Arc::clone(&self.inner);
         let (info, durability) = self.enqueue(app, durability)?;
         if durability == Durability::Lazy {
@@ -103,6 +104,7 @@ impl WriteTxn {
             inner,
             info,
             durability,
+            begun,
         })
     }
 
@@ -166,6 +168,10 @@ impl WriteTxn {
             let mut writes = prepared.iter().flat_map(|ready| &ready.built.writes);
             writes.try_for_each(|(at, bytes)| write(&*inner.storage, *at, bytes))
         })?;
+        let flushed = match &prepared {
+            Some(ready) if durability == Durability::OneFlush => self.list_written(&ready.meta)?,
+            _ => None,
+        };
         // From here on nothing fails: the commit is whole.
         self.staged = false;
         let syncs_before = inner.pipeline.syncs_begun();
@@ -185,14 +191,15 @@ impl WriteTxn {
             }
         };
         let meta_bytes = match durability {
-            Durability::Durable => 2 * BLOCK_BYTES as u64,
+            Durability::Durable | Durability::OneFlush => 2 * BLOCK_BYTES as u64,
             Durability::Lazy => BLOCK_BYTES as u64,
             Durability::None => 0,
         };
         let info = self.info(self.txn, space_bytes, meta_bytes);
         self.count(durability, &info, &dead);
         self.tell(&dead);
-        self.finish(app, record, syncs_before, &info, durability);
+        let recorded = record.map(|record| (record, syncs_before, flushed));
+        self.finish(app, recorded, &info, durability);
         Ok((info, durability))
     }
 
@@ -248,6 +255,17 @@ impl WriteTxn {
         Ok(Prepared { meta, built })
     }
 
+    /// Everything that this transaction has written, for a record with one barrier; `None` when that is too much or
+    /// does not fit the record.
+    fn list_written(&self, record: &Meta) -> Result<OnTop> {
+        let own = self.space.own.iter();
+        let ranges = one_flush::list(&*self.inner.storage, self.inner.page_size, own)?;
+        let fit = |ranges: &Vec<Flushed>| {
+            fits_with(record.changes.len(), record.pendings.len(), ranges.len())
+        };
+        Ok(ranges.filter(fit).map(|ranges| (self.base.txn.0, ranges)))
+    }
+
     /// What `Bug::MetaBeforeData` does.
     fn record_too_early(&self, ready: &Prepared) -> Result<()> {
         let record = Meta {
@@ -262,7 +280,7 @@ impl WriteTxn {
         let metrics = &self.inner.pipeline.metrics;
         Metrics::add(&metrics.commits, 1);
         match durability {
-            Durability::Durable => Metrics::add(&metrics.commits_durable, 1),
+            Durability::Durable | Durability::OneFlush => Metrics::add(&metrics.commits_durable, 1),
             Durability::Lazy => Metrics::add(&metrics.commits_lazy, 1),
             Durability::None => {}
         }
@@ -298,8 +316,7 @@ impl WriteTxn {
     fn finish(
         mut self,
         app: &[u8],
-        record: Option<Meta>,
-        syncs_before: u64,
+        record: Option<(Meta, u64, OnTop)>,
         info: &CommitInfo,
         durability: Durability,
     ) {
@@ -321,16 +338,19 @@ impl WriteTxn {
             bytes: end * inner.page_size as u64,
             app: app.into(),
             user: Arc::clone(&self.user),
-            time_ns: record.as_ref().map_or_else(now_ns, |record| record.time_ns),
+            time_ns: record
+                .as_ref()
+                .map_or_else(now_ns, |(record, ..)| record.time_ns),
             pins: writer.pins.table,
             clock: writer.pins.clock_block,
             found: None,
         });
-        let recorded = record.map(|record| {
+        let recorded = record.map(|(record, syncs_before, flushed)| {
             Arc::new(Recorded {
                 state: Arc::clone(&state),
                 record,
                 syncs_before,
+                flushed,
             })
         });
         let length_unsynced = recorded.is_some() && std::mem::take(&mut writer.length_unsynced);

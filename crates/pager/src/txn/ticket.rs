@@ -2,6 +2,7 @@
 
 use super::{CommitInfo, Durability, WriteTxn};
 use crate::error::{Error, Result};
+use crate::metrics::Phase;
 use crate::pager::Inner;
 use crate::pipeline::Waited;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ pub struct Ticket {
     pub(super) inner: Arc<Inner>,
     pub(super) info: CommitInfo,
     pub(super) durability: Durability,
+    pub(super) begun: Instant,
 }
 
 impl Ticket {
@@ -38,6 +40,10 @@ impl Ticket {
     /// Any error of a sync or of writing the record; `Poisoned` for those who waited for another one's flush.
     pub fn wait(&self) -> Result<CommitInfo> {
         make_durable(&self.inner, self.info.txn, None)?;
+        if self.durability.is_durable() {
+            let metrics = &self.inner.pipeline.metrics;
+            metrics.record(Phase::Commit, self.begun.elapsed());
+        }
         Ok(self.info)
     }
 

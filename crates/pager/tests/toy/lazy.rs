@@ -1,4 +1,4 @@
-//! The second crash harness: durable, lazy and `None` commits, tickets, and commits that come while a flush is under
+//! The second crash harness: durable, one-flush, lazy and `None` commits, tickets, and commits that come while a flush is under
 //! way, all in one thread and from one seed. Looked at after every operation: a power cut (the lock area is gone) and
 //! the death of the process (the lock area stays, a weak record perhaps half-written). Some states are gone on with, to
 //! depth 3.
@@ -231,7 +231,8 @@ fn record(
                 return;
             }
             for _ in 0..=hook_rng.below(2) {
-                let durability = *hook_rng.pick(&[Durability::Durable, Durability::Lazy]);
+                let kinds = [Durability::Durable, Durability::Lazy, Durability::OneFlush];
+                let durability = *hook_rng.pick(&kinds);
                 if let Ok(Some(ticket)) = commit(&inside, &hooked, &mut hook_rng, durability) {
                     lock(&kept).push(ticket);
                 }
@@ -310,14 +311,17 @@ fn life(
         let durability = match rng.below(6) {
             0 => Durability::None,
             1 | 2 => Durability::Lazy,
+            3 | 4 => Durability::OneFlush,
             _ => Durability::Durable,
         };
         let Some(ticket) = commit(world, pager, rng, durability)? else {
             return Err("the turn is not free".into());
         };
         match durability {
-            Durability::Durable if rng.one_in(3) => lock(waiting).push(ticket),
-            Durability::Durable => settled(world, pager, &ticket)?,
+            Durability::Durable | Durability::OneFlush if rng.one_in(3) => {
+                lock(waiting).push(ticket);
+            }
+            Durability::Durable | Durability::OneFlush => settled(world, pager, &ticket)?,
             _ if rng.one_in(4) => settled(world, pager, &ticket)?,
             _ => {}
         }

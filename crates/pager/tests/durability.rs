@@ -1,0 +1,180 @@
+//! What each kind of commit promises, without crashes: tickets, lazy commits across reopening, automatic syncs,
+//! one barrier and going back from it. (Crashes: tests/crash.rs and tests/lazy.rs.)
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod toy;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tidalite_pager::{Durability, Options, Pager, Phase, Ticket};
+use tidalite_testkit::SimDisk;
+use toy::{app, apply, id_of, options, problems, read, root_of};
+
+fn open(disk: &Arc<SimDisk>, options: &Options) -> Pager {
+    Pager::open_storage(disk.clone(), options).unwrap()
+}
+
+fn commit(pager: &Pager, id: u64, durability: Durability) -> Ticket {
+    let mut txn = pager.begin_write().unwrap();
+    let old = root_of(txn.app());
+    let slot = (id * 7 % toy::SLOTS as u64) as usize;
+    let root = apply(&mut txn, &old, &[(slot, id)]).unwrap();
+    txn.commit_ticket(&app(&root, id), durability).unwrap()
+}
+
+#[test]
+fn tickets_of_many_commits_share_one_flush() {
+    let disk = Arc::new(SimDisk::new());
+    let pager = open(&disk, &options());
+    commit(&pager, 1, Durability::Durable).wait().unwrap();
+    let before = pager.metrics();
+    let tickets: Vec<_> = (2..12)
+        .map(|id| commit(&pager, id, Durability::Durable))
+        .collect();
+    // Not shown before it is durable, and the next writer builds on it all the same.
+    assert_eq!(id_of(pager.begin_read().unwrap().app()), 1);
+    assert_eq!(id_of(pager.begin_write().unwrap().app()), 11);
+    assert!(tickets.iter().all(|ticket| !ticket.is_durable()));
+    tickets[3].wait().unwrap();
+    assert!(tickets.iter().all(Ticket::is_durable));
+    assert_eq!(id_of(pager.begin_read().unwrap().app()), 11);
+    let after = pager.metrics();
+    assert_eq!(after.records - before.records, 1);
+    assert_eq!(after.commits_durable - before.commits_durable, 10);
+    assert!(after.phase(Phase::SyncMeta).count > before.phase(Phase::SyncMeta).count);
+    assert_eq!(problems(&pager).unwrap(), [""; 0]);
+}
+
+#[test]
+fn threads_commit_together() {
+    let pager = open(&Arc::new(SimDisk::new()), &options());
+    std::thread::scope(|scope| {
+        for thread in 0..8u64 {
+            let pager = pager.clone();
+            scope.spawn(move || {
+                for i in 0..25 {
+                    let ticket = commit(&pager, thread * 25 + i + 1, Durability::Durable);
+                    ticket.wait().unwrap();
+                    let shown = pager.begin_read().unwrap().txn();
+                    assert!(shown >= ticket.info().txn && ticket.is_durable());
+                }
+            });
+        }
+    });
+    let metrics = pager.metrics();
+    assert_eq!(metrics.commits_durable, 200);
+    assert!(metrics.records <= 200);
+    println!(
+        "200 commits, {} records, {} syncs of which {} saved",
+        metrics.records, metrics.syncs, metrics.syncs_saved
+    );
+    assert_eq!(problems(&pager).unwrap(), [""; 0]);
+}
+
+#[test]
+fn a_lazy_commit_outlives_its_handle_and_none_does_not() {
+    let name = format!("tidalite-lazy-{}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("a.tdl");
+    let open = || Pager::open(&path, &Options::default()).unwrap();
+    let page = |pager: &Pager, id: u8, durability| {
+        let txn = pager.begin_write().unwrap();
+        txn.commit(&[id], durability).unwrap();
+    };
+    let pager = open();
+    page(&pager, 1, Durability::Durable);
+    page(&pager, 2, Durability::Lazy);
+    page(&pager, 3, Durability::Lazy);
+    page(&pager, 4, Durability::None);
+    assert_eq!(pager.begin_read().unwrap().app(), [4]);
+    pager.close_without_sync();
+    let pager = open();
+    assert_eq!(pager.begin_read().unwrap().app(), [3]);
+    page(&pager, 5, Durability::None);
+    pager.close().unwrap();
+    // Without the lock area, as after a crash of the system, only what was synced is there.
+    std::fs::remove_file(folder.join("a.tdl-lock")).unwrap();
+    let pager = open();
+    assert_eq!(pager.begin_read().unwrap().app(), [5]);
+    page(&pager, 6, Durability::Lazy);
+    drop(pager);
+    std::fs::remove_file(folder.join("a.tdl-lock")).unwrap();
+    assert_eq!(open().begin_read().unwrap().app(), [5]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn lazy_commits_become_durable_by_bytes_by_time_and_in_the_background() {
+    let by_bytes = Options {
+        sync_bytes: Some(3000),
+        ..options()
+    };
+    let pager = open(&Arc::new(SimDisk::new()), &by_bytes);
+    let tickets: Vec<_> = (1..8)
+        .map(|id| commit(&pager, id, Durability::Lazy))
+        .collect();
+    assert!(tickets[0].is_durable());
+    let by_time = Options {
+        sync_after: Some(Duration::from_millis(20)),
+        ..options()
+    };
+    let pager = open(&Arc::new(SimDisk::new()), &by_time);
+    let first = commit(&pager, 1, Durability::Lazy);
+    std::thread::sleep(Duration::from_millis(30));
+    let second = commit(&pager, 2, Durability::Lazy);
+    assert!(first.is_durable() && second.is_durable());
+    let in_background = Options {
+        background_flush: Some(Duration::from_millis(2)),
+        ..options()
+    };
+    let pager = open(&Arc::new(SimDisk::new()), &in_background);
+    let ticket = commit(&pager, 1, Durability::Lazy);
+    let begun = Instant::now();
+    while !ticket.is_durable() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "no flush came");
+        std::thread::yield_now();
+    }
+    assert!(pager.metrics().records > 0);
+}
+
+#[test]
+fn one_barrier_is_one_sync_and_opening_tells_when_it_goes_back() {
+    let disk = Arc::new(SimDisk::new());
+    let pager = open(&disk, &options());
+    commit(&pager, 1, Durability::Durable).wait().unwrap();
+    let before = pager.metrics();
+    let ticket = commit(&pager, 2, Durability::OneFlush);
+    ticket.wait().unwrap();
+    assert_eq!(pager.metrics().syncs - before.syncs, 1);
+    // With a lazy commit before it, it takes two: its list would not be all.
+    drop(commit(&pager, 3, Durability::Lazy));
+    let before = pager.metrics();
+    commit(&pager, 4, Durability::OneFlush).wait().unwrap();
+    assert_eq!(pager.metrics().syncs - before.syncs, 2);
+    let ticket = commit(&pager, 5, Durability::OneFlush);
+    ticket.wait().unwrap();
+    let root = root_of(pager.begin_read().unwrap().app());
+    drop(ticket);
+    let txn = pager.begin_read().unwrap().txn();
+    drop(pager);
+    let pager = open(&disk, &options());
+    assert_eq!(pager.recovery().went_back_from, None);
+    assert_eq!(id_of(pager.begin_read().unwrap().app()), 5);
+    drop(pager);
+    let mut image = disk.image();
+    image[root.addr as usize + 100] ^= 1;
+    let disk = Arc::new(SimDisk::from_image(image));
+    let pager = open(&disk, &options());
+    assert_eq!(pager.recovery().went_back_from, Some(txn));
+    let reader = pager.begin_read().unwrap();
+    assert_eq!(id_of(reader.app()), 4);
+    read(&reader, &root_of(reader.app()), &mut |_, _| {}).unwrap();
+    drop((reader, pager));
+    // It does not come back.
+    let pager = open(&disk, &options());
+    assert_eq!(pager.recovery().went_back_from, None);
+    assert_eq!(id_of(pager.begin_read().unwrap().app()), 4);
+    assert_eq!(problems(&pager).unwrap(), [""; 0]);
+}
