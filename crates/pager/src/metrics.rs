@@ -146,11 +146,11 @@ impl Times {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct MetricsReport {
-    /// Commits of any kind, and of these the durable ones (group commit counts each), the lazy ones, and `None`.
+    /// Commits of any kind.
     pub commits: u64,
-    /// Commits that asked to be durable.
+    /// Those of them that asked to be durable, with one barrier or two.
     pub commits_durable: u64,
-    /// Commits that went to the lock area.
+    /// Those of them that were lazy.
     pub commits_lazy: u64,
     /// Durable records written: commits that share one are one.
     pub records: u64,
@@ -162,7 +162,7 @@ pub struct MetricsReport {
     pub bytes_data: u64,
     /// Bytes of records written.
     pub bytes_meta: u64,
-    /// Pages read by write transactions, and pages they allocated and freed.
+    /// Pages allocated by commits.
     pub pages_allocated: u64,
     /// Pages freed by commits.
     pub pages_freed: u64,

@@ -14,7 +14,7 @@ use crate::layout::HEAD_BYTES;
 use crate::lock::Lock;
 use crate::lock::protocol;
 use crate::meta::{Confirmation, Meta, MetaBlocks};
-use crate::metrics::MetricsReport;
+use crate::metrics::{MetricsReport, Phase};
 use crate::one_flush::{self, Recovery};
 use crate::open::{check_length, heal_metas};
 use crate::options::{Options, Verify};
@@ -325,7 +325,9 @@ impl Pager {
     /// `ReadOnly`, `Poisoned`, `Forked`; what reading the free space or confirming the newest state meets.
     pub fn begin_write(&self) -> Result<WriteTxn> {
         self.inner.check_writable()?;
-        WriteTxn::begin(Arc::clone(&self.inner), self.inner.turn()?)
+        let metrics = &self.inner.pipeline.metrics;
+        let turn = metrics.time(Phase::WaitForWriter, || self.inner.turn())?;
+        WriteTxn::begin(Arc::clone(&self.inner), turn)
     }
 
     /// Begins the write transaction unless others have it for longer than this.

@@ -42,7 +42,12 @@ fn tickets_of_many_commits_share_one_flush() {
     let after = pager.metrics();
     assert_eq!(after.records - before.records, 1);
     assert_eq!(after.commits_durable - before.commits_durable, 10);
-    assert!(after.phase(Phase::SyncMeta).count > before.phase(Phase::SyncMeta).count);
+    for phase in [Phase::WaitForWriter, Phase::Write, Phase::SyncMeta] {
+        assert!(
+            after.phase(phase).count > before.phase(phase).count,
+            "{phase:?}"
+        );
+    }
     assert_eq!(problems(&pager).unwrap(), [""; 0]);
 }
 
