@@ -132,7 +132,13 @@ impl std::error::Error for Error {
 
 impl From<tidalite_pager::Error> for Error {
     fn from(error: tidalite_pager::Error) -> Self {
-        Self::Store(error)
+        match error {
+            // A bound is a bound, whichever layer holds it.
+            tidalite_pager::Error::Limit { what, found, limit } => {
+                Self::Limit { what, found, limit }
+            }
+            error => Self::Store(error),
+        }
     }
 }
 

@@ -17,6 +17,10 @@ use tidalite_runs::Slot;
 
 /// A series of a write transaction, for changing. Insert anywhere: at the end, before, or over an existing
 /// timestamp (the newest write wins).
+///
+/// Single inserts only stage a row and do not ask whether the transaction can still be committed: in one that is broken
+/// ([`Error::TransactionBroken`]) they may answer `Ok`. The next hand-over of staged rows, `append_rows`, `delete`, `view`
+/// and the commit tell.
 pub struct SeriesMut<'t> {
     txn: &'t mut WriteTxn,
     index: usize,

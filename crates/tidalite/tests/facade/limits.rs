@@ -4,7 +4,7 @@
 use crate::common::{Folder, Pairs, assert_clean, content_of, in_memory, pairs_of};
 use tidalite::{
     COLUMN_NAME_BYTES_MAX, Column, ColumnType, Database, Error, Options, SERIES_NAME_BYTES_MAX,
-    Schema, StoreError, TABLE_NAME_BYTES_MAX, Unit,
+    Schema, TABLE_NAME_BYTES_MAX, Unit,
 };
 use tidalite_base::limits::{CHECKSUM_SPAN_MAX, COLUMNS_MAX, PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 use tidalite_kv::{VALUE_BYTES_MAX, key_bytes_max};
@@ -18,8 +18,7 @@ fn sized(page_size: usize) -> Database {
 fn limit(error: Error) -> (&'static str, u64, u64) {
     let text = error.to_string();
     match error {
-        Error::Limit { what, found, limit }
-        | Error::Store(StoreError::Limit { what, found, limit }) => {
+        Error::Limit { what, found, limit } => {
             assert!(
                 text.contains(what) && text.contains(&limit.to_string()),
                 "{text}"
