@@ -109,6 +109,8 @@ pub struct Check {
     version: Option<(String, PageSet)>,
     problems: Vec<String>,
     more: u64,
+    /// What was claimed, by what it is, when somebody wants to know.
+    ranges: Option<BTreeMap<String, Vec<(u64, u64)>>>,
 }
 
 impl Pager {
@@ -135,6 +137,7 @@ impl Pager {
             version: None,
             problems: Vec::new(),
             more: 0,
+            ranges: None,
         })
     }
 }
@@ -187,6 +190,15 @@ impl Check {
             ));
             return false;
         }
+        if let Some(ranges) = &mut self.ranges
+            && self.version.is_none()
+        {
+            let known = ranges.entry(what.to_owned()).or_default();
+            match known.last_mut() {
+                Some((from, count)) if *from + *count == first => *count += pages,
+                _ => known.push((first, pages)),
+            }
+        }
         let mut sound = true;
         for page in first..first + pages {
             let claimed = match &mut self.version {
@@ -225,6 +237,19 @@ impl Check {
                 self.problem(format!("page {page} is free, but {name} reaches it"));
             }
         }
+    }
+
+    /// From now on it is kept which pages are claimed as what; neighbours that are the same count once.
+    pub fn keep_ranges(&mut self) {
+        self.ranges = Some(BTreeMap::new());
+    }
+
+    /// Claims the free-space structure and the pins, and returns which pages are what: first page and pages.
+    #[must_use]
+    pub fn into_ranges(mut self) -> BTreeMap<String, Vec<(u64, u64)>> {
+        self.check_structure();
+        self.check_stacks();
+        self.ranges.take().unwrap_or_default()
     }
 
     /// Pages claimed so far.

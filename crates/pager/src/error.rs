@@ -93,6 +93,18 @@ pub enum Error {
     NoSavepoint,
     /// The write transaction whose uncommitted state was read has ended, or went back behind the reader.
     Ended,
+    /// There is no pin of this name.
+    NoPin {
+        /// What was asked for.
+        name: String,
+    },
+    /// A backup does not build on the one before it.
+    BackupOrder {
+        /// What it is.
+        found: String,
+        /// What was needed.
+        expected: String,
+    },
     /// Who watches the operation said stop.
     Cancelled,
     /// A bound of docs/limits.md.
@@ -157,6 +169,11 @@ impl Error {
             Self::Forked => Self::Forked,
             Self::ReadOnly => Self::ReadOnly,
             Self::Cancelled => Self::Cancelled,
+            Self::NoPin { name } => Self::NoPin { name: name.clone() },
+            Self::BackupOrder { found, expected } => Self::BackupOrder {
+                found: found.clone(),
+                expected: expected.clone(),
+            },
             Self::Poisoned { first } => Self::Poisoned {
                 first: first.clone(),
             },
@@ -251,6 +268,11 @@ impl std::fmt::Display for Error {
                 "the database was opened read-only: open it without that to write"
             ),
             Self::Cancelled => write!(f, "cancelled before the end"),
+            Self::NoPin { name } => write!(f, "there is no pin `{name}`"),
+            Self::BackupOrder { found, expected } => write!(
+                f,
+                "the backups do not follow each other: found {found}, expected {expected}; give the full one first, then its increments in order"
+            ),
             Self::Poisoned { first } => write!(
                 f,
                 "nothing more can be written until the database is reopened, because an earlier step failed: {first}"

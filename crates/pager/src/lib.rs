@@ -5,7 +5,9 @@
 //! ptr       Ptr, a Merkle pointer           pager     Pager, its states         layout      where things are
 //! header    32 bytes of every page          open      find, heal, replay none   superblock  what never changes
 //! pages     PageRead, PageWrite             snapshot  Snapshot                  meta        one durable commit
+//! event     Event, Logger
 //! error     Error                           txn       WriteTxn: commit, dirty,  space/base  free-space structure
+//! backup    pages as a stream, and back
 //! salvage   RawFile, by headers alone
 //! check     Check, claims of every page               epochs, uncommitted, ticket
 //! metrics   phases of commits               pipeline  from committed to durable
@@ -20,8 +22,10 @@
 //!
 //! docs/format.md sections 1 to 4 are the format, docs/durability.md the argument.
 
+mod backup;
 mod check;
 mod error;
+mod event;
 mod flusher;
 mod header;
 mod layout;
@@ -48,8 +52,10 @@ mod txn;
 mod verified;
 mod writer;
 
+pub use backup::{BackupInfo, OnMoved, restore};
 pub use check::{Check, CheckReport};
 pub use error::{Error, Result};
+pub use event::{Event, Logger};
 pub use header::{HEADER_BYTES, Header, Kind, seal_block, verify_block};
 pub use lock::{HANDLES_MAX, LockMemory, READERS_MAX};
 pub use meta::{APP_BYTES_MAX, USER_BYTES_MAX};

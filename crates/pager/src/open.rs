@@ -1,6 +1,7 @@
 //! Opening: find the newest durable state, heal what a crash or one fault left, replay nothing.
 
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::flusher;
 use crate::layout::{HEAD_BYTES, first_page, meta_at, page_size_ok, superblock_at};
 use crate::lock::{self, Identity, LockMemory, Seat, protocol};
@@ -24,7 +25,7 @@ pub(crate) fn now_ns() -> i64 {
     })
 }
 
-fn new_uuid() -> Result<[u8; 16]> {
+pub(crate) fn new_uuid() -> Result<[u8; 16]> {
     let mut uuid = [0u8; 16];
     let flags = rustix::rand::GetRandomFlags::empty();
     match rustix::rand::getrandom(&mut uuid, flags) {
@@ -145,6 +146,7 @@ impl Pager {
         let (exclusive, read_only) = (options.exclusive, options.read_only);
         let (lock, first) = seat.attach(&identity, exclusive, read_only, place.path)?;
         let mut recovery = Recovery::default();
+        let mut healed = Vec::new();
         let found = if first {
             let mut blocks = MetaBlocks::load(&*storage, &superblock.uuid);
             recovery = one_flush::verify(&*storage, superblock.page_size, &mut blocks)?;
@@ -154,6 +156,7 @@ impl Pager {
                 for (copy, damage) in damaged.iter().enumerate() {
                     if damage.is_some() {
                         heal(&*storage, superblock_at(copy), &superblock.encode(copy))?;
+                        healed.push(superblock_at(copy));
                     }
                 }
                 heal_metas(&*storage, &mut blocks, &found.meta)?;
@@ -171,6 +174,15 @@ impl Pager {
         let mut inner = Inner::new(storage, superblock, options.clone(), found, lock);
         inner.recovery = recovery;
         let inner = Arc::new(inner);
+        for at in healed {
+            inner.log(&Event::Healed { at });
+        }
+        let state = inner.state();
+        inner.log(&Event::Opened {
+            txn: state.txn,
+            bytes: state.bytes,
+            read_only: options.read_only,
+        });
         if let Some(pause) = options.background_flush.filter(|_| !options.read_only) {
             inner.set_flusher(flusher::start(&inner, pause));
         }

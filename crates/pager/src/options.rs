@@ -1,5 +1,6 @@
 //! How a file is opened.
 
+use crate::event::Logger;
 use crate::readers::{OnLaggard, OnWait};
 use std::time::Duration;
 use tidalite_base::limits::PAGE_SIZE_DEFAULT;
@@ -45,6 +46,8 @@ pub struct Options {
     pub map: bool,
     /// Bytes of changed pages that a transaction keeps in memory before it writes some of them early.
     pub dirty_bytes_max: usize,
+    /// Who is told when something happens to the file.
+    pub logger: Option<Logger>,
     /// At least so often a durable commit notes its time, so that `txn_at` finds it.
     pub clock_step: Duration,
     /// The file grows by at least this many bytes at a time ...
@@ -91,6 +94,7 @@ impl Default for Options {
             verify: Verify::default(),
             map: true,
             dirty_bytes_max: 64 << 20,
+            logger: None,
             clock_step: Duration::from_secs(60),
             growth_bytes_min: 1 << 20,
             growth_bytes_max: 8 << 20,

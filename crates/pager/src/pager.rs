@@ -10,6 +10,7 @@
 //!    nothing more is acknowledged, by anybody who has the file open.
 
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::layout::HEAD_BYTES;
 use crate::lock::Lock;
 use crate::lock::protocol;
@@ -654,8 +655,18 @@ impl Inner {
         }
     }
 
+    /// Tells the logger, if there is one.
+    pub(crate) fn log(&self, event: &Event) {
+        if let Some(logger) = &self.options.logger {
+            logger.tell(event);
+        }
+    }
+
     /// From now on nothing more is acknowledged.
     pub(crate) fn poison(&self, error: &Error) {
+        self.log(&Event::Poisoned {
+            first: error.to_string(),
+        });
         let _ = self.poisoned.set(error.to_string());
         self.lock.poison();
     }

@@ -7,7 +7,7 @@
 //! |        | u32   |   |
 //!
 //! record     a pinned version: the meta record as that commit wrote it (kind 2), alone in an extent; its `pins` and
-//!            `clock` pointers are those of the commit before
+//!            `clock` pointers name the places of that commit's own, with 0 as the checksum
 //!
 //! clock      a block (kind 18) alone in an extent, under the record's `clock` pointer; zeros to the end
 //! 0        32      36  40
@@ -114,6 +114,11 @@ impl Pins {
         blocks
             .map(|ptr| (ptr, Alone(ptr).extent(page_size).pages))
             .collect()
+    }
+
+    /// Bytes of the clock's block.
+    pub(crate) fn clock_bytes(&self) -> usize {
+        ENTRIES_AT + self.clock.len() * CLOCK_ENTRY_BYTES
     }
 
     /// Notes when a transaction was committed.

@@ -79,7 +79,12 @@ impl Snapshot {
             }
             return Ok(Some(Self {
                 inner: Arc::clone(inner),
-                state: Arc::new(State::of_meta(&meta, inner.page_size)),
+                state: Arc::new(State {
+                    // The pinned record knows only the places of these.
+                    pins: Ptr::NULL,
+                    clock: Ptr::NULL,
+                    ..State::of_meta(&meta, inner.page_size)
+                }),
                 slot,
                 word: meta.txn,
                 counters: Counters::default(),

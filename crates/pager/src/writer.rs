@@ -8,6 +8,7 @@
 //!    syncs the length too, before any meta record relies on it.
 
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::layout::meta_at;
 use crate::meta::{Confirmation, Dead, Meta};
 use crate::pager::{Found, Inner};
@@ -434,6 +435,10 @@ impl Writer {
             Error::of_write("growth", old * page_bytes, bytes, source)
         })?;
         self.space.grow(old + more);
+        inner.log(&Event::Grew {
+            from: old * page_bytes,
+            to: (old + more) * page_bytes,
+        });
         if how == Growth::Zeros && !active(Bug::GrowthNotDurable) {
             // Ahead, so that the small commits to come find written, durable space.
             self.sync_length(inner)?;

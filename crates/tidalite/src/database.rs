@@ -124,6 +124,13 @@ impl Options {
         self
     }
 
+    /// Calls `f` when something happens to the file: opened, healed, grown, poisoned. From whatever thread; it must not
+    /// use the database.
+    pub fn logger(mut self, f: impl Fn(&tidalite_pager::Event) + Send + Sync + 'static) -> Self {
+        self.store.logger = Some(tidalite_pager::Logger::new(f));
+        self
+    }
+
     /// At least so often a durable commit notes its time, so that [`Database::txn_at`] finds it (a minute).
     pub fn clock_step(mut self, step: std::time::Duration) -> Self {
         self.store.clock_step = step;

@@ -40,6 +40,8 @@
 //!  └ background                          the same in a thread
 //! readers    who reads and writes, in all processes
 //! check, stat, copy                     of a whole file
+//! backup     Database::backup, restore     streams of pages
+//! page_walk  Database::pages, page       who takes which pages
 //! pins, diff                             old versions that stay, what changed since
 //! salvage    what is intact of a damaged file
 //! watch      Watch, Progress            of what takes long
@@ -47,6 +49,7 @@
 
 mod aggregate;
 mod background;
+mod backup;
 mod catalog;
 mod check;
 mod copy;
@@ -58,6 +61,7 @@ mod leaves;
 mod many;
 mod multi;
 mod name;
+mod page_walk;
 mod pages;
 mod pieces;
 mod pins;
@@ -81,6 +85,7 @@ mod watch;
 mod write;
 
 pub use aggregate::{Aggregate, Window, word_as_f64};
+pub use backup::{BackupInfo, restore};
 pub use catalog::{SeriesInfo, guid_text};
 pub use check::{CheckReport, Finding, Place, key_text};
 pub use database::{Database, OpenMode, Options, Verify};
@@ -92,6 +97,7 @@ pub use many::{
 };
 pub use multi::{MultiCursor, MultiTable, MultiTableMut};
 pub use name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};
+pub use page_walk::{PageDump, PageRange, Weight};
 pub use pieces::{Candle, CandleSize, Direction, ValueFilter};
 pub use pins::Pin;
 pub use point::{Point, Sample};
@@ -114,9 +120,9 @@ pub use tidalite_base::{
 pub use tidalite_codec::{ColumnType, Stats};
 pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
 pub use tidalite_pager::{
-    Counters, Durability, Error as StoreError, HANDLES_MAX, Laggard, LaggardAction, LockMemory,
-    MetricsReport, PHASES, Phase, READERS_MAX, Reader, ReaderKind, Recovery, Ticket, Times,
-    USER_BYTES_MAX, WriterSeen,
+    Counters, Durability, Error as StoreError, Event, HANDLES_MAX, Laggard, LaggardAction,
+    LockMemory, MetricsReport, PHASES, Phase, READERS_MAX, Reader, ReaderKind, Recovery, Ticket,
+    Times, USER_BYTES_MAX, WriterSeen,
 };
 pub use time::{Instant, Timestamp};
 pub use typed::{TypedTable, TypedTableMut};

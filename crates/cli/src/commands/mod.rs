@@ -4,6 +4,7 @@ pub(crate) mod aggregate;
 pub(crate) mod dump;
 pub(crate) mod figures;
 pub(crate) mod import;
+pub(crate) mod integrity;
 pub(crate) mod kv;
 pub(crate) mod pages;
 pub(crate) mod plot;
@@ -47,6 +48,11 @@ pub(crate) fn run(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
         Command::Kv(args) => kv::run(args, terminal),
         Command::Dump(args) => dump::dump(args, terminal),
         Command::Load(args) => dump::load(args, terminal),
+        Command::Backup(args) => integrity::backup(args, terminal),
+        Command::Restore(args) => integrity::restore(args, terminal),
+        Command::Salvage(args) => integrity::salvage(args, terminal),
+        Command::Pins(args) => integrity::pins(args, terminal),
+        Command::Page(args) => integrity::page(args, terminal),
         Command::Quickstart(args) => crate::quickstart::run(args, terminal),
         Command::Completions(args) => pages::completions(args, terminal.out),
         Command::Man(args) => pages::man(args, terminal.out),

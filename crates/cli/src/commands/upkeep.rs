@@ -6,7 +6,7 @@ use crate::database::{failure, open, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, Format, Sheet, bytes_text, grouped, printable};
 use std::io;
-use tidalite::Stat;
+use tidalite::{Stat, Watch};
 
 /// Problems that `check` prints; a broken file may have one a page.
 const PROBLEMS_SHOWN: usize = 100;
@@ -14,6 +14,9 @@ const PROBLEMS_SHOWN: usize = 100;
 /// `tidalite stat`
 pub(crate) fn stat(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
+    if args.weights {
+        return super::integrity::weights(args, terminal);
+    }
     let stat = open(path)?.stat().map_err(|error| failure(path, &error))?;
     let figures = figures(&stat);
     if args.format.format == Format::Table {
@@ -130,10 +133,16 @@ fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
 /// `tidalite check`
 pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
-    let report = open(path)?.check().map_err(|error| failure(path, &error))?;
+    let watch = Watch::new().bytes_per_second(args.rate << 20);
+    let report = open(path)?
+        .check_with(watch)
+        .map_err(|error| failure(path, &error))?;
+    if args.json {
+        super::integrity::check_json(&report, terminal)?;
+    }
     let shown = printable(&path.display().to_string());
     if report.is_clean() {
-        if !args.quiet {
+        if !args.quiet && !args.json {
             let clean = terminal.palette.good("clean");
             writeln!(
                 terminal.out,
@@ -149,7 +158,7 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
         }
         return Ok(terminal.out.flush()?);
     }
-    if !args.quiet {
+    if !args.quiet && !args.json {
         for problem in report.problems.iter().take(PROBLEMS_SHOWN) {
             writeln!(terminal.out, "{}", printable(problem))?;
         }

@@ -6,6 +6,7 @@
 )]
 
 mod import;
+mod integrity;
 mod pictures;
 mod queries;
 mod real_data;

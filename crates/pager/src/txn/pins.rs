@@ -3,6 +3,7 @@
 use super::WriteTxn;
 use super::dirty::write;
 use crate::error::{Error, Result};
+use crate::header::Kind;
 use crate::layout::BLOCK_BYTES;
 use crate::meta::Meta;
 use crate::open::now_ns;
@@ -147,6 +148,7 @@ impl WriteTxn {
         let storage = &*self.inner.storage;
         let page_size = self.inner.page_size;
         let mut next = writer.pins.clone();
+        next.tick(meta.txn, meta.time_ns);
         if changes.any() {
             for gone in next
                 .list
@@ -156,8 +158,13 @@ impl WriteTxn {
                 next.gone.push((gone.txn.0, meta.txn));
             }
             next.list.retain(|pin| !changes.remove.contains(&pin.name));
+            let mut pinned = meta.clone();
+            let names = next.list.iter().map(|pin| &pin.name).chain(&changes.add);
+            let table_len = table_bytes(names.map(String::as_str));
+            pinned.pins = place_of(Kind::Pins, changes.table_at.as_ref(), table_len);
+            pinned.clock = place_of(Kind::Clock, changes.clock_at.as_ref(), next.clock_bytes());
             for (name, extent) in changes.add.iter().zip(&changes.records_at) {
-                let (record, bytes) = record_block(meta, extent, page_size);
+                let (record, bytes) = record_block(&pinned, extent, page_size);
                 write(storage, extent.addr, &bytes)?;
                 next.list.push(Pin {
                     name: name.clone(),
@@ -174,7 +181,6 @@ impl WriteTxn {
             }
         }
         if let Some(extent) = &changes.clock_at {
-            next.tick(meta.txn, meta.time_ns);
             let (clock, bytes) = next.clock_block(extent, page_size);
             write(storage, extent.addr, &bytes)?;
             next.clock_block = clock;
@@ -188,4 +194,15 @@ impl WriteTxn {
     pub(super) fn take_pins(&mut self) -> Option<Pins> {
         self.pins.next.take()
     }
+}
+
+/// A pointer that says where a block will be, without its checksum: the pinned record is written before it.
+fn place_of(kind: Kind, extent: Option<&Extent>, len: usize) -> Ptr {
+    extent.map_or(Ptr::NULL, |extent| Ptr {
+        addr: extent.addr,
+        len: len as u32,
+        kind,
+        checksum: 0,
+        birth: extent.birth,
+    })
 }

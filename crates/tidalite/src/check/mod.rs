@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::roots::Roots;
 use crate::watch::{Running, Watch, Watched, is_cancelled};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use tidalite_pager::{Check, Error as StoreError, PageRead};
 use walk::Walk;
 
@@ -166,4 +167,19 @@ impl Database {
         }
         Ok(())
     }
+}
+
+/// Which pages are what in the newest version: by what, first page and pages.
+pub(crate) fn walk_of(db: &Database) -> Result<BTreeMap<String, Vec<(u64, u64)>>> {
+    let mut check = db.pager.begin_check()?;
+    check.keep_ranges();
+    let snapshot = check.snapshot().clone();
+    let running = RefCell::new(Running::new(Watch::new(), 0));
+    let pages = Watched {
+        pages: &snapshot,
+        running: &running,
+    };
+    let roots = Roots::decode(snapshot.app())?;
+    Walk::new(&mut check, &pages, &roots, None).all(&mut CheckReport::default())?;
+    Ok(check.into_ranges())
 }

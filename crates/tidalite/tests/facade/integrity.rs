@@ -341,3 +341,60 @@ fn a_read_only_check_changes_nothing() {
     // Opened for writing it is healed.
     assert_clean(&Database::open(&path).unwrap());
 }
+
+/// The page walk and the weights cover just what is in use, and a page says what it is.
+#[test]
+fn pages_are_walked_and_weighed() {
+    let db = in_memory(&Options::new());
+    fill(&db);
+    db.pin("then").unwrap();
+    let used = db.check().unwrap().pages_used - 6;
+    let (mut walked, mut leaves) = (0, Vec::new());
+    db.pages(&mut |range| {
+        walked += range.pages;
+        if range.what == "table config: table leaf" {
+            leaves.push(range.first);
+        }
+    })
+    .unwrap();
+    assert_eq!(walked, used);
+    let weights = db.weights().unwrap();
+    assert_eq!(weights.iter().map(|weight| weight.pages).sum::<u64>(), used);
+    assert!(
+        weights
+            .iter()
+            .any(|weight| weight.what == "packed leaves" && weight.pages > 10)
+    );
+    assert!(weights.is_sorted_by_key(|weight| std::cmp::Reverse(weight.pages)));
+    let page = db.page(leaves[0]).unwrap().unwrap();
+    assert_eq!((page.kind.as_deref(), page.sound), (Some("KvLeaf"), true));
+    assert_eq!(page.address, leaves[0] * 4096);
+    assert!(db.page(1 << 60).unwrap().is_none() && db.page(1 << 30).unwrap().is_none());
+}
+
+/// The logger hears what happens to the file.
+#[test]
+fn the_logger_hears_of_opening_growing_and_healing() {
+    let folder = Folder::new("logger");
+    let path = folder.file("a.tdl");
+    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let open = || {
+        let heard = Arc::clone(&heard);
+        let options =
+            Options::new().logger(move |event| heard.lock().unwrap().push(event.to_string()));
+        options.open(&path).unwrap()
+    };
+    fill(&open());
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    drop(open());
+    let heard = heard.lock().unwrap().join("\n");
+    for part in [
+        "opened at txn 1",
+        "grew from ",
+        "the block at byte 0 was rewritten",
+    ] {
+        assert!(heard.contains(part), "{part} is missing in\n{heard}");
+    }
+}

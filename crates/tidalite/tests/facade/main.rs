@@ -11,6 +11,7 @@
 //! pins       old versions that stay, what changed since, what was newest when
 //! salvage    what is intact of a destroyed file
 //! readers    snapshots that are renewed, parked, taken away, listed
+//! backup     backups and restoring
 //! copy       backup while writing goes on
 //! common, oracle: contents to compare, and brute force
 //! ```
@@ -20,6 +21,7 @@
     reason = "seeds and figures belong in the log of a test"
 )]
 
+mod backup;
 mod bounds;
 mod common;
 mod copy;

@@ -1,0 +1,346 @@
+//! `backup`, `restore`, `salvage`, `pins`, `page`, and the JSON of `check`.
+
+use super::Terminal;
+use crate::args::{BackupArgs, PageArgs, PinsArgs, RestoreArgs, SalvageArgs, StatArgs};
+use crate::database::{failure, open, refuse_wrong_place};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{Cell, Column, Sheet, bytes_text, grouped, printable};
+use serde_json::{Value, json};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use tidalite::{
+    CheckReport, Database, Finding, OpenMode, Options, Place, Timestamp, Watch, key_text,
+};
+
+/// Losses that are printed.
+const SHOWN: usize = 100;
+
+fn writable(path: &Path) -> Outcome<Database> {
+    // Looks whether it is there, with the same words as the commands that only read.
+    drop(open(path)?);
+    Options::new()
+        .mode(OpenMode::Open)
+        .open(path)
+        .map_err(|error| failure(path, &error))
+}
+
+/// `tidalite backup`
+pub(crate) fn backup(args: &BackupArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file.file;
+    let fail = |error: tidalite::Error| failure(path, &error);
+    let database = writable(path)?;
+    if let Some(pin) = &args.pin {
+        let known = database.pins().map_err(fail)?;
+        if !known.iter().any(|known| known.name == *pin) {
+            database.pin(pin).map_err(fail)?;
+        }
+    }
+    let watch = Watch::new().bytes_per_second(args.rate << 20);
+    let write = |out: &mut dyn Write| match &args.since {
+        Some(base) => database.backup_incremental(base, args.pin.as_deref(), out, watch),
+        None => database.backup(args.pin.as_deref(), out, watch),
+    };
+    if args.to == Path::new("-") {
+        write(&mut *terminal.out).map_err(fail)?;
+        return Ok(terminal.out.flush()?);
+    }
+    refuse_wrong_place(&args.to)?;
+    let file = create_new(&args.to)?;
+    let mut out = BufWriter::with_capacity(1 << 20, file);
+    let written = write(&mut out).map_err(fail).and_then(|info| {
+        let synced = out.flush().and_then(|()| out.get_ref().sync_all());
+        synced.map_err(|error| Failure::file("cannot write", &args.to, &error))?;
+        Ok(info)
+    });
+    let info = match written {
+        Ok(info) => info,
+        Err(failure) => {
+            let _ = std::fs::remove_file(&args.to);
+            return Err(failure);
+        }
+    };
+    let what = match info.base {
+        Some(base) => format!("what was written since {base}"),
+        None => "everything".to_owned(),
+    };
+    let to = printable(&args.to.display().to_string());
+    writeln!(
+        terminal.out,
+        "{to}: {what} as of {}, {}",
+        info.txn,
+        bytes_text(info.bytes)
+    )?;
+    Ok(terminal.out.flush()?)
+}
+
+fn create_new(path: &Path) -> Outcome<File> {
+    let created = OpenOptions::new().write(true).create_new(true).open(path);
+    created.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Failure::usage(format!("{} exists already", path.display()))
+                .hint("choose another name, or remove it first")
+        }
+        _ => Failure::file("cannot write", path, &error),
+    })
+}
+
+/// `tidalite restore`
+pub(crate) fn restore(args: &RestoreArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file;
+    if path.exists() {
+        return Err(Failure::usage(format!("{} exists already", path.display()))
+            .hint("choose another name, or remove it first"));
+    }
+    refuse_wrong_place(path)?;
+    let mut backups = Vec::new();
+    for backup in &args.backups {
+        let opened = File::open(backup);
+        backups.push(opened.map_err(|error| Failure::file("cannot read", backup, &error))?);
+    }
+    let info = tidalite::restore(backups, path, Watch::new()).map_err(|error| {
+        use tidalite::StoreError as Store;
+        match &error {
+            tidalite::Error::Store(Store::Corrupt(_) | Store::BackupOrder { .. }) => {
+                Failure::bad_input(&error).hint(
+                    "give the full backup first, then its increments in order; nothing was made",
+                )
+            }
+            _ => failure(path, &error),
+        }
+    })?;
+    let path = printable(&path.display().to_string());
+    writeln!(
+        terminal.out,
+        "{path}: restored as of {}, {}",
+        info.txn,
+        bytes_text(info.bytes)
+    )?;
+    Ok(terminal.out.flush()?)
+}
+
+/// `tidalite salvage`
+pub(crate) fn salvage(args: &SalvageArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let (from, to) = (&args.file.file, &args.to);
+    if !from.is_file() {
+        return Err(
+            Failure::not_found(format!("there is no file {}", from.display()))
+                .hint("give the damaged database first, the new one after it"),
+        );
+    }
+    if to.exists() {
+        return Err(Failure::usage(format!("{} exists already", to.display()))
+            .hint("choose another name, or remove it first"));
+    }
+    refuse_wrong_place(to)?;
+    let report =
+        tidalite::salvage(from, to, Watch::new()).map_err(|error| failure(from, &error))?;
+    let lost = report.lost.len() as u64 + report.more_lost;
+    if args.json {
+        let saved = |all: &[tidalite::Saved]| -> Vec<Value> {
+            let one = |saved: &tidalite::Saved| json!({"name": saved.name, "rows": saved.rows, "rows_by_headers": saved.rows_by_headers});
+            all.iter().map(one).collect()
+        };
+        let document = json!({
+            "commit": report.txn.map(|txn| txn.0),
+            "headers": report.headers,
+            "tables": saved(&report.tables),
+            "series": saved(&report.series),
+            "lost": report.lost.iter().map(finding_json).collect::<Vec<_>>(),
+            "more_lost": report.more_lost,
+        });
+        writeln!(terminal.out, "{document}")?;
+    } else {
+        for finding in report.lost.iter().take(SHOWN) {
+            writeln!(terminal.out, "lost: {}", printable(&finding.to_string()))?;
+        }
+        if let Some(more) = lost.checked_sub(SHOWN as u64).filter(|more| *more > 0) {
+            writeln!(terminal.out, "and {} more", grouped(more))?;
+        }
+        writeln!(
+            terminal.out,
+            "{}: {} rows of {} tables and {} series saved",
+            printable(&to.display().to_string()),
+            grouped(report.rows()),
+            grouped(report.tables.len() as u64),
+            grouped(report.series.len() as u64),
+        )?;
+    }
+    terminal.out.flush()?;
+    if report.is_complete() {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Damage, "not everything could be saved")
+        .hint("what is missing is in a backup, if there is one"))
+}
+
+/// `tidalite pins`
+pub(crate) fn pins(args: &PinsArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file.file;
+    let fail = |error: tidalite::Error| failure(path, &error);
+    if let Some(name) = &args.add {
+        let txn = writable(path)?.pin(name).map_err(fail)?;
+        writeln!(terminal.out, "{} is pinned: {txn}", printable(name))?;
+        return Ok(terminal.out.flush()?);
+    }
+    if let Some(name) = &args.remove {
+        if !writable(path)?.unpin(name).map_err(fail)? {
+            return Err(Failure::not_found(format!("there is no pin {name}"))
+                .hint(format!("`tidalite pins {}` lists them", path.display())));
+        }
+        return Ok(());
+    }
+    let columns = vec![
+        Column::text("name"),
+        Column::number("commit"),
+        Column::text("time"),
+    ];
+    let found = open(path)?.pins().map_err(fail)?;
+    let mut sheet = Sheet::new(
+        &mut *terminal.out,
+        args.format.format,
+        terminal.palette,
+        columns,
+    );
+    for pin in found {
+        sheet.row(&[
+            Cell::Text(pin.name),
+            Cell::Unsigned(pin.txn.0),
+            Cell::Text(Timestamp(pin.time_ns).to_string()),
+        ])?;
+    }
+    Ok(sheet.finish()?)
+}
+
+/// `tidalite page`
+pub(crate) fn page(args: &PageArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file.file;
+    let found = open(path)?
+        .page(args.number)
+        .map_err(|error| failure(path, &error))?;
+    let Some(page) = found else {
+        return Err(
+            Failure::not_found(format!("the file has no page {}", args.number)).hint(format!(
+                "`tidalite stat {}` says how many there are",
+                path.display()
+            )),
+        );
+    };
+    let out = &mut *terminal.out;
+    writeln!(out, "page {} at byte {}", page.number, page.address)?;
+    match &page.kind {
+        Some(kind) => {
+            let sum = if page.sound {
+                "right for a page"
+            } else {
+                "not that of a whole page"
+            };
+            writeln!(
+                out,
+                "kind {kind}, owner {}, written by {}, checksum {sum}",
+                page.owner, page.birth
+            )?;
+        }
+        None => writeln!(out, "no header for this place: inside an extent, or free")?,
+    }
+    for (line, bytes) in page.bytes.chunks(16).enumerate() {
+        if bytes.iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text: String = bytes
+            .iter()
+            .map(|byte| {
+                if (b' '..=b'~').contains(byte) {
+                    char::from(*byte)
+                } else {
+                    '.'
+                }
+            })
+            .collect();
+        writeln!(out, "{:6x}  {:47}  {text}", line * 16, hex.join(" "))?;
+    }
+    Ok(out.flush()?)
+}
+
+/// `tidalite stat --weights`
+pub(crate) fn weights(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file.file;
+    let weights = open(path)?
+        .weights()
+        .map_err(|error| failure(path, &error))?;
+    let columns = vec![
+        Column::text("what"),
+        Column::number("pages"),
+        Column::number("stretches"),
+    ];
+    let mut sheet = Sheet::new(
+        &mut *terminal.out,
+        args.format.format,
+        terminal.palette,
+        columns,
+    );
+    for weight in weights {
+        sheet.row(&[
+            Cell::Text(weight.what),
+            Cell::Count(weight.pages),
+            Cell::Count(weight.stretches),
+        ])?;
+    }
+    Ok(sheet.finish()?)
+}
+
+/// The report of `check` as one JSON document.
+pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> Outcome {
+    let document = json!({
+        "clean": report.is_clean(),
+        "findings": report.findings.iter().map(finding_json).collect::<Vec<_>>(),
+        "pages": report.pages_total,
+        "pages_used": report.pages_used,
+        "pages_free": report.pages_free,
+        "pages_pending": report.pages_pending,
+        "tables": report.tables,
+        "series": report.series,
+        "leaves": report.leaves,
+        "leaf_points": report.leaf_rows,
+        "front_points": report.front_rows,
+        "pins": report.pins,
+    });
+    writeln!(terminal.out, "{document}")?;
+    Ok(terminal.out.flush()?)
+}
+
+fn finding_json(finding: &Finding) -> Value {
+    let mut value = match &finding.place {
+        Place::Catalog { name, from, to } => {
+            json!({"place": "catalog", "name": name, "from_key": key_text(from), "to_key": to.as_deref().map(key_text)})
+        }
+        Place::Table { name, from, to } => {
+            json!({"place": "table", "name": name, "from_key": key_text(from), "to_key": to.as_deref().map(key_text)})
+        }
+        Place::Series {
+            id,
+            name,
+            column,
+            span,
+            unit,
+        } => json!({
+            "place": "series",
+            "id": id.0,
+            "name": name,
+            "column": column,
+            "from_time": span.map(|(from, _)| unit.text(from)),
+            "to_time": span.map(|(_, to)| unit.text(to)),
+        }),
+        Place::Front { from, to } => json!({
+            "place": "front",
+            "from_series": from.map(|(id, _)| id.0),
+            "to_series": to.map(|(id, _)| id.0),
+        }),
+        _ => json!({"place": "file"}),
+    };
+    value["version"] = json!(finding.version);
+    value["address"] = json!(finding.address);
+    value["problem"] = json!(finding.problem);
+    value
+}

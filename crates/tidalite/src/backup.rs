@@ -1,0 +1,160 @@
+//! Backups as streams, full and incremental, and the file that is made of them; copies as streams.
+//!
+//! A backup is physical (docs/decisions/0900-backups-are-pages.md): the pages of one version, or those written since a
+//! pinned one. `copy_to` is logical: packed anew, see `copy.rs`.
+
+use crate::database::Database;
+use crate::error::Result;
+use crate::watch::{Running, Watch};
+use std::fs::File;
+use std::io::{BufReader, Read, Write};
+use std::path::Path;
+use tidalite_pager::Error as StoreError;
+
+pub use tidalite_pager::BackupInfo;
+
+impl Database {
+    /// Writes a full backup to a stream while writing goes on: of the newest version (what was committed without being
+    /// durable becomes so first), or of a pin, so that increments can follow.
+    ///
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("tidalite-doc-backup-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&dir)?;
+    /// use tidalite::{Database, Watch, restore};
+    /// # let db = Database::open(dir.join("plant.tdl"))?;
+    /// db.pin("monday")?;
+    /// let (mut full, mut more) = (Vec::new(), Vec::new());
+    /// db.backup(Some("monday"), &mut full, Watch::new())?;
+    /// // ... a day later: only what was written since goes into the next one.
+    /// db.pin("tuesday")?;
+    /// db.backup_incremental("monday", Some("tuesday"), &mut more, Watch::new())?;
+    /// db.unpin("monday")?;
+    ///
+    /// restore([&full[..], &more[..]], dir.join("restored.tdl"), Watch::new())?;
+    /// # drop(db); std::fs::remove_dir_all(dir)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No such pin; what the stream reports; `Cancelled`.
+    pub fn backup(
+        &self,
+        pin: Option<&str>,
+        out: &mut dyn Write,
+        watch: Watch<'_>,
+    ) -> Result<BackupInfo> {
+        self.back_up(pin, None, out, watch)
+    }
+
+    /// Writes what was written since a pin to a stream: an increment on the backup of that pin. No page that both
+    /// versions have is read.
+    ///
+    /// # Errors
+    /// As for `backup`; a base that is newer than the version.
+    pub fn backup_incremental(
+        &self,
+        base: &str,
+        pin: Option<&str>,
+        out: &mut dyn Write,
+        watch: Watch<'_>,
+    ) -> Result<BackupInfo> {
+        self.back_up(pin, Some(base), out, watch)
+    }
+
+    fn back_up(
+        &self,
+        pin: Option<&str>,
+        base: Option<&str>,
+        out: &mut dyn Write,
+        watch: Watch<'_>,
+    ) -> Result<BackupInfo> {
+        let mut running = Running::new(watch, 0);
+        running.at("pages");
+        Ok(self
+            .pager
+            .backup(pin, base, out, &mut |bytes, done, total| {
+                (running.done, running.total) = (done, total);
+                running.moved(bytes)
+            })?)
+    }
+
+    /// Writes the newest version as a database file, page by page, to a stream: the same layout, pins included, free
+    /// pages as zeros. Returns its bytes.
+    ///
+    /// # Errors
+    /// As for `backup`.
+    pub fn copy_image(&self, out: &mut dyn Write, watch: Watch<'_>) -> Result<u64> {
+        let mut running = Running::new(watch, 0);
+        running.at("pages");
+        Ok(self.pager.copy_image(out, &mut |bytes, done, total| {
+            (running.done, running.total) = (done, total);
+            running.moved(bytes)
+        })?)
+    }
+
+    /// Writes the newest version, packed anew, as a database file to a stream. It is made in a temporary file first,
+    /// because a database is not written front to back. Returns its bytes.
+    ///
+    /// # Errors
+    /// As for [`copy_to`](Self::copy_to); what the stream reports.
+    pub fn copy_compact(&self, out: &mut dyn Write, watch: Watch<'_>) -> Result<u64> {
+        let name = format!(
+            "tidalite-copy-{}-{}",
+            std::process::id(),
+            self.begin_read()?.txn().0
+        );
+        let path = std::env::temp_dir().join(name);
+        let copied = self.copy_to(&path).and_then(|_| {
+            let failed = |source| StoreError::Io {
+                what: "copying".into(),
+                at: 0,
+                source,
+            };
+            let mut from = File::open(&path).map_err(failed)?;
+            let total = from.metadata().map_err(failed)?.len();
+            let mut running = Running::new(watch, total);
+            let mut buffer = vec![0u8; 1 << 20];
+            loop {
+                let read = from.read(&mut buffer).map_err(failed)?;
+                if read == 0 {
+                    out.flush().map_err(failed)?;
+                    return Ok(total);
+                }
+                out.write_all(&buffer[..read]).map_err(failed)?;
+                running.done += read as u64;
+                running.moved(read as u64)?;
+            }
+        });
+        drop(std::fs::remove_file(&path));
+        let mut lock = path.into_os_string();
+        lock.push("-lock");
+        drop(std::fs::remove_file(lock));
+        copied
+    }
+}
+
+/// Makes a database of a full backup and the increments on it, in order. It must not exist, has an identity of its
+/// own and no pins; when anything is wrong there is nothing under its name.
+///
+/// # Errors
+/// `Store` with: a backup that is damaged, cut off, or does not build on the one before; a full disk.
+pub fn restore<R: Read>(
+    chain: impl IntoIterator<Item = R>,
+    path: impl AsRef<Path>,
+    watch: Watch<'_>,
+) -> Result<BackupInfo> {
+    let mut running = Running::new(watch, 0);
+    running.at("pages");
+    let mut chain = chain.into_iter().map(|from| {
+        let from: Box<dyn Read + '_> = Box::new(BufReader::with_capacity(1 << 16, from));
+        Ok(from)
+    });
+    Ok(tidalite_pager::restore(
+        &mut chain,
+        path.as_ref(),
+        &mut |bytes, done, total| {
+            (running.done, running.total) = (done, total);
+            running.moved(bytes)
+        },
+    )?)
+}

@@ -1,0 +1,192 @@
+//! Backups, full and incremental, and what is restored of them; copies as streams.
+
+use crate::common::{Content, Folder, assert_clean, content_of};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+use tidalite::{Database, Error, Options, StoreError, Watch, restore};
+use tidalite_testkit::rng::Rng;
+
+fn change(db: &Database, rng: &mut Rng, step: u64) {
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.table("t").unwrap();
+    for _ in 0..40 {
+        let key = format!("k{:05}", rng.below(3000));
+        let len = if rng.one_in(20) { 5000 } else { 30 };
+        if rng.one_in(4) {
+            table.remove(key.as_bytes()).unwrap();
+        } else {
+            table.put(key.as_bytes(), &vec![step as u8; len]).unwrap();
+        }
+    }
+    for s in 0..3 {
+        let mut series = tx.series(&format!("s{s}")).unwrap();
+        for _ in 0..100 {
+            let t = rng.below(20_000) as i64;
+            series.insert_point(t, 0, step as f64).unwrap();
+        }
+    }
+    tx.commit().unwrap();
+}
+
+fn content(db: &Database) -> Content {
+    content_of(&db.begin_read().unwrap()).unwrap()
+}
+
+fn restored(folder: &Folder, chain: &[Vec<u8>]) -> Result<Content, Error> {
+    let path = folder.file("restored.tdl");
+    drop(std::fs::remove_file(&path));
+    restore(chain.iter().map(|part| &part[..]), &path, Watch::new())?;
+    let db = Database::open(&path).unwrap();
+    assert_clean(&db);
+    assert!(db.pins().unwrap().is_empty());
+    let content = content(&db);
+    // It is a database like any other.
+    change(&db, &mut Rng::new(1), 9);
+    assert_clean(&db);
+    Ok(content)
+}
+
+#[test]
+fn a_chain_of_increments_restores_every_version() {
+    for seed in 0..2 {
+        println!("seed {seed}");
+        let mut rng = Rng::new(seed);
+        let folder = Folder::new("backup");
+        let options = Options::new()
+            .page_size(1024)
+            .clock_step(Duration::from_millis(5));
+        let db = options.open(folder.file("a.tdl")).unwrap();
+        let (mut chain, mut last): (Vec<Vec<u8>>, Option<String>) = (Vec::new(), None);
+        for round in 0..6u64 {
+            for step in 0..4 {
+                change(&db, &mut rng, round * 4 + step);
+            }
+            let name = format!("round {round}");
+            db.pin(&name).unwrap();
+            let expected = content(&db);
+            // Commits go on while the backup is written.
+            let writer = db.clone();
+            let mut more = Rng::new(seed + 100);
+            let watch = Watch::new().on_progress(|_| {
+                change(&writer, &mut more, 77);
+                ControlFlow::Continue(())
+            });
+            let mut out = Vec::new();
+            let info = match &last {
+                None => db.backup(Some(&name), &mut out, watch),
+                Some(base) => db.backup_incremental(base, Some(&name), &mut out, watch),
+            }
+            .unwrap();
+            assert_eq!(info.base.is_some(), last.is_some());
+            if let Some(base) = last.replace(name.clone()) {
+                let mut full = Vec::new();
+                db.backup(Some(&name), &mut full, Watch::new()).unwrap();
+                assert!(out.len() < full.len(), "an increment is smaller");
+                assert!(db.unpin(&base).unwrap());
+            }
+            chain.push(out);
+            assert!(
+                restored(&folder, &chain).unwrap() == expected,
+                "round {round}"
+            );
+        }
+        assert_clean(&db);
+        // What is in the wrong order, or missing, is refused, and nothing is left.
+        for wrong in [&[1, 0][..], &[1], &[0, 2], &[0, 1, 1], &[0, 0], &[]] {
+            let parts: Vec<Vec<u8>> = wrong.iter().map(|&i| chain[i].clone()).collect();
+            let error = restored(&folder, &parts).unwrap_err();
+            let typed = matches!(
+                error,
+                Error::Store(StoreError::BackupOrder { .. } | StoreError::Corrupt(_))
+            );
+            assert!(typed, "{wrong:?}: {error}");
+            assert!(!folder.file("restored.tdl").exists());
+        }
+        // So is what is damaged or cut off, wherever.
+        for _ in 0..60 {
+            let mut parts = chain[..2].to_vec();
+            let part = rng.index(2);
+            if rng.one_in(3) {
+                let len = rng.index(parts[part].len());
+                parts[part].truncate(len);
+            } else {
+                let at = rng.index(parts[part].len());
+                parts[part][at] ^= 1 << rng.below(8);
+            }
+            let error = restored(&folder, &parts).unwrap_err();
+            assert!(matches!(error, Error::Store(_)), "{error}");
+            assert!(!folder.file("restored.tdl").exists());
+        }
+    }
+}
+
+/// Without a pin, and with commits that are not durable yet.
+#[test]
+fn the_newest_version_is_backed_up_without_a_pin() {
+    let folder = Folder::new("backup-newest");
+    let db = Database::open(folder.file("a.tdl")).unwrap();
+    change(&db, &mut Rng::new(3), 1);
+    let mut tx = db.begin_write().unwrap();
+    tx.table("t")
+        .unwrap()
+        .put(b"not durable yet", b"x")
+        .unwrap();
+    tx.commit_with(tidalite::Durability::None).unwrap();
+    let mut out = Vec::new();
+    db.backup(None, &mut out, Watch::new()).unwrap();
+    assert!(restored(&folder, &[out]).unwrap() == content(&db));
+    let mut out = Vec::new();
+    let missing = db.backup(Some("no such pin"), &mut out, Watch::new());
+    assert!(matches!(
+        missing,
+        Err(Error::Store(StoreError::NoPin { .. }))
+    ));
+}
+
+#[test]
+fn copies_as_streams_are_databases() {
+    let folder = Folder::new("copy-streams");
+    let db = Options::new()
+        .page_size(512)
+        .open(folder.file("a.tdl"))
+        .unwrap();
+    let mut rng = Rng::new(5);
+    for step in 0..6 {
+        change(&db, &mut rng, step);
+    }
+    db.pin("then").unwrap();
+    let then = content(&db);
+    for step in 0..6 {
+        change(&db, &mut rng, step);
+    }
+    let now = content(&db);
+    let open = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.file(name), bytes).unwrap();
+        Database::open(folder.file(name)).unwrap()
+    };
+    let mut image = Vec::new();
+    let watch = Watch::new().on_progress(|_| {
+        change(&db, &mut Rng::new(6), 50);
+        ControlFlow::Continue(())
+    });
+    let bytes = db.copy_image(&mut image, watch).unwrap();
+    assert_eq!(bytes, image.len() as u64);
+    let copy = open("image.tdl", &image);
+    assert!(content(&copy) == now);
+    assert!(content_of(&copy.begin_read_at("then").unwrap()).unwrap() == then);
+    assert_clean(&copy);
+    let now = content(&db);
+    let mut compact = Vec::new();
+    let began = Instant::now();
+    let watch = Watch::new().bytes_per_second(4 << 20);
+    let bytes = db.copy_compact(&mut compact, watch).unwrap();
+    let least = Duration::from_secs_f64(bytes as f64 / f64::from(4 << 20) * 0.8);
+    assert!(
+        began.elapsed() >= least,
+        "{:?} for {bytes}",
+        began.elapsed()
+    );
+    let copy = open("compact.tdl", &compact);
+    assert!(content(&copy) == now);
+    assert_clean(&copy);
+}
