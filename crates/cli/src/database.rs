@@ -89,6 +89,8 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
             .hint("give the .tdl file first, the CSV file after it; or choose another name"),
         Store::Unsupported { .. } => Failure::bad_input(format!("{shown}: {error}"))
             .hint("install the newest version of this program"),
+        Store::NoPin { .. } => Failure::not_found(format!("{shown}: {error}"))
+            .hint(format!("`tidalite pins {shown}` lists them")),
         Store::OpenElsewhere { .. } => Failure::new(Exit::Busy, error)
             .hint(format!("`fuser {shown}` shows which process has it open")),
         Store::WriterBusy { .. } => Failure::new(Exit::Busy, error)
