@@ -203,6 +203,11 @@ impl Pipeline {
         stages.durable.txn == txn || stages.tip.as_ref().is_some_and(|tip| tip.txn() == txn)
     }
 
+    /// Pages that the newest durable record counts.
+    pub(crate) fn durable_pages(&self) -> u64 {
+        self.stages().durable.pages
+    }
+
     /// The transactions whose pages must stay.
     pub(crate) fn holds(&self, live: &mut Vec<u64>) {
         let stages = self.stages();

@@ -378,12 +378,14 @@ impl Writer {
         }
     }
 
-    /// At the end, when nobody reads: cuts what was grown ahead.
+    /// At the end, when nobody reads: cuts what was grown ahead. What the newest durable record counts stays: the newest
+    /// record of all may be a lazy one that is shorter.
     pub(crate) fn cut_at_close(&mut self, inner: &Inner) {
         let page_bytes = inner.page_size as u64;
         let least = self
             .meta
             .pages
+            .max(inner.pipeline.durable_pages())
             .max(inner.options.file_bytes_min / page_bytes);
         self.cut(
             inner,

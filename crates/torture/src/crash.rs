@@ -7,12 +7,12 @@
 //!
 //! What is promised: the newest acknowledged durable commit, or one begun after it.
 
-use crate::model::{Model, digest_of};
+use crate::model::{Model, digest_of, digest_of_snapshot};
 use crate::workload::{Ended, Shape, transaction};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tidalite::{Database, Durability, OpenMode, Options, Storage};
+use tidalite::{Database, Durability, OpenMode, Options, ReadTxn, Storage};
 use tidalite_testkit::rng::{Rng, mix};
 use tidalite_testkit::{Fault, FaultKind, Monitor, Op, Recording, Replay, SimDisk};
 
@@ -21,6 +21,14 @@ const BEGUN: u64 = 0;
 const ACKNOWLEDGED: u64 = 1;
 /// Calls that change the disk within which a fault hits a commit.
 const FAULT_CALLS: u64 = 14;
+/// Operations shown when a file does not open again.
+const OPERATIONS_SHOWN: usize = 60;
+/// Snapshots held at a time.
+const READERS_MAX: usize = 3;
+/// Crashes inside each other at most: in the run, in the reopening after it, in the reopening after that ...
+const DEPTH_MAX: u32 = 3;
+/// One of so many states inside a reopening is gone on with.
+const DEEPER_ONE_IN: u64 = 40;
 /// Transactions that are added to a state found after a crash.
 const NESTED_TRANSACTIONS: u64 = 2;
 
@@ -81,6 +89,8 @@ pub struct Tally {
     pub states: AtomicU64,
     /// Those of them that were cut inside a reopening or after it.
     pub nested: AtomicU64,
+    /// Reopenings inside a crash of a reopening that were gone on with.
+    pub deep: AtomicU64,
 }
 
 impl Tally {
@@ -186,7 +196,8 @@ impl Recorder {
             &mut self.rng,
             &self.plan.shape,
             |next, durability| {
-                if durability == Durability::Durable {
+                // A lazy commit may come to the medium with the next flush, and with no other promise.
+                if durability != Durability::None {
                     let number = digests.len() as u64;
                     digests.push(next.digest());
                     models.insert(next.digest(), next.clone());
@@ -207,6 +218,28 @@ impl Recorder {
     }
 }
 
+/// Snapshots that are held while the run goes on, each with the digest it must have.
+#[derive(Default)]
+struct Readers(Vec<(ReadTxn, u64)>);
+
+impl Readers {
+    /// Now and then one more, and now and then one that ends after it was compared.
+    fn step(&mut self, db: &Database, model: &Model, rng: &mut Rng) -> Judged {
+        if rng.one_in(4) && self.0.len() < READERS_MAX {
+            let snap = db.begin_read().map_err(|error| format!("read: {error}"))?;
+            self.0.push((snap, model.content_digest()));
+        }
+        if rng.one_in(6) && !self.0.is_empty() {
+            let (snap, digest) = self.0.swap_remove(rng.index(self.0.len()));
+            let found = digest_of_snapshot(&snap).map_err(|error| format!("snapshot: {error}"))?;
+            if found != digest {
+                return Err("a snapshot that is held has changed".to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Runs a random workload with kills and failing syncs. `watch`: under the write-protocol monitor.
 fn record(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
     let empty = Arc::new(SimDisk::new());
@@ -215,11 +248,17 @@ fn record(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
     let mut recorder = Recorder::new(disk, Rng::new(seed), *plan, Model::default());
     let mut left = plan.transactions;
     while left > 0 {
-        let db = recorder.open(watch)?;
+        let db = recorder.open(watch).map_err(|error| {
+            let recording = recorder.disk.recording();
+            let from = recording.ops.len().saturating_sub(OPERATIONS_SHOWN);
+            let ops: String = lines(&recording.ops).skip(from).collect();
+            format!("{error}\n{ops}")
+        })?;
         let digest = digest_of(&db).map_err(|error| format!("reopened: {error}"))?;
         let Some(mut model) = recorder.models.get(&digest).cloned() else {
             return Err("reopened: not the content of any durable commit".to_owned());
         };
+        let mut readers = Readers::default();
         while left > 0 {
             left -= 1;
             if recorder.rng.one_in(9) {
@@ -238,6 +277,7 @@ fn record(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
             recorder.violations()?;
             let Some(next) = next else { break };
             model = next;
+            readers.step(&db, &model, &mut recorder.rng)?;
             if recorder.rng.one_in(3) {
                 let found = digest_of(&db).map_err(|error| format!("after a commit: {error}"))?;
                 if found != model.digest() {
@@ -249,6 +289,7 @@ fn record(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
                 break;
             }
         }
+        drop(readers);
         drop(db);
         recorder.violations()?;
     }
@@ -295,43 +336,62 @@ fn judge(disk: &Arc<SimDisk>, allowed: &[u64], run: &Run, plan: &Plan) -> Judged
     Ok((db, digest))
 }
 
-/// Goes on from a state that was found, and cuts the power inside that.
-fn nest(
-    disk: &Arc<SimDisk>,
-    (db, digest): (Database, u64),
-    promised: &[u64],
-    models: &HashMap<u64, Model>,
-    rng: &mut Rng,
-    plan: &Plan,
-    tally: &Tally,
-) -> Judged {
-    let Some(mut model) = models.get(&digest).cloned() else {
-        return Ok(());
-    };
-    let inner = Rng::new(rng.u64());
-    let mut recorder = Recorder::new(Arc::clone(disk), inner, *plan, model.clone());
-    for _ in 0..NESTED_TRANSACTIONS {
-        match recorder.transaction(&db, &model)? {
-            Some(next) => model = next,
-            None => break,
+/// What goes on from a state that was found.
+struct Nest<'a> {
+    plan: &'a Plan,
+    tally: &'a Tally,
+    /// Crashes before this one.
+    depth: u32,
+    /// Contents by digest.
+    models: Vec<&'a HashMap<u64, Model>>,
+}
+
+impl Nest<'_> {
+    /// Goes on from a state that was found, and cuts the power inside that, again and again.
+    fn go_on(
+        &self,
+        disk: &Arc<SimDisk>,
+        (db, digest): (Database, u64),
+        promised: &[u64],
+        rng: &mut Rng,
+    ) -> Judged {
+        let Some(start) = self.models.iter().find_map(|models| models.get(&digest)) else {
+            return Ok(());
+        };
+        let mut model = start.clone();
+        let inner = Rng::new(rng.u64());
+        let mut recorder = Recorder::new(Arc::clone(disk), inner, *self.plan, model.clone());
+        for _ in 0..NESTED_TRANSACTIONS {
+            match recorder.transaction(&db, &model)? {
+                Some(next) => model = next,
+                None => break,
+            }
         }
+        drop(db);
+        let run = Run {
+            recording: disk.recording(),
+            first: promised.to_vec(),
+            digests: recorder.digests,
+            models: recorder.models,
+        };
+        let deeper = Nest {
+            depth: self.depth + 1,
+            models: self.models.iter().copied().chain([&run.models]).collect(),
+            ..*self
+        };
+        after_each_operation(&run, |replay, allowed| {
+            self.tally.add(true);
+            let disk = Arc::new(SimDisk::from_image(replay.power_cut(rng)));
+            let found = judge(&disk, allowed, &run, self.plan)
+                .map_err(|error| format!("inside reopening {}: {error}", self.depth))?;
+            if deeper.depth < DEPTH_MAX && rng.one_in(DEEPER_ONE_IN) {
+                self.tally.deep.fetch_add(1, Ordering::Relaxed);
+                deeper.go_on(&disk, found, allowed, rng)?;
+            }
+            Ok(())
+        })
+        .map_err(|error| format!("{error}\nthe reopening and after:\n{}", describe_run(&run)))
     }
-    drop(db);
-    let models = HashMap::new();
-    let run = Run {
-        recording: disk.recording(),
-        first: promised.to_vec(),
-        digests: recorder.digests,
-        models,
-    };
-    after_each_operation(&run, |replay, allowed| {
-        tally.add(true);
-        let disk = Arc::new(SimDisk::from_image(replay.power_cut(rng)));
-        judge(&disk, allowed, &run, plan)
-            .map(|_| ())
-            .map_err(|error| format!("inside a reopening: {error}"))
-    })
-    .map_err(|error| format!("{error}\nthe reopening and after:\n{}", describe_run(&run)))
 }
 
 /// One seed: a run, and every crash of it.
@@ -351,7 +411,13 @@ pub fn examine(seed: u64, plan: &Plan, tally: &Tally) -> Result<(), String> {
             let disk = Arc::new(SimDisk::from_image(bytes));
             let found = judge(&disk, allowed, &run, plan)?;
             if plan.nest_one_in > 0 && rng.one_in(plan.nest_one_in) {
-                nest(&disk, found, allowed, &run.models, &mut rng, plan, tally)?;
+                let nest = Nest {
+                    plan,
+                    tally,
+                    depth: 1,
+                    models: vec![&run.models],
+                };
+                nest.go_on(&disk, found, allowed, &mut rng)?;
             }
             if !replay.at_stake() {
                 break;
@@ -378,11 +444,14 @@ pub fn describe(seed: u64, plan: &Plan) -> Result<String, String> {
 }
 
 fn describe_run(run: &Run) -> String {
-    let line = |(at, op): (usize, &Op)| match op {
+    lines(&run.recording.ops).collect()
+}
+
+fn lines(ops: &[Op]) -> impl Iterator<Item = String> {
+    ops.iter().enumerate().map(|(at, op)| match op {
         Op::Write(address, bytes) => format!("{at}: write {address} +{}\n", bytes.len()),
         Op::Mark(mark) if mark & 1 == BEGUN => format!("{at}: content {} begun\n", mark >> 1),
         Op::Mark(mark) => format!("{at}: content {} acknowledged\n", mark >> 1),
         other => format!("{at}: {other:?}\n"),
-    };
-    run.recording.ops.iter().enumerate().map(line).collect()
+    })
 }

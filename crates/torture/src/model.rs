@@ -14,6 +14,8 @@ pub struct Model {
     pub tables: BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>,
     /// Series of default points by name: time -> flags, value bits.
     pub series: BTreeMap<String, BTreeMap<i64, [u64; 2]>>,
+    /// Pins by name: the digest of the pinned content.
+    pub pins: BTreeMap<String, u64>,
 }
 
 /// Folds parts of a content into one number; the order and the borders of the parts count.
@@ -39,10 +41,29 @@ impl Digest {
     }
 }
 
+/// The digest of a content and of what is pinned; that of the content where nothing is.
+fn with_pins(content: u64, pins: &BTreeMap<String, u64>) -> u64 {
+    if pins.is_empty() {
+        return content;
+    }
+    let mut digest = Digest(content);
+    for (name, &pinned) in pins {
+        digest.bytes(name.as_bytes());
+        digest.word(pinned);
+    }
+    digest.0
+}
+
 impl Model {
-    /// The digest of the model's content.
+    /// The digest of the model's content and pins.
     #[must_use]
     pub fn digest(&self) -> u64 {
+        with_pins(self.content_digest(), &self.pins)
+    }
+
+    /// The digest of the model's content without pins: what a snapshot shows.
+    #[must_use]
+    pub fn content_digest(&self) -> u64 {
         let mut digest = Digest::default();
         for (name, pairs) in &self.tables {
             digest.bytes(name.as_bytes());
@@ -84,12 +105,18 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
     Ok(model)
 }
 
-/// The digest of what a database holds, read through the public API.
+/// The digest of what a database holds and has pinned, read through the public API.
 ///
 /// # Errors
 /// What the database reports.
 pub fn digest_of(db: &Database) -> Result<u64> {
-    digest_of_snapshot(&db.begin_read()?)
+    let content = digest_of_snapshot(&db.begin_read()?)?;
+    let mut pins = BTreeMap::new();
+    for pin in db.pins()? {
+        let pinned = digest_of_snapshot(&db.begin_read_at(&pin.name)?)?;
+        pins.insert(pin.name, pinned);
+    }
+    Ok(with_pins(content, &pins))
 }
 
 /// The digest of what a snapshot holds.

@@ -8,6 +8,8 @@ use tidalite_testkit::rng::Rng;
 const SERIES: u64 = 5;
 /// Tables that a workload uses.
 const TABLES: u64 = 2;
+/// Names of pins that a workload uses.
+const PINS: u64 = 2;
 /// Latest time that a workload reaches; small, so that late rows and overwrites happen.
 const TIME_MAX: i64 = 6_000;
 
@@ -29,6 +31,10 @@ pub struct Shape {
     pub bulk_one_in: u64,
     /// One of so many commits is `None`; 0 = never.
     pub none_one_in: u64,
+    /// One of so many others is `Lazy`; 0 = never.
+    pub lazy_one_in: u64,
+    /// One of so many transactions pins what it commits, and as many take a pin away; 0 = never.
+    pub pin_one_in: u64,
     /// One of so many transactions is rolled back; 0 = never.
     pub rollback_one_in: u64,
 }
@@ -39,6 +45,8 @@ impl Default for Shape {
             operations_max: 6,
             bulk_one_in: 12,
             none_one_in: 5,
+            lazy_one_in: 6,
+            pin_one_in: 9,
             rollback_one_in: 9,
         }
     }
@@ -74,14 +82,33 @@ pub fn transaction(
     if chance(rng, shape.rollback_one_in) {
         return Ok((model.clone(), Ended::RolledBack));
     }
-    let durability = if chance(rng, shape.none_one_in) {
-        Durability::None
-    } else {
-        Durability::Durable
+    let pinned = pins(&mut tx, &mut next, rng, shape)?;
+    let durability = match () {
+        () if pinned => Durability::Durable,
+        () if chance(rng, shape.none_one_in) => Durability::None,
+        () if chance(rng, shape.lazy_one_in) => Durability::Lazy,
+        () => Durability::Durable,
     };
     begun(&next, durability);
     tx.commit_with(durability)?;
     Ok((next, Ended::Committed(durability)))
+}
+
+/// Pins the transaction, or takes a pin away; true when its commit will be durable for that.
+fn pins(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<bool> {
+    let name = format!("p{}", rng.below(PINS));
+    if chance(rng, shape.pin_one_in) {
+        tx.pin(&name)?;
+        next.pins.insert(name, next.content_digest());
+        return Ok(true);
+    }
+    if chance(rng, shape.pin_one_in) {
+        let was = tx.unpin(&name)?;
+        let removed = next.pins.remove(&name);
+        assert_eq!(was, removed.is_some(), "unpin tells whether there was one");
+        return Ok(was);
+    }
+    Ok(false)
 }
 
 /// Random operations within a transaction, applied to `next` too.

@@ -49,7 +49,7 @@ fn the_write_protocol_holds_in_random_runs() {
         transactions: 40,
         ..Plan::default()
     };
-    for seed in 5_000..5_040 {
+    for seed in 5_000..5_080 {
         if let Err(problem) = watch(seed, &plan) {
             panic!("seed {seed}: {problem}");
         }

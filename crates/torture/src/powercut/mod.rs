@@ -28,6 +28,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tidalite_testkit::rng::Rng;
 use writer::Said;
@@ -44,6 +45,13 @@ const CUT_REPLAY_ONE_IN: u64 = 8;
 const SILENCE: Duration = Duration::from_secs(30);
 /// A writer whose disk is gone comes to its end within this time.
 const END: Duration = Duration::from_secs(10);
+
+/// Without a cut for so long something is stuck that is not the database: writers that hang are found before.
+const STUCK_AFTER: Duration = Duration::from_secs(90);
+/// The exit code that says so.
+const STUCK: i32 = 75;
+const ATTEMPTS: u32 = 3;
+static PROGRESS: AtomicU64 = AtomicU64::new(0);
 
 /// What was seen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,12 +116,16 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     let cuts = arguments.number("--cuts", 200)?;
     let mut own: Vec<String> = vec!["powercut".to_owned()];
     own.extend(arguments.0.iter().cloned());
-    match rig::in_own_namespace(&own) {
-        Ok(None) => {}
-        Ok(Some(0)) => return Ok(()),
-        Ok(Some(code)) => return Err(format!("ended with {code}")),
-        Err(why) => return skipped(&why),
+    for attempt in 1.. {
+        match rig::in_own_namespace(&own) {
+            Ok(None) => break,
+            Ok(Some(0)) => return Ok(()),
+            Ok(Some(STUCK)) if attempt < ATTEMPTS => println!("stuck in the kernel, once more"),
+            Ok(Some(code)) => return Err(format!("ended with {code}")),
+            Err(why) => return skipped(&why),
+        }
     }
+    std::thread::spawn(end_when_stuck);
     let mut rng = Rng::new(seed);
     let mut rig = match Rig::new(DISK_BYTES, FLAVOURS[0]) {
         Ok(rig) => rig,
@@ -149,6 +161,20 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
         started.elapsed().as_secs_f64()
     );
     Ok(())
+}
+
+/// Ends the process when no cut comes to its end for long: a request to FUSE was once seen without an answer while the server
+/// waited for requests. With the process the connection ends, and with that the wait.
+fn end_when_stuck() {
+    let mut seen = u64::MAX;
+    loop {
+        let now = PROGRESS.load(Ordering::Relaxed);
+        if now == seen {
+            std::process::exit(STUCK);
+        }
+        seen = now;
+        std::thread::sleep(STUCK_AFTER);
+    }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "what a program may end with")]
@@ -194,6 +220,7 @@ fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String>
             promise.hear(&said, tally);
         }
         tally.cuts += 1;
+        PROGRESS.fetch_add(1, Ordering::Relaxed);
         tally.before_opened += u64::from(!promise.opened);
         rig.unmount()?;
         if !power_on(rig, &mut rng, plan.flavour, tally)? {
