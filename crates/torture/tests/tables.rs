@@ -1,0 +1,210 @@
+//! Power cuts over everything that tables can do: multi-values, nested tables, cuts, names, sequences, savepoints.
+//! After every operation of a recorded run the images that a cut could leave must open, check clean, and hold the newest
+//! acknowledged commit or the one under way.
+//!
+//! More: `TIDALITE_TABLE_SEEDS=500 cargo test -p tidalite-torture --test tables`.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tidalite::{Database, Error, Options, Result, Table, WriteTxn};
+use tidalite_testkit::rng::Rng;
+use tidalite_testkit::{Op, Replay, SimDisk};
+
+const SEEDS: u64 = 6;
+const COMMITS: u64 = 10;
+
+type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Model {
+    /// By name; `t` and `u` change names with one another.
+    plain: BTreeMap<String, Pairs>,
+    multi: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
+    /// Topic of two words and a key in its table.
+    topics: BTreeMap<(u8, u8, Vec<u8>), Vec<u8>>,
+    sequence: u64,
+}
+
+fn options() -> Options {
+    Options::new().page_size(512)
+}
+
+fn pairs(table: &Table<'_>) -> Result<Pairs> {
+    let mut pairs = Pairs::new();
+    table.for_each(|key, value| {
+        pairs.insert(key.to_vec(), value.to_vec());
+    })?;
+    Ok(pairs)
+}
+
+/// Everything in a file.
+fn content(db: &Database) -> Result<Model> {
+    let snap = db.begin_read()?;
+    let mut model = Model::default();
+    for name in snap.tables()? {
+        if name == "m" {
+            let table = snap.multi_table("m")?.unwrap();
+            let mut cursor = table.cursor();
+            while cursor.next_pair()? {
+                let set = model.multi.entry(cursor.key().to_vec()).or_default();
+                set.insert(cursor.value().to_vec());
+            }
+            continue;
+        }
+        let table = snap.table(&name)?.unwrap();
+        if name != "topics" {
+            model.sequence = model.sequence.max(table.sequence());
+            model.plain.insert(name, pairs(&table)?);
+            continue;
+        }
+        let mut first = table.cursor();
+        while first.next()? {
+            let below = table.nested(first.key())?.unwrap();
+            let mut second = below.cursor();
+            while second.next()? {
+                let leaf = below.nested(second.key())?.unwrap();
+                for (key, value) in pairs(&leaf)? {
+                    let topic = (first.key()[0], second.key()[0], key);
+                    model.topics.insert(topic, value);
+                }
+            }
+        }
+    }
+    Ok(model)
+}
+
+fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> {
+    let key = vec![b'k', rng.below(120) as u8];
+    let most = if rng.one_in(12) { 2000 } else { 60 };
+    let value = vec![rng.below(256) as u8; rng.index(most)];
+    match rng.below(12) {
+        0..3 => {
+            tx.table("t")?.put(&key, &value)?;
+            model
+                .plain
+                .entry("t".into())
+                .or_default()
+                .insert(key, value);
+        }
+        3 => {
+            let to = vec![b'k', key[1].saturating_add(40)];
+            tx.table("t")?.remove_range(key.clone()..to.clone())?;
+            let pairs = model.plain.entry("t".into()).or_default();
+            pairs.retain(|found, _| !(key <= *found && *found < to));
+        }
+        4..7 => {
+            let (key, value) = (
+                vec![b'm', rng.below(4) as u8],
+                vec![rng.below(200) as u8; 9],
+            );
+            tx.multi_table("m")?.put(&key, &value)?;
+            model.multi.entry(key).or_default().insert(value);
+        }
+        7 => {
+            let key = vec![b'm', rng.below(4) as u8];
+            tx.multi_table("m")?.remove_all(&key)?;
+            model.multi.remove(&key);
+        }
+        8..10 => {
+            let (first, second) = (rng.below(3) as u8, rng.below(6) as u8);
+            let mut topics = tx.table("topics")?;
+            let mut leaf = topics.nested_at(&[[first], [second]]);
+            leaf.put(&key, &value)?;
+            model.topics.insert((first, second, key), value);
+        }
+        10 => {
+            let first = rng.below(3) as u8;
+            tx.table("topics")?.remove(&[first])?;
+            model.topics.retain(|topic, _| topic.0 != first);
+        }
+        _ => {
+            // `t` becomes `u`, in place of what `u` was.
+            tx.drop_table("u")?;
+            model.plain.remove("u");
+            if tx.rename_table("t", "u")? {
+                let pairs = model.plain.remove("t").unwrap();
+                model.plain.insert("u".into(), pairs);
+            }
+            let mut table = tx.table("t")?;
+            table.take_sequence(1 + model.sequence)?;
+            model.sequence += 1;
+            model.plain.insert("t".into(), Pairs::new());
+        }
+    }
+    Ok(())
+}
+
+/// The content after each commit; the recording has a mark behind each acknowledged one.
+fn run(seed: u64, disk: &Arc<SimDisk>) -> Vec<Model> {
+    let mut rng = Rng::new(seed);
+    let db = options().open_storage(disk.clone()).unwrap();
+    let mut states = vec![Model::default()];
+    disk.mark(0);
+    for commit in 1..=COMMITS {
+        let mut model = states.last().unwrap().clone();
+        let mut tx = db.begin_write().unwrap();
+        for _ in 0..rng.index(40) {
+            operation(&mut tx, &mut model, &mut rng).unwrap();
+            if rng.one_in(10) {
+                let mut undone = model.clone();
+                let refused = tx.nested(|tx| {
+                    operation(tx, &mut undone, &mut rng)?;
+                    Err::<(), _>(Error::OutOfOrder {
+                        table: String::new(),
+                    })
+                });
+                assert!(refused.is_err());
+            }
+        }
+        states.push(model);
+        tx.commit().unwrap();
+        assert_eq!(content(&db).unwrap(), states[commit as usize]);
+        disk.mark(commit);
+    }
+    states
+}
+
+fn power_cuts(seed: u64) -> u64 {
+    let disk = Arc::new(SimDisk::new());
+    let states = run(seed, &disk);
+    let recording = disk.recording();
+    let mut rng = Rng::new(seed ^ 0xcafe);
+    let mut replay = Replay::new(&recording);
+    let mut acknowledged = None;
+    let mut images = 0;
+    for op in &recording.ops {
+        replay.step(op);
+        if let Op::Mark(commit) = op {
+            acknowledged = Some(*commit as usize);
+        }
+        let (Some(newest), true) = (acknowledged, replay.at_stake()) else {
+            continue;
+        };
+        images += 1;
+        let image = Arc::new(SimDisk::from_image(replay.power_cut(&mut rng)));
+        let db = options().open_storage(image).unwrap();
+        let report = db.check().unwrap();
+        assert!(
+            report.problems.is_empty(),
+            "seed {seed}: {:?}",
+            report.problems
+        );
+        let found = content(&db).unwrap();
+        let promised = &states[newest..states.len().min(newest + 2)];
+        assert!(
+            promised.contains(&found),
+            "seed {seed}, behind commit {newest}"
+        );
+    }
+    images
+}
+
+#[test]
+fn a_power_cut_leaves_tables_as_a_commit_left_them() {
+    let seeds = std::env::var("TIDALITE_TABLE_SEEDS").ok();
+    let seeds = seeds.and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS);
+    let images: u64 = (0..seeds).map(power_cuts).sum();
+    assert!(images > seeds * 20, "{images} images");
+}
