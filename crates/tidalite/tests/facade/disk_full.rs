@@ -294,6 +294,20 @@ impl Mounted {
             );
         mounted.then_some(Self { folder, mount })
     }
+
+    /// One in memory, without a disk below.
+    fn in_memory(folder: Folder, bytes: &str) -> Option<Self> {
+        let mount = folder.file("mounted");
+        std::fs::create_dir(&mount).unwrap();
+        let size = format!("size={bytes}");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
+            .arg(&mount)
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success());
+        mounted.then_some(Self { folder, mount })
+    }
 }
 
 impl Drop for Mounted {
@@ -514,5 +528,55 @@ fn a_disk_that_is_gone() {
                 panic!("{error:?}")
             };
         }
+    }
+}
+
+/// Without room for the lock file, and on a file system that cannot be written, reading works.
+#[test]
+fn no_room_for_the_lock_file() {
+    use std::io::Write;
+    let folder = Folder::new("no-room");
+    let Some(disk) = Mounted::in_memory(folder, "2m") else {
+        println!("skipped");
+        return;
+    };
+    let path = disk.mount.join("plant.tdl");
+    let lock = disk.mount.join("plant.tdl-lock");
+    let db = Database::open(&path).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    tx.table("log").unwrap().put(b"key", b"value").unwrap();
+    tx.commit().unwrap();
+    drop(db);
+    std::fs::remove_file(&lock).unwrap();
+    let mut ballast = std::fs::File::create(disk.mount.join("ballast")).unwrap();
+    while ballast.write_all(&[1; 1024]).is_ok() {}
+    let read = || {
+        let db = Options::new().read_only(true).open(&path).unwrap();
+        let snap = db.begin_read().unwrap();
+        let table = snap.table("log").unwrap().unwrap();
+        assert_eq!(&*table.get(b"key").unwrap().unwrap(), b"value");
+        db
+    };
+    let refused = |kind: std::io::ErrorKind| {
+        let error = Database::open(&path).err().unwrap();
+        let told = matches!(&error, Error::Store(StoreError::Open { path, source })
+            if *path == lock && source.kind() == kind);
+        assert!(told, "{error:?}");
+    };
+    let (first, second) = (read(), read());
+    refused(std::io::ErrorKind::StorageFull);
+    drop((first, second));
+    drop(ballast);
+    let remount = Command::new("mount")
+        .args(["-o", "remount,ro"])
+        .arg(&disk.mount)
+        .status();
+    if remount.is_ok_and(|status| status.success()) {
+        drop((read(), read()));
+        let error = Database::open(&path).err().unwrap();
+        assert!(
+            matches!(&error, Error::Store(StoreError::Open { .. })),
+            "{error:?}"
+        );
     }
 }
