@@ -76,6 +76,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Copy a database while others use it: one snapshot as a new, packed file
     Copy(CopyArgs),
+    /// Make the file shorter: move what is in use down, cut off what is free
+    Compact(CompactArgs),
     /// Read and change tables of keys and values
     Kv(KvArgs),
     /// Print tables as text, in the format of mdb_dump and mdbx_dump
@@ -824,6 +826,21 @@ pub(crate) struct CopyArgs {
     /// The copy; must not exist yet
     #[arg(value_name = "COPY.tdl", value_hint = ValueHint::FilePath)]
     pub copy: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Others may read and write meanwhile. A reader keeps what it sees: the file gets shorter when it is done.
+
+Example:
+  tidalite compact plant.tdl --step 4194304")]
+pub(crate) struct CompactArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// Bytes that one write transaction moves
+    #[arg(long, default_value_t = 16 << 20, value_name = "BYTES")]
+    pub step: u64,
 }
 
 #[derive(Debug, Args)]

@@ -59,6 +59,8 @@ pub(crate) struct TxnSpace {
     pub(crate) freed_pages: u64,
     /// It may take what is kept for transactions that free space.
     pub(crate) frees_space: bool,
+    /// It takes the lowest pages that there are, and the file is cut behind it.
+    pub(crate) compacts: bool,
 }
 
 impl TxnSpace {
@@ -435,6 +437,39 @@ impl Space {
     pub(crate) fn rewrite(&mut self) {
         self.overflow = true;
         self.changes.clear();
+    }
+
+    /// Takes the lowest stretch of pages that is long enough.
+    pub(crate) fn take_lowest(&mut self, pages: u64) -> Option<u64> {
+        let zones = self.zones.iter_mut().enumerate();
+        let (number, bit) = zones
+            .filter_map(|(number, zone)| zone.find(pages).map(|bit| (number, bit)))
+            .next()?;
+        self.zones[number].take(bit, pages);
+        let page = number as u64 * self.zone_pages + bit;
+        self.unpunch(page, pages);
+        Some(page)
+    }
+
+    /// The next record writes the pages of the structure anew that lie at or beyond a page.
+    pub(crate) fn move_structure(&mut self, boundary: u64) {
+        let beyond = |ptr: &Ptr| ptr.addr / self.page_size as u64 >= boundary;
+        let per_directory = base::zones_per_directory(self.page_size);
+        let zones = self.base.bitmaps.iter().enumerate();
+        let mut touched: Vec<usize> = zones
+            .filter(|(_, ptr)| beyond(ptr))
+            .map(|(i, _)| i)
+            .collect();
+        let directories = self.base.directories.iter().enumerate();
+        touched.extend(
+            directories
+                .filter(|(_, ptr)| beyond(ptr))
+                .map(|(i, _)| i * per_directory),
+        );
+        if !touched.is_empty() || self.base.roots.iter().any(beyond) || self.base.pages > boundary {
+            self.touched.extend(touched);
+            self.rewrite();
+        }
     }
 
     fn find_page_zone(&self) -> Option<usize> {

@@ -133,6 +133,38 @@ impl WriteTxn {
         self.space.frees_space = true;
     }
 
+    /// This transaction makes the file shorter: it takes the lowest free pages, its commit moves the pages of the free-space structure that
+    /// lie at or beyond `boundary` (bytes), is written even when nothing else changed, and cuts the file's end as far as it is free.
+    pub fn compact(&mut self, boundary: u64) {
+        self.space.compacts = true;
+        self.space.frees_space = true;
+        let boundary = boundary / self.inner.page_size as u64;
+        self.writer().space.move_structure(boundary);
+    }
+
+    /// Pages of the file.
+    #[must_use]
+    pub fn file_pages(&self) -> u64 {
+        self.end() / self.inner.page_size as u64
+    }
+
+    /// Pages that are dead and wait until no snapshot and no durable record needs them.
+    #[must_use]
+    pub fn pages_waiting(&self) -> u64 {
+        let writer = self.writer.as_ref();
+        writer.map_or(0, |writer| writer.space.held_pages())
+    }
+
+    /// Pages in use, waiting ones included, and where the last of them ends.
+    #[must_use]
+    pub fn pages_in_use(&self) -> (u64, u64) {
+        let space = self.writer.as_ref().map(|writer| &writer.space);
+        space.map_or((0, 0), |space| {
+            let own = self.space.own_pages;
+            (space.pages() - space.free_pages() - own, space.end())
+        })
+    }
+
     /// Holds the state as it is now, to go back to it with `rollback_to`. From here on what was changed before is
     /// copied before it is changed again. Costs nothing else; any number, nested.
     ///

@@ -207,6 +207,8 @@ impl Writer {
             // As if what is reserved were not there.
             if space.written_free_pages() < pages + reserve {
                 None
+            } else if txn.compacts {
+                space.take_lowest(pages)
             } else if extent {
                 space.take_extent(pages)
             } else {
@@ -307,9 +309,14 @@ impl Writer {
 
     /// After a durable commit: cuts free space off the file's end, and gives long free stretches inside back to the
     /// file system, a zone a commit.
-    pub(crate) fn tidy(&mut self, inner: &Inner) {
+    pub(crate) fn tidy(&mut self, inner: &Inner, compacts: bool) {
         let page_bytes = inner.page_size as u64;
-        let much = (inner.options.shrink_bytes / page_bytes).max(1);
+        let much = if compacts {
+            inner.options.growth_bytes_min
+        } else {
+            inner.options.shrink_bytes
+        };
+        let much = (much / page_bytes).max(1);
         if self.space.free_pages() < much {
             return;
         }
@@ -353,7 +360,10 @@ impl Writer {
     fn least_pages(&mut self, inner: &Inner) -> Option<u64> {
         let mut live = inner.live();
         live.extend(self.space.durable);
-        self.ends.retain(|txn, _| live.contains(txn));
+        // The commit that is being made is not among them yet.
+        let newest = live.iter().max().copied().unwrap_or(0);
+        self.ends
+            .retain(|txn, _| *txn > newest || live.contains(txn));
         let page_bytes = inner.page_size as u64;
         let mut least = self.space.end() + inner.options.growth_bytes_min / page_bytes;
         for txn in &live {

@@ -206,3 +206,56 @@ pub(crate) fn entry_at_or_before<R: PageRead>(
         tree,
     )
 }
+
+/// Moves an extent with its blocks: each is written anew, in order, to a fresh extent.
+pub(crate) fn move_extent<W: PageWrite>(tree: &mut Tree, w: &mut W, extent: &Extent) -> Result<()> {
+    let page_size = w.page_size() as u64;
+    let end = extent
+        .addr
+        .saturating_add(extent.pages.saturating_mul(page_size));
+    let mut entries = Vec::new();
+    let mut cursor = tree.cursor(w);
+    let mut there = cursor.first()?;
+    while there {
+        let value = cursor.inline_value()?.unwrap_or_default();
+        let Some(entry) = decode_entry(cursor.key(), value, tree)? else {
+            break;
+        };
+        if entry.ptr.addr >= extent.addr && entry.ptr.addr < end {
+            entries.push(entry);
+        }
+        there = cursor.next()?;
+    }
+    drop(cursor);
+    entries.sort_unstable_by_key(|entry| entry.ptr.addr);
+    let align = crate::run::BLOCK_ALIGN as u64;
+    let bytes = entries
+        .iter()
+        .map(|entry| u64::from(entry.ptr.len).next_multiple_of(align));
+    let pages = bytes.sum::<u64>().div_ceil(page_size);
+    tree.remove(w, &extent_key(extent.addr))?;
+    w.free_extent(extent);
+    if pages == 0 {
+        return Ok(());
+    }
+    let new = w.alloc_extent(pages)?;
+    let (mut at, moved) = (new.addr, entries.len() as u64);
+    for mut entry in entries {
+        let mut block = w.block(&entry.ptr)?.to_vec();
+        let header = tidalite_pager::Header {
+            address: at,
+            birth: new.birth,
+            ..tidalite_pager::Header::decode(&block)
+        };
+        entry.ptr = tidalite_pager::seal_block(&mut block, &header);
+        block.resize(block.len().next_multiple_of(align as usize), 0);
+        w.write_extent(at, &block)?;
+        at += block.len() as u64;
+        put_entry(tree, w, &entry)?;
+    }
+    let rest = new.addr + new.pages * page_size - at;
+    if rest > 0 {
+        w.write_extent(at, &vec![0; rest as usize])?;
+    }
+    put_extent(tree, w, &new, moved)
+}

@@ -16,6 +16,7 @@
 //! 4. A tier has at most `TIER_RUNS_MAX` runs.
 //! 5. `record` and the directories may be changed in memory only; `commit` seals and writes them.
 
+use crate::directory;
 use crate::key::Key;
 use crate::record::{FrontRoot, Record, record_extent};
 use crate::run::Run;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::ColumnType;
+use tidalite_kv::Relocation;
 use tidalite_pager::{Error, PageRead, PageWrite, Ptr, Result};
 
 /// The layouts of a file: lists of column types, by class.
@@ -174,6 +176,44 @@ impl Front {
     pub(crate) fn next_run(&mut self) -> u64 {
         self.record.next_run = self.record.next_run.wrapping_add(1);
         self.record.next_run
+    }
+
+    /// Moves what lies at and beyond the boundary: tail, record, and of runs extents and directories, as far as the step reaches.
+    /// True when all is done.
+    ///
+    /// # Errors
+    /// `DiskFull`, `Io`, `Corrupt`; the transaction must then be rolled back.
+    pub fn relocate<W: PageWrite>(&mut self, w: &mut W, step: &mut Relocation) -> Result<bool> {
+        if self.tail.addr >= step.boundary {
+            self.tail = w.shadow(&self.tail)?;
+            self.tail = w.seal_page(&self.tail)?;
+            step.moved(1);
+        }
+        self.changed |= self.record_ptr.addr >= step.boundary;
+        for tier in &mut self.record.tiers {
+            let output = tier.merge.as_mut().and_then(|merge| merge.output.as_mut());
+            for run in tier.runs.iter_mut().chain(output) {
+                let mut extents = Vec::new();
+                directory::each_extent(&run.directory, w, |extent, _| {
+                    extents.push(extent);
+                    Ok(())
+                })?;
+                for extent in extents {
+                    if extent.addr >= step.boundary && !step.is_over() {
+                        directory::move_extent(&mut run.directory, w, &extent)?;
+                        step.moved(extent.pages);
+                        self.changed = true;
+                    }
+                }
+                let root = run.directory.root();
+                let stop = run.directory.relocate(w, step, &[])?;
+                self.changed |= run.directory.root() != root;
+                if stop.is_some() {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(!step.is_over())
     }
 
     /// Seals the directories, writes the record if it changed, and says where everything is.

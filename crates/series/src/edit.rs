@@ -72,7 +72,7 @@ impl<W: PageWrite> Edit<'_, W> {
         Ok(leaves)
     }
 
-    fn read_leaf(&mut self, entry: &Entry) -> Result<Rows> {
+    pub(crate) fn read_leaf(&mut self, entry: &Entry) -> Result<Rows> {
         self.packer.settle(self.w, entry.link.ptr.addr)?;
         let leaf = Leaf::open(self.w, &entry.link, self.types)?;
         let mut rows = Rows::with_capacity(self.types.len(), leaf.count());
@@ -84,12 +84,12 @@ impl<W: PageWrite> Edit<'_, W> {
         node::read(self.w, &entry.link, level, self.types)
     }
 
-    fn bury(&mut self, entry: &Entry) -> Result<()> {
+    pub(crate) fn bury(&mut self, entry: &Entry) -> Result<()> {
         self.packer
             .bury(self.w, entry.link.ptr.addr, entry.link.bytes)
     }
 
-    fn free_node(&mut self, link: &Link, links: usize) {
+    pub(crate) fn free_node(&mut self, link: &Link, links: usize) {
         let page_size = self.w.page_size();
         let extent = node::extent(&link.ptr, links, self.types.len(), page_size);
         self.w.free_extent(&extent);

@@ -18,7 +18,7 @@ use crate::extents::{self, ExtentRecord};
 use crate::leaf::LeafWriter;
 use std::collections::BTreeMap;
 use tidalite_base::Corrupt;
-use tidalite_kv::Tree;
+use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{Extent, Header, Kind, PageWrite, Ptr, Result, seal_block};
 
 /// Leaves start at multiples of this.
@@ -248,6 +248,19 @@ impl Packer {
         }
         self.dead.clear();
         Ok(())
+    }
+
+    /// Moves pages of the extents table, see `Tree::relocate`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn relocate_table<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        step: &mut Relocation,
+        from: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        self.table.relocate(w, step, from)
     }
 
     /// Ends this transaction's part of the stream: everything is written, the extents are trimmed, and

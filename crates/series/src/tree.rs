@@ -185,7 +185,7 @@ impl SeriesTree {
         Ok(shape)
     }
 
-    fn edit<'a, W: PageWrite>(
+    pub(crate) fn edit<'a, W: PageWrite>(
         &'a mut self,
         w: &'a mut W,
         packer: &'a mut Packer,
@@ -348,7 +348,7 @@ impl SeriesTree {
 
 /// Builds nodes above `links` of `level` until one is left; returns it and its level. Links to leaves
 /// always get a node.
-fn raise<W: PageWrite>(
+pub(crate) fn raise<W: PageWrite>(
     edit: &mut Edit<'_, W>,
     mut level: u8,
     mut links: Vec<Entry>,

@@ -1,6 +1,7 @@
 //! The database: one file, opened.
 
 use crate::background::Background;
+use crate::compact::Pass;
 use crate::error::Result;
 use crate::read::ReadTxn;
 use crate::write::WriteTxn;
@@ -174,6 +175,7 @@ impl Options {
             shared: Arc::new(Shared {
                 staging,
                 staging_bytes,
+                pass: Mutex::new(None),
             }),
             background: None,
         };
@@ -190,6 +192,8 @@ pub(crate) struct Shared {
     /// The memory of the last write transaction's staging: fresh memory costs more than all the rest.
     staging: Mutex<Option<Staging>>,
     staging_bytes: usize,
+    /// Where compaction goes on.
+    pub(crate) pass: Mutex<Option<Pass>>,
 }
 
 impl Shared {
@@ -212,7 +216,7 @@ impl Shared {
 #[derive(Clone)]
 pub struct Database {
     pub(crate) pager: Pager,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     background: Option<Arc<Background>>,
 }
 

@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::{ColumnType, RowsRef};
-use tidalite_kv::Tree;
+use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{PageRead, PageWrite};
 use tidalite_runs::Sink;
-use tidalite_series::{Packer, SeriesTree};
+use tidalite_series::{Moving, Packer, SeriesTree};
 
 struct OpenTree {
     tree: SeriesTree,
@@ -61,6 +61,64 @@ impl Leaves {
         let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
         open.changed |= open.tree.delete(pages, &mut self.packer, from, to)? > 0;
         Ok(())
+    }
+
+    /// Moves leaves and nodes, from a series and a time on. Where to go on; `None` behind the last series.
+    pub(crate) fn relocate<W: PageWrite>(
+        &mut self,
+        pages: &mut W,
+        moving: &Moving,
+        step: &mut Relocation,
+        from: (SeriesId, i64),
+    ) -> Result<Option<(SeriesId, i64)>> {
+        let (mut next, mut time) = from;
+        while step.pages > 0 {
+            let (id, record) = {
+                let mut cursor = self.records.cursor(&*pages);
+                if !cursor.seek_ge(&id_key(next))? {
+                    return Ok(None);
+                }
+                let id = <[u8; 8]>::try_from(cursor.key()).map(u64::from_be_bytes);
+                let Ok(id) = id else {
+                    let found = format!("a key of {} bytes", cursor.key().len());
+                    return Err(Corrupt::new("record of a series", 0, found, "8 bytes").into());
+                };
+                (SeriesId(id), cursor.value()?.to_vec()?)
+            };
+            let from = if id == next { time } else { i64::MIN };
+            let mut tree = SeriesTree::decode(id, &record)?;
+            let before = step.pages;
+            let stop = tree.relocate(pages, &mut self.packer, moving, step, from)?;
+            if step.pages != before {
+                let record = tree.save(pages, &mut self.packer)?;
+                self.records.insert(pages, &id_key(id), &record)?;
+            }
+            if let Some(stop) = stop {
+                return Ok(Some((id, stop)));
+            }
+            (next, time) = (SeriesId(id.0.saturating_add(1)), i64::MIN);
+        }
+        Ok(Some((next, time)))
+    }
+
+    /// Moves pages of the table of records.
+    pub(crate) fn relocate_records<W: PageWrite>(
+        &mut self,
+        pages: &mut W,
+        step: &mut Relocation,
+        from: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        Ok(self.records.relocate(pages, step, from)?)
+    }
+
+    /// Moves pages of the extents table.
+    pub(crate) fn relocate_extents_table<W: PageWrite>(
+        &mut self,
+        pages: &mut W,
+        step: &mut Relocation,
+        from: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        Ok(self.packer.relocate_table(pages, step, from)?)
     }
 
     /// Writes what waits and the records of the changed series; puts the new roots.

@@ -14,6 +14,7 @@
 //!    number beyond `NEAR_IDS` stand in `far_index_of`.
 
 use crate::catalog::{self, SeriesInfo, SeriesKey};
+use crate::compact::table_from;
 use crate::database::Shared;
 use crate::error::{Error, Result};
 use crate::leaves::Leaves;
@@ -26,6 +27,7 @@ use crate::series_mut::SeriesMut;
 use crate::table::Table;
 use crate::table_mut::TableMut;
 use std::collections::HashMap;
+use std::ops::Bound;
 use std::sync::Arc;
 use tidalite_base::{SeriesId, TxnId};
 use tidalite_kv::Tree;
@@ -417,6 +419,43 @@ impl WriteTxn {
     }
 
     /// Puts the roots of changed tables where the next reader finds them.
+    /// Moves pages of the table `name`, or of the next one when there is none; from `key` on. Where to go on; `None` behind the last table.
+    pub(crate) fn relocate_table(
+        &mut self,
+        name: &str,
+        key: &[u8],
+        step: &mut tidalite_kv::Relocation,
+    ) -> Result<Option<(String, Vec<u8>)>> {
+        let tables = self.roots.tables;
+        let from = Bound::Included(name.as_bytes());
+        let Some(found) = table_from(&tables, &self.pages, from)? else {
+            return Ok(None);
+        };
+        let from = if found == name { key } else { &[] };
+        let Some((id, mut tree)) = find_table(&self.roots, &self.pages, &found)? else {
+            return Ok(None);
+        };
+        let before = tree;
+        let stop = tree.relocate(&mut self.pages, step, from)?;
+        if tree != before {
+            self.tables.push(OpenTable {
+                name: found.clone(),
+                id,
+                tree,
+                changed: true,
+                created: false,
+            });
+            self.keep_table_roots()?;
+            self.tables.clear();
+        }
+        if let Some(key) = stop {
+            return Ok(Some((found, key)));
+        }
+        let tables = self.roots.tables;
+        let next = table_from(&tables, &self.pages, Bound::Excluded(found.as_bytes()))?;
+        Ok(next.map(|name| (name, Vec::new())))
+    }
+
     fn keep_table_roots(&mut self) -> Result<()> {
         let Self {
             tables,

@@ -11,6 +11,7 @@
 //! kills      readers and writers killed and frozen at random instants
 //! ledger     numbered transactions for a process that writes, and the oracle that knows what each leaves
 //! powercut   real power cuts: ext4 on a disk behind FUSE that loses what was not flushed
+//! long_reader  one snapshot held during many overwrites: what the file keeps
 //! arguments  `--name number`
 //! ```
 
@@ -21,6 +22,7 @@ pub mod hostile;
 pub mod inject;
 pub mod kills;
 pub mod ledger;
+pub mod long_reader;
 pub mod model;
 pub mod powercut;
 pub mod seeded;

@@ -12,6 +12,7 @@
 //! tidalite-torture fuzz [--input F] [--raw]       (one file from the bytes of a fuzzer)
 //! tidalite-torture kills [--readers N] [--writers N] [--seed S] [--bug NAME]
 //! tidalite-torture inject [--seed S] [--step N]
+//! tidalite-torture long-reader [--pairs N] [--value-bytes B] [--overwrites N] [--per-commit N] [--seed S]
 //! tidalite-torture write --file F --script S      (what the above runs in a process of its own)
 //! ```
 //!
@@ -24,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use tidalite_torture::arguments::Arguments;
 use tidalite_torture::crash::{Plan, Tally, describe, examine, watch};
-use tidalite_torture::{flips, hostile, inject, kills, powercut, seeded};
+use tidalite_torture::{flips, hostile, inject, kills, long_reader, powercut, seeded};
 
 /// Judges seed after seed on several threads until enough states were looked at.
 fn crash(arguments: &Arguments) -> Result<(), String> {
@@ -127,6 +128,26 @@ fn show(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
+/// By default 200 MB of pairs and a million overwrites.
+fn long_reader(arguments: &Arguments) -> Result<(), String> {
+    let pairs = arguments.number("--pairs", 1_500_000)?;
+    let value_bytes = arguments.number("--value-bytes", 100)? as usize;
+    let overwrites = arguments.number("--overwrites", 1_000_000)?;
+    let per_commit = arguments.number("--per-commit", 100)?;
+    let seed = arguments.number("--seed", 1)?;
+    let path = std::env::temp_dir().join("tidalite-long-reader.tdl");
+    drop(std::fs::remove_file(&path));
+    let held = long_reader::long_reader(&path, pairs, value_bytes, overwrites, per_commit, seed)
+        .map_err(|error| error.to_string())?;
+    drop(std::fs::remove_file(&path));
+    println!("{held:#?}");
+    println!("held {:.3} of what two versions take", held.ratio());
+    if held.ratio() > 1.15 {
+        return Err("more than 1.15".to_owned());
+    }
+    Ok(())
+}
+
 fn main() -> ExitCode {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     let command = if arguments.is_empty() {
@@ -149,9 +170,10 @@ fn main() -> ExitCode {
         "kills" => kills::run(&arguments),
         "kills-child" => kills::child::run(&arguments),
         "inject" => inject::run(&arguments),
+        "long-reader" => long_reader(&arguments),
         "write" => powercut::writer::run(&arguments),
         _ => Err(
-            "usage: tidalite-torture crash|watch|show|bugs|flips|powercut|hostile|fuzz|kills|inject [--states N] [--seeds N] [--seed S] [--threads T]".to_owned(),
+            "usage: tidalite-torture crash|watch|show|bugs|flips|powercut|hostile|fuzz|kills|inject|long-reader [--states N] [--seeds N] [--seed S] [--threads T]".to_owned(),
         ),
     };
     match result {

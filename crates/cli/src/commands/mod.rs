@@ -45,6 +45,7 @@ pub(crate) fn run(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
         Command::Stat(args) => upkeep::stat(args, terminal),
         Command::Check(args) => upkeep::check(args, terminal),
         Command::Copy(args) => upkeep::copy(args, terminal),
+        Command::Compact(args) => upkeep::compact(args, terminal),
         Command::Kv(args) => kv::run(args, terminal),
         Command::Dump(args) => dump::dump(args, terminal),
         Command::Load(args) => dump::load(args, terminal),

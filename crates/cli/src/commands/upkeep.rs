@@ -1,7 +1,7 @@
 //! `stat`, `check`, `copy`: the file itself.
 
 use super::Terminal;
-use crate::args::{CheckArgs, CopyArgs, StatArgs};
+use crate::args::{CheckArgs, CompactArgs, CopyArgs, StatArgs};
 use crate::database::{failure, open, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, Format, Sheet, bytes_text, grouped, printable};
@@ -213,6 +213,30 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
         printable(&to.display().to_string()),
     );
     writeln!(terminal.out, "{from} copied to {to}: {}", bytes_text(size))?;
+    Ok(terminal.out.flush()?)
+}
+
+/// `tidalite compact`
+pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file.file;
+    let database = open(path)?;
+    let mut moved = 0;
+    let after = loop {
+        let step = database.compact(args.step);
+        let step = step.map_err(|error| failure(path, &error))?;
+        moved += step.moved_bytes;
+        if step.done {
+            break step.file_bytes;
+        }
+    };
+    drop(database);
+    let shown = printable(&path.display().to_string());
+    writeln!(
+        terminal.out,
+        "{shown} compacted to {}: {} moved",
+        bytes_text(after),
+        bytes_text(moved)
+    )?;
     Ok(terminal.out.flush()?)
 }
 

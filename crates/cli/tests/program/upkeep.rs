@@ -47,6 +47,17 @@ fn check_is_clean_or_says_what_is_not() {
 }
 
 #[test]
+fn compact_keeps_what_is_there() {
+    let folder = Folder::with_plant("compact_keeps_what_is_there");
+    let rows = || folder.say("scan plant.tdl hb.* -f csv").ok();
+    let before = rows();
+    let out = folder.say("compact plant.tdl --step 65536").ok();
+    assert!(out.starts_with("plant.tdl compacted to "), "{out}");
+    assert_eq!(rows(), before);
+    folder.say("check plant.tdl").ok();
+}
+
+#[test]
 fn a_copy_is_a_database() {
     let folder = Folder::with_plant("a_copy_is_a_database");
     let out = folder.say("copy plant.tdl backup.tdl").ok();

@@ -206,6 +206,7 @@ impl WriteTxn {
     /// True when there is nothing that the commit would add to the one it builds on.
     fn changes_nothing(&self, app: &[u8], with_record: bool) -> bool {
         self.dirty.is_empty()
+            && !self.space.compacts
             && self.space.is_empty()
             && app == &*self.base.app
             && self.user == self.base.user
@@ -330,7 +331,7 @@ impl WriteTxn {
         let inner = &*self.inner;
         let end = writer.note_end(self.txn.0);
         if record.is_some() {
-            writer.tidy(inner);
+            writer.tidy(inner, self.space.compacts);
         }
         let state = Arc::new(State {
             txn: self.txn,

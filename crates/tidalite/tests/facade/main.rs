@@ -24,6 +24,7 @@
 mod backup;
 mod bounds;
 mod common;
+mod compact;
 mod copy;
 mod disk_full;
 mod errors;

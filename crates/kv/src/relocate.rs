@@ -1,0 +1,192 @@
+//! Moving a table's pages to lower addresses, so that the file's end becomes free: what lies at or beyond a boundary is
+//! copied, and the path above it. One step moves a bounded number of pages and says where the next one begins.
+//!
+//! 1. Content, order and counts stay as they are; only addresses change.
+//! 2. Branches are read, leaves only when they lie beyond the boundary or may lead to extents or nested tables.
+
+use crate::edit::{self, Payload};
+use crate::node::{Node, tag};
+use crate::tree::{LEADS_ON, Tree};
+use crate::value;
+use tidalite_pager::{PageWrite, Ptr, Result};
+
+/// What one step may do.
+#[derive(Clone, Copy, Debug)]
+pub struct Relocation {
+    /// Byte address from which on things move.
+    pub boundary: u64,
+    /// Pages that may still be moved. A step goes a little further than that.
+    pub pages: u64,
+    /// Pages that may still be read to look for them.
+    pub looks: u64,
+}
+
+impl Relocation {
+    /// True when this step is over.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.pages == 0 || self.looks == 0
+    }
+
+    /// Notes that so many pages were moved.
+    pub fn moved(&mut self, pages: u64) {
+        self.pages = self.pages.saturating_sub(pages);
+    }
+
+    fn looked(&mut self) {
+        self.looks = self.looks.saturating_sub(1);
+    }
+}
+
+struct Below<'a> {
+    tree: Tree,
+    step: &'a mut Relocation,
+    /// Where the step before ended.
+    from: &'a [u8],
+    /// Keys of values whose extents are to move.
+    large: Vec<Vec<u8>>,
+}
+
+impl Tree {
+    /// Moves pages at and beyond the boundary, those of keys from `from` on. Returns the key with which to go on; `None`
+    /// when all is done.
+    ///
+    /// # Errors
+    /// `DiskFull`, `Io`, `Corrupt`; the transaction must then be rolled back.
+    ///
+    /// # Cost
+    /// The pages moved and the branches above them; the branches in between are read. A value in an extent is in memory while it
+    /// moves.
+    pub fn relocate<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        step: &mut Relocation,
+        from: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        let Some(level) = self.height.checked_sub(1) else {
+            return Ok(None);
+        };
+        let mut below = Below {
+            tree: *self,
+            step,
+            from,
+            large: Vec::new(),
+        };
+        let (root, stop) = below.page(w, &self.root, level, &[])?;
+        let large = std::mem::take(&mut below.large);
+        self.root = root;
+        for key in large {
+            let value = match self.get(w, &key)? {
+                Some(value) => value.to_vec()?,
+                None => continue,
+            };
+            self.insert(w, &key, &value)?;
+        }
+        Ok(stop)
+    }
+}
+
+impl Below<'_> {
+    fn beyond(&self, addr: u64) -> bool {
+        addr >= self.step.boundary
+    }
+
+    /// A page with everything below it; `lower` is the least key that it can hold.
+    fn page<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        ptr: &Ptr,
+        level: u8,
+        lower: &[u8],
+    ) -> Result<(Ptr, Option<Vec<u8>>)> {
+        if self.step.is_over() {
+            return Ok((*ptr, Some(lower.to_vec())));
+        }
+        let mut own = *ptr;
+        if self.beyond(ptr.addr) {
+            own = w.shadow(ptr)?;
+            self.step.moved(1);
+        }
+        if level == 0 {
+            return self.leaf(w, own, lower);
+        }
+        self.step.looked();
+        let children = {
+            let page = w.page(&own)?;
+            let node = Node::open(&page, level, own.addr)?;
+            (0..node.count())
+                .map(|i| Ok((node.key(i)?, node.child(i)?.0)))
+                .collect::<Result<Vec<_>>>()?
+        };
+        for (index, (key, child)) in children.iter().enumerate() {
+            let next = children.get(index + 1);
+            if next.is_some_and(|(key, _)| key.as_slice() <= self.from) {
+                continue;
+            }
+            let lower = if index == 0 { lower } else { key };
+            let (moved, stop) = self.page(w, child, level - 1, lower)?;
+            if moved != *child {
+                own = w.shadow(&own)?;
+                let at = own.addr;
+                edit::set_child_ptr(w.page_mut(&own)?, level, at, index, &moved)?;
+            }
+            if stop.is_some() {
+                return Ok((own, stop));
+            }
+        }
+        Ok((own, None))
+    }
+
+    /// What a leaf leads to.
+    fn leaf<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        mut own: Ptr,
+        lower: &[u8],
+    ) -> Result<(Ptr, Option<Vec<u8>>)> {
+        if self.tree.flags & LEADS_ON == 0 {
+            return Ok((own, None));
+        }
+        self.step.looked();
+        let mut nested = Vec::new();
+        {
+            let page = w.page(&own)?;
+            let node = Node::open(&page, 0, own.addr)?;
+            for index in 0..node.count() {
+                let cell = node.cell(index)?;
+                let reference = value::reference(cell.tag, cell.payload, page.len(), own.addr)?;
+                if let Some(reference) = reference {
+                    let extent = reference.extent();
+                    if self.beyond(extent.addr) && !self.tree.is_multi() {
+                        self.large.push(node.key(index)?);
+                        self.step.moved(extent.pages);
+                    }
+                } else if tag::kind(cell.tag) == tag::ROOT {
+                    nested.push((index, cell.tag, cell.payload.to_vec()));
+                }
+            }
+        }
+        for (index, tag, payload) in nested {
+            let mut tree = Tree::of_nested_root(&payload, self.tree.id, w.page_size(), own.addr)?;
+            let before = tree.root;
+            // It begins anew each time, so only what is moved may end the step.
+            let mut step = Relocation {
+                looks: u64::MAX,
+                ..*self.step
+            };
+            let stop = tree.relocate(w, &mut step, &[])?;
+            self.step.pages = step.pages;
+            if tree.root != before {
+                own = w.shadow(&own)?;
+                let bytes = tree.nested_root();
+                let at = own.addr;
+                let bytes = &bytes[..];
+                edit::overwrite(w.page_mut(&own)?, at, index, Payload { tag, bytes })?;
+            }
+            if stop.is_some() {
+                return Ok((own, Some(lower.to_vec())));
+            }
+        }
+        Ok((own, None))
+    }
+}

@@ -1,0 +1,138 @@
+//! Moving leaves and nodes: what lies beyond a boundary, and what lies in extents that are mostly dead, is written anew, a bounded
+//! number of pages at a time.
+//!
+//! Rows stay as they are; a leaf that is read and written again has the same words. Nodes are rewritten where something below them
+//! moved. To find out, the spines of nodes are read, no statistics and no leaf.
+
+use crate::edit::{Edit, Split};
+use crate::extents;
+use crate::link::{Entry, Link};
+use crate::node::{self, Spine};
+use crate::packer::Packer;
+use crate::tree::{SeriesTree, raise};
+use std::collections::BTreeMap;
+use tidalite_kv::{Relocation, Tree};
+use tidalite_pager::{PageRead, PageWrite, Result};
+
+/// What is to move: addresses from a boundary on, and extents of leaves that are mostly dead.
+#[derive(Clone, Debug, Default)]
+pub struct Moving {
+    /// Byte address from which on things move.
+    pub boundary: u64,
+    /// Extents less than half of whose leaves are live: address and bytes.
+    sparse: BTreeMap<u64, u64>,
+}
+
+impl Moving {
+    /// Reads the extents table.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub fn new<R: PageRead>(r: &R, extents: &Tree, boundary: u64) -> Result<Self> {
+        let mut sparse = BTreeMap::new();
+        extents::each(extents, r, |addr, record| {
+            if record.live < record.used / 2 {
+                sparse.insert(addr, record.used);
+            }
+            Ok(())
+        })?;
+        Ok(Self { boundary, sparse })
+    }
+
+    /// Extents that are mostly dead.
+    #[must_use]
+    pub fn sparse_extents(&self) -> usize {
+        self.sparse.len()
+    }
+
+    fn moves(&self, addr: u64) -> bool {
+        let sparse = self.sparse.range(..=addr).next_back();
+        addr >= self.boundary || sparse.is_some_and(|(start, bytes)| addr - start < *bytes)
+    }
+}
+
+impl SeriesTree {
+    /// Moves what is to move, of rows from time `from` on. Returns the time with which to go on, `None` when all is done. The tree has changed
+    /// when the step has moved something.
+    ///
+    /// # Errors
+    /// As `link`.
+    pub fn relocate<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        packer: &mut Packer,
+        moving: &Moving,
+        step: &mut Relocation,
+        from: i64,
+    ) -> Result<Option<i64>> {
+        let mut stop = None;
+        let (mut edit, root, height, pending) = self.edit(w, packer);
+        if let Some(entry) = root.take() {
+            let links = edit.relocate(*height, vec![entry], moving, step, from, &mut stop)?;
+            (*root, *height) = raise(&mut edit, *height, links, Split::Even)?;
+        }
+        if stop.is_none() {
+            let links = std::mem::take(pending);
+            *pending = edit.relocate(0, links, moving, step, from, &mut stop)?;
+        }
+        Ok(stop)
+    }
+}
+
+impl<W: PageWrite> Edit<'_, W> {
+    fn relocate(
+        &mut self,
+        level: u8,
+        links: Vec<Entry>,
+        moving: &Moving,
+        step: &mut Relocation,
+        from: i64,
+        stop: &mut Option<i64>,
+    ) -> Result<Vec<Entry>> {
+        let mut out = Vec::with_capacity(links.len());
+        for entry in links {
+            if stop.is_none() && step.pages == 0 {
+                *stop = Some(entry.link.begin);
+            }
+            if stop.is_some() || entry.link.end < from {
+                out.push(entry);
+            } else if level == 0 {
+                if !moving.moves(entry.link.ptr.addr) {
+                    out.push(entry);
+                    continue;
+                }
+                let rows = self.read_leaf(&entry)?;
+                self.bury(&entry)?;
+                step.moved(entry.link.bytes.div_ceil(self.w.page_size() as u64));
+                out.extend(self.leaves(rows.view(), Split::Even)?);
+            } else if !self.moves_below(level, &entry.link, moving)? {
+                out.push(entry);
+            } else {
+                let children = node::read(self.w, &entry.link, level, self.types)?;
+                self.free_node(&entry.link, children.len());
+                step.moved(1);
+                let children = self.relocate(level - 1, children, moving, step, from, stop)?;
+                out.extend(self.pack(level, &children, Split::Even)?);
+            }
+        }
+        Ok(out)
+    }
+
+    /// True when a node or something below it is to move.
+    fn moves_below(&mut self, level: u8, link: &Link, moving: &Moving) -> Result<bool> {
+        if moving.moves(link.ptr.addr) {
+            return Ok(true);
+        }
+        if level == 0 {
+            return Ok(false);
+        }
+        let spine = Spine::open(self.w, link, level, self.types.len())?;
+        let children: Vec<Link> = (0..spine.len()).map(|i| spine.link(i)).collect();
+        for child in &children {
+            if self.moves_below(level - 1, child, moving)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

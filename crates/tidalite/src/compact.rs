@@ -1,0 +1,268 @@
+//! Compaction: what lies at the file's end moves into free space further down, in write transactions of a bounded size, while
+//! readers and other writers go on; then the file is cut.
+//!
+//! A *pass* fixes a boundary: a little beyond what is in use. It walks every structure once and moves what lies at or behind
+//! it (and leaves out of extents that are mostly dead). Where it stands is kept in memory between the steps (`Pass`); what other
+//! writers put behind the boundary meanwhile is found by the next pass. Nothing depends on a pass being finished.
+//!
+//! ```text
+//! tables (by name, by key) -> catalog -> leaves (by series, by time) -> their records, extents table -> front -> settle
+//! ```
+
+use crate::database::Database;
+use crate::error::Result;
+use crate::write::WriteTxn;
+use std::ops::Bound;
+use std::sync::PoisonError;
+use tidalite_base::SeriesId;
+use tidalite_kv::{Relocation, Tree};
+use tidalite_pager::{Durability, PageRead};
+use tidalite_series::Moving;
+
+/// Branch pages that a step reads for each page that it may move.
+const LOOKS_PER_PAGE: u64 = 64;
+const PAGES_MIN: u64 = 16;
+/// A pass is not the last one while it brings the end down by more than a 32nd; then, too, not more than this many.
+const PASSES_MAX: u32 = 6;
+/// Commits after a pass, until what was moved away is free and cut off.
+const SETTLING: u32 = 6;
+
+/// How far a compaction has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Compaction {
+    /// Nothing more to do, as things are.
+    pub done: bool,
+    /// Bytes moved by this step, about.
+    pub moved_bytes: u64,
+    /// Bytes of the file now.
+    pub file_bytes: u64,
+    /// Bytes in use, those that snapshots hold included.
+    pub used_bytes: u64,
+}
+
+/// Where the next step goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum At {
+    Tables { name: String, key: Vec<u8> },
+    Catalog { tree: usize, key: Vec<u8> },
+    Leaves { series: SeriesId, time: i64 },
+    Records { key: Vec<u8> },
+    Extents { key: Vec<u8> },
+    Front,
+    Settle,
+}
+
+/// A pass under way.
+pub(crate) struct Pass {
+    at: At,
+    moving: Moving,
+    number: u32,
+    /// Where the file ended when the pass began, in pages.
+    end: u64,
+}
+
+impl Database {
+    /// Does a step of compaction in one write transaction: moves up to about `budget_bytes` from the file's end into free space
+    /// further down, and cuts the file as far as no snapshot needs its end. Call it until `done`; a reader that holds old pages
+    /// keeps the file from getting shorter, not from being compacted.
+    ///
+    /// # Errors
+    /// As for a write transaction; a damaged page in the way (then nothing was moved: `check` names it).
+    ///
+    /// # Cost
+    /// The budget, the branches read to find what is to move, and a durable commit. A value in an extent counts whole.
+    pub fn compact(&self, budget_bytes: u64) -> Result<Compaction> {
+        let mut kept = self
+            .shared
+            .pass
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut tx = self.begin_write()?;
+        if kept.is_none() && tx.pages.pages_waiting() > PAGES_MIN {
+            // What the commits before have freed comes first, so that the boundary is not too high.
+            drop(tx);
+            for _ in 0..2 {
+                self.settle(u64::MAX)?;
+            }
+            tx = self.begin_write()?;
+        }
+        let page_size = tx.pages.page_size() as u64;
+        let pages = (budget_bytes / page_size).max(PAGES_MIN);
+        let mut pass = match kept.take() {
+            Some(pass) => pass,
+            None => match Pass::new(&tx, 0)? {
+                Some(pass) => pass,
+                None => {
+                    drop(tx);
+                    self.shorten()?;
+                    return Ok(Self::compacted(&self.begin_write()?, true, 0));
+                }
+            },
+        };
+        let mut step = Relocation {
+            boundary: pass.moving.boundary,
+            pages,
+            looks: pages.saturating_mul(LOOKS_PER_PAGE),
+        };
+        tx.pages.compact(step.boundary);
+        while !step.is_over() && !matches!(pass.at, At::Settle) {
+            pass.advance(&mut tx, &mut step)?;
+        }
+        tx.commit_with(Durability::Durable)?;
+        let mut done = false;
+        if let At::Settle = pass.at {
+            self.shorten()?;
+            let tx = self.begin_write()?;
+            let (_, end) = tx.pages.pages_in_use();
+            let better = end + pass.end / 32 < pass.end;
+            match Pass::new(&tx, pass.number + 1)? {
+                Some(next) if better && next.number < PASSES_MAX => *kept = Some(next),
+                _ => done = true,
+            }
+        } else {
+            *kept = Some(pass);
+        }
+        let moved = (pages - step.pages) * page_size;
+        Ok(Self::compacted(&self.begin_write()?, done, moved))
+    }
+
+    /// Commits until what was moved away is free and cut off.
+    fn shorten(&self) -> Result<()> {
+        for _ in 0..SETTLING {
+            let tx = self.begin_write()?;
+            let (_, end) = tx.pages.pages_in_use();
+            let short = tx.pages.file_pages() <= end + PAGES_MIN;
+            drop(tx);
+            if short {
+                break;
+            }
+            self.settle(u64::MAX)?;
+        }
+        Ok(())
+    }
+
+    /// A commit that changes nothing: what waits for two durable commits becomes free, and the file's end is cut.
+    fn settle(&self, boundary: u64) -> Result<()> {
+        let mut tx = self.begin_write()?;
+        tx.pages.compact(boundary);
+        tx.commit_with(Durability::Durable)?;
+        Ok(())
+    }
+
+    fn compacted(tx: &WriteTxn, done: bool, moved_bytes: u64) -> Compaction {
+        let page_size = tx.pages.page_size() as u64;
+        let (used, _) = tx.pages.pages_in_use();
+        Compaction {
+            done,
+            moved_bytes,
+            file_bytes: tx.pages.file_pages() * page_size,
+            used_bytes: used * page_size,
+        }
+    }
+}
+
+impl Pass {
+    /// `None` when the file is as short as it can be expected to become.
+    fn new(tx: &WriteTxn, number: u32) -> Result<Option<Self>> {
+        let (used, end) = tx.pages.pages_in_use();
+        let boundary = used + used / 32 + PAGES_MIN;
+        let moving = Moving::new(
+            &tx.pages,
+            &tx.roots.extents,
+            boundary * tx.pages.page_size() as u64,
+        )?;
+        if end <= boundary && (moving.sparse_extents() == 0 || number > 0) {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            at: At::Tables {
+                name: String::new(),
+                key: Vec::new(),
+            },
+            moving,
+            number,
+            end,
+        }))
+    }
+
+    /// Goes on until the step is over or a structure is done.
+    fn advance(&mut self, tx: &mut WriteTxn, step: &mut Relocation) -> Result<()> {
+        let start = Vec::new;
+        self.at = match std::mem::replace(&mut self.at, At::Front) {
+            At::Tables { name, key } => match tx.relocate_table(&name, &key, step)? {
+                Some((name, key)) => At::Tables { name, key },
+                None => At::Catalog {
+                    tree: 0,
+                    key: start(),
+                },
+            },
+            At::Catalog { tree, key } => {
+                let mut trees = tx.roots.catalog_trees();
+                match trees.get_mut(tree) {
+                    None => At::Leaves {
+                        series: SeriesId(0),
+                        time: i64::MIN,
+                    },
+                    Some(found) => match found.relocate(&mut tx.pages, step, &key)? {
+                        Some(key) => At::Catalog { tree, key },
+                        None => At::Catalog {
+                            tree: tree + 1,
+                            key: start(),
+                        },
+                    },
+                }
+            }
+            At::Leaves { series, time } => {
+                let pages = &mut tx.pages;
+                match tx
+                    .leaves
+                    .relocate(pages, &self.moving, step, (series, time))?
+                {
+                    Some((series, time)) => At::Leaves { series, time },
+                    None => At::Records { key: start() },
+                }
+            }
+            At::Records { key } => match tx.leaves.relocate_records(&mut tx.pages, step, &key)? {
+                Some(key) => At::Records { key },
+                None => At::Extents { key: start() },
+            },
+            At::Extents { key } => {
+                match tx
+                    .leaves
+                    .relocate_extents_table(&mut tx.pages, step, &key)?
+                {
+                    Some(key) => At::Extents { key },
+                    None => At::Front,
+                }
+            }
+            At::Front => match tx.front.relocate(&mut tx.pages, step)? {
+                false => At::Front,
+                true => At::Settle,
+            },
+            settle @ At::Settle => settle,
+        };
+        Ok(())
+    }
+}
+
+/// The first table whose name is not before `name`, as the catalog has it.
+pub(crate) fn table_from<R: PageRead>(
+    tables: &Tree,
+    pages: &R,
+    name: Bound<&[u8]>,
+) -> Result<Option<String>> {
+    let mut cursor = tables.cursor(pages);
+    let found = match name {
+        Bound::Included(name) => cursor.seek_ge(name)?,
+        Bound::Excluded(name) => cursor.seek_gt(name)?,
+        Bound::Unbounded => cursor.first()?,
+    };
+    if !found {
+        return Ok(None);
+    }
+    let name = std::str::from_utf8(cursor.key()).map_err(|error| {
+        tidalite_base::Corrupt::new("name of a table", 0, error.to_string(), "UTF-8")
+    })?;
+    Ok(Some(name.to_owned()))
+}

@@ -1,0 +1,113 @@
+//! One snapshot is held while a table is overwritten very often: what may the file keep?
+//!
+//! Exactly two versions: what the reader sees and what is newest. The pages in use and held are compared with what those two reach
+//! ([`Held::bound_pages`]); the file on disk is told beside it.
+
+use std::path::Path;
+use tidalite::{Database, Options, Result};
+
+/// What was found.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Held {
+    /// Pairs of the table.
+    pub pairs: u64,
+    /// Overwrites committed while the reader was there.
+    pub overwrites: u64,
+    /// Pages that the table took when the reader began.
+    pub version_pages: u64,
+    /// The most pages in use or held at the end of a round.
+    pub most_pages: u64,
+    /// Bytes of the file at the end.
+    pub file_bytes: u64,
+    /// Pages in use or held after the reader had gone.
+    pub after_pages: u64,
+}
+
+impl Held {
+    /// Pages of two versions.
+    #[must_use]
+    pub fn bound_pages(&self) -> u64 {
+        2 * self.version_pages
+    }
+
+    /// How much more than two versions was held.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        self.most_pages as f64 / self.bound_pages() as f64
+    }
+}
+
+fn in_use(db: &Database) -> Result<u64> {
+    let stat = db.stat()?;
+    Ok(stat.pages_total - stat.pages_free)
+}
+
+/// Fills a table with `pairs` values of `value_bytes` bytes, holds a snapshot, and overwrites single values at random, `per_commit` in a
+/// commit, `overwrites` in all.
+///
+/// # Errors
+/// What the database reports.
+pub fn long_reader(
+    path: &Path,
+    pairs: u64,
+    value_bytes: usize,
+    overwrites: u64,
+    per_commit: u64,
+    seed: u64,
+) -> Result<Held> {
+    let db = Options::new().open(path)?;
+    let value = |round: u64| vec![round as u8; value_bytes];
+    let mut at = 0;
+    while at < pairs {
+        let mut tx = db.begin_write()?;
+        let mut table = tx.table("overwritten")?;
+        for key in at..(at + 10_000).min(pairs) {
+            table.put(&key.to_be_bytes(), &value(0))?;
+        }
+        tx.commit()?;
+        at += 10_000;
+    }
+    // What the load itself left behind is let go.
+    for round in 0..3u64 {
+        let mut tx = db.begin_write()?;
+        tx.table("rounds")?.put(b"round", &round.to_be_bytes())?;
+        tx.commit()?;
+    }
+    let mut held = Held {
+        pairs,
+        version_pages: in_use(&db)?,
+        ..Held::default()
+    };
+    let reader = db.begin_read()?;
+    let mut random = seed;
+    let mut next = || {
+        random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (random ^ (random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 11
+    };
+    while held.overwrites < overwrites {
+        let mut tx = db.begin_write()?;
+        let mut table = tx.table("overwritten")?;
+        for _ in 0..per_commit {
+            table.put(&(next() % pairs).to_be_bytes(), &value(held.overwrites))?;
+            held.overwrites += 1;
+        }
+        tx.commit()?;
+        if (held.overwrites / per_commit).is_multiple_of(64) || held.overwrites >= overwrites {
+            held.most_pages = held.most_pages.max(in_use(&db)?);
+        }
+    }
+    let table = reader.table("overwritten")?;
+    let seen = table.map_or(Ok(None), |table| table.get(&0u64.to_be_bytes()))?;
+    assert_eq!(seen, Some(value(0)), "the reader sees what it saw");
+    held.file_bytes = db.stat()?.file_bytes;
+    drop(reader);
+    for round in 3..8u64 {
+        let mut tx = db.begin_write()?;
+        tx.table("rounds")?.put(b"round", &round.to_be_bytes())?;
+        tx.commit()?;
+    }
+    held.after_pages = in_use(&db)?;
+    Ok(held)
+}
