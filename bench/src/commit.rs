@@ -18,7 +18,10 @@ use std::time::Instant;
 use crate::args::Options;
 use crate::contest::Contest;
 use crate::engine::data::Key;
-use crate::engine::{Engine, Kind, Promise, Result, Setup, TIDALITE, TIDALITE_SERIES, Write};
+use crate::engine::{
+    Engine, Kind, Promise, Result, Setup, TIDALITE, TIDALITE_ONE_FLUSH, TIDALITE_SERIES,
+    TIDALITE_SERIES_ONE_FLUSH, Write,
+};
 use crate::meter::{Latencies, Meter, Sample};
 use crate::os;
 
@@ -31,9 +34,17 @@ const THREADS: [u64; 5] = [1, 2, 4, 8, 16];
 /// A commit of a thousand rows is dearer: so many fewer of them.
 const LARGE_FEWER: u64 = 10;
 
+/// Two barriers, as the default has it, and one.
+const OURS: [Kind; 4] = [
+    TIDALITE,
+    TIDALITE_SERIES,
+    TIDALITE_ONE_FLUSH,
+    TIDALITE_SERIES_ONE_FLUSH,
+];
+
 /// Runs the suite.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
-    let mut contest = Contest::new("commit", &[TIDALITE, TIDALITE_SERIES], &options.peers)?;
+    let mut contest = Contest::new("commit", &OURS, &options.peers)?;
     for round in 0..options.rounds {
         for kind in contest.order(round) {
             of_one(kind, options, &mut contest)?;
@@ -84,7 +95,7 @@ fn of_one(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
         let nanos = start.elapsed().as_nanos() as f64 / times as f64;
         contest.add("begin-read", "ns", true, kind, Sample::of(nanos));
     }
-    if kind.name != TIDALITE_SERIES.name {
+    if ![TIDALITE_SERIES.name, TIDALITE_SERIES_ONE_FLUSH.name].contains(&kind.name) {
         side.engine.read(&mut |reader| {
             let digest = reader.scan(&[], u64::MAX >> 1)?;
             contest.check("rows", 0, kind, digest.answer())

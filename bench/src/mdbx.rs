@@ -31,7 +31,7 @@ use std::time::Instant;
 use crate::args::Options;
 use crate::contest::Contest;
 use crate::engine::data::{Data, Random, Shape};
-use crate::engine::{Engine, Kind, Promise, Result, Setup, TIDALITE, Write};
+use crate::engine::{Engine, Kind, Promise, Result, Setup, TIDALITE, TIDALITE_ONE_FLUSH, Write};
 use crate::meter::{Latencies, Meter, Sample};
 use crate::os;
 
@@ -65,7 +65,7 @@ const THREADS: [u64; 4] = [1, 2, 4, 8];
 
 /// Runs the suite.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
-    let mut contest = Contest::new("mdbx", &[TIDALITE], &options.peers)?;
+    let mut contest = Contest::new("mdbx", &[TIDALITE, TIDALITE_ONE_FLUSH], &options.peers)?;
     for round in 0..options.rounds {
         for kind in contest.order(round) {
             for (promise, name, txns) in [
@@ -73,6 +73,9 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
                 (Promise::Lazy, "crud-lazy", 100_000),
                 (Promise::Unsynced, "crud-unsynced", 1_000_000),
             ] {
+                if kind.name == TIDALITE_ONE_FLUSH.name && promise != Promise::Synced {
+                    continue;
+                }
                 let reads = promise == Promise::Lazy && options.chosen("crud-get");
                 if options.chosen(name) || reads {
                     small(kind, promise, (name, txns), options, &mut contest)?;
@@ -258,6 +261,10 @@ struct Large<'l> {
 }
 
 impl Large<'_> {
+    fn one_flush(&self) -> bool {
+        self.kind.name == TIDALITE_ONE_FLUSH.name
+    }
+
     fn case(&self, name: &str) -> String {
         format!("{}-{name}", self.prefix)
     }
@@ -286,6 +293,10 @@ impl Large<'_> {
 
     /// Loaded in order.
     fn loaded(&self, contest: &mut Contest) -> Result<()> {
+        // Barriers have nothing to do with these.
+        if self.one_flush() {
+            return Ok(());
+        }
         if !self.any(&["load", "bytes-loaded", "get-loaded", "scan-loaded"]) {
             return Ok(());
         }
@@ -336,7 +347,9 @@ impl Large<'_> {
         drop(engine);
         self.bytes("bytes-filled", dir.path(), contest)?;
         let mut engine = self.open(dir.path())?;
-        self.reads((&*engine, dir.path()), contest)?;
+        if !self.one_flush() {
+            self.reads((&*engine, dir.path()), contest)?;
+        }
         let (single, batches) = (scaled(2000, self.options), scaled(100, self.options));
         self.puts("put", (&*engine, dir.path()), (1 << 40, single), 1, contest)?;
         self.puts(
@@ -352,6 +365,9 @@ impl Large<'_> {
             let case = self.case("crud");
             contest.add(&case, "txn/s", false, self.kind, sample);
             contest.check(&case, 0, self.kind, crud.answer)?;
+        }
+        if self.one_flush() {
+            return Ok(());
         }
         if self.any(&["remove", "compact"]) {
             self.removed((&*engine, dir.path()), contest)?;

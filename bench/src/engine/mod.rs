@@ -203,7 +203,32 @@ pub(crate) const TIDALITE: Kind = Kind {
 pub(crate) const TIDALITE_SERIES: Kind = Kind {
     name: "tidalite-series",
     ours: true,
-    open: |dir, setup| Ok(Box::new(tidalite_series::Points::open(dir, setup)?)),
+    open: |dir, setup| {
+        Ok(Box::new(tidalite_series::Points::with(
+            dir,
+            tidalite::durability(setup.promise),
+        )?))
+    },
+};
+
+/// Ours: tables, synced by one barrier.
+pub(crate) const TIDALITE_ONE_FLUSH: Kind = Kind {
+    name: "tidalite-one-flush",
+    ours: true,
+    open: |dir, setup| {
+        let durability = tidalite::one_flush(setup.promise);
+        Ok(Box::new(tidalite::Tables::with(dir, durability)?))
+    },
+};
+
+/// Ours: series, synced by one barrier.
+pub(crate) const TIDALITE_SERIES_ONE_FLUSH: Kind = Kind {
+    name: "tidalite-series-one-flush",
+    ours: true,
+    open: |dir, setup| {
+        let durability = tidalite::one_flush(setup.promise);
+        Ok(Box::new(tidalite_series::Points::with(dir, durability)?))
+    },
 };
 
 /// The article's engine on LMDB: raw points in segments of 8,100.

@@ -12,7 +12,9 @@ const SHAPE: Shape = Shape {
 };
 
 fn kinds() -> impl Iterator<Item = Kind> {
-    [TIDALITE].into_iter().chain(PEERS.iter().copied())
+    [TIDALITE, TIDALITE_ONE_FLUSH]
+        .into_iter()
+        .chain(PEERS.iter().copied())
 }
 
 #[test]

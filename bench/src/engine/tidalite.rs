@@ -19,6 +19,11 @@ pub(crate) struct Tables {
 
 impl Tables {
     pub(crate) fn open(dir: &Path, setup: &Setup) -> Result<Self> {
+        Self::with(dir, durability(setup.promise))
+    }
+
+    /// Commits promise this.
+    pub(crate) fn with(dir: &Path, durability: Durability) -> Result<Self> {
         let path = dir.join("bench.tdl");
         let db = Options::new().open(&path)?;
         let mut txn = db.begin_write()?;
@@ -27,7 +32,7 @@ impl Tables {
         Ok(Self {
             db: Some(db),
             path,
-            durability: durability(setup.promise),
+            durability,
         })
     }
 
@@ -44,6 +49,14 @@ pub(crate) fn durability(promise: Promise) -> Durability {
         Promise::Synced => Durability::Durable,
         Promise::Lazy => Durability::Lazy,
         Promise::Unsynced => Durability::None,
+    }
+}
+
+/// As `durability`, with one barrier instead of two.
+pub(crate) fn one_flush(promise: Promise) -> Durability {
+    match promise {
+        Promise::Synced => Durability::OneFlush,
+        other => durability(other),
     }
 }
 

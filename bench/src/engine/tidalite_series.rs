@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::tidalite::{Database, Durability, SeriesId, WriteTxn};
 
-use super::tidalite::durability;
-use super::{Engine, Reading, Result, Setup, Write, Writing, point_of};
+use super::{Engine, Reading, Result, Write, Writing, point_of};
 
 /// A database with series.
 pub(crate) struct Points {
@@ -17,10 +16,11 @@ pub(crate) struct Points {
 }
 
 impl Points {
-    pub(crate) fn open(dir: &Path, setup: &Setup) -> Result<Self> {
+    /// Commits promise this.
+    pub(crate) fn with(dir: &Path, durability: Durability) -> Result<Self> {
         Ok(Self {
             db: Database::open(dir.join("bench.tdl"))?,
-            durability: durability(setup.promise),
+            durability,
             pages: AtomicU64::new(0),
         })
     }
