@@ -131,9 +131,14 @@ fn rollback_and_panic_leave_nothing_behind() {
     let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
         let mut txn = other.begin_write().unwrap();
         txn.new_page(Kind::KvLeaf, 1).unwrap();
-        let _ = txn.commit(&[], Durability::Durable);
+        panic!("in the middle of a transaction");
     }));
-    assert!(unwound.is_err(), "a page was not sealed");
+    assert!(unwound.is_err());
+    assert_eq!(in_use(&pager), before);
+    let mut txn = pager.begin_write().unwrap();
+    txn.new_page(Kind::KvLeaf, 1).unwrap();
+    let unsealed = txn.commit(&[], Durability::Durable);
+    assert!(matches!(unsealed, Err(Error::Corrupt(_))), "{unsealed:?}");
     assert_eq!(in_use(&pager), before);
     assert_clean(&pager);
 }

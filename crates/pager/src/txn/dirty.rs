@@ -325,17 +325,18 @@ impl Dirty {
 
     /// Writes what is not on disk yet. Every page must be sealed: one that is not would be lost.
     ///
-    /// # Panics
-    /// When a page was changed after its last seal: a mistake of the structure that owns it.
+    /// # Errors
+    /// When a page was changed after its last seal: a mistake of the structure that owns it, or a hostile file whose tree
+    /// has one page in two places. Else the system's.
     pub(crate) fn write_all(&mut self, storage: &dyn Storage) -> Result<()> {
         let mut numbers = Vec::with_capacity(self.pages.len());
         for (&number, page) in &self.pages {
-            assert!(
-                page.sealed.is_some(),
-                "page {number} ({:?} of {}) was not sealed before the commit",
-                page.kind,
-                page.owner
-            );
+            if page.sealed.is_none() {
+                let what = format!("{:?} of {}", page.kind, page.owner);
+                let at = number * self.page_size as u64;
+                let (found, expected) = ("a changed page that nothing leads to", "one in its tree");
+                return Err(Corrupt::new(what, at, found, expected).into());
+            }
             if page.spilled.is_none() {
                 numbers.push(number);
             }
