@@ -37,9 +37,9 @@ const PATTERN_LEN_AT: usize = BYTES_AT + 8;
 const PATTERN_AT: usize = PATTERN_LEN_AT + 2;
 
 /// A bound by size is acted on when more than this part of it is used ...
-const FULL: f64 = 0.95;
+const FULL: f64 = 0.92;
 /// ... and then cut back to this part, so that not every call has to cut.
-const TRIMMED: f64 = 0.90;
+const TRIMMED: f64 = 0.88;
 
 /// What a row in the front is taken to cost.
 const WAITING_ROW_BYTES: u64 = 8;
@@ -338,7 +338,8 @@ impl Database {
                 let used = if policy.pattern.is_empty() {
                     let pages = self.pager.stat()?;
                     let used = pages.pages_total - pages.pages_free - pages.pages_pending;
-                    used * pages.page_size as u64
+                    // What is kept free for deleting on a full disk is part of the file, too.
+                    used * pages.page_size as u64 + self.pager.options().reserve_bytes
                 } else {
                     candidates.iter().map(|candidate| candidate.bytes).sum()
                 };
