@@ -760,12 +760,29 @@ impl Inner {
         }
     }
 
-    /// A whole page, verified as the options say.
     #[inline]
-    pub(crate) fn page(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
+    pub(crate) fn expect_page(&self, ptr: &Ptr) -> Result<()> {
         if ptr.len as usize != self.page_size || ptr.addr & (self.page_size as u64 - 1) != 0 {
             return Err(not_a_page(ptr, self.page_size));
         }
+        Ok(())
+    }
+
+    /// A block or page as a copy that never was in the map: what nobody holds may be cut off the file at any time, and
+    /// touching the map there would be a signal.
+    #[cold]
+    pub(crate) fn copied(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
+        let bytes = self.read_owned(ptr.addr, ptr.len as usize, end)?;
+        if self.options.verify != Verify::Never {
+            verify_block(&bytes, ptr)?;
+        }
+        Ok(bytes)
+    }
+
+    /// A whole page, verified as the options say.
+    #[inline]
+    pub(crate) fn page(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
+        self.expect_page(ptr)?;
         // The common case makes the result once and in one place: a `Result<PageRef>` that is passed
         // on is copied, and each copy waits for the stores before it.
         match self.lent(ptr.addr, self.page_size, end) {

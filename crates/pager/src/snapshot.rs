@@ -155,13 +155,9 @@ impl Snapshot {
         }
     }
 
-    /// A copy of what was read, if the snapshot was there all the time; that it was not comes before any damage.
+    /// What was read as a copy, if the snapshot was there all the time; that it was not comes before any damage.
     #[cold]
-    fn copied<'a>(&'a self, read: Result<PageRef<'a>>) -> Result<PageRef<'a>> {
-        let copied = match read {
-            Ok(PageRef::Borrowed(bytes)) => Ok(PageRef::Owned(bytes.into())),
-            other => other,
-        };
+    fn if_still_here<'a>(&'a self, copied: Result<PageRef<'a>>) -> Result<PageRef<'a>> {
         if self.inner.lock.still(self.slot, self.word) {
             copied
         } else {
@@ -280,11 +276,11 @@ impl PageRead for Snapshot {
     #[inline]
     fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         Counters::bump(&self.counters.pages_read);
-        let page = self.inner.page(ptr, self.state.bytes);
         if self.is_evictable() {
-            return self.copied(page);
+            self.inner.expect_page(ptr)?;
+            return self.if_still_here(self.inner.copied(ptr, self.state.bytes));
         }
-        page
+        self.inner.page(ptr, self.state.bytes)
     }
 
     #[inline]
@@ -295,20 +291,18 @@ impl PageRead for Snapshot {
     #[inline]
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         Counters::bump(&self.counters.blocks_read);
-        let block = self.inner.block(ptr, self.state.bytes);
         if self.is_evictable() {
-            return self.copied(block);
+            return self.if_still_here(self.inner.copied(ptr, self.state.bytes));
         }
-        block
+        self.inner.block(ptr, self.state.bytes)
     }
 
     #[inline]
     fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
-        let bytes = self.inner.bytes(addr, len, self.state.bytes);
         if self.is_evictable() {
-            return self.copied(bytes);
+            return self.if_still_here(self.inner.read_owned(addr, len, self.state.bytes));
         }
-        bytes
+        self.inner.bytes(addr, len, self.state.bytes)
     }
 
     fn counters(&self) -> &Counters {
