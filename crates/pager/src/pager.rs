@@ -735,6 +735,18 @@ impl Inner {
         self.storage.mapped(addr, len)
     }
 
+    /// A page lent from the map of pages.
+    #[inline]
+    fn lent_page(&self, addr: u64, end: u64) -> Option<&[u8]> {
+        let inside = addr
+            .checked_add(self.page_size as u64)
+            .is_some_and(|to| to <= end);
+        if !inside || addr < HEAD_BYTES {
+            return None;
+        }
+        self.storage.mapped_page(addr, self.page_size)
+    }
+
     #[cold]
     pub(crate) fn read_owned(&self, addr: u64, len: usize, end: u64) -> Result<PageRef<'_>> {
         let inside = addr.checked_add(len as u64).is_some_and(|to| to <= end);
@@ -755,8 +767,8 @@ impl Inner {
     /// Asks the processor for the beginning of a page.
     #[inline]
     pub(crate) fn prefetch(&self, ptr: &Ptr, bytes: usize, end: u64) {
-        if let Some(bytes) = self.lent(ptr.addr, bytes.min(self.page_size), end) {
-            tidalite_base::prefetch(bytes);
+        if let Some(page) = self.lent_page(ptr.addr, end) {
+            tidalite_base::prefetch(&page[..bytes.min(self.page_size)]);
         }
     }
 
@@ -785,7 +797,7 @@ impl Inner {
         self.expect_page(ptr)?;
         // The common case makes the result once and in one place: a `Result<PageRef>` that is passed
         // on is copied, and each copy waits for the stores before it.
-        match self.lent(ptr.addr, self.page_size, end) {
+        match self.lent_page(ptr.addr, end) {
             Some(bytes) => {
                 if self.options.verify != Verify::OnFirstTouch || !self.verified.knows(ptr) {
                     self.verify(ptr, bytes)?;

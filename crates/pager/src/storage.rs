@@ -94,6 +94,11 @@ pub trait Storage: Send + Sync {
         None
     }
 
+    /// As `mapped`, for a single page: what lies beside it will hardly be read next.
+    fn mapped_page(&self, at: u64, len: usize) -> Option<&[u8]> {
+        self.mapped(at, len)
+    }
+
     /// Who wants to be told what commits allocate and free: the write-protocol monitor of the tests.
     fn observer(&self) -> Option<&dyn Observer> {
         None

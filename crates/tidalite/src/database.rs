@@ -3,7 +3,7 @@
 use crate::background::Background;
 use crate::compact::Pass;
 use crate::error::Result;
-use crate::read::ReadTxn;
+use crate::read::{Opened, ReadTxn};
 use crate::write::WriteTxn;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -176,6 +176,7 @@ impl Options {
                 staging,
                 staging_bytes,
                 pass: Mutex::new(None),
+                opened: Opened::default(),
             }),
             background: None,
         };
@@ -194,6 +195,7 @@ pub(crate) struct Shared {
     staging_bytes: usize,
     /// Where compaction goes on.
     pub(crate) pass: Mutex<Option<Pass>>,
+    pub(crate) opened: Opened,
 }
 
 impl Shared {
@@ -234,7 +236,7 @@ impl Database {
     /// # Errors
     /// `Store` with: too many snapshots (`Limit`); a forked child (`Forked`); damage in the roots or in the front's record.
     pub fn begin_read(&self) -> Result<ReadTxn> {
-        ReadTxn::begin(self.pager.begin_read()?)
+        ReadTxn::begin_again(self.pager.begin_read()?, &self.shared.opened)
     }
 
     /// Begins the write transaction; waits for others in all processes, first come first served.

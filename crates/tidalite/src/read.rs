@@ -11,6 +11,7 @@ use crate::series::{EVER, Series};
 use crate::table::Table;
 use crate::tables::expect_kind;
 use crate::write::find_table;
+use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 use tidalite_base::{SeriesId, TxnId};
 use tidalite_codec::Rows;
@@ -22,8 +23,22 @@ use tidalite_runs::Front;
 #[derive(Clone)]
 pub struct ReadTxn {
     pub(crate) pages: Snapshot,
-    pub(crate) roots: Roots,
-    pub(crate) front: Front,
+    pub(crate) roots: Arc<Roots>,
+    pub(crate) front: Arc<Front>,
+}
+
+/// What the newest snapshots of an open database begin with, decoded once a commit.
+#[derive(Default)]
+pub(crate) struct Opened {
+    newest: ArcSwapOption<Begun>,
+}
+
+struct Begun {
+    txn: TxnId,
+    /// The bytes that `roots` was decoded from: they tell commits of one number apart.
+    app: Box<[u8]>,
+    roots: Arc<Roots>,
+    front: Arc<Front>,
 }
 
 impl ReadTxn {
@@ -32,9 +47,32 @@ impl ReadTxn {
         let front = Front::load(&pages, &roots.front)?;
         Ok(Self {
             pages,
-            roots,
-            front,
+            roots: Arc::new(roots),
+            front: Arc::new(front),
         })
+    }
+
+    /// As `begin`, without decoding again what the snapshot before has decoded.
+    pub(crate) fn begin_again(pages: Snapshot, opened: &Opened) -> Result<Self> {
+        let newest = opened.newest.load();
+        if let Some(begun) = newest.as_deref()
+            && begun.txn == pages.txn()
+            && *begun.app == *pages.app()
+        {
+            return Ok(Self {
+                pages,
+                roots: Arc::clone(&begun.roots),
+                front: Arc::clone(&begun.front),
+            });
+        }
+        let begun = Self::begin(pages)?;
+        opened.newest.store(Some(Arc::new(Begun {
+            txn: begun.txn(),
+            app: begun.pages.app().into(),
+            roots: Arc::clone(&begun.roots),
+            front: Arc::clone(&begun.front),
+        })));
+        Ok(begun)
     }
 
     /// The number of the newest commit that this snapshot shows.

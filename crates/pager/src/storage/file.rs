@@ -24,7 +24,10 @@ pub struct FileStorage {
     file: File,
     len: AtomicU64,
     use_map: bool,
+    /// For blocks of extents, which lie side by side.
     maps: [OnceLock<Option<Map>>; MAPS_MAX],
+    /// For single pages, which do not.
+    page_maps: [OnceLock<Option<Map>>; MAPS_MAX],
 }
 
 impl FileStorage {
@@ -40,12 +43,41 @@ impl FileStorage {
             len: AtomicU64::new(len),
             use_map,
             maps: [const { OnceLock::new() }; MAPS_MAX],
+            page_maps: [const { OnceLock::new() }; MAPS_MAX],
         })
     }
 
     #[cold]
-    fn make_map(&self, index: usize) -> &Option<Map> {
-        self.maps[index].get_or_init(|| Map::new(&self.file, index as u64 * MAP_BYTES))
+    fn make_map(&self, index: usize, scattered: bool) -> &Option<Map> {
+        let maps = if scattered {
+            &self.page_maps
+        } else {
+            &self.maps
+        };
+        maps[index].get_or_init(|| Map::new(&self.file, index as u64 * MAP_BYTES, scattered))
+    }
+
+    #[inline]
+    fn lent(&self, at: u64, len: usize, scattered: bool) -> Option<&[u8]> {
+        let end = at.checked_add(len as u64)?;
+        if !self.use_map || end > self.len.load(Ordering::Acquire) {
+            return None;
+        }
+        let index = (at / MAP_BYTES) as usize;
+        let inside = at % MAP_BYTES;
+        if index >= MAPS_MAX || inside + len as u64 > MAP_BYTES {
+            return None;
+        }
+        let maps = if scattered {
+            &self.page_maps
+        } else {
+            &self.maps
+        };
+        let map = match maps[index].get() {
+            Some(map) => map,
+            None => self.make_map(index, scattered),
+        };
+        Some(map.as_ref()?.slice(inside as usize, len))
     }
 
     fn write_zeros(&self, from: u64, to: u64) -> io::Result<()> {
@@ -131,19 +163,11 @@ impl Storage for FileStorage {
 
     #[inline]
     fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {
-        let end = at.checked_add(len as u64)?;
-        if !self.use_map || end > self.len.load(Ordering::Acquire) {
-            return None;
-        }
-        let index = (at / MAP_BYTES) as usize;
-        let inside = at % MAP_BYTES;
-        if index >= MAPS_MAX || inside + len as u64 > MAP_BYTES {
-            return None;
-        }
-        let map = match self.maps[index].get() {
-            Some(map) => map,
-            None => self.make_map(index),
-        };
-        Some(map.as_ref()?.slice(inside as usize, len))
+        self.lent(at, len, false)
+    }
+
+    #[inline]
+    fn mapped_page(&self, at: u64, len: usize) -> Option<&[u8]> {
+        self.lent(at, len, true)
     }
 }

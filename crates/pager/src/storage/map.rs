@@ -1,7 +1,7 @@
 //! The read-only map of the data file: address space reserved far beyond the file's end, so that
 //! nothing is remapped while the file grows and slices stay valid as long as the map lives.
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use std::ffi::c_void;
 use std::fs::File;
 use std::ptr;
@@ -23,8 +23,10 @@ unsafe impl Send for Map {}
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Maps part of a file; `None` when the system refuses (then everything is read by `pread`).
-    pub(super) fn new(file: &File, from: u64) -> Option<Self> {
+    /// Maps part of a file; `None` when the system refuses (then everything is read by `pread`). With `scattered` a page
+    /// that is not in memory is read alone: what the system reads ahead of single pages, megabytes on some disks, drives
+    /// out what is needed when the file is larger than memory.
+    pub(super) fn new(file: &File, from: u64, scattered: bool) -> Option<Self> {
         let len = usize::try_from(MAP_BYTES).ok()?;
         // SAFETY: a fresh map at an address of the system's choice overlays nothing of ours.
         #[expect(unsafe_code, reason = "the one place that maps")]
@@ -38,7 +40,13 @@ impl Map {
                 from,
             )
         };
-        start.ok().map(|start| Self { start })
+        let start = start.ok()?;
+        if scattered {
+            // SAFETY: the range was just mapped; the advice changes no byte of it.
+            #[expect(unsafe_code, reason = "the one place that maps")]
+            let _ = unsafe { madvise(start, len, Advice::Random) }; // without it reading is right as well
+        }
+        Some(Self { start })
     }
 
     /// Bytes of the map. The caller has checked that they lie before the end of the file.
@@ -46,7 +54,7 @@ impl Map {
     pub(super) fn slice(&self, at: usize, len: usize) -> &[u8] {
         assert!(at as u64 + len as u64 <= MAP_BYTES, "inside the map");
         // SAFETY: the range lies inside the map (checked) and inside the file (the caller's duty; the
-        // file is never made shorter while open and the lock file keeps others away). The bytes do not
+        // file is cut only behind what every live snapshot reaches, and the lock file keeps others away). The bytes do not
         // change while they are lent: only pages that no snapshot sees are ever overwritten, and whoever
         // borrows holds a snapshot.
         #[expect(unsafe_code, reason = "the one place that lends mapped bytes")]
