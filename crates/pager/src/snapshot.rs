@@ -21,6 +21,8 @@ pub struct Snapshot {
     slot: usize,
     /// What stands in the slot.
     word: u64,
+    /// Whether the observer counts it as a reader: not while it may be taken away.
+    told: bool,
     counters: Counters,
 }
 
@@ -43,16 +45,37 @@ impl Snapshot {
                 return Err(error);
             }
         };
-        if let Some(observer) = inner.observer() {
-            observer.reader_began(state.txn.0);
-        }
-        Ok(Self {
+        let mut snapshot = Self {
             inner: Arc::clone(inner),
             word: state.txn.0 | kind,
             state,
             slot,
+            told: false,
             counters: Counters::default(),
-        })
+        };
+        snapshot.tell_began();
+        Ok(snapshot)
+    }
+
+    /// Tells the observer of a reader that nobody can take the snapshot from.
+    #[inline]
+    fn tell_began(&mut self) {
+        if !self.is_evictable()
+            && let Some(observer) = self.inner.observer()
+        {
+            observer.reader_began(self.state.txn.0);
+            self.told = true;
+        }
+    }
+
+    #[inline]
+    fn tell_ended(&mut self) {
+        if self.told
+            && let Some(observer) = self.inner.observer()
+        {
+            observer.reader_ended(self.state.txn.0);
+            self.told = false;
+        }
     }
 
     /// A snapshot of a pinned version.
@@ -74,10 +97,7 @@ impl Snapshot {
                 inner.lock.leave_slot(slot);
                 continue;
             }
-            if let Some(observer) = inner.observer() {
-                observer.reader_began(meta.txn);
-            }
-            return Ok(Some(Self {
+            let mut snapshot = Self {
                 inner: Arc::clone(inner),
                 state: Arc::new(State {
                     // The pinned record knows only the places of these.
@@ -87,8 +107,11 @@ impl Snapshot {
                 }),
                 slot,
                 word: meta.txn,
+                told: false,
                 counters: Counters::default(),
-            }));
+            };
+            snapshot.tell_began();
+            return Ok(Some(snapshot));
         }
     }
 
@@ -140,9 +163,14 @@ impl Snapshot {
     /// Puts the snapshot aside for a while: the writer may take it away when it needs the space. Only when there is no clone;
     /// otherwise it is kept like the clone.
     #[must_use]
-    pub fn park(self) -> Parked {
+    pub fn park(mut self) -> Parked {
         let parked = self.state.txn.0 | PARKED;
-        let is_parked = self.inner.lock.exchange(self.slot, self.word, parked);
+        let lock = &self.inner.lock;
+        // A clone shares the slot, and goes on reading.
+        let is_parked = lock.is_only_user(self.slot) && lock.exchange(self.slot, self.word, parked);
+        if is_parked {
+            self.tell_ended();
+        }
         Parked {
             snapshot: self,
             is_parked,
@@ -209,13 +237,16 @@ impl Parked {
     /// `Evicted` when it was taken away meanwhile.
     pub fn unpark(self) -> Result<Snapshot> {
         let Self {
-            snapshot,
+            mut snapshot,
             is_parked,
         } = self;
         let parked = snapshot.state.txn.0 | PARKED;
         let lock = &snapshot.inner.lock;
         if is_parked && !lock.exchange(snapshot.slot, parked, snapshot.word) {
             return Err(snapshot.evicted());
+        }
+        if is_parked {
+            snapshot.tell_began();
         }
         Ok(snapshot)
     }
@@ -245,24 +276,22 @@ impl Parked {
 impl Clone for Snapshot {
     fn clone(&self) -> Self {
         self.inner.lock.share_slot(self.slot);
-        if let Some(observer) = self.inner.observer() {
-            observer.reader_began(self.state.txn.0);
-        }
-        Self {
+        let mut clone = Self {
             inner: Arc::clone(&self.inner),
             state: Arc::clone(&self.state),
             slot: self.slot,
             word: self.word,
+            told: false,
             counters: Counters::default(),
-        }
+        };
+        clone.tell_began();
+        clone
     }
 }
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        if let Some(observer) = self.inner.observer() {
-            observer.reader_ended(self.state.txn.0);
-        }
+        self.tell_ended();
         self.inner.lock.leave_slot(self.slot);
     }
 }
