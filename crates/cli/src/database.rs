@@ -24,6 +24,12 @@ pub(crate) fn open(path: &Path) -> Outcome<Database> {
         .map_err(|error| failure(path, &error))
 }
 
+/// Opens a database that is there for writing.
+pub(crate) fn open_to_write(path: &Path) -> Outcome<Database> {
+    look(path)?;
+    open_or_create(path)
+}
+
 /// Opens a database for writing and creates it if it is not there.
 pub(crate) fn open_or_create(path: &Path) -> Outcome<Database> {
     refuse_wrong_place(path)?;

@@ -38,7 +38,7 @@ impl ValueFilter {
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut load = tx.series("load")?;
-    /// for (time, value) in [(1, 20.0), (2, 95.0), (3, 91.5), (4, 90.0)] {
+    /// for (time, value) in [(1_i64, 20.0), (2, 95.0), (3, 91.5), (4, 90.0)] {
     ///     load.insert(time, value)?;
     /// }
     /// tx.commit()?;

@@ -201,7 +201,8 @@ fn sound_storage(contents: Contents, seed: u64) -> tidalite::Result<(Arc<dyn Sto
     let file: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let options = Options::new()
         .page_size(PAGE_BYTES)
-        .growth_bytes(PAGE_BYTES as u64, PAGE_BYTES as u64);
+        .growth_bytes(PAGE_BYTES as u64, PAGE_BYTES as u64)
+        .reserve_bytes(0);
     // Closing cuts off what is free at the end.
     let reopened = || options.open_storage(Arc::clone(&file));
     contents.fill(&reopened()?, &mut Rng::new(seed))?;

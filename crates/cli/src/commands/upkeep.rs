@@ -2,7 +2,7 @@
 
 use super::Terminal;
 use crate::args::{CheckArgs, CompactArgs, CopyArgs, StatArgs};
-use crate::database::{failure, open, refuse_wrong_place};
+use crate::database::{failure, open, open_to_write, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, Format, Sheet, bytes_text, grouped, printable};
 use std::io;
@@ -219,7 +219,7 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
 /// `tidalite compact`
 pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
-    let database = open(path)?;
+    let database = open_to_write(path)?;
     let mut moved = 0;
     let after = loop {
         let step = database.compact(args.step);

@@ -6,6 +6,7 @@ use crate::ledger::Script;
 use crate::model::Model;
 use crate::workload::Shape;
 use std::sync::Arc;
+use std::time::Duration;
 use tidalite::{Database, Durability, MemoryStorage, Options, Result, Storage};
 use tidalite_testkit::rng::Rng;
 
@@ -34,6 +35,7 @@ pub fn all() -> std::result::Result<Vec<Base>, String> {
     bases.push(Base::new("values", file(512, values).map_err(text)?));
     bases.push(Base::new("tree", file(512, tree).map_err(text)?));
     bases.push(Base::new("scattered", file(512, scattered).map_err(text)?));
+    bases.push(Base::new("pinned", file(512, pinned).map_err(text)?));
     Ok(bases)
 }
 
@@ -41,7 +43,9 @@ fn file(page_size: usize, fill: impl FnOnce(&Database) -> Result<()>) -> Result<
     let storage = Arc::new(MemoryStorage::new());
     let options = Options::new()
         .page_size(page_size)
-        .growth_bytes(16 << 10, 64 << 10);
+        .growth_bytes(16 << 10, 64 << 10)
+        // Every commit is a step: the clock of commits has pages.
+        .clock_step(Duration::from_nanos(1));
     let db = options.open_storage(Arc::clone(&storage) as Arc<dyn Storage>)?;
     fill(&db)?;
     drop(db);
@@ -121,6 +125,20 @@ fn scattered(db: &Database) -> Result<()> {
             tx.table("t")?.remove(format!("k{i:03}").as_bytes())?;
         }
         tx.commit()?;
+    }
+    Ok(())
+}
+
+/// Old versions that stay readable, and what only they still see.
+fn pinned(db: &Database) -> Result<()> {
+    for version in 0..4_u8 {
+        let mut tx = db.begin_write()?;
+        for i in 0..120_u64 {
+            tx.table("t")?
+                .put(format!("k{i:03}").as_bytes(), &[version; 100])?;
+        }
+        tx.commit()?;
+        db.pin(&format!("version {version}"))?;
     }
     Ok(())
 }
