@@ -3,13 +3,14 @@
 use crate::error::{Error, Result};
 use crate::lock::protocol::{EVICTABLE, PARKED};
 use crate::meta::Meta;
+use crate::open::check_length;
 use crate::pager::{Inner, State};
 use crate::pages::{Counters, PageRead, PageRef};
 use crate::pins::{self, Pin};
 use crate::ptr::Ptr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tidalite_base::TxnId;
+use tidalite_base::{Corrupt, TxnId};
 
 /// The file as of one commit. It never changes while it is held, in any thread; what it sees is not
 /// reused before it is dropped. (For an evictable one see
@@ -88,6 +89,15 @@ impl Snapshot {
             let block = inner.block(&pin.record, newest.state.bytes)?;
             let meta = Meta::decode(&block, pin.record.addr, &inner.superblock.uuid)?;
             drop(block);
+            if meta.txn != pin.txn.0 || meta.txn > newest.state.txn.0 {
+                let found = format!("transaction {}", meta.txn);
+                let expected = format!(
+                    "{}, as the pin says, and not newer than the file",
+                    pin.txn.0
+                );
+                return Err(Corrupt::new("pinned record", pin.record.addr, found, expected).into());
+            }
+            check_length(&*inner.storage, &inner.superblock, &meta)?;
             let slot = inner.lock.take_slot()?;
             // The pin was there in the newest commit; while that is the newest one, nobody has freed what it held.
             let known = &newest.state;

@@ -44,7 +44,7 @@ impl ValueFilter {
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
     /// let load = snap.series("load")?.ok_or("no such series")?;
-    /// let mut high = Vec::new();
+    /// let mut high: Vec<i64> = Vec::new();
     /// let above = ValueFilter::new(1, (std::ops::Bound::Excluded(90.0), std::ops::Bound::Unbounded));
     /// load.all().for_each_match(&above, &[1], Direction::Forward, |v| high.extend(v.times()))?;
     /// assert_eq!(high, [2, 3]);
