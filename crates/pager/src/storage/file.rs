@@ -18,6 +18,15 @@ const MAPS_MAX: usize = 64;
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: usize = 1 << 20;
 
+/// A file is large when it is more than this part of the machine's memory.
+const LARGE_PART: u64 = 4;
+
+/// Memory of the machine.
+fn memory_bytes() -> u64 {
+    let info = rustix::system::sysinfo();
+    (info.totalram as u64).saturating_mul(u64::from(info.mem_unit))
+}
+
 /// A file of the operating system.
 #[derive(Debug)]
 pub struct FileStorage {
@@ -49,12 +58,14 @@ impl FileStorage {
 
     #[cold]
     fn make_map(&self, index: usize, scattered: bool) -> &Option<Map> {
-        let maps = if scattered {
-            &self.page_maps
+        let from = index as u64 * MAP_BYTES;
+        if scattered {
+            // Reading ahead helps as long as what it drags in can stay.
+            let large = self.len.load(Ordering::Acquire) > memory_bytes() / LARGE_PART;
+            self.page_maps[index].get_or_init(|| Map::new(&self.file, from, large))
         } else {
-            &self.maps
-        };
-        maps[index].get_or_init(|| Map::new(&self.file, index as u64 * MAP_BYTES, scattered))
+            self.maps[index].get_or_init(|| Map::new(&self.file, from, false))
+        }
     }
 
     #[inline]
