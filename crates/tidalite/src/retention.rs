@@ -337,7 +337,8 @@ impl Database {
             if let Some(bytes) = policy.bytes {
                 let used = if policy.pattern.is_empty() {
                     let pages = self.pager.stat()?;
-                    let used = pages.pages_total - pages.pages_free - pages.pages_pending;
+                    let idle = pages.pages_free + pages.pages_pending;
+                    let used = pages.pages_total.saturating_sub(idle);
                     // What is kept free for deleting on a full disk is part of the file, too.
                     used * pages.page_size as u64 + self.pager.options().reserve_bytes
                 } else {
