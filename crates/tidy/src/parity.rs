@@ -231,7 +231,7 @@ mod tests {
         let tree = Tree::of(&[
             ("crates/a/src/lib.rs", CODE),
             ("crates/a/tests/pins.rs", TEST),
-            ("crates/cli/src/args.rs", ARGS),
+            ("crates/cli/src/args/mod.rs", ARGS),
             ("docs/parity/other.md", rows),
         ]);
         check(&tree)

@@ -1,0 +1,88 @@
+//! Arguments that several commands share.
+
+use crate::output::Format;
+use crate::time::{width_nanos, zone_named};
+use clap::{Args, ValueEnum, ValueHint};
+use jiff::tz::TimeZone;
+use std::path::PathBuf;
+
+/// The database file, which must be there.
+#[derive(Debug, Args)]
+pub(crate) struct FileArg {
+    /// Database file
+    #[arg(value_name = "FILE.tdl", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+}
+
+/// Which part of a series, and in which zone times are read and shown.
+#[derive(Debug, Args)]
+pub(crate) struct RangeArgs {
+    /// Begin here, this time included: 2014-06-01, '2014-06-01 12:30', an RFC 3339 time,
+    /// or a number since 1970
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub from: Option<String>,
+
+    /// End before this time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub to: Option<String>,
+
+    /// Only the newest part of each series: 7d, 90m, 1h30m
+    #[arg(long, value_name = "WIDTH", value_parser = width_nanos, conflicts_with_all = ["from", "to"])]
+    pub last: Option<i64>,
+
+    #[command(flatten)]
+    pub zone: ZoneArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ZoneArg {
+    /// Zone of times that are shown, and of times given without an offset:
+    /// Europe/Berlin, local, UTC
+    #[arg(long, value_name = "ZONE", value_parser = zone_named, default_value = "UTC")]
+    pub tz: TimeZone,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FormatArg {
+    /// How to print rows
+    #[arg(long, short = 'f', value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
+}
+
+/// Which column of a series; most have one value.
+#[derive(Debug, Args)]
+pub(crate) struct ColumnArg {
+    /// Column to use, where a series has several; the last one if not given
+    #[arg(long, short = 'c', value_name = "COLUMN")]
+    pub column: Option<String>,
+}
+
+/// One figure of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Function {
+    /// Points
+    Count,
+    /// Points whose value is NaN
+    #[value(alias = "nan_count")]
+    NanCount,
+    /// Sum
+    Sum,
+    /// Mean
+    Mean,
+    /// Smallest value
+    Min,
+    /// When it was
+    #[value(alias = "min_time")]
+    MinTime,
+    /// Largest value
+    Max,
+    /// When it was
+    #[value(alias = "max_time")]
+    MaxTime,
+    /// Oldest value
+    First,
+    /// Newest value
+    Last,
+    /// Standard deviation of the population
+    Stddev,
+}

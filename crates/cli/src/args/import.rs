@@ -1,0 +1,115 @@
+//! `import`.
+
+use crate::time::{TimeFormat, zone_named};
+use clap::{Args, ValueEnum, ValueHint};
+use jiff::tz::TimeZone;
+use std::path::PathBuf;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnError {
+    /// Stop at the first bad row and store nothing
+    #[default]
+    Stop,
+    /// Report bad rows, store the others
+    Continue,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Each value column becomes a series PREFIXcolumn{tag=\"...\"}, one for every combination of tags.
+Importing a file again changes nothing: a point with the same time replaces the old one.
+
+The whole import is one transaction: it is stored completely or, after an error, not at all,
+and readers see it all at once. With --commit-every ROWS there is a durable commit in between;
+an import that stops then keeps what was committed.
+
+Examples:
+  Columns and the form of times are found by looking:
+    tidalite import plant.tdl scada.csv.gz
+
+  A tag, and some of the columns, one of them under another name:
+    tidalite import plant.tdl scada.csv.gz --time Date_time --tag Wind_turbine_name=turbine \\
+        --value P_avg=power --value Ws_avg --prefix hb.
+
+  No header, columns by number, times in local German form:
+    tidalite import plant.tdl old.csv --no-header --time 1 --value 2=level \\
+        --time-format '%d.%m.%Y %H:%M' --tz Europe/Berlin
+
+  From another program:
+    curl -s https://example.org/data.csv | tidalite import plant.tdl -")]
+pub(crate) struct ImportArgs {
+    /// Database file; created if it is not there
+    #[arg(value_name = "FILE.tdl", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// CSV files, plain or gzipped; - is standard input
+    #[arg(required = true, value_name = "CSV", value_hint = ValueHint::FilePath)]
+    pub inputs: Vec<PathBuf>,
+
+    /// Column with the time, by header or number; if not given, the first that reads as times
+    #[arg(long, value_name = "COLUMN")]
+    pub time: Option<String>,
+
+    /// How times are written: iso, s, ms, us or ns since 1970, or a pattern such as
+    /// '%d.%m.%Y %H:%M'; if not given, found by looking
+    #[arg(long, value_name = "FORMAT", value_parser = TimeFormat::named)]
+    pub time_format: Option<TimeFormat>,
+
+    /// Zone of times without an offset
+    #[arg(long, value_name = "ZONE", value_parser = zone_named, default_value = "UTC")]
+    pub tz: TimeZone,
+
+    /// Column that tells series apart; =NAME after it renames. Repeatable
+    #[arg(long = "tag", value_name = "COLUMN[=NAME]")]
+    pub tags: Vec<String>,
+
+    /// Column with values; =NAME after it renames. Repeatable; if not given, all numeric columns
+    #[arg(long = "value", value_name = "COLUMN[=NAME]")]
+    pub values: Vec<String>,
+
+    /// Put before the name of every series
+    #[arg(
+        long,
+        default_value = "",
+        hide_default_value = true,
+        value_name = "PREFIX"
+    )]
+    pub prefix: String,
+
+    /// Words that mean "no value", besides the empty field
+    #[arg(
+        long = "null",
+        value_name = "WORD",
+        value_delimiter = ',',
+        default_value = "NA,NaN,nan,null,NULL"
+    )]
+    pub nulls: Vec<String>,
+
+    /// What to do with a row that cannot be read
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub on_error: OnError,
+
+    /// The first line holds data, not names
+    #[arg(long)]
+    pub no_header: bool,
+
+    /// Separator of fields; if not given, the one that the first line uses: , ; | or tab
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    pub delimiter: Option<u8>,
+
+    /// Commit after so many rows, instead of once at the end
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub commit_every: Option<u64>,
+
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        _ if text == "\\t" || text == "tab" => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && *byte != b'"' => Ok(*byte),
+        _ => Err("give one character, such as ';' or tab".to_owned()),
+    }
+}

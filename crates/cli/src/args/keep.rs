@@ -1,0 +1,213 @@
+//! Commands that look after a file.
+
+use super::common::{FileArg, FormatArg};
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  tidalite stat plant.tdl
+  tidalite stat plant.tdl --format json
+  tidalite stat plant.tdl --weights")]
+pub(crate) struct StatArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// What each structure takes, the heaviest first
+    #[arg(long)]
+    pub weights: bool,
+
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+A line for the write transaction under way, if there is one, and one for every snapshot that is
+held. `behind` counts commits; `holds_bytes` could be used again without that reader, as of the
+newest write transaction; `freed_since_bytes` bounds it. Numbers of processes are those of the
+place where the process runs: another container has others.
+
+Examples:
+  tidalite readers plant.tdl
+  tidalite readers plant.tdl --format json")]
+pub(crate) struct ReadersArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Reads the whole file: every checksum, every order, every statistic, and that each page is used
+exactly once or free. Exit code 0: clean, 4: damage found, described line by line.
+
+Example:
+  tidalite check plant.tdl")]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// Print nothing, only set the exit code
+    #[arg(long, short)]
+    pub quiet: bool,
+
+    /// Print one JSON document: what is damaged by table and keys, or series, column and times
+    #[arg(long, conflicts_with = "quiet")]
+    pub json: bool,
+
+    /// Read at most so many mebibytes a second
+    #[arg(
+        long,
+        value_name = "MIB",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    pub rate: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+A full backup holds every page of one version. Pin a version and back that pin up, and later
+backups can hold only what was written since: pin again, and give --since the pin before.
+A pin holds the space of its version, so remove the old one when the new backup is safe.
+
+Examples:
+  tidalite backup plant.tdl monday.tdb --pin monday
+  tidalite backup plant.tdl tuesday.tdb --pin tuesday --since monday
+  tidalite pins plant.tdl --remove monday
+  tidalite restore plant-new.tdl monday.tdb tuesday.tdb")]
+pub(crate) struct BackupArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// The backup; must not exist yet. - is standard output
+    #[arg(value_name = "BACKUP", value_hint = ValueHint::FilePath)]
+    pub to: PathBuf,
+
+    /// Back up this pin; it is made if it is not there
+    #[arg(long, value_name = "NAME")]
+    pub pin: Option<String>,
+
+    /// Only what was written since this pin: an increment on its backup
+    #[arg(long, value_name = "NAME")]
+    pub since: Option<String>,
+
+    /// Write at most so many mebibytes a second
+    #[arg(
+        long,
+        value_name = "MIB",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    pub rate: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+The new database has the content of the last backup given, an identity of its own and no pins.
+Each increment must build on the one before it; otherwise nothing is made.
+
+Example:
+  tidalite restore plant.tdl monday.tdb tuesday.tdb && tidalite check plant.tdl")]
+pub(crate) struct RestoreArgs {
+    /// The new database; must not exist yet
+    #[arg(value_name = "FILE.tdl", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// A full backup, then its increments in order
+    #[arg(required = true, value_name = "BACKUP", value_hint = ValueHint::FilePath)]
+    pub backups: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Reads the damaged file only. Every page and block that is intact is found, by the trees or by its
+header, also when the head of the file is lost; names that are lost are made up (series-17).
+Exit code 0: everything was saved, 4: something is missing, described line by line.
+
+Example:
+  tidalite salvage broken.tdl saved.tdl")]
+pub(crate) struct SalvageArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// The new database; must not exist yet
+    #[arg(value_name = "SAVED.tdl", value_hint = ValueHint::FilePath)]
+    pub to: PathBuf,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+A pinned version stays readable, whatever is written later, and holds the space of what it sees.
+
+Examples:
+  tidalite pins plant.tdl
+  tidalite pins plant.tdl --add 'before the rebuild'
+  tidalite pins plant.tdl --remove 'before the rebuild'")]
+pub(crate) struct PinsArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// Pin the newest version under this name
+    #[arg(long, value_name = "NAME", conflicts_with = "remove")]
+    pub add: Option<String>,
+
+    /// Take this pin away
+    #[arg(long, value_name = "NAME")]
+    pub remove: Option<String>,
+
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  tidalite page plant.tdl 6")]
+pub(crate) struct PageArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// Number of the page: its address divided by the bytes of a page
+    #[arg(value_name = "NUMBER")]
+    pub number: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+The copy is one snapshot of the newest commit, a database of its own. It appears under its
+name only when it is complete.
+
+Example:
+  tidalite copy plant.tdl /backup/plant-2014-06-01.tdl && tidalite check /backup/plant-2014-06-01.tdl")]
+pub(crate) struct CopyArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// The copy; must not exist yet
+    #[arg(value_name = "COPY.tdl", value_hint = ValueHint::FilePath)]
+    pub copy: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Others may read and write meanwhile. A reader keeps what it sees: the file gets shorter when it is done.
+
+Example:
+  tidalite compact plant.tdl --step 4194304")]
+pub(crate) struct CompactArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// Bytes that one write transaction moves
+    #[arg(long, default_value_t = 16 << 20, value_name = "BYTES")]
+    pub step: u64,
+}

@@ -1,0 +1,139 @@
+//! Commands on tables.
+
+use super::common::FileArg;
+use clap::{Args, Subcommand, ValueHint};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  tidalite kv put plant.tdl config hub_height 80
+  tidalite kv get plant.tdl config hub_height
+  tidalite kv scan plant.tdl config --from h --limit 10
+  tidalite kv stat plant.tdl
+
+Keys and values are printed as text; bytes that are not printable ASCII as \\ and two hex digits.
+With --hex everything is read and printed as hex digits.")]
+pub(crate) struct KvArgs {
+    #[command(subcommand)]
+    pub command: KvCommand,
+}
+
+/// A table of a file.
+#[derive(Debug, Args)]
+pub(crate) struct KvPlace {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// Table
+    #[arg(value_name = "TABLE")]
+    pub table: String,
+
+    /// Keys and values are hex digits
+    #[arg(long)]
+    pub hex: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KvCommand {
+    /// Print the value of a key; of a table of multi-values all of them
+    Get {
+        #[command(flatten)]
+        place: KvPlace,
+        /// Key
+        key: String,
+    },
+    /// Store a pair; the table is made if it is not there
+    Put {
+        #[command(flatten)]
+        place: KvPlace,
+        /// Key
+        key: String,
+        /// Value
+        value: String,
+        /// Only if the key is not there
+        #[arg(long)]
+        new: bool,
+    },
+    /// Remove a key
+    Del {
+        #[command(flatten)]
+        place: KvPlace,
+        /// Key
+        key: String,
+        /// Only if this is its value; of a table of multi-values this one
+        value: Option<String>,
+        /// All values of a key that has several
+        #[arg(long, conflicts_with = "value")]
+        all: bool,
+    },
+    /// Print pairs in order
+    Scan {
+        #[command(flatten)]
+        place: KvPlace,
+        /// Begin here, this key included
+        #[arg(long, value_name = "KEY")]
+        from: Option<String>,
+        /// End before this key
+        #[arg(long, value_name = "KEY")]
+        to: Option<String>,
+        /// Pairs at most
+        #[arg(long, value_name = "PAIRS", default_value_t = u64::MAX, hide_default_value = true)]
+        limit: u64,
+        /// From the last to the first
+        #[arg(long)]
+        reverse: bool,
+    },
+    /// List tables and how much they hold
+    Stat {
+        #[command(flatten)]
+        file: FileArg,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints each table as a section: a header (VERSION=3, format, database, type), then keys and
+values, a line each: a space and hex digits, or with --print text. `mdb_load` reads it, once for each
+table: tidalite dump plant.tdl config | mdb_load -n config.mdb
+
+Examples:
+  tidalite dump plant.tdl > plant.dump
+  tidalite dump plant.tdl config --print")]
+pub(crate) struct DumpArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// Table; all if not given
+    #[arg(value_name = "TABLE")]
+    pub table: Option<String>,
+
+    /// Printable characters as they are, other bytes as \ and two hex digits
+    #[arg(long, short = 'p')]
+    pub print: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Tables are made as the header says; with dupsort as tables of multi-values. Integer keys and keys in
+reversed order get their bytes reversed, so that they keep their order. Committed every 32 MiB.
+
+Examples:
+  mdb_dump -a old/ | tidalite load plant.tdl
+  tidalite load plant.tdl plant.dump")]
+pub(crate) struct LoadArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// What a dump printed; standard input if not given, or -
+    #[arg(value_name = "INPUT", value_hint = ValueHint::FilePath)]
+    pub input: Option<PathBuf>,
+
+    /// Store everything in this table, whatever the header says
+    #[arg(long, short = 't', value_name = "TABLE")]
+    pub table: Option<String>,
+
+    /// Keep the values of keys that are there
+    #[arg(long, short = 'N')]
+    pub no_overwrite: bool,
+}

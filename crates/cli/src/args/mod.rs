@@ -1,0 +1,185 @@
+//! The command line: what can be said, and the help that teaches it.
+
+mod common;
+mod import;
+mod keep;
+mod kv;
+mod program;
+mod query;
+
+pub(crate) use common::*;
+pub(crate) use import::*;
+pub(crate) use keep::*;
+pub(crate) use kv::*;
+pub(crate) use program::*;
+pub(crate) use query::*;
+
+use crate::style::{ColorWhen, help_styles};
+use clap::{Parser, Subcommand};
+
+const ABOUT_LONG: &str = "\
+An embedded database for measurements: time series and tables in one file.
+
+A series has a name with tags, like weather.temp{origin=\"JFK\"}. Wherever a command wants
+SERIES, give a whole name, or part of it: weather.temp means all series of that name
+whatever their tags, 'weather.*' all whose name begins so, '*{origin=\"JFK\"}' all with that
+tag. Quote it, or the shell takes the braces and stars for its own.";
+
+const AFTER_LONG: &str = "\
+Examples:
+  tidalite import plant.tdl scada.csv.gz --tag turbine
+  tidalite series plant.tdl
+  tidalite window plant.tdl wind_speed --by 1d --fn mean,max
+  tidalite plot plant.tdl wind_speed --last 7d --svg wind.svg
+  tidalite quickstart
+
+Exit codes:
+  0  done
+  1  the system refused something: permission, disk full, an I/O error
+  2  wrong command line
+  3  not found: the file, the series, the column, or no point in the range
+  4  damage found in the database
+  5  an input that cannot be used: not a database, a bad CSV file, a bad row
+  6  the database is open in another process";
+
+/// An embedded database for measurements: time series and tables in one file
+#[derive(Debug, Parser)]
+#[command(
+    name = "tidalite",
+    version,
+    long_about = ABOUT_LONG,
+    after_long_help = AFTER_LONG,
+    styles = help_styles(),
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// When to use colours
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: ColorWhen,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Store a CSV file as series
+    Import(ImportArgs),
+    /// List series with tags, count, span and size
+    Series(SeriesArgs),
+    /// Print points
+    Scan(ScanArgs),
+    /// Print the newest point of series
+    Latest(LatestArgs),
+    /// Sum up a range: count, mean, extremes and when
+    Aggregate(AggregateArgs),
+    /// Sum up every hour, day or any other width
+    Window(WindowArgs),
+    /// Draw series in the terminal, as SVG or as PNG
+    Plot(PlotArgs),
+    /// Show what the file consists of: pages, trees, bytes per point, free space
+    Stat(StatArgs),
+    /// Show who reads and who writes now, in all processes, and what each reader holds
+    Readers(ReadersArgs),
+    /// Verify every page and every structure
+    Check(CheckArgs),
+    /// Copy a database while others use it: one snapshot as a new, packed file
+    Copy(CopyArgs),
+    /// Make the file shorter: move what is in use down, cut off what is free
+    Compact(CompactArgs),
+    /// Read and change tables of keys and values
+    Kv(KvArgs),
+    /// Print tables as text, in the format of mdb_dump and mdbx_dump
+    Dump(DumpArgs),
+    /// Store what dump, mdb_dump or mdbx_dump printed
+    Load(LoadArgs),
+    /// Write a backup: all pages, or those written since a pin
+    Backup(BackupArgs),
+    /// Make a database of a backup and its increments
+    Restore(RestoreArgs),
+    /// Save what is intact of a damaged database
+    Salvage(SalvageArgs),
+    /// List, add and remove pins: versions that stay readable
+    Pins(PinsArgs),
+    /// Show one page: what it says of itself, and its bytes
+    Page(PageArgs),
+    /// See it work: real weather, five questions, a picture, ten million points
+    Quickstart(QuickstartArgs),
+    /// Print a script that completes commands in your shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write those of all commands
+    Man(ManArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_example_in_the_help_parses() {
+        let mut program = Cli::command();
+        program.build();
+        let helps: Vec<String> = program
+            .get_subcommands()
+            .chain([&program])
+            .filter_map(|command| command.get_after_long_help().map(ToString::to_string))
+            .collect();
+        let mut examples = 0;
+        for help in helps {
+            let joined = help.replace("\\\n", " ");
+            for line in joined.lines().filter(|line| line.contains("tidalite ")) {
+                let command = line[line.find("tidalite ").unwrap()..].to_owned();
+                let command = command.split(" > ").next().unwrap();
+                let command = command.split(" && ").next().unwrap();
+                let command = command.split(" | ").next().unwrap();
+                let words = shell_words(command);
+                if let Err(error) = Cli::try_parse_from(&words) {
+                    panic!("{command}: {error}");
+                }
+                examples += 1;
+            }
+        }
+        assert!(examples > 20, "{examples}");
+    }
+
+    fn shell_words(line: &str) -> Vec<String> {
+        let (mut words, mut word, mut quoted, mut any) = (Vec::new(), String::new(), false, false);
+        for c in line.chars() {
+            match c {
+                '\'' => (quoted, any) = (!quoted, true),
+                ' ' if !quoted => {
+                    if any {
+                        words.push(std::mem::take(&mut word));
+                    }
+                    any = false;
+                }
+                c => {
+                    word.push(c);
+                    any = true;
+                }
+            }
+        }
+        if any {
+            words.push(word);
+        }
+        words
+    }
+
+    #[test]
+    fn wrong_values_are_explained() {
+        let complaint = |words: &[&str]| Cli::try_parse_from(words).unwrap_err().to_string();
+        let text = complaint(&["tidalite", "window", "a.tdl", "x", "--by", "1mo"]);
+        assert!(text.contains("months and years differ in length"), "{text}");
+        let text = complaint(&["tidalite", "scan", "a.tdl", "x", "--tz", "Mars"]);
+        assert!(text.contains("Europe/Berlin"), "{text}");
+        let text = complaint(&["tidalite", "import", "a.tdl", "x", "--delimiter", "ab"]);
+        assert!(text.contains("one character"), "{text}");
+    }
+}
