@@ -14,6 +14,15 @@ pub(crate) enum OnError {
     Continue,
 }
 
+/// How an input is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputForm {
+    /// Comma-separated values, or separated by another character
+    Csv,
+    /// One JSON object a line
+    Json,
+}
+
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Each value column becomes a series PREFIXcolumn{tag=\"...\"}, one for every combination of tags.
@@ -35,6 +44,9 @@ Examples:
     tidalite import plant.tdl old.csv --no-header --time 1 --value 2=level \\
         --time-format '%d.%m.%Y %H:%M' --tz Europe/Berlin
 
+  JSON, one object a line; a key inside an object inside is written with a dot:
+    tidalite import plant.tdl log.jsonl.zst --tag site --value wind.speed
+
   From another program:
     curl -s https://example.org/data.csv | tidalite import plant.tdl -")]
 pub(crate) struct ImportArgs {
@@ -42,8 +54,8 @@ pub(crate) struct ImportArgs {
     #[arg(value_name = "FILE.tdl", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// CSV files, plain or gzipped; - is standard input
-    #[arg(required = true, value_name = "CSV", value_hint = ValueHint::FilePath)]
+    /// CSV files or JSON lines, plain, gzipped or in zstd; - is standard input
+    #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::FilePath)]
     pub inputs: Vec<PathBuf>,
 
     /// Column with the time, by header or number; if not given, the first that reads as times
@@ -96,6 +108,10 @@ pub(crate) struct ImportArgs {
     /// Separator of fields; if not given, the one that the first line uses: , ; | or tab
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
     pub delimiter: Option<u8>,
+
+    /// How the inputs are written; if not given, JSON where the first character is a brace
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub input_form: Option<InputForm>,
 
     /// Commit after so many rows, instead of once at the end
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]

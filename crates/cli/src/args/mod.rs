@@ -64,7 +64,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Store a CSV file as series
+    /// Store CSV or JSON lines as series
     Import(ImportArgs),
     /// List series with tags, count, span and size
     Series(SeriesArgs),

@@ -1,12 +1,13 @@
-//! `import`: CSV files become series.
+//! `import`: files become series.
 
 use super::Terminal;
-use crate::args::{ImportArgs, OnError};
+use crate::args::{ImportArgs, InputForm, OnError};
 use crate::database::open_or_create;
 use crate::exit::{Failure, Outcome};
+use crate::import::batch::Batches;
 use crate::import::layout::{Layout, Wishes};
 use crate::import::load::{Loader, Tally};
-use crate::import::rows::{BadRow, CsvRows, Next, Nulls, Row};
+use crate::import::rows::{BadRow, Form, Nulls, Rows};
 use crate::import::source::{self, BytesRead, Source};
 use crate::output::{bytes_text, grouped, printable, rounded_text};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -16,9 +17,6 @@ use std::time::{Duration, Instant};
 
 /// Bad rows that are described; the others are counted.
 const BAD_ROWS_SHOWN: u64 = 10;
-
-/// Rows between two looks at the clock.
-const PROGRESS_ROWS: u64 = 8192;
 
 /// `tidalite import`
 pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -143,37 +141,43 @@ fn one_input(
     };
     let nulls = Nulls::new(args.nulls.clone());
     let progress = Progress::new(&source, args.quiet);
-    let mut rows = CsvRows::open(source.reader, &what, args.delimiter, &wishes, nulls)?;
+    let form = match args.input_form {
+        Some(InputForm::Json) => Some(Form::JsonLines),
+        Some(InputForm::Csv) => Some(Form::Csv(args.delimiter)),
+        None => args.delimiter.map(|delimiter| Form::Csv(Some(delimiter))),
+    };
+    let rows = Rows::open(source.reader, &what, form, &wishes, nulls)?;
     let (tags, values) = (rows.layout().tags.clone(), rows.layout().values.clone());
     if !args.quiet {
         mention_left_out(&what, rows.layout(), terminal);
     }
     loader.next_input();
     let before = loader.tally();
-    let mut row = Row::default();
-    loop {
-        match rows.next(&mut row, &what)? {
-            Next::Row => loader.row(&row, &tags, &values)?,
-            Next::Bad(bad) => {
+    let batches = Batches::start(rows, what.clone());
+    while let Some(batch) = batches.next()? {
+        loader.meet(&batch, &tags, &values)?;
+        let mut bad = batch.bad.iter().peekable();
+        for row in 0..=batch.times.len() {
+            while let Some((_, line)) = bad.next_if(|(before, _)| *before == row) {
                 loader.bad_row();
                 if args.on_error == OnError::Stop {
-                    return Err(stopped(&what, &bad, args));
+                    return Err(stopped(&what, line, args));
                 }
                 let number = loader.tally().bad_rows;
-                progress.bar.suspend(|| tell(&what, &bad, number, terminal));
+                progress.bar.suspend(|| tell(&what, line, number, terminal));
             }
-            Next::End => break,
+            if row == batch.times.len() {
+                break;
+            }
+            loader.row(&batch, row)?;
+            if let Some(every) = args.commit_every
+                && loader.tally().rows.is_multiple_of(every)
+            {
+                loader.commit()?;
+            }
         }
-        let now = loader.tally();
-        if (now.rows + now.bad_rows).is_multiple_of(PROGRESS_ROWS) {
-            progress.show(now);
-        }
-        if let Some(every) = args.commit_every
-            && now.rows > 0
-            && now.rows.is_multiple_of(every)
-        {
-            loader.commit()?;
-        }
+        batches.recycle(batch);
+        progress.show(loader.tally());
     }
     progress.bar.finish_and_clear();
     let now = loader.tally();

@@ -8,8 +8,8 @@
 
 use crate::database::failure;
 use crate::exit::{Failure, Outcome};
+use crate::import::batch::Batch;
 use crate::import::layout::Named;
-use crate::import::rows::Row;
 use std::collections::HashMap;
 use std::path::Path;
 use tidalite::{Database, SeriesId, SeriesName, WriteTxn};
@@ -55,8 +55,8 @@ pub(crate) struct Loader<'a> {
     slots: Vec<Slot>,
     /// Slots by name: inputs with other columns may lead to the same series.
     by_name: HashMap<String, usize>,
-    /// For the columns of the current input: the slots of each combination of tags.
-    by_tags: HashMap<Vec<String>, Vec<usize>>,
+    /// For the columns of the current input: the slots of each combination of tags, by its number.
+    by_tags: Vec<Vec<usize>>,
     /// Zeros, as long as the longest stretch: the flags of the points.
     flags: Vec<u64>,
     waiting: usize,
@@ -72,7 +72,7 @@ impl<'a> Loader<'a> {
             txn: None,
             slots: Vec::new(),
             by_name: HashMap::new(),
-            by_tags: HashMap::new(),
+            by_tags: Vec::new(),
             flags: Vec::new(),
             waiting: 0,
             tally: Tally::default(),
@@ -93,34 +93,37 @@ impl<'a> Loader<'a> {
         self.tally.bad_rows += 1;
     }
 
-    /// One row.
-    pub(crate) fn row(&mut self, row: &Row, tags: &[Named], values: &[Named]) -> Outcome {
-        self.tally.rows += 1;
-        if !self.by_tags.contains_key(&row.tags) {
+    /// Makes the slots of the combinations of tags that a batch is the first to use.
+    pub(crate) fn meet(&mut self, batch: &Batch, tags: &[Named], values: &[Named]) -> Outcome {
+        for texts in &batch.combinations {
             let slots = values
                 .iter()
-                .map(|value| self.slot(value, tags, &row.tags))
+                .map(|value| self.slot(value, tags, texts))
                 .collect::<Outcome<Vec<usize>>>()?;
-            self.by_tags.insert(row.tags.clone(), slots);
+            self.by_tags.push(slots);
         }
-        let Some(slots) = self.by_tags.get(&row.tags) else {
-            unreachable!("it was just put there")
-        };
-        let mut full = None;
-        for (index, value) in slots.iter().zip(&row.values) {
+        Ok(())
+    }
+
+    /// One row of a batch that was met.
+    pub(crate) fn row(&mut self, batch: &Batch, row: usize) -> Outcome {
+        self.tally.rows += 1;
+        let time = batch.times[row];
+        let slots = &self.by_tags[batch.tags[row] as usize];
+        let values = &batch.values[row * slots.len()..(row + 1) * slots.len()];
+        let mut full = false;
+        for (index, value) in slots.iter().zip(values) {
             let Some(value) = value else { continue };
             let slot = &mut self.slots[*index];
-            self.tally.replaced += u64::from(slot.last_time == Some(row.time));
-            slot.last_time = Some(row.time);
-            slot.times.push(row.time);
+            self.tally.replaced += u64::from(slot.last_time == Some(time));
+            slot.last_time = Some(time);
+            slot.times.push(time);
             slot.words.push(value.to_bits());
             self.waiting += 1;
             self.tally.points += 1;
-            if slot.times.len() >= STRETCH {
-                full = Some(());
-            }
+            full |= slot.times.len() >= STRETCH;
         }
-        if full.is_some() {
+        if full {
             let full: Vec<usize> = slots
                 .iter()
                 .copied()

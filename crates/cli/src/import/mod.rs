@@ -1,13 +1,19 @@
-//! CSV in: bytes, columns, rows.
+//! Files in: bytes, records, rows, series.
 //!
 //! ```text
-//! source   a file, plain or gzipped, or standard input; counts what was read
+//! source   a file, plain, gzipped or in zstd, or standard input; counts what was read
+//! ahead    unpacking on a thread of its own
+//! record   CSV or JSON lines as records of texts
 //! layout   which column is the time, which are tags, which are values
-//! rows     one CSV line becomes a time, tags and values, or a complaint with its line number
-//! load     rows into series of a database
+//! rows     a record becomes a time, tags and values, or a complaint with its line number
+//! batch    rows on a thread of their own, handed over in batches
+//! load     batches into series of a database
 //! ```
 
+pub(crate) mod ahead;
+pub(crate) mod batch;
 pub(crate) mod layout;
 pub(crate) mod load;
+pub(crate) mod record;
 pub(crate) mod rows;
 pub(crate) mod source;

@@ -1,14 +1,13 @@
-//! Lines of CSV become rows: a time, tags, values. A line that does not is described with
+//! Records become rows: a time, tags, values. A line that does not is described with
 //! its number; whether the import goes on is up to the caller.
 
 use crate::exit::{Failure, Outcome};
 use crate::import::layout::{Layout, Wishes};
+use crate::import::record::{JsonLines, Keys, Records};
 use crate::output::printable;
 use csv::ByteRecord;
-use std::cell::Cell;
 use std::collections::VecDeque;
-use std::io::Read;
-use std::rc::Rc;
+use std::io::{Chain, Cursor, Read};
 
 /// Rows that are looked at before the columns are decided on.
 const SAMPLE_ROWS: usize = 1000;
@@ -16,12 +15,13 @@ const SAMPLE_ROWS: usize = 1000;
 /// Bytes of these rows at most.
 const SAMPLE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Bytes of one row at most, what the reader has taken ahead included.
-const ROW_BYTES_MAX: u64 = 4 * 1024 * 1024;
-
 /// Words that mean "no value". Compared after trimming, exactly as written.
 #[derive(Clone, Debug)]
-pub(crate) struct Nulls(Vec<String>);
+pub(crate) struct Nulls {
+    words: Vec<String>,
+    /// Which bytes one of the words begins with: most fields begin with none of these.
+    begins: [bool; 256],
+}
 
 impl Default for Nulls {
     fn default() -> Self {
@@ -35,13 +35,19 @@ impl Default for Nulls {
 
 impl Nulls {
     /// An empty field is always null.
-    pub(crate) fn new(mut words: Vec<String>) -> Self {
-        words.push(String::new());
-        Self(words)
+    pub(crate) fn new(words: Vec<String>) -> Self {
+        let mut begins = [false; 256];
+        for byte in words.iter().filter_map(|word| word.bytes().next()) {
+            begins[usize::from(byte)] = true;
+        }
+        Self { words, begins }
     }
 
     pub(crate) fn contains(&self, text: &str) -> bool {
-        text.is_empty() || self.0.iter().any(|word| word == text)
+        let Some(first) = text.bytes().next() else {
+            return true;
+        };
+        self.begins[usize::from(first)] && self.words.iter().any(|word| word == text)
     }
 }
 
@@ -85,85 +91,83 @@ pub(crate) enum Next {
     End,
 }
 
+/// How an input is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// CSV; without a delimiter the first line decides.
+    Csv(Option<u8>),
+    /// One JSON object a line.
+    JsonLines,
+}
+
+/// The input behind the head that was looked at.
+type Whole<R> = Chain<Cursor<Vec<u8>>, R>;
+
 /// Reads rows of one input.
-pub(crate) struct CsvRows<R> {
-    reader: csv::Reader<R>,
-    sample: VecDeque<ByteRecord>,
+pub(crate) struct Rows<R> {
+    records: Records<Whole<R>>,
+    sample: VecDeque<Result<ByteRecord, BadRow>>,
     record: ByteRecord,
     layout: Layout,
     nulls: Nulls,
-    since_row: Rc<Cell<u64>>,
 }
 
-/// Ends the reading when a row does not end: a quote that is opened and never closed would
-/// take the rest of the file into memory.
-struct Fence<R> {
-    inner: R,
-    /// Bytes since the last row began; the owner sets it back.
-    since: Rc<Cell<u64>>,
-}
-
-impl<R: Read> Read for Fence<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let bytes = self.inner.read(buffer)?;
-        self.since.set(self.since.get() + bytes as u64);
-        if self.since.get() > ROW_BYTES_MAX {
-            return Err(std::io::Error::other(format!(
-                "a row does not end within {} MiB: is a quote opened and not closed?",
-                ROW_BYTES_MAX >> 20
-            )));
-        }
-        Ok(bytes)
-    }
-}
-
-impl<R: Read> CsvRows<R> {
+impl<R: Read> Rows<R> {
     /// Reads the header and a sample, and decides on the columns. `what` names the input in
-    /// messages.
+    /// messages; without a form it is JSON lines where the first byte is a brace.
     pub(crate) fn open(
         mut input: R,
         what: &str,
-        delimiter: Option<u8>,
+        form: Option<Form>,
         wishes: &Wishes,
         nulls: Nulls,
-    ) -> Outcome<CsvRows<impl Read + use<R>>> {
+    ) -> Outcome<Self> {
         let head = read_head(&mut input).map_err(|error| unreadable(what, &error))?;
         refuse_what_is_no_text(&head, what)?;
-        let delimiter = delimiter.unwrap_or_else(|| likely_delimiter(&head));
-        let since_row = Rc::new(Cell::new(0));
-        let read = Rc::clone(&since_row);
-        let mut reader = csv::ReaderBuilder::new()
-            .delimiter(delimiter)
-            .has_headers(false)
-            .flexible(true)
-            .buffer_capacity(128 * 1024)
-            .from_reader(Fence {
-                inner: std::io::Cursor::new(head).chain(input),
-                since: read,
-            });
-        let (mut sample, mut sample_bytes) = (VecDeque::new(), 0);
-        while sample.len() <= SAMPLE_ROWS && sample_bytes < SAMPLE_BYTES_MAX {
-            since_row.set(0);
-            let mut record = ByteRecord::new();
-            if !reader
-                .read_byte_record(&mut record)
-                .map_err(|error| csv_failure(what, &error))?
-            {
-                break;
+        let form = form.unwrap_or(if head.trim_ascii_start().first() == Some(&b'{') {
+            Form::JsonLines
+        } else {
+            Form::Csv(None)
+        });
+        let mut records = match form {
+            Form::Csv(delimiter) => {
+                let delimiter = delimiter.unwrap_or_else(|| likely_delimiter(&head));
+                Records::csv(Cursor::new(head).chain(input), delimiter)
             }
-            sample_bytes += record.as_slice().len();
-            sample.push_back(record);
+            Form::JsonLines => Records::Json(JsonLines::new(Cursor::new(head).chain(input))),
+        };
+        let mut sample = take_sample(&mut records, what)?;
+        let names = match &mut records {
+            Records::Csv(_) => names_of(&mut sample, wishes, what)?,
+            Records::Json(lines) => {
+                let named = !wishes.values.is_empty();
+                lines.fix_columns(if named { Keys::PassOver } else { Keys::Refuse });
+                lines.names()
+            }
+        };
+        for record in sample.iter_mut().flatten() {
+            // The first lines were read when not all keys had been seen.
+            while form == Form::JsonLines && record.len() < names.len() {
+                record.push_field(b"");
+            }
         }
-        let names = names_of(&mut sample, wishes, what)?;
-        let layout = Layout::decide(&names, sample.make_contiguous(), wishes, &nulls)
-            .map_err(|failure| failure.about(what))?;
-        Ok(CsvRows {
-            reader,
+        let good: Vec<ByteRecord> = sample.iter().flatten().cloned().collect();
+        if good.is_empty() {
+            let why = sample.into_iter().find_map(Result::err);
+            let why = why.map_or(String::new(), |bad| {
+                format!(": line {}: {}", bad.line, bad.why)
+            });
+            return Err(Failure::bad_input(format!("{what} has no rows{why}"))
+                .hint("CSV has a line of column names and rows; JSON lines one object a line"));
+        }
+        let layout =
+            Layout::decide(&names, &good, wishes, &nulls).map_err(|failure| failure.about(what))?;
+        Ok(Self {
+            records,
             sample,
             record: ByteRecord::new(),
             layout,
             nulls,
-            since_row,
         })
     }
 
@@ -173,26 +177,52 @@ impl<R: Read> CsvRows<R> {
 
     /// Reads the next line into `row`.
     pub(crate) fn next(&mut self, row: &mut Row, what: &str) -> Outcome<Next> {
-        self.since_row.set(0);
-        if let Some(record) = self.sample.pop_front() {
-            self.record = record;
-        } else if !self
-            .reader
-            .read_byte_record(&mut self.record)
-            .map_err(|error| csv_failure(what, &error))?
-        {
-            return Ok(Next::End);
+        match self.sample.pop_front() {
+            Some(Ok(record)) => self.record = record,
+            Some(Err(bad)) => return Ok(Next::Bad(bad)),
+            None => {
+                let read = self.records.next(&mut self.record);
+                match read.map_err(|error| unreadable(what, &error))? {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(Next::End),
+                    Err(why) => return Ok(Next::Bad(bad_row(&self.record, why))),
+                }
+            }
         }
         Ok(
             match read_row(&self.record, &self.layout, &self.nulls, row) {
                 Ok(()) => Next::Row,
-                Err(why) => {
-                    let line = self.record.position().map_or(0, csv::Position::line);
-                    Next::Bad(BadRow { line, why })
-                }
+                Err(why) => Next::Bad(bad_row(&self.record, why)),
             },
         )
     }
+}
+
+fn bad_row(record: &ByteRecord, why: String) -> BadRow {
+    let line = record.position().map_or(0, csv::Position::line);
+    BadRow { line, why }
+}
+
+fn take_sample<R: Read>(
+    records: &mut Records<R>,
+    what: &str,
+) -> Outcome<VecDeque<Result<ByteRecord, BadRow>>> {
+    let (mut sample, mut bytes) = (VecDeque::new(), 0);
+    while sample.len() <= SAMPLE_ROWS && bytes < SAMPLE_BYTES_MAX {
+        let mut record = ByteRecord::new();
+        match records
+            .next(&mut record)
+            .map_err(|error| unreadable(what, &error))?
+        {
+            Ok(false) => break,
+            Ok(true) => {
+                bytes += record.as_slice().len();
+                sample.push_back(Ok(record));
+            }
+            Err(why) => sample.push_back(Err(bad_row(&record, why))),
+        }
+    }
+    Ok(sample)
 }
 
 fn read_row(
@@ -252,12 +282,12 @@ fn read_head(input: &mut impl Read) -> std::io::Result<Vec<u8>> {
 fn refuse_what_is_no_text(head: &[u8], what: &str) -> Outcome {
     if head.is_empty() {
         return Err(Failure::bad_input(format!("{what} is empty"))
-            .hint("a CSV file begins with a line of column names"));
+            .hint("CSV begins with a line of column names, JSON lines with {"));
     }
     if head.contains(&0) {
         return Err(
-            Failure::bad_input(format!("{what} is not a CSV file: it holds binary data")).hint(
-                "text in UTF-8 is read, plain or gzipped; unpack or convert other formats first",
+            Failure::bad_input(format!("{what} is not CSV or JSON: it holds binary data")).hint(
+                "text in UTF-8 is read, plain, gzipped or in zstd; unpack or convert other formats first",
             ),
         );
     }
@@ -276,13 +306,13 @@ fn likely_delimiter(head: &[u8]) -> u8 {
 }
 
 fn names_of(
-    sample: &mut VecDeque<ByteRecord>,
+    sample: &mut VecDeque<Result<ByteRecord, BadRow>>,
     wishes: &Wishes,
     what: &str,
 ) -> Outcome<Vec<String>> {
-    let Some(first) = sample.front() else {
+    let Some(Ok(first)) = sample.front() else {
         return Err(Failure::bad_input(format!("{what} holds no line"))
-            .hint("a CSV file begins with a line of column names"));
+            .hint("CSV begins with a line of column names, JSON lines with {"));
     };
     let texts = (0..first.len())
         .map(|index| field(first, index).map(str::to_owned))
@@ -322,15 +352,8 @@ fn unreadable(what: &str, error: &std::io::Error) -> Failure {
         std::io::ErrorKind::InvalidInput
         | std::io::ErrorKind::InvalidData
         | std::io::ErrorKind::UnexpectedEof => failure
-            .hint("the gzip data are damaged or cut off: `gzip -t` tells, fetch the file again"),
+            .hint("packed data are damaged or cut off: `gzip -t` or `zstd -t` tells, fetch the file again"),
         _ => failure,
-    }
-}
-
-fn csv_failure(what: &str, error: &csv::Error) -> Failure {
-    match error.kind() {
-        csv::ErrorKind::Io(error) => unreadable(what, error),
-        _ => Failure::bad_input(format!("cannot read {what}: {error}")),
     }
 }
 
@@ -338,6 +361,7 @@ fn csv_failure(what: &str, error: &csv::Error) -> Failure {
 mod tests {
     use super::*;
     use crate::exit::Exit;
+    use crate::import::record::ROW_BYTES_MAX;
 
     const WEATHER: &str = "origin,time_hour,temp\n\
         EWR,2013-01-01T06:00:00Z,39.02\n\
@@ -356,7 +380,7 @@ mod tests {
     }
 
     fn read_all(text: &str, wishes: &Wishes) -> Outcome<(Vec<String>, Vec<BadRow>)> {
-        let mut rows = CsvRows::open(text.as_bytes(), "a.csv", None, wishes, Nulls::default())?;
+        let mut rows = Rows::open(text.as_bytes(), "a.csv", None, wishes, Nulls::default())?;
         let (mut good, mut bad) = (Vec::new(), Vec::new());
         let mut row = Row::default();
         loop {
@@ -388,6 +412,24 @@ mod tests {
         assert!(bad[0].why.contains("`yesterday`"), "{}", bad[0].why);
         assert_eq!(bad[1].why, "`warm` in column `temp` is no number");
         assert_eq!(bad[2].why, "2 fields instead of 3");
+    }
+
+    #[test]
+    fn json_lines_are_rows_like_any() {
+        let text = "{\"time\":\"2013-01-01T06:00:00Z\",\"origin\":\"EWR\",\"temp\":39.02}\n\
+                    {\"origin\":\"EWR\",\"time\":\"2013-01-01T07:00:00Z\",\"temp\":null,\"gust\":3}\n\
+                    oops\n{\"time\":\"2013-01-01T08:00:00Z\",\"gust\":1e1}\n";
+        let (good, bad) = read_all(text, &wishes()).unwrap();
+        assert_eq!(
+            good,
+            [
+                "1357020000000000000 [\"EWR\"] [Some(39.02), None]",
+                "1357023600000000000 [\"EWR\"] [None, Some(3.0)]",
+                "1357027200000000000 [\"\"] [None, Some(10.0)]",
+            ]
+        );
+        assert_eq!((bad.len(), bad[0].line), (1, 3));
+        assert!(read_all("{oops\n", &wishes()).is_err());
     }
 
     #[test]
@@ -468,7 +510,7 @@ mod tests {
         let endless = "time,a\n2014-06-01,1\n\""
             .as_bytes()
             .chain(std::io::repeat(b'x'));
-        let Err(failure) = CsvRows::open(endless, "x", None, &wishes, Nulls::default()) else {
+        let Err(failure) = Rows::open(endless, "x", None, &wishes, Nulls::default()) else {
             panic!("read to the end of an endless row");
         };
         assert!(failure.message.contains("a quote"), "{}", failure.message);
@@ -496,7 +538,7 @@ mod tests {
                 header: state.is_multiple_of(2),
                 ..Wishes::default()
             };
-            let opened = CsvRows::open(&text[..], "x", None, &wishes, Nulls::default());
+            let opened = Rows::open(&text[..], "x", None, &wishes, Nulls::default());
             if let Ok(mut rows) = opened {
                 let mut row = Row::default();
                 while !matches!(rows.next(&mut row, "x"), Ok(Next::End) | Err(_)) {}

@@ -1,7 +1,9 @@
 //! Where bytes of an import come from.
 
+use super::ahead::ReadAhead;
 use crate::exit::{Failure, Outcome};
 use flate2::read::MultiGzDecoder;
+use ruzstd::decoding::StreamingDecoder;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -10,6 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Both blocks of a gzip stream begin so (RFC 1952).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// A Zstandard frame begins so (RFC 8878).
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Bytes taken from the file so far, before decompression.
 #[derive(Clone, Default)]
@@ -37,14 +42,15 @@ impl<R: Read> Read for Counted<R> {
 /// An opened input.
 pub(crate) struct Source {
     /// Plain text, whatever the file was.
-    pub reader: Box<dyn Read>,
+    pub reader: Box<dyn Read + Send>,
     /// Grows while the reader is read.
     pub bytes_read: BytesRead,
     /// Size of the file; none for standard input.
     pub bytes_total: Option<u64>,
 }
 
-/// Opens a CSV file; `-` is standard input. Gzip is known by its first bytes, not by name.
+/// Opens a file; `-` is standard input. Gzip and Zstandard are known by their first bytes, not by name, and
+/// unpacked on a thread of their own.
 pub(crate) fn open(path: &Path) -> Outcome<Source> {
     if path.as_os_str() == "-" {
         return decoded(io::stdin(), path, None);
@@ -56,13 +62,13 @@ pub(crate) fn open(path: &Path) -> Outcome<Source> {
     if metadata.is_dir() {
         return Err(
             Failure::bad_input(format!("{} is a directory", path.display()))
-                .hint("name the CSV files in it, one after the other"),
+                .hint("name the files in it, one after the other"),
         );
     }
     decoded(file, path, Some(metadata.len()))
 }
 
-fn decoded(input: impl Read + 'static, path: &Path, total: Option<u64>) -> Outcome<Source> {
+fn decoded(input: impl Read + Send + 'static, path: &Path, total: Option<u64>) -> Outcome<Source> {
     let bytes_read = BytesRead::default();
     let counted = Counted {
         inner: input,
@@ -72,9 +78,10 @@ fn decoded(input: impl Read + 'static, path: &Path, total: Option<u64>) -> Outco
     let head = buffered
         .fill_buf()
         .map_err(|error| Failure::file("cannot read", path, &error))?;
-    let gzip = head.starts_with(&GZIP_MAGIC);
-    let reader: Box<dyn Read> = if gzip {
-        Box::new(MultiGzDecoder::new(buffered))
+    let reader: Box<dyn Read + Send> = if head.starts_with(&GZIP_MAGIC) {
+        Box::new(ReadAhead::start(move || Ok(MultiGzDecoder::new(buffered))))
+    } else if head.starts_with(&ZSTD_MAGIC) {
+        Box::new(ReadAhead::start(move || Ok(ZstdFrames::new(buffered))))
     } else {
         Box::new(buffered)
     };
@@ -83,6 +90,59 @@ fn decoded(input: impl Read + 'static, path: &Path, total: Option<u64>) -> Outco
         bytes_read,
         bytes_total: total,
     })
+}
+
+/// Zstandard frames one behind the other, as `cat a.zst b.zst` leaves them.
+struct ZstdFrames<R: BufRead> {
+    state: Frames<R>,
+}
+
+enum Frames<R: BufRead> {
+    Between(R),
+    Within(Box<StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>),
+    Done,
+}
+
+impl<R: BufRead> ZstdFrames<R> {
+    fn new(input: R) -> Self {
+        Self {
+            state: Frames::Between(input),
+        }
+    }
+}
+
+impl<R: BufRead> Read for ZstdFrames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match std::mem::replace(&mut self.state, Frames::Done) {
+                Frames::Within(mut frame) => {
+                    let read = frame.read(buffer).map_err(|error| damaged(&error))?;
+                    self.state = if read == 0 && !buffer.is_empty() {
+                        Frames::Between(frame.into_inner())
+                    } else {
+                        Frames::Within(frame)
+                    };
+                    if read > 0 || buffer.is_empty() {
+                        return Ok(read);
+                    }
+                }
+                Frames::Between(mut input) => {
+                    if input.fill_buf()?.is_empty() {
+                        return Ok(0);
+                    }
+                    let frame = StreamingDecoder::new(input).map_err(|error| {
+                        io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+                    })?;
+                    self.state = Frames::Within(Box::new(frame));
+                }
+                Frames::Done => return Ok(0),
+            }
+        }
+    }
+}
+
+fn damaged(error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
 }
 
 #[cfg(test)]
@@ -108,6 +168,27 @@ mod tests {
             assert_eq!(text, "a,b\n1,2\n");
             assert_eq!(source.bytes_read.get(), total);
         }
+    }
+
+    #[test]
+    fn zstandard_frames_are_joined_and_damage_is_told() {
+        let mut packed = Vec::new();
+        for part in ["a,b\n", "1,2\n"] {
+            let level = ruzstd::encoding::CompressionLevel::Fastest;
+            packed.extend(ruzstd::encoding::compress_to_vec(part.as_bytes(), level));
+        }
+        let read = |bytes: Vec<u8>| {
+            let mut source = decoded(io::Cursor::new(bytes), Path::new("x"), None)?;
+            let mut text = String::new();
+            source
+                .reader
+                .read_to_string(&mut text)
+                .map(|_| text)
+                .map_err(Failure::from)
+        };
+        assert_eq!(read(packed.clone()).unwrap(), "a,b\n1,2\n");
+        packed.truncate(packed.len() - 3);
+        assert!(read(packed).is_err());
     }
 
     #[test]

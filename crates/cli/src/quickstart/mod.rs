@@ -13,9 +13,10 @@ use crate::args::{Cli, QuickstartArgs};
 use crate::commands::{self, Terminal};
 use crate::database::{failure, open};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::import::batch::Batches;
 use crate::import::layout::Wishes;
 use crate::import::load::Loader;
-use crate::import::rows::{CsvRows, Next, Nulls, Row};
+use crate::import::rows::{Nulls, Rows};
 use crate::output::{bytes_text, grouped, rounded_text};
 use clap::Parser;
 use flate2::read::GzDecoder;
@@ -155,7 +156,7 @@ impl Tour {
             tags: vec!["origin".to_owned()],
             ..Wishes::default()
         };
-        let mut rows = CsvRows::open(
+        let rows = Rows::open(
             std::io::Cursor::new(text),
             "the bundled sample",
             None,
@@ -164,13 +165,16 @@ impl Tour {
         )?;
         let (tags, values) = (rows.layout().tags.clone(), rows.layout().values.clone());
         let mut loader = Loader::new(database, &self.file, PREFIX);
-        let mut row = Row::default();
-        loop {
-            match rows.next(&mut row, "the bundled sample")? {
-                Next::Row => loader.row(&row, &tags, &values)?,
-                Next::Bad(bad) => return Err(Failure::new(Exit::Failure, bad.why)),
-                Next::End => break,
+        let batches = Batches::start(rows, "the bundled sample".to_owned());
+        while let Some(batch) = batches.next()? {
+            if let Some((_, bad)) = batch.bad.first() {
+                return Err(Failure::new(Exit::Failure, &bad.why));
             }
+            loader.meet(&batch, &tags, &values)?;
+            for row in 0..batch.times.len() {
+                loader.row(&batch, row)?;
+            }
+            batches.recycle(batch);
         }
         loader.commit()?;
         Ok(loader.tally())

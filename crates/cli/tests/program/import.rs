@@ -42,6 +42,38 @@ fn gzip_and_several_files_and_again() {
 }
 
 #[test]
+fn json_lines_packed_with_zstd() {
+    let folder = Folder::new("json_lines_packed_with_zstd");
+    let mut lines = String::new();
+    for minute in 0..5000 {
+        let time = 1_401_580_800 + minute * 60;
+        lines += &format!("{{\"time\":{time},\"site\":\"x\",\"wind\":{{\"speed\":{minute}.5}}}}\n");
+    }
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    let packed = ruzstd::encoding::compress_to_vec(lines.as_bytes(), level);
+    folder.write("a.jsonl.zst", &packed);
+    let out = folder.say("import a.tdl a.jsonl.zst --tag site").ok();
+    assert!(
+        out.starts_with("5,000 rows, 5,000 points in 1 series in "),
+        "{out}"
+    );
+    let out = folder
+        .say("aggregate a.tdl wind.speed --fn count,sum -f csv")
+        .ok();
+    assert!(out.ends_with(",5000,12500000\n"), "{out}");
+    folder.write("cut.zst", &packed[..packed.len() / 2]);
+    folder
+        .say("import b.tdl cut.zst")
+        .failed(5, &["cut.zst", "zstd -t"]);
+    assert!(!folder.path("b.tdl").exists());
+    let bad = lines.replacen("{\"time\":1401580860", "{\"tim\":1", 1);
+    folder.write("bad.jsonl", bad);
+    folder
+        .say("import b.tdl bad.jsonl --tag site")
+        .failed(5, &["line 2"]);
+}
+
+#[test]
 fn local_times_patterns_numbers_and_new_names() {
     let folder = Folder::new("local_times_patterns_numbers_and_new_names");
     folder.write(

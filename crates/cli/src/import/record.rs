@@ -1,0 +1,338 @@
+//! Records of one input, whatever its form: CSV, or one JSON object a line. A record is a list of texts, one
+//! for every column.
+//!
+//! Keys of an object inside another are joined with dots: `{"wind": {"speed": 7}}` has a column
+//! `wind.speed`. A list is taken as its text.
+
+use csv::{ByteRecord, Position};
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Read};
+
+/// Bytes of one row at most, what the reader has taken ahead included.
+pub(crate) const ROW_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Objects inside objects beyond this are taken as text.
+const DEPTH_MAX: usize = 16;
+
+/// Where records come from.
+pub(crate) enum Records<R> {
+    /// Comma-separated, or separated by another character.
+    Csv(csv::Reader<Fence<R>>),
+    /// JSON lines.
+    Json(JsonLines<R>),
+}
+
+impl<R: Read> Records<R> {
+    pub(crate) fn csv(input: R, delimiter: u8) -> Self {
+        let reader = csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            .has_headers(false)
+            .flexible(true)
+            .buffer_capacity(128 * 1024)
+            .from_reader(Fence {
+                inner: input,
+                since: 0,
+            });
+        Self::Csv(reader)
+    }
+
+    /// Reads the next record; `Ok(false)` at the end, the inner error for a line that is none.
+    pub(crate) fn next(&mut self, record: &mut ByteRecord) -> io::Result<Result<bool, String>> {
+        match self {
+            Self::Csv(reader) => {
+                reader.get_mut().since = 0;
+                reader
+                    .read_byte_record(record)
+                    .map(Ok)
+                    .map_err(io::Error::from)
+            }
+            Self::Json(lines) => lines.next(record),
+        }
+    }
+}
+
+/// Ends the reading when a row does not end: a quote that is opened and never closed would
+/// take the rest of the file into memory.
+pub(crate) struct Fence<R> {
+    inner: R,
+    /// Bytes since the last row began; the owner sets it back.
+    since: u64,
+}
+
+impl<R: Read> Read for Fence<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.inner.read(buffer)?;
+        self.since += bytes as u64;
+        if self.since > ROW_BYTES_MAX {
+            return Err(endless("is a quote opened and not closed?"));
+        }
+        Ok(bytes)
+    }
+}
+
+fn endless(why: &str) -> io::Error {
+    let most = ROW_BYTES_MAX >> 20;
+    io::Error::other(format!("a row does not end within {most} MiB: {why}"))
+}
+
+/// One JSON object a line.
+pub(crate) struct JsonLines<R> {
+    input: BufReader<R>,
+    /// Columns by key, in the order in which they were first seen.
+    columns: HashMap<String, usize>,
+    /// Whether keys that are not among the columns become columns, or make a line a bad one.
+    keys: Keys,
+    line: Vec<u8>,
+    number: u64,
+    fields: Vec<String>,
+}
+
+/// What happens with a key that is no column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keys {
+    /// It becomes one.
+    Learn,
+    /// It is passed over: the user has named the columns.
+    PassOver,
+    /// The line is bad: its value would be lost.
+    Refuse,
+}
+
+impl<R: Read> JsonLines<R> {
+    pub(crate) fn new(input: R) -> Self {
+        Self {
+            input: BufReader::with_capacity(128 * 1024, input),
+            columns: HashMap::new(),
+            keys: Keys::Learn,
+            line: Vec::new(),
+            number: 0,
+            fields: Vec::new(),
+        }
+    }
+
+    /// The columns in order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names = vec![String::new(); self.columns.len()];
+        for (name, index) in &self.columns {
+            names[*index].clone_from(name);
+        }
+        names
+    }
+
+    /// From here on keys that are new are treated so.
+    pub(crate) fn fix_columns(&mut self, keys: Keys) {
+        self.keys = keys;
+    }
+
+    fn next(&mut self, record: &mut ByteRecord) -> io::Result<Result<bool, String>> {
+        loop {
+            self.line.clear();
+            let limit = ROW_BYTES_MAX + 1;
+            let read = self
+                .input
+                .by_ref()
+                .take(limit)
+                .read_until(b'\n', &mut self.line)?;
+            if read as u64 == limit {
+                return Err(endless("is this one JSON object a line?"));
+            }
+            if read == 0 {
+                return Ok(Ok(false));
+            }
+            self.number += 1;
+            if !self.line.trim_ascii().is_empty() {
+                break;
+            }
+        }
+        let told = self.object();
+        record.clear();
+        for field in &self.fields {
+            record.push_field(field.as_bytes());
+        }
+        let mut position = Position::new();
+        position.set_line(self.number);
+        record.set_position(Some(position));
+        Ok(told.map(|()| true))
+    }
+
+    /// Takes the line apart into `fields`.
+    fn object(&mut self) -> Result<(), String> {
+        for field in &mut self.fields {
+            field.clear();
+        }
+        self.fields.resize(self.columns.len(), String::new());
+        let line = std::str::from_utf8(self.line.trim_ascii())
+            .map_err(|_| "the line is not UTF-8 text".to_owned())?;
+        let mut flat = Flat {
+            columns: &mut self.columns,
+            fields: &mut self.fields,
+            keys: self.keys,
+            prefix: String::new(),
+            depth: 0,
+            unknown: None,
+        };
+        flat.read(line)
+            .map_err(|error| format!("no JSON object: {error}"))?;
+        match flat.unknown {
+            Some(key) => Err(format!(
+                "key `{key}` is not among those of the first lines; name the columns with --value"
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Puts the values of an object into the fields of their columns.
+struct Flat<'a> {
+    columns: &'a mut HashMap<String, usize>,
+    fields: &'a mut Vec<String>,
+    keys: Keys,
+    prefix: String,
+    depth: usize,
+    unknown: Option<String>,
+}
+
+impl Flat<'_> {
+    fn read(&mut self, object: &str) -> Result<(), serde_json::Error> {
+        let mut reader = serde_json::Deserializer::from_str(object);
+        reader.deserialize_map(&mut *self)?;
+        reader.end()
+    }
+
+    fn value(&mut self, key: &str, value: &str) -> Result<(), serde_json::Error> {
+        if value.starts_with('{') && self.depth < DEPTH_MAX {
+            let length = self.prefix.len();
+            self.prefix.push_str(key);
+            self.prefix.push('.');
+            self.depth += 1;
+            let done = self.read(value);
+            self.depth -= 1;
+            self.prefix.truncate(length);
+            return done;
+        }
+        let known = if self.prefix.is_empty() {
+            self.columns.get(key)
+        } else {
+            self.columns.get(&(self.prefix.clone() + key))
+        };
+        let index = match (known, self.keys) {
+            (Some(index), _) => *index,
+            (None, Keys::Learn) => {
+                let index = self.columns.len();
+                self.columns.insert(self.prefix.clone() + key, index);
+                self.fields.push(String::new());
+                index
+            }
+            (None, Keys::PassOver) => return Ok(()),
+            (None, Keys::Refuse) => {
+                self.unknown = Some(self.prefix.clone() + key);
+                return Ok(());
+            }
+        };
+        let field = &mut self.fields[index];
+        field.clear();
+        if value.starts_with('"') {
+            let text: Text<'_> = serde_json::from_str(value)?;
+            field.push_str(&text.0);
+        } else if value != "null" {
+            field.push_str(value);
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Flat<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<Text<'de>>()? {
+            let value: &RawValue = map.next_value()?;
+            self.value(&key.0, value.get())
+                .map_err(serde::de::Error::custom)?;
+        }
+        Ok(())
+    }
+}
+
+/// A text, lent where nothing in it is escaped.
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> serde::Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Lent;
+        impl<'de> Visitor<'de> for Lent {
+            type Value = Text<'de>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "a text")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Lent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(
+        text: &str,
+        keys: Keys,
+        learn: usize,
+    ) -> (Vec<String>, Vec<Result<Vec<String>, String>>) {
+        let mut lines = JsonLines::new(text.as_bytes());
+        let (mut record, mut read) = (ByteRecord::new(), Vec::new());
+        loop {
+            if read.len() == learn {
+                lines.fix_columns(keys);
+            }
+            match lines.next(&mut record).unwrap() {
+                Ok(false) => return (lines.names(), read),
+                Ok(true) => read.push(Ok(record
+                    .iter()
+                    .map(|field| String::from_utf8(field.to_vec()).unwrap())
+                    .collect())),
+                Err(why) => read.push(Err(why)),
+            }
+        }
+    }
+
+    #[test]
+    fn objects_become_records() {
+        let text = "{\"t\":1,\"wind\":{\"speed\":7.50,\"from\":\"N\\u0057\"}}\n\n\
+                    {\"wind\":{\"speed\":null},\"t\":2,\"ok\":true,\"list\":[1, 2]}\r\n{\"new\":1}\n[1]\n{\"t\":3}";
+        let (names, read) = all(text, Keys::Refuse, 2);
+        assert_eq!(names, ["t", "wind.speed", "wind.from", "ok", "list"]);
+        let row = |texts: [&str; 5]| Ok(texts.map(str::to_owned).to_vec());
+        assert_eq!(read[0], Ok(["1", "7.50", "NW"].map(str::to_owned).to_vec()));
+        assert_eq!(read[1], row(["2", "", "", "true", "[1, 2]"]));
+        assert!(read[2].as_ref().unwrap_err().contains("key `new`"));
+        assert!(read[3].as_ref().unwrap_err().contains("no JSON object"));
+        assert_eq!(read[4], row(["3", "", "", "", ""]));
+        let (_, read) = all(text, Keys::PassOver, 2);
+        assert_eq!(read[2], row(["", "", "", "", ""]));
+    }
+
+    #[test]
+    fn depth_and_length_have_bounds() {
+        let deep = format!("{}1{}", "{\"a\":".repeat(5000), "}".repeat(5000));
+        let (names, read) = all(&deep, Keys::Learn, 9);
+        assert_eq!(names, [vec!["a"; DEPTH_MAX + 1].join(".")]);
+        assert!(read[0].as_ref().unwrap()[0].starts_with("{\"a\":"));
+        let mut endless = JsonLines::new(io::repeat(b' '));
+        let error = endless.next(&mut ByteRecord::new()).unwrap_err();
+        assert!(error.to_string().contains("does not end"), "{error}");
+    }
+}
