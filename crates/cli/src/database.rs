@@ -4,12 +4,11 @@
 use crate::args::{ColumnArg, RangeArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::Cell;
+use crate::store;
 use crate::time::{Nanos, TimeShow, read_any};
 use std::path::Path;
 use std::sync::Arc;
-use tidalite::{
-    ColumnType, Database, OpenMode, Options, ReadTxn, Schema, Series, SeriesInfo, Unit,
-};
+use tidalite::{ColumnType, Database, OpenMode, ReadTxn, Schema, Series, SeriesInfo, Unit};
 
 /// Names shown when a pattern matches nothing.
 const SUGGESTIONS: usize = 3;
@@ -17,7 +16,7 @@ const SUGGESTIONS: usize = 3;
 /// Opens a database that must be there, for reading.
 pub(crate) fn open(path: &Path) -> Outcome<Database> {
     look(path)?;
-    Options::new()
+    store::options()
         .mode(OpenMode::Open)
         .read_only(true)
         .open(path)
@@ -33,7 +32,7 @@ pub(crate) fn open_to_write(path: &Path) -> Outcome<Database> {
 /// Opens a database for writing and creates it if it is not there.
 pub(crate) fn open_or_create(path: &Path) -> Outcome<Database> {
     refuse_wrong_place(path)?;
-    Options::new()
+    store::options()
         .mode(OpenMode::CreateOrOpen)
         .on_wait(|writer| {
             eprintln!(
@@ -99,6 +98,8 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
             .hint(format!("`tidalite pins {shown}` lists them")),
         Store::OpenElsewhere { .. } => Failure::new(Exit::Busy, error)
             .hint(format!("`fuser {shown}` shows which process has it open")),
+        Store::LockFile { .. } => Failure::new(Exit::Failure, error)
+            .hint("name it with --lock-path FILE, the same for all who use the database"),
         Store::WriterBusy { .. } => Failure::new(Exit::Busy, error)
             .hint(format!("tidalite readers {shown} shows who has it")),
         Store::Open { source, .. } => Failure::file("cannot open", path, source),

@@ -6,6 +6,7 @@
 //! style       colours
 //! output      rows as table, CSV or JSON lines
 //! time        times and widths, in and out
+//! store       what is said about every file that is opened
 //! database    the library as the commands use it
 //! import      CSV in
 //! plot        pictures
@@ -21,6 +22,7 @@ mod import;
 mod output;
 mod plot;
 mod quickstart;
+mod store;
 mod style;
 mod time;
 
@@ -34,6 +36,7 @@ use style::Palette;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    store::listen(&cli);
     let palette = Palette::of(cli.color, &io::stderr());
     match run(&cli, palette) {
         Ok(()) => ExitCode::SUCCESS,

@@ -71,14 +71,7 @@ impl Pager {
     /// `Open` (with the system's reason), `OpenElsewhere`, `NotADatabase`, `Unsupported`, `Corrupt`, `Io`.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let path = path.as_ref();
-        let opened = storage::open(
-            path,
-            options.mode != OpenMode::Open,
-            options.mode != OpenMode::Create,
-            options.read_only,
-            options.exclusive,
-            &|| initial_image(options.page_size),
-        )?;
+        let opened = storage::open(path, options, &|| initial_image(options.page_size))?;
         let storage = FileStorage::new(opened.file, options.map).map_err(|source| Error::Open {
             path: path.to_owned(),
             source,

@@ -2,6 +2,7 @@
 
 use crate::event::Logger;
 use crate::readers::{OnLaggard, OnWait};
+use std::path::PathBuf;
 use std::time::Duration;
 use tidalite_base::limits::PAGE_SIZE_DEFAULT;
 
@@ -40,6 +41,12 @@ pub struct Options {
     pub read_only: bool,
     /// Nobody else at all, not even readers beside a reader.
     pub exclusive: bool,
+    /// Where the lock file is: `None` for `name.tdl-lock` beside `name.tdl`. All who open the database must say the same (else
+    /// `OpenElsewhere`), and no other database may use that file. A block device needs one.
+    pub lock_path: Option<PathBuf>,
+    /// With [`OpenMode::Create`] on a block device: whatever it holds is lost. Without it, only a device whose first and last
+    /// MiB are zeros is made a database.
+    pub overwrite_device: bool,
     /// How pages are checked.
     pub verify: Verify,
     /// Lend pages from a read-only map. Off: every read is a `pread`, and every media error a typed error.
@@ -91,6 +98,8 @@ impl Default for Options {
             page_size: PAGE_SIZE_DEFAULT,
             read_only: false,
             exclusive: false,
+            lock_path: None,
+            overwrite_device: false,
             verify: Verify::default(),
             map: true,
             dirty_bytes_max: 64 << 20,

@@ -2,6 +2,7 @@
 //! simulated disk of the test kit.
 
 mod create;
+mod device;
 mod file;
 mod map;
 mod memory;
@@ -54,6 +55,12 @@ pub trait Storage: Send + Sync {
     /// # Errors
     /// The system's.
     fn len(&self) -> io::Result<u64>;
+
+    /// False: the storage has all its bytes from the beginning and keeps them, as a block device does. `len` then says what it
+    /// can hold, not what was used of it so far.
+    fn resizes(&self) -> bool {
+        true
+    }
 
     /// Another process may have made the file longer: asks anew what `len` answers.
     ///

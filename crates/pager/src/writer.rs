@@ -66,7 +66,12 @@ impl Writer {
         let pins = Pins::load(meta, &|ptr| inner.block(ptr, end))?;
         space.durable = [durable.txn, *before];
         let len = inner.storage.len().map_err(|error| read_failed(0, error))?;
-        let pages = (len / inner.page_size as u64).max(meta.pages);
+        let pages = if inner.storage.resizes() {
+            (len / inner.page_size as u64).max(meta.pages)
+        } else {
+            // What lies behind is taken step by step, as if the file grew.
+            meta.pages
+        };
         let longer = pages > meta.pages;
         if longer {
             // Left by a growth that no commit came to use.

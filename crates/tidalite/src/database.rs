@@ -71,6 +71,20 @@ impl Options {
         self
     }
 
+    /// Where the lock file is, instead of `name.tdl-lock` beside `name.tdl`: on a faster file system, or because the database is a
+    /// block device. All who open the database must say the same, and no other database may use that file.
+    pub fn lock_path(mut self, path: impl Into<std::path::PathBuf>) -> Self {
+        self.store.lock_path = Some(path.into());
+        self
+    }
+
+    /// With [`OpenMode::Create`] on a block device: whatever it holds is lost. Otherwise only a device is made a database whose
+    /// first and last MiB are zeros.
+    pub fn overwrite_device(mut self, overwrite: bool) -> Self {
+        self.store.overwrite_device = overwrite;
+        self
+    }
+
     /// Bytes of a page, a power of two from 512 to 256 KiB; used when the file is created.
     pub fn page_size(mut self, bytes: usize) -> Self {
         self.store.page_size = bytes;

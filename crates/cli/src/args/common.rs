@@ -49,6 +49,25 @@ pub(crate) struct FormatArg {
     pub format: Format,
 }
 
+/// How commits become durable.
+#[derive(Debug, Args)]
+pub(crate) struct DurabilityArg {
+    /// When a commit counts as done
+    #[arg(long, value_enum, default_value_t, value_name = "HOW")]
+    pub durability: DurabilityName,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DurabilityName {
+    /// It survives a power cut
+    #[default]
+    Durable,
+    /// The same with one flush of the disk instead of two; see the library's manual for the price
+    OneFlush,
+    /// It survives the program, and a power cut once a later commit is durable
+    Lazy,
+}
+
 /// Which column of a series; most have one value.
 #[derive(Debug, Args)]
 pub(crate) struct ColumnArg {

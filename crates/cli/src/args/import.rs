@@ -1,5 +1,6 @@
 //! `import`.
 
+use super::common::DurabilityArg;
 use crate::time::{TimeFormat, zone_named};
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::tz::TimeZone;
@@ -116,6 +117,9 @@ pub(crate) struct ImportArgs {
     /// Commit after so many rows, instead of once at the end
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     pub commit_every: Option<u64>,
+
+    #[command(flatten)]
+    pub durability: DurabilityArg,
 
     /// Print nothing but errors
     #[arg(long, short)]

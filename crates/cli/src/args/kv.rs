@@ -1,6 +1,6 @@
 //! Commands on tables.
 
-use super::common::FileArg;
+use super::common::{DurabilityArg, FileArg};
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
@@ -54,6 +54,8 @@ pub(crate) enum KvCommand {
         /// Only if the key is not there
         #[arg(long)]
         new: bool,
+        #[command(flatten)]
+        durability: DurabilityArg,
     },
     /// Remove a key
     Del {
@@ -66,6 +68,8 @@ pub(crate) enum KvCommand {
         /// All values of a key that has several
         #[arg(long, conflicts_with = "value")]
         all: bool,
+        #[command(flatten)]
+        durability: DurabilityArg,
     },
     /// Print pairs in order
     Scan {
@@ -136,4 +140,7 @@ pub(crate) struct LoadArgs {
     /// Keep the values of keys that are there
     #[arg(long, short = 'N')]
     pub no_overwrite: bool,
+
+    #[command(flatten)]
+    pub durability: DurabilityArg,
 }

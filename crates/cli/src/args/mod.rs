@@ -15,7 +15,8 @@ pub(crate) use program::*;
 pub(crate) use query::*;
 
 use crate::style::{ColorWhen, help_styles};
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueHint};
+use std::path::PathBuf;
 
 const ABOUT_LONG: &str = "\
 An embedded database for measurements: time series and tables in one file.
@@ -60,6 +61,10 @@ pub(crate) struct Cli {
     /// When to use colours
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub color: ColorWhen,
+
+    /// Lock file, if not FILE.tdl-lock beside the database: the same for all who use it. A block device needs one
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub lock_path: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -18,6 +18,7 @@ use super::Terminal;
 use crate::args::{DumpArgs, LoadArgs};
 use crate::database::{failure, open, open_or_create};
 use crate::exit::{Failure, Outcome};
+use crate::store;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use tidalite::{Database, ReadTxn, WriteTxn};
@@ -323,7 +324,7 @@ fn read_pairs(
             let new = put(&mut tx, name, head.multi, (&key, &value), keep).map_err(fail)?;
             stored += u64::from(new);
         }
-        tx.commit().map_err(fail)?;
+        store::commit(tx).map_err(fail)?;
     }
     Ok(stored)
 }

@@ -5,13 +5,12 @@ use crate::args::{BackupArgs, PageArgs, PinsArgs, RestoreArgs, SalvageArgs, Stat
 use crate::database::{failure, open, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, Sheet, bytes_text, grouped, printable};
+use crate::store;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use tidalite::{
-    CheckReport, Database, Finding, OpenMode, Options, Place, Timestamp, Watch, key_text,
-};
+use tidalite::{CheckReport, Database, Finding, OpenMode, Place, Timestamp, Watch, key_text};
 
 /// Losses that are printed.
 const SHOWN: usize = 100;
@@ -19,7 +18,7 @@ const SHOWN: usize = 100;
 fn writable(path: &Path) -> Outcome<Database> {
     // Looks whether it is there, with the same words as the commands that only read.
     drop(open(path)?);
-    Options::new()
+    store::options()
         .mode(OpenMode::Open)
         .open(path)
         .map_err(|error| failure(path, &error))

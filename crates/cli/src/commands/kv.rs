@@ -6,6 +6,7 @@ use crate::args::{KvArgs, KvCommand, KvPlace};
 use crate::database::{failure, open, open_or_create};
 use crate::exit::{Failure, Outcome};
 use crate::output::grouped;
+use crate::store;
 use std::path::Path;
 use tidalite::{ReadTxn, TableCursor};
 
@@ -18,12 +19,14 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
             key,
             value,
             new,
+            ..
         } => put(place, (key, value), *new),
         KvCommand::Del {
             place,
             key,
             value,
             all,
+            ..
         } => del(place, key, value.as_deref(), *all),
         KvCommand::Scan {
             place,
@@ -132,7 +135,7 @@ fn put(place: &KvPlace, (key, value): (&str, &str), new: bool) -> Outcome {
         return Err(Failure::bad_input(format!("{key} is there already"))
             .hint("without --new its value is replaced"));
     }
-    tx.commit().map_err(fail)?;
+    store::commit(tx).map_err(fail)?;
     Ok(())
 }
 
@@ -165,7 +168,7 @@ fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome {
     if !removed {
         return Err(absent(key));
     }
-    tx.commit().map_err(fail)?;
+    store::commit(tx).map_err(fail)?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use crate::database::failure;
 use crate::exit::{Failure, Outcome};
 use crate::import::batch::Batch;
 use crate::import::layout::Named;
+use crate::store;
 use std::collections::HashMap;
 use std::path::Path;
 use tidalite::{Database, SeriesId, SeriesName, WriteTxn};
@@ -139,11 +140,11 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Makes everything so far durable.
+    /// Commits everything so far.
     pub(crate) fn commit(&mut self) -> Outcome {
         self.hand_over_all()?;
         if let Some(txn) = self.txn.take() {
-            txn.commit().map_err(|error| failure(self.path, &error))?;
+            store::commit(txn).map_err(|error| failure(self.path, &error))?;
             self.tally.commits += 1;
         }
         Ok(())

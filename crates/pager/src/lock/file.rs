@@ -1,4 +1,4 @@
-//! The lock file `name.tdl-lock` beside `name.tdl`. It is safe to delete when nobody has the database open;
+//! The lock file: `name.tdl-lock` beside `name.tdl`, or where `Options::lock_path` says. It is safe to delete when nobody has the database open;
 //! what it says about weak commits is then gone, and with them the commits.
 //!
 //! Whoever has locked a file under this name looks whether the name still means that file: it may have been
@@ -25,7 +25,7 @@ const GROUPS_LEN: u64 = 1 << 60;
 const ATTEMPTS: usize = 100;
 
 /// `name.tdl-lock` beside `name.tdl`.
-fn lock_path(path: &Path) -> PathBuf {
+pub(crate) fn beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(path.as_os_str());
     name.push("-lock");
     PathBuf::from(name)
@@ -33,8 +33,7 @@ fn lock_path(path: &Path) -> PathBuf {
 
 /// The lock file of a database, locked for setup, and its number among lock files. `None`: a reader cannot
 /// have one, so it must see to it that nobody writes.
-pub(crate) fn open(data_path: &Path, read_only: bool) -> Result<Option<(Seat, u64)>> {
-    let path = lock_path(data_path);
+pub(crate) fn open(path: PathBuf, read_only: bool) -> Result<Option<(Seat, u64)>> {
     for _ in 0..ATTEMPTS {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);

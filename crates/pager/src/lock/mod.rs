@@ -149,6 +149,14 @@ impl Seat {
         wait_for_setup(&self.locks, &self.path)
     }
 
+    /// Whether nobody has the database open, under the setup lock.
+    pub(crate) fn is_alone(&self) -> Result<bool> {
+        let taken = self.locks.taken(PRESENCE, 1);
+        taken
+            .map(|taken| !taken)
+            .map_err(|source| failed(&self.path, source))
+    }
+
     /// Becomes a handle, under the setup lock. Returns whether nobody else was alive; then the area was made
     /// anew, but for weak records of the same file since the same start of the system.
     pub(crate) fn attach(

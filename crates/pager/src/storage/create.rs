@@ -3,8 +3,10 @@
 //! A new file is written under a temporary name, synced, given its name without overwriting anything,
 //! and the directory is synced: a crash leaves no half-made database under the name.
 
+use super::device;
 use crate::error::{Error, Result};
 use crate::lock::{self, Seat};
+use crate::options::{OpenMode, Options};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -42,15 +44,19 @@ fn real_path(path: &Path) -> PathBuf {
 /// Opens the file; creates it with `initial` content if asked to. The setup lock is held afterwards.
 pub(crate) fn open(
     path: &Path,
-    create: bool,
-    open_existing: bool,
-    read_only: bool,
-    exclusive: bool,
+    options: &Options,
     initial: &dyn Fn() -> Result<Vec<u8>>,
 ) -> Result<OpenFile> {
+    let (create, open_existing) = (
+        options.mode != OpenMode::Open && !options.read_only,
+        options.mode != OpenMode::Create,
+    );
     let exists = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
             return Err(failed(path, ErrorKind::IsADirectory.into()));
+        }
+        Ok(metadata) if device::is_device(&metadata) => {
+            return open_device(path, options, create, initial);
         }
         Ok(_) => true,
         Err(error) if error.kind() == ErrorKind::NotFound => false,
@@ -62,25 +68,67 @@ pub(crate) fn open(
     if !exists && !create {
         return Err(failed(path, ErrorKind::NotFound.into()));
     }
-    if !exists && read_only {
-        return Err(failed(path, ErrorKind::NotFound.into()));
-    }
-    let opened = lock::file::open(&real_path(path), read_only)?;
-    let (seat, number) = match opened {
-        Some((seat, number)) => (Some(seat), Some(number)),
-        None => (None, None),
+    let lock_path = match &options.lock_path {
+        Some(lock_path) => lock_path.clone(),
+        None => lock::file::beside(&real_path(path)),
     };
+    let opened = lock::file::open(lock_path, options.read_only)?;
+    let (seat, number) = opened.unzip();
     if !exists && !path.exists() {
         create_file(path, &initial()?)?;
     } else if !exists && !open_existing {
         return Err(failed(path, ErrorKind::AlreadyExists.into()));
     }
-    let file = OpenOptions::new()
+    let file = open_existing_file(path, options)?;
+    lock::file::join(&file, number, options.exclusive, path)?;
+    Ok(OpenFile { file, seat })
+}
+
+fn open_existing_file(path: &Path, options: &Options) -> Result<File> {
+    OpenOptions::new()
         .read(true)
-        .write(!read_only)
+        .write(!options.read_only)
         .open(path)
-        .map_err(|error| failed(path, error))?;
-    lock::file::join(&file, number, exclusive, path)?;
+        .map_err(|error| failed(path, error))
+}
+
+/// The same for a block device, which is always there; whether it is a database is another question.
+fn open_device(
+    path: &Path,
+    options: &Options,
+    create: bool,
+    initial: &dyn Fn() -> Result<Vec<u8>>,
+) -> Result<OpenFile> {
+    let Some(lock_path) = &options.lock_path else {
+        return Err(Error::LockFile {
+            path: lock::file::beside(path),
+            problem: "a database on a block device has its lock file elsewhere: say where (Options::lock_path)".into(),
+        });
+    };
+    let (seat, number) = lock::file::open(lock_path.clone(), options.read_only)?.unzip();
+    if !options.read_only {
+        device::check_unclaimed(path).map_err(|error| failed(path, error))?;
+    }
+    let file = open_existing_file(path, options)?;
+    lock::file::join(&file, number, options.exclusive, path)?;
+    if create {
+        let blank = device::is_blank(&file).map_err(|error| failed(path, error))?;
+        let asked = options.mode == OpenMode::Create;
+        if asked && !blank && !options.overwrite_device {
+            return Err(failed(path, device::holds_something()));
+        }
+        if asked || blank {
+            // Nobody may be at work in what is wiped.
+            if let Some(seat) = &seat
+                && !seat.is_alone()?
+            {
+                return Err(Error::OpenElsewhere {
+                    path: path.to_owned(),
+                });
+            }
+            device::create(&file, &initial()?, path)?;
+        }
+    }
     Ok(OpenFile { file, seat })
 }
 

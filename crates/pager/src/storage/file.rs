@@ -1,11 +1,12 @@
-//! A file of the operating system: `pread`, `pwrite`, `fdatasync`, and a read-only map.
+//! A file of the operating system, or a block device: `pread`, `pwrite`, `fdatasync`, and a read-only map.
 //!
 //! Invariants
 //! 1. `len` is never beyond the file's real end: it is raised after the file has grown, and the file
 //!    is never made shorter below it (`cut` lowers `len` first, and nothing beyond is lent by then). What lies before `len` may be lent from the map.
+//! 2. A device has the length it has: it is never grown, cut or punched.
 
 use super::map::{MAP_BYTES, Map};
-use super::{Growth, Storage};
+use super::{Growth, Storage, device};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
 use std::io;
@@ -27,10 +28,11 @@ fn memory_bytes() -> u64 {
     (info.totalram as u64).saturating_mul(u64::from(info.mem_unit))
 }
 
-/// A file of the operating system.
+/// A file of the operating system, or a block device.
 #[derive(Debug)]
 pub struct FileStorage {
     file: File,
+    is_device: bool,
     len: AtomicU64,
     use_map: bool,
     /// For blocks of extents, which lie side by side.
@@ -40,15 +42,22 @@ pub struct FileStorage {
 }
 
 impl FileStorage {
-    /// Takes over an open file. With `use_map`, reads are lent from a read-only map (a media error is
+    /// Takes over an open file or block device. With `use_map`, reads are lent from a read-only map (a media error is
     /// then a signal); without, every read is a `pread` and every media error a typed error.
     ///
     /// # Errors
     /// When the file's length cannot be asked for.
     pub fn new(file: File, use_map: bool) -> io::Result<Self> {
-        let len = file.metadata()?.len();
+        let metadata = file.metadata()?;
+        let is_device = device::is_device(&metadata);
+        let len = if is_device {
+            device::len(&file)?
+        } else {
+            metadata.len()
+        };
         Ok(Self {
             file,
+            is_device,
             len: AtomicU64::new(len),
             use_map,
             maps: [const { OnceLock::new() }; MAPS_MAX],
@@ -133,7 +142,14 @@ impl Storage for FileStorage {
         Ok(self.len.load(Ordering::Acquire))
     }
 
+    fn resizes(&self) -> bool {
+        !self.is_device
+    }
+
     fn refresh(&self) -> io::Result<()> {
+        if self.is_device {
+            return Ok(());
+        }
         let len = self.file.metadata()?.len();
         // Only upward: this process may be growing it at the same time.
         self.len.fetch_max(len, Ordering::AcqRel);
@@ -144,6 +160,9 @@ impl Storage for FileStorage {
         let old = self.len.load(Ordering::Acquire);
         if len <= old {
             return Ok(());
+        }
+        if self.is_device {
+            return Err(io::ErrorKind::StorageFull.into());
         }
         let grown = match how {
             Growth::Zeros => self.write_zeros(old, len),
@@ -159,11 +178,17 @@ impl Storage for FileStorage {
     }
 
     fn cut(&self, len: u64) -> io::Result<()> {
+        if self.is_device {
+            return Ok(());
+        }
         self.len.fetch_min(len, Ordering::AcqRel);
         self.file.set_len(len)
     }
 
     fn punch(&self, at: u64, len: u64) -> io::Result<bool> {
+        if self.is_device {
+            return Ok(false);
+        }
         let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match fallocate(&self.file, how, at, len) {
             Ok(()) => Ok(true),

@@ -1,0 +1,298 @@
+//! A database on a block device (a loop device here), and the lock file elsewhere.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tidalite_pager::{
+    Durability, Error, Extent, OpenMode, Options, PageRead, PageWrite, Pager, RawFile,
+};
+
+const MIB: u64 = 1 << 20;
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("tidalite-device-{name}-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&path));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+/// A file as a block device.
+struct Loop(PathBuf);
+
+impl Loop {
+    /// `None`, and a word about it, where this process may not make one.
+    fn attach(file: &Path) -> Option<Self> {
+        for program in ["losetup", "/usr/sbin/losetup", "/sbin/losetup"] {
+            let made = Command::new(program)
+                .args(["--find", "--show"])
+                .arg(file)
+                .output();
+            if let Ok(made) = made
+                && made.status.success()
+            {
+                let name = String::from_utf8(made.stdout).expect("a path");
+                return Some(Self(PathBuf::from(name.trim())));
+            }
+        }
+        eprintln!("skipped: no loop device to be had");
+        None
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        for program in ["losetup", "/usr/sbin/losetup", "/sbin/losetup"] {
+            let detached = Command::new(program).arg("--detach").arg(&self.0).status();
+            if detached.is_ok_and(|status| status.success()) {
+                return;
+            }
+        }
+    }
+}
+
+fn backing(folder: &Folder, bytes: u64) -> PathBuf {
+    let path = folder.0.join("disk");
+    let file = std::fs::File::create(&path).expect("a file");
+    file.set_len(bytes).expect("its length");
+    path
+}
+
+fn options(folder: &Folder) -> Options {
+    Options {
+        lock_path: Some(folder.0.join("lock")),
+        ..Options::default()
+    }
+}
+
+fn fill(pager: &Pager, bytes: u64, with: u8) -> Result<Extent, Error> {
+    let mut txn = pager.begin_write()?;
+    let extent = txn.alloc_extent(bytes / 4096)?;
+    txn.write_extent(extent.addr, &vec![with; bytes as usize])?;
+    txn.commit(&extent.addr.to_le_bytes(), Durability::Durable)?;
+    Ok(extent)
+}
+
+fn free(pager: &Pager, extent: &Extent) {
+    let mut txn = pager.begin_write().expect("a writer");
+    txn.free_extent(extent);
+    txn.commit(b"freed", Durability::Durable)
+        .expect("committed");
+}
+
+fn kind(error: &Error) -> std::io::ErrorKind {
+    match error {
+        Error::Open { source, .. } => source.kind(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_device_becomes_a_database_and_stays_one() {
+    let folder = Folder::new("life");
+    let Some(device) = Loop::attach(&backing(&folder, 16 * MIB)) else {
+        return;
+    };
+    let path = &device.0;
+    let found = Pager::open(path, &Options::default()).err().unwrap();
+    assert!(matches!(found, Error::LockFile { .. }), "{found}");
+    assert!(!Path::new(&format!("{}-lock", path.display())).exists());
+    let open = Options {
+        mode: OpenMode::Open,
+        ..options(&folder)
+    };
+    let found = Pager::open(path, &open).err().unwrap();
+    assert!(matches!(found, Error::NotADatabase { .. }), "{found}");
+
+    let pager = Pager::open(path, &options(&folder)).unwrap();
+    let extent = fill(&pager, MIB, 7).unwrap();
+    let uuid = pager.uuid();
+    let second = Pager::open(path, &open).unwrap();
+    assert_eq!(second.begin_read().unwrap().txn(), extent.birth);
+    // Somebody has it open: not even who asks for it may wipe it.
+    let wipe = Options {
+        mode: OpenMode::Create,
+        overwrite_device: true,
+        ..options(&folder)
+    };
+    let found = Pager::open(path, &wipe).err().unwrap();
+    assert!(matches!(found, Error::OpenElsewhere { .. }), "{found}");
+    let other_lock = Options {
+        lock_path: Some(folder.0.join("another")),
+        ..options(&folder)
+    };
+    let found = Pager::open(path, &other_lock).err().unwrap();
+    assert!(matches!(found, Error::OpenElsewhere { .. }), "{found}");
+    drop((pager, second));
+
+    // Both ways of reading, in another life of the device.
+    for map in [true, false] {
+        let pager = Pager::open(
+            path,
+            &Options {
+                map,
+                ..open.clone()
+            },
+        )
+        .unwrap();
+        assert_eq!(pager.uuid(), uuid);
+        let reader = pager.begin_read().unwrap();
+        let bytes = reader.bytes(extent.addr, MIB as usize).unwrap();
+        assert!(bytes.iter().all(|&byte| byte == 7));
+        let mut check = pager.begin_check().unwrap();
+        check.claim(extent.addr, extent.pages, "the extent");
+        let report = check.finish();
+        assert!(report.is_clean(), "{:#?}", report.problems);
+    }
+    let reader = Options {
+        read_only: true,
+        ..open.clone()
+    };
+    let raw = RawFile::open(path).unwrap();
+    assert_eq!(raw.state().unwrap().txn, extent.birth);
+    assert_eq!(Pager::open(path, &reader).unwrap().uuid(), uuid);
+
+    let create = Options {
+        mode: OpenMode::Create,
+        ..options(&folder)
+    };
+    let found = Pager::open(path, &create).err().unwrap();
+    assert_eq!(kind(&found), std::io::ErrorKind::AlreadyExists);
+    let pager = Pager::open(path, &wipe).unwrap();
+    assert_ne!(pager.uuid(), uuid);
+    assert_eq!(pager.begin_read().unwrap().app(), b"");
+}
+
+#[test]
+fn what_a_device_holds_is_not_written_over() {
+    let folder = Folder::new("holds");
+    let backing = backing(&folder, 4 * MIB);
+    // A signature at the end, where some have theirs.
+    let file = OpenOptions::new().write(true).open(&backing).unwrap();
+    file.write_all_at(b"somebody's", 4 * MIB - 512).unwrap();
+    let before = std::fs::read(&backing).unwrap();
+    let Some(device) = Loop::attach(&backing) else {
+        return;
+    };
+    let found = Pager::open(&device.0, &options(&folder)).err().unwrap();
+    assert!(matches!(found, Error::NotADatabase { .. }), "{found}");
+    let create = Options {
+        mode: OpenMode::Create,
+        ..options(&folder)
+    };
+    let found = Pager::open(&device.0, &create).err().unwrap();
+    assert_eq!(kind(&found), std::io::ErrorKind::AlreadyExists);
+    let wipe = Options {
+        overwrite_device: true,
+        ..create
+    };
+    // As a mounted file system has it.
+    let claim = OpenOptions::new()
+        .read(true)
+        .custom_flags(0o200)
+        .open(&device.0)
+        .unwrap();
+    let found = Pager::open(&device.0, &wipe).err().unwrap();
+    assert_eq!(kind(&found), std::io::ErrorKind::ResourceBusy);
+    drop(claim);
+    assert!(before == std::fs::read(&backing).unwrap(), "it was changed");
+    drop(Pager::open(&device.0, &wipe).unwrap());
+    assert_eq!(
+        std::fs::metadata(&device.0).unwrap().len(),
+        0,
+        "still a device"
+    );
+}
+
+#[test]
+fn a_full_device_is_an_ordinary_error() {
+    let folder = Folder::new("full");
+    let Some(device) = Loop::attach(&backing(&folder, 8 * MIB)) else {
+        return;
+    };
+    let pager = Pager::open(&device.0, &options(&folder)).unwrap();
+    let mut extents = Vec::new();
+    let full = loop {
+        match fill(&pager, MIB, extents.len() as u8) {
+            Ok(extent) => extents.push(extent),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(full, Error::DiskFull { .. }), "{full}");
+    assert!(extents.len() >= 5, "{} MiB of 8", extents.len());
+    assert!(pager.stat().unwrap().file_bytes <= 8 * MIB);
+    for round in 0..20u8 {
+        free(&pager, &extents.remove(0));
+        // The newest two durable states keep what was freed.
+        for _ in 0..2 {
+            let txn = pager.begin_write().unwrap();
+            txn.commit(b"idle", Durability::Durable).unwrap();
+        }
+        extents.push(fill(&pager, MIB, round + 100).unwrap());
+    }
+    // Cutting and punching leave the device as it is.
+    for extent in extents.drain(1..) {
+        free(&pager, &extent);
+    }
+    let last = extents[0];
+    let (first, pages) = (last.addr, last.pages);
+    let expected = pager
+        .begin_read()
+        .unwrap()
+        .bytes(first, 4096)
+        .unwrap()
+        .to_vec();
+    pager.close().unwrap();
+    let pager = Pager::open(&device.0, &options(&folder)).unwrap();
+    let reader = pager.begin_read().unwrap();
+    let found = reader.bytes(first, (pages * 4096) as usize).unwrap();
+    assert!(found.chunks(4096).all(|page| *page == expected[..]));
+    drop(reader);
+    drop(pager);
+
+    // Too small for anything.
+    drop(device);
+    let Some(device) = Loop::attach(&self::backing(&folder, 8192)) else {
+        return;
+    };
+    let found = Pager::open(&device.0, &options(&folder)).err().unwrap();
+    assert!(matches!(found, Error::DiskFull { .. }), "{found}");
+}
+
+#[test]
+fn a_lock_file_elsewhere_is_the_same_for_all() {
+    let folder = Folder::new("lock");
+    let path = folder.0.join("plant.tdl");
+    let here = options(&folder);
+    let pager = Pager::open(&path, &here).unwrap();
+    assert!(folder.0.join("lock").exists());
+    assert!(!folder.0.join("plant.tdl-lock").exists());
+    let beside = Pager::open(&path, &here).unwrap();
+    let txn = pager.begin_write().unwrap();
+    assert!(beside.try_begin_write().unwrap().is_none());
+    txn.commit(b"one", Durability::Lazy).unwrap();
+    assert_eq!(beside.begin_read().unwrap().app(), b"one");
+    let found = Pager::open(&path, &Options::default()).err().unwrap();
+    assert!(matches!(found, Error::OpenElsewhere { .. }), "{found}");
+    // Another database cannot use it at the same time.
+    let other = Pager::open(folder.0.join("other.tdl"), &here)
+        .err()
+        .unwrap();
+    assert!(matches!(other, Error::LockFile { .. }), "{other}");
+    drop((pager, beside));
+    // The lazy commit is in that lock file.
+    let pager = Pager::open(&path, &here).unwrap();
+    assert_eq!(pager.begin_read().unwrap().app(), b"one");
+}
