@@ -127,7 +127,7 @@ fn small(
     sample.file_bytes = os::disk_used(dir.path())?;
     contest.add(name, "txn/s", false, kind, sample);
     contest.check(name, 0, kind, crud.answer)?;
-    if promise == Promise::Lazy {
+    if promise == Promise::Lazy && options.chosen("crud-get") {
         for threads in THREADS {
             let live = crud.live();
             let gets = Gets {

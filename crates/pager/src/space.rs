@@ -59,6 +59,8 @@ pub(crate) struct TxnSpace {
     pub(crate) freed_pages: u64,
     /// It may take what is kept for transactions that free space.
     pub(crate) frees_space: bool,
+    /// It did.
+    pub(crate) took_reserve: bool,
     /// It takes the lowest pages that there are, and the file is cut behind it.
     pub(crate) compacts: bool,
 }

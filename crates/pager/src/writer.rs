@@ -208,11 +208,12 @@ impl Writer {
         may_reclaim: bool,
     ) -> Result<u64> {
         let reserve = self.reserve_pages(inner);
+        let compacts = txn.compacts;
         let take = |space: &mut Space| {
             // As if what is reserved were not there.
             if space.written_free_pages() < pages + reserve {
                 None
-            } else if txn.compacts {
+            } else if compacts {
                 space.take_lowest(pages)
             } else if extent {
                 space.take_extent(pages)
@@ -254,7 +255,7 @@ impl Writer {
     fn alloc_grown(
         &mut self,
         inner: &Inner,
-        txn: &TxnSpace,
+        txn: &mut TxnSpace,
         pages: u64,
         extent: bool,
         reserve: u64,
@@ -276,7 +277,10 @@ impl Writer {
             Some(_) => self.space.take_page(),
         };
         match (free, refused) {
-            (Some(page), _) => Ok(page),
+            (Some(page), _) => {
+                txn.took_reserve = true;
+                Ok(page)
+            }
             (None, Some(error)) => Err(error),
             (None, None) => {
                 let found = if extent || pages > 1 {
@@ -304,7 +308,9 @@ impl Writer {
     pub(crate) fn check_reserve(&self, inner: &Inner, txn: &TxnSpace) -> Result<()> {
         let reserve = self.reserve_pages(inner);
         let free = self.space.written_free_pages();
-        if !txn.frees_space || free >= reserve || txn.freed_pages >= txn.own_pages {
+        // Where the file could grow nothing was taken of the reserve, even if a reserve that grows with what is in use
+        // has become larger than what is free.
+        if !txn.took_reserve || free >= reserve || txn.freed_pages >= txn.own_pages {
             return Ok(());
         }
         Err(Error::DiskFull {

@@ -8,7 +8,7 @@
 //! 128       8       poison: 0, or who failed (process id << 1 | 1)
 //! 192       8 x 4   writer: generation of the handle that wrote last, owner word of the one that writes now or 0,
 //!                   its thread, since when (ns)
-//! 256       8       next ticket of the writers' queue
+//! 256     2 x 8     next ticket of the writers' queue; tickets drawn and not given back
 //! 320       4       bell (u32): rung when a writer is done
 //! 384       8 x 3   generations given out; slots ever used; pages freed by all commits
 //! 4096   2 x 4096   two weak records (docs/durability.md)
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) const MAGIC: [u8; 16] = *b"Tidalite lock\r\n\0";
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 
 /// Databases opened at once on one file, in all processes together.
 pub const HANDLES_MAX: usize = 1024;
@@ -115,6 +115,10 @@ impl Area {
     }
     pub(super) fn next_ticket(&self) -> &AtomicU64 {
         self.word(TICKET_AT)
+    }
+    /// Tickets drawn and not given back; too many after a kill, never too few.
+    pub(super) fn waiting(&self) -> &AtomicU64 {
+        self.word(TICKET_AT + 8)
     }
     pub(super) fn generations(&self) -> &AtomicU64 {
         self.word(COUNTERS_AT)
@@ -208,9 +212,15 @@ impl Area {
     /// Writes a weak record (at most 4096 bytes, the rest is zero). Only for who holds the turn.
     pub(crate) fn set_weak(&self, slot: usize, record: &[u8]) {
         assert!(slot < 2 && record.len() <= WEAK_BYTES, "a weak record");
-        let mut block = [0; WEAK_BYTES];
-        block[..record.len()].copy_from_slice(record);
-        self.set_bytes(WEAK_AT + slot * WEAK_BYTES, &block);
+        let at = (WEAK_AT + slot * WEAK_BYTES) / 8;
+        let words = &self.words()[at..at + WEAK_BYTES / 8];
+        let (whole, rest) = record.as_chunks::<8>();
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        let bytes = whole.iter().copied().chain([last]);
+        for (word, bytes) in words.iter().zip(bytes.chain(std::iter::repeat([0; 8]))) {
+            word.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
+        }
         super::sync::fence(Ordering::SeqCst);
     }
 }

@@ -3,13 +3,26 @@
 //! Whoever wants to write takes a number at the door, locks the byte of that number, and leaves the door.
 //! It is its turn when no byte of a lower number is locked any more: each of those has finished or died.
 //!
+//! Who finds nobody in the queue needs no number: it locks the *throne*, a byte below all numbers, and then looks
+//! whether one waits after all (`waiting`, and only if that says so, the bytes). Two calls of the system a transaction instead of six.
+//!
+//! ```text
+//! without a number                         with one
+//! lock the throne                          waiting += 1, lock the byte of the number
+//! nobody waits: the turn                   no lower byte locked, the throne's included: the turn
+//! else unlock it and draw a number
+//! ```
+//! Each locks its own first and looks for the other's then: both cannot miss each other.
+//!
 //! Invariants
 //! 1. Numbers are taken and their bytes locked under the door's lock, so nobody sees a number without its
 //!    byte, unless its owner is dead.
-//! 2. A handle has one number at a time; its threads queue in `turns`.
+//! 2. A handle has one number at a time, or the throne; its threads queue in `turns`.
+//! 3. `waiting` counts at least every locked number. It is raised before the byte is locked and lowered before it is
+//!    unlocked; what the dead leave in it is taken back under the door's lock, when no number is locked.
 
 use super::Lock;
-use super::bytes::{DOOR, Mode, TICKETS};
+use super::bytes::{DOOR, Mode, THRONE, TICKETS, TICKETS_LEN};
 use super::slots::{clock_ns, thread_id};
 use crate::error::{Error, Result};
 use crate::readers::WriterSeen;
@@ -60,8 +73,14 @@ impl Lock {
 
     /// Takes a number.
     fn draw(&self) -> Result<Ticket> {
+        let waiting = self.area.waiting();
+        let taken = self.locks.taken(TICKETS, TICKETS_LEN);
+        if !taken.map_err(|e| self.failed(e))? {
+            waiting.store(0, Ordering::SeqCst);
+        }
+        waiting.fetch_add(1, Ordering::SeqCst);
         let number = self.area.next_ticket().fetch_add(1, Ordering::SeqCst);
-        let byte = TICKETS + (number & (TICKETS - 1));
+        let byte = TICKETS + (number & (TICKETS_LEN - 1));
         let locked = self.locks.try_lock(byte, 1, Mode::Alone);
         if locked.map_err(|e| self.failed(e))? {
             Ok(Ticket(byte))
@@ -70,21 +89,24 @@ impl Lock {
         }
     }
 
-    /// The turn, if nobody writes or waits for it.
-    pub(crate) fn try_ticket(&self) -> Result<Option<Ticket>> {
-        if !self.enter_door(Some(Instant::now()))? {
+    /// The turn without a number, if nobody has one or waits with one.
+    fn take_throne(&self) -> Result<Option<Ticket>> {
+        let locked = self.locks.try_lock(THRONE, 1, Mode::Alone);
+        if !locked.map_err(|e| self.failed(e))? {
             return Ok(None);
         }
-        let drawn = match self.locks.taken(TICKETS, TICKETS) {
-            Ok(true) => Ok(None),
-            Ok(false) => self.draw().map(Some),
-            Err(error) => Err(self.failed(error)),
-        };
-        self.leave_door()?;
-        if let Ok(Some(_)) = &drawn {
-            self.note_writer();
+        let waits = self.area.waiting().load(Ordering::SeqCst) > 0;
+        if waits && self.locks.taken(TICKETS, TICKETS_LEN).unwrap_or(true) {
+            self.give_ticket(Ticket(THRONE));
+            return Ok(None);
         }
-        drawn
+        self.note_writer();
+        Ok(Some(Ticket(THRONE)))
+    }
+
+    /// The turn, if nobody writes or waits for it.
+    pub(crate) fn try_ticket(&self) -> Result<Option<Ticket>> {
+        self.take_throne()
     }
 
     /// Waits for the turn. `None`: it did not come in time. `waiting` is called now and then meanwhile.
@@ -93,6 +115,9 @@ impl Lock {
         until: Option<Instant>,
         waiting: &mut dyn FnMut(),
     ) -> Result<Option<Ticket>> {
+        if let Some(ticket) = self.take_throne()? {
+            return Ok(Some(ticket));
+        }
         if !self.enter_door(until)? {
             return Ok(None);
         }
@@ -102,11 +127,8 @@ impl Lock {
         let Ticket(byte) = ticket;
         loop {
             let bell = self.area.bell().load(Ordering::Acquire);
-            let before = byte > TICKETS
-                && self
-                    .locks
-                    .taken(TICKETS, byte - TICKETS)
-                    .map_err(|e| self.failed(e))?;
+            let before = self.locks.taken(THRONE, byte - THRONE);
+            let before = before.map_err(|e| self.failed(e))?;
             if !before {
                 self.note_writer();
                 return Ok(Some(ticket));
@@ -160,8 +182,15 @@ impl Lock {
         }
         self.forget_writer();
         let Ticket(byte) = ticket;
+        let waiting = self.area.waiting();
+        if byte != THRONE {
+            waiting.fetch_sub(1, Ordering::SeqCst);
+        }
         // It cannot fail for a lock that is held; if it does, the lock ends with the handle.
         let _ = self.locks.unlock(byte, 1);
+        if waiting.load(Ordering::SeqCst) == 0 {
+            return;
+        }
         self.area.bell().fetch_add(1, Ordering::Release);
         #[cfg(not(miri))]
         {

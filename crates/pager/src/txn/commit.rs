@@ -8,6 +8,7 @@ use crate::meta::{APP_BYTES_MAX, Dead, Flushed, Meta, Standing, fits_with};
 use crate::metrics::{Metrics, Phase};
 use crate::one_flush;
 use crate::open::now_ns;
+use crate::options::Verify;
 use crate::pager::State;
 use crate::pipeline::{Recorded, write_record};
 use crate::seeded::{Bug, active};
@@ -173,6 +174,10 @@ impl WriteTxn {
             _ => None,
         };
         // From here on nothing fails: the commit is whole.
+        if inner.options.verify == Verify::OnFirstTouch {
+            // What this process has just written it need not verify when it reads it.
+            self.dirty.for_each_sealed(|ptr| inner.verified.learn(ptr));
+        }
         self.staged = false;
         let syncs_before = inner.pipeline.syncs_begun();
         let (txn, mut space_bytes) = (self.txn.0, 0);

@@ -15,8 +15,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId, checksum};
 
-/// Neighbouring pages are written together, up to this many bytes.
-const WRITE_BYTES_MAX: usize = 1 << 20;
+/// Neighbouring pages are written together, up to this many bytes; more makes later writes of single pages slower
+/// (decision 1000).
+const WRITE_BYTES_MAX: usize = 64 << 10;
 
 /// Page numbers need no protection against chosen keys: they are ours.
 #[derive(Default)]
@@ -275,6 +276,21 @@ impl Dirty {
         let sealed = seal_block(bytes, &header);
         page.sealed = Some(sealed.checksum);
         Ok(sealed)
+    }
+
+    /// Tells of every page, all of them sealed, the pointer that leads to it.
+    pub(crate) fn for_each_sealed(&self, mut tell: impl FnMut(&Ptr)) {
+        for (&number, page) in &self.pages {
+            if let Some(checksum) = page.sealed {
+                tell(&Ptr {
+                    addr: number * self.page_size as u64,
+                    len: self.page_size as u32,
+                    kind: page.kind,
+                    checksum,
+                    birth: self.txn,
+                });
+            }
+        }
     }
 
     pub(crate) fn remove(&mut self, page: u64) -> bool {
