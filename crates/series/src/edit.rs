@@ -9,7 +9,7 @@
 //! 2. What a replaced link led to is freed (nodes) or buried (leaves) in the same step.
 //! 3. A node is split when it has more links than the fan-out; it is never merged with a neighbour.
 
-use crate::leaf::{Leaf, LeafWriter, vectors_max};
+use crate::leaf::{Leaf, vectors_max};
 use crate::link::{Entry, Link};
 use crate::node::{self, Spine};
 use crate::packer::Packer;
@@ -45,7 +45,7 @@ impl<W: PageWrite> Edit<'_, W> {
     /// Writes rows as leaves: full ones, or of equal size when they replace a leaf that grew too large.
     pub(crate) fn leaves(&mut self, rows: RowsRef<'_>, split: Split) -> Result<Vec<Entry>> {
         let full = vectors_max(self.types.len()) * VECTOR_ROWS;
-        let mut writer: LeafWriter = self.packer.take_writer();
+        let mut leaf = self.packer.take_leaf();
         let mut leaves = Vec::new();
         let mut at = 0;
         while at < rows.len() {
@@ -57,18 +57,10 @@ impl<W: PageWrite> Edit<'_, W> {
                     even.next_multiple_of(VECTOR_ROWS).min(rest)
                 }
             };
-            let (leaf, taken) = writer.write(
-                self.w,
-                self.packer,
-                self.id.0,
-                self.types,
-                self.hints,
-                rows.slice(at..at + take),
-            )?;
-            leaves.push(leaf);
-            at += taken;
+            at += leaf.fill(self.types, self.hints, rows.slice(at..at + take));
+            leaves.push(leaf.close(self.w, self.packer, self.id.0)?);
         }
-        self.packer.give_writer(writer);
+        self.packer.give_leaf(leaf);
         Ok(leaves)
     }
 

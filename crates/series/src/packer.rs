@@ -15,7 +15,7 @@
 //! 4. `buffer` holds the bytes of the open extent from `written` to `used`; until `flush` they cannot be read.
 
 use crate::extents::{self, ExtentRecord};
-use crate::leaf::LeafWriter;
+use crate::leaf::OpenLeaf;
 use std::collections::BTreeMap;
 use tidalite_base::Corrupt;
 use tidalite_kv::{Relocation, Tree};
@@ -29,6 +29,8 @@ const EXTENT_BYTES_FIRST: usize = 64 * 1024;
 const EXTENT_BYTES_MAX: usize = 1024 * 1024;
 /// The buffer is written when it holds this much.
 const WRITE_BYTES: usize = 256 * 1024;
+/// Leaves without rows whose memory is kept.
+const SPARE_MAX: usize = 8;
 /// Dead leaves of older transactions that are collected before the table is touched.
 const DEAD_MAX: usize = 4096;
 
@@ -56,8 +58,13 @@ pub struct Packer {
     closed: BTreeMap<u64, ExtentRecord>,
     /// Leaves of older transactions that died: address and bytes.
     dead: Vec<(u64, u64)>,
-    /// The leaf writer's buffers, lent to one edit after another.
-    writer: LeafWriter,
+    /// Memory of leaves that were closed, for those that are opened next.
+    #[expect(clippy::vec_box, reason = "trees hold boxes, which come and go as they are")]
+    spare: Vec<Box<OpenLeaf>>,
+    /// Memory for a leaf's bytes, lent to one after the other.
+    bytes: Vec<u8>,
+    /// Memory of the trees' open leaves.
+    open_bytes: usize,
 }
 
 impl Packer {
@@ -71,16 +78,41 @@ impl Packer {
             next_bytes: EXTENT_BYTES_FIRST,
             closed: BTreeMap::new(),
             dead: Vec::new(),
-            writer: LeafWriter::default(),
+            spare: Vec::new(),
+            bytes: Vec::new(),
+            open_bytes: 0,
         }
     }
 
-    pub(crate) fn take_writer(&mut self) -> LeafWriter {
-        std::mem::take(&mut self.writer)
+    /// Memory that the open leaves of all trees take (`SeriesTree::close_leaf`).
+    #[must_use]
+    pub fn open_bytes(&self) -> usize {
+        self.open_bytes
     }
 
-    pub(crate) fn give_writer(&mut self, writer: LeafWriter) {
-        self.writer = writer;
+    /// The open leaf of a tree took `before` bytes and now takes `after`.
+    pub(crate) fn note_open(&mut self, before: usize, after: usize) {
+        self.open_bytes = self.open_bytes.saturating_sub(before) + after;
+    }
+
+    pub(crate) fn take_leaf(&mut self) -> Box<OpenLeaf> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Takes back a leaf without rows.
+    pub(crate) fn give_leaf(&mut self, leaf: Box<OpenLeaf>) {
+        debug_assert!(leaf.rows() == 0, "its rows are written");
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(leaf);
+        }
+    }
+
+    pub(crate) fn take_bytes(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
+    pub(crate) fn give_bytes(&mut self, bytes: Vec<u8>) {
+        self.bytes = bytes;
     }
 
     /// Appends a leaf: seals its first `directory` bytes as a block and returns the pointer to them.

@@ -174,6 +174,7 @@ impl SeriesTree {
             height,
             root,
             pending,
+            open: None,
             fanout: NODE_LINKS_MAX,
         })
     }
@@ -181,7 +182,7 @@ impl SeriesTree {
     /// True when no row is in the tree.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.root.is_none() && self.pending.is_empty()
+        self.root.is_none() && self.pending.is_empty() && self.open.is_none()
     }
 
     /// The newest transaction that wrote something the record points to.

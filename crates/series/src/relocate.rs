@@ -65,6 +65,7 @@ impl SeriesTree {
         step: &mut Relocation,
         from: i64,
     ) -> Result<Option<i64>> {
+        self.close_leaf(w, packer)?;
         let mut stop = None;
         let (mut edit, root, height, pending) = self.edit(w, packer);
         if let Some(entry) = root.take() {

@@ -5,14 +5,17 @@
 //!    record holds at most [`PENDING_MAX`] of them; while a transaction is under way up to
 //!    `PENDING_OPEN_MAX` wait, so that a bulk load writes a node once when it is full.
 //! 3. Rows below are sorted and unique; nothing of this depends on the front.
+//! 4. `open` is the leaf that the transaction's newest rows go to; it lies behind everything else. Nothing can be read of
+//!    it before it is closed, which every other change does first.
 
 use crate::edit::{Edit, STANDALONE_ROWS, Split};
+use crate::leaf::OpenLeaf;
 use crate::link::{Entry, Link};
 use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX, Spine};
 use crate::packer::Packer;
 use crate::read::leaves::LeafCursor;
 use tidalite_base::SeriesId;
-use tidalite_base::limits::{COLUMNS_MAX, LEAF_VECTORS_MAX, VECTOR_ROWS};
+use tidalite_base::limits::{COLUMNS_MAX, VECTOR_ROWS};
 use tidalite_codec::{ColumnType, Hint, RowsRef, Stats};
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
@@ -44,6 +47,7 @@ pub struct SeriesTree {
     pub(crate) height: u8,
     pub(crate) root: Option<Entry>,
     pub(crate) pending: Vec<Entry>,
+    pub(crate) open: Option<Box<OpenLeaf>>,
     pub(crate) fanout: usize,
 }
 
@@ -67,6 +71,7 @@ impl SeriesTree {
             height: 0,
             root: None,
             pending: Vec::new(),
+            open: None,
             fanout: NODE_LINKS_MAX,
         })
     }
@@ -101,6 +106,7 @@ impl SeriesTree {
     }
 
     pub(crate) fn tops(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        debug_assert!(self.open.is_none(), "rows are read after `close_leaf`");
         self.root.iter().chain(&self.pending)
     }
 
@@ -208,6 +214,8 @@ impl SeriesTree {
 
     /// Links rows: sorted, no timestamp twice. Rows at timestamps that exist replace them.
     ///
+    /// Rows behind all others go to a leaf that stays open for more; `close_leaf` before they are read, or `save`.
+    ///
     /// Cost: appended rows are encoded once; rows that fall between others rewrite the leaves that they
     /// touch and the nodes above those.
     ///
@@ -232,6 +240,15 @@ impl SeriesTree {
             rows.is_sorted_unique(),
             "rows to link are sorted and unique"
         );
+        let Some(&first) = rows.times().first() else {
+            return Ok(());
+        };
+        if let Some(open) = &self.open {
+            if open.is_even() && open.span().1 < first {
+                return self.append(w, packer, rows);
+            }
+            self.close_leaf(w, packer)?;
+        }
         // What lies below the root, what belongs to the waiting links, what is new at the end.
         let below = match (&self.root, self.pending.first()) {
             (None, _) => 0,
@@ -260,23 +277,56 @@ impl SeriesTree {
         if !new.is_empty()
             && let Some(last) = pending.pop_if(|last| last.link.count < STANDALONE_ROWS as u64)
         {
-            // A leaf of few rows takes in the beginning of what follows it.
-            let room = VECTOR_ROWS * LEAF_VECTORS_MAX - last.link.count as usize;
-            let part = new.slice(0..new.len().min(room));
-            pending.extend(edit.merge_leaf(&last, part)?);
+            // A leaf of few rows takes in the beginning of what follows it, up to a whole vector.
+            let mut few = edit.read_leaf(&last)?;
+            edit.bury(&last)?;
+            let part = new.slice(0..new.len().min(VECTOR_ROWS - few.len()));
+            few.extend(part);
             new = new.slice(part.len()..new.len());
+            self.append(w, packer, few.view())?;
         }
-        // In portions, so that links never pile up however many rows there are.
-        let portion = PENDING_OPEN_MAX * LEAF_VECTORS_MAX * VECTOR_ROWS;
+        self.append(w, packer, new)
+    }
+
+    /// Puts rows behind everything else, into the open leaf.
+    fn append<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        packer: &mut Packer,
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
         let mut at = 0;
-        while at < new.len() {
-            let to = new.len().min(at + portion);
-            let (mut edit, _, _, pending) = self.edit(w, packer);
-            let leaves = edit.leaves(new.slice(at..to), Split::Full)?;
-            pending.extend(leaves);
-            at = to;
-            self.flush_pending(w, packer, PENDING_OPEN_MAX)?;
+        while at < rows.len() {
+            let before = self.open.as_ref().map_or(0, |leaf| leaf.bytes());
+            let mut leaf = self.open.take().unwrap_or_else(|| packer.take_leaf());
+            at += leaf.fill(&self.types, &mut self.hints, rows.slice(at..rows.len()));
+            packer.note_open(before, leaf.bytes());
+            let full = leaf.is_full();
+            self.open = Some(leaf);
+            if full || at < rows.len() {
+                self.close_leaf(w, packer)?;
+            }
         }
+        self.flush_pending(w, packer, PENDING_OPEN_MAX)
+    }
+
+    /// Memory of the leaf that newest rows wait in; 0 when there is none.
+    #[must_use]
+    pub fn open_bytes(&self) -> usize {
+        self.open.as_ref().map_or(0, |leaf| leaf.bytes())
+    }
+
+    /// Hands the leaf that newest rows wait in to the packer: after `Packer::flush` they can be read.
+    ///
+    /// # Errors
+    /// `DiskFull`, `Io`; `Corrupt` when a node that takes the link is damaged.
+    pub fn close_leaf<W: PageWrite>(&mut self, w: &mut W, packer: &mut Packer) -> Result<()> {
+        let Some(mut leaf) = self.open.take() else {
+            return Ok(());
+        };
+        packer.note_open(leaf.bytes(), 0);
+        self.pending.push(leaf.close(w, packer, self.id.0)?);
+        packer.give_leaf(leaf);
         self.flush_pending(w, packer, PENDING_OPEN_MAX)
     }
 
@@ -317,6 +367,7 @@ impl SeriesTree {
         if from > to {
             return Ok(0);
         }
+        self.close_leaf(w, packer)?;
         let before = self.count();
         let (mut edit, root, height, pending) = self.edit(w, packer);
         let links = std::mem::take(pending);
@@ -341,6 +392,7 @@ impl SeriesTree {
     /// # Errors
     /// As `link`.
     pub fn save<W: PageWrite>(&mut self, w: &mut W, packer: &mut Packer) -> Result<Vec<u8>> {
+        self.close_leaf(w, packer)?;
         self.flush_pending(w, packer, PENDING_MAX)?;
         Ok(self.encode())
     }

@@ -3,11 +3,13 @@
 //!
 //! Invariants: 1. `trees` holds the newest state of every series tree that this transaction changed;
 //! the records table still holds the old one until `finish`. 2. What the packer buffers cannot be read
-//! before `flush`.
+//! before `flush`, nor what a tree's open leaf holds before it is closed. 3. Open leaves take no more than
+//! `open_bytes_max` after each link.
 
 use crate::catalog::id_key;
 use crate::error::Result;
 use crate::roots::Roots;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use tidalite_base::{Corrupt, SeriesId};
@@ -16,6 +18,9 @@ use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{PageRead, PageWrite};
 use tidalite_runs::Sink;
 use tidalite_series::{Moving, Packer, SeriesTree};
+
+/// The part of what a transaction may keep in memory that its open leaves, one a series, get beside the staged rows.
+const OPEN_PART: usize = 4;
 
 struct OpenTree {
     tree: SeriesTree,
@@ -27,14 +32,17 @@ pub(crate) struct Leaves {
     records: Tree,
     packer: Packer,
     trees: HashMap<SeriesId, OpenTree>,
+    open_bytes_max: usize,
 }
 
 impl Leaves {
-    pub(crate) fn new(roots: &Roots) -> Self {
+    /// Of a transaction that stages up to `staging_bytes`.
+    pub(crate) fn new(roots: &Roots, staging_bytes: usize) -> Self {
         Self {
             records: roots.records,
             packer: Packer::new(roots.extents),
             trees: HashMap::new(),
+            open_bytes_max: staging_bytes / OPEN_PART,
         }
     }
 
@@ -45,8 +53,10 @@ impl Leaves {
         id: SeriesId,
         types: &[ColumnType],
     ) -> Result<&SeriesTree> {
+        let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
+        open.tree.close_leaf(pages, &mut self.packer)?;
         self.packer.flush(pages)?;
-        Ok(&open(&mut self.trees, &self.records, pages, id, Some(types))?.tree)
+        Ok(&open.tree)
     }
 
     /// Removes the rows from..=to of a series' leaves.
@@ -57,7 +67,6 @@ impl Leaves {
         types: &[ColumnType],
         (from, to): (i64, i64),
     ) -> Result<()> {
-        self.packer.flush(pages)?;
         let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
         open.changed |= open.tree.delete(pages, &mut self.packer, from, to)? > 0;
         Ok(())
@@ -119,6 +128,30 @@ impl Leaves {
         from: &[u8],
     ) -> Result<Option<Vec<u8>>> {
         Ok(self.packer.relocate_table(pages, step, from)?)
+    }
+
+    /// Closes the fullest of the open leaves, until a quarter of what they may take is free.
+    ///
+    /// Cost: a look at every series of the transaction; a quarter of the memory is to be filled before the next one.
+    #[cold]
+    fn close_fullest<W: PageWrite>(&mut self, pages: &mut W) -> tidalite_pager::Result<()> {
+        let mut open: Vec<(usize, SeriesId)> = Vec::new();
+        for (&id, open_tree) in &self.trees {
+            let bytes = open_tree.tree.open_bytes();
+            if bytes > 0 {
+                open.push((bytes, id));
+            }
+        }
+        open.sort_unstable_by_key(|&(bytes, id)| (Reverse(bytes), id));
+        for (_, id) in open {
+            if self.packer.open_bytes() <= self.open_bytes_max / 4 * 3 {
+                break;
+            }
+            if let Some(open_tree) = self.trees.get_mut(&id) {
+                open_tree.tree.close_leaf(pages, &mut self.packer)?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes what waits and the records of the changed series; puts the new roots.
@@ -189,14 +222,74 @@ impl<W: PageWrite> Sink<W> for Leaves {
     ) -> tidalite_pager::Result<()> {
         let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
         open.changed = true;
-        // Merging into leaves reads them: what this transaction wrote must be readable.
-        if open
-            .tree
-            .span()
-            .is_some_and(|(_, end)| rows.times().first().is_some_and(|&t| t <= end))
-        {
-            self.packer.flush(pages)?;
+        open.tree.link(pages, &mut self.packer, rows)?;
+        if self.packer.open_bytes() > self.open_bytes_max {
+            self.close_fullest(pages)?;
         }
-        open.tree.link(pages, &mut self.packer, rows)
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{MemoryStorage, Options, WriteTxn};
+    use std::sync::Arc;
+    use tidalite_testkit::rng::Rng;
+
+    const STAGING_BYTES: usize = 512 << 10;
+    const SERIES: usize = 20;
+
+    fn names() -> Vec<String> {
+        (0..SERIES).map(|i| format!("series.{i}")).collect()
+    }
+
+    /// Rows of every series in turn, their values at random so that they take bytes.
+    fn feed(txn: &mut WriteTxn, rng: &mut Rng, times: std::ops::Range<i64>) {
+        let names = names();
+        for time in times {
+            for name in &names {
+                let mut series = txn.series(name).unwrap();
+                let value = rng.below(1000) as f64 / 100.0;
+                series.insert(time * 10, value).unwrap();
+            }
+            let open = txn.leaves.packer.open_bytes();
+            assert!(open <= STAGING_BYTES / super::OPEN_PART, "{open} bytes");
+        }
+    }
+
+    #[test]
+    fn leaves_stay_open_within_their_memory() {
+        let mut rng = Rng::new(11);
+        let options = Options::new().staging_bytes(STAGING_BYTES);
+        let db = options
+            .open_storage(Arc::new(MemoryStorage::new()))
+            .unwrap();
+        let mut txn = db.begin_write().unwrap();
+        feed(&mut txn, &mut rng, 0..10_000);
+        // Reading, deleting and going back in the midst of it.
+        let mut first = txn.series("series.0").unwrap();
+        assert_eq!(first.view().unwrap().count().unwrap(), 10_000);
+        assert_eq!(first.delete(50_000..60_000).unwrap(), 1000);
+        let savepoint = txn.savepoint().unwrap();
+        feed(&mut txn, &mut rng, 10_000..12_000);
+        txn.rollback_to(&savepoint).unwrap();
+        let mut first = txn.series("series.0").unwrap();
+        assert_eq!(first.view().unwrap().count().unwrap(), 9000);
+        for i in 5000..6000 {
+            first.insert(i * 10, 0.5).unwrap();
+        }
+        feed(&mut txn, &mut rng, 10_000..20_000);
+        txn.commit().unwrap();
+        let report = db.check().unwrap();
+        assert!(report.is_clean(), "{report:?}");
+        let snap = db.begin_read().unwrap();
+        for name in names() {
+            let series = snap.series(&name).unwrap().unwrap();
+            assert_eq!(series.count().unwrap(), 20_000, "{name}");
+        }
+        // Twenty vectors each: they would be nearly as many leaves, if none stayed open.
+        let leaves = report.leaves;
+        println!("{leaves} leaves of {SERIES} series");
+        assert!(leaves < 10 * SERIES as u64, "{leaves} leaves");
     }
 }

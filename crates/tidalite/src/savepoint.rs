@@ -64,7 +64,7 @@ impl WriteTxn {
     /// Series are opened anew, from the roots.
     fn begin_again(&mut self) -> Result<()> {
         self.front = Front::load(&self.pages, &self.roots.front)?;
-        self.leaves = Leaves::new(&self.roots);
+        self.leaves = Leaves::new(&self.roots, self.staging.budget_bytes());
         self.staging.reset();
         self.series.clear();
         self.index_of.clear();

@@ -91,8 +91,8 @@ impl WriteTxn {
     pub(crate) fn begin(shared: Arc<Shared>, pages: tidalite_pager::WriteTxn) -> Result<Self> {
         let roots = Roots::decode(pages.app())?;
         let front = Front::load(&pages, &roots.front)?;
-        let leaves = Leaves::new(&roots);
         let staging = shared.take_staging();
+        let leaves = Leaves::new(&roots, staging.budget_bytes());
         Ok(Self {
             shared,
             pages,

@@ -347,7 +347,9 @@ impl Staging {
         self.overlays.clear();
     }
 
-    pub(crate) fn budget_bytes(&self) -> usize {
+    /// What the staged rows may cost.
+    #[must_use]
+    pub fn budget_bytes(&self) -> usize {
         self.budget_bytes
     }
 }

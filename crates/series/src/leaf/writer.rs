@@ -1,4 +1,12 @@
 //! Rows in, leaf bytes out.
+//!
+//! A leaf is filled a vector at a time and may stay open between two of them: a transaction that feeds thousands of series
+//! in turn brings a vector of each at a time, and a leaf of one vector costs its readers more than its rows do.
+//!
+//! Invariants of an open leaf:
+//! 1. Its vectors are encoded; every one but the last has 1024 rows, and behind a shorter one nothing is taken in.
+//! 2. While `step` is known, all its rows are that far apart and `times` is empty; else `times` has an entry a vector.
+//! 3. While the `word` of a column is known, all its rows have it and `entries` is empty; else there is an entry a vector.
 
 use super::{
     BEGIN_AT, COLUMN_CHECKSUM, COLUMN_CHUNK, COLUMN_ENTRY_BYTES, COLUMN_OFFSET, COLUMN_STATS,
@@ -10,159 +18,306 @@ use crate::link::{Entry, Link};
 use crate::packer::{Packer, aligned};
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{checksum, put_i64, put_u32, put_u64};
-use tidalite_codec::{Chunk, ColumnType, Hint, RowsRef, Stats, encode_column, encode_times};
+use tidalite_codec::{
+    Chunk, ColumnType, Hint, Line, RowsRef, Stats, encode_column, encode_times, fill_steps,
+};
 use tidalite_pager::{PageWrite, Result};
 
+/// A leaf that is being filled.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenLeaf {
+    vectors: usize,
+    rows: usize,
+    begin: i64,
+    end: i64,
+    step: Option<u64>,
+    times: Vec<u8>,
+    columns: Vec<OpenColumn>,
+    payloads: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+struct OpenColumn {
+    word: Option<u64>,
+    entries: Vec<u8>,
+    /// Of all rows.
+    stats: Stats,
+}
+
+/// A vector's payload among those of its leaf.
 struct Payload {
     chunk: Chunk,
     offset: usize,
+    checksum: u64,
 }
 
-/// Turns rows into leaves; its buffers are used again and again.
-#[derive(Default)]
-pub(crate) struct LeafWriter {
-    payloads: Vec<u8>,
-    times: Vec<Payload>,
-    /// Vector after vector, all columns that are not constant.
-    columns: Vec<(Payload, Stats)>,
-    bytes: Vec<u8>,
+impl Payload {
+    /// What was just appended to `payloads` behind `offset`.
+    fn last(chunk: Chunk, payloads: &[u8], offset: usize) -> Self {
+        Self {
+            chunk,
+            offset,
+            checksum: payload_checksum(&payloads[offset..]),
+        }
+    }
+
+    /// Of a vector whose chunk says it all.
+    fn none(chunk: Chunk) -> Self {
+        debug_assert!(chunk.is_empty(), "no bytes");
+        Self {
+            chunk,
+            offset: 0,
+            checksum: 0,
+        }
+    }
 }
 
-impl LeafWriter {
-    /// Writes one leaf with the first rows of `rows` and returns its link and how many rows it took. `hints`: one a
-    /// column, and that of the times.
+impl OpenLeaf {
+    /// Forgets everything but its memory.
+    fn clear(&mut self, types: &[ColumnType]) {
+        (self.vectors, self.rows) = (0, 0);
+        self.step = None;
+        self.times.clear();
+        self.payloads.clear();
+        self.columns.truncate(types.len());
+        for (column, &ty) in self.columns.iter_mut().zip(types) {
+            column.word = None;
+            column.entries.clear();
+            column.stats = Stats::empty(ty);
+        }
+        for &ty in &types[self.columns.len()..] {
+            self.columns.push(OpenColumn {
+                word: None,
+                entries: Vec::new(),
+                stats: Stats::empty(ty),
+            });
+        }
+    }
+
+    /// Rows in it.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// First and last timestamp in it.
+    pub(crate) fn span(&self) -> (i64, i64) {
+        (self.begin, self.end)
+    }
+
+    /// Memory that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let columns = self.columns.iter().map(|column| column.entries.capacity());
+        size_of::<Self>()
+            + self.columns.capacity() * size_of::<OpenColumn>()
+            + self.times.capacity()
+            + self.payloads.capacity()
+            + columns.sum::<usize>()
+    }
+
+    /// Whether its last vector is a whole one.
+    pub(crate) fn is_even(&self) -> bool {
+        self.rows == self.vectors * VECTOR_ROWS
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.vectors >= vectors_max(self.columns.len())
+    }
+
+    /// Whether it takes in `rows` more. A last part of a vector is taken in even when it has bytes enough: it would make a
+    /// leaf of few rows.
+    fn takes(&self, rows: usize) -> bool {
+        self.is_even()
+            && !self.is_full()
+            && (self.payloads.len() < DATA_BYTES_SOFT || rows < VECTOR_ROWS)
+    }
+
+    /// Takes in rows, which lie behind those that it has; answers how many. `hints`: one a column, and that of the times.
+    pub(crate) fn fill(
+        &mut self,
+        types: &[ColumnType],
+        hints: &mut [Hint],
+        rows: RowsRef<'_>,
+    ) -> usize {
+        if self.vectors == 0 {
+            self.clear(types);
+        }
+        let mut at = 0;
+        while at < rows.len() && self.takes(rows.len() - at) {
+            let vector = rows.slice(at..rows.len().min(at + VECTOR_ROWS));
+            self.push(types, hints, vector);
+            at += vector.len();
+        }
+        at
+    }
+
+    fn push(&mut self, types: &[ColumnType], hints: &mut [Hint], vector: RowsRef<'_>) {
+        let times = vector.times();
+        let (begin, end) = (times[0], times[times.len() - 1]);
+        if self.vectors == 0 {
+            self.begin = begin;
+        }
+        self.push_times(times, &mut hints[types.len()]);
+        for (c, &ty) in types.iter().enumerate() {
+            let words = vector.column(c);
+            let stats = Stats::of(ty, times, words);
+            let offset = self.payloads.len();
+            let chunk = encode_column(ty, words, &mut hints[c], &mut self.payloads);
+            let word = constant(&chunk);
+            let column = &mut self.columns[c];
+            column.stats.merge_after(&stats);
+            if self.vectors == 0 {
+                column.word = word;
+            }
+            if column.word.is_some() && column.word == word {
+                continue;
+            }
+            if let Some(word) = self.columns[c].word.take() {
+                self.spell_out(c, ty, word);
+            }
+            let payload = Payload::last(chunk, &self.payloads, offset);
+            put_column_entry(&mut self.columns[c].entries, &payload, &stats);
+        }
+        self.end = end;
+        self.rows += times.len();
+        self.vectors += 1;
+    }
+
+    fn push_times(&mut self, times: &[i64], hint: &mut Hint) {
+        let offset = self.payloads.len();
+        let chunk = encode_times(times, hint, &mut self.payloads);
+        let own = constant_step(&chunk);
+        if self.vectors == 0 {
+            self.step = own;
+            if own.is_some() {
+                return;
+            }
+        }
+        if let Some(step) = self.step {
+            // The step of a single row is that to the row before it.
+            let goes_on = self.end.wrapping_add(step as i64) == times[0];
+            if goes_on && (own == Some(step) || times.len() == 1) {
+                return;
+            }
+            self.step = None;
+            let mut before = [0; VECTOR_ROWS];
+            for v in 0..self.vectors {
+                fill_steps(time_of(self.begin, step, v), step, &mut before);
+                let chunk = encode_times(&before, hint, &mut self.payloads);
+                put_time_entry(&mut self.times, &Payload::none(chunk), &before);
+            }
+        }
+        let payload = Payload::last(chunk, &self.payloads, offset);
+        put_time_entry(&mut self.times, &payload, times);
+    }
+
+    /// Gives each vector so far an entry for a column that had one word.
+    fn spell_out(&mut self, c: usize, ty: ColumnType, word: u64) {
+        let words = [word; VECTOR_ROWS];
+        for v in 0..self.vectors {
+            // The extremes of equal words are at the first row, whatever the other times are.
+            let begin = match self.step {
+                Some(step) => time_of(self.begin, step, v),
+                None => tidalite_base::get_i64(&self.times, v * TIME_ENTRY_BYTES + TIME_BEGIN),
+            };
+            let stats = Stats::of(ty, &[begin; VECTOR_ROWS], &words);
+            let chunk = encode_column(ty, &words, &mut Hint::default(), &mut self.payloads);
+            let entries = &mut self.columns[c].entries;
+            put_column_entry(entries, &Payload::none(chunk), &stats);
+        }
+    }
+
+    /// Writes the leaf and returns its link; what is left is empty.
     ///
     /// # Panics
     /// When there is no row.
-    pub(crate) fn write<W: PageWrite>(
+    pub(crate) fn close<W: PageWrite>(
         &mut self,
         w: &mut W,
         packer: &mut Packer,
         owner: u64,
-        types: &[ColumnType],
-        hints: &mut [Hint],
-        rows: RowsRef<'_>,
-    ) -> Result<(Entry, usize)> {
-        assert!(!rows.is_empty(), "a leaf has rows");
-        let rows = rows.slice(0..rows.len().min(vectors_max(types.len()) * VECTOR_ROWS));
-        let step = constant_step(rows.times());
-        let constant: Vec<Option<u64>> =
-            (0..types.len()).map(|c| one_word(rows.column(c))).collect();
-
-        self.payloads.clear();
-        self.times.clear();
-        self.columns.clear();
-        let mut stats: Vec<Stats> = types.iter().map(|&ty| Stats::empty(ty)).collect();
-        let mut at = 0;
-        let mut vectors = 0;
-        // A last part of a vector is always taken in: it would make a leaf of few rows.
-        while at < rows.len()
-            && (self.payloads.len() < DATA_BYTES_SOFT || rows.len() - at < VECTOR_ROWS)
-        {
-            let vector = rows.slice(at..rows.len().min(at + VECTOR_ROWS));
-            if step.is_none() {
-                let offset = self.payloads.len();
-                let chunk =
-                    encode_times(vector.times(), &mut hints[types.len()], &mut self.payloads);
-                self.times.push(Payload { chunk, offset });
-            }
-            for (c, &ty) in types.iter().enumerate() {
-                let own = Stats::of(ty, vector.times(), vector.column(c));
-                stats[c].merge_after(&own);
-                if constant[c].is_none() {
-                    let offset = self.payloads.len();
-                    let words = vector.column(c);
-                    let chunk = encode_column(ty, words, &mut hints[c], &mut self.payloads);
-                    self.columns.push((Payload { chunk, offset }, own));
-                }
-            }
-            at += vector.len();
-            vectors += 1;
-        }
-        let rows = rows.slice(0..at);
-        let directory = self.assemble(rows, vectors, step, &constant);
-        let (begin, end) = (rows.times()[0], rows.times()[at - 1]);
-        let bytes = aligned(self.bytes.len()) as u64;
-        let ptr = packer.append(w, &mut self.bytes, directory, owner, end)?;
+    ) -> Result<Entry> {
+        assert!(self.rows > 0, "a leaf has rows");
+        let mut bytes = packer.take_bytes();
+        let directory = self.assemble(&mut bytes);
+        let size = aligned(bytes.len()) as u64;
+        let ptr = packer.append(w, &mut bytes, directory, owner, self.end)?;
+        packer.give_bytes(bytes);
         let link = Link {
             ptr,
-            begin,
-            end,
-            count: at as u64,
+            begin: self.begin,
+            end: self.end,
+            count: self.rows as u64,
             data_txn: w.txn(),
-            bytes,
+            bytes: size,
         };
-        Ok((Entry { link, stats }, at))
+        let stats = self.columns.iter().map(|column| column.stats).collect();
+        (self.vectors, self.rows) = (0, 0);
+        Ok(Entry { link, stats })
     }
 
-    /// Fills `bytes` with everything but the header; returns the directory's length.
-    fn assemble(
-        &mut self,
-        rows: RowsRef<'_>,
-        vectors: usize,
-        step: Option<u64>,
-        constant: &[Option<u64>],
-    ) -> usize {
-        let modes = modes_bytes(constant.len());
-        let times = step.map_or(vectors * TIME_ENTRY_BYTES, |_| 8);
-        let columns: usize = constant
-            .iter()
-            .map(|word| word.map_or(vectors * COLUMN_ENTRY_BYTES, |_| 8))
+    /// Fills `out` with everything but the header; returns the directory's length.
+    fn assemble(&self, out: &mut Vec<u8>) -> usize {
+        let modes = modes_bytes(self.columns.len());
+        let whole = |known: Option<u64>, entries: &Vec<u8>| known.map_or(entries.len(), |_| 8);
+        let columns = self.columns.iter();
+        let columns: usize = columns
+            .map(|column| whole(column.word, &column.entries))
             .sum();
-        let directory = MODES_AT + modes + times + columns;
-        let out = &mut self.bytes;
+        let directory = MODES_AT + modes + whole(self.step, &self.times) + columns;
         out.clear();
-        out.resize(directory, 0);
-        put_u32(out, ROWS_AT, rows.len() as u32);
-        out[VECTORS_AT] = vectors as u8;
-        out[COLUMNS_AT] = constant.len() as u8;
-        out[TIME_MODE_AT] = step.map_or(MODE_VECTORS, |_| MODE_WHOLE);
+        out.reserve(directory + self.payloads.len());
+        out.resize(MODES_AT + modes, 0);
+        put_u32(out, ROWS_AT, self.rows as u32);
+        out[VECTORS_AT] = self.vectors as u8;
+        out[COLUMNS_AT] = self.columns.len() as u8;
+        out[TIME_MODE_AT] = mode(self.step);
         put_u32(out, DIRECTORY_BYTES_AT, directory as u32);
         put_u32(out, DATA_BYTES_AT, self.payloads.len() as u32);
-        put_i64(out, BEGIN_AT, rows.times()[0]);
-        put_i64(out, END_AT, rows.times()[rows.len() - 1]);
-        let mut at = MODES_AT + modes;
-        if let Some(step) = step {
-            put_u64(out, at, step);
-        } else {
-            for (v, Payload { chunk, offset }) in self.times.iter().enumerate() {
-                let entry = at + v * TIME_ENTRY_BYTES;
-                let last = rows.len().min((v + 1) * VECTOR_ROWS) - 1;
-                put_i64(out, entry + TIME_BEGIN, rows.times()[v * VECTOR_ROWS]);
-                put_i64(out, entry + TIME_END, rows.times()[last]);
-                put_u32(out, entry + TIME_OFFSET, *offset as u32);
-                let sum = payload_checksum(&self.payloads[*offset..*offset + chunk.len()]);
-                put_u64(out, entry + TIME_CHECKSUM, sum);
-                out[entry + TIME_CHUNK..entry + TIME_ENTRY_BYTES]
-                    .copy_from_slice(&chunk.to_bytes());
+        put_i64(out, BEGIN_AT, self.begin);
+        put_i64(out, END_AT, self.end);
+        match self.step {
+            Some(step) => out.extend_from_slice(&step.to_le_bytes()),
+            None => out.extend_from_slice(&self.times),
+        }
+        for (c, column) in self.columns.iter().enumerate() {
+            out[MODES_AT + c] = mode(column.word);
+            match column.word {
+                Some(word) => out.extend_from_slice(&word.to_le_bytes()),
+                None => out.extend_from_slice(&column.entries),
             }
         }
-        at += times;
-        let varying = constant.iter().filter(|word| word.is_none()).count();
-        let mut nth = 0;
-        for (c, word) in constant.iter().enumerate() {
-            if let Some(word) = word {
-                out[MODES_AT + c] = MODE_WHOLE;
-                put_u64(out, at, *word);
-                at += 8;
-                continue;
-            }
-            out[MODES_AT + c] = MODE_VECTORS;
-            for v in 0..vectors {
-                let (Payload { chunk, offset }, stats) = &self.columns[v * varying + nth];
-                put_u32(out, at + COLUMN_OFFSET, *offset as u32);
-                let sum = payload_checksum(&self.payloads[*offset..*offset + chunk.len()]);
-                put_u64(out, at + COLUMN_CHECKSUM, sum);
-                out[at + COLUMN_CHUNK..at + COLUMN_STATS].copy_from_slice(&chunk.to_bytes());
-                out[at + COLUMN_STATS..at + COLUMN_ENTRY_BYTES].copy_from_slice(&stats.to_bytes());
-                at += COLUMN_ENTRY_BYTES;
-            }
-            nth += 1;
-        }
-        debug_assert_eq!(at, directory, "the directory is full");
+        debug_assert_eq!(out.len(), directory, "the directory is full");
         out.extend_from_slice(&self.payloads);
         directory
     }
+}
+
+fn mode(known: Option<u64>) -> u8 {
+    known.map_or(MODE_VECTORS, |_| MODE_WHOLE)
+}
+
+/// The first time of vector `v` where all vectors before it are whole.
+fn time_of(begin: i64, step: u64, v: usize) -> i64 {
+    begin.wrapping_add(step.wrapping_mul((v * VECTOR_ROWS) as u64) as i64)
+}
+
+fn put_time_entry(out: &mut Vec<u8>, payload: &Payload, times: &[i64]) {
+    let mut entry = [0; TIME_ENTRY_BYTES];
+    put_i64(&mut entry, TIME_BEGIN, times[0]);
+    put_i64(&mut entry, TIME_END, times[times.len() - 1]);
+    put_u32(&mut entry, TIME_OFFSET, payload.offset as u32);
+    put_u64(&mut entry, TIME_CHECKSUM, payload.checksum);
+    entry[TIME_CHUNK..].copy_from_slice(&payload.chunk.to_bytes());
+    out.extend_from_slice(&entry);
+}
+
+fn put_column_entry(out: &mut Vec<u8>, payload: &Payload, stats: &Stats) {
+    let mut entry = [0; COLUMN_ENTRY_BYTES];
+    put_u32(&mut entry, COLUMN_OFFSET, payload.offset as u32);
+    put_u64(&mut entry, COLUMN_CHECKSUM, payload.checksum);
+    entry[COLUMN_CHUNK..COLUMN_STATS].copy_from_slice(&payload.chunk.to_bytes());
+    entry[COLUMN_STATS..].copy_from_slice(&stats.to_bytes());
+    out.extend_from_slice(&entry);
 }
 
 /// What the directory holds for a payload: its checksum, or 0 for no bytes.
@@ -170,61 +325,60 @@ pub(super) fn payload_checksum(bytes: &[u8]) -> u64 {
     if bytes.is_empty() { 0 } else { checksum(bytes) }
 }
 
-/// The one step between all neighbours; a single row has step 1.
-fn constant_step(times: &[i64]) -> Option<u64> {
-    let Some(&second) = times.get(1) else {
-        return Some(1);
-    };
-    let step = second.wrapping_sub(times[0]);
-    let same = |block: &[i64]| {
-        let differ = block
-            .windows(2)
-            .fold(0, |any, pair| any | (pair[1].wrapping_sub(pair[0]) ^ step));
-        differ == 0
-    };
-    // In pieces, so that irregular times are found out early and regular ones without a branch a row.
-    let mut from = 0;
-    while from + 1 < times.len() {
-        let to = times.len().min(from + 256);
-        if !same(&times[from..to]) {
-            return None;
-        }
-        from = to - 1;
+/// The rule of a vector that was just encoded, if it has one.
+fn line(chunk: &Chunk) -> Option<Line> {
+    if !chunk.is_empty() {
+        return None;
     }
-    Some(step as u64)
+    Line::of(chunk, &[], chunk.rows()).unwrap_or_else(|_| unreachable!("it was just encoded"))
 }
 
-/// The word that all rows have.
-fn one_word(words: &[u64]) -> Option<u64> {
-    let first = *words.first()?;
-    let same = words
-        .chunks(256)
-        .all(|block| block.iter().fold(0, |any, word| any | (word ^ first)) == 0);
-    same.then_some(first)
+/// The one step between all neighbours of a vector of times; a single row has step 1.
+fn constant_step(chunk: &Chunk) -> Option<u64> {
+    if chunk.rows() == 1 {
+        return Some(1);
+    }
+    let line = line(chunk)?;
+    Some(line.word(1).wrapping_sub(line.word(0)))
+}
+
+/// The word that all rows of a vector have.
+fn constant(chunk: &Chunk) -> Option<u64> {
+    let line = line(chunk)?;
+    line.is_constant().then(|| line.word(0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn step(times: &[i64]) -> Option<u64> {
+        constant_step(&encode_times(times, &mut Hint::default(), &mut Vec::new()))
+    }
+
     #[test]
     fn steps_are_found_over_the_whole_range_of_times() {
-        assert_eq!(constant_step(&[7]), Some(1));
-        assert_eq!(constant_step(&[i64::MIN, i64::MAX]), Some(u64::MAX));
+        assert_eq!(step(&[7]), Some(1));
+        assert_eq!(step(&[i64::MIN, i64::MAX]), Some(u64::MAX));
         let even: Vec<i64> = (0..1000).map(|i| i * 5).collect();
-        assert_eq!(constant_step(&even), Some(5));
+        assert_eq!(step(&even), Some(5));
         for odd in [1, 255, 256, 257, 511, 512, 999] {
             let mut times = even.clone();
             times[odd] += 1;
-            assert_eq!(constant_step(&times), None, "row {odd} is off");
+            assert_eq!(step(&times), None, "row {odd} is off");
         }
     }
 
     #[test]
     fn one_word_is_found() {
+        let word = |words: &[u64]| {
+            let (mut hint, mut out) = (Hint::default(), Vec::new());
+            constant(&encode_column(ColumnType::F64, words, &mut hint, &mut out))
+        };
         let mut words = vec![3u64; 700];
-        assert_eq!(one_word(&words), Some(3));
+        assert_eq!(word(&words), Some(3));
         words[699] = 4;
-        assert_eq!(one_word(&words), None);
+        assert_eq!(word(&words), None);
+        assert_eq!(word(&[1 << 63]), Some(1 << 63));
     }
 }

@@ -62,7 +62,7 @@ pub struct Row {
 impl<'a, R: PageRead> View<'a, R> {
     /// Reads `tree` through `r`, with `late` rows over it.
     ///
-    /// A writer that reads its own changes calls `Packer::flush` first.
+    /// A writer that reads its own changes calls `SeriesTree::close_leaf` and `Packer::flush` first.
     ///
     /// # Panics
     /// When the late rows have not the columns of the series.
@@ -74,6 +74,7 @@ impl<'a, R: PageRead> View<'a, R> {
             "the columns of the series"
         );
         debug_assert!(late.is_sorted_unique(), "late rows are sorted and unique");
+        debug_assert!(tree.open.is_none(), "its newest rows can be read");
         Self { r, tree, late }
     }
 

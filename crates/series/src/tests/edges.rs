@@ -170,6 +170,7 @@ fn own_writes_are_readable_after_a_flush() {
         for i in 0..3 {
             tree.link(pages, packer, ramp(i * 10_240, 10, 1024).view())
                 .unwrap();
+            tree.close_leaf(pages, packer).unwrap();
             packer.flush(pages).unwrap();
             let view = View::new(pages, tree, none.view());
             assert_eq!(

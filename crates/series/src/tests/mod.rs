@@ -3,6 +3,7 @@
 mod damage;
 mod edges;
 mod model;
+mod open_leaf;
 mod pieces;
 mod structure;
 
