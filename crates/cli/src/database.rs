@@ -6,9 +6,12 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output::Cell;
 use crate::store;
 use crate::time::{Nanos, TimeShow, read_any};
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
-use tidalite::{ColumnType, Database, OpenMode, ReadTxn, Schema, Series, SeriesInfo, Unit};
+use tidalite::{
+    ColumnType, Database, OpenMode, ReadTxn, Schema, Series, SeriesInfo, Timestamp, Unit,
+};
 
 /// Names shown when a pattern matches nothing.
 const SUGGESTIONS: usize = 3;
@@ -269,6 +272,29 @@ impl Span {
         let from = i64::try_from(from).ok()?;
         let to = i64::try_from(to).ok()?;
         (from <= to).then_some((from, to))
+    }
+
+    /// The same on the clock, for several series together: --last counts from their newest point.
+    pub(crate) fn on_clock(&self, series: &[Series<'_>]) -> (Bound<Timestamp>, Bound<Timestamp>) {
+        let time = |nanos: Nanos| {
+            Timestamp(i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX }))
+        };
+        let newest = || {
+            let end = |series: &Series<'_>| {
+                let (_, last) = series.span()?;
+                Some(to_nanos(series.info().schema.unit, last))
+            };
+            series.iter().filter_map(end).max()
+        };
+        let from = match self.last {
+            Some(width) => newest().map(|newest| newest - Nanos::from(width) + 1),
+            None => self.from,
+        };
+        let from = from.map_or(Bound::Unbounded, |nanos| Bound::Included(time(nanos)));
+        let to = self
+            .to
+            .map_or(Bound::Unbounded, |nanos| Bound::Excluded(time(nanos)));
+        (from, to)
     }
 
     /// The complaint when no series has a point in it.

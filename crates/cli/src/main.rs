@@ -8,7 +8,8 @@
 //! time        times and widths, in and out
 //! store       what is said about every file that is opened
 //! database    the library as the commands use it
-//! import      CSV in
+//! import      CSV and JSON lines in
+//! export      where these go out to
 //! plot        pictures
 //! commands    one file a command
 //! quickstart  the first minute with it
@@ -18,6 +19,7 @@ mod args;
 mod commands;
 mod database;
 mod exit;
+mod export;
 mod import;
 mod output;
 mod plot;

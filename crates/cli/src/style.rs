@@ -41,7 +41,7 @@ const LINES: [AnsiColor; 6] = [
 ];
 
 impl Palette {
-    #[cfg(test)]
+    /// No colours.
     pub(crate) const PLAIN: Self = Self { on: false };
 
     /// For something that is written to this stream.

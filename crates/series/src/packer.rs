@@ -59,7 +59,10 @@ pub struct Packer {
     /// Leaves of older transactions that died: address and bytes.
     dead: Vec<(u64, u64)>,
     /// Memory of leaves that were closed, for those that are opened next.
-    #[expect(clippy::vec_box, reason = "trees hold boxes, which come and go as they are")]
+    #[expect(
+        clippy::vec_box,
+        reason = "trees hold boxes, which come and go as they are"
+    )]
     spare: Vec<Box<OpenLeaf>>,
     /// Memory for a leaf's bytes, lent to one after the other.
     bytes: Vec<u8>,

@@ -1,6 +1,7 @@
 //! Commands that look after a file.
 
 use super::common::{FileArg, FormatArg};
+use crate::time::width_nanos;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -210,4 +211,62 @@ pub(crate) struct CompactArgs {
     /// Bytes that one write transaction moves
     #[arg(long, default_value_t = 16 << 20, value_name = "BYTES")]
     pub step: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+A policy says what is kept of the series that it selects: rows up to an age, or so many bytes; the oldest
+rows go first. Policies are part of the file. They take effect with --apply, and in a program
+that maintains the file in the background.
+
+Examples:
+  tidalite retention plant.tdl
+  tidalite retention plant.tdl --set short --series 'raw.*' --keep 30d
+  tidalite retention plant.tdl --set cap --max-bytes 10737418240 --apply
+  tidalite retention plant.tdl --remove short")]
+pub(crate) struct RetentionArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// Store a policy under this name, in place of one that has it
+    #[arg(long, value_name = "NAME", conflicts_with = "remove")]
+    pub set: Option<String>,
+
+    /// Take this policy away
+    #[arg(long, value_name = "NAME")]
+    pub remove: Option<String>,
+
+    /// With --set: which series; all if not given
+    #[arg(
+        long,
+        value_name = "SERIES",
+        default_value = "",
+        hide_default_value = true,
+        requires = "set"
+    )]
+    pub series: String,
+
+    /// With --set: remove rows older than this
+    #[arg(long, value_name = "WIDTH", value_parser = width_nanos, requires = "set")]
+    pub keep: Option<i64>,
+
+    /// With --set: what the series may use; with all series, what the whole file may use
+    #[arg(long, value_name = "BYTES", requires = "set")]
+    pub max_bytes: Option<u64>,
+
+    /// Remove now what the policies do not keep
+    #[arg(long)]
+    pub apply: bool,
+
+    /// With --apply: seconds after which no further commit is begun
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 3600,
+        requires = "apply"
+    )]
+    pub budget: u64,
+
+    #[command(flatten)]
+    pub format: FormatArg,
 }

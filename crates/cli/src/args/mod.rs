@@ -1,6 +1,7 @@
 //! The command line: what can be said, and the help that teaches it.
 
 mod common;
+mod export;
 mod import;
 mod keep;
 mod kv;
@@ -8,6 +9,7 @@ mod program;
 mod query;
 
 pub(crate) use common::*;
+pub(crate) use export::*;
 pub(crate) use import::*;
 pub(crate) use keep::*;
 pub(crate) use kv::*;
@@ -71,6 +73,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Store CSV or JSON lines as series
     Import(ImportArgs),
+    /// Write series as CSV or JSON lines
+    Export(ExportArgs),
     /// List series with tags, count, span and size
     Series(SeriesArgs),
     /// Print points
@@ -81,6 +85,8 @@ pub(crate) enum Command {
     Aggregate(AggregateArgs),
     /// Sum up every hour, day or any other width
     Window(WindowArgs),
+    /// Put several series side by side, joined on time
+    Join(JoinArgs),
     /// Draw series in the terminal, as SVG or as PNG
     Plot(PlotArgs),
     /// Show what the file consists of: pages, trees, bytes per point, free space
@@ -105,6 +111,8 @@ pub(crate) enum Command {
     Restore(RestoreArgs),
     /// Save what is intact of a damaged database
     Salvage(SalvageArgs),
+    /// List, store and apply what is kept of series, by age and by size
+    Retention(RetentionArgs),
     /// List, add and remove pins: versions that stay readable
     Pins(PinsArgs),
     /// Show one page: what it says of itself, and its bytes

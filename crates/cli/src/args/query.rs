@@ -2,8 +2,9 @@
 
 use super::common::{ColumnArg, FileArg, FormatArg, Function, RangeArgs, ZoneArg};
 use crate::time::width_nanos;
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
+use tidalite::Fill;
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -119,7 +120,12 @@ or to --origin. Windows without a point are left out.
 Examples:
   tidalite window plant.tdl wind_speed --by 1d --fn mean,max
   tidalite window plant.tdl wind_speed --by 15m --last 6h --format csv
-  tidalite window plant.tdl power --by 1w --origin 2014-01-06 --fn count,sum")]
+  tidalite window plant.tdl power --by 1w --origin 2014-01-06 --fn count,sum
+
+With --group-by the series are put together: one line for each window and each combination of values
+that these tags have. With --fill windows without a value are printed too.
+  tidalite window plant.tdl power --by 1h --fn mean,max --group-by park
+  tidalite window plant.tdl power --by 1h --fn mean --group-by '' --fill linear")]
 pub(crate) struct WindowArgs {
     #[command(flatten)]
     pub file: FileArg,
@@ -142,6 +148,14 @@ pub(crate) struct WindowArgs {
     )]
     pub functions: Vec<Function>,
 
+    /// Put series together that agree in these tags; '' puts all of them together
+    #[arg(long, value_name = "TAGS", value_delimiter = ',')]
+    pub group_by: Option<Vec<String>>,
+
+    /// What a window without a value gets: null, previous, linear, or a number
+    #[arg(long, value_name = "WHAT", value_parser = fill_named, allow_hyphen_values = true)]
+    pub fill: Option<Fill>,
+
     /// A time at which a window begins
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub origin: Option<String>,
@@ -156,14 +170,74 @@ pub(crate) struct WindowArgs {
     pub format: FormatArg,
 }
 
+fn fill_named(text: &str) -> Result<Fill, String> {
+    match text {
+        "null" => Ok(Fill::Null),
+        "previous" => Ok(Fill::Previous),
+        "linear" => Ok(Fill::Linear),
+        _ => text
+            .parse()
+            .map(Fill::Value)
+            .map_err(|_| format!("`{text}`: give null, previous, linear, or a number")),
+    }
+}
+
+/// Which rows of several series belong together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum JoinKind {
+    /// Times at which any series has a point
+    #[default]
+    Outer,
+    /// Times at which every series has one
+    Inner,
+    /// Each point of the first series, with the last one at or before it of the others
+    AsOf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+One line for each time, a column for each series.
+
+Examples:
+  tidalite join plant.tdl wind_speed power --last 1h
+  tidalite join plant.tdl trades quotes --kind as-of --tolerance 500ms --format csv")]
+pub(crate) struct JoinArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// Which series
+    #[arg(value_name = "SERIES", required = true)]
+    pub patterns: Vec<String>,
+
+    /// Which points belong together
+    #[arg(long, value_enum, default_value_t, value_name = "KIND")]
+    pub kind: JoinKind,
+
+    /// With as-of: how much older a point may be
+    #[arg(long, value_name = "WIDTH", value_parser = width_nanos)]
+    pub tolerance: Option<i64>,
+
+    #[command(flatten)]
+    pub range: RangeArgs,
+
+    #[command(flatten)]
+    pub column: ColumnArg,
+
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Of every pixel column the first, lowest, highest and last value are drawn, so a spike of one
-point among millions is seen. With --by, one value a window is drawn instead.
+point among millions is seen. With --by, one value a window is drawn instead. With --band, and for
+SVG and PNG of very many points, a pale band reaches from the lowest to the highest value of each
+column, and the line is the mean; that comes from the tree, and a billion points take no longer.
 
 Examples:
   tidalite plot plant.tdl wind_speed --last 7d
   tidalite plot plant.tdl power --by 1d --fn mean
+  tidalite plot plant.tdl power --band --png power.png
   tidalite plot plant.tdl 'wind_speed{turbine=\"R80711\"}' --svg wind.svg --png wind.png")]
 pub(crate) struct PlotArgs {
     #[command(flatten)]
@@ -179,6 +253,10 @@ pub(crate) struct PlotArgs {
     /// Draw one value for every window of this width
     #[arg(long, value_name = "WIDTH", value_parser = width_nanos)]
     pub by: Option<i64>,
+
+    /// Draw the mean, before a pale band from the lowest to the highest value
+    #[arg(long, conflicts_with = "by")]
+    pub band: bool,
 
     /// Which value of a window
     #[arg(

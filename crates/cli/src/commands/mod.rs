@@ -2,13 +2,17 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod dump;
+pub(crate) mod export;
 pub(crate) mod figures;
+pub(crate) mod groups;
 pub(crate) mod import;
 pub(crate) mod integrity;
+pub(crate) mod join;
 pub(crate) mod kv;
 pub(crate) mod pages;
 pub(crate) mod plot;
 pub(crate) mod readers;
+pub(crate) mod retention;
 pub(crate) mod scan;
 pub(crate) mod series;
 pub(crate) mod upkeep;
@@ -35,11 +39,13 @@ pub(crate) struct Terminal<'a> {
 pub(crate) fn run(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
     match &cli.command {
         Command::Import(args) => import::run(args, terminal),
+        Command::Export(args) => export::run(args, terminal),
         Command::Series(args) => series::run(args, terminal),
         Command::Scan(args) => scan::run(args, terminal),
         Command::Latest(args) => scan::latest(args, terminal),
         Command::Aggregate(args) => aggregate::run(args, terminal),
         Command::Window(args) => window::run(args, terminal),
+        Command::Join(args) => join::run(args, terminal),
         Command::Plot(args) => plot::run(args, terminal),
         Command::Readers(args) => readers::run(args, terminal),
         Command::Stat(args) => upkeep::stat(args, terminal),
@@ -52,6 +58,7 @@ pub(crate) fn run(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
         Command::Backup(args) => integrity::backup(args, terminal),
         Command::Restore(args) => integrity::restore(args, terminal),
         Command::Salvage(args) => integrity::salvage(args, terminal),
+        Command::Retention(args) => retention::run(args, terminal),
         Command::Pins(args) => integrity::pins(args, terminal),
         Command::Page(args) => integrity::page(args, terminal),
         Command::Quickstart(args) => crate::quickstart::run(args, terminal),

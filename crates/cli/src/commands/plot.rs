@@ -7,14 +7,17 @@ use crate::args::{Function, PlotArgs};
 use crate::database::{Reader, Span, column_of, to_nanos, width_in};
 use crate::exit::{Failure, Outcome};
 use crate::output::grouped;
-use crate::plot::{Figure, Line, Point, png, raster, reduce, svg, terminal};
+use crate::plot::{Extent, Figure, Line, Point, png, raster, reduce, svg, terminal};
 use crate::time::TimeShow;
 use clap::ValueEnum;
 use std::path::Path;
 use tidalite::{Series, word_as_f64};
 
-/// More lines than this tell nothing.
-const LINES_MAX: usize = 32;
+/// Pixel columns of all lines together: many lines are drawn more coarsely, so that the time has a bound.
+const COLUMNS_MAX: usize = 400_000;
+
+/// Pixel columns of a line at least.
+const COLUMNS_MIN: usize = 32;
 
 /// Up to here all points are read and reduced; beyond, the tree gives the extremes.
 const POINTS_READ_MAX: u64 = 500_000;
@@ -46,12 +49,8 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
             }
         }
     }
-    if infos.len() > LINES_MAX {
-        return Err(
-            Failure::usage(format!("{} series do not fit one picture", infos.len()))
-                .hint(format!("choose at most {LINES_MAX}, by a tag for example")),
-        );
-    }
+    let pixels = pixels.min((COLUMNS_MAX / infos.len().max(1)).max(COLUMNS_MIN));
+    let to_file = args.svg.is_some() || args.png.is_some();
     let mut lines = Vec::new();
     let mut points = 0;
     for info in &infos {
@@ -65,17 +64,16 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
             column,
             range,
         };
-        let (count, drawn) = match args.by {
+        let (count, mut drawn) = match args.by {
             Some(width) => line.windows(width, args),
-            None => line.outline(pixels),
+            None if args.band => line.band(pixels),
+            None => line.outline(pixels, to_file),
         }
         .map_err(|error| reader.fail(&error))?;
         points += count;
-        if drawn.iter().any(|point| point.value.is_finite()) {
-            lines.push(Line {
-                label: info.label(),
-                points: drawn,
-            });
+        if drawn.points.iter().any(|point| point.value.is_finite()) {
+            drawn.label = info.label();
+            lines.push(drawn);
         }
     }
     if lines.is_empty() {
@@ -174,7 +172,8 @@ struct Source<'a> {
     range: (i64, i64),
 }
 
-type Drawn = tidalite::Result<(u64, Vec<Point>)>;
+/// How many points or windows, and the line, which has no label yet.
+type Drawn = tidalite::Result<(u64, Line)>;
 
 impl Source<'_> {
     /// One point a window.
@@ -189,11 +188,43 @@ impl Source<'_> {
             time: to_nanos(unit, window.start),
             value: drawn(args.function, &window.aggregate).unwrap_or(f64::NAN),
         });
-        Ok((windows.len() as u64, points.collect()))
+        Ok((windows.len() as u64, line(points.collect())))
     }
 
-    /// First, lowest, highest and last value of every pixel column.
-    fn outline(&self, pixels: usize) -> Drawn {
+    /// The mean of every pixel column, and a band from its lowest to its highest value.
+    fn band(&self, pixels: usize) -> Drawn {
+        let unit = self.series.info().schema.unit;
+        let range = self.series.between(self.range.0..=self.range.1);
+        let mut drawn = Line::default();
+        for window in range.windows(self.column_width(pixels), self.range.0, self.column)? {
+            let of = &window.aggregate;
+            let end = window.last.min(self.range.1);
+            let times = (to_nanos(unit, window.start), to_nanos(unit, end));
+            drawn.points.push(Point {
+                time: times.0 + (times.1 - times.0) / 2,
+                value: of.mean().unwrap_or(f64::NAN),
+            });
+            if let (Some((low, _)), Some((high, _))) = (of.min(), of.max())
+                && low.is_finite()
+                && high.is_finite()
+            {
+                let values = (low, high);
+                drawn.band.push(Extent { times, values });
+            }
+        }
+        Ok((range.count()?, drawn))
+    }
+
+    /// Steps of time that one pixel column covers.
+    fn column_width(&self, pixels: usize) -> i64 {
+        let span = i128::from(self.range.1) - i128::from(self.range.0) + 1;
+        let width = span.div_euclid(pixels.max(1) as i128) + 1;
+        i64::try_from(width).unwrap_or(i64::MAX)
+    }
+
+    /// First, lowest, highest and last value of every pixel column; of very many points a band, where that can
+    /// be drawn.
+    fn outline(&self, pixels: usize, may_be_band: bool) -> Drawn {
         let schema = &self.series.info().schema;
         let (unit, ty) = (schema.unit, schema.columns[self.column].ty);
         let range = self.series.between(self.range.0..=self.range.1);
@@ -216,12 +247,12 @@ impl Source<'_> {
                         }),
                 );
             })?;
-            return Ok((count, reduce(&points, pixels)));
+            return Ok((count, line(reduce(&points, pixels))));
         }
-        let span = i128::from(self.range.1) - i128::from(self.range.0) + 1;
-        let width = span.div_euclid(pixels.max(1) as i128) + 1;
-        let width = i64::try_from(width).unwrap_or(i64::MAX);
-        for window in range.windows(width, self.range.0, self.column)? {
+        if may_be_band {
+            return self.band(pixels);
+        }
+        for window in range.windows(self.column_width(pixels), self.range.0, self.column)? {
             let of = &window.aggregate;
             let mut corners = vec![
                 (window.start, of.first()),
@@ -239,6 +270,13 @@ impl Source<'_> {
                 value: value.unwrap_or(f64::NAN),
             }));
         }
-        Ok((count, points))
+        Ok((count, line(points)))
+    }
+}
+
+fn line(points: Vec<Point>) -> Line {
+    Line {
+        points,
+        ..Line::default()
     }
 }

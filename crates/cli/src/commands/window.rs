@@ -13,6 +13,9 @@ use tidalite::Unit;
 
 /// `tidalite window`
 pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    if args.group_by.is_some() || args.fill.is_some() {
+        return super::groups::run(args, terminal);
+    }
     let reader = Reader::open(&args.file.file)?;
     let infos = reader.select(&args.pattern)?;
     let span = Span::of(&args.range)?;

@@ -13,7 +13,7 @@
 //! ```
 
 use super::scale::{TimeScale, ValueScale};
-use super::{Figure, Line, distance};
+use super::{Extent, Figure, Line, distance};
 use crate::output::printable;
 use crate::time::Nanos;
 
@@ -37,6 +37,8 @@ pub(crate) trait Canvas {
     fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, color: Color);
     /// A connected line with round ends; a single point is a dot.
     fn polyline(&mut self, points: &[(f64, f64)], width: f64, color: Color);
+    /// Upright boxes side by side (left, top, width, height), from left to right, so pale that what is behind is seen.
+    fn veil(&mut self, boxes: &[(f64, f64, f64, f64)], color: Color);
     /// One line of text; `y` is its base line.
     fn text(&mut self, x: f64, y: f64, size: f64, anchor: Anchor, color: Color, text: &str);
 }
@@ -71,7 +73,7 @@ const LEGEND_ROW: f64 = 20.0;
 const DOTTED_MAX: usize = 60;
 
 /// Labels of the legend beyond this are counted only.
-const LEGEND_MAX: usize = 24;
+pub(crate) const LEGEND_MAX: usize = 24;
 
 /// Draws the figure on a canvas of this size.
 pub(crate) fn draw(figure: &Figure, width: f64, height: f64, canvas: &mut impl Canvas) {
@@ -80,6 +82,9 @@ pub(crate) fn draw(figure: &Figure, width: f64, height: f64, canvas: &mut impl C
     let plot = Plot::new(figure, width, top, height - MARGIN - TEXT_SIZE - 8.0);
     plot.value_axis(canvas);
     plot.time_axis(width, canvas);
+    for (index, line) in figure.lines.iter().enumerate() {
+        plot.band(line, LINES[index % LINES.len()], canvas);
+    }
     for (index, line) in figure.lines.iter().enumerate() {
         plot.line(line, LINES[index % LINES.len()], canvas);
     }
@@ -160,6 +165,18 @@ impl Plot {
             1.0,
             AXIS,
         );
+    }
+
+    fn band(&self, line: &Line, color: Color, canvas: &mut impl Canvas) {
+        let boxed = |extent: &Extent| {
+            let (left, right) = (self.x_of(extent.times.0), self.x_of(extent.times.1));
+            let (bottom, top) = (self.y_of(extent.values.0), self.y_of(extent.values.1));
+            (left, top, (right - left).max(0.5), (bottom - top).max(0.5))
+        };
+        let boxes: Vec<_> = line.band.iter().map(boxed).collect();
+        if !boxes.is_empty() {
+            canvas.veil(&boxes, color);
+        }
     }
 
     fn line(&self, line: &Line, color: Color, canvas: &mut impl Canvas) {

@@ -32,13 +32,24 @@ pub(crate) struct Point {
     pub value: f64,
 }
 
+/// From the lowest to the highest value of a stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Extent {
+    /// First and last nanosecond since 1970.
+    pub times: (Nanos, Nanos),
+    /// Both finite.
+    pub values: (f64, f64),
+}
+
 /// One series.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
     /// What the legend says.
     pub label: String,
     /// Ascending in time.
     pub points: Vec<Point>,
+    /// Drawn pale behind the points, where these are means.
+    pub band: Vec<Extent>,
 }
 
 /// Everything that a renderer needs.
@@ -58,10 +69,11 @@ impl Figure {
     /// First and last time of all lines.
     pub(crate) fn time_span(&self) -> (Nanos, Nanos) {
         let times = || {
-            self.lines
-                .iter()
-                .flat_map(|line| &line.points)
+            let points = self.lines.iter().flat_map(|line| &line.points);
+            let bands = self.lines.iter().flat_map(|line| &line.band);
+            points
                 .map(|point| point.time)
+                .chain(bands.flat_map(|extent| [extent.times.0, extent.times.1]))
         };
         (times().min().unwrap_or(0), times().max().unwrap_or(0))
     }
@@ -69,10 +81,11 @@ impl Figure {
     /// Smallest and largest finite value of all lines.
     pub(crate) fn value_span(&self) -> (f64, f64) {
         let finite = || {
-            self.lines
-                .iter()
-                .flat_map(|line| &line.points)
+            let points = self.lines.iter().flat_map(|line| &line.points);
+            let bands = self.lines.iter().flat_map(|line| &line.band);
+            points
                 .map(|point| point.value)
+                .chain(bands.flat_map(|extent| [extent.values.0, extent.values.1]))
                 .filter(|value| value.is_finite())
         };
         let low = finite().fold(f64::INFINITY, f64::min);
@@ -206,6 +219,7 @@ pub(crate) mod tests {
         let line = Line {
             label: "a".into(),
             points: all,
+            ..Line::default()
         };
         let lengths: Vec<usize> = line.stretches(1.0).iter().map(Vec::len).collect();
         assert_eq!(lengths, [2, 3, 1]);

@@ -113,6 +113,7 @@ mod tests {
             lines: vec![Line {
                 label: "x".into(),
                 points: points(&[1.0, 3.0, 2.0]),
+                ..Line::default()
             }],
             zone: jiff::tz::TimeZone::UTC,
         };

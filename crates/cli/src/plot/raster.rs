@@ -133,7 +133,25 @@ impl Raster {
     }
 }
 
+/// How much of a veil's colour is seen, of 255.
+const VEIL: u8 = 64;
+
 impl Canvas for Raster {
+    fn veil(&mut self, boxes: &[(f64, f64, f64, f64)], color: Color) {
+        let s = self.scale;
+        // The end of one box is the beginning of the next: no column gets the colour twice.
+        let mut free_from = 0;
+        for (x, y, width, height) in boxes {
+            let columns = Self::clip(x * s, (x + width) * s, self.width);
+            for column in columns.start.max(free_from)..columns.end {
+                for row in Self::clip(y * s, (y + height) * s, self.height) {
+                    self.blend(column, row, color, VEIL);
+                }
+            }
+            free_from = free_from.max(columns.end);
+        }
+    }
+
     fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, color: Color) {
         let s = self.scale;
         for row in Self::clip(y * s, (y + height) * s, self.height) {
@@ -258,6 +276,7 @@ mod tests {
                 lines: vec![Line {
                     label: "x".into(),
                     points: points(values),
+                    ..Line::default()
                 }],
                 zone: jiff::tz::TimeZone::UTC,
             };

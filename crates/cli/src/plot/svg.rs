@@ -41,6 +41,21 @@ impl Canvas for Svg {
         self.body.push_str("\"/>\n");
     }
 
+    fn veil(&mut self, boxes: &[(f64, f64, f64, f64)], color: Color) {
+        let _ = write!(
+            self.body,
+            r#"<path fill="{}" fill-opacity="0.25" d=""#,
+            hex(color)
+        );
+        for (x, y, width, height) in boxes {
+            let _ = write!(
+                self.body,
+                "M{x:.1} {y:.1}h{width:.1}v{height:.1}h-{width:.1}z"
+            );
+        }
+        self.body.push_str("\"/>\n");
+    }
+
     fn text(&mut self, x: f64, y: f64, size: f64, anchor: Anchor, color: Color, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
@@ -106,6 +121,7 @@ mod tests {
             lines: vec![Line {
                 label: "x".into(),
                 points: points(&[1.0, 3.0, f64::NAN, 2.0]),
+                ..Line::default()
             }],
             zone: jiff::tz::TimeZone::UTC,
         };

@@ -7,6 +7,7 @@
 //!                             6 7
 //! ```
 
+use super::chart::LEGEND_MAX;
 use super::scale::{TimeScale, ValueScale};
 use super::{Figure, Line, distance};
 use crate::output::printable;
@@ -167,9 +168,13 @@ fn head(figure: &Figure, palette: Palette, indent: usize, text: &mut String) {
         let _ = writeln!(text, "{indent}{}", palette.dim(printable(&figure.subtitle)));
     }
     if figure.lines.len() > 1 {
-        for (index, line) in figure.lines.iter().enumerate() {
+        for (index, line) in figure.lines.iter().take(LEGEND_MAX).enumerate() {
             let mark = palette.line(index, "⣤⣤");
             let _ = writeln!(text, "{indent}{mark} {}", printable(&line.label));
+        }
+        let more = figure.lines.len().saturating_sub(LEGEND_MAX);
+        if more > 0 {
+            let _ = writeln!(text, "{indent}{}", palette.dim(format!("and {more} more")));
         }
     }
 }
@@ -248,6 +253,7 @@ mod tests {
             .map(|(index, values)| Line {
                 label: format!("line {index}"),
                 points: points(values),
+                ..Line::default()
             })
             .collect();
         Figure {

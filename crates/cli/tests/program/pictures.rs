@@ -78,25 +78,35 @@ fn millions_of_points_keep_their_spikes() {
 }
 
 #[test]
-fn as_many_lines_as_a_picture_takes() {
-    let folder = Folder::new("as_many_lines_as_a_picture_takes");
+fn a_band_reaches_from_the_lowest_to_the_highest() {
+    let folder = Folder::with_plant("a_band_reaches_from_the_lowest_to_the_highest");
+    let svg = folder.say("plot plant.tdl hb.wind --band --svg -").ok();
+    assert_eq!(svg.matches("fill-opacity").count(), 2, "{svg}");
+    assert!(svg.contains("240 points"), "{svg}");
+    folder
+        .say("plot plant.tdl hb.wind --band --png band.png")
+        .ok();
+    folder.say("plot plant.tdl hb.wind --png line.png").ok();
+    let read = |name: &str| std::fs::read(folder.path(name)).unwrap();
+    assert_ne!(read("band.png"), read("line.png"));
+}
+
+#[test]
+fn any_number_of_lines() {
+    let folder = Folder::new("any_number_of_lines");
     let mut csv = String::from("time,n,v\n");
-    for n in 0..33 {
+    for n in 0..300 {
         csv += &format!("2014-06-01,{n},{n}\n2014-06-02,{n},1\n");
     }
     folder.write("a.csv", csv);
     folder
         .say("import a.tdl a.csv --tag n --value v --quiet")
         .ok();
-    folder
-        .say("plot a.tdl v")
-        .failed(2, &["33 series do not fit one picture", "at most 32"]);
-    let one_less = (0..32).map(|n| format!("v{{n=\"{n}\"}}"));
-    let words: Vec<String> = ["plot", "a.tdl"]
-        .map(str::to_owned)
-        .into_iter()
-        .chain(one_less)
-        .collect();
-    let out = folder.run(&words).ok();
-    assert!(out.contains("64 points"), "{out}");
+    let svg = folder.say("plot a.tdl v --svg -").ok();
+    assert!(
+        svg.contains("600 points") && svg.contains("and 276 more"),
+        "{svg}"
+    );
+    let out = folder.say("plot a.tdl v").ok();
+    assert!(out.lines().count() < 80, "{out}");
 }

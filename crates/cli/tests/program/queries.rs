@@ -202,3 +202,146 @@ fn colours_only_when_asked_for() {
             .contains('\u{1b}')
     );
 }
+
+#[test]
+fn an_export_is_what_an_import_reads() {
+    let folder = Folder::with_plant("an_export_is_what_an_import_reads");
+    for name in ["wide.csv", "wide.csv.gz", "wide.jsonl.zst", "wide.json"] {
+        let out = folder
+            .say(&format!(
+                "export plant.tdl --wide --output {name} --times ms"
+            ))
+            .ok();
+        assert_eq!(out, format!("240 rows in {name}\n"));
+        let again = format!("{name}.tdl");
+        folder
+            .say(&format!("import {again} {name} --tag turbine --quiet"))
+            .ok();
+        let scan = |file: &str| folder.say(&format!("scan {file} hb.* -f csv")).ok();
+        assert_eq!(scan(&again), scan("plant.tdl"));
+    }
+    folder
+        .say("export plant.tdl --wide --output wide.csv")
+        .failed(1, &["is there already", "--replace"]);
+    folder
+        .say("export plant.tdl --output wide.csv --replace")
+        .ok();
+    let long = folder
+        .say("export plant.tdl hb.wind --from 2014-06-01T01:59 --flags")
+        .ok();
+    assert_eq!(
+        long,
+        "series,time,flags,value\n\
+         \"hb.wind{turbine=\"\"A\"\"}\",2014-06-01T01:59:00Z,0,9.5\n\
+         \"hb.wind{turbine=\"\"B\"\"}\",2014-06-01T01:59:00Z,0,119\n"
+    );
+    folder
+        .say("export plant.tdl --from 2020-01-01")
+        .failed(3, &["no point in this range"]);
+}
+
+#[test]
+fn groups_of_series_and_filled_gaps() {
+    let folder = Folder::with_plant("groups_of_series_and_filled_gaps");
+    let out = folder
+        .run(&[
+            "window",
+            "plant.tdl",
+            "hb.wind",
+            "--by",
+            "1h",
+            "--fn",
+            "count,max",
+            "--group-by",
+            "",
+            "-f",
+            "csv",
+        ])
+        .ok();
+    assert_eq!(
+        out,
+        "time,count,max\n2014-06-01T00:00:00Z,120,59\n2014-06-01T01:00:00Z,120,119\n"
+    );
+    let out = folder
+        .say("window plant.tdl hb.wind --by 2h --fn mean --group-by turbine -f csv")
+        .ok();
+    assert!(
+        out.starts_with("turbine,time,mean\nA,2014-06-01T00:00:00Z,5\n"),
+        "{out}"
+    );
+    // Turbine A lacks the power of minute 30.
+    let fill = |what: &str| {
+        let range = "--from 2014-06-01T00:29 --to 2014-06-01T00:32";
+        let line = format!(
+            "window plant.tdl hb.power{{turbine=\"A\"}} --by 1m --fn mean {range} --fill {what} -f csv"
+        );
+        let out = folder.say(&line).ok();
+        out.lines()
+            .nth(2)
+            .unwrap()
+            .rsplit(',')
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(fill("linear"), "300");
+    assert_eq!(fill("previous"), "290");
+    assert_eq!(fill("-1"), "-1");
+    assert_eq!(fill("null"), "");
+    folder
+        .say("window plant.tdl hb.wind --by 1h --fn max-time --fill null")
+        .failed(2, &["not there for groups"]);
+}
+
+#[test]
+fn series_side_by_side() {
+    let folder = Folder::with_plant("series_side_by_side");
+    let power = r#"hb.power{turbine="A"}"#;
+    let wind = r#"hb.wind{turbine="A"}"#;
+    let join = |kind: &[&str]| {
+        let words = [
+            "join",
+            "plant.tdl",
+            wind,
+            power,
+            "--last",
+            "91m",
+            "-f",
+            "csv",
+            "--kind",
+        ];
+        folder.run(&[&words, kind].concat()).ok()
+    };
+    let outer = join(&["outer"]);
+    assert_eq!(outer.lines().count(), 92, "{outer}");
+    assert!(outer.contains("2014-06-01T00:30:00Z,0.5,\n"), "{outer}");
+    assert_eq!(join(&["inner"]).lines().count(), 91);
+    assert!(join(&["as-of"]).contains("2014-06-01T00:30:00Z,0.5,290\n"));
+    assert!(join(&["as-of", "--tolerance", "30s"]).contains("2014-06-01T00:30:00Z,0.5,\n"));
+}
+
+#[test]
+fn policies_are_stored_and_applied() {
+    let folder = Folder::with_plant("policies_are_stored_and_applied");
+    folder
+        .say("retention plant.tdl --set short --series hb.wind --keep 1d")
+        .ok();
+    let out = folder
+        .say("retention plant.tdl --set cap --max-bytes 1000000000 -f csv")
+        .ok();
+    assert_eq!(
+        out,
+        "policy,series,keep_seconds,max_bytes\ncap,,,1000000000\nshort,hb.wind,86400,\n"
+    );
+    let out = folder.say("retention plant.tdl --apply").ok();
+    assert!(out.starts_with("240 rows removed from 2 series"), "{out}");
+    let out = folder.say("retention plant.tdl --remove short -f csv").ok();
+    assert!(!out.contains("short"), "{out}");
+    folder
+        .say("retention plant.tdl --remove short")
+        .failed(3, &["no policy `short`"]);
+    folder
+        .say("retention plant.tdl --set none")
+        .failed(2, &["needs a bound"]);
+    folder.say("check plant.tdl").ok();
+}

@@ -29,7 +29,7 @@ use crate::read::ReadTxn;
 use crate::series::{Row, Series};
 use std::collections::BTreeMap;
 
-/// Series opened together under one snapshot, in the order of their ids.
+/// Series opened together under one snapshot; those that a pattern selects are in the order of their ids.
 pub struct Selection<'t> {
     series: Vec<Series<'t>>,
 }
@@ -69,7 +69,13 @@ impl ReadTxn {
 }
 
 impl<'t> Selection<'t> {
-    /// The series, in the order of their ids.
+    /// These series, in this order.
+    #[must_use]
+    pub fn of(series: Vec<Series<'t>>) -> Self {
+        Self { series }
+    }
+
+    /// The series, in their order.
     #[must_use]
     pub fn series(&self) -> &[Series<'t>] {
         &self.series
@@ -102,6 +108,16 @@ impl<'t> Selection<'t> {
             tags: Vec::new(),
             series: self.series.iter().collect(),
         }
+    }
+
+    /// Each series as a group of its own.
+    #[must_use]
+    pub fn each(&self) -> Vec<Group<'_, 't>> {
+        let group = |series| Group {
+            tags: Vec::new(),
+            series: vec![series],
+        };
+        self.series.iter().map(group).collect()
     }
 
     /// One group for each combination of values that these tags have, ordered by the values. A series without

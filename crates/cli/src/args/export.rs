@@ -1,0 +1,84 @@
+//! `export`.
+
+use super::common::{FileArg, RangeArgs};
+use clap::{Args, ValueEnum, ValueHint};
+use std::path::PathBuf;
+
+/// How an export is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportForm {
+    /// Comma-separated values with a line of names
+    Csv,
+    /// One JSON object a line
+    Json,
+}
+
+/// Numbers that count from 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EpochUnit {
+    /// Seconds
+    S,
+    /// Milliseconds
+    Ms,
+    /// Microseconds
+    Us,
+    /// Nanoseconds
+    Ns,
+}
+
+impl EpochUnit {
+    pub(crate) fn nanos(self) -> i128 {
+        match self {
+            Self::S => 1_000_000_000,
+            Self::Ms => 1_000_000,
+            Self::Us => 1_000,
+            Self::Ns => 1,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+One row for every row of every series: its name, the time, the columns. With --wide one row for every
+time and combination of tags, a column for each tag and each name of a series: the form that `import`
+takes apart. A file appears under its name only when it is whole; .gz and .zst are packed.
+
+Examples:
+  tidalite export plant.tdl > all.csv
+  tidalite export plant.tdl 'hb.*' --wide --output hb.csv.gz
+  tidalite export plant.tdl wind_speed --last 30d --output wind.jsonl.zst --times ms")]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// Which series; all if not given
+    #[arg(value_name = "SERIES")]
+    pub patterns: Vec<String>,
+
+    /// File to write; standard output if not given, or -
+    #[arg(long, short = 'o', value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Write over a file that is there
+    #[arg(long)]
+    pub replace: bool,
+
+    /// How to write; if not given, JSON for names with .json, .jsonl or .ndjson, otherwise CSV
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub form: Option<ExportForm>,
+
+    /// One row for every time and combination of tags
+    #[arg(long)]
+    pub wide: bool,
+
+    /// Also write the flags of every point
+    #[arg(long, conflicts_with = "wide")]
+    pub flags: bool,
+
+    /// Write times as numbers since 1970; as dates if not given
+    #[arg(long, value_enum, value_name = "UNIT")]
+    pub times: Option<EpochUnit>,
+
+    #[command(flatten)]
+    pub range: RangeArgs,
+}

@@ -1,0 +1,300 @@
+//! `export`: series become CSV or JSON lines that `import` reads back.
+
+use super::Terminal;
+use crate::args::{ExportArgs, ExportForm};
+use crate::database::{Reader, Span, shown_columns, to_nanos, word_cell};
+use crate::exit::{Failure, Outcome};
+use crate::export::Target;
+use crate::output::{Cell, Column, Format, Sheet, grouped};
+use crate::style::Palette;
+use crate::time::TimeShow;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+use tidalite::{Join, Selection, Series, SeriesInfo, Timestamp};
+
+/// `tidalite export`
+pub(crate) fn run(args: &ExportArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let reader = Reader::open(&args.file.file)?;
+    let mut infos: Vec<Arc<SeriesInfo>> = Vec::new();
+    if args.patterns.is_empty() {
+        infos = reader.select("")?;
+    }
+    for pattern in &args.patterns {
+        for info in reader.select(pattern)? {
+            if !infos.contains(&info) {
+                infos.push(info);
+            }
+        }
+    }
+    let export = Export {
+        args,
+        reader: &reader,
+        span: Span::of(&args.range)?,
+        show: TimeShow::new(args.range.zone.tz.clone()),
+    };
+    let to_file = args
+        .output
+        .as_deref()
+        .filter(|path| path.as_os_str() != "-");
+    let rows = match to_file {
+        Some(path) => {
+            let mut target = Target::create(path, args.replace)?;
+            let rows = export.write(&infos, &mut target)?;
+            target.finish()?;
+            let (rows, path) = (grouped(rows), path.display());
+            writeln!(terminal.out, "{rows} rows in {path}")?;
+            terminal.out.flush()?;
+            return Ok(());
+        }
+        None => export.write(&infos, &mut *terminal.out)?,
+    };
+    if rows == 0 {
+        return Err(export.span.nothing());
+    }
+    Ok(terminal.out.flush()?)
+}
+
+struct Export<'a> {
+    args: &'a ExportArgs,
+    reader: &'a Reader<'a>,
+    span: Span,
+    show: TimeShow,
+}
+
+impl Export<'_> {
+    /// Writes all rows; how many.
+    fn write(&self, infos: &[Arc<SeriesInfo>], out: &mut dyn Write) -> Outcome<u64> {
+        if self.args.wide {
+            self.wide(infos, out)
+        } else {
+            self.long(infos, out)
+        }
+    }
+
+    fn sheet<'w>(&self, out: &'w mut dyn Write, columns: Vec<Column>) -> Sheet<&'w mut dyn Write> {
+        let json = match self.args.form {
+            Some(form) => form == ExportForm::Json,
+            None => self.args.output.as_deref().is_some_and(is_json),
+        };
+        let format = if json { Format::Json } else { Format::Csv };
+        Sheet::new(out, format, Palette::PLAIN, columns)
+    }
+
+    fn time(&self, nanos: i128) -> Cell {
+        match self.args.times {
+            Some(unit) => {
+                let (whole, rest) = (
+                    nanos.div_euclid(unit.nanos()),
+                    nanos.rem_euclid(unit.nanos()),
+                );
+                match i64::try_from(whole) {
+                    // A number that loses nothing.
+                    Ok(whole) if rest == 0 => Cell::Int(whole),
+                    _ => Cell::Text(decimal(nanos, unit.nanos())),
+                }
+            }
+            None => Cell::Text(self.show.show(nanos)),
+        }
+    }
+
+    /// One row a row of each series, series after series.
+    fn long(&self, infos: &[Arc<SeriesInfo>], out: &mut dyn Write) -> Outcome<u64> {
+        let mut names: Vec<String> = Vec::new();
+        for info in infos {
+            for column in shown_columns(&info.schema, self.args.flags) {
+                let name = &info.schema.columns[column].name;
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
+        let columns = [Column::text("series"), Column::text("time")]
+            .into_iter()
+            .chain(names.iter().map(Column::number))
+            .collect();
+        let mut sheet = self.sheet(out, columns);
+        let mut rows = 0;
+        for info in infos {
+            let series = self.reader.series(info)?;
+            let Some((from, to)) = self.span.in_series(&series) else {
+                continue;
+            };
+            let place = |name: &String| info.schema.column(name);
+            let places: Vec<Option<usize>> = names.iter().map(place).collect();
+            let mut cells = vec![Cell::Missing; names.len() + 2];
+            cells[0] = Cell::Text(info.label());
+            let mut written: Outcome = Ok(());
+            let read = series.between(from..=to).for_each_vector(|vector| {
+                for (row, time) in vector.times().iter().enumerate() {
+                    if written.is_err() {
+                        return;
+                    }
+                    cells[1] = self.time(to_nanos(info.schema.unit, *time));
+                    for (cell, place) in cells[2..].iter_mut().zip(&places) {
+                        *cell = place.map_or(Cell::Missing, |column| {
+                            word_cell(info.schema.columns[column].ty, vector.words(column)[row])
+                        });
+                    }
+                    rows += 1;
+                    written = sheet.row(&cells).map_err(Failure::from);
+                }
+            });
+            read.map_err(|error| self.reader.fail(&error))?;
+            written?;
+        }
+        sheet.finish()?;
+        Ok(rows)
+    }
+
+    /// One row for each time and combination of tags, a column for each metric.
+    fn wide(&self, infos: &[Arc<SeriesInfo>], out: &mut dyn Write) -> Outcome<u64> {
+        let (mut groups, mut tags, mut metrics) = (BTreeMap::new(), Vec::new(), Vec::new());
+        for info in infos {
+            let Some(name) = &info.name else {
+                return Err(Failure::usage(format!("{} has no name", info.label()))
+                    .hint("--wide makes columns of names: leave it out, or choose other series"));
+            };
+            let push = |list: &mut Vec<String>, text: &str| {
+                if !list.iter().any(|known| known == text) {
+                    list.push(text.to_owned());
+                }
+            };
+            name.tags().iter().for_each(|(tag, _)| push(&mut tags, tag));
+            push(&mut metrics, name.metric());
+            let series = self.reader.series(info)?;
+            let group: &mut Vec<Series<'_>> = groups.entry(name.tags().to_vec()).or_default();
+            group.push(series);
+        }
+        if let Some(name) = tags
+            .iter()
+            .find(|tag| *tag == "time" || metrics.contains(tag))
+        {
+            return Err(
+                Failure::usage(format!("two columns would be called {name}"))
+                    .hint("leave out --wide, or choose other series"),
+            );
+        }
+        let columns = [Column::text("time")]
+            .into_iter()
+            .chain(tags.iter().map(Column::text))
+            .chain(metrics.iter().map(Column::number))
+            .collect();
+        let mut sheet = self.sheet(out, columns);
+        let mut rows = 0;
+        for (own, group) in groups {
+            rows += self.group(&own, group, &tags, &metrics, &mut sheet)?;
+        }
+        sheet.finish()?;
+        Ok(rows)
+    }
+
+    fn group(
+        &self,
+        own: &[(String, String)],
+        group: Vec<Series<'_>>,
+        tags: &[String],
+        metrics: &[String],
+        sheet: &mut Sheet<&mut dyn Write>,
+    ) -> Outcome<u64> {
+        let mut cells = vec![Cell::Missing; 1 + tags.len() + metrics.len()];
+        for (cell, tag) in cells[1..].iter_mut().zip(tags) {
+            if let Some((_, value)) = own.iter().find(|(key, _)| key == tag) {
+                *cell = Cell::Text(value.clone());
+            }
+        }
+        // Where each series' value goes, which column that is, and which rows are asked for.
+        let mut places = Vec::new();
+        for series in &group {
+            let info = series.info();
+            let metric = info.name.as_ref().map(|name| name.metric());
+            let place = metrics.iter().position(|own| Some(own.as_str()) == metric);
+            let column = info.schema.main_column();
+            let span = self.span.in_series(series);
+            let unit = info.schema.unit;
+            let nanos = span.map(|(from, to)| (to_nanos(unit, from), to_nanos(unit, to)));
+            let ty = info.schema.columns[column].ty;
+            places.push((1 + tags.len() + place.unwrap_or(0), column, ty, nanos));
+        }
+        let spans = || places.iter().filter_map(|(.., span)| *span);
+        let bound = |nanos: Option<i128>| {
+            let nanos = nanos.unwrap_or(0);
+            Timestamp(nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+        };
+        if spans().next().is_none() {
+            return Ok(0);
+        }
+        let from = bound(spans().map(|(from, _)| from).min());
+        let to = bound(spans().map(|(_, to)| to).max());
+        let selection = Selection::of(group);
+        let fail = |error: tidalite::Error| self.reader.fail(&error);
+        let mut joined = selection.join(from..=to, Join::Outer).map_err(fail)?;
+        let mut rows = 0;
+        while let Some(row) = joined.next().map_err(fail)? {
+            let time = i128::from(row.time.0);
+            let mut any = false;
+            for (i, (place, column, ty, span)) in places.iter().enumerate() {
+                let asked = span.is_some_and(|(from, to)| from <= time && time <= to);
+                cells[*place] = match row.words(i).filter(|_| asked) {
+                    Some(words) => word_cell(*ty, words[*column]),
+                    None => Cell::Missing,
+                };
+                any |= cells[*place] != Cell::Missing;
+            }
+            if any {
+                cells[0] = self.time(time);
+                rows += 1;
+                sheet.row(&cells)?;
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// `log.json`, `log.jsonl.gz`.
+fn is_json(path: &std::path::Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
+    [".json", ".jsonl", ".ndjson"]
+        .iter()
+        .any(|end| name.ends_with(end))
+}
+
+/// Nanoseconds as a number of longer units, every digit.
+fn decimal(nanos: i128, unit: i128) -> String {
+    let sign = if nanos < 0 { "-" } else { "" };
+    let (whole, rest) = (nanos.abs() / unit, nanos.abs() % unit);
+    let places = unit.ilog10() as usize;
+    if places == 0 {
+        return format!("{sign}{whole}");
+    }
+    let fraction = format!("{rest:0places$}");
+    let fraction = fraction.trim_end_matches('0');
+    let dot = if fraction.is_empty() { "" } else { "." };
+    format!("{sign}{whole}{dot}{fraction}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_longer_units_keep_every_digit() {
+        assert_eq!(decimal(1_500_000_000, 1_000_000_000), "1.5");
+        assert_eq!(decimal(-1, 1_000_000_000), "-0.000000001");
+        assert_eq!(decimal(2_000_001, 1_000), "2000.001");
+        assert_eq!(decimal(7, 1), "7");
+    }
+
+    #[test]
+    fn names_tell_the_form() {
+        for (name, json) in [
+            ("a.jsonl", true),
+            ("b.json.gz", true),
+            ("c.ndjson.zst", true),
+            ("d.csv.gz", false),
+        ] {
+            assert_eq!(is_json(std::path::Path::new(name)), json, "{name}");
+        }
+    }
+}

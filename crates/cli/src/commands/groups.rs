@@ -1,0 +1,160 @@
+//! `window` over groups of series, and with gaps filled.
+
+use super::Terminal;
+use super::window::midnight_of_1970;
+use crate::args::{Function, WindowArgs};
+use crate::database::{Reader, Span, column_of};
+use crate::exit::{Failure, Outcome};
+use crate::output::{Cell, Column, Sheet};
+use crate::time::{TimeShow, read_any};
+use clap::ValueEnum;
+use std::collections::BTreeMap;
+use tidalite::{Figure, Fill, Grid, Group, GroupWindow, Selection, Timestamp};
+
+/// `tidalite window --group-by`, `--fill`
+pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let figures = args.functions.iter().map(|&function| figure_of(function));
+    let figures = figures.collect::<Outcome<Vec<Figure>>>()?;
+    let reader = Reader::open(&args.file.file)?;
+    let infos = reader.select(&args.pattern)?;
+    let column = infos[0].schema.columns[column_of(&infos[0], &args.column)?]
+        .name
+        .clone();
+    let series = infos.iter().map(|info| reader.series(info));
+    let selection = Selection::of(series.collect::<Outcome<Vec<_>>>()?);
+    let times = Span::of(&args.range)?.on_clock(selection.series());
+    let tags: Vec<&str> = match &args.group_by {
+        Some(tags) => tags
+            .iter()
+            .map(|tag| tag.trim())
+            .filter(|tag| !tag.is_empty())
+            .collect(),
+        None => Vec::new(),
+    };
+    // Without --group-by every series is a group, and its name the first column.
+    let groups: Vec<(Vec<Cell>, Group<'_, '_>)> = match &args.group_by {
+        Some(_) => {
+            let groups = selection.groups(&tags).into_iter();
+            groups
+                .map(|group| {
+                    let values = group
+                        .tags()
+                        .iter()
+                        .map(|(_, value)| Cell::Text(value.clone()));
+                    (values.collect(), group)
+                })
+                .collect()
+        }
+        None => {
+            let alone = selection.each().into_iter();
+            let label = |group: &Group<'_, '_>| {
+                Vec::from_iter(
+                    group
+                        .series()
+                        .iter()
+                        .map(|series| Cell::Text(series.info().label())),
+                )
+            };
+            alone.map(|group| (label(&group), group)).collect()
+        }
+    };
+    let head = match &args.group_by {
+        Some(_) => tags.iter().map(|tag| Column::text(*tag)).collect(),
+        None => vec![Column::text("series")],
+    };
+    let names = args.functions.iter().map(|function| {
+        let name = function.to_possible_value();
+        Column::number(name.map_or(String::new(), |name| name.get_name().to_owned()))
+    });
+    let columns = head
+        .into_iter()
+        .chain([Column::text("time")])
+        .chain(names)
+        .collect();
+    let mut sheet = Sheet::new(
+        &mut *terminal.out,
+        args.format.format,
+        terminal.palette,
+        columns,
+    );
+    let zone = &args.range.zone.tz;
+    let show = TimeShow::new(zone.clone());
+    let mut any = false;
+    for (cells, group) in groups {
+        let Some(first) = first_time(&group) else {
+            continue;
+        };
+        let origin = match &args.origin {
+            Some(text) => read_any(text, zone).map_err(Failure::usage)?,
+            None => midnight_of_1970(zone, first.0.into()),
+        };
+        let origin = origin.rem_euclid(i128::from(args.by));
+        let grid = Grid {
+            width: args.by,
+            origin: Timestamp(i64::try_from(origin).unwrap_or(0)),
+        };
+        let windows = group
+            .windows(&column, times, &grid)
+            .map_err(|error| reader.fail(&error))?;
+        let fill = args.fill.unwrap_or(Fill::None);
+        let mut lines: BTreeMap<Timestamp, Vec<Cell>> = BTreeMap::new();
+        for (place, figure) in figures.iter().enumerate() {
+            for (start, value) in GroupWindow::filled(&windows, &times, &grid, *figure, fill) {
+                let line = lines.entry(start);
+                line.or_insert_with(|| vec![Cell::Missing; figures.len()])[place] =
+                    value.map_or(Cell::Missing, |value| cell_of(*figure, value));
+            }
+        }
+        for (start, values) in lines {
+            any = true;
+            let time = Cell::Text(show.show(start.0.into()));
+            let line: Vec<Cell> = cells.iter().cloned().chain([time]).chain(values).collect();
+            sheet.row(&line)?;
+        }
+    }
+    if !any {
+        return Err(Span::of(&args.range)?.nothing());
+    }
+    Ok(sheet.finish()?)
+}
+
+/// When the first series of the group that has rows begins.
+fn first_time(group: &Group<'_, '_>) -> Option<Timestamp> {
+    let begin = |series: &&tidalite::Series<'_>| {
+        let (first, _) = series.span()?;
+        let nanos = crate::database::to_nanos(series.info().schema.unit, first);
+        Some(Timestamp(i64::try_from(nanos).unwrap_or(0)))
+    };
+    group.series().iter().filter_map(begin).min()
+}
+
+fn cell_of(figure: Figure, value: f64) -> Cell {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count is a whole number, and positive"
+    )]
+    match figure {
+        Figure::Count if value.fract() == 0.0 && value >= 0.0 => Cell::Count(value as u64),
+        _ => Cell::Computed(value),
+    }
+}
+
+fn figure_of(function: Function) -> Outcome<Figure> {
+    Ok(match function {
+        Function::Count => Figure::Count,
+        Function::Sum => Figure::Sum,
+        Function::Mean => Figure::Mean,
+        Function::Min => Figure::Min,
+        Function::Max => Figure::Max,
+        Function::First => Figure::First,
+        Function::Last => Figure::Last,
+        Function::Stddev => Figure::Stddev,
+        Function::NanCount | Function::MinTime | Function::MaxTime => {
+            return Err(
+                Failure::usage("this figure is not there for groups and filled gaps")
+                    .hint("--fn count,sum,mean,min,max,first,last,stddev"),
+            );
+        }
+    })
+}

@@ -1,0 +1,69 @@
+//! `join`: several series side by side.
+
+use super::Terminal;
+use crate::args::{JoinArgs, JoinKind};
+use crate::database::{Reader, Span, column_of, word_cell};
+use crate::exit::{Failure, Outcome};
+use crate::output::{Cell, Column, Sheet};
+use crate::time::TimeShow;
+use tidalite::{Join, Selection};
+
+/// `tidalite join`
+pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let join = match (args.kind, args.tolerance) {
+        (JoinKind::AsOf, tolerance) => Join::AsOf {
+            tolerance: tolerance.unwrap_or(i64::MAX),
+        },
+        (_, Some(_)) => {
+            return Err(Failure::usage("--tolerance belongs to --kind as-of"));
+        }
+        (JoinKind::Outer, None) => Join::Outer,
+        (JoinKind::Inner, None) => Join::Inner,
+    };
+    let reader = Reader::open(&args.file.file)?;
+    let mut infos = Vec::new();
+    for pattern in &args.patterns {
+        for info in reader.select(pattern)? {
+            if !infos.contains(&info) {
+                infos.push(info);
+            }
+        }
+    }
+    let places = infos.iter().map(|info| {
+        let column = column_of(info, &args.column)?;
+        Ok((column, info.schema.columns[column].ty))
+    });
+    let places = places.collect::<Outcome<Vec<_>>>()?;
+    let series = infos.iter().map(|info| reader.series(info));
+    let selection = Selection::of(series.collect::<Outcome<Vec<_>>>()?);
+    let span = Span::of(&args.range)?;
+    let times = span.on_clock(selection.series());
+    let columns = [Column::text("time")]
+        .into_iter()
+        .chain(infos.iter().map(|info| Column::number(info.label())))
+        .collect();
+    let mut sheet = Sheet::new(
+        &mut *terminal.out,
+        args.format.format,
+        terminal.palette,
+        columns,
+    );
+    let show = TimeShow::new(args.range.zone.tz.clone());
+    let fail = |error: tidalite::Error| reader.fail(&error);
+    let mut rows = selection.join(times, join).map_err(fail)?;
+    let mut any = false;
+    while let Some(row) = rows.next().map_err(fail)? {
+        any = true;
+        let values = places.iter().enumerate().map(|(i, (column, ty))| {
+            row.words(i)
+                .map_or(Cell::Missing, |words| word_cell(*ty, words[*column]))
+        });
+        let time = Cell::Text(show.show(row.time.0.into()));
+        let cells: Vec<Cell> = [time].into_iter().chain(values).collect();
+        sheet.row(&cells)?;
+    }
+    if !any {
+        return Err(span.nothing());
+    }
+    Ok(sheet.finish()?)
+}

@@ -1,0 +1,90 @@
+//! `retention`: what is kept of series.
+
+use super::Terminal;
+use crate::args::RetentionArgs;
+use crate::database::{failure, open, open_to_write};
+use crate::exit::{Failure, Outcome};
+use crate::output::{Cell, Column, Sheet, grouped};
+use std::time::Duration;
+use tidalite::{Budget, Retention};
+
+/// `tidalite retention`
+pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file.file;
+    let fail = |error: tidalite::Error| failure(path, &error);
+    let changes = args.set.is_some() || args.remove.is_some();
+    let database = if changes || args.apply {
+        open_to_write(path)?
+    } else {
+        open(path)?
+    };
+    if changes {
+        let mut txn = database.begin_write().map_err(fail)?;
+        if let Some(name) = &args.set {
+            let policy = Retention {
+                pattern: args.series.clone(),
+                keep: args
+                    .keep
+                    .map(|nanos| Duration::from_nanos(nanos.unsigned_abs())),
+                bytes: args.max_bytes,
+            };
+            if policy.keep.is_none() && policy.bytes.is_none() {
+                return Err(Failure::usage("a policy needs a bound")
+                    .hint("--keep 30d, --max-bytes 10737418240, or both"));
+            }
+            txn.set_retention(name, &policy).map_err(fail)?;
+        }
+        if let Some(name) = &args.remove
+            && !txn.remove_retention(name).map_err(fail)?
+        {
+            return Err(
+                Failure::not_found(format!("there is no policy `{name}`")).hint(format!(
+                    "`tidalite retention {}` lists them",
+                    path.display()
+                )),
+            );
+        }
+        txn.commit().map_err(fail)?;
+    }
+    if args.apply {
+        let budget = Budget {
+            time: Duration::from_secs(args.budget),
+            ..Budget::default()
+        };
+        let done = database.maintain(&budget).map_err(fail)?;
+        let more = if done.more {
+            "; the time is up, there is more"
+        } else {
+            ""
+        };
+        writeln!(
+            terminal.out,
+            "{} rows removed from {} series in {} commits{more}",
+            grouped(done.rows),
+            grouped(done.series),
+            grouped(done.commits)
+        )?;
+        return Ok(terminal.out.flush()?);
+    }
+    let snapshot = database.begin_read().map_err(fail)?;
+    let columns = vec![
+        Column::text("policy"),
+        Column::text("series"),
+        Column::number("keep_seconds"),
+        Column::number("max_bytes"),
+    ];
+    let mut sheet = Sheet::new(
+        &mut *terminal.out,
+        args.format.format,
+        terminal.palette,
+        columns,
+    );
+    for (name, policy) in snapshot.retentions().map_err(fail)? {
+        let keep = policy
+            .keep
+            .map_or(Cell::Missing, |keep| Cell::Computed(keep.as_secs_f64()));
+        let bytes = policy.bytes.map_or(Cell::Missing, Cell::Count);
+        sheet.row(&[Cell::Text(name), Cell::Text(policy.pattern), keep, bytes])?;
+    }
+    Ok(sheet.finish()?)
+}

@@ -1,0 +1,118 @@
+//! Where an export goes: standard output, or a file, packed as its name says.
+//!
+//! A file appears under its name only when it is whole.
+
+use crate::exit::{Exit, Failure, Outcome};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes that become one frame of Zstandard.
+const FRAME: usize = 4 << 20;
+
+/// How the bytes are packed.
+enum Packing<W: Write> {
+    Plain(W),
+    Gzip(GzEncoder<W>),
+    Zstd(Frames<W>),
+}
+
+/// An export under way.
+pub(crate) struct Target {
+    packing: Packing<BufWriter<File>>,
+    unfinished: PathBuf,
+    path: PathBuf,
+}
+
+impl Target {
+    /// Begins a file, which must not exist unless `replace`.
+    pub(crate) fn create(path: &Path, replace: bool) -> Outcome<Self> {
+        if !replace && path.exists() {
+            return Err(Failure::new(
+                Exit::Failure,
+                format!("{} is there already", path.display()),
+            )
+            .hint("give another name, or --replace"));
+        }
+        let mut unfinished = path.as_os_str().to_owned();
+        unfinished.push(".part");
+        let unfinished = PathBuf::from(unfinished);
+        let file = File::create(&unfinished)
+            .map_err(|error| Failure::file("cannot write", &unfinished, &error))?;
+        let out = BufWriter::with_capacity(256 * 1024, file);
+        let packing = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("gz") => Packing::Gzip(GzEncoder::new(out, Compression::default())),
+            Some("zst") => Packing::Zstd(Frames {
+                out,
+                waiting: Vec::with_capacity(FRAME),
+            }),
+            _ => Packing::Plain(out),
+        };
+        Ok(Self {
+            packing,
+            unfinished,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Ends the file and gives it its name.
+    pub(crate) fn finish(mut self) -> Outcome {
+        let done = match &mut self.packing {
+            Packing::Plain(out) => out.flush(),
+            Packing::Gzip(out) => out.try_finish().and_then(|()| out.get_mut().flush()),
+            Packing::Zstd(out) => out.frame().and_then(|()| out.out.flush()),
+        };
+        done.and_then(|()| std::fs::rename(&self.unfinished, &self.path))
+            .map_err(|error| Failure::file("cannot write", &self.path, &error))
+    }
+}
+
+impl Drop for Target {
+    /// After a failure: what is not whole goes. After `finish` there is nothing of this name.
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.unfinished);
+    }
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.packing {
+            Packing::Plain(out) => out.write(bytes),
+            Packing::Gzip(out) => out.write(bytes),
+            Packing::Zstd(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Zstandard, a frame for each stretch of bytes; frames in a row are one stream (RFC 8878).
+struct Frames<W> {
+    out: W,
+    waiting: Vec<u8>,
+}
+
+impl<W: Write> Frames<W> {
+    fn frame(&mut self) -> io::Result<()> {
+        if !self.waiting.is_empty() {
+            let frame = compress_to_vec(&self.waiting[..], CompressionLevel::Fastest);
+            self.out.write_all(&frame)?;
+            self.waiting.clear();
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(FRAME - self.waiting.len());
+        self.waiting.extend_from_slice(&bytes[..taken]);
+        if self.waiting.len() == FRAME {
+            self.frame()?;
+        }
+        Ok(taken)
+    }
+}
