@@ -10,7 +10,7 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite::{
-    ColumnType, Database, OpenMode, ReadTxn, Schema, Series, SeriesInfo, Timestamp, Unit,
+    Column, Database, OpenMode, ReadTxn, Schema, Series, SeriesInfo, Timestamp, Unit, Value,
 };
 
 /// Names shown when a pattern matches nothing.
@@ -322,11 +322,20 @@ pub(crate) fn column_of(info: &SeriesInfo, wanted: &ColumnArg) -> Outcome<usize>
 }
 
 /// A stored word as it is printed.
-pub(crate) fn word_cell(ty: ColumnType, word: u64) -> Cell {
-    match ty {
-        ColumnType::F64 => Cell::Float(f64::from_bits(word)),
-        ColumnType::I64 => Cell::Int(word.cast_signed()),
-        ColumnType::U64 => Cell::Unsigned(word),
+pub(crate) fn word_cell(column: &Column, word: u64) -> Cell {
+    value_cell(column.value(word))
+}
+
+/// A value as it is printed.
+pub(crate) fn value_cell(value: Value) -> Cell {
+    match value {
+        Value::Null => Cell::Missing,
+        Value::F64(x) => Cell::Float(x),
+        Value::I64(x) => Cell::Int(x),
+        Value::U64(x) => Cell::Unsigned(x),
+        Value::Bool(x) => Cell::Bool(x),
+        Value::Decimal(x) => Cell::Decimal(x),
+        other => Cell::Text(other.to_string()),
     }
 }
 

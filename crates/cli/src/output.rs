@@ -38,6 +38,10 @@ pub(crate) enum Cell {
     Int(i64),
     /// Unsigned.
     Unsigned(u64),
+    /// True or false.
+    Bool(bool),
+    /// With a fixed count of digits behind the point.
+    Decimal(tidalite::Decimal),
     /// How many: a table groups its digits.
     Count(u64),
     /// Nothing there.
@@ -274,7 +278,9 @@ fn table_text(cell: &Cell) -> String {
         Cell::Computed(value) => rounded_text(*value),
         Cell::Count(count) => grouped(*count),
         Cell::Missing => "-".to_owned(),
-        Cell::Float(_) | Cell::Int(_) | Cell::Unsigned(_) => exact_text(cell),
+        Cell::Float(_) | Cell::Int(_) | Cell::Unsigned(_) | Cell::Bool(_) | Cell::Decimal(_) => {
+            exact_text(cell)
+        }
     }
 }
 
@@ -284,6 +290,8 @@ fn exact_text(cell: &Cell) -> String {
         Cell::Float(value) | Cell::Computed(value) => float_text(*value),
         Cell::Int(value) => value.to_string(),
         Cell::Unsigned(value) | Cell::Count(value) => value.to_string(),
+        Cell::Bool(value) => value.to_string(),
+        Cell::Decimal(value) => value.to_string(),
         Cell::Missing => String::new(),
     }
 }
@@ -317,6 +325,8 @@ fn json_line(out: &mut impl Write, columns: &[Column], cells: &[Cell]) -> io::Re
             Cell::Float(value) | Cell::Computed(value) => serde_json::to_writer(&mut *out, value)?,
             Cell::Int(value) => serde_json::to_writer(&mut *out, value)?,
             Cell::Unsigned(value) | Cell::Count(value) => serde_json::to_writer(&mut *out, value)?,
+            Cell::Bool(value) => write!(out, "{value}")?,
+            Cell::Decimal(value) => write!(out, "{value}")?,
             Cell::Missing => out.write_all(b"null")?,
         }
     }

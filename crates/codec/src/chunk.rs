@@ -10,7 +10,7 @@
 //!      6    2  exceptions    rows whose word is stored whole
 //!      8    2  patches       delta: steps stored whole;  dictionary: entries;  else 0
 //!     10    1  patch_bytes   bytes of such a step, 1 to 8, 0 when there is none
-//!     11    1  flags         1: scaled;  2: all exceptions share one word
+//!     11    1  flags         1: scaled;  2: all exceptions share one word;  4: nulls;  8: narrow
 //!     12    4  length        bytes of the payload
 //!     16    8  base          constant: the word;  else the smallest value or the smallest step
 //!     24    8  start         delta: the first value;  else 0
@@ -171,3 +171,7 @@ pub(crate) const DICTIONARY: u8 = 9;
 pub(crate) const SCALED: u8 = 1;
 /// Flag: all exceptions have one word, stored once.
 pub(crate) const SHARED: u8 = 2;
+/// Flag: the payload begins with the rows that have no value; see nulls.rs.
+pub(crate) const NULLS: u8 = 4;
+/// Flag: every float is rounded to an f32 at the end; see narrow.rs.
+pub(crate) const NARROW: u8 = 8;

@@ -1,4 +1,7 @@
 //! What the 64 bits of a column's word mean.
+//!
+//! An f32 is kept as the f64 of the same value, so that everything that reads floats reads it too. In a column whose
+//! rows may have no value one word says so: [`ColumnType::null`].
 
 use tidalite_base::Corrupt;
 
@@ -12,9 +15,39 @@ pub enum ColumnType {
     I64 = 2,
     /// A `u64`.
     U64 = 3,
+    /// The bits of an `f64` that came from an `f32` ([`ColumnType::widen`]). Any other word is kept as well, at the price
+    /// of an f64.
+    F32 = 4,
+    /// As `F64`, or null.
+    NullF64 = 17,
+    /// As `I64`, or null.
+    NullI64 = 18,
+    /// As `U64`, or null.
+    NullU64 = 19,
+    /// As `F32`, or null.
+    NullF32 = 20,
 }
 
+/// Null among floats: a quiet NaN that no `f32` widens to and no arithmetic makes. Its payload is "null".
+pub(crate) const NULL_FLOAT: u64 = 0x7ff8_0000_6e75_6c6c;
+/// Null among signed integers: `i64::MIN`.
+pub(crate) const NULL_INT: u64 = 1 << 63;
+/// Null among unsigned integers: `u64::MAX`.
+pub(crate) const NULL_UNSIGNED: u64 = u64::MAX;
+
 impl ColumnType {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::F64,
+        Self::I64,
+        Self::U64,
+        Self::F32,
+        Self::NullF64,
+        Self::NullI64,
+        Self::NullU64,
+        Self::NullF32,
+    ];
+
     /// The code in the file.
     #[must_use]
     pub fn code(self) -> u8 {
@@ -24,14 +57,93 @@ impl ColumnType {
     /// The type of a code in the file.
     ///
     /// # Errors
-    /// [`Corrupt`] (with address 0: the caller knows where it read) for a code that is not 1 to 3.
+    /// [`Corrupt`] (with address 0: the caller knows where it read) for a code that is none.
     pub fn from_code(code: u8) -> Result<Self, Corrupt> {
-        match code {
-            1 => Ok(Self::F64),
-            2 => Ok(Self::I64),
-            3 => Ok(Self::U64),
-            other => Err(Corrupt::new("column type", 0, other, "1, 2 or 3")),
+        let found = Self::ALL.into_iter().find(|ty| ty.code() == code);
+        found.ok_or_else(|| Corrupt::new("column type", 0, code, "1 to 4 or 17 to 20"))
+    }
+
+    /// The type without nulls.
+    #[must_use]
+    #[inline(always)]
+    pub fn base(self) -> Self {
+        match self {
+            Self::F64 | Self::NullF64 => Self::F64,
+            Self::I64 | Self::NullI64 => Self::I64,
+            Self::U64 | Self::NullU64 => Self::U64,
+            Self::F32 | Self::NullF32 => Self::F32,
         }
+    }
+
+    /// The same type with nulls.
+    #[must_use]
+    pub fn or_null(self) -> Self {
+        match self.base() {
+            Self::F64 => Self::NullF64,
+            Self::I64 => Self::NullI64,
+            Self::U64 => Self::NullU64,
+            _ => Self::NullF32,
+        }
+    }
+
+    /// Whether words are floats.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_float(self) -> bool {
+        matches!(self.base(), Self::F64 | Self::F32)
+    }
+
+    /// The word that says that there is no value; `None` for a type without nulls.
+    #[must_use]
+    #[inline(always)]
+    pub fn null(self) -> Option<u64> {
+        match self {
+            Self::NullF64 | Self::NullF32 => Some(NULL_FLOAT),
+            Self::NullI64 => Some(NULL_INT),
+            Self::NullU64 => Some(NULL_UNSIGNED),
+            _ => None,
+        }
+    }
+
+    /// The word of a row that was written before the column was added: null, or zero where there are no nulls.
+    #[must_use]
+    pub fn fill(self) -> u64 {
+        self.null().unwrap_or(0)
+    }
+
+    /// The word of an `f32`, bit by bit: a NaN keeps its payload.
+    ///
+    /// ```
+    /// use tidalite_codec::ColumnType;
+    /// for x in [7.12f32, -0.0, f32::INFINITY, f32::MIN_POSITIVE / 2.0] {
+    ///     let word = ColumnType::widen(x);
+    ///     assert_eq!(f64::from_bits(word), f64::from(x));
+    ///     assert_eq!(ColumnType::narrow(word).to_bits(), x.to_bits());
+    /// }
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn widen(x: f32) -> u64 {
+        if x.is_nan() {
+            let bits = u64::from(x.to_bits());
+            // Not by a conversion: that makes a signalling NaN quiet.
+            return (bits >> 31 << 63) | 0x7ff << 52 | (bits & 0x7f_ffff) << 29;
+        }
+        f64::from(x).to_bits()
+    }
+
+    /// The nearest `f32` of a word of floats; a NaN that was widened comes back bit by bit.
+    #[must_use]
+    #[inline(always)]
+    pub fn narrow(word: u64) -> f32 {
+        let x = f64::from_bits(word);
+        if x.is_nan() {
+            let payload = (word >> 29) as u32 & 0x7f_ffff;
+            // A payload in the low bits alone would leave an infinity.
+            let payload = if payload == 0 { 1 << 22 } else { payload };
+            return f32::from_bits((word >> 63 << 31) as u32 | 0xff << 23 | payload);
+        }
+        x as f32
     }
 
     /// A signed key of `word` with the order of the values. Among floats -0.0 < +0.0 and NaN
@@ -39,10 +151,10 @@ impl ColumnType {
     #[must_use]
     #[inline(always)]
     pub fn order_key(self, word: u64) -> i64 {
-        match self {
-            Self::F64 => float_key(word),
+        match self.base() {
             Self::I64 => word as i64,
             Self::U64 => (word ^ (1 << 63)) as i64,
+            _ => float_key(word),
         }
     }
 }
@@ -80,10 +192,31 @@ mod tests {
 
     #[test]
     fn codes_come_back() {
-        for ty in [ColumnType::F64, ColumnType::I64, ColumnType::U64] {
+        for ty in ColumnType::ALL {
             assert_eq!(ColumnType::from_code(ty.code()), Ok(ty));
+            assert_eq!(ty.or_null().base(), ty.base());
+            assert_eq!(ty.null().is_some(), ty == ty.or_null());
         }
-        assert!(ColumnType::from_code(0).is_err());
-        assert!(ColumnType::from_code(4).is_err());
+        for code in [0, 5, 16, 21, 255] {
+            assert!(ColumnType::from_code(code).is_err());
+        }
+    }
+
+    /// Every exponent, with the payloads that matter; signalling NaN among them.
+    #[test]
+    fn an_f32_comes_back_from_its_word() {
+        for high in 0..=0x1ff_u32 {
+            for low in [
+                0, 1, 2, 0x3f_ffff, 0x40_0000, 0x40_0001, 0x7f_ffff, 0x12_3456,
+            ] {
+                let x = f32::from_bits(high << 23 | low);
+                let word = ColumnType::widen(x);
+                assert_eq!(ColumnType::narrow(word).to_bits(), x.to_bits());
+                assert_ne!(word, NULL_FLOAT);
+                assert_eq!(f64::from_bits(word).is_nan(), x.is_nan());
+            }
+        }
+        assert!(f64::from_bits(NULL_FLOAT).is_nan());
+        assert!(ColumnType::narrow(NULL_FLOAT).is_nan());
     }
 }

@@ -7,6 +7,8 @@
 use crate::chunk::{self, Chunk};
 use crate::float::Alp;
 use crate::kernel;
+use crate::narrow;
+use crate::nulls::Nulls;
 use crate::pack::packed_bytes;
 use tidalite_base::{Corrupt, get_u64};
 
@@ -25,6 +27,9 @@ pub fn decode_times(chunk: &Chunk, bytes: &[u8], out: &mut [i64]) -> Result<(), 
 /// [`Corrupt`], with the offset inside the payload as address, when chunk and payload contradict
 /// each other or the length of `out`. What `out` holds then is unspecified.
 pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(), Corrupt> {
+    if chunk.flags & (chunk::NULLS | chunk::NARROW) != 0 {
+        return decode_wrapped(chunk, bytes, out);
+    }
     let parts = Parts::of(chunk, bytes, out.len())?;
     let (width, base, scale) = (u32::from(chunk.width), chunk.base, parts.scale);
     let alp = Alp {
@@ -71,8 +76,42 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
     parts.except(chunk, out)
 }
 
+/// Vectors with nulls, and those of f32.
+#[inline(never)]
+fn decode_wrapped(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(), Corrupt> {
+    if chunk.flags & chunk::NULLS != 0 {
+        if chunk.rows() != out.len() {
+            return Err(Corrupt::new("chunk: rows", 0, chunk.rows(), out.len()));
+        }
+        let (nulls, chunk, bytes) = Nulls::split(chunk, bytes)?;
+        decode_column(&chunk, bytes, out)?;
+        return nulls.put(out);
+    }
+    if chunk.encoding == chunk::RAW {
+        return narrow::read_raw(chunk, bytes, out);
+    }
+    let flags = chunk.flags & !chunk::NARROW;
+    decode_column(&Chunk { flags, ..*chunk }, bytes, out)?;
+    narrow::round(out);
+    Ok(())
+}
+
 /// Whether chunk and payload fit each other and the rows, without the rows of exceptions and patches.
 pub(crate) fn check(chunk: &Chunk, bytes: &[u8], rows: usize) -> Result<(), Corrupt> {
+    if chunk.flags & chunk::NULLS != 0 {
+        if chunk.rows() != rows {
+            return Err(Corrupt::new("chunk: rows", 0, chunk.rows(), rows));
+        }
+        let (_, chunk, bytes) = Nulls::split(chunk, bytes)?;
+        return check(&chunk, bytes, rows);
+    }
+    if chunk.flags & chunk::NARROW != 0 {
+        if chunk.encoding == chunk::RAW {
+            return narrow::check_raw(chunk, bytes, rows);
+        }
+        let flags = chunk.flags & !chunk::NARROW;
+        return check(&Chunk { flags, ..*chunk }, bytes, rows);
+    }
     Parts::of(chunk, bytes, rows).map(|_| ())
 }
 

@@ -9,7 +9,7 @@ use crate::chunk::{self, Chunk};
 use crate::fit::scattered;
 use crate::float::{Alp, DIVIDE, EXPONENT_MAX};
 use crate::layout::{Laid, Layout, Preference};
-use crate::{ColumnType, Hint, kernel};
+use crate::{ColumnType, Hint, kernel, narrow, nulls};
 use core::cell::RefCell;
 use tidalite_base::limits::VECTOR_ROWS;
 use write::Exceptions;
@@ -92,11 +92,62 @@ pub fn encode_column(ty: ColumnType, values: &[u64], hint: &mut Hint, out: &mut 
         chunk.base = values[0];
         return chunk;
     }
-    with_desk(values.len(), |desk| match ty {
-        ColumnType::F64 => floats(chunk, values, desk, hint, out),
+    if let Some(null) = ty.null()
+        && values.contains(&null)
+    {
+        return with_nulls(ty, values, null, hint, out);
+    }
+    if ty.base() == ColumnType::F32 {
+        return narrow_floats(chunk, values, hint, out);
+    }
+    with_desk(values.len(), |desk| match ty.base() {
         ColumnType::I64 => integers(chunk, values, desk, 0, hint, out),
         ColumnType::U64 => integers(chunk, values, desk, 1 << 63, hint, out),
+        _ => floats(chunk, values, desk, hint, out),
     })
+}
+
+/// Words of which some but not all are null.
+fn with_nulls(
+    ty: ColumnType,
+    words: &[u64],
+    null: u64,
+    hint: &mut Hint,
+    out: &mut Vec<u8>,
+) -> Chunk {
+    let begin = out.len();
+    let mut block = [0; VECTOR_ROWS];
+    let filled = &mut block[..words.len()];
+    nulls::fill_gaps(words, null, filled);
+    nulls::write(words, null, out);
+    let mut chunk = encode_column(ty.base(), filled, hint, out);
+    let length = out.len() - begin;
+    if length >= 8 * words.len() {
+        out.truncate(begin);
+        return write::raw(new_chunk(words), words, out);
+    }
+    chunk.flags |= chunk::NULLS;
+    chunk.length = length as u32;
+    chunk
+}
+
+/// Words that came from f32; others come back too.
+fn narrow_floats(chunk: Chunk, words: &[u64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk {
+    let rows = words.len();
+    let begin = out.len();
+    let mut block = [0; VECTOR_ROWS];
+    let all_narrow = narrow::all_narrow(words);
+    let short = all_narrow && narrow::decimals(words, &mut block[..rows]);
+    let stored = if short { &block[..rows] } else { words };
+    let mut found = with_desk(rows, |desk| floats(chunk, stored, desk, hint, out));
+    if all_narrow && found.len() > 4 * rows {
+        out.truncate(begin);
+        return narrow::raw(chunk, words, out);
+    }
+    if short {
+        found.flags |= chunk::NARROW;
+    }
+    found
 }
 
 fn new_chunk(words: &[u64]) -> Chunk {

@@ -6,6 +6,8 @@
 //! chunk     Chunk                    32 bytes: everything a reader must know about a payload
 //! encode    encode_times, _column    picks the cheapest encoding; Hint remembers the choice
 //! layout    Layout, Laid             near a base or by steps; the last choice is tried first
+//! nulls     Nulls                    which rows have no value, in front of the payload of the others
+//! narrow    f32 as decimals, or four bytes each
 //! fit       Fit                      which base, unit and width suit a vector of integers
 //! float     Alp                      floats as decimals, or as ordered integers
 //! pack      1 to 64 bits a value     the layout in lanes
@@ -44,6 +46,8 @@ mod hint_bytes;
 mod kernel;
 mod layout;
 mod line;
+mod narrow;
+mod nulls;
 mod pack;
 mod rows;
 mod scan;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! offset size
-//!      0    8  count        rows, NaN included
+//!      0    8  count        rows, NaN and null included
 //!      8    8  nan_count
 //!     16   16  sum          f64: hi, lo (the sum is hi + lo);  else i128
 //!     32   16  squares      hi, lo: the sum of the squared values
@@ -10,13 +10,13 @@
 //!     56    8  min_time     the earliest time of it
 //!     64    8  max
 //!     72    8  max_time
-//!     80    8  first        the word of the first row, NaN included
+//!     80    8  first        the word of the first row, NaN and null included
 //!     88    8  last
 //!     96    1  column type
-//!     97    7  zero
+//!     97    7  null_count   low bytes first; 0 in a column without nulls
 //! ```
 //!
-//! 1. NaN counts only in `count`, `nan_count`, `first` and `last`.
+//! 1. NaN counts only in `count`, `nan_count`, `first` and `last`; null in `null_count` instead.
 //! 2. -0.0 is less than +0.0; among equal extremes the earliest time stays.
 //! 3. The same rows give the same bits on every processor: floats are summed in eight fixed lanes.
 //! 4. Sums are within 2^-50 of the exact value relative to the sum of the magnitudes. An infinity
@@ -43,8 +43,11 @@ const MAX_TIME: usize = MAX + 8;
 const FIRST: usize = MAX_TIME + 8;
 const LAST: usize = FIRST + 8;
 const TYPE: usize = LAST + 8;
-const ZERO: usize = TYPE + 1;
-const _: () = assert!(ZERO + 7 == STATS_BYTES);
+const NULL_COUNT: usize = TYPE + 1;
+const NULL_COUNT_BYTES: usize = 7;
+const _: () = assert!(NULL_COUNT + NULL_COUNT_BYTES == STATS_BYTES);
+/// What the field holds at most; no file has so many rows.
+const NULL_COUNT_MAX: u64 = (1 << (8 * NULL_COUNT_BYTES)) - 1;
 
 /// Count, sums, extremes with their times, first and last of a stretch of one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,9 +55,10 @@ pub struct Stats {
     ty: ColumnType,
     count: u64,
     nan_count: u64,
-    /// Used by f64.
+    null_count: u64,
+    /// Used by floats.
     float_sum: Dd,
-    /// Used by i64 and u64.
+    /// Used by integers.
     int_sum: i128,
     squares: Dd,
     min: u64,
@@ -73,6 +77,7 @@ impl Stats {
             ty,
             count: 0,
             nan_count: 0,
+            null_count: 0,
             float_sum: Dd::default(),
             int_sum: 0,
             squares: Dd::default(),
@@ -99,28 +104,57 @@ impl Stats {
         else {
             return stats;
         };
+        if let Some(null) = ty.null()
+            && values.contains(&null)
+        {
+            return Self::of_nullable(ty, null, times, values);
+        }
         stats.count = values.len() as u64;
         (stats.first, stats.last) = (first, last);
-        let extremes = match ty {
-            ColumnType::F64 => {
-                let fold = fold::floats(values);
-                stats.nan_count = fold.nan_count;
-                stats.float_sum = fold.sum;
-                stats.squares = fold.squares;
-                fold.extremes
-            }
-            ColumnType::I64 | ColumnType::U64 => {
-                let fold = fold::integers(ty, values);
-                stats.int_sum = fold.sum;
-                stats.squares = fold.squares;
-                Some(fold.extremes)
-            }
+        let extremes = if ty.is_float() {
+            let fold = fold::floats(values);
+            stats.nan_count = fold.nan_count;
+            stats.float_sum = fold.sum;
+            stats.squares = fold.squares;
+            fold.extremes
+        } else {
+            let fold = fold::integers(ty.base(), values);
+            stats.int_sum = fold.sum;
+            stats.squares = fold.squares;
+            Some(fold.extremes)
         };
         if let Some([min, max]) = extremes {
             let time =
                 |word| crate::kernel::position(values, word).map_or(first_time, |i| times[i]);
             (stats.min, stats.min_time) = (min, time(min));
             (stats.max, stats.max_time) = (max, time(max));
+        }
+        stats
+    }
+
+    /// Of rows some of which are null: those of the others, and the counts.
+    #[inline(never)]
+    fn of_nullable(ty: ColumnType, null: u64, times: &[i64], values: &[u64]) -> Self {
+        let rows = times.iter().zip(values).filter(|&(_, &word)| word != null);
+        let (own_times, own_values): (Vec<i64>, Vec<u64>) = rows.unzip();
+        let mut stats = Self::of(ty, &own_times, &own_values);
+        stats.count = values.len() as u64;
+        stats.null_count = (values.len() - own_values.len()) as u64;
+        (stats.first, stats.last) = (values[0], values[values.len() - 1]);
+        stats
+    }
+
+    /// Of rows that were written before the column was added: `count` times the word [`ColumnType::fill`], the first
+    /// one at `begin`.
+    #[must_use]
+    pub fn of_fill(ty: ColumnType, begin: i64, count: u64) -> Self {
+        if count == 0 {
+            return Self::empty(ty);
+        }
+        let mut stats = Self::of(ty, &[begin], &[ty.fill()]);
+        stats.count = count;
+        if ty.null().is_some() {
+            stats.null_count = count;
         }
         stats
     }
@@ -151,6 +185,7 @@ impl Stats {
         // Counts of a damaged file may be anything: they wrap rather than panic.
         self.count = self.count.wrapping_add(later.count);
         self.nan_count = self.nan_count.wrapping_add(later.nan_count);
+        self.null_count = self.null_count.wrapping_add(later.null_count);
         self.float_sum = self.float_sum.add(later.float_sum);
         self.int_sum = self.int_sum.wrapping_add(later.int_sum);
         self.squares = self.squares.add(later.squares);
@@ -201,7 +236,7 @@ impl Stats {
         self.ty
     }
 
-    /// Rows, those with NaN included.
+    /// Rows, those with NaN or null included.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -213,10 +248,17 @@ impl Stats {
         self.nan_count
     }
 
-    /// Rows without NaN: what sums, mean and extremes are about.
+    /// Rows without a value.
+    #[must_use]
+    pub fn null_count(&self) -> u64 {
+        self.null_count
+    }
+
+    /// Rows without NaN and null: what sums, mean and extremes are about.
     #[must_use]
     pub fn value_count(&self) -> u64 {
-        self.count.saturating_sub(self.nan_count)
+        let others = self.nan_count.saturating_add(self.null_count);
+        self.count.saturating_sub(others)
     }
 
     /// The sum, rounded once; 0.0 of no value.
@@ -228,7 +270,7 @@ impl Stats {
     /// The exact sum of an integer column.
     #[must_use]
     pub fn int_sum(&self) -> Option<i128> {
-        (self.ty != ColumnType::F64).then_some(self.int_sum)
+        (!self.ty.is_float()).then_some(self.int_sum)
     }
 
     /// The sum of the squares, rounded once.
@@ -295,9 +337,10 @@ impl Stats {
     }
 
     fn exact_sum(&self) -> Dd {
-        match self.ty {
-            ColumnType::F64 => self.float_sum,
-            ColumnType::I64 | ColumnType::U64 => Dd::from_i128(self.int_sum),
+        if self.ty.is_float() {
+            self.float_sum
+        } else {
+            Dd::from_i128(self.int_sum)
         }
     }
 
@@ -313,11 +356,10 @@ impl Stats {
     pub fn encode(&self, bytes: &mut [u8; STATS_BYTES]) {
         put_u64(bytes, COUNT, self.count);
         put_u64(bytes, NAN_COUNT, self.nan_count);
-        match self.ty {
-            ColumnType::F64 => put_dd(bytes, SUM, self.float_sum),
-            ColumnType::I64 | ColumnType::U64 => {
-                bytes[SUM..SUM + 16].copy_from_slice(&self.int_sum.to_le_bytes());
-            }
+        if self.ty.is_float() {
+            put_dd(bytes, SUM, self.float_sum);
+        } else {
+            bytes[SUM..SUM + 16].copy_from_slice(&self.int_sum.to_le_bytes());
         }
         put_dd(bytes, SQUARES, self.squares);
         put_u64(bytes, MIN, self.min);
@@ -327,7 +369,8 @@ impl Stats {
         put_u64(bytes, FIRST, self.first);
         put_u64(bytes, LAST, self.last);
         bytes[TYPE] = self.ty.code();
-        bytes[ZERO..].fill(0);
+        let nulls = self.null_count.min(NULL_COUNT_MAX).to_le_bytes();
+        bytes[NULL_COUNT..].copy_from_slice(&nulls[..NULL_COUNT_BYTES]);
     }
 
     /// The 104 bytes.
@@ -356,17 +399,17 @@ impl Stats {
                 ty.code(),
             ));
         }
-        if bytes[ZERO..].iter().any(|&byte| byte != 0) {
-            return Err(Corrupt::new(
-                "statistics",
-                ZERO as u64,
-                "bytes set",
-                "zeros",
-            ));
+        let mut nulls = [0; 8];
+        nulls[..NULL_COUNT_BYTES].copy_from_slice(&bytes[NULL_COUNT..]);
+        let null_count = u64::from_le_bytes(nulls);
+        if null_count > 0 && ty.null().is_none() {
+            let (at, expected) = (NULL_COUNT as u64, "0 in a column without nulls");
+            return Err(Corrupt::new("null count", at, null_count, expected));
         }
         let mut stats = Self {
             count: get_u64(bytes, COUNT),
             nan_count: get_u64(bytes, NAN_COUNT),
+            null_count,
             squares: get_dd(bytes, SQUARES),
             min: get_u64(bytes, MIN),
             min_time: get_i64(bytes, MIN_TIME),
@@ -376,8 +419,10 @@ impl Stats {
             last: get_u64(bytes, LAST),
             ..Self::empty(ty)
         };
-        if stats.nan_count > stats.count {
-            let (found, count) = (stats.nan_count, stats.count);
+        let without = stats.nan_count.checked_add(null_count);
+        if without.is_none_or(|without| without > stats.count) {
+            let found = format!("{}, and {null_count} nulls", stats.nan_count);
+            let count = stats.count;
             return Err(Corrupt::new(
                 "NaN count",
                 NAN_COUNT as u64,
@@ -385,13 +430,12 @@ impl Stats {
                 format!("at most {count}"),
             ));
         }
-        match ty {
-            ColumnType::F64 => stats.float_sum = get_dd(bytes, SUM),
-            ColumnType::I64 | ColumnType::U64 => {
-                let mut field = [0; 16];
-                field.copy_from_slice(&bytes[SUM..SUM + 16]);
-                stats.int_sum = i128::from_le_bytes(field);
-            }
+        if ty.is_float() {
+            stats.float_sum = get_dd(bytes, SUM);
+        } else {
+            let mut field = [0; 16];
+            field.copy_from_slice(&bytes[SUM..SUM + 16]);
+            stats.int_sum = i128::from_le_bytes(field);
         }
         Ok(stats)
     }

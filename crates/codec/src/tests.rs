@@ -2,6 +2,7 @@
 
 mod damage;
 mod golden;
+mod nulls;
 mod real;
 mod round_trip;
 

@@ -176,7 +176,7 @@ impl Check {
         claim: &mut dyn FnMut(Claim),
     ) -> Result<()> {
         let spine = Spine::open(r, link, level, tree.types.len())?;
-        let extent = node::extent(&link.ptr, spine.len(), tree.types.len(), r.page_size());
+        let extent = spine.extent(&link.ptr, r.page_size());
         claim(Claim {
             addr: extent.addr,
             pages: extent.pages,
@@ -195,7 +195,7 @@ impl Check {
                 }
                 return Err(corrupt.into());
             }
-            other => other?,
+            other => other?.entries,
         };
         let (mut data_txn, mut bytes) = (TxnId(0), 0u64);
         let mut all: Vec<Stats> = tree.types.iter().map(|&ty| Stats::empty(ty)).collect();
@@ -407,10 +407,9 @@ fn dead_leaf<R: PageRead>(r: &R, addr: u64, room: u64) -> Result<u64> {
         checksum: tidalite_base::get_u64(&head, 0),
         birth: header.birth,
     };
-    let columns = Leaf::columns(&head);
     let block = r.bytes(addr, directory)?;
     verify_block(&block, &ptr)?;
-    let leaf = Leaf::parse(block, ptr, columns)?;
+    let leaf = Leaf::parse(block, ptr)?;
     leaf.verify_payloads(r)?;
     expect_zeros(r, addr + leaf.used_bytes() as u64, leaf.padding())?;
     Ok(whole)
@@ -444,7 +443,7 @@ fn alike(a: &Stats, b: &Stats) -> bool {
     let exact = |s: &Stats| {
         (
             s.count(),
-            s.nan_count(),
+            (s.nan_count(), s.null_count()),
             s.min(),
             s.max(),
             s.first(),

@@ -11,7 +11,7 @@
 
 use crate::leaf::{Leaf, vectors_max};
 use crate::link::{Entry, Link};
-use crate::node::{self, Spine};
+use crate::node::{self, Node, Spine};
 use crate::packer::Packer;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::VECTOR_ROWS;
@@ -72,19 +72,13 @@ impl<W: PageWrite> Edit<'_, W> {
         Ok(rows)
     }
 
-    fn read_node(&mut self, entry: &Entry, level: u8) -> Result<Vec<Entry>> {
+    fn read_node(&mut self, entry: &Entry, level: u8) -> Result<Node> {
         node::read(self.w, &entry.link, level, self.types)
     }
 
     pub(crate) fn bury(&mut self, entry: &Entry) -> Result<()> {
         self.packer
             .bury(self.w, entry.link.ptr.addr, entry.link.bytes)
-    }
-
-    pub(crate) fn free_node(&mut self, link: &Link, links: usize) {
-        let page_size = self.w.page_size();
-        let extent = node::extent(&link.ptr, links, self.types.len(), page_size);
-        self.w.free_extent(&extent);
     }
 
     /// Packs links into nodes of `level`.
@@ -126,9 +120,9 @@ impl<W: PageWrite> Edit<'_, W> {
             } else if level == 0 {
                 out.extend(self.insert_leaf(entry, part)?);
             } else {
-                let children = self.read_node(&entry, level)?;
-                self.free_node(&entry.link, children.len());
-                let children = self.insert(level - 1, children, part)?;
+                let node = self.read_node(&entry, level)?;
+                self.w.free_extent(&node.extent);
+                let children = self.insert(level - 1, node.entries, part)?;
                 out.extend(self.pack(level, &children, Split::Even)?);
             }
         }
@@ -166,8 +160,9 @@ impl<W: PageWrite> Edit<'_, W> {
         entry: &Entry,
         leaves: Vec<Entry>,
     ) -> Result<Vec<Entry>> {
-        let mut children = self.read_node(entry, level)?;
-        self.free_node(&entry.link, children.len());
+        let node = self.read_node(entry, level)?;
+        self.w.free_extent(&node.extent);
+        let mut children = node.entries;
         if level == 1 {
             children.extend(leaves);
         } else if let Some(last) = children.pop() {
@@ -193,13 +188,12 @@ impl<W: PageWrite> Edit<'_, W> {
             } else if level == 0 {
                 out.extend(self.cut_leaf(entry, from, to)?);
             } else {
-                let children = self.read_node(&entry, level)?;
-                let links = children.len();
-                let children = self.cut(level - 1, children, from, to)?;
+                let node = self.read_node(&entry, level)?;
+                let children = self.cut(level - 1, node.entries, from, to)?;
                 if rows_below(&children) == entry.link.count {
                     out.push(entry); // the range lies in a gap: nothing below has changed
                 } else {
-                    self.free_node(&entry.link, links);
+                    self.w.free_extent(&node.extent);
                     out.extend(self.pack(level, &children, Split::Even)?);
                 }
             }
@@ -225,22 +219,23 @@ impl<W: PageWrite> Edit<'_, W> {
             return self.packer.bury(self.w, link.ptr.addr, link.bytes);
         }
         let spine = Spine::open(self.w, link, level, self.types.len())?;
+        let extent = spine.extent(&link.ptr, self.w.page_size());
         let children: Vec<Link> = (0..spine.len()).map(|i| spine.link(i)).collect();
         for child in &children {
             self.fell(level - 1, child)?;
         }
-        self.free_node(link, children.len());
+        self.w.free_extent(&extent);
         Ok(())
     }
 
     /// The only child of a node, when it has just one; the node is freed then.
     pub(crate) fn only_child(&mut self, level: u8, entry: &Entry) -> Result<Option<Entry>> {
-        let mut children = self.read_node(entry, level)?;
-        if children.len() != 1 {
+        let mut node = self.read_node(entry, level)?;
+        if node.entries.len() != 1 {
             return Ok(None);
         }
-        self.free_node(&entry.link, 1);
-        Ok(children.pop())
+        self.w.free_extent(&node.extent);
+        Ok(node.entries.pop())
     }
 }
 

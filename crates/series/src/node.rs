@@ -79,12 +79,13 @@ impl<'r> Spine<'r> {
             );
         }
         let links = usize::from(block[LINKS_AT]);
+        // A node that was written before the last columns were added has fewer.
         let own_columns = usize::from(get_u16(&block, COLUMNS_AT));
-        if block[LEVEL_AT] != level || own_columns != columns {
+        if block[LEVEL_AT] != level || own_columns > columns {
             let found = format!("level {}, {own_columns} columns", block[LEVEL_AT]);
-            return bad(found, &format!("level {level}, {columns} columns"));
+            return bad(found, &format!("level {level}, up to {columns} columns"));
         }
-        if links == 0 || links > NODE_LINKS_MAX || block.len() != spine_bytes(links, columns) {
+        if links == 0 || links > NODE_LINKS_MAX || block.len() != spine_bytes(links, own_columns) {
             return bad(
                 format!("{links} links in {} bytes", block.len()),
                 "1 to 64, and room for them",
@@ -93,7 +94,7 @@ impl<'r> Spine<'r> {
         let spine = Self {
             block,
             links,
-            columns,
+            columns: own_columns,
             addr: ptr.addr,
         };
         let mut before = None;
@@ -155,6 +156,14 @@ impl<'r> Spine<'r> {
         column: usize,
         ty: ColumnType,
     ) -> Result<NodeStats<'r>> {
+        if column >= self.columns {
+            let links = (0..self.links).map(|i| self.link(i));
+            return Ok(NodeStats {
+                block: PageRef::Borrowed(&[]),
+                added: links.map(|link| (link.begin, link.count)).collect(),
+                ty,
+            });
+        }
         let ptr = self.stats_ptr(column);
         if ptr.kind != Kind::SeriesStats || ptr.len as usize != stats_bytes(self.links) {
             let found = format!("{:?} of {} bytes for column {column}", ptr.kind, ptr.len);
@@ -162,8 +171,18 @@ impl<'r> Spine<'r> {
         }
         Ok(NodeStats {
             block: r.block(&ptr)?,
+            added: Vec::new(),
             ty,
         })
+    }
+
+    /// The pages of the node.
+    pub(crate) fn extent(&self, ptr: &Ptr, page_size: usize) -> Extent {
+        Extent {
+            addr: ptr.addr,
+            pages: self.node_bytes().div_ceil(page_size) as u64,
+            birth: ptr.birth,
+        }
     }
 
     /// Bytes of the node: spine and statistics, without the padding behind them.
@@ -175,12 +194,17 @@ impl<'r> Spine<'r> {
 /// The statistics of one column of a node.
 pub(crate) struct NodeStats<'r> {
     block: PageRef<'r>,
+    /// Of a column that was added later: first time and rows of each link.
+    added: Vec<(i64, u64)>,
     ty: ColumnType,
 }
 
 impl NodeStats<'_> {
     /// Those of link `i`.
     pub(crate) fn get(&self, i: usize) -> Result<Stats> {
+        if let Some(&(begin, count)) = self.added.get(i) {
+            return Ok(Stats::of_fill(self.ty, begin, count));
+        }
         Ok(Stats::decode(
             self.ty,
             &self.block[HEADER_BYTES + i * STATS_BYTES..],
@@ -188,13 +212,19 @@ impl NodeStats<'_> {
     }
 }
 
-/// Reads a whole node for an edit.
+/// A whole node, read for an edit.
+pub(crate) struct Node {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) extent: Extent,
+}
+
+/// Reads a whole node.
 pub(crate) fn read<R: PageRead>(
     r: &R,
     link: &Link,
     level: u8,
     types: &[ColumnType],
-) -> Result<Vec<Entry>> {
+) -> Result<Node> {
     let spine = Spine::open(r, link, level, types.len())?;
     let mut entries: Vec<Entry> = (0..spine.len())
         .map(|i| Entry {
@@ -208,7 +238,8 @@ pub(crate) fn read<R: PageRead>(
             entry.stats.push(stats.get(i)?);
         }
     }
-    Ok(entries)
+    let extent = spine.extent(&link.ptr, r.page_size());
+    Ok(Node { entries, extent })
 }
 
 /// Writes a node of `level` over `entries` and returns the link to it.
@@ -284,15 +315,5 @@ fn summary(ptr: Ptr, entries: &[Entry]) -> Entry {
             bytes: links().fold(0, |sum, link| sum.saturating_add(link.bytes)),
         },
         stats,
-    }
-}
-
-/// The pages of the node at `ptr`.
-pub(crate) fn extent(ptr: &Ptr, links: usize, columns: usize, page_size: usize) -> Extent {
-    let total = spine_bytes(links, columns) + columns * stats_bytes(links);
-    Extent {
-        addr: ptr.addr,
-        pages: total.div_ceil(page_size) as u64,
-        birth: ptr.birth,
     }
 }

@@ -10,6 +10,7 @@
 //! entry   | link 72 B | statistics, for each column a form and what it needs |
 //!           form 0: | 0 u8 | 104 B |
 //!           form 1: | 1 u8 |          every word is zero and begin, end, count are those of the link
+//!           form 2: | 2 u8 |          every word is null, likewise; only where the column has nulls
 //! ```
 //!
 //! At most 8 links wait, so a record of c columns has at most 15 + 9 c + 9 (72 + 105 c) bytes.
@@ -31,6 +32,7 @@ const TYPES_AT: usize = PENDING_AT + 5;
 
 const FORM_WHOLE: u8 = 0;
 const FORM_ZERO: u8 = 1;
+const FORM_NULL: u8 = 2;
 
 /// Statistics of `count` rows whose words are all zero, written without their 104 bytes: the flags of
 /// most series.
@@ -45,8 +47,11 @@ fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
     out.resize(at + LINK_BYTES, 0);
     entry.link.encode(out, at);
     for stats in &entry.stats {
-        if stats.to_bytes() == of_zeros(stats.column_type(), &entry.link).to_bytes() {
+        let (ty, link) = (stats.column_type(), &entry.link);
+        if stats.to_bytes() == of_zeros(ty, link).to_bytes() {
             out.push(FORM_ZERO);
+        } else if ty.null().is_some() && stats.null_count() == link.count {
+            out.push(FORM_NULL);
         } else {
             out.push(FORM_WHOLE);
             out.extend_from_slice(&stats.to_bytes());
@@ -87,7 +92,8 @@ impl<'a> Fields<'a> {
             let own = match self.take(1)?[0] {
                 FORM_WHOLE => Stats::decode(ty, self.take(STATS_BYTES)?)?,
                 FORM_ZERO => of_zeros(ty, &link),
-                other => return Err(self.bad(format!("form {other}"), "0 or 1")),
+                FORM_NULL if ty.null().is_some() => Stats::of_fill(ty, link.begin, link.count),
+                other => return Err(self.bad(format!("form {other}"), "0, 1 or 2")),
             };
             if own.count() != link.count {
                 let found = format!("statistics of {} rows", own.count());
@@ -177,6 +183,33 @@ impl SeriesTree {
             open: None,
             fanout: NODE_LINKS_MAX,
         })
+    }
+
+    /// The tree with columns that were added behind its own: in the rows that it has they hold null, or zero in a column
+    /// without nulls.
+    ///
+    /// # Errors
+    /// `Limit` with more than 64 columns.
+    pub fn with_added(mut self, types: &[ColumnType]) -> Result<Self> {
+        debug_assert!(self.open.is_none(), "columns are added after `close_leaf`");
+        let columns = self.types.len() + types.len();
+        if columns > COLUMNS_MAX {
+            return Err(tidalite_pager::Error::Limit {
+                what: "columns of a series",
+                found: columns as u64,
+                limit: COLUMNS_MAX as u64,
+            });
+        }
+        for &ty in types {
+            // The hint of the times stays the last one.
+            self.hints.insert(self.types.len(), Hint::default());
+            self.types.push(ty);
+            for entry in self.root.iter_mut().chain(&mut self.pending) {
+                let link = &entry.link;
+                entry.stats.push(Stats::of_fill(ty, link.begin, link.count));
+            }
+        }
+        Ok(self)
     }
 
     /// True when no row is in the tree.

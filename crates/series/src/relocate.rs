@@ -109,10 +109,10 @@ impl<W: PageWrite> Edit<'_, W> {
             } else if !self.moves_below(level, &entry.link, moving)? {
                 out.push(entry);
             } else {
-                let children = node::read(self.w, &entry.link, level, self.types)?;
-                self.free_node(&entry.link, children.len());
+                let node = node::read(self.w, &entry.link, level, self.types)?;
+                self.w.free_extent(&node.extent);
                 step.moved(1);
-                let children = self.relocate(level - 1, children, moving, step, from, stop)?;
+                let children = self.relocate(level - 1, node.entries, moving, step, from, stop)?;
                 out.extend(self.pack(level, &children, Split::Even)?);
             }
         }

@@ -32,7 +32,7 @@ pub fn lone_leaf<R: PageRead>(r: &R, found: &Candidate) -> Result<LoneLeaf> {
     let columns = Leaf::columns(&head);
     let mut ptr = found.ptr(directory);
     ptr.kind = Kind::SeriesLeaf;
-    let leaf = Leaf::parse(r.block(&ptr)?, ptr, columns)?;
+    let leaf = Leaf::parse(r.block(&ptr)?, ptr)?;
     Ok(LoneLeaf {
         ptr,
         series: SeriesId(found.header.owner),
@@ -48,16 +48,18 @@ pub fn lone_leaf<R: PageRead>(r: &R, found: &Candidate) -> Result<LoneLeaf> {
 /// # Errors
 /// `Corrupt`, `Io`.
 pub fn leaf_types<R: PageRead>(r: &R, leaf: &LoneLeaf) -> Result<Vec<Option<ColumnType>>> {
-    let parsed = Leaf::parse(r.block(&leaf.ptr)?, leaf.ptr, leaf.columns)?;
+    let parsed = Leaf::parse(r.block(&leaf.ptr)?, leaf.ptr)?;
     Ok((0..leaf.columns).map(|c| parsed.column_type(c)).collect())
 }
 
-/// The rows of the leaf at `ptr`, without the vectors that are damaged, and the times of those.
+/// The rows of the leaf at `ptr`, without the vectors that are damaged, and the times of those. A leaf that was written
+/// before columns were added has the fewer columns.
 ///
 /// # Errors
 /// `Corrupt` when the directory is damaged; `Io`.
-pub fn leaf_rows<R: PageRead>(r: &R, ptr: &Ptr, columns: usize) -> Result<(Rows, Vec<(i64, i64)>)> {
-    let leaf = Leaf::parse(r.block(ptr)?, *ptr, columns)?;
+pub fn leaf_rows<R: PageRead>(r: &R, ptr: &Ptr) -> Result<(Rows, Vec<(i64, i64)>)> {
+    let leaf = Leaf::parse(r.block(ptr)?, *ptr)?;
+    let columns = leaf.own_columns();
     let mut rows = Rows::with_capacity(columns, leaf.count());
     let mut lost = Vec::new();
     for v in 0..leaf.vectors() {

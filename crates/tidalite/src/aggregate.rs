@@ -1,38 +1,33 @@
 //! Statistics of a column over an interval or a window, in the column's own terms.
 
-use tidalite_codec::{ColumnType, Stats};
+use crate::column::Column;
+use crate::column::ColumnType;
+use tidalite_codec::Stats;
 
 /// What is known of a column over some rows. Count, extremes, first and last are exact; sums are within
 /// 2^-50 of the exact value, relative to the sum of magnitudes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
+    ty: ColumnType,
     stats: Stats,
     /// Of first and last row.
     times: Option<(i64, i64)>,
 }
 
-/// A word of a column as a float: the value itself for `F64`, the nearest float for integers.
-#[must_use]
-pub fn word_as_f64(ty: ColumnType, word: u64) -> f64 {
-    match ty {
-        ColumnType::F64 => f64::from_bits(word),
-        ColumnType::I64 => word as i64 as f64,
-        ColumnType::U64 => word as f64,
-    }
-}
-
 impl Aggregate {
     /// Of no rows.
-    pub(crate) fn empty(ty: ColumnType) -> Self {
+    pub(crate) fn empty(column: &Column) -> Self {
         Self {
-            stats: Stats::empty(ty),
+            ty: column.ty,
+            stats: Stats::empty(column.words()),
             times: None,
         }
     }
 
     /// `first` and `last` are the times of first and last row.
-    pub(crate) fn new(stats: Stats, first: i64, last: i64) -> Self {
+    pub(crate) fn new(column: &Column, stats: Stats, first: i64, last: i64) -> Self {
         Self {
+            ty: column.ty,
             stats,
             times: Some((first, last)),
         }
@@ -54,21 +49,28 @@ impl Aggregate {
     /// The same on another clock.
     pub(crate) fn with_times(self, time: impl Fn(i64) -> i64) -> Self {
         Self {
+            ty: self.ty,
             stats: self.stats.with_times(&time),
             times: self.times.map(|(first, last)| (time(first), time(last))),
         }
     }
 
-    /// The statistics as the tree keeps them: words instead of floats, integer sums exact.
+    /// The statistics as the tree keeps them: words instead of floats, integer sums exact, those of decimals in units.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Rows.
+    /// Rows with a value: those in which the column is null are left out.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.stats.count()
+        self.stats.count().saturating_sub(self.stats.null_count())
+    }
+
+    /// Rows in which the column is null.
+    #[must_use]
+    pub fn null_count(&self) -> u64 {
+        self.stats.null_count()
     }
 
     /// Rows whose value is NaN; they count in no other figure but `count`, `first` and `last`.
@@ -80,47 +82,45 @@ impl Aggregate {
     /// Sum of the values; 0 for none.
     #[must_use]
     pub fn sum(&self) -> f64 {
-        self.stats.sum()
+        self.ty.scaled(self.stats.sum())
     }
 
     /// Arithmetic mean; `None` without values.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
-        self.stats.mean()
+        self.stats.mean().map(|mean| self.ty.scaled(mean))
     }
 
     /// Population standard deviation; `None` without values.
     #[must_use]
     pub fn stddev(&self) -> Option<f64> {
-        self.stats.stddev()
+        self.stats.stddev().map(|stddev| self.ty.scaled(stddev))
     }
 
     /// The smallest value and the earliest time it was seen at.
     #[must_use]
     pub fn min(&self) -> Option<(f64, i64)> {
-        self.stats
-            .min()
-            .map(|(word, time)| (self.float(word), time))
+        let (word, time) = self.stats.min()?;
+        Some((self.ty.number(word)?, time))
     }
 
     /// The largest value and the earliest time it was seen at.
     #[must_use]
     pub fn max(&self) -> Option<(f64, i64)> {
-        self.stats
-            .max()
-            .map(|(word, time)| (self.float(word), time))
+        let (word, time) = self.stats.max()?;
+        Some((self.ty.number(word)?, time))
     }
 
-    /// The first value.
+    /// The value of the first row; `None` when it is null.
     #[must_use]
     pub fn first(&self) -> Option<f64> {
-        self.stats.first().map(|word| self.float(word))
+        self.value_of(self.stats.first()?)
     }
 
-    /// The last value.
+    /// The value of the last row; `None` when it is null.
     #[must_use]
     pub fn last(&self) -> Option<f64> {
-        self.stats.last().map(|word| self.float(word))
+        self.value_of(self.stats.last()?)
     }
 
     /// The times of the first and the last row; `None` without rows.
@@ -129,8 +129,9 @@ impl Aggregate {
         self.times
     }
 
-    fn float(&self, word: u64) -> f64 {
-        word_as_f64(self.stats.column_type(), word)
+    fn value_of(&self, word: u64) -> Option<f64> {
+        let null = self.stats.column_type().null() == Some(word);
+        self.ty.number(word).filter(|_| !null)
     }
 }
 

@@ -283,9 +283,9 @@ pub(crate) fn expect_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
 mod tests {
     use super::*;
     use crate::Options;
+    use crate::column::ColumnType;
     use crate::schema::Unit;
     use std::sync::Arc;
-    use tidalite_codec::ColumnType;
     use tidalite_pager::MemoryStorage;
 
     #[test]

@@ -33,7 +33,7 @@
 //!  ├ series_mut  SeriesMut              insert, append, delete, own reads
 //!  ├ table       TableMut
 //!  └ leaves      where the front's stretches go
-//! catalog    names, GUIDs, schemas      ── name, schema, time, point: their parts
+//! catalog    names, GUIDs, schemas      ── name, schema, column, value, time, point: their parts
 //! roots      the app area of the meta block
 //! aggregate  Aggregate, Window
 //! retention  Retention, maintain         what is kept, and for how long
@@ -52,6 +52,7 @@ mod background;
 mod backup;
 mod catalog;
 mod check;
+mod column;
 mod compact;
 mod copy;
 mod database;
@@ -82,13 +83,15 @@ mod table_mut;
 mod tables;
 mod time;
 mod typed;
+mod value;
 mod watch;
 mod write;
 
-pub use aggregate::{Aggregate, Window, word_as_f64};
+pub use aggregate::{Aggregate, Window};
 pub use backup::{BackupInfo, restore};
 pub use catalog::{SeriesInfo, guid_text};
 pub use check::{CheckReport, Finding, Place, key_text};
+pub use column::{Column, ColumnType, DECIMAL_SCALE_MAX};
 pub use compact::Compaction;
 pub use database::{Database, OpenMode, Options, Verify};
 pub use diff::Change;
@@ -110,7 +113,7 @@ pub use retention::{
 };
 pub use salvage::{SalvageReport, Saved, salvage, salvage_storage};
 pub use savepoint::Savepoint;
-pub use schema::{COLUMN_NAME_BYTES_MAX, Column, Schema, Unit};
+pub use schema::{COLUMN_NAME_BYTES_MAX, Schema, Unit};
 pub use series::{Cursor, Range, Row, Series, Vector};
 pub use series_mut::SeriesMut;
 pub use stat::Stat;
@@ -119,7 +122,7 @@ pub use table_mut::TableMut;
 pub use tidalite_base::{
     Corrupt, Ordered, Reversed, SeriesId, TxnId, json_integer_key, json_number_key,
 };
-pub use tidalite_codec::{ColumnType, Stats};
+pub use tidalite_codec::{ColumnType as WordType, Stats};
 pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
 pub use tidalite_pager::{
     Counters, Durability, Error as StoreError, Event, HANDLES_MAX, Laggard, LaggardAction,
@@ -128,5 +131,6 @@ pub use tidalite_pager::{
 };
 pub use time::{Instant, Timestamp};
 pub use typed::{TypedTable, TypedTableMut};
+pub use value::{Decimal, Value};
 pub use watch::{Progress, Watch};
 pub use write::{Commit, TABLE_NAME_BYTES_MAX, WriteTxn};

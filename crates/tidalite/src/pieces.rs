@@ -1,11 +1,12 @@
 //! More ways into a series: candlesticks, rows by value, the row at or nearest to a time.
 
 use crate::aggregate::Aggregate;
+use crate::column::ColumnType;
 use crate::error::Result;
 use crate::series::{Range, Row, Series, Vector};
 use crate::time::Instant;
+use crate::value::units_at_or_below;
 use std::ops::{Bound, RangeBounds};
-use tidalite_codec::ColumnType;
 use tidalite_series::ValueRange;
 
 pub use tidalite_series::{CandleSize, Direction};
@@ -30,7 +31,8 @@ pub struct ValueFilter {
 }
 
 impl ValueFilter {
-    /// Rows whose value in `column` lies in `values`; NaN lies in no range. Integers are compared exactly.
+    /// Rows whose value in `column` lies in `values`; NaN and null lie in no range. Integers are compared exactly, decimals with
+    /// the digits that the bounds are written with, bools as 0 and 1.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -61,7 +63,7 @@ impl ValueFilter {
 
     /// Least and greatest word of the type that lie in the range; `None` when none does.
     fn words(&self, ty: ColumnType) -> Option<(u64, u64)> {
-        if ty == ColumnType::F64 {
+        if matches!(ty, ColumnType::F64 | ColumnType::F32) {
             let low = match self.low {
                 Bound::Included(x) => x,
                 Bound::Excluded(x) => x.next_up(),
@@ -77,14 +79,30 @@ impl ValueFilter {
                 || matches!(self.high, Bound::Excluded(f64::NEG_INFINITY));
             return (low <= high && !beyond).then(|| (low.to_bits(), high.to_bits()));
         }
-        let (min, max) = if ty == ColumnType::I64 {
-            (i128::from(i64::MIN), i128::from(i64::MAX))
-        } else {
-            (0, i128::from(u64::MAX))
+        let (min, max) = match ty {
+            ColumnType::I64 | ColumnType::Decimal(_) => {
+                (i128::from(i64::MIN), i128::from(i64::MAX))
+            }
+            _ => (0, i128::from(u64::MAX)),
         };
         let nan = |bound: &Bound<f64>| matches!(bound, Bound::Included(x) | Bound::Excluded(x) if x.is_nan());
         if nan(&self.low) || nan(&self.high) {
             return None;
+        }
+        if let ColumnType::Decimal(scale) = ty {
+            let at = |x| units_at_or_below(x, scale);
+            let low = match self.low {
+                Bound::Included(x) => at(x).0 + i128::from(!at(x).1),
+                Bound::Excluded(x) => at(x).0 + 1,
+                Bound::Unbounded => min,
+            };
+            let high = match self.high {
+                Bound::Included(x) => at(x).0,
+                Bound::Excluded(x) => at(x).0 - i128::from(at(x).1),
+                Bound::Unbounded => max,
+            };
+            let (low, high) = (low.max(min), high.min(max));
+            return (low <= high).then_some((low as u64, high as u64));
         }
         // A float of any size becomes a whole number exactly, or saturates far outside of both types.
         let low = match self.low {
@@ -115,11 +133,17 @@ impl Range<'_> {
         let mut candles = Vec::new();
         if self.from <= self.to {
             let view = self.series.view();
+            let own = &self.series.info().schema.columns[column];
             view.candles(self.from, self.to, column, size, |candle| {
                 candles.push(Candle {
                     first_time: candle.first_time,
                     last_time: candle.last_time,
-                    aggregate: Aggregate::new(candle.stats, candle.first_time, candle.last_time),
+                    aggregate: Aggregate::new(
+                        own,
+                        candle.stats,
+                        candle.first_time,
+                        candle.last_time,
+                    ),
                 });
             })?;
         }
@@ -142,11 +166,11 @@ impl Range<'_> {
         for &column in columns.iter().chain([&filter.column]) {
             self.check_column(column)?;
         }
-        let ty = self.series.info().schema.columns[filter.column].ty;
-        let Some((low, high)) = filter.words(ty) else {
+        let own = &self.series.info().schema.columns[filter.column];
+        let Some((low, high)) = filter.words(own.ty) else {
             return Ok(0);
         };
-        let values = ValueRange::new(filter.column, ty, low, high);
+        let values = ValueRange::new(filter.column, own.words(), low, high);
         let view = self.series.view();
         let f = |vector: &tidalite_series::Vector<'_>| f(&Vector { inner: vector });
         Ok(view.for_each_match(self.from, self.to, values, columns, direction, f)?)
@@ -205,6 +229,24 @@ mod tests {
             signed(2, i64::MAX)
         );
         assert_eq!(words((Excluded(1.0), Excluded(2.0)), ColumnType::I64), None);
+        let price = ColumnType::Decimal(2);
+        assert_eq!(
+            words((Included(0.29), Included(0.57)), price),
+            signed(29, 57)
+        );
+        assert_eq!(
+            words((Excluded(0.29), Excluded(0.57)), price),
+            signed(30, 56)
+        );
+        assert_eq!(
+            words((Included(-0.295), Excluded(0.575)), price),
+            signed(-29, 57)
+        );
+        assert_eq!(words((Excluded(0.001), Excluded(0.009)), price), None);
+        assert_eq!(
+            words((Unbounded, Included(1e300)), price),
+            signed(i64::MIN, i64::MAX)
+        );
         assert_eq!(
             words((Included(-5.0), Included(-1.0)), ColumnType::U64),
             None

@@ -1,10 +1,9 @@
 //! Custom record types: a plain struct that knows its schema and its words.
 
-use crate::Unit;
 use crate::schema::Schema;
-use tidalite_codec::ColumnType;
 
-/// A record that a series can hold. Every column is one 64-bit word: the bits of an f64, an i64 or a u64.
+/// A record that a series can hold, written by hand in words: a column is one 64-bit word, the bits of an f64, an i64 or a u64
+/// (see [`Column::null`](crate::Column::null) for rows without a value).
 ///
 /// ```
 /// use tidalite::{ColumnType, Point, Schema, Unit};
@@ -69,8 +68,3 @@ impl Point for Sample {
         }
     }
 }
-
-const _: () = assert!(
-    Unit::Nanos as u8 == 0 && ColumnType::F64 as u8 == 1,
-    "fixed by the format"
-);

@@ -195,7 +195,7 @@ impl ReadTxn {
     /// Opens a series of the catalog.
     pub(crate) fn open_series(&self, info: Arc<SeriesInfo>) -> Result<Option<Series<'_>>> {
         let id = info.id;
-        let types = info.schema.types();
+        let types = info.schema.word_types();
         let tree = stored_tree(&self.roots.records, &self.pages, id, &types)?;
         let mut late = Rows::new(types.len());
         self.front.rows(&self.pages, id, &types, EVER, &mut late)?;

@@ -360,7 +360,7 @@ impl ReadTxn {
         // The oldest rows of a series that never filled a leaf are in the front.
         let waiting = self.front.series_row_counts(&self.pages)?;
         for info in self.list(pattern)? {
-            let types = info.schema.types();
+            let types = info.schema.word_types();
             let tree = stored_tree(&self.roots.records, &self.pages, info.id, &types)?;
             let mut bytes = tree.stored_bytes();
             let mut span = tree.span();

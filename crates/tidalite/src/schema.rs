@@ -2,20 +2,27 @@
 //!
 //! ```text
 //! 0        1         2              4
-//! | version | unit u8 | columns u16 | column ... |      column = | type u8 | name bytes u16 | name |
+//! | version | unit u8 | columns u16 | column ... |   column = | type u8 | flags u8 | scale u8 | 0 | name bytes u16 | name |
 //! ```
 
+use crate::column::{Column, ColumnType, DECIMAL_SCALE_MAX};
 use crate::error::{Error, Result};
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_base::{Corrupt, get_u16, put_u16};
-use tidalite_codec::ColumnType;
+use tidalite_codec::ColumnType as WordType;
 
 /// Bytes of a column name at most.
 pub const COLUMN_NAME_BYTES_MAX: usize = 255;
 
-const SCHEMA_VERSION: u8 = 1;
+const SCHEMA_VERSION: u8 = 2;
 const HEAD_BYTES: usize = 4;
-const COLUMN_HEAD_BYTES: usize = 3;
+const TYPE_AT: usize = 0;
+const FLAGS_AT: usize = TYPE_AT + 1;
+const SCALE_AT: usize = FLAGS_AT + 1;
+const NAME_LEN_AT: usize = SCALE_AT + 2;
+const COLUMN_HEAD_BYTES: usize = NAME_LEN_AT + 2;
+/// Flag of a column: rows may have no value in it.
+const NULLABLE: u8 = 1;
 
 /// What one step of a series' timestamps is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -70,15 +77,6 @@ impl Unit {
     }
 }
 
-/// A column: its name and type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
-    /// Its name, unique within the schema.
-    pub name: String,
-    /// Its type.
-    pub ty: ColumnType,
-}
-
 /// The timestamp's unit and the columns of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
@@ -100,12 +98,23 @@ impl Schema {
     pub fn new<'a>(unit: Unit, columns: impl IntoIterator<Item = (&'a str, ColumnType)>) -> Self {
         let columns = columns
             .into_iter()
-            .map(|(name, ty)| Column {
-                name: name.to_owned(),
-                ty,
-            })
+            .map(|(name, ty)| Column::new(name, ty))
             .collect();
         Self { unit, columns }
+    }
+
+    /// The schema with one more column behind the others.
+    ///
+    /// ```
+    /// use tidalite::{Column, ColumnType, Schema, Unit};
+    /// let room = Schema::new(Unit::Millis, [("celsius", ColumnType::F32), ("open", ColumnType::Bool)])
+    ///     .with(Column::nullable("price", ColumnType::Decimal(2)));
+    /// assert_eq!(room.column("price"), Some(2));
+    /// ```
+    #[must_use]
+    pub fn with(mut self, column: Column) -> Self {
+        self.columns.push(column);
+        self
     }
 
     /// The default point: nanoseconds, `flags` and `value`.
@@ -124,14 +133,14 @@ impl Schema {
     }
 
     /// The column that a query means when it names none: `value` where there is one, else the first
-    /// f64 column, else the first.
+    /// column of floats, else the first.
     #[must_use]
     pub fn main_column(&self) -> usize {
         self.column("value")
             .or_else(|| {
                 self.columns
                     .iter()
-                    .position(|column| column.ty == ColumnType::F64)
+                    .position(|column| matches!(column.ty, ColumnType::F64 | ColumnType::F32))
             })
             .unwrap_or(0)
     }
@@ -140,6 +149,11 @@ impl Schema {
     #[must_use]
     pub fn types(&self) -> Vec<ColumnType> {
         self.columns.iter().map(|column| column.ty).collect()
+    }
+
+    /// The types of the words in order.
+    pub(crate) fn word_types(&self) -> Vec<WordType> {
+        self.columns.iter().map(Column::words).collect()
     }
 
     pub(crate) fn validate(&self) -> Result<()> {
@@ -155,6 +169,14 @@ impl Schema {
                 return problem(format!(
                     "a column name of {} bytes, 1 to {COLUMN_NAME_BYTES_MAX} can be",
                     column.name.len()
+                ));
+            }
+            if let ColumnType::Decimal(scale) = column.ty
+                && scale > DECIMAL_SCALE_MAX
+            {
+                return problem(format!(
+                    "column {} has {scale} digits behind the point, {DECIMAL_SCALE_MAX} can be",
+                    column.name
                 ));
             }
             if self.columns[..i]
@@ -175,8 +197,9 @@ impl Schema {
         out.extend_from_slice(&head);
         for column in &self.columns {
             let mut head = [0u8; COLUMN_HEAD_BYTES];
-            head[0] = column.ty as u8;
-            put_u16(&mut head, 1, column.name.len() as u16);
+            (head[TYPE_AT], head[SCALE_AT]) = column.ty.code();
+            head[FLAGS_AT] = NULLABLE * u8::from(column.nullable);
+            put_u16(&mut head, NAME_LEN_AT, column.name.len() as u16);
             out.extend_from_slice(&head);
             out.extend_from_slice(column.name.as_bytes());
         }
@@ -186,7 +209,7 @@ impl Schema {
     pub(crate) fn decode(bytes: &[u8]) -> Result<(Self, usize)> {
         let damaged = |found: String, expected: &str| Corrupt::new("schema", 0, found, expected);
         if bytes.len() < HEAD_BYTES || bytes[0] != SCHEMA_VERSION {
-            return Err(damaged(format!("{:?}", bytes.first()), "schema version 1").into());
+            return Err(damaged(format!("{:?}", bytes.first()), "schema version 2").into());
         }
         let unit = Unit::from_u8(bytes[1])
             .ok_or_else(|| damaged(format!("unit {}", bytes[1]), "a unit from 0 to 4"))?;
@@ -194,12 +217,15 @@ impl Schema {
         let mut columns = Vec::new();
         for _ in 0..get_u16(bytes, 2) {
             let column = bytes.get(at..at + COLUMN_HEAD_BYTES).and_then(|head| {
-                let end = at + COLUMN_HEAD_BYTES + usize::from(get_u16(head, 1));
+                let end = at + COLUMN_HEAD_BYTES + usize::from(get_u16(head, NAME_LEN_AT));
                 let name = std::str::from_utf8(bytes.get(at + COLUMN_HEAD_BYTES..end)?).ok()?;
                 at = end;
+                let plain = head[FLAGS_AT] & !NULLABLE == 0 && head[SCALE_AT + 1] == 0;
+                let ty = ColumnType::from_code(head[TYPE_AT], head[SCALE_AT]);
                 Some(Column {
                     name: name.to_owned(),
-                    ty: ColumnType::from_code(head[0]).ok()?,
+                    ty: ty.filter(|_| plain)?,
+                    nullable: head[FLAGS_AT] & NULLABLE != 0,
                 })
             });
             columns.push(column.ok_or_else(|| damaged("a cut column".to_owned(), "a column"))?);
@@ -219,7 +245,10 @@ mod tests {
         let schema = Schema::new(
             Unit::Ticks,
             [("a", ColumnType::U64), ("größe", ColumnType::F64)],
-        );
+        )
+        .with(Column::nullable("b", ColumnType::Decimal(18)))
+        .with(Column::nullable("c", ColumnType::Bool))
+        .with(Column::new("d", ColumnType::F32));
         let mut bytes = Vec::new();
         schema.encode(&mut bytes);
         assert_eq!(Schema::decode(&bytes).unwrap(), (schema, bytes.len()));
@@ -233,10 +262,7 @@ mod tests {
         let many = |n: usize| Schema {
             unit: Unit::Nanos,
             columns: (0..n)
-                .map(|i| Column {
-                    name: format!("c{i}"),
-                    ty: ColumnType::F64,
-                })
+                .map(|i| Column::nullable(format!("c{i}"), ColumnType::F64))
                 .collect(),
         };
         assert!(many(COLUMNS_MAX).validate().is_ok());
@@ -251,5 +277,8 @@ mod tests {
             [("x", ColumnType::F64), ("x", ColumnType::I64)],
         );
         assert!(twice.validate().is_err());
+        let decimal = |scale| Schema::new(Unit::Nanos, [("x", ColumnType::Decimal(scale))]);
+        assert!(decimal(DECIMAL_SCALE_MAX).validate().is_ok());
+        assert!(decimal(DECIMAL_SCALE_MAX + 1).validate().is_err());
     }
 }

@@ -10,6 +10,7 @@ use crate::pages::Pages;
 use crate::point::{Point, Sample};
 use crate::series_mut::SeriesMut;
 use crate::time::Instant;
+use crate::value::Value;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use tidalite_base::SeriesId;
@@ -128,6 +129,19 @@ impl<'a> Series<'a> {
     /// A damaged or unreadable block.
     pub fn latest(&self) -> Result<Option<Row>> {
         Ok(self.view().last()?.map(Row::from))
+    }
+
+    /// The values of a row.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    ///
+    /// # Panics
+    /// When the row is of a series with more columns.
+    pub fn values(&self, row: &Row) -> Result<Vec<Value>> {
+        let columns = &self.info.schema.columns;
+        let words = row.words.iter().enumerate();
+        Ok(words.map(|(c, &word)| columns[c].value(word)).collect())
     }
 
     /// All rows.
@@ -271,10 +285,10 @@ impl<'s> Range<'s> {
             (self.from, self.to)
         };
         let whole = self.series.view().summary(from, to, column)?;
-        let ty = self.series.info.schema.columns[column].ty;
+        let column = &self.series.info.schema.columns[column];
         Ok(whole.map_or_else(
-            || Aggregate::empty(ty),
-            |whole| Aggregate::new(whole.stats, whole.first_time, whole.last_time),
+            || Aggregate::empty(column),
+            |whole| Aggregate::new(column, whole.stats, whole.first_time, whole.last_time),
         ))
     }
 
@@ -288,11 +302,17 @@ impl<'s> Range<'s> {
         let mut windows = Vec::new();
         if self.from <= self.to {
             let view = self.series.view();
+            let own = &self.series.info.schema.columns[column];
             view.windows(self.from, self.to, width, origin, column, |window| {
                 windows.push(Window {
                     start: window.start,
                     last: window.last,
-                    aggregate: Aggregate::new(window.stats, window.first_time, window.last_time),
+                    aggregate: Aggregate::new(
+                        own,
+                        window.stats,
+                        window.first_time,
+                        window.last_time,
+                    ),
                 });
             })?;
         }

@@ -7,6 +7,7 @@ use crate::point::{Point, Sample};
 use crate::schema::Schema;
 use crate::series::{EVER, Series, inclusive};
 use crate::time::Instant;
+use crate::value::Value;
 use crate::write::WriteTxn;
 use std::ops::RangeBounds;
 use std::sync::Arc;
@@ -109,6 +110,45 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
+    /// Inserts a row: a time and one value a column, for who knows the columns at run time only.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Column, ColumnType, Decimal, MemoryStorage, Options, Schema, Unit, Value};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let shop = Schema::new(Unit::Seconds, [("open", ColumnType::Bool)])
+    ///     .with(Column::nullable("till", ColumnType::Decimal(2)));
+    /// let mut tx = db.begin_write()?;
+    /// let mut series = tx.series_with("shop", &shop)?;
+    /// let amount = Decimal { units: 1999, scale: 2 };
+    /// series.insert_values(1_i64, &[true.into(), amount.into()])?;
+    /// series.insert_values(2_i64, &[false.into(), Value::Null])?;
+    /// assert!(series.insert_values(3_i64, &[Value::Null, Value::Null]).is_err());
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let series = snap.series("shop")?.ok_or("no such series")?;
+    /// assert_eq!(series.all().aggregate(1)?.sum(), 19.99);
+    /// let last = series.latest()?.ok_or("no row")?;
+    /// assert_eq!(series.values(&last)?, [Value::Bool(false), Value::Null]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Schema` when the values do not fit the columns; `Timestamp`; a full disk.
+    pub fn insert_values(&mut self, t: impl Instant, values: &[Value]) -> Result<()> {
+        if values.len() != self.columns {
+            return self.wrong_columns(values.len());
+        }
+        let info = Arc::clone(&self.txn.series[self.index].info);
+        let time = t.in_unit(info.schema.unit)?;
+        let mut words = [0u64; COLUMNS_MAX];
+        let columns = info.schema.columns.iter().zip(values);
+        for (word, (column, value)) in words.iter_mut().zip(columns) {
+            *word = column.word(value)?;
+        }
+        self.insert_row(time, &words[..self.columns])
+    }
+
     /// Inserts a record.
     ///
     /// # Errors
@@ -157,7 +197,7 @@ impl<'t> SeriesMut<'t> {
             return Ok(0);
         }
         let (id, slot) = (self.id(), self.slot);
-        let types = self.info().schema.types();
+        let types = self.info().schema.word_types();
         self.txn.pages.free_space();
         self.txn.changing(|txn| {
             txn.staging.delete(slot, from, to);
@@ -174,7 +214,7 @@ impl<'t> SeriesMut<'t> {
     pub fn view(&mut self) -> Result<Series<'_>> {
         self.txn.check_usable()?;
         let info = Arc::clone(&self.txn.series[self.index].info);
-        let types = info.schema.types();
+        let types = info.schema.word_types();
         let (slot, id) = (self.slot, info.id);
         let tree = self
             .txn

@@ -92,7 +92,7 @@ impl ReadTxn {
             stat.table_entries = stat.table_entries.saturating_add(entries);
         }
         for info in self.list("")? {
-            let types = info.schema.types();
+            let types = info.schema.word_types();
             let tree = stored_tree(&self.roots.records, &self.pages, info.id, &types)?;
             stat.series += 1;
             stat.leaf_rows = stat.leaf_rows.saturating_add(tree.count());

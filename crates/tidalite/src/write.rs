@@ -389,7 +389,7 @@ impl WriteTxn {
 
     fn enter(&mut self, info: Arc<SeriesInfo>) -> usize {
         let id = info.id;
-        let slot = self.staging.slot(id, &info.schema.types());
+        let slot = self.staging.slot(id, &info.schema.word_types());
         self.series.push(OpenSeries {
             info,
             slot,

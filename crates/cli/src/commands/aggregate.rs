@@ -41,10 +41,10 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
             continue;
         }
         any = true;
-        let ty = info.schema.columns[column].ty;
+        let own = &info.schema.columns[column];
         let cells: Vec<Cell> = [Cell::Text(info.label())]
             .into_iter()
-            .chain(figures.cells(&aggregate, ty, info.schema.unit))
+            .chain(figures.cells(&aggregate, own, info.schema.unit))
             .collect();
         sheet.row(&cells)?;
     }

@@ -133,7 +133,7 @@ impl Export<'_> {
                     cells[1] = self.time(to_nanos(info.schema.unit, *time));
                     for (cell, place) in cells[2..].iter_mut().zip(&places) {
                         *cell = place.map_or(Cell::Missing, |column| {
-                            word_cell(info.schema.columns[column].ty, vector.words(column)[row])
+                            word_cell(&info.schema.columns[column], vector.words(column)[row])
                         });
                     }
                     rows += 1;
@@ -213,8 +213,8 @@ impl Export<'_> {
             let span = self.span.in_series(series);
             let unit = info.schema.unit;
             let nanos = span.map(|(from, to)| (to_nanos(unit, from), to_nanos(unit, to)));
-            let ty = info.schema.columns[column].ty;
-            places.push((1 + tags.len() + place.unwrap_or(0), column, ty, nanos));
+            let kind = info.schema.columns[column].clone();
+            places.push((1 + tags.len() + place.unwrap_or(0), column, kind, nanos));
         }
         let spans = || places.iter().filter_map(|(.., span)| *span);
         let bound = |nanos: Option<i128>| {
@@ -233,10 +233,10 @@ impl Export<'_> {
         while let Some(row) = joined.next().map_err(fail)? {
             let time = i128::from(row.time.0);
             let mut any = false;
-            for (i, (place, column, ty, span)) in places.iter().enumerate() {
+            for (i, (place, column, kind, span)) in places.iter().enumerate() {
                 let asked = span.is_some_and(|(from, to)| from <= time && time <= to);
                 cells[*place] = match row.words(i).filter(|_| asked) {
-                    Some(words) => word_cell(*ty, words[*column]),
+                    Some(words) => word_cell(kind, words[*column]),
                     None => Cell::Missing,
                 };
                 any |= cells[*place] != Cell::Missing;

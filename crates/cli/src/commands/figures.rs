@@ -5,7 +5,7 @@ use crate::database::{time_cell, word_cell};
 use crate::output::{Cell, Column};
 use crate::time::TimeShow;
 use clap::ValueEnum;
-use tidalite::{Aggregate, ColumnType, Unit};
+use tidalite::{Aggregate, ColumnType, Decimal, Unit};
 
 /// What the numbers of an aggregate mean.
 pub(crate) struct Figures<'a> {
@@ -34,17 +34,23 @@ impl Figures<'_> {
     pub(crate) fn cells(
         &self,
         aggregate: &Aggregate,
-        ty: ColumnType,
+        column: &tidalite::Column,
         unit: Unit,
     ) -> impl Iterator<Item = Cell> {
         self.functions
             .iter()
-            .map(move |function| self.cell(*function, aggregate, ty, unit))
+            .map(move |function| self.cell(*function, aggregate, column, unit))
     }
 
-    fn cell(&self, function: Function, of: &Aggregate, ty: ColumnType, unit: Unit) -> Cell {
+    fn cell(
+        &self,
+        function: Function,
+        of: &Aggregate,
+        column: &tidalite::Column,
+        unit: Unit,
+    ) -> Cell {
         let stats = of.stats();
-        let word = |word: Option<u64>| word.map_or(Cell::Missing, |word| word_cell(ty, word));
+        let word = |word: Option<u64>| word.map_or(Cell::Missing, |word| word_cell(column, word));
         let time =
             |time: Option<i64>| time.map_or(Cell::Missing, |time| time_cell(self.show, unit, time));
         let computed = |value: Option<f64>| value.map_or(Cell::Missing, Cell::Computed);
@@ -52,7 +58,10 @@ impl Figures<'_> {
             Function::Count => Cell::Count(of.count()),
             Function::NanCount => Cell::Count(of.nan_count()),
             Function::Sum => match stats.int_sum().and_then(|sum| i64::try_from(sum).ok()) {
-                Some(sum) => Cell::Int(sum),
+                Some(units) => match column.ty {
+                    ColumnType::Decimal(scale) => Cell::Decimal(Decimal { units, scale }),
+                    _ => Cell::Int(units),
+                },
                 None => Cell::Computed(of.sum()),
             },
             Function::Mean => computed(of.mean()),

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let places = infos.iter().map(|info| {
         let column = column_of(info, &args.column)?;
-        Ok((column, info.schema.columns[column].ty))
+        Ok((column, &info.schema.columns[column]))
     });
     let places = places.collect::<Outcome<Vec<_>>>()?;
     let series = infos.iter().map(|info| reader.series(info));
@@ -54,9 +54,9 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let mut any = false;
     while let Some(row) = rows.next().map_err(fail)? {
         any = true;
-        let values = places.iter().enumerate().map(|(i, (column, ty))| {
+        let values = places.iter().enumerate().map(|(i, (column, kind))| {
             row.words(i)
-                .map_or(Cell::Missing, |words| word_cell(*ty, words[*column]))
+                .map_or(Cell::Missing, |words| word_cell(kind, words[*column]))
         });
         let time = Cell::Text(show.show(row.time.0.into()));
         let cells: Vec<Cell> = [time].into_iter().chain(values).collect();

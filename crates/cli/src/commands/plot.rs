@@ -11,7 +11,7 @@ use crate::plot::{Extent, Figure, Line, Point, png, raster, reduce, svg, termina
 use crate::time::TimeShow;
 use clap::ValueEnum;
 use std::path::Path;
-use tidalite::{Series, word_as_f64};
+use tidalite::Series;
 
 /// Pixel columns of all lines together: many lines are drawn more coarsely, so that the time has a bound.
 const COLUMNS_MAX: usize = 400_000;
@@ -226,7 +226,7 @@ impl Source<'_> {
     /// be drawn.
     fn outline(&self, pixels: usize, may_be_band: bool) -> Drawn {
         let schema = &self.series.info().schema;
-        let (unit, ty) = (schema.unit, schema.columns[self.column].ty);
+        let (unit, own) = (schema.unit, &schema.columns[self.column]);
         let range = self.series.between(self.range.0..=self.range.1);
         let count = range.count()?;
         let mut points = Vec::new();
@@ -235,7 +235,7 @@ impl Source<'_> {
                 let values = vector
                     .words(self.column)
                     .iter()
-                    .map(|word| word_as_f64(ty, *word));
+                    .map(|word| own.f64(*word).unwrap_or(f64::NAN));
                 points.extend(
                     vector
                         .times()

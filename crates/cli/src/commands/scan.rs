@@ -134,7 +134,7 @@ impl Printer {
         }
         cells.push(time_cell(&self.show, info.schema.unit, row.time));
         for index in &self.columns {
-            cells.push(word_cell(info.schema.columns[*index].ty, row.words[*index]));
+            cells.push(word_cell(&info.schema.columns[*index], row.words[*index]));
         }
         cells
     }

@@ -66,7 +66,10 @@ fn schema_text(schema: &Schema) -> String {
     let columns: Vec<String> = schema
         .columns
         .iter()
-        .map(|column| format!("{}:{:?}", column.name, column.ty))
+        .map(|column| {
+            let null = if column.nullable { "?" } else { "" };
+            format!("{}:{}{null}", column.name, column.ty.name())
+        })
         .collect();
     format!("{}, time in {:?}", columns.join(" "), schema.unit).to_lowercase()
 }

@@ -55,12 +55,12 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let windows = series.between(from..=to).windows(width, origin, column);
         for window in windows.map_err(|error| reader.fail(&error))? {
             any = true;
-            let ty = info.schema.columns[column].ty;
+            let own = &info.schema.columns[column];
             let series_cell = (infos.len() > 1).then(|| Cell::Text(info.label()));
             let cells: Vec<Cell> = series_cell
                 .into_iter()
                 .chain([time_cell(&show, unit, window.start)])
-                .chain(figures.cells(&window.aggregate, ty, unit))
+                .chain(figures.cells(&window.aggregate, own, unit))
                 .collect();
             sheet.row(&cells)?;
         }

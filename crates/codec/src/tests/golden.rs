@@ -151,6 +151,44 @@ fn generate() -> String {
         6,
     );
 
+    let word = |i: u32| ColumnType::widen((i * i % 7) as f32 / 100.0);
+    let words: Vec<u64> = (0..20).map(word).collect();
+    describe(
+        t,
+        "f32 (i * i mod 7) / 100, 20 rows",
+        column_round_trip(ColumnType::F32, &words, &mut hint()),
+    );
+    let words: Vec<u64> = (1..5)
+        .map(|i| ColumnType::widen(1.0 / i as f32 - 0.4))
+        .collect();
+    describe(
+        t,
+        "f32 1 / i - 0.4, i from 1 to 4",
+        column_round_trip(ColumnType::F32, &words, &mut hint()),
+    );
+    let nulls = |ty: ColumnType, every: u64| -> Vec<u64> {
+        let word = |i| if i % every == 5 { ty.fill() } else { i * i % 7 };
+        (0..20).map(word).collect()
+    };
+    for (name, ty, every) in [
+        (
+            "i64 i * i mod 7, row 5: null, 20 rows",
+            ColumnType::NullI64,
+            20,
+        ),
+        (
+            "u64 i * i mod 7, i mod 6 = 5: null, 20 rows",
+            ColumnType::NullU64,
+            6,
+        ),
+    ] {
+        describe(
+            t,
+            name,
+            column_round_trip(ty, &nulls(ty, every), &mut hint()),
+        );
+    }
+
     let times: Vec<i64> = (0..20).map(|i| 100 + 60 * i).collect();
     let words: Vec<u64> = (0..20)
         .map(|i| {
@@ -175,8 +213,18 @@ fn generate() -> String {
     let _ = writeln!(text, "# statistics of i64 i - 9, times 100 + 60 i, 20 rows");
     let _ = writeln!(
         text,
-        "{}",
+        "{}\n",
         hex(&Stats::of(ColumnType::I64, &times, &words).to_bytes())
+    );
+    let words = nulls(ColumnType::NullI64, 6);
+    let _ = writeln!(
+        text,
+        "# statistics of i64 i * i mod 7, i mod 6 = 5: null, times 100 + 60 i, 20 rows"
+    );
+    let _ = writeln!(
+        text,
+        "{}",
+        hex(&Stats::of(ColumnType::NullI64, &times, &words).to_bytes())
     );
     text
 }

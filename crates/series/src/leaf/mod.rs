@@ -8,9 +8,9 @@
 //! fixed:    32     36        37        38          39  40                44           48
 //!           | rows | vectors | columns | time mode | 0 | directory bytes | data bytes |
 //!           | u32  |   u8    |   u8    |    u8     |   |       u32       |    u32     |
-//!           48      56    64               68  72
-//!           | begin | end | schema version | 0 |
-//!           |  i64  | i64 |      u32       |   |
+//!           48      56    64  72
+//!           | begin | end | 0 |
+//!           |  i64  | i64 |u64|
 //! modes:    one u8 a column, zeros up to a multiple of 8
 //! times:    mode 1, stepped: row i is at begin + i * step; every vector but the last has 1024 rows
 //!           | step u64 |
@@ -24,6 +24,7 @@
 //!           |  u32   | u32 |   u64    | 32 B  |   104 B    |
 //! ```
 //!
+//! A leaf with fewer columns than its series was written before the others were added (decision 0410).
 //! Offsets count from the end of the directory. A payload's checksum is 0 when it has no bytes. The
 //! statistics of a vector of a constant column are those of its rows; they follow from the word.
 
@@ -45,8 +46,7 @@ const DIRECTORY_BYTES_AT: usize = TIME_MODE_AT + 2;
 const DATA_BYTES_AT: usize = DIRECTORY_BYTES_AT + 4;
 const BEGIN_AT: usize = DATA_BYTES_AT + 4;
 const END_AT: usize = BEGIN_AT + 8;
-const SCHEMA_AT: usize = END_AT + 8;
-const MODES_AT: usize = SCHEMA_AT + 8;
+const MODES_AT: usize = END_AT + 16;
 const _: () = assert!(MODES_AT == 72);
 
 /// Each vector has an entry of its own.

@@ -11,7 +11,7 @@ use super::{
 use crate::link::Link;
 use crate::packer::aligned;
 use std::fmt::Display;
-use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
+use tidalite_base::limits::{COLUMNS_MAX, LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_base::{Corrupt, get_i64, get_u32, get_u64};
 use tidalite_codec::{
     Chunk, ColumnType, Line, Rows, Stats, decode_column, decode_times, fill_steps,
@@ -33,6 +33,8 @@ pub(crate) struct Leaf<'r> {
     times_at: usize,
     /// Where each column's section begins.
     sections: Vec<u32>,
+    /// Words of the columns that were added after it was written, behind those of `sections`.
+    added: Vec<u64>,
 }
 
 impl<'r> Leaf<'r> {
@@ -43,7 +45,12 @@ impl<'r> Leaf<'r> {
             return Err(Corrupt::new("series leaf", link.ptr.addr, found, "a leaf").into());
         }
         let block = r.block(&link.ptr)?;
-        let leaf = Self::parse(block, link.ptr, types.len())?;
+        let mut leaf = Self::parse(block, link.ptr)?;
+        let own = leaf.sections.len();
+        if own > types.len() {
+            return Err(leaf.corrupt(format!("{own} columns"), types.len()));
+        }
+        leaf.added = types[own..].iter().map(|ty| ty.fill()).collect();
         let found = (
             leaf.begin,
             leaf.end(),
@@ -60,8 +67,8 @@ impl<'r> Leaf<'r> {
         Ok(leaf)
     }
 
-    /// Reads a directory; `ptr` says where it is.
-    pub(crate) fn parse(block: PageRef<'r>, ptr: Ptr, columns: usize) -> Result<Self> {
+    /// Reads a directory; `ptr` says where it is. It has the columns that the directory says.
+    pub(crate) fn parse(block: PageRef<'r>, ptr: Ptr) -> Result<Self> {
         let bad = |found: String, expected: &str| {
             Err(Corrupt::new("series leaf directory", ptr.addr, found, expected).into())
         };
@@ -73,9 +80,10 @@ impl<'r> Leaf<'r> {
         }
         let rows = get_u32(&block, ROWS_AT) as usize;
         let vectors = usize::from(block[VECTORS_AT]);
-        if vectors == 0 || vectors > LEAF_VECTORS_MAX || usize::from(block[COLUMNS_AT]) != columns {
-            let found = format!("{vectors} vectors, {} columns", block[COLUMNS_AT]);
-            return bad(found, "1 to 16 vectors and the columns of the series");
+        let columns = usize::from(block[COLUMNS_AT]);
+        if vectors == 0 || vectors > LEAF_VECTORS_MAX || columns > COLUMNS_MAX {
+            let found = format!("{vectors} vectors, {columns} columns");
+            return bad(found, "1 to 16 vectors, up to 64 columns");
         }
         if rows < vectors || rows > vectors * VECTOR_ROWS {
             return bad(
@@ -126,6 +134,7 @@ impl<'r> Leaf<'r> {
             data_bytes: get_u32(&block, DATA_BYTES_AT) as usize,
             times_at,
             sections,
+            added: Vec::new(),
             block,
         };
         leaf.check_spans()?;
@@ -188,6 +197,11 @@ impl<'r> Leaf<'r> {
     /// Columns of the leaf that begins with `head`.
     pub(crate) fn columns(head: &[u8]) -> usize {
         usize::from(head[COLUMNS_AT])
+    }
+
+    /// Columns that it was written with.
+    pub(crate) fn own_columns(&self) -> usize {
+        self.sections.len()
     }
 
     /// Bytes without the alignment.
@@ -282,6 +296,9 @@ impl<'r> Leaf<'r> {
 
     /// The word that every row of column `c` has, when the leaf says so.
     pub(crate) fn constant(&self, c: usize) -> Option<u64> {
+        if c >= self.sections.len() {
+            return self.added.get(c - self.sections.len()).copied();
+        }
         let whole = self.block[MODES_AT + c] == MODE_WHOLE;
         whole.then(|| get_u64(&self.block, self.sections[c] as usize))
     }
@@ -466,7 +483,7 @@ impl<'r> Leaf<'r> {
         for v in 0..self.vectors {
             let at = rows.grow(self.rows_of(v));
             self.times(r, v, &mut rows.times[at.clone()])?;
-            for c in 0..self.sections.len() {
+            for c in 0..self.sections.len() + self.added.len() {
                 self.column(r, v, c, &mut rows.columns[c][at.clone()])?;
             }
         }

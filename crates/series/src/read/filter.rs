@@ -14,7 +14,7 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{ColumnType, Rows, RowsRef, Stats};
 use tidalite_pager::{Counters, PageRead, Result};
 
-/// The values of a column that are wanted. NaN is in no range.
+/// The values of a column that are wanted. NaN and null are in no range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueRange {
     column: usize,
@@ -35,7 +35,7 @@ impl ValueRange {
             low: 0,
             high: -1,
         };
-        if ty != ColumnType::F64 {
+        if !ty.is_float() {
             return Self {
                 low: ty.order_key(low),
                 high: ty.order_key(high),
@@ -57,7 +57,7 @@ impl ValueRange {
 
     fn holds(&self, word: u64) -> bool {
         let key = self.ty.order_key(word);
-        self.low <= key && key <= self.high
+        self.low <= key && key <= self.high && self.ty.null() != Some(word)
     }
 
     /// Whether rows with these statistics can have a wanted value.

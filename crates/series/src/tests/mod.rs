@@ -1,5 +1,6 @@
 //! A series over pages in memory, beside the sorted map that it must equal.
 
+mod added;
 mod damage;
 mod edges;
 mod model;

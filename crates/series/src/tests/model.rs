@@ -145,7 +145,7 @@ fn number(ty: ColumnType, word: u64) -> f64 {
     match ty {
         ColumnType::F64 => f64::from_bits(word),
         ColumnType::I64 => word as i64 as f64,
-        ColumnType::U64 => word as f64,
+        _ => word as f64,
     }
 }
 

@@ -101,7 +101,7 @@ pub(super) fn filter(
     let number = |word: u64| match ty {
         ColumnType::F64 => f64::from_bits(word),
         ColumnType::I64 => word as i64 as f64,
-        ColumnType::U64 => word as f64,
+        _ => word as f64,
     };
     let words = expected.column(column);
     let mut bounds: Vec<u64> = (0..2)
@@ -121,7 +121,7 @@ pub(super) fn filter(
     let within = |word: u64| match ty {
         ColumnType::F64 => number(low) <= number(word) && number(word) <= number(high),
         ColumnType::I64 => low as i64 <= word as i64 && word as i64 <= high as i64,
-        ColumnType::U64 => low <= word && word <= high,
+        _ => low <= word && word <= high,
     };
     let wanted: Vec<usize> = (0..world.tree.types().len())
         .filter(|_| !rng.one_in(3))

@@ -223,7 +223,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         let mut leaves = tidalite_series::Check::new();
         let mut records = 0;
         for (id, info) in series {
-            let types = info.schema.types();
+            let types = info.schema.word_types();
             let tree = stored_tree(&self.roots.records, self.pages, *id, &types);
             let Some(tree) = self.note(&info.label(), tree.map_err(Error::from))? else {
                 continue;
@@ -317,7 +317,7 @@ impl<'a, 'w> Walk<'a, 'w> {
                 ));
                 continue;
             };
-            let (found, own) = (front.layout(held.class), info.schema.types());
+            let (found, own) = (front.layout(held.class), info.schema.word_types());
             if found != Some(&own[..]) {
                 self.problem(format!(
                     "the front holds rows of {} with the columns {found:?}, its catalog entry says {own:?}",

@@ -194,13 +194,14 @@ impl<'s, 't> Group<'s, 't> {
             let column = schema
                 .column(name)
                 .ok_or_else(|| problem(format!("{label} has no column {name}")))?;
-            let own = schema.columns[column].ty;
+            let own = &schema.columns[column];
+            let own = (own.ty, own.nullable);
             let common = *ty.get_or_insert(own);
             if own == common {
                 return Ok(column);
             }
             Err(problem(format!(
-                "column {name} of {label} is {own:?}, that of the series before it {common:?}"
+                "column {name} of {label} is {own:?} (type, nullable), that of the series before it {common:?}"
             )))
         };
         self.series.iter().map(column).collect()

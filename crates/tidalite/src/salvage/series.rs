@@ -4,13 +4,14 @@ use super::tables::rows_of;
 use super::{Rescue, Saved};
 use crate::catalog::SeriesInfo;
 use crate::check::{Finding, Place};
+use crate::column::{Column, ColumnType};
 use crate::error::{Error, Result};
 use crate::name::SeriesName;
 use crate::roots::owner;
 use crate::schema::{Schema, Unit};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tidalite_base::{Corrupt, SeriesId};
-use tidalite_codec::{ColumnType, RowsRef};
+use tidalite_codec::{ColumnType as WordType, RowsRef};
 use tidalite_pager::Ptr;
 use tidalite_series::{Link, LoneLeaf, SeriesTree, Walk};
 
@@ -157,21 +158,24 @@ impl Rescue<'_, '_> {
 
     /// A schema for a series whose own is lost: types from its record or its leaves, made-up names.
     fn schema_of(&self, id: SeriesId, record: Option<&(SeriesTree, bool)>) -> Schema {
-        let types: Vec<ColumnType> = match record {
+        let types: Vec<WordType> = match record {
             Some((tree, _)) => tree.types().to_vec(),
             None => self.types_of(id),
         };
         let point = Schema::point();
-        if types == point.types() {
+        if types == point.word_types() {
             return point;
         }
-        let names: Vec<String> = (0..types.len()).map(|c| format!("column-{c}")).collect();
-        let columns = names.iter().map(String::as_str).zip(types);
-        Schema::new(Unit::default(), columns)
+        let columns = types.into_iter().enumerate();
+        let columns = columns.map(|(c, ty)| column_of(format!("column-{c}"), ty));
+        Schema {
+            unit: Unit::default(),
+            columns: columns.collect(),
+        }
     }
 
-    fn types_of(&self, id: SeriesId) -> Vec<ColumnType> {
-        let mut types: Vec<Option<ColumnType>> = Vec::new();
+    fn types_of(&self, id: SeriesId) -> Vec<WordType> {
+        let mut types: Vec<Option<WordType>> = Vec::new();
         for leaf in self.found.series_leaves.get(&id).into_iter().flatten() {
             if let Ok(found) = tidalite_series::leaf_types(self.raw, leaf) {
                 types.resize(types.len().max(found.len()), None);
@@ -184,9 +188,9 @@ impl Rescue<'_, '_> {
         let two = types.len() == 2;
         let guess = |c: usize| {
             if two && c == 0 {
-                ColumnType::I64
+                WordType::I64
             } else {
-                ColumnType::F64
+                WordType::F64
             }
         };
         let typed = types.into_iter().enumerate();
@@ -263,7 +267,7 @@ impl Rescue<'_, '_> {
             }
             for link in walk.leaves {
                 reached.insert(link.ptr.addr);
-                match tidalite_series::leaf_rows(self.raw, &link.ptr, columns) {
+                match tidalite_series::leaf_rows(self.raw, &link.ptr) {
                     Ok((rows, gone)) => {
                         self.put(id, rows.view(), false)?;
                         for span in gone {
@@ -291,11 +295,11 @@ impl Rescue<'_, '_> {
             .get(&id)
             .cloned()
             .unwrap_or_default();
-        lone.retain(|leaf| leaf.columns == columns && !reached.contains(&leaf.ptr.addr));
+        lone.retain(|leaf| leaf.columns <= columns && !reached.contains(&leaf.ptr.addr));
         lone.sort_by_key(|leaf| std::cmp::Reverse(leaf.ptr.birth));
         let mut covered = Covered::default();
         for leaf in lone {
-            for span in self.lone_leaf(id, columns, &leaf.ptr, &lost, &mut covered)? {
+            for span in self.lone_leaf(id, &leaf.ptr, &lost, &mut covered)? {
                 self.lose_rows(id, schema, span, "a vector of a leaf is damaged");
             }
             if self.roots.is_none() {
@@ -310,12 +314,11 @@ impl Rescue<'_, '_> {
     fn lone_leaf(
         &mut self,
         id: SeriesId,
-        columns: usize,
         ptr: &Ptr,
         lost: &[(i64, i64)],
         covered: &mut Covered,
     ) -> Result<Vec<(i64, i64)>> {
-        let (rows, gone) = match tidalite_series::leaf_rows(self.raw, ptr, columns) {
+        let (rows, gone) = match tidalite_series::leaf_rows(self.raw, ptr) {
             Ok(found) => found,
             Err(tidalite_pager::Error::Corrupt(_)) => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),
@@ -340,11 +343,17 @@ impl Rescue<'_, '_> {
         let Some(&(new, place)) = self.ids.get(&id) else {
             return Ok(());
         };
-        if rows.is_empty() || self.columns.get(&id) != Some(&rows.column_count()) {
+        let columns = self.columns.get(&id).copied().unwrap_or_default();
+        if rows.is_empty() || columns < rows.column_count() {
             return Ok(());
         }
-        let words: Vec<&[u64]> = (0..rows.column_count()).map(|c| rows.column(c)).collect();
         let mut series = self.tx.series_by_id(new)?;
+        // Columns that were added after the rows were written.
+        let types = series.info().schema.word_types();
+        let added = types.iter().skip(rows.column_count());
+        let added: Vec<Vec<u64>> = added.map(|ty| vec![ty.fill(); rows.len()]).collect();
+        let mut words: Vec<&[u64]> = (0..rows.column_count()).map(|c| rows.column(c)).collect();
+        words.extend(added.iter().map(Vec::as_slice));
         series.append_rows(rows.times(), &words)?;
         let saved = &mut self.report.series[place];
         saved.rows += rows.len() as u64;
@@ -374,6 +383,21 @@ impl Rescue<'_, '_> {
             unit: schema.unit,
         };
         self.report.lose(Finding::new(place, problem));
+    }
+}
+
+/// A column for words of which only the type is known.
+fn column_of(name: String, ty: WordType) -> Column {
+    let own = match ty.base() {
+        WordType::I64 => ColumnType::I64,
+        WordType::U64 => ColumnType::U64,
+        WordType::F32 => ColumnType::F32,
+        _ => ColumnType::F64,
+    };
+    Column {
+        name,
+        ty: own,
+        nullable: ty.null().is_some(),
     }
 }
 

@@ -285,6 +285,7 @@ fn schema_of(columns: usize, name_bytes: usize) -> Schema {
     let column = |i| Column {
         name: format!("{i:0width$}", width = name_bytes),
         ty: [ColumnType::F64, ColumnType::I64, ColumnType::U64][i % 3],
+        nullable: i % 2 == 1,
     };
     Schema {
         unit: Unit::Millis,
@@ -350,6 +351,7 @@ fn layouts_of_a_file() {
             .map(|i| Column {
                 name: format!("c{i}"),
                 ty: ty(i),
+                nullable: false,
             })
             .collect();
         Schema {

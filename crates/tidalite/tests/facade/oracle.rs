@@ -35,7 +35,7 @@ fn float(ty: ColumnType, word: u64) -> f64 {
     match ty {
         ColumnType::F64 => f64::from_bits(word),
         ColumnType::I64 => word as i64 as f64,
-        ColumnType::U64 => word as f64,
+        _ => word as f64,
     }
 }
 
@@ -44,7 +44,7 @@ fn before(ty: ColumnType, a: u64, b: u64) -> bool {
     match ty {
         ColumnType::F64 => f64::from_bits(a).total_cmp(&f64::from_bits(b)).is_lt(),
         ColumnType::I64 => (a as i64) < (b as i64),
-        ColumnType::U64 => a < b,
+        _ => a < b,
     }
 }
 

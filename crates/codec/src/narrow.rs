@@ -1,0 +1,106 @@
+//! Vectors of floats that came from `f32`.
+//!
+//! The word of an f32 is the f64 of the same value. Its decimals are long: 7.12f32 is 7.119999885559082. So each is taken
+//! as the shortest decimal that rounds to it, which the encodings of floats store in few bits; a chunk that is
+//! *narrow* says that every float is rounded to an f32 at the end, which gives the words back. Where no decimals fit, the
+//! vector is stored as an f64 would be, or as four bytes a row when that is less.
+
+use crate::ColumnType;
+use crate::chunk::{self, Chunk};
+use tidalite_base::Corrupt;
+use tidalite_base::limits::VECTOR_ROWS;
+
+/// More digits behind the point than these make no f32 shorter.
+const DECIMALS_MAX: usize = 10;
+
+const POWERS: [f64; DECIMALS_MAX + 1] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
+
+/// What a narrow chunk's words become: NaN stays as it is, any other is rounded to an f32.
+#[inline(always)]
+fn rounded(word: u64) -> u64 {
+    let x = f64::from_bits(word);
+    if x.is_nan() {
+        word
+    } else {
+        f64::from(x as f32).to_bits()
+    }
+}
+
+/// Rounds decoded words.
+pub(crate) fn round(words: &mut [u64]) {
+    for word in words {
+        *word = rounded(*word);
+    }
+}
+
+/// Whether every word came from an f32 that `narrow` gives back.
+pub(crate) fn all_narrow(words: &[u64]) -> bool {
+    let same = |&word: &u64| ColumnType::widen(ColumnType::narrow(word)) == word;
+    words.iter().all(same)
+}
+
+/// Writes the decimals of f32 words with the fewest digits at which almost all come back; those that do not stay as they
+/// are. False when there are too many of them.
+pub(crate) fn decimals(words: &[u64], out: &mut [u64]) -> bool {
+    // An exception costs ten bytes, twice what it costs to leave f32 as they are.
+    let bad_max = words.len() / 16;
+    'digits: for power in POWERS {
+        let mut bad = 0;
+        for (place, &word) in out.iter_mut().zip(words) {
+            let decimal = ((f64::from_bits(word) * power).round() / power).to_bits();
+            let back = rounded(decimal) == word;
+            *place = if back { decimal } else { word };
+            bad += usize::from(!back);
+            if bad > bad_max {
+                continue 'digits;
+            }
+        }
+        return true;
+    }
+    false
+}
+
+/// Appends the f32 of words that all came from one.
+pub(crate) fn raw(mut chunk: Chunk, words: &[u64], out: &mut Vec<u8>) -> Chunk {
+    chunk.encoding = chunk::RAW;
+    chunk.flags = chunk::NARROW;
+    chunk.length = 4 * words.len() as u32;
+    out.extend(
+        words
+            .iter()
+            .flat_map(|&word| ColumnType::narrow(word).to_le_bytes()),
+    );
+    chunk
+}
+
+/// Reads what `raw` wrote.
+pub(crate) fn read_raw(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(), Corrupt> {
+    check_raw(chunk, bytes, out.len())?;
+    for (place, field) in out.iter_mut().zip(bytes.as_chunks::<4>().0) {
+        *place = ColumnType::widen(f32::from_le_bytes(*field));
+    }
+    Ok(())
+}
+
+/// Whether chunk and payload fit each other and the rows.
+pub(crate) fn check_raw(chunk: &Chunk, bytes: &[u8], rows: usize) -> Result<(), Corrupt> {
+    let plain = Chunk {
+        encoding: chunk::RAW,
+        flags: chunk::NARROW,
+        rows: rows as u16,
+        length: 4 * rows as u32,
+        base: chunk.base,
+        start: chunk.start,
+        ..Chunk::default()
+    };
+    if rows == 0 || rows > VECTOR_ROWS || *chunk != plain || bytes.len() != 4 * rows {
+        let found = format!("{chunk:?} with {} bytes", bytes.len());
+        return Err(Corrupt::new(
+            "chunk: f32",
+            0,
+            found,
+            format!("{rows} rows of 4 bytes"),
+        ));
+    }
+    Ok(())
+}

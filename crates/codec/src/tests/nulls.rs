@@ -1,0 +1,187 @@
+//! Columns of f32 and columns with nulls: they come back, cost what they should, and count right.
+
+use super::round_trip::shape;
+use super::{Rng, column_round_trip};
+use crate::{ColumnType, Hint, Stats, chunk, decode_column};
+
+/// Puts nulls among words: none, some, nearly all, in a stretch.
+fn with_nulls(rng: &mut Rng, null: u64, words: &mut [u64]) {
+    let (share, from) = (
+        [0, 1, 30, 512, 1000][rng.below(5) as usize],
+        rng.below(1024),
+    );
+    for (i, word) in words.iter_mut().enumerate() {
+        let in_stretch = share == 1 && (i as u64) >= from;
+        if in_stretch || rng.below(1024) < share {
+            *word = null;
+        }
+    }
+}
+
+#[test]
+fn every_type_comes_back_with_nulls_anywhere() {
+    crate::kernel::at_every_level(|_| {
+        let mut hints = [Hint::default(); 8];
+        for seed in 0..600 {
+            let mut rng = Rng(seed);
+            let n = [1024, 1, 2, 300, 1000, 17][seed as usize % 6];
+            for (ty, hint) in ColumnType::ALL.into_iter().zip(&mut hints) {
+                let mut words = shape(&mut rng, n);
+                if let Some(null) = ty.null() {
+                    with_nulls(&mut rng, null, &mut words);
+                }
+                column_round_trip(ty, &words, hint);
+            }
+        }
+    });
+}
+
+#[test]
+fn nulls_cost_two_bytes_or_a_bit() {
+    let few: Vec<u64> = (0..1024u64)
+        .map(|i| if i % 100 == 7 { 1 << 63 } else { i % 2 })
+        .collect();
+    let (chunk, bytes) = column_round_trip(ColumnType::NullI64, &few, &mut Hint::default());
+    assert_eq!((chunk.flags, bytes.len()), (chunk::NULLS, 4 + 2 * 11 + 128));
+    let half: Vec<u64> = (0..1024u64)
+        .map(|i| if i % 2 == 0 { 1 << 63 } else { 5 })
+        .collect();
+    let (_, bytes) = column_round_trip(ColumnType::NullI64, &half, &mut Hint::default());
+    assert_eq!(bytes.len(), 4 + 128);
+    let all = [ColumnType::NullF64.fill(); 1024];
+    let (_, bytes) = column_round_trip(ColumnType::NullF64, &all, &mut Hint::default());
+    assert!(bytes.is_empty());
+    // Nothing is null: not a byte more than without nulls.
+    let none: Vec<u64> = (0..1024).map(|i| i % 7).collect();
+    let mut sizes = [ColumnType::I64, ColumnType::NullI64]
+        .map(|ty| column_round_trip(ty, &none, &mut Hint::default()).1.len());
+    sizes.sort_unstable();
+    assert_eq!(sizes[0], sizes[1]);
+}
+
+#[test]
+fn f32_are_decimals_or_four_bytes() {
+    let mut rng = Rng(5);
+    let decimal: Vec<u64> = (0..1024)
+        .map(|_| ColumnType::widen(rng.below(10_000) as f32 / 100.0))
+        .collect();
+    let (chunk, bytes) = column_round_trip(ColumnType::F32, &decimal, &mut Hint::default());
+    assert_eq!((chunk.flags, bytes.len()), (chunk::NARROW, 14 * 128));
+    let noise: Vec<u64> = (0..1024)
+        .map(|_| ColumnType::widen((rng.unit() - 0.5) as f32))
+        .collect();
+    let (_, bytes) = column_round_trip(ColumnType::F32, &noise, &mut Hint::default());
+    assert!(bytes.len() <= 4096, "{}", bytes.len());
+    // Any bits, signalling NaN among them.
+    let bits: Vec<u64> = (0..1024)
+        .map(|_| ColumnType::widen(f32::from_bits(rng.next() as u32)))
+        .collect();
+    let (_, bytes) = column_round_trip(ColumnType::F32, &bits, &mut Hint::default());
+    assert_eq!(bytes.len(), 4096);
+    // Decimals with a few words that are none, NaN and null among them.
+    let mut mixed = decimal;
+    for (i, odd) in [f32::NAN, f32::INFINITY, -0.0, f32::MIN_POSITIVE, 1.0 / 3.0]
+        .into_iter()
+        .enumerate()
+    {
+        mixed[100 * i] = ColumnType::widen(odd);
+    }
+    mixed[700] = ColumnType::NullF32.fill();
+    let (chunk, bytes) = column_round_trip(ColumnType::NullF32, &mixed, &mut Hint::default());
+    assert_eq!(chunk.flags & chunk::NARROW, chunk::NARROW);
+    assert!(bytes.len() < 15 * 128, "{}", bytes.len());
+    // Words that are no f32 are kept too.
+    let double: Vec<u64> = (0..100).map(|i| (f64::from(i) * 0.1).to_bits()).collect();
+    column_round_trip(ColumnType::F32, &double, &mut Hint::default());
+}
+
+/// Statistics with nulls are those of the other rows, however the rows are cut and merged.
+#[test]
+fn nulls_count_in_nothing_but_their_number() {
+    for seed in 0..400 {
+        let mut rng = Rng(seed);
+        let n = 1 + rng.below(300) as usize;
+        for base in [
+            ColumnType::F64,
+            ColumnType::I64,
+            ColumnType::U64,
+            ColumnType::F32,
+        ] {
+            let ty = base.or_null();
+            let null = ty.fill();
+            let mut words = shape(&mut rng, n);
+            with_nulls(&mut rng, null, &mut words);
+            let times: Vec<i64> = (0..n as i64).map(|i| 10 * i).collect();
+            let kept: Vec<usize> = (0..n).filter(|&i| words[i] != null).collect();
+            let kept_times: Vec<i64> = kept.iter().map(|&i| times[i]).collect();
+            let kept_words: Vec<u64> = kept.iter().map(|&i| words[i]).collect();
+            let expected = Stats::of(base, &kept_times, &kept_words);
+            let found = Stats::of(ty, &times, &words);
+            let cut = rng.below(1 + n as u64) as usize;
+            let mut merged = Stats::of(ty, &times[..cut], &words[..cut]);
+            merged.merge_after(&Stats::of(ty, &times[cut..], &words[cut..]));
+            for (stats, exact) in [(found, true), (merged, false)] {
+                assert_eq!(stats.count(), n as u64);
+                assert_eq!(stats.null_count(), (n - kept.len()) as u64);
+                assert_eq!(stats.nan_count(), expected.nan_count());
+                assert_eq!(stats.value_count(), expected.value_count());
+                assert_eq!((stats.min(), stats.max()), (expected.min(), expected.max()));
+                assert_eq!(
+                    (stats.first(), stats.last()),
+                    (Some(words[0]), Some(words[n - 1]))
+                );
+                assert_eq!(stats.int_sum(), expected.int_sum());
+                if exact {
+                    assert_eq!(stats.sum().to_bits(), expected.sum().to_bits());
+                }
+                let bytes = stats.to_bytes();
+                assert_eq!(Stats::decode(ty, &bytes).unwrap().to_bytes(), bytes);
+                assert!(Stats::decode(base, &bytes).is_err());
+            }
+            let fill = Stats::of_fill(ty, 3, n as u64);
+            let by_rows = Stats::of(ty, &times, &vec![null; n]);
+            assert_eq!(fill.to_bytes(), by_rows.to_bytes());
+        }
+    }
+}
+
+#[test]
+fn damaged_nulls_and_f32_are_corrupt_or_words() {
+    let mut read = [0; 2];
+    for seed in 0..40_000 {
+        let mut rng = Rng(seed);
+        let n = 1 + rng.below(200) as usize;
+        let ty = [ColumnType::NullI64, ColumnType::NullF32, ColumnType::F32][seed as usize % 3];
+        let mut words: Vec<u64> = (0..n)
+            .map(|_| ColumnType::widen(rng.below(500) as f32 / 10.0))
+            .collect();
+        if let Some(null) = ty.null() {
+            with_nulls(&mut rng, null, &mut words);
+        }
+        let mut bytes = Vec::new();
+        let mut chunk = crate::encode_column(ty, &words, &mut Hint::default(), &mut bytes);
+        for _ in 0..1 + rng.below(3) {
+            match rng.below(4) {
+                0 => chunk.flags ^= 1 << rng.below(8),
+                1 => chunk.rows ^= 1 << rng.below(11),
+                2 if !bytes.is_empty() => {
+                    let at = rng.below(bytes.len() as u64).min(rng.below(40)) as usize;
+                    bytes[at] ^= 1 << rng.below(8);
+                }
+                _ => chunk.length = chunk.length.wrapping_sub(rng.below(4) as u32),
+            }
+        }
+        for rows in [n, chunk.rows()] {
+            let mut out = vec![0; rows];
+            let found = decode_column(&chunk, &bytes, &mut out).is_ok();
+            read[usize::from(found)] += 1;
+            if let Ok(Some(line)) = crate::Line::of(&chunk, &bytes, rows) {
+                assert!(found);
+                let mut again = vec![0; rows];
+                line.fill(0, &mut again);
+                assert_eq!(again, out);
+            }
+        }
+    }
+    assert!(read[0] > 1000 && read[1] > 1000, "{read:?}");
+}

@@ -1,0 +1,187 @@
+//! Columns: their types, and how a value is one 64-bit word.
+//!
+//! ```text
+//! type        word                                        null, where the column has nulls
+//! F64, F32    bits of the f64 (of the same value)         a NaN with the payload "null"
+//! I64         two's complement                            i64::MIN
+//! Decimal(s)  value x 10^s as an i64                      i64::MIN
+//! U64         as it is                                    u64::MAX
+//! Bool        0 or 1                                      u64::MAX
+//! ```
+//!
+//! So one pattern of a column with nulls cannot be stored in it as a value: it is refused. Columns without nulls hold every
+//! pattern.
+
+use crate::error::{Error, Result};
+use tidalite_codec::ColumnType as WordType;
+
+/// Digits behind the point that a decimal has at most: 10^18 is the greatest power that an `i64` holds.
+pub const DECIMAL_SCALE_MAX: u8 = 18;
+
+/// The type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ColumnType {
+    /// An `f64`; every bit pattern is kept, NaN payloads too.
+    F64,
+    /// An `i64`.
+    I64,
+    /// A `u64`.
+    U64,
+    /// An `f32`; every bit pattern is kept. It is handed out as the `f64` of the same value.
+    F32,
+    /// True or false.
+    Bool,
+    /// A number with this many digits behind the point, 0 to 18, stored exactly: an `i64` of the last digit's units.
+    Decimal(u8),
+}
+
+impl ColumnType {
+    /// Code in the file, and the scale of a decimal.
+    pub(crate) fn code(self) -> (u8, u8) {
+        match self {
+            Self::F64 => (1, 0),
+            Self::I64 => (2, 0),
+            Self::U64 => (3, 0),
+            Self::F32 => (4, 0),
+            Self::Bool => (5, 0),
+            Self::Decimal(scale) => (6, scale),
+        }
+    }
+
+    pub(crate) fn from_code(code: u8, scale: u8) -> Option<Self> {
+        match (code, scale) {
+            (1, 0) => Some(Self::F64),
+            (2, 0) => Some(Self::I64),
+            (3, 0) => Some(Self::U64),
+            (4, 0) => Some(Self::F32),
+            (5, 0) => Some(Self::Bool),
+            (6, 0..=DECIMAL_SCALE_MAX) => Some(Self::Decimal(scale)),
+            _ => None,
+        }
+    }
+
+    /// Its name, as `tidalite series --schema` prints it and `import --columns` takes it: `f64`, `decimal(2)`.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Self::F64 => "f64".to_owned(),
+            Self::I64 => "i64".to_owned(),
+            Self::U64 => "u64".to_owned(),
+            Self::F32 => "f32".to_owned(),
+            Self::Bool => "bool".to_owned(),
+            Self::Decimal(scale) => format!("decimal({scale})"),
+        }
+    }
+
+    /// The type of its words, without nulls.
+    fn words(self) -> WordType {
+        match self {
+            Self::F64 => WordType::F64,
+            Self::F32 => WordType::F32,
+            Self::I64 | Self::Decimal(_) => WordType::I64,
+            Self::U64 | Self::Bool => WordType::U64,
+        }
+    }
+
+    /// What a word is worth as a float; `None` for a type that is no number. The word is not null.
+    pub(crate) fn number(self, word: u64) -> Option<f64> {
+        Some(match self {
+            Self::F64 | Self::F32 => f64::from_bits(word),
+            Self::I64 => word as i64 as f64,
+            Self::U64 | Self::Bool => word as f64,
+            Self::Decimal(scale) => word as i64 as f64 / power_of_ten(scale),
+        })
+    }
+
+    /// What a sum or a distance of words is worth.
+    pub(crate) fn scaled(self, sum: f64) -> f64 {
+        match self {
+            Self::Decimal(scale) => sum / power_of_ten(scale),
+            _ => sum,
+        }
+    }
+}
+
+/// Exact up to 10^18, as all powers of ten up to 10^22 are doubles.
+pub(crate) fn power_of_ten(scale: u8) -> f64 {
+    10f64.powi(i32::from(scale))
+}
+
+/// A column: its name and type, and whether rows may lack a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name, unique within the schema.
+    pub name: String,
+    /// Its type.
+    pub ty: ColumnType,
+    /// Whether a row may have no value in it.
+    pub nullable: bool,
+}
+
+impl Column {
+    /// A column in which every row has a value.
+    #[must_use]
+    pub fn new(name: impl Into<String>, ty: ColumnType) -> Self {
+        Self {
+            name: name.into(),
+            ty,
+            nullable: false,
+        }
+    }
+
+    /// A column in which a row may have none.
+    #[must_use]
+    pub fn nullable(name: impl Into<String>, ty: ColumnType) -> Self {
+        Self {
+            nullable: true,
+            ..Self::new(name, ty)
+        }
+    }
+
+    /// The type of its words.
+    pub(crate) fn words(&self) -> WordType {
+        let words = self.ty.words();
+        if self.nullable {
+            words.or_null()
+        } else {
+            words
+        }
+    }
+
+    /// The word that says that a row has no value; `None` for a column without nulls.
+    #[must_use]
+    pub fn null(&self) -> Option<u64> {
+        self.words().null()
+    }
+
+    /// Whether a word says that there is no value.
+    #[must_use]
+    #[inline]
+    pub fn is_null(&self, word: u64) -> bool {
+        self.null() == Some(word)
+    }
+
+    /// What a word is worth as a float, the nearest one for integers and decimals: 1 for true, NaN as it is. `None` for null.
+    #[must_use]
+    pub fn f64(&self, word: u64) -> Option<f64> {
+        if self.is_null(word) {
+            return None;
+        }
+        self.ty.number(word)
+    }
+
+    pub(crate) fn problem(&self, problem: impl std::fmt::Display) -> Error {
+        Error::Schema {
+            problem: format!("column {}: {problem}", self.name),
+        }
+    }
+
+    /// A word that is to be stored as a value, not as null.
+    pub(crate) fn as_value(&self, word: u64) -> Result<u64> {
+        if self.is_null(word) {
+            return Err(self.problem("this value stands for null in a column with nulls"));
+        }
+        Ok(word)
+    }
+}

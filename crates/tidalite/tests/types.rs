@@ -1,0 +1,400 @@
+//! Columns of every type, with and without nulls, against a plain map: random rows, late ones, overwrites, deletes,
+//! own reads in the transaction, reopening.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::print_stdout, reason = "seeds belong in the log of a test")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tidalite::{
+    Column, ColumnType, Database, Decimal, Direction, Error, MemoryStorage, Options, Schema,
+    Series, SeriesMut, Storage, Unit, Value, ValueFilter, WordType,
+};
+use tidalite_testkit::Monitor;
+use tidalite_testkit::rng::Rng;
+
+type Model = BTreeMap<i64, Vec<Value>>;
+
+/// Values that must be equal bit by bit.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::F64(a), Value::F64(b)) => a.to_bits() == b.to_bits(),
+        (a, b) => a == b,
+    }
+}
+
+fn every_type() -> Vec<ColumnType> {
+    vec![
+        ColumnType::F64,
+        ColumnType::F32,
+        ColumnType::I64,
+        ColumnType::U64,
+        ColumnType::Bool,
+        ColumnType::Decimal(2),
+    ]
+}
+
+/// Two columns of every type: one without nulls, one with.
+fn schema() -> Schema {
+    let mut schema = Schema::new(Unit::Millis, []);
+    for (i, ty) in every_type().into_iter().enumerate() {
+        schema = schema
+            .with(Column::new(format!("plain-{i}"), ty))
+            .with(Column::nullable(format!("null-{i}"), ty));
+    }
+    schema
+}
+
+/// A value that fits the column. `style` makes stretches that encode differently.
+fn a_value(rng: &mut Rng, column: &Column, style: u64, i: i64) -> Value {
+    let share = [0, 1, 8, 40][(style % 4) as usize];
+    if column.nullable && share > 0 && rng.one_in(share) {
+        return Value::Null;
+    }
+    let value = match (column.ty, rng.below(20)) {
+        (ColumnType::F64, 0) => Value::F64(f64::from_bits(rng.u64())),
+        (ColumnType::F64, _) => Value::F64((rng.between(-9999, 9999)) as f64 / 100.0),
+        (ColumnType::F32, 0) => f32::from_bits(rng.u64() as u32).into(),
+        (ColumnType::F32, _) => (rng.between(-9999, 9999) as f32 / 100.0).into(),
+        (ColumnType::I64, 0) => Value::I64(rng.u64() as i64),
+        (ColumnType::I64, _) => Value::I64(i * 3),
+        (ColumnType::U64, 0) => Value::U64(rng.u64()),
+        (ColumnType::U64, _) => Value::U64(rng.below(100)),
+        (ColumnType::Bool, _) => Value::Bool(rng.one_in(1 + style)),
+        (ColumnType::Decimal(scale), _) => Value::Decimal(Decimal {
+            units: rng.between(-100_000, 100_000),
+            scale,
+        }),
+        other => unreachable!("{other:?}"),
+    };
+    match column.word(&value) {
+        Ok(_) => value,
+        // The one pattern that stands for null.
+        Err(_) => Value::Null,
+    }
+}
+
+fn a_row(rng: &mut Rng, schema: &Schema, style: u64, i: i64) -> Vec<Value> {
+    let columns = schema.columns.iter();
+    columns
+        .map(|column| a_value(rng, column, style, i))
+        .collect()
+}
+
+fn change(rng: &mut Rng, series: &mut SeriesMut<'_>, model: &mut Model) {
+    let schema = series.info().schema.clone();
+    let style = rng.below(5);
+    let last = model.last_key_value().map_or(0, |(&time, _)| time);
+    match rng.below(10) {
+        0..=4 => {
+            let rows = *rng.pick(&[3, 100, 1500, 3000]);
+            for i in 1..=rows {
+                let row = a_row(rng, &schema, style, i);
+                series.insert_values(last + i * 10, &row).unwrap();
+                model.insert(last + i * 10, row);
+            }
+        }
+        5..=7 => {
+            for _ in 0..rng.below(60) {
+                let time = rng.between(-50, last + 50);
+                let row = a_row(rng, &schema, style, time);
+                series.insert_values(time, &row).unwrap();
+                model.insert(time, row);
+            }
+        }
+        _ => {
+            let from = rng.between(0, last + 1);
+            let to = from + rng.between(0, last / 4 + 10);
+            let removed = series.delete(from..=to).unwrap();
+            let before = model.len();
+            model.retain(|&time, _| !(from..=to).contains(&time));
+            assert_eq!(removed, (before - model.len()) as u64);
+        }
+    }
+}
+
+fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
+    let columns = &series.info().schema.columns;
+    let mut cursor = series.cursor();
+    let mut row = cursor.first().unwrap();
+    for (&time, expected) in model {
+        let found = row.unwrap_or_else(|| panic!("no row at {time}"));
+        assert_eq!(found.time, time);
+        let values = series.values(&found).unwrap();
+        for ((found, expected), column) in values.iter().zip(expected).zip(columns) {
+            assert!(
+                same(found, expected),
+                "{} at {time}: {found:?} {expected:?}",
+                column.name
+            );
+        }
+        row = cursor.next().unwrap();
+    }
+    assert!(row.is_none());
+    let latest = series.latest().unwrap();
+    assert_eq!(
+        latest.map(|row| row.time),
+        model.last_key_value().map(|(&time, _)| time)
+    );
+
+    let last = model.last_key_value().map_or(0, |(&time, _)| time);
+    for _ in 0..4 {
+        let (a, b) = (rng.between(-60, last + 60), rng.between(-60, last + 60));
+        let (from, to) = (a.min(b), a.max(b));
+        let rows: Vec<_> = model.range(from..=to).collect();
+        let range = series.between(from..=to);
+        assert_eq!(range.count().unwrap(), rows.len() as u64);
+        let c = rng.index(columns.len());
+        let column = &columns[c];
+        let words = |row: &Vec<Value>| column.word(&row[c]).unwrap();
+        // Only the column that is asked for is there.
+        let mut read = Vec::new();
+        range
+            .for_each_vector_of(&[c], |vector| {
+                read.extend_from_slice(vector.words(c));
+                assert!(vector.words((c + 1) % columns.len()).is_empty());
+            })
+            .unwrap();
+        let expected: Vec<u64> = rows.iter().map(|(_, row)| words(row)).collect();
+        assert_eq!(read, expected);
+        assert_aggregate(&range.aggregate(c).unwrap(), column, c, &rows);
+        let windows = range.windows(997, 13, c).unwrap();
+        let mut at = 0;
+        for window in &windows {
+            let held = rows[at..].partition_point(|(time, _)| **time <= window.last);
+            assert!(held > 0);
+            assert_aggregate(&window.aggregate, column, c, &rows[at..at + held]);
+            at += held;
+        }
+        assert_eq!(at, rows.len());
+        if column.f64(0).is_some() {
+            let (low, high) = (rng.between(-500, 500), rng.between(-500, 2000));
+            let (low, high) = (low as f64 / 10.0, high as f64 / 10.0);
+            let wanted = |value: f64| low <= value && value <= high;
+            let expected: Vec<i64> = rows
+                .iter()
+                .filter(|(_, row)| column.f64(words(row)).is_some_and(wanted))
+                .map(|(time, _)| **time)
+                .collect();
+            for direction in [Direction::Forward, Direction::Backward] {
+                let mut found = Vec::new();
+                let filter = ValueFilter::new(c, low..=high);
+                range
+                    .for_each_match(&filter, &[c], direction, |vector| {
+                        found.extend_from_slice(vector.times());
+                    })
+                    .unwrap();
+                found.sort_unstable();
+                assert_eq!(found, expected, "{} in {low} to {high}", column.name);
+            }
+        }
+    }
+}
+
+fn assert_aggregate(
+    found: &tidalite::Aggregate,
+    column: &Column,
+    c: usize,
+    rows: &[(&i64, &Vec<Value>)],
+) {
+    let own = |row: &Vec<Value>| column.word(&row[c]).unwrap();
+    let nulls = rows.iter().filter(|(_, row)| row[c] == Value::Null).count();
+    assert_eq!(
+        found.count(),
+        (rows.len() - nulls) as u64,
+        "{}",
+        column.name
+    );
+    assert_eq!(found.null_count(), nulls as u64);
+    let numbers = rows.iter().filter_map(|(time, row)| {
+        let x = column.f64(own(row)).filter(|x| !x.is_nan())?;
+        Some((x, **time))
+    });
+    let numbers: Vec<(f64, i64)> = numbers.collect();
+    let nan = rows.len() - nulls - numbers.len();
+    if column.f64(0).is_none() {
+        assert_eq!((found.min(), found.max(), found.mean()), (None, None, None));
+        return;
+    }
+    assert_eq!(found.nan_count(), nan as u64);
+    let min = numbers
+        .iter()
+        .copied()
+        .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let max = numbers
+        .iter()
+        .copied()
+        .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+    // Of whole numbers that are one float, the time of the extreme is that of the exact one.
+    assert_eq!(
+        found.min().map(|m| m.0),
+        min.map(|m| m.0),
+        "{}",
+        column.name
+    );
+    assert_eq!(
+        found.max().map(|m| m.0),
+        max.map(|m| m.0),
+        "{}",
+        column.name
+    );
+    let sum: f64 = numbers.iter().map(|n| n.0).sum();
+    let size: f64 = numbers.iter().map(|n| n.0.abs()).sum();
+    let near = |a: f64, b: f64| a == b || !size.is_finite() || (a - b).abs() <= size * 1e-9;
+    assert!(
+        near(found.sum(), sum),
+        "{}: {} {sum}",
+        column.name,
+        found.sum()
+    );
+    assert_eq!(found.mean().is_some(), !numbers.is_empty());
+    let end = |row: Option<&(&i64, &Vec<Value>)>| row.and_then(|(_, row)| column.f64(own(row)));
+    for (found, expected) in [
+        (found.first(), end(rows.first())),
+        (found.last(), end(rows.last())),
+    ] {
+        assert_eq!(found.map(f64::to_bits), expected.map(f64::to_bits));
+    }
+}
+
+fn open(storage: &Arc<MemoryStorage>, options: &Options) -> Database {
+    options
+        .open_storage(Monitor::new(Arc::clone(storage) as Arc<dyn Storage>))
+        .unwrap()
+}
+
+fn assert_clean(db: &Database) {
+    let report = db.check().unwrap();
+    assert!(report.is_clean(), "{:#?}", report.problems);
+}
+
+fn run(seed: u64, options: &Options, transactions: usize) {
+    println!("seed {seed}");
+    let mut rng = Rng::new(seed);
+    let storage = Arc::new(MemoryStorage::new());
+    let mut db = open(&storage, options);
+    let mut model = Model::new();
+    for _ in 0..transactions {
+        let before = model.clone();
+        let mut tx = db.begin_write().unwrap();
+        let mut series = tx.series_with("all", &schema()).unwrap();
+        for _ in 0..1 + rng.below(3) {
+            change(&mut rng, &mut series, &mut model);
+        }
+        if rng.one_in(3) {
+            compare(&mut rng, &series.view().unwrap(), &model);
+        }
+        if rng.one_in(6) {
+            drop(tx);
+            model = before;
+        } else {
+            tx.commit().unwrap();
+        }
+        let snap = db.begin_read().unwrap();
+        if let Some(series) = snap.series("all").unwrap() {
+            compare(&mut rng, &series, &model);
+        }
+        drop(snap);
+        if rng.one_in(5) {
+            drop(db);
+            db = open(&storage, options);
+        }
+    }
+    assert_clean(&db);
+    let folder = std::env::temp_dir().join(format!("tidalite-types-{}-{seed}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let copy = folder.join("copy.tdl");
+    db.begin_read().unwrap().copy_to(&copy).unwrap();
+    {
+        let copy = Database::open(&copy).unwrap();
+        assert_clean(&copy);
+        let snap = copy.begin_read().unwrap();
+        if let Some(series) = snap.series("all").unwrap() {
+            compare(&mut rng, &series, &model);
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn random_rows_of_every_type_equal_a_map() {
+    for seed in 0..6 {
+        run(seed, &Options::new(), 12);
+    }
+}
+
+#[test]
+fn random_rows_of_every_type_with_small_pages_and_little_staging() {
+    for seed in 100..104 {
+        let options = Options::new().page_size(1024).staging_bytes(20_000);
+        run(seed, &options, 10);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_changes_nothing() {
+    let db = open(&Arc::new(MemoryStorage::new()), &Options::new());
+    let mut tx = db.begin_write().unwrap();
+    let schema = Schema::new(Unit::Nanos, [("a", ColumnType::I64)])
+        .with(Column::nullable("b", ColumnType::I64));
+    let mut series = tx.series_with("x", &schema).unwrap();
+    let refused = |series: &mut SeriesMut<'_>, values: &[Value]| {
+        let error = series.insert_values(1, values).unwrap_err();
+        assert!(matches!(error, Error::Schema { .. }), "{error}");
+    };
+    refused(&mut series, &[Value::I64(1)]);
+    refused(&mut series, &[Value::Null, Value::Null]);
+    refused(&mut series, &[Value::F64(1.0), Value::Null]);
+    refused(&mut series, &[Value::I64(1), Value::I64(i64::MIN)]);
+    assert_eq!(series.view().unwrap().count().unwrap(), 0);
+    // As a word it is null, for who works with words.
+    series
+        .insert_values(2, &[Value::I64(i64::MIN), Value::Null])
+        .unwrap();
+    series
+        .insert_row(3, &[1 << 63, WordType::NullI64.null().unwrap()])
+        .unwrap();
+    let view = series.view().unwrap();
+    let first = view.at(2).unwrap().unwrap();
+    let second = view.at(3).unwrap().unwrap();
+    assert_eq!(first.words, second.words);
+    assert_eq!(
+        view.values(&first).unwrap(),
+        [Value::I64(i64::MIN), Value::Null]
+    );
+}
+
+/// Columns that were never null cost what columns without nulls cost, and so do those that are always.
+#[test]
+fn nulls_that_are_not_there_cost_nothing() {
+    let bytes = |nullable: bool, value: fn(i64) -> Value| {
+        let db = open(&Arc::new(MemoryStorage::new()), &Options::new());
+        let column = Column {
+            nullable,
+            ..Column::new("x", ColumnType::Decimal(2))
+        };
+        let mut tx = db.begin_write().unwrap();
+        let schema = Schema::new(Unit::Seconds, []).with(column);
+        let mut series = tx.series_with("x", &schema).unwrap();
+        for i in 0..50_000 {
+            series.insert_values(i, &[value(i)]).unwrap();
+        }
+        tx.commit().unwrap();
+        let snap = db.begin_read().unwrap();
+        snap.series("x").unwrap().unwrap().stored_bytes()
+    };
+    let walk = |i: i64| {
+        let (units, scale) = (i * i % 1000, 2);
+        Value::Decimal(Decimal { units, scale })
+    };
+    assert_eq!(bytes(false, walk), bytes(true, walk));
+    assert!(bytes(true, |_| Value::Null) < 1000);
+    let half = |i: i64| {
+        if i % 2 == 0 {
+            Value::Null
+        } else {
+            Value::I64(7)
+        }
+    };
+    // A bit a row, and the directory's entry of each vector.
+    assert!(bytes(true, half) < 50_000 / 8 + 50 * 170 + 2000);
+}
