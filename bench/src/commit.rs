@@ -6,6 +6,7 @@
 //! | `1-row`, `10-rows`, `1000-rows` | commits a second of one thread, each on disk before the next begins |
 //! | `threads-N` | commits of one row a second of N threads together |
 //! | `begin-read` | nanoseconds to take a snapshot and to give it back |
+//! | `disk-...` | the same on the bare disk, see `floor` |
 //!
 //! Before that every engine holds 100 series of 1,000 rows, on disk, and has made a tenth of its commits. Rows
 //! go to the series in turn, each at the end of its series.
@@ -23,7 +24,7 @@ use crate::engine::{
     TIDALITE_SERIES_ONE_FLUSH, Write,
 };
 use crate::meter::{Latencies, Meter, Sample};
-use crate::os;
+use crate::{floor, os};
 
 /// Series that rows go to.
 const SERIES: u64 = 100;
@@ -31,6 +32,8 @@ const SERIES: u64 = 100;
 const ROWS_BEFORE: u64 = 1000;
 /// Threads that commit at the same time.
 const THREADS: [u64; 5] = [1, 2, 4, 8, 16];
+/// Threads share a sync: so many times more commits of them, or each would have made but a few when it is over.
+const THREADS_MORE: u64 = 4;
 /// A commit of a thousand rows is dearer: so many fewer of them.
 const LARGE_FEWER: u64 = 10;
 
@@ -49,6 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
         for kind in contest.order(round) {
             of_one(kind, options, &mut contest)?;
         }
+        floor::run(options, &mut contest)?;
     }
     Ok(contest)
 }
@@ -82,7 +86,8 @@ fn of_one(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
     for threads in THREADS {
         let case = format!("threads-{threads}");
         if options.chosen(&case) {
-            let sample = side.threads(threads, options.commits)?;
+            let commits = options.commits * threads.min(THREADS_MORE);
+            let sample = side.threads(threads, commits)?;
             contest.add(&case, "commits/s", false, kind, sample);
         }
     }

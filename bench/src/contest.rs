@@ -121,6 +121,12 @@ impl Contest {
                     lines.push(self.line(case, (mode.name, our), ("", &Vec::new())));
                 }
             }
+            if ours.is_empty() {
+                // What is measured for comparison, of nobody's.
+                for (peer, their) in &peers {
+                    lines.push(self.line(case, (peer.name, their), ("", &Vec::new())));
+                }
+            }
         }
         lines
     }

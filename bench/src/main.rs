@@ -5,6 +5,7 @@
 //! harlinn        suite: five programs of the article, ours against the LMDB engine
 //!  └ lmdb_engine   its peer: the article's engine, ported
 //! commit         suite: durable commits, alone and in groups
+//!  └ floor         what the disk itself takes for them
 //! mdbx           suite: small transactions, loads, gets, ranges, removals, sizes
 //! beyond_memory  suite: a file larger than memory
 //! long_reader    suite: a snapshot held while everything is overwritten
@@ -24,6 +25,7 @@ mod commit;
 mod contest;
 mod cpu;
 mod engine;
+mod floor;
 mod growth;
 mod harlinn;
 mod lmdb_engine;

@@ -288,12 +288,25 @@ impl Pipeline {
 
     /// Waits until a transaction is durable, leading a flush when nobody else does.
     pub(crate) fn wait(&self, inner: &Inner, txn: u64, until: Option<Instant>) -> Result<Waited> {
+        let me = thread::current();
+        let mut slept = false;
         loop {
             let mut stages = self.stages();
+            if slept {
+                stages.waiting.retain(|other| other.thread.id() != me.id());
+            }
             if stages.durable.txn >= txn {
                 return Ok(Waited::Durable);
             }
             inner.check_poison()?;
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if slept && left.is_some_and(|left| left.is_zero()) {
+                // It may have been this thread's turn to lead.
+                let leader = stages.take_leader();
+                drop(stages);
+                unpark(leader);
+                return Ok(Waited::TimedOut);
+            }
             if stages.flushing.is_none() {
                 if !inner.turns.keeps() {
                     return Ok(Waited::NeedsTurn);
@@ -307,42 +320,15 @@ impl Pipeline {
             }
             stages.waiting.push(Waiting {
                 txn,
-                thread: thread::current(),
+                thread: me.clone(),
             });
             drop(stages);
-            let mut timed_out = false;
-            // Whoever wakes this thread has taken it off the list.
-            while self.is_waiting() && !timed_out {
-                match until {
-                    None => thread::park(),
-                    Some(until) => {
-                        let left = until.saturating_duration_since(Instant::now());
-                        thread::park_timeout(left);
-                        timed_out = Instant::now() >= until;
-                    }
-                }
-            }
-            if timed_out {
-                let mut stages = self.stages();
-                let me = thread::current().id();
-                stages.waiting.retain(|waiting| waiting.thread.id() != me);
-                if stages.durable.txn >= txn {
-                    return Ok(Waited::Durable);
-                }
-                // It may have been this thread's turn to lead.
-                stages.wake_leader();
-                return Ok(Waited::TimedOut);
+            slept = true;
+            match left {
+                None => thread::park(),
+                Some(left) => thread::park_timeout(left),
             }
         }
-    }
-
-    fn is_waiting(&self) -> bool {
-        let me = thread::current().id();
-        let stages = self.stages();
-        stages
-            .waiting
-            .iter()
-            .any(|waiting| waiting.thread.id() == me)
     }
 
     /// One flush, by its leader.
@@ -352,8 +338,10 @@ impl Pipeline {
         stages.flushing = None;
         if let Err(error) = done {
             inner.poison(&error);
-            stages.wake_all();
+            let woken = stages.take_up_to(u64::MAX);
             self.may_give(inner, &stages);
+            drop(stages);
+            unpark(woken);
             return Err(error);
         }
         stages.before = stages.durable.txn;
@@ -386,7 +374,10 @@ impl Pipeline {
         inner.publish(&chosen.commit.state, true);
         self.metrics.record(Phase::Publish, begun.elapsed());
         self.may_give(inner, &stages);
-        stages.wake(txn);
+        // Woken under the lock they would only wait for that.
+        let woken = stages.take_up_to(txn);
+        drop(stages);
+        unpark(woken);
         Ok(())
     }
 
@@ -538,28 +529,29 @@ impl Stages {
         self.covered.clone_from(&self.tip);
     }
 
-    /// Wakes who waits for a transaction up to this one, and one more to lead the next flush.
-    fn wake(&mut self, txn: u64) {
-        self.waiting.retain(|waiting| {
-            let waits_on = waiting.txn > txn;
-            if !waits_on {
-                waiting.thread.unpark();
-            }
-            waits_on
-        });
-        self.wake_leader();
+    /// Who waits for a transaction up to this one, and one more to lead the next flush: they are to be woken. The leader is the first.
+    fn take_up_to(&mut self, txn: u64) -> Vec<Thread> {
+        let mut woken = Vec::with_capacity(self.waiting.len());
+        let (done, waiting) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|waiting| waiting.txn <= txn);
+        self.waiting = waiting;
+        woken.extend(self.take_leader());
+        let done: Vec<Waiting> = done;
+        woken.extend(done.into_iter().map(|waiting| waiting.thread));
+        woken
     }
 
-    fn wake_leader(&mut self) {
-        if self.flushing.is_none()
-            && let Some(leader) = self.waiting.pop()
-        {
-            leader.thread.unpark();
-        }
+    fn take_leader(&mut self) -> Option<Thread> {
+        let leads = self.flushing.is_none();
+        let leader = leads.then(|| self.waiting.pop()).flatten()?;
+        Some(leader.thread)
     }
+}
 
-    fn wake_all(&mut self) {
-        self.wake(u64::MAX);
+fn unpark(threads: impl IntoIterator<Item = Thread>) {
+    for thread in threads {
+        thread.unpark();
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) mod lists;
 pub(crate) mod plan;
 pub(crate) mod ranges;
 pub(crate) mod reclaim;
+mod stretch;
 pub(crate) mod zone;
 
 #[cfg(test)]
@@ -34,6 +35,7 @@ use base::Base;
 use lists::Stack;
 use ranges::{Changes, RangeSet};
 use std::collections::{BTreeMap, BTreeSet};
+use stretch::Stretch;
 use zone::{Use, Zone};
 
 pub(crate) use reclaim::LISTS_PER_COMMIT;
@@ -68,6 +70,13 @@ pub(crate) struct TxnSpace {
 impl TxnSpace {
     pub(crate) fn is_empty(&self) -> bool {
         self.own.iter().next().is_none() && self.freed.is_empty()
+    }
+
+    /// A range was allocated.
+    pub(crate) fn take(&mut self, page: u64, pages: u64) {
+        let fresh = self.own.insert(page, pages);
+        assert!(fresh, "pages {page}+{pages} are allocated twice");
+        self.own_pages += pages;
     }
 
     /// A range of an earlier transaction is freed; `Space::can_free` said yes.
@@ -115,6 +124,8 @@ pub(crate) struct Space {
     zones: Vec<Zone>,
     /// Where single pages were found last.
     page_zone: usize,
+    /// Where the transaction takes its pages, side by side.
+    stretch: Stretch,
     /// In memory, by holder.
     held: BTreeMap<u64, Vec<Dead>>,
     held_pages: u64,
@@ -158,6 +169,7 @@ impl Space {
             pages: 0,
             zones: Vec::new(),
             page_zone: 0,
+            stretch: Stretch::default(),
             held: BTreeMap::new(),
             held_pages: 0,
             stacks: Vec::new(),
@@ -274,6 +286,7 @@ impl Space {
         }
         self.add_zones(pages);
         self.pages = pages;
+        self.look_again();
         let mut touched = std::mem::take(&mut self.touched);
         self.for_zones(old, pages - old, |number, zone, from, len| {
             zone.release(from, len);
@@ -306,8 +319,11 @@ impl Space {
         least
     }
 
-    /// Takes one page: where space was written before, as long as there is any.
+    /// Takes one page, beside the one taken before if that can be; where space was written before, as long as there is any.
     pub(crate) fn take_page(&mut self) -> Option<u64> {
+        if let Some(page) = self.take_beside(1) {
+            return Some(page);
+        }
         let number = self.page_zone;
         let usable = |zone: &Zone| zone.used_for != Use::Extents && zone.free_count() > 0;
         let (found, bit) = match self.zones.get_mut(number) {
@@ -419,6 +435,7 @@ impl Space {
             last.cut(pages % self.zone_pages);
         }
         self.page_zone = 0;
+        self.stretch = Stretch::default();
     }
 
     pub(crate) fn zone_pages(&self) -> u64 {

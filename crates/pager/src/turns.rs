@@ -1,31 +1,54 @@
 //! The queue of writers: first come, first served, and not tied to a thread. Threads of one handle queue
 //! here; the one in front queues with the other handles (`lock::queue`).
 //!
+//! Whoever ends wakes the next in line and nobody else: of sixteen that wait, fifteen would look and sleep again, at every commit.
+//!
 //! Invariants
 //! 1. `busy` while somebody of this handle holds the turn or waits for it among the handles.
-//! 2. `kept` is the turn among the handles, held over while `keep`: commits that are not published yet must
+//! 2. While not `busy`, the first in line has been woken since it began to sleep last, or is awake.
+//! 3. `kept` is the turn among the handles, held over while `keep`: commits that are not published yet must
 //!    not be built over by others.
 
 use crate::error::Result;
 use crate::lock::{Lock, Ticket};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
 use std::time::Instant;
 
 #[derive(Debug, Default)]
 struct Queue {
     next: u64,
-    waiting: VecDeque<u64>,
+    waiting: VecDeque<Waiter>,
     busy: bool,
     kept: Option<Ticket>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    number: u64,
+    thread: Thread,
+}
+
+impl Queue {
+    /// Whom to wake when the turn is free.
+    fn first(&self) -> Option<Thread> {
+        let first = self.waiting.front().filter(|_| !self.busy)?;
+        Some(first.thread.clone())
+    }
+}
+
+fn wake(thread: Option<Thread>) {
+    if let Some(thread) = thread {
+        thread.unpark();
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct Turns {
     lock: Arc<Lock>,
     queue: Mutex<Queue>,
-    moved: Condvar,
     keep: AtomicBool,
 }
 
@@ -41,7 +64,6 @@ impl Turns {
         Self {
             lock,
             queue: Mutex::default(),
-            moved: Condvar::new(),
             keep: AtomicBool::new(false),
         }
     }
@@ -53,37 +75,47 @@ impl Turns {
     /// The turn in this handle; `None` when it does not come in time.
     fn wait_here(&self, until: Option<Instant>) -> Option<Option<Ticket>> {
         let mut queue = self.queue();
-        let mine = queue.next;
+        if !queue.busy && queue.waiting.is_empty() {
+            queue.busy = true;
+            return Some(queue.kept.take());
+        }
+        let number = queue.next;
         queue.next += 1;
-        queue.waiting.push_back(mine);
-        while queue.busy || queue.waiting.front() != Some(&mine) {
+        queue.waiting.push_back(Waiter {
+            number,
+            thread: thread::current(),
+        });
+        loop {
+            let is_first = queue.waiting.front().is_some_and(|w| w.number == number);
+            if is_first && !queue.busy {
+                queue.waiting.pop_front();
+                queue.busy = true;
+                return Some(queue.kept.take());
+            }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
-                queue.waiting.retain(|&waiting| waiting != mine);
-                self.moved.notify_all();
+                queue.waiting.retain(|waiter| waiter.number != number);
+                let first = queue.first();
+                drop(queue);
+                wake(first);
                 return None;
             }
-            queue = match left {
-                None => self
-                    .moved
-                    .wait(queue)
-                    .unwrap_or_else(PoisonError::into_inner),
-                Some(left) => {
-                    let waited = self.moved.wait_timeout(queue, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
+            drop(queue);
+            match left {
+                None => thread::park(),
+                Some(left) => thread::park_timeout(left),
+            }
+            queue = self.queue();
         }
-        queue.waiting.pop_front();
-        queue.busy = true;
-        Some(queue.kept.take())
     }
 
     fn end_here(&self, kept: Option<Ticket>) {
         let mut queue = self.queue();
         queue.busy = false;
         queue.kept = kept;
-        self.moved.notify_all();
+        let first = queue.first();
+        drop(queue);
+        wake(first);
     }
 
     /// The turn among all handles; `None` when it does not come in time. `waiting` is called now and then.

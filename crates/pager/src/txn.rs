@@ -71,6 +71,7 @@ impl WriteTxn {
         }
         writer.space.durable_is(inner.pipeline.durable_txn());
         writer.reclaim(&inner);
+        writer.space.begin_stretch();
         let base = inner.pipeline.base(inner.state());
         let txn = base.txn.next();
         Ok(Self {

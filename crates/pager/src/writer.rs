@@ -163,7 +163,8 @@ impl Writer {
         self.space.install(built, &self.live);
     }
 
-    /// Takes pages in one extent, or, when there is neither one nor room to grow, in several.
+    /// Takes pages in one extent, beside those of the transaction if that can be, or in several. A longer file is the last resort: where
+    /// a few pages are looked for in a file of single free ones, it would grow for them again and again.
     fn alloc_pieces(
         &mut self,
         inner: &Inner,
@@ -174,28 +175,57 @@ impl Writer {
         if pages == 0 {
             return Ok(Vec::new());
         }
+        let enough = self.space.written_free_pages() >= pages + self.reserve_pages(inner);
+        if enough && !txn.compacts {
+            if let Some(page) = self.space.take_beside(pages) {
+                txn.take(page, pages);
+                return Ok(vec![(page, pages)]);
+            }
+            if let Some(pieces) = self.take_pieces(txn, pages, pieces_max) {
+                return Ok(pieces);
+            }
+        }
         let full = match self.alloc(inner, txn, pages, true, false) {
             Ok(page) => return Ok(vec![(page, pages)]),
             Err(error @ (Error::DiskFull { .. } | Error::FileFull { .. })) => error,
             Err(error) => return Err(error),
         };
+        self.take_pieces(txn, pages, pieces_max).ok_or(full)
+    }
+
+    /// Takes pages that are free now, in few extents; `None`, and nothing taken, when these do not do.
+    fn take_pieces(
+        &mut self,
+        txn: &mut TxnSpace,
+        pages: u64,
+        pieces_max: usize,
+    ) -> Option<Vec<(u64, u64)>> {
         let (mut pieces, mut left) = (Vec::new(), pages);
         while left > 0 && pieces.len() < pieces_max {
             let mut size = left.min(self.space.longest_free().max(1));
             let page = loop {
                 match self.space.take_extent(size) {
-                    Some(page) => break page,
+                    Some(page) => break Some(page),
                     None if size > 1 => size /= 2,
-                    None => return Err(full),
+                    None => break None,
                 }
             };
-            let fresh = txn.own.insert(page, size);
-            assert!(fresh, "pages {page}+{size} are allocated twice");
-            txn.own_pages += size;
+            let Some(page) = page else {
+                break;
+            };
             pieces.push((page, size));
             left -= size;
         }
-        if left > 0 { Err(full) } else { Ok(pieces) }
+        if left > 0 {
+            for (page, pages) in pieces {
+                self.space.release(page, pages);
+            }
+            return None;
+        }
+        for &(page, pages) in &pieces {
+            txn.take(page, pages);
+        }
+        Some(pieces)
     }
 
     /// Takes pages for a transaction; the file grows when it must.
@@ -245,9 +275,7 @@ impl Writer {
                 Err(error) => return Err(error),
             }
         };
-        let fresh = txn.own.insert(page, pages);
-        assert!(fresh, "pages {page}+{pages} are allocated twice");
-        txn.own_pages += pages;
+        txn.take(page, pages);
         Ok(page)
     }
 

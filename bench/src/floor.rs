@@ -1,0 +1,146 @@
+//! What the disk itself takes for a commit: blocks written over in a file that has been written before, and a sync.
+//! Below this nothing that syncs can come.
+//!
+//! | case | written before each sync |
+//! |---|---|
+//! | `disk-append` | a block at the end of a file that grows: what a log does that is not laid out ahead |
+//! | `disk-block` | one block of 4 KiB: what a log does that is |
+//! | `disk-8-blocks` | eight blocks side by side |
+//! | `disk-4-places`, `disk-16-places` | as many blocks here and there |
+//! | `disk-one-flush` | three blocks side by side and two blocks of a record: a small commit of ours with one barrier |
+//! | `disk-two-barriers` | the same with a sync in between |
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use crate::args::Options;
+use crate::contest::Contest;
+use crate::engine::{Kind, Result};
+use crate::meter::{Latencies, Meter};
+use crate::os;
+
+const BLOCK: u64 = 4096;
+/// Blocks of the file.
+const BLOCKS: u64 = 16 << 10;
+/// Where the two copies of a record are, in turn.
+const RECORDS: [[u64; 2]; 2] = [[1, 4], [2, 5]];
+/// Where everything else begins.
+const FIRST: u64 = 64;
+
+/// No database at all.
+const DISK: Kind = Kind {
+    name: "disk",
+    ours: false,
+    open: |_, _| Err("the disk is no database".into()),
+};
+
+/// One round of all cases.
+pub(crate) fn run(options: &Options, contest: &mut Contest) -> Result<()> {
+    let dir = os::TempDir::within(&options.dir, DISK.name)?;
+    os::settle(dir.path())?;
+    let path = dir.path().join("blocks");
+    let mut create = OpenOptions::new();
+    let file = create.read(true).write(true).create(true).open(path)?;
+    let zeros = vec![0; 1 << 20];
+    for at in (0..BLOCKS * BLOCK).step_by(zeros.len()) {
+        file.write_all_at(&zeros, at)?;
+    }
+    file.sync_all()?;
+    let mut disk = Disk {
+        file,
+        syncs: 0,
+        random: 1,
+        bytes: vec![0; 8 * BLOCK as usize],
+    };
+    type Case = (&'static str, fn(&mut Disk) -> io::Result<()>);
+    // The one that makes the file longer is the last one.
+    let cases: [Case; 7] = [
+        ("disk-block", |disk| disk.write_beside(1)?.sync()),
+        ("disk-8-blocks", |disk| disk.write_beside(8)?.sync()),
+        ("disk-4-places", |disk| disk.write_scattered(4)?.sync()),
+        ("disk-16-places", |disk| disk.write_scattered(16)?.sync()),
+        ("disk-one-flush", |disk| {
+            disk.write_beside(3)?.write_record()?.sync()
+        }),
+        ("disk-two-barriers", |disk| {
+            disk.write_beside(3)?.sync()?;
+            disk.write_record()?.sync()
+        }),
+        ("disk-append", |disk| {
+            let at = BLOCKS + disk.syncs;
+            disk.write(at, 1)?.sync()
+        }),
+    ];
+    for (case, work) in cases {
+        if !options.chosen(case) {
+            continue;
+        }
+        disk.syncs = 0;
+        let mut latencies = Latencies::default();
+        let meter = Meter::start(dir.path());
+        for _ in 0..options.commits {
+            latencies.time(|| work(&mut disk))?;
+        }
+        let sample = meter.finish(options.commits, 0, latencies);
+        contest.add(case, "commits/s", false, DISK, sample);
+    }
+    Ok(())
+}
+
+struct Disk {
+    file: File,
+    syncs: u64,
+    random: u64,
+    bytes: Vec<u8>,
+}
+
+impl Disk {
+    fn write(&mut self, block: u64, blocks: u64) -> io::Result<&mut Self> {
+        let bytes = &mut self.bytes[..(blocks * BLOCK) as usize];
+        bytes.fill(self.syncs as u8);
+        self.file.write_all_at(bytes, block * BLOCK)?;
+        Ok(self)
+    }
+
+    /// So many blocks side by side, behind those of the commit before.
+    fn write_beside(&mut self, blocks: u64) -> io::Result<&mut Self> {
+        let places = (BLOCKS - FIRST) / blocks;
+        let place = self.syncs % places;
+        self.write(FIRST + place * blocks, blocks)
+    }
+
+    fn write_scattered(&mut self, blocks: u64) -> io::Result<&mut Self> {
+        for _ in 0..blocks {
+            // Knuth's generator: its high bits are random enough for places.
+            let next = self.random.wrapping_mul(6_364_136_223_846_793_005);
+            self.random = next.wrapping_add(1_442_695_040_888_963_407);
+            let place = (self.random >> 33) % (BLOCKS - FIRST);
+            self.write(FIRST + place, 1)?;
+        }
+        Ok(self)
+    }
+
+    fn write_record(&mut self) -> io::Result<&mut Self> {
+        let [a, b] = RECORDS[(self.syncs / 2 % 2) as usize];
+        self.write(a, 1)?.write(b, 1)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.syncs += 1;
+        self.file.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_case_is_measured() {
+        let line = ["commit", "--commits", "2", "--peers", "none"].map(str::to_owned);
+        let options = crate::args::parse(line).unwrap().unwrap();
+        let mut contest = crate::contest::Contest::among("commit", &[]);
+        super::run(&options, &mut contest).unwrap();
+        assert_eq!(contest.table().lines().count(), 2 + 7);
+        assert_eq!(contest.json().len(), 7);
+    }
+}
