@@ -224,6 +224,23 @@ pub(crate) fn create<W: PageWrite>(
     Ok(Arc::new(info))
 }
 
+/// Stores a series' entry with more columns.
+pub(crate) fn change_schema<W: PageWrite>(
+    roots: &mut Roots,
+    pages: &mut W,
+    info: &SeriesInfo,
+    schema: Schema,
+) -> Result<Arc<SeriesInfo>> {
+    let info = SeriesInfo {
+        schema,
+        ..info.clone()
+    };
+    roots
+        .series
+        .insert(pages, &id_key(info.id), &info.encode())?;
+    Ok(Arc::new(info))
+}
+
 /// Every series that the pattern selects, in the order of their ids.
 pub(crate) fn list<R: PageRead>(
     roots: &Roots,
@@ -260,7 +277,15 @@ pub(crate) fn expect_schema(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     Err(Error::Schema { problem })
 }
 
-/// A series read or written as a record type has to have its columns; the unit is the series' own.
+/// A series read as a record type has to have its columns, and may have others behind them.
+pub(crate) fn expect_first_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
+    if info.schema.columns.starts_with(&schema.columns) {
+        return Ok(());
+    }
+    expect_columns(info, schema)
+}
+
+/// A series written as a record type has to have its columns; the unit is the series' own.
 pub(crate) fn expect_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     if info.schema.columns == schema.columns {
         return Ok(());

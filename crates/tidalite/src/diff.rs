@@ -298,7 +298,8 @@ impl<'s> Side<'s> {
         }
     }
 
-    fn time(&mut self, columns: usize) -> Result<Option<i64>> {
+    /// `fills`: a word a column, for those that a version does not have yet.
+    fn time(&mut self, fills: &[u64]) -> Result<Option<i64>> {
         if self.at == self.times.len()
             && let Some(scan) = &mut self.scan
         {
@@ -308,7 +309,16 @@ impl<'s> Side<'s> {
             match scan.next()? {
                 Some(vector) => {
                     self.times.extend_from_slice(vector.times());
-                    self.words = (0..columns).map(|c| vector.words(c).to_vec()).collect();
+                    let rows = vector.times().len();
+                    let column = |(c, &fill): (usize, &u64)| {
+                        let words = vector.words(c);
+                        if words.is_empty() {
+                            vec![fill; rows]
+                        } else {
+                            words.to_vec()
+                        }
+                    };
+                    self.words = fills.iter().enumerate().map(column).collect();
                 }
                 None => self.scan = None,
             }
@@ -328,7 +338,8 @@ fn diff_rows(
     (from, to): (i64, i64),
     f: &mut Tell<'_>,
 ) -> Result<()> {
-    let columns = new.info().schema.columns.len();
+    let types = new.info().schema.word_types();
+    let fills: Vec<u64> = types.iter().map(|ty| ty.fill()).collect();
     let new_range = new.between(from..=to);
     let old_range = old.map(|old| old.between(from..=to));
     let (mut a, mut b) = (Side::new(Some(&new_range)), Side::new(old_range.as_ref()));
@@ -342,7 +353,7 @@ fn diff_rows(
         None => Ok(()),
     };
     loop {
-        let (left, right) = (a.time(columns)?, b.time(columns)?);
+        let (left, right) = (a.time(&fills)?, b.time(&fills)?);
         let time = match (left, right) {
             (None, None) => break,
             (Some(a), Some(b)) => a.min(b),

@@ -59,6 +59,21 @@ impl Leaves {
         Ok(&open.tree)
     }
 
+    /// Gives a series the columns `added` behind its own: in its rows they are null, or zero.
+    pub(crate) fn add_columns<W: PageWrite>(
+        &mut self,
+        pages: &mut W,
+        id: SeriesId,
+        types: &[ColumnType],
+        added: &[ColumnType],
+    ) -> Result<()> {
+        let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
+        open.tree.close_leaf(pages, &mut self.packer)?;
+        open.tree = open.tree.clone().with_added(added)?;
+        open.changed = true;
+        Ok(())
+    }
+
     /// Removes the rows from..=to of a series' leaves.
     pub(crate) fn delete<W: PageWrite>(
         &mut self,
@@ -183,11 +198,15 @@ pub(crate) fn stored_tree<R: PageRead>(
     match records.get(pages, &id_key(id))? {
         Some(record) => {
             let tree = SeriesTree::decode(id, &record.to_vec()?)?;
-            if tree.types() != types {
+            // A record that was written before columns were added has the first ones.
+            let Some(added) = types.strip_prefix(tree.types()) else {
                 let (found, expected) = (format!("{:?}", tree.types()), format!("{types:?}"));
                 return Err(Corrupt::new(format!("record of {id}"), 0, found, expected).into());
+            };
+            if added.is_empty() {
+                return Ok(tree);
             }
-            Ok(tree)
+            tree.with_added(added)
         }
         None => SeriesTree::new(id, types),
     }

@@ -33,7 +33,8 @@
 //!  ├ series_mut  SeriesMut              insert, append, delete, own reads
 //!  ├ table       TableMut
 //!  └ leaves      where the front's stretches go
-//! catalog    names, GUIDs, schemas      ── name, schema, column, value, time, point: their parts
+//! catalog    names, GUIDs, schemas      ── name, schema, column, value, time: their parts
+//!  └ record, point                       plain structs as rows
 //! roots      the app area of the meta block
 //! aggregate  Aggregate, Window
 //! retention  Retention, maintain         what is kept, and for how long
@@ -70,6 +71,7 @@ mod pins;
 mod point;
 mod read;
 mod readers;
+mod record;
 mod retention;
 mod roots;
 mod salvage;
@@ -108,6 +110,7 @@ pub use pins::Pin;
 pub use point::{Point, Sample};
 pub use read::ReadTxn;
 pub use readers::ParkedRead;
+pub use record::{Field, Record, RecordTime, RowReader, RowWriter, column_of, decimal_of};
 pub use retention::{
     Budget, Maintained, RETENTION_NAME_BYTES_MAX, RETENTION_PATTERN_BYTES_MAX, Retention,
 };
@@ -123,6 +126,7 @@ pub use tidalite_base::{
     Corrupt, Ordered, Reversed, SeriesId, TxnId, json_integer_key, json_number_key,
 };
 pub use tidalite_codec::{ColumnType as WordType, Stats};
+pub use tidalite_derive::Record;
 pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
 pub use tidalite_pager::{
     Counters, Durability, Error as StoreError, Event, HANDLES_MAX, Laggard, LaggardAction,

@@ -8,6 +8,7 @@ use crate::catalog::SeriesInfo;
 use crate::error::Result;
 use crate::pages::Pages;
 use crate::point::{Point, Sample};
+use crate::record::{Record, RowReader};
 use crate::series_mut::SeriesMut;
 use crate::time::Instant;
 use crate::value::Value;
@@ -444,7 +445,7 @@ impl<'s> Range<'s> {
     /// # Errors
     /// `Schema` when the series has other columns; else as for `for_each_vector`.
     pub fn for_each_sample(&self, mut f: impl FnMut(Sample)) -> Result<u64> {
-        crate::catalog::expect_columns(&self.series.info, &Sample::schema())?;
+        crate::catalog::expect_columns(&self.series.info, &<Sample as Point>::schema())?;
         self.for_each_vector(|vector| {
             let rows = vector.times().iter().zip(vector.i64(0)).zip(vector.f64(1));
             for ((&time, &flags), &value) in rows {
@@ -453,13 +454,31 @@ impl<'s> Range<'s> {
         })
     }
 
-    /// Calls `f` with every row as a record. Returns the rows.
+    /// Calls `f` with every row as a record. Returns the rows. Columns that the series has behind those of the record are
+    /// left out.
     ///
     /// # Errors
-    /// `Schema` when the series has other columns; else as for `for_each_vector`.
-    pub fn for_each_record<P: Point>(&self, mut f: impl FnMut(P)) -> Result<u64> {
-        crate::catalog::expect_columns(&self.series.info, &P::schema())?;
-        self.for_each(|time, words| f(P::from_words(time, words)))
+    /// `Schema` when the series has other columns, or a row that is no such record; else as for `for_each_vector`.
+    pub fn for_each_record<R: Record>(&self, mut f: impl FnMut(R)) -> Result<u64> {
+        let schema = R::schema();
+        crate::catalog::expect_first_columns(&self.series.info, &schema)?;
+        let mut failed = None;
+        let rows = self.for_each(|time, words| {
+            if failed.is_some() {
+                return;
+            }
+            let record = R::read(&mut RowReader {
+                columns: &schema.columns,
+                time,
+                words: &words[..schema.columns.len()],
+                at: 0,
+            });
+            match record {
+                Ok(record) => f(record),
+                Err(error) => failed = Some(error),
+            }
+        })?;
+        failed.map_or(Ok(rows), Err)
     }
 
     pub(crate) fn check_column(&self, column: usize) -> Result<()> {

@@ -1,9 +1,11 @@
 //! A series of a write transaction: insert, overwrite, append, delete, and reading one's own writes.
 
-use crate::catalog::{SeriesInfo, expect_columns};
+use crate::catalog::{self, SeriesInfo, expect_columns};
+use crate::column::Column;
 use crate::error::{Error, Result};
 use crate::pages::Pages;
 use crate::point::{Point, Sample};
+use crate::record::{Record, RowWriter};
 use crate::schema::Schema;
 use crate::series::{EVER, Series, inclusive};
 use crate::time::Instant;
@@ -14,7 +16,7 @@ use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::{Rows, RowsRef};
-use tidalite_runs::Slot;
+use tidalite_runs::{Sink, Slot};
 
 /// A series of a write transaction, for changing. Insert anywhere: at the end, before, or over an existing
 /// timestamp (the newest write wins).
@@ -58,7 +60,7 @@ impl<'t> SeriesMut<'t> {
     /// # Errors
     /// `Schema` when the series has other columns; `Timestamp` for a text that is none; a full disk.
     pub fn insert(&mut self, t: impl Instant, value: f64) -> Result<()> {
-        self.expect_record(Sample::schema)?;
+        self.expect_record(<Sample as Point>::schema)?;
         let time = t.in_unit(self.info().schema.unit)?;
         self.insert_point(time, 0, value)
     }
@@ -154,11 +156,71 @@ impl<'t> SeriesMut<'t> {
     /// # Errors
     /// `Schema` when the series has other columns than the record; a full disk.
     #[inline]
-    pub fn insert_record<P: Point>(&mut self, record: &P) -> Result<()> {
-        self.expect_record(P::schema)?;
+    pub fn insert_record<R: Record>(&mut self, record: &R) -> Result<()> {
+        self.expect_record(R::schema)?;
         let mut words = [0u64; COLUMNS_MAX];
-        record.write_words(&mut words[..self.columns]);
-        self.insert_row(record.time(), &words[..self.columns])
+        let words = &mut words[..self.columns];
+        record.write(&mut RowWriter {
+            columns: &self.txn.series[self.index].info.schema.columns,
+            words,
+            at: 0,
+        })?;
+        self.insert_row(record.time()?, words)
+    }
+
+    /// Adds columns behind those that the series has. In the rows that are there they are null, or zero in a column without
+    /// nulls; nothing of these is rewritten but what still waits in the front.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Column, ColumnType, MemoryStorage, Options, Value};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut series = tx.series("load")?;
+    /// series.insert(1_i64, 0.5)?;
+    /// series.add_columns(&[Column::nullable("cores", ColumnType::U64)])?;
+    /// series.insert_values(2_i64, &[0.into(), 0.75.into(), 8u64.into()])?;
+    /// let series = series.view()?;
+    /// assert_eq!(series.all().aggregate(2)?.count(), 1);
+    /// let first = series.at(1_i64)?.ok_or("no row")?;
+    /// assert_eq!(series.values(&first)?[2], Value::Null);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Schema` for a name that is there already, or too many columns; a damaged block in the way; a full disk.
+    ///
+    /// # Cost
+    /// The rows of the series that are not yet in leaves go there.
+    pub fn add_columns(&mut self, columns: &[Column]) -> Result<()> {
+        let info = Arc::clone(&self.txn.series[self.index].info);
+        let mut schema = info.schema.clone();
+        schema.columns.extend_from_slice(columns);
+        schema.validate()?;
+        let types = info.schema.word_types();
+        let all = schema.word_types();
+        let (id, slot) = (info.id, self.slot);
+        let (info, slot) = self.txn.changing(|txn| {
+            let mut waiting = Rows::new(types.len());
+            txn.front.rows(&txn.pages, id, &types, EVER, &mut waiting)?;
+            let late = Rows::merge_newest(waiting.view(), txn.staging.rows(slot));
+            if !late.is_empty() {
+                // The front keeps rows by their layout: there is one for all rows of a series.
+                let (from, to) = EVER;
+                txn.staging.delete(slot, from, to);
+                txn.front.delete(&mut txn.pages, id, &types, EVER)?;
+                txn.leaves.link(&mut txn.pages, id, &types, late.view())?;
+            }
+            let added = &all[types.len()..];
+            txn.leaves.add_columns(&mut txn.pages, id, &types, added)?;
+            let info = catalog::change_schema(&mut txn.roots, &mut txn.pages, &info, schema)?;
+            Ok((info, txn.staging.renew(id, &all)))
+        })?;
+        self.columns = info.schema.columns.len();
+        self.slot = slot;
+        let open = &mut self.txn.series[self.index];
+        (open.info, open.slot, open.record) = (info, slot, None);
+        Ok(())
     }
 
     /// Inserts many rows, in any order: times and one slice of words a column, all of the same length.

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::leaves::Leaves;
 use crate::name::SeriesName;
 use crate::pages::Pages;
-use crate::point::Point;
+use crate::record::Record;
 use crate::roots::{INLINE_ROOTS_MAX, Roots};
 use crate::schema::Schema;
 use crate::series_mut::SeriesMut;
@@ -147,12 +147,37 @@ impl WriteTxn {
         Ok(SeriesMut::new(self, index))
     }
 
+    /// Opens the series with this name and adds the columns of the schema that it lacks behind its own; creates it when
+    /// there is none. So a program whose records have grown by some fields at their end goes on with the series it has.
+    ///
+    /// # Errors
+    /// `Schema` when the columns that the series has are not the first ones of the schema; else as for
+    /// [`SeriesMut::add_columns`].
+    pub fn series_extended(&mut self, name: &str, schema: &Schema) -> Result<SeriesMut<'_>> {
+        let parsed = SeriesName::parse(name)?;
+        let key = SeriesKey::Name(&parsed);
+        let Some(id) = catalog::find(&self.roots, &self.pages, key)? else {
+            return self.series_with(name, schema);
+        };
+        let mut series = self.series_by_id(id)?;
+        let own = &series.info().schema;
+        let added = schema.columns.strip_prefix(&own.columns[..]);
+        let Some(added) = added.filter(|_| own.unit == schema.unit) else {
+            catalog::expect_schema(series.info(), schema)?;
+            return Ok(series);
+        };
+        if !added.is_empty() {
+            series.add_columns(added)?;
+        }
+        Ok(series)
+    }
+
     /// Opens or creates the series of a record type.
     ///
     /// # Errors
     /// As for `series_with`.
-    pub fn series_of<P: Point>(&mut self, name: &str) -> Result<SeriesMut<'_>> {
-        self.series_with(name, &P::schema())
+    pub fn series_of<R: Record>(&mut self, name: &str) -> Result<SeriesMut<'_>> {
+        self.series_with(name, &R::schema())
     }
 
     /// Opens or creates the series that a GUID identifies.

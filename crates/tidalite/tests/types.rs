@@ -112,6 +112,21 @@ fn change(rng: &mut Rng, series: &mut SeriesMut<'_>, model: &mut Model) {
     }
 }
 
+/// What was there gets null, or zero in a column without nulls.
+fn add_columns(rng: &mut Rng, series: &mut SeriesMut<'_>, model: &mut Model) {
+    let number = series.info().schema.columns.len();
+    let ty = *rng.pick(&every_type());
+    let column = Column {
+        nullable: rng.one_in(2),
+        ..Column::new(format!("added-{number}"), ty)
+    };
+    let old = column.value(column.null().unwrap_or(0));
+    series.add_columns(&[column]).unwrap();
+    for row in model.values_mut() {
+        row.push(old.clone());
+    }
+}
+
 fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
     let columns = &series.info().schema.columns;
     let mut cursor = series.cursor();
@@ -275,10 +290,17 @@ fn run(seed: u64, options: &Options, transactions: usize) {
     let mut model = Model::new();
     for _ in 0..transactions {
         let before = model.clone();
+        let snap = db.begin_read().unwrap();
+        let stored = snap.series("all").unwrap();
+        let stored = stored.map_or_else(schema, |series| series.info().schema.clone());
+        drop(snap);
         let mut tx = db.begin_write().unwrap();
-        let mut series = tx.series_with("all", &schema()).unwrap();
+        let mut series = tx.series_extended("all", &stored).unwrap();
         for _ in 0..1 + rng.below(3) {
             change(&mut rng, &mut series, &mut model);
+            if rng.one_in(4) && series.info().schema.columns.len() < 40 {
+                add_columns(&mut rng, &mut series, &mut model);
+            }
         }
         if rng.one_in(3) {
             compare(&mut rng, &series.view().unwrap(), &model);

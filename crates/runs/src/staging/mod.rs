@@ -117,6 +117,17 @@ impl Staging {
         slot
     }
 
+    /// A new slot for a series whose columns have changed; it must have no staged rows.
+    ///
+    /// # Panics
+    /// When it has.
+    pub fn renew(&mut self, series: SeriesId, types: &[ColumnType]) -> Slot {
+        if let Some(old) = self.by_series.remove(&series) {
+            assert!(!self.has_rows(old), "rows of {series} are staged");
+        }
+        self.slot(series, types)
+    }
+
     /// The slot of a series that was registered.
     #[must_use]
     pub fn find(&self, series: SeriesId) -> Option<Slot> {

@@ -1,0 +1,236 @@
+//! `#[derive(Record)]`: what goes in comes out, for every kind of field.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+use tidalite::{
+    Column, ColumnType, Database, Decimal, Error, Field, MemoryStorage, Options, Record, Result,
+    RowReader, RowWriter, Schema, Timestamp, Unit,
+};
+
+#[derive(Record, Clone, Debug, Default, PartialEq)]
+#[record(unit = "ticks")]
+struct Everything {
+    a: f64,
+    b: f32,
+    c: i64,
+    d: i8,
+    e: u64,
+    f: u16,
+    #[record(time)]
+    at: i64,
+    g: bool,
+    #[record(scale = 3)]
+    h: Decimal,
+    #[record(scale = 2, name = "price in units")]
+    i: i64,
+    j: Option<f64>,
+    k: Option<bool>,
+    l: Option<u64>,
+    #[record(scale = 1)]
+    m: Option<Decimal>,
+    r#type: Option<i32>,
+}
+
+fn db() -> Database {
+    let storage = Arc::new(MemoryStorage::new());
+    Options::new().open_storage(storage).unwrap()
+}
+
+fn written(record: &Everything) -> Result<Vec<Everything>> {
+    let db = db();
+    let mut tx = db.begin_write()?;
+    tx.series_of::<Everything>("x")?.insert_record(record)?;
+    tx.commit()?;
+    let snap = db.begin_read()?;
+    let series = snap.series("x")?.unwrap();
+    let mut found = Vec::new();
+    series.all().for_each_record(|record| found.push(record))?;
+    Ok(found)
+}
+
+fn decimal(units: i64, scale: u8) -> Decimal {
+    Decimal { units, scale }
+}
+
+#[test]
+fn every_kind_of_field_comes_back() {
+    let first = Everything {
+        a: -0.0,
+        b: 7.12,
+        c: i64::MIN,
+        d: -128,
+        e: u64::MAX,
+        f: 65_535,
+        at: 5,
+        g: true,
+        h: decimal(-1, 3),
+        i: 1999,
+        j: Some(f64::INFINITY),
+        k: Some(false),
+        l: Some(0),
+        m: Some(decimal(55, 1)),
+        r#type: Some(-7),
+    };
+    let mut second = Everything {
+        at: 6,
+        h: decimal(0, 3),
+        ..Everything::default()
+    };
+    for record in [&first, &second] {
+        assert_eq!(written(record).unwrap(), std::slice::from_ref(record));
+    }
+    // A scale that is not the column's is brought to it, or refused where a digit would be lost.
+    second.h = decimal(15, 1);
+    assert_eq!(written(&second).unwrap()[0].h, decimal(1500, 3));
+    second.h = decimal(1, 4);
+    assert!(matches!(written(&second), Err(Error::Schema { .. })));
+    // The word that stands for null is no value.
+    second.h = decimal(0, 3);
+    second.l = Some(u64::MAX);
+    assert!(matches!(written(&second), Err(Error::Schema { .. })));
+}
+
+#[test]
+fn the_schema_is_that_of_the_struct() {
+    let schema = Everything::schema();
+    assert_eq!(schema.unit, Unit::Ticks);
+    let columns = &schema.columns;
+    assert_eq!(columns[1], Column::new("b", ColumnType::F32));
+    assert_eq!(columns[3], Column::new("d", ColumnType::I64));
+    assert_eq!(columns[7], Column::new("h", ColumnType::Decimal(3)));
+    assert_eq!(
+        columns[8],
+        Column::new("price in units", ColumnType::Decimal(2))
+    );
+    assert_eq!(columns[10], Column::nullable("k", ColumnType::Bool));
+    assert_eq!(columns[13], Column::nullable("type", ColumnType::I64));
+    assert_eq!(columns.len(), 14);
+}
+
+#[derive(Record, Debug, PartialEq)]
+struct Old {
+    time: Timestamp,
+    a: i64,
+}
+
+#[derive(Record, Debug, PartialEq)]
+struct New {
+    time: Timestamp,
+    a: i64,
+    b: Option<f32>,
+    c: bool,
+}
+
+#[test]
+fn a_record_grows_by_fields_at_its_end() {
+    let db = db();
+    let t = Timestamp;
+    let mut tx = db.begin_write().unwrap();
+    let mut series = tx.series_extended("x", &Old::schema()).unwrap();
+    for i in 0..3000 {
+        series.insert_record(&Old { time: t(i), a: i }).unwrap();
+    }
+    tx.commit().unwrap();
+    let before = db.begin_read().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    assert!(tx.series_of::<New>("x").is_err());
+    let mut series = tx.series_extended("x", &New::schema()).unwrap();
+    let new = New {
+        time: t(2999),
+        a: 1,
+        b: Some(0.5),
+        c: true,
+    };
+    series.insert_record(&new).unwrap();
+    assert!(series.insert_record(&Old { time: t(1), a: 1 }).is_err());
+    // The other way round nothing is added.
+    tx.series_extended("x", &New::schema()).unwrap();
+    assert!(tx.series_extended("x", &Old::schema()).is_err());
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let series = snap.series("x").unwrap().unwrap();
+    let (mut old, mut grown) = (Vec::new(), Vec::new());
+    series
+        .all()
+        .for_each_record(|record: Old| old.push(record))
+        .unwrap();
+    series
+        .all()
+        .for_each_record(|record: New| grown.push(record))
+        .unwrap();
+    assert_eq!((old.len(), old[2999].a), (3000, 1));
+    assert_eq!(grown[2999], new);
+    assert_eq!((grown[7].b, grown[7].c), (None, false));
+    assert_eq!(series.all().aggregate(1).unwrap().count(), 1);
+    // The older version keeps its columns, and only the row that was written differs.
+    let older = before.series("x").unwrap().unwrap();
+    assert_eq!(older.info().schema, Old::schema());
+    assert!(older.all().for_each_record(|_: New| {}).is_err());
+    let mut told = Vec::new();
+    snap.diff(&before, &mut |change| {
+        told.push(format!("{change:?}"));
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("from: 2999, to: 2999"), "{told:?}");
+    assert!(db.check().unwrap().is_clean());
+}
+
+/// A field by hand: a colour as a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Colour {
+    Red,
+    Green,
+}
+
+impl Field for Colour {
+    const TYPE: ColumnType = ColumnType::U64;
+
+    fn word(&self, _: &mut RowWriter<'_>) -> Result<u64> {
+        Ok(*self as u64)
+    }
+
+    fn of_word(word: u64, row: &mut RowReader<'_>) -> Result<Self> {
+        match word {
+            0 => Ok(Self::Red),
+            1 => Ok(Self::Green),
+            other => {
+                let problem = format!("{}: {other} is no colour", row.column().name);
+                Err(Error::Schema { problem })
+            }
+        }
+    }
+}
+
+#[derive(Record, Debug, PartialEq)]
+struct Light {
+    time: i64,
+    colour: Colour,
+    next: Option<Colour>,
+}
+
+#[test]
+fn a_field_by_hand_and_a_word_that_is_none() {
+    let db = db();
+    let mut tx = db.begin_write().unwrap();
+    let mut series = tx.series_of::<Light>("x").unwrap();
+    let light = Light {
+        time: 1,
+        colour: Colour::Green,
+        next: Some(Colour::Red),
+    };
+    series.insert_record(&light).unwrap();
+    let mut found = Vec::new();
+    let view = series.view().unwrap();
+    view.all()
+        .for_each_record(|light: Light| found.push(light))
+        .unwrap();
+    assert_eq!(found, [light]);
+    series.insert_row(2, &[7, 0]).unwrap();
+    let view = series.view().unwrap();
+    let read = view.all().for_each_record(|_: Light| {});
+    assert!(matches!(read, Err(Error::Schema { .. })));
+    let schema: Schema = Light::schema();
+    assert!(schema.columns[1].nullable);
+}
