@@ -8,12 +8,15 @@ use crate::layout::{first_page, meta_at, superblock_at};
 use crate::meta::{Dead, Meta, MetaBlocks};
 use crate::pager::Pager;
 use crate::pages::{PageRef, expect_zeros};
+use crate::pipeline::Waited;
 use crate::ptr::Ptr;
 use crate::snapshot::Snapshot;
 use crate::space::base;
 use crate::space::lists::Stack;
 use crate::space::reclaim::walk;
 use crate::superblock;
+use crate::turns::Turn;
+use crate::txn::make_durable;
 use crate::verify_block;
 use crate::writer::Writer;
 use std::collections::BTreeMap;
@@ -114,12 +117,13 @@ pub struct Check {
 }
 
 impl Pager {
-    /// Begins a check of the newest commit. Waits for a write transaction under way; from then on writers go on.
+    /// Begins a check of the newest commit. Waits for a write transaction under way, and for commits that wait for their sync;
+    /// from then on writers go on.
     ///
     /// # Errors
-    /// When the free space cannot be read.
+    /// When the free space cannot be read; `Poisoned` and errors of a sync when commits wait for one.
     pub fn begin_check(&self) -> Result<Check> {
-        let turn = self.inner.turn()?;
+        let turn = self.shown_turn()?;
         let snapshot = self.begin_read()?;
         let mut writer = self.inner.take_writer(snapshot.state())?;
         writer.reclaim(&self.inner);
@@ -139,6 +143,27 @@ impl Pager {
             more: 0,
             ranges: None,
         })
+    }
+}
+
+impl Pager {
+    /// The turn, with nothing committed that readers are not shown yet: the free space in memory is that of the newest commit.
+    fn shown_turn(&self) -> Result<Turn> {
+        loop {
+            let turn = self.inner.turn()?;
+            let shown = self.inner.state();
+            let shown_txn = shown.txn;
+            let newest = self.inner.pipeline.base(shown).txn;
+            if newest <= shown_txn || self.inner.options.read_only {
+                return Ok(turn);
+            }
+            if self.inner.pipeline.wait(&self.inner, newest.0, None)? == Waited::Durable {
+                return Ok(turn);
+            }
+            // A commit without a record waits behind others: an empty one on top of it, which takes the turn.
+            drop(turn);
+            make_durable(&self.inner, newest, None)?;
+        }
     }
 }
 

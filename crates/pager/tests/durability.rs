@@ -52,6 +52,27 @@ fn tickets_of_many_commits_share_one_flush() {
 }
 
 #[test]
+fn a_check_while_commits_wait_for_their_sync_is_clean() {
+    let pager = open(&Arc::new(SimDisk::new()), &options());
+    commit(&pager, 1, Durability::Durable).wait().unwrap();
+    for id in 2..30 {
+        // A `None` commit on top of those that wait has no record of its own.
+        let last = if id % 3 == 0 {
+            Durability::None
+        } else {
+            Durability::Durable
+        };
+        let tickets = [
+            commit(&pager, id, Durability::Durable),
+            commit(&pager, id + 100, last),
+        ];
+        assert_eq!(problems(&pager).unwrap(), [""; 0]);
+        assert!(tickets[0].is_durable());
+        assert_eq!(id_of(pager.begin_read().unwrap().app()), id + 100);
+    }
+}
+
+#[test]
 fn threads_commit_together() {
     let pager = open(&Arc::new(SimDisk::new()), &options());
     std::thread::scope(|scope| {

@@ -4,14 +4,20 @@
 //! rng       Rng                        a small seeded generator
 //! scratch   ScratchPages               pages and extents in memory, strict about ownership
 //! simdisk   SimDisk, Recording, Replay a disk that fails and loses power at every step
+//! tap       Tap                        notes the lock area and lets more happen inside a sync
+//! explore   explore, Promise           what every crash of a recorded run leaves, and what was promised there
 //! monitor   Monitor                    judges every write while it happens
 //! ```
 
+mod explore;
 mod monitor;
 pub mod rng;
 mod scratch;
 mod simdisk;
+mod tap;
 
+pub use explore::{Crash, Cut, Note, Promise, Taped, explore};
 pub use monitor::Monitor;
 pub use scratch::{ScratchPages, ScratchSnapshot};
 pub use simdisk::{Fault, FaultKind, Op, Recording, Replay, SECTOR_BYTES, SimDisk};
+pub use tap::{Hook, Tap};

@@ -78,6 +78,8 @@ struct State {
     calls: u64,
     fault: Option<Fault>,
     fault_hit: bool,
+    /// The process was killed between two calls.
+    killed: bool,
     /// Punched and not written since: (from, to).
     holes: Vec<(u64, u64)>,
 }
@@ -115,6 +117,7 @@ impl SimDisk {
                 calls: 0,
                 fault: None,
                 fault_hit: false,
+                killed: false,
                 holes: Vec::new(),
             }),
         }
@@ -152,10 +155,16 @@ impl SimDisk {
         let mut state = self.state();
         let calls = state.calls;
         state.fault_hit = false;
+        state.killed = false;
         state.fault = fault.map(|fault| Fault {
             at_call: fault.at_call + calls,
             ..fault
         });
+    }
+
+    /// The process that uses this disk is dead from now on, until a fault is set or ended.
+    pub fn kill(&self) {
+        self.state().killed = true;
     }
 
     /// True when the fault has struck.
@@ -189,6 +198,9 @@ impl State {
     fn strike(&mut self, call: Call) -> Option<FaultKind> {
         let number = self.calls;
         self.calls += 1;
+        if self.killed {
+            return Some(FaultKind::Killed);
+        }
         let fault = self.fault?;
         let due = number == fault.at_call || (fault.forever && number > fault.at_call);
         let fits = match fault.kind {
@@ -206,7 +218,7 @@ impl State {
 
     fn is_dead(&self) -> bool {
         let killed = |fault: Fault| fault.kind == FaultKind::Killed && self.calls > fault.at_call;
-        self.fault.is_some_and(killed)
+        self.killed || self.fault.is_some_and(killed)
     }
 
     /// A write fills holes: true when it met one.

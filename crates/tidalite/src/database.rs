@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tidalite_base::limits::PAGE_SIZE_DEFAULT;
-use tidalite_pager::{Pager, Storage};
+use tidalite_pager::{LockMemory, Pager, Storage};
 use tidalite_runs::{STAGING_BYTES_DEFAULT, Staging};
 
 pub use tidalite_pager::{OpenMode, Verify};
@@ -179,6 +179,19 @@ impl Options {
     /// As for `open`.
     pub fn open_storage(&self, storage: Arc<dyn Storage>) -> Result<Database> {
         self.wrap(Pager::open_storage(storage, &self.store)?)
+    }
+
+    /// Opens what is in a storage beside others who have it open with the same lock area, as several processes would
+    /// open a file.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn open_storage_with(
+        &self,
+        storage: Arc<dyn Storage>,
+        memory: &LockMemory,
+    ) -> Result<Database> {
+        self.wrap(Pager::open_storage_with(storage, memory, &self.store)?)
     }
 
     fn wrap(&self, pager: Pager) -> Result<Database> {

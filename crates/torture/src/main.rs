@@ -77,7 +77,7 @@ fn watched(arguments: &Arguments) -> Result<(), String> {
         arguments.number("--seed", 0)?,
     );
     let plan = Plan {
-        transactions: 40,
+        steps: 40,
         ..Plan::default()
     };
     for seed in first..first + seeds {

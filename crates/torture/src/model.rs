@@ -3,17 +3,29 @@
 //! A digest stands for the whole content: every table with every pair, every series with every row, in
 //! order. Two contents with the same digest are taken as equal (64 bits; a chance of 1 in 10^19).
 
-use std::collections::BTreeMap;
-use tidalite::{Database, ReadTxn, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use tidalite::{Database, ReadTxn, Result, Retention};
 use tidalite_base::checksum;
+
+/// The table whose entries are tables.
+pub const TOPICS: &str = "topics";
+
+/// Pairs of a table.
+pub type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// What a database must hold.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     /// Tables by name.
-    pub tables: BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>,
+    pub tables: BTreeMap<String, Pairs>,
+    /// Tables of multi-values by name.
+    pub multis: BTreeMap<String, BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>>,
+    /// The tables in the table [`TOPICS`]; none is empty.
+    pub topics: BTreeMap<Vec<u8>, Pairs>,
     /// Series of default points by name: time -> flags, value bits.
     pub series: BTreeMap<String, BTreeMap<i64, [u64; 2]>>,
+    /// Retention policies by name.
+    pub retentions: BTreeMap<String, Retention>,
     /// Pins by name: the digest of the pinned content.
     pub pins: BTreeMap<String, u64>,
 }
@@ -31,6 +43,18 @@ impl Digest {
     fn word(&mut self, word: u64) {
         self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 ^= self.0 >> 29;
+    }
+
+    fn pair(&mut self, key: &[u8], value: &[u8]) {
+        self.bytes(key);
+        self.bytes(value);
+    }
+
+    fn policy(&mut self, name: &str, policy: &Retention) {
+        self.bytes(name.as_bytes());
+        self.bytes(policy.pattern.as_bytes());
+        self.word(policy.keep.map_or(0, |keep| keep.as_nanos() as u64));
+        self.word(policy.bytes.unwrap_or(0));
     }
 
     fn row(&mut self, time: i64, words: &[u64]) {
@@ -68,9 +92,25 @@ impl Model {
         for (name, pairs) in &self.tables {
             digest.bytes(name.as_bytes());
             for (key, value) in pairs {
-                digest.bytes(key);
-                digest.bytes(value);
+                digest.pair(key, value);
             }
+        }
+        for (name, keys) in &self.multis {
+            digest.bytes(name.as_bytes());
+            for (key, values) in keys {
+                for value in values {
+                    digest.pair(key, value);
+                }
+            }
+        }
+        for (key, pairs) in &self.topics {
+            digest.bytes(key);
+            for (key, value) in pairs {
+                digest.pair(key, value);
+            }
+        }
+        for (name, policy) in &self.retentions {
+            digest.policy(name, policy);
         }
         for (name, rows) in &self.series {
             digest.bytes(name.as_bytes());
@@ -89,11 +129,27 @@ impl Model {
 pub fn model_of(snap: &ReadTxn) -> Result<Model> {
     let mut model = Model::default();
     for name in snap.tables()? {
-        let pairs = model.tables.entry(name.clone()).or_default();
-        if let Some(table) = snap.table(&name)? {
-            table.for_each(|key, value| drop(pairs.insert(key.to_vec(), value.to_vec())))?;
+        if name == TOPICS {
+            nested(snap, |topic, pair| {
+                let pairs = model.topics.entry(topic.to_vec()).or_default();
+                if let Some((key, value)) = pair {
+                    pairs.insert(key.to_vec(), value.to_vec());
+                }
+            })?;
+        } else if snap.is_multi_table(&name)? == Some(true) {
+            let keys = model.multis.entry(name.clone()).or_default();
+            multi(snap, &name, |key, value| {
+                let values = keys.entry(key.to_vec()).or_default();
+                values.insert(value.to_vec());
+            })?;
+        } else {
+            let pairs = model.tables.entry(name.clone()).or_default();
+            if let Some(table) = snap.table(&name)? {
+                table.for_each(|key, value| drop(pairs.insert(key.to_vec(), value.to_vec())))?;
+            }
         }
     }
+    model.retentions = snap.retentions()?.into_iter().collect();
     for name in snap.list("")?.iter().map(|info| info.label()) {
         let rows = model.series.entry(name.clone()).or_default();
         if let Some(series) = snap.series(&name)? {
@@ -103,6 +159,34 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
         }
     }
     Ok(model)
+}
+
+/// Calls `f` with each nested table's key, and then with it and each of its pairs.
+fn nested(snap: &ReadTxn, mut f: impl FnMut(&[u8], Option<(&[u8], &[u8])>)) -> Result<()> {
+    let Some(table) = snap.table(TOPICS)? else {
+        return Ok(());
+    };
+    let mut cursor = table.cursor();
+    let mut more = cursor.first()?;
+    while more {
+        let topic = cursor.key();
+        f(topic, None);
+        if let Some(pairs) = table.nested(topic)? {
+            pairs.for_each(|key, value| f(topic, Some((key, value))))?;
+        }
+        more = cursor.next()?;
+    }
+    Ok(())
+}
+
+fn multi(snap: &ReadTxn, name: &str, mut f: impl FnMut(&[u8], &[u8])) -> Result<()> {
+    if let Some(table) = snap.multi_table(name)? {
+        let mut cursor = table.cursor();
+        while cursor.next_pair()? {
+            f(cursor.key(), cursor.value());
+        }
+    }
+    Ok(())
 }
 
 /// The digest of what a database holds and has pinned, read through the public API.
@@ -125,15 +209,30 @@ pub fn digest_of(db: &Database) -> Result<u64> {
 /// What the database reports.
 pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
     let mut digest = Digest::default();
+    let mut multis = Vec::new();
     for name in snap.tables()? {
-        let Some(table) = snap.table(&name)? else {
+        if name == TOPICS {
             continue;
-        };
+        }
+        if snap.is_multi_table(&name)? == Some(true) {
+            multis.push(name);
+            continue;
+        }
+        if let Some(table) = snap.table(&name)? {
+            digest.bytes(name.as_bytes());
+            table.for_each(|key, value| digest.pair(key, value))?;
+        }
+    }
+    for name in multis {
         digest.bytes(name.as_bytes());
-        table.for_each(|key, value| {
-            digest.bytes(key);
-            digest.bytes(value);
-        })?;
+        multi(snap, &name, |key, value| digest.pair(key, value))?;
+    }
+    nested(snap, |topic, pair| match pair {
+        None => digest.bytes(topic),
+        Some((key, value)) => digest.pair(key, value),
+    })?;
+    for (name, policy) in snap.retentions()? {
+        digest.policy(&name, &policy);
     }
     let mut names: Vec<String> = snap.list("")?.iter().map(|info| info.label()).collect();
     names.sort();

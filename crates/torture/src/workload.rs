@@ -1,7 +1,8 @@
 //! Seeded transactions over tables and series, applied to a database and to the model alike.
 
-use crate::model::Model;
-use tidalite::{Database, Durability, Result, WriteTxn};
+use crate::model::{Model, TOPICS};
+use std::time::Duration;
+use tidalite::{Durability, Result, Retention, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Series that a workload uses.
@@ -11,16 +12,12 @@ const TABLES: u64 = 2;
 /// Names of pins that a workload uses.
 const PINS: u64 = 2;
 /// Latest time that a workload reaches; small, so that late rows and overwrites happen.
-const TIME_MAX: i64 = 6_000;
-
-/// How a transaction ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// Acknowledged with this durability.
-    Committed(Durability),
-    /// Rolled back by dropping it.
-    RolledBack,
-}
+pub const TIME_MAX: i64 = 6_000;
+/// Keys of a table of multi-values, and values that a key may have.
+const MULTI_KEYS: u64 = 4;
+const MULTI_VALUES: u64 = 200;
+/// Nested tables.
+const TOPIC_KEYS: u64 = 6;
 
 /// Shapes a workload.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +30,8 @@ pub struct Shape {
     pub none_one_in: u64,
     /// One of so many others is `Lazy`; 0 = never.
     pub lazy_one_in: u64,
+    /// One of so many others has one barrier; 0 = never.
+    pub one_flush_one_in: u64,
     /// One of so many transactions pins what it commits, and as many take a pin away; 0 = never.
     pub pin_one_in: u64,
     /// One of so many transactions is rolled back; 0 = never.
@@ -45,14 +44,16 @@ impl Default for Shape {
             operations_max: 6,
             bulk_one_in: 12,
             none_one_in: 5,
-            lazy_one_in: 6,
+            lazy_one_in: 5,
+            one_flush_one_in: 3,
             pin_one_in: 9,
             rollback_one_in: 9,
         }
     }
 }
 
-fn chance(rng: &mut Rng, one_in: u64) -> bool {
+/// True one time in `one_in`; never when that is 0.
+pub(crate) fn chance(rng: &mut Rng, one_in: u64) -> bool {
     one_in > 0 && rng.one_in(one_in)
 }
 
@@ -62,40 +63,11 @@ pub fn series_name(i: u64) -> String {
     format!("m{i}{{site=\"s{}\"}}", i % 2)
 }
 
-/// Runs one random transaction on `db` and returns the model after it (`model` where it was rolled back).
-///
-/// `begun` is called with the new content just before the commit, so that a harness knows it even if
-/// the commit does not return.
+/// Pins the transaction, or takes a pin away; true when its commit will be durable for that.
 ///
 /// # Errors
-/// What the database reports; the model is then unchanged.
-pub fn transaction(
-    db: &Database,
-    model: &Model,
-    rng: &mut Rng,
-    shape: &Shape,
-    begun: impl FnOnce(&Model, Durability),
-) -> Result<(Model, Ended)> {
-    let mut next = model.clone();
-    let mut tx = db.begin_write()?;
-    operations(&mut tx, &mut next, rng, shape)?;
-    if chance(rng, shape.rollback_one_in) {
-        return Ok((model.clone(), Ended::RolledBack));
-    }
-    let pinned = pins(&mut tx, &mut next, rng, shape)?;
-    let durability = match () {
-        () if pinned => Durability::Durable,
-        () if chance(rng, shape.none_one_in) => Durability::None,
-        () if chance(rng, shape.lazy_one_in) => Durability::Lazy,
-        () => Durability::Durable,
-    };
-    begun(&next, durability);
-    tx.commit_with(durability)?;
-    Ok((next, Ended::Committed(durability)))
-}
-
-/// Pins the transaction, or takes a pin away; true when its commit will be durable for that.
-fn pins(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<bool> {
+/// What the database reports.
+pub fn pins(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<bool> {
     let name = format!("p{}", rng.below(PINS));
     if chance(rng, shape.pin_one_in) {
         tx.pin(&name)?;
@@ -122,14 +94,125 @@ pub fn operations(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Sh
     Ok(())
 }
 
+/// A durability by chance.
+pub fn durability(rng: &mut Rng, shape: &Shape) -> Durability {
+    match () {
+        () if chance(rng, shape.none_one_in) => Durability::None,
+        () if chance(rng, shape.lazy_one_in) => Durability::Lazy,
+        () if chance(rng, shape.one_flush_one_in) => Durability::OneFlush,
+        () => Durability::Durable,
+    }
+}
+
 fn operation(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<()> {
-    match rng.below(10) {
-        0..=1 => put(tx, next, rng),
-        2 => remove(tx, next, rng),
-        3 => delete(tx, next, rng),
-        4..=5 => late(tx, next, rng),
+    match rng.below(16) {
+        0..=2 => put(tx, next, rng),
+        3 => remove(tx, next, rng),
+        4 => delete(tx, next, rng),
+        5..=6 => late(tx, next, rng),
+        7 => multi(tx, next, rng),
+        8 => topic(tx, next, rng),
+        9 => match rng.below(5) {
+            0 => policy(tx, next, rng),
+            1..=2 => remove_range(tx, next, rng),
+            _ => remove_many(tx, next, rng),
+        },
         _ => append(tx, next, rng, shape),
     }
+}
+
+/// A few or many values of one key.
+fn multi(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
+    let key = vec![b'm', rng.below(MULTI_KEYS) as u8];
+    let keys = next.multis.entry("m0".to_owned()).or_default();
+    let count = if rng.one_in(6) { 40 } else { 3 };
+    let mut table = tx.multi_table("m0")?;
+    for _ in 0..=rng.below(count) {
+        let value = vec![rng.below(MULTI_VALUES) as u8; 9];
+        let added = table.put(&key, &value)?;
+        let values = keys.entry(key.clone()).or_default();
+        assert_eq!(added, values.insert(value), "put tells whether it is new");
+    }
+    Ok(())
+}
+
+fn topic(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
+    let topic = vec![b'a' + rng.below(TOPIC_KEYS) as u8];
+    let mut topics = tx.table(TOPICS)?;
+    let mut table = topics.nested(&topic);
+    let pairs = next.topics.entry(topic).or_default();
+    for _ in 0..=rng.below(8) {
+        let key = vec![b'k', rng.below(60) as u8];
+        let long = rng.one_in(20);
+        let mut value = vec![0; rng.index(if long { 1_500 } else { 30 })];
+        rng.fill(&mut value);
+        table.put(&key, &value)?;
+        pairs.insert(key, value);
+    }
+    Ok(())
+}
+
+/// Whole keys of what is nested or has many values.
+fn remove_many(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
+    if rng.one_in(2) {
+        let topic = vec![b'a' + rng.below(TOPIC_KEYS) as u8];
+        let was = tx.table(TOPICS)?.remove(&topic)?;
+        let there = next.topics.remove(&topic).is_some();
+        assert_eq!(was, there, "remove tells whether there was a table");
+        return Ok(());
+    }
+    let key = vec![b'm', rng.below(MULTI_KEYS) as u8];
+    let keys = next.multis.entry("m0".to_owned()).or_default();
+    let mut table = tx.multi_table("m0")?;
+    let removed = if rng.one_in(2) {
+        let value = vec![rng.below(MULTI_VALUES) as u8; 9];
+        let was = keys.get_mut(&key).is_some_and(|set| set.remove(&value));
+        if keys.get(&key).is_some_and(|values| values.is_empty()) {
+            keys.remove(&key);
+        }
+        (u64::from(table.remove(&key, &value)?), u64::from(was))
+    } else {
+        let values = keys.remove(&key).map_or(0, |values| values.len());
+        (table.remove_all(&key)?, values as u64)
+    };
+    assert_eq!(removed.0, removed.1, "removals tell how much went");
+    Ok(())
+}
+
+fn remove_range(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
+    let name = format!("t{}", rng.below(TABLES));
+    let from = rng.below(150);
+    let to = format!("k{:03}", from + rng.below(40)).into_bytes();
+    let from = format!("k{from:03}").into_bytes();
+    let pairs = next.tables.entry(name.clone()).or_default();
+    let before = pairs.len();
+    pairs.retain(|key, _| *key < from || *key >= to);
+    let removed = tx.table(&name)?.remove_range(from..to)?;
+    assert_eq!(
+        removed as usize,
+        before - pairs.len(),
+        "as many as were there"
+    );
+    Ok(())
+}
+
+/// What the policies keep is cut by `Database::maintain` only.
+fn policy(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
+    let name = format!("r{}", rng.below(2));
+    if rng.one_in(3) {
+        let was = tx.remove_retention(&name)?;
+        let there = next.retentions.remove(&name).is_some();
+        assert_eq!(was, there, "removing tells whether there was a policy");
+        return Ok(());
+    }
+    let policy = Retention {
+        pattern: format!("m{}", rng.below(SERIES)),
+        keep: Some(Duration::from_nanos(100 + rng.below(TIME_MAX as u64))),
+        bytes: None,
+    };
+    tx.set_retention(&name, &policy)?;
+    next.retentions.insert(name, policy);
+    Ok(())
 }
 
 fn put(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {

@@ -46,7 +46,7 @@ fn larger_pages_crash_as_well() {
 #[test]
 fn the_write_protocol_holds_in_random_runs() {
     let plan = Plan {
-        transactions: 40,
+        steps: 40,
         ..Plan::default()
     };
     for seed in 5_000..5_080 {

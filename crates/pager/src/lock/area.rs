@@ -44,6 +44,8 @@ pub(super) const BELL_AT: usize = 320;
 const COUNTERS_AT: usize = 384;
 const WEAK_AT: usize = 4096;
 const HANDLES_AT: usize = WEAK_AT + 2 * WEAK_BYTES;
+/// Bytes in front of the handles: what outlives these.
+pub(crate) const RECORDS_BYTES: usize = HANDLES_AT;
 const LINE: usize = 64;
 const READERS_AT: usize = HANDLES_AT + HANDLES_MAX * LINE;
 /// Bytes of the area.

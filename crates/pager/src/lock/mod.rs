@@ -68,23 +68,24 @@ impl LockMemory {
         }
     }
 
-    /// What the area holds now; a killed process leaves it, a power cut does not.
+    /// What outlives the handles: the words and the weak records as they are now. A killed process leaves them, a
+    /// power cut does not.
     #[must_use]
     pub fn image(&self) -> Vec<u8> {
-        let words = self.words.words.iter();
+        let words = self.words.words[..area::RECORDS_BYTES / 8].iter();
         words
             .flat_map(|word| word.load(Ordering::SeqCst).to_ne_bytes())
             .collect()
     }
 
-    /// An area with this content, and nobody alive.
+    /// An area with this content, and nobody alive. Bytes that are not given are zeros.
     ///
     /// # Panics
-    /// When the length is not that of an area.
+    /// When there are more than an image has.
     #[must_use]
     pub fn from_image(image: &[u8]) -> Self {
         let new = Self::new();
-        assert_eq!(image.len(), new.words.words.len() * 8, "a whole area");
+        assert!(image.len() <= area::RECORDS_BYTES, "no more than an image");
         for (word, bytes) in new.words.words.iter().zip(image.chunks_exact(8)) {
             let mut array = [0; 8];
             array.copy_from_slice(bytes);

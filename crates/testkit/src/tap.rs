@@ -1,0 +1,121 @@
+//! A storage around the simulated disk for recorded runs with a lock area: it notes the area in the log whenever it has
+//! changed, and lets something happen before a sync, such as the commits of other threads.
+
+use crate::explore::Note;
+use crate::simdisk::SimDisk;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidalite_pager::storage::{Growth, Observer};
+use tidalite_pager::{LockMemory, Storage};
+
+/// What happens before a sync.
+pub type Hook = Box<dyn FnMut() + Send>;
+
+/// A storage that notes the lock area before every operation.
+pub struct Tap {
+    inner: Arc<dyn Storage>,
+    disk: Arc<SimDisk>,
+    memory: LockMemory,
+    areas: Mutex<Vec<Vec<u8>>>,
+    hook: Mutex<Option<Hook>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Tap {
+    /// Around `inner`, which is the disk or something that ends there. `areas` are those that the log of the disk names so far.
+    pub fn new(
+        inner: Arc<dyn Storage>,
+        disk: &Arc<SimDisk>,
+        memory: &LockMemory,
+        areas: Vec<Vec<u8>>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            inner,
+            disk: Arc::clone(disk),
+            memory: memory.clone(),
+            areas: Mutex::new(areas),
+            hook: Mutex::new(None),
+        })
+    }
+
+    /// Called before each sync from now on, but not within itself.
+    pub fn set_hook(&self, hook: Option<Hook>) {
+        *lock(&self.hook) = hook;
+    }
+
+    /// Notes the area if it has changed. What a dead process still does to the area in the memory of this one does not count.
+    pub fn note(&self) {
+        if self.disk.is_dead() {
+            return;
+        }
+        let image = self.memory.image();
+        let mut areas = lock(&self.areas);
+        if areas.last() != Some(&image) {
+            self.disk.mark(Note::Area(areas.len() as u64).encode());
+            areas.push(image);
+        }
+    }
+
+    /// The area as it was noted last.
+    #[must_use]
+    pub fn area(&self) -> Vec<u8> {
+        lock(&self.areas).last().cloned().unwrap_or_default()
+    }
+
+    /// All areas that the log names, taken away.
+    #[must_use]
+    pub fn take_areas(&self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut *lock(&self.areas))
+    }
+
+    fn before_sync(&self) {
+        let hook = lock(&self.hook).take();
+        if let Some(mut hook) = hook {
+            hook();
+            lock(&self.hook).get_or_insert(hook);
+        }
+        self.note();
+    }
+}
+
+impl Storage for Tap {
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.inner.read_at(at, bytes)
+    }
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.note();
+        self.inner.write_at(at, bytes)
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.before_sync();
+        self.inner.sync()
+    }
+    fn sync_all(&self) -> io::Result<()> {
+        self.before_sync();
+        self.inner.sync_all()
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+    fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
+        self.note();
+        self.inner.grow(len, how)
+    }
+    fn cut(&self, len: u64) -> io::Result<()> {
+        self.note();
+        self.inner.cut(len)
+    }
+    fn punch(&self, at: u64, len: u64) -> io::Result<bool> {
+        self.note();
+        self.inner.punch(at, len)
+    }
+    fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {
+        self.inner.mapped(at, len)
+    }
+    fn observer(&self) -> Option<&dyn Observer> {
+        self.inner.observer()
+    }
+}

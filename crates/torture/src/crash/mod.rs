@@ -1,0 +1,521 @@
+//! Power cuts and kills over the whole database.
+//!
+//! A seeded run of processes is recorded on the simulated disk: transactions over tables (plain, nested, of multi-values), series,
+//! policies and pins with every durability, tickets that wait, commits inside the syncs of others, compaction, maintenance,
+//! backups, two handles that take turns, snapshots held, kills, disks that fail, reopenings. Then, after every single operation of the recording, what a power cut or the
+//! death of the process could leave is opened: it must open, check clean, and hold exactly the content of a commit that was promised
+//! (`tidalite_testkit::Promise`). Some of it is gone on with (healing, further commits), and cut again inside that.
+//!
+//! ```text
+//! history   contents by number, and which one a file holds
+//! process   what is done with the database
+//! ```
+
+mod history;
+mod process;
+
+use crate::workload::Shape;
+use history::History;
+use process::{Process, World, inside, lock, open};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use tidalite::{Database, LockMemory, OpenMode, Options, Storage};
+use tidalite_base::{TxnId, get_u64};
+use tidalite_testkit::rng::{Rng, mix};
+use tidalite_testkit::{
+    Crash, Cut, Fault, FaultKind, Hook, Monitor, Note, Op, Promise, SECTOR_BYTES, SimDisk, Tap,
+    Taped, explore,
+};
+
+/// Calls that change the disk within which a fault hits a step.
+const FAULT_CALLS: u64 = 14;
+/// Operations shown when a run goes wrong.
+const OPERATIONS_SHOWN: usize = 80;
+/// Crashes inside each other at most: in the run, in the reopening after it, in the reopening after that ...
+const DEPTH_MAX: u32 = 3;
+/// One of so many states inside a reopening is gone on with.
+const DEEPER_ONE_IN: u64 = 60;
+/// Steps that are added to a state found after a crash.
+const NESTED_STEPS: u64 = 2;
+/// Bytes of the head of a file.
+const HEAD_BYTES: usize = 6 * 4096;
+
+/// How a run is recorded and judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Steps of a run; most are transactions.
+    pub steps: u64,
+    /// Outcomes of a power cut that are looked at after every operation.
+    pub images: u64,
+    /// After one of so many operations the death of the process is looked at, too; 0 = never.
+    pub kill_one_in: u64,
+    /// One of so many images is gone on with and cut again; 0 = none.
+    pub nest_one_in: u64,
+    /// Bytes of a page.
+    pub page_size: usize,
+    /// Shape of the transactions.
+    pub shape: Shape,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            steps: 16,
+            images: 2,
+            kill_one_in: 3,
+            nest_one_in: 50,
+            page_size: 512,
+            shape: Shape::default(),
+        }
+    }
+}
+
+impl Plan {
+    /// The plan of a seed: one in eight runs is long, so that runs pile up and merges are cut in the middle.
+    #[must_use]
+    pub fn of_seed(seed: u64, page_size: usize) -> Self {
+        let plan = Self {
+            page_size,
+            ..Self::default()
+        };
+        if seed % 8 == 7 { plan.long() } else { plan }
+    }
+
+    /// A long run, looked at more coarsely.
+    #[must_use]
+    pub fn long(self) -> Self {
+        Self {
+            steps: 80,
+            images: 1,
+            kill_one_in: 6,
+            nest_one_in: 200,
+            ..self
+        }
+    }
+}
+
+/// How many crash states were looked at.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Images opened and judged.
+    pub states: AtomicU64,
+    /// Those of them that a kill left.
+    pub kills: AtomicU64,
+    /// Those that were cut inside a reopening or after it.
+    pub nested: AtomicU64,
+    /// Reopenings inside a crash of a reopening that were gone on with.
+    pub deep: AtomicU64,
+    /// Openings that took a commit with one barrier for one that had not ended.
+    pub went_back: AtomicU64,
+}
+
+pub(crate) type Judged<T = ()> = Result<T, String>;
+
+/// What a run leaves for judging.
+struct Run {
+    taped: Taped,
+    history: History,
+}
+
+pub(crate) fn options(page_size: usize) -> Options {
+    Options::new()
+        .mode(OpenMode::CreateOrOpen)
+        .page_size(page_size)
+        .growth_bytes(16 << 10, 64 << 10)
+        .shrink_bytes(32 << 10)
+        .reserve_bytes(32 << 10)
+        .dirty_bytes(16 << 10)
+        .staging_bytes(256 << 10)
+}
+
+pub(crate) fn checked(db: &Database) -> Judged {
+    let report = db.check().map_err(|error| format!("check: {error}"))?;
+    if report.is_clean() {
+        Ok(())
+    } else {
+        Err(format!("check: {:?}", report.problems))
+    }
+}
+
+/// What a run begins with.
+struct Start<'a> {
+    image: Vec<u8>,
+    area: Vec<u8>,
+    history: History,
+    steps: u64,
+    plan: &'a Plan,
+    /// Under the write-protocol monitor.
+    watch: bool,
+}
+
+impl Start<'_> {
+    /// Records steps of processes with kills and failing disks in between.
+    fn record(self, rng: &mut Rng) -> Judged<Run> {
+        let disk = Arc::new(SimDisk::from_image(self.image));
+        let world = Arc::new(World {
+            disk: Arc::clone(&disk),
+            history: Mutex::new(self.history),
+            shape: self.plan.shape,
+            page_size: self.plan.page_size,
+        });
+        let mut memory = LockMemory::from_image(&self.area);
+        let (mut areas, mut left) = (Vec::new(), self.steps);
+        while left > 0 {
+            let inner: Arc<dyn Storage> = Arc::clone(&disk) as Arc<dyn Storage>;
+            let monitor = self.watch.then(|| Monitor::new(Arc::clone(&inner)));
+            let inner = match &monitor {
+                Some(monitor) => Arc::clone(monitor) as Arc<dyn Storage>,
+                None => inner,
+            };
+            let tap = Tap::new(inner, &disk, &memory, std::mem::take(&mut areas));
+            let lived = live(&world, &tap, &memory, rng, &mut left, self.watch);
+            tap.set_hook(None);
+            if let Err(error) = lived {
+                let recording = disk.recording();
+                let from = recording.ops.len().saturating_sub(OPERATIONS_SHOWN);
+                let ops: String = lines(&recording.ops, &[]).skip(from).collect();
+                return Err(format!("{error}\n{ops}"));
+            }
+            memory = LockMemory::from_image(&memory.image());
+            if disk.is_dead() {
+                memory = LockMemory::from_image(&tap.area());
+            }
+            disk.set_fault(None);
+            if let Some(found) = monitor.map(|monitor| monitor.take_violations())
+                && !found.is_empty()
+            {
+                return Err(format!("monitor: {found:?}"));
+            }
+            areas = tap.take_areas();
+        }
+        Ok(Run {
+            taped: Taped {
+                recording: disk.recording(),
+                areas,
+            },
+            history: lock(&world.history).clone(),
+        })
+    }
+}
+
+/// One process, or two that take turns: until they have had enough, are killed, or meet an error of the disk.
+fn live(
+    world: &Arc<World>,
+    tap: &Arc<Tap>,
+    memory: &LockMemory,
+    rng: &mut Rng,
+    left: &mut u64,
+    watch: bool,
+) -> Judged {
+    let opened = || open(Arc::clone(tap) as Arc<dyn Storage>, memory, world.page_size);
+    let handles = if watch || !rng.one_in(4) { 1 } else { 2 };
+    let (waiting, overlap) = (Arc::default(), Arc::new(Mutex::new(true)));
+    let mut processes = Vec::new();
+    for _ in 0..handles {
+        processes.push(Process {
+            world,
+            db: opened()?,
+            rng: Rng::new(rng.u64()),
+            readers: Vec::new(),
+            waiting: if processes.is_empty() {
+                Arc::clone(&waiting)
+            } else {
+                Arc::default()
+            },
+            overlap: Arc::clone(&overlap),
+        });
+    }
+    {
+        let mut history = lock(&world.history);
+        let found = history.identify(&processes[0].db, |_| true);
+        let found = found.map_err(|error| format!("reopened: {error}"))?;
+        history.stands_on(found);
+    }
+    // In a sync: more commits, which must not wait.
+    let (inside_world, hooked) = (Arc::clone(world), processes[0].db.clone());
+    let (kept, may) = (Arc::clone(&waiting), Arc::clone(&overlap));
+    let mut hook_rng = Rng::new(rng.u64());
+    let shape = inside(&world.shape);
+    let hook: Hook = Box::new(move || {
+        if !*lock(&may) || !hook_rng.one_in(3) {
+            return;
+        }
+        for _ in 0..=hook_rng.below(2) {
+            let commit = inside_world.commit(&hooked, &mut hook_rng, &shape);
+            if let Ok(Some((commit, _))) = commit {
+                lock(&kept).push(commit);
+            }
+        }
+    });
+    tap.set_hook(Some(hook));
+    let lived = steps(world, &mut processes, rng, left);
+    tap.set_hook(None);
+    let faulted = world.disk.fault_hit();
+    if let Err(error) = &lived
+        && !faulted
+    {
+        return Err(error.clone());
+    }
+    tap.note();
+    if lived.is_err() || rng.one_in(2) {
+        // The process dies as it is: nothing of what closing does is done.
+        world.disk.kill();
+        memory.kill_all();
+    }
+    for process in &processes {
+        lock(&process.waiting).clear();
+    }
+    Ok(())
+}
+
+fn steps(world: &World, processes: &mut [Process<'_>], rng: &mut Rng, left: &mut u64) -> Judged {
+    let mut at = 0;
+    while *left > 0 {
+        *left -= 1;
+        if rng.one_in(10) {
+            let kinds = [
+                FaultKind::Killed,
+                FaultKind::Killed,
+                FaultKind::SyncFails,
+                FaultKind::Medium,
+                FaultKind::ShortWrite,
+                FaultKind::DiskFull,
+            ];
+            let kind = *rng.pick(&kinds);
+            world.disk.set_fault(Some(Fault {
+                at_call: rng.below(FAULT_CALLS),
+                forever: kind == FaultKind::Killed,
+                kind,
+            }));
+        }
+        if rng.one_in(3) {
+            let other = processes.len() - 1 - at;
+            if processes[other].has_turn()? {
+                at = other;
+            }
+        }
+        let process = &mut processes[at];
+        process.step()?;
+        // A commit inside a sync may have met the fault.
+        if world.disk.fault_hit() {
+            return Err("an error of the disk".to_owned());
+        }
+        if rng.one_in(3) && process.has_turn()? {
+            process.compare()?;
+        }
+        if rng.one_in(12) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What goes on from states that were found.
+struct Judge<'a> {
+    plan: &'a Plan,
+    tally: &'a Tally,
+    history: &'a History,
+    /// Crashes before this one.
+    depth: u32,
+}
+
+impl Judge<'_> {
+    fn run(&self, run: &Run, first: &Promise, rng: &mut Rng) -> Judged {
+        let (images, kill_one_in) = match self.depth {
+            1 => (self.plan.images, self.plan.kill_one_in),
+            _ => (1, self.plan.kill_one_in),
+        };
+        let mut look = |crash: Crash<'_>, rng: &mut Rng| match crash.cut {
+            Cut::Acknowledged => self.damaged(crash, rng),
+            cut => self
+                .crashed(crash, rng)
+                .map_err(|error| format!("{cut:?}: {error}")),
+        };
+        explore(&run.taped, first, (images, kill_one_in), rng, &mut look)
+    }
+
+    fn count(&self, db: &Database, cut: Cut) {
+        let count = |of: &AtomicU64, whether: bool| {
+            of.fetch_add(u64::from(whether), Ordering::Relaxed);
+        };
+        count(&self.tally.states, true);
+        count(&self.tally.kills, cut == Cut::Killed);
+        count(&self.tally.nested, self.depth > 1);
+        let back = db.recovery().went_back_from.is_some();
+        count(&self.tally.went_back, back);
+    }
+
+    /// Opens what a crash leaves, compares it, checks it, and now and then goes on.
+    fn crashed(&self, crash: Crash<'_>, rng: &mut Rng) -> Judged {
+        let disk = Arc::new(SimDisk::from_image(crash.image.clone()));
+        let memory = LockMemory::from_image(&crash.area);
+        let db = open(disk, &memory, self.plan.page_size)?;
+        self.count(&db, crash.cut);
+        let allowed = |number: u64| crash.promise.allows(number, crash.from);
+        let found = self.history.identify(&db, allowed);
+        let found = found.map_err(|error| {
+            let (from, begun) = (crash.from, crash.promise.begun);
+            format!("{error}, promised was one of {from} to {begun} with a record")
+        })?;
+        checked(&db).map_err(|error| format!("content {found}: {error}"))?;
+        drop(db);
+        let one_in = match self.depth {
+            1 => self.plan.nest_one_in,
+            _ => DEEPER_ONE_IN,
+        };
+        if self.depth < DEPTH_MAX && one_in > 0 && rng.one_in(one_in) {
+            self.go_on(crash, rng)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on from a state that was found, and cuts the power inside that, again and again.
+    fn go_on(&self, crash: Crash<'_>, rng: &mut Rng) -> Judged {
+        let deep = u64::from(self.depth > 1);
+        self.tally.deep.fetch_add(deep, Ordering::Relaxed);
+        let mut inner = Rng::new(rng.u64());
+        let promise = crash.promise.after(crash.cut, crash.from);
+        let run = Start {
+            image: crash.image,
+            area: crash.area,
+            history: self.history.up_to(crash.promise.begun),
+            steps: NESTED_STEPS,
+            plan: self.plan,
+            watch: false,
+        }
+        .record(&mut inner)
+        .map_err(|error| format!("reopening {}: {error}", self.depth))?;
+        let deeper = Judge {
+            history: &run.history,
+            depth: self.depth + 1,
+            ..*self
+        };
+        deeper.run(&run, &promise, rng).map_err(|error| {
+            let ops = lines(&run.taped.recording.ops, &run.taped.areas);
+            let ops: String = ops.take(OPERATIONS_SHOWN).collect();
+            format!(
+                "inside reopening {}: {error}\nthe reopening and after:\n{ops}",
+                self.depth
+            )
+        })
+    }
+
+    /// A commit was acknowledged a moment ago, and one sector is damaged. With two barriers that undoes nothing; with one the commit may
+    /// be gone, and then opening says so.
+    fn damaged(&self, crash: Crash<'_>, rng: &mut Rng) -> Judged {
+        let mut image = crash.image;
+        let sectors = (image.len() - HEAD_BYTES) / SECTOR_BYTES;
+        if self.depth > 1 || sectors == 0 {
+            return Ok(());
+        }
+        // Each pair has its record twice, a moment after it was synced; docs/format.md section 3.
+        let mut records =
+            [4096, 8192].map(|at| (get_u64(&image, at + 48), get_u64(&image, at + 24)));
+        records.sort_unstable();
+        let at = HEAD_BYTES + rng.index(sectors) * SECTOR_BYTES;
+        rng.fill(&mut image[at..at + SECTOR_BYTES]);
+        let disk = Arc::new(SimDisk::from_image(image));
+        let place = |error: String| format!("one damaged sector at {at}: {error}");
+        let db = open(disk, &LockMemory::new(), self.plan.page_size).map_err(place)?;
+        self.count(&db, crash.cut);
+        // What is damaged below a record is reported when it is read.
+        let Ok(snap) = db.begin_read() else {
+            return Ok(());
+        };
+        let back = db.recovery().went_back_from;
+        let (shown, newest, older) = (snap.txn(), TxnId(records[1].1), TxnId(records[0].1));
+        drop(snap);
+        match back {
+            None if shown == newest => Ok(()),
+            Some(from) if from == newest && shown == older => {
+                let allowed = |number: u64| crash.promise.allows(number, 0);
+                self.history.identify(&db, allowed).map_err(place)?;
+                checked(&db).map_err(place)
+            }
+            _ => Err(place(format!(
+                "{shown} is shown, went back from {back:?}; the records are of {older} and {newest}"
+            ))),
+        }
+    }
+}
+
+fn start(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
+    let empty = Arc::new(SimDisk::new());
+    drop(open(
+        Arc::clone(&empty) as Arc<dyn Storage>,
+        &LockMemory::new(),
+        plan.page_size,
+    )?);
+    Start {
+        image: empty.image(),
+        area: Vec::new(),
+        history: History::new(),
+        steps: plan.steps,
+        plan,
+        watch,
+    }
+    .record(&mut Rng::new(seed))
+}
+
+/// One seed: a run, and every crash of it.
+///
+/// # Errors
+/// What was found, as a sentence.
+pub fn examine(seed: u64, plan: &Plan, tally: &Tally) -> Result<(), String> {
+    let run = start(seed, plan, false)?;
+    let judge = Judge {
+        plan,
+        tally,
+        history: &run.history,
+        depth: 1,
+    };
+    judge.run(&run, &Promise::default(), &mut Rng::new(mix(seed ^ 0xc4a5)))
+}
+
+/// A run under the write-protocol monitor, without crashes.
+///
+/// # Errors
+/// What was found, as a sentence.
+pub fn watch(seed: u64, plan: &Plan) -> Result<(), String> {
+    start(seed, plan, true).map(|_| ())
+}
+
+/// Prints the recording of a seed, for the eye.
+///
+/// # Errors
+/// What was found while it was recorded.
+pub fn describe(seed: u64, plan: &Plan) -> Result<String, String> {
+    let run = start(seed, plan, false)?;
+    Ok(lines(&run.taped.recording.ops, &run.taped.areas).collect())
+}
+
+/// What a run did, for the eye.
+fn lines<'a>(ops: &'a [Op], areas: &'a [Vec<u8>]) -> impl Iterator<Item = String> + 'a {
+    // Where things stand in a record; docs/format.md section 3.
+    let record = |bytes: &[u8]| {
+        let (txn, sequence) = (get_u64(bytes, 24), get_u64(bytes, 48));
+        (txn, sequence, get_u64(bytes, 216), bytes[112] & 1 == 1)
+    };
+    ops.iter().enumerate().map(move |(at, op)| match op {
+        Op::Write(address, bytes) if bytes.len() == 4096 && *address < HEAD_BYTES as u64 => {
+            let (txn, sequence, _, one_flush) = record(bytes);
+            let how = if one_flush { ", one barrier" } else { "" };
+            format!("{at}: record at {address}: txn {txn}, sequence {sequence}{how}\n")
+        }
+        Op::Write(address, bytes) => format!("{at}: write {address} +{}\n", bytes.len()),
+        Op::Mark(mark) => match (Note::decode(*mark), areas) {
+            (Note::Area(number), [_, ..]) => {
+                let area = &areas[number as usize];
+                let weak = [4096, 8192].map(|at| {
+                    let (txn, _, on, _) = record(&area[at..]);
+                    format!("weak txn {txn} on {on}")
+                });
+                let word = |at| get_u64(area, at);
+                let words = format!("published {}, durable {}", word(64), word(72));
+                format!("{at}: area: {words}, {}, {}\n", weak[0], weak[1])
+            }
+            (note, _) => format!("{at}: {note:?}\n"),
+        },
+        other => format!("{at}: {other:?}\n"),
+    })
+}
