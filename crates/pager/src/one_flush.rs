@@ -9,6 +9,9 @@
 //!    come back.
 //! 3. A record whose list is true may still be in the system's cache only. Like every record that is found it is rewritten and synced
 //!    before the first page is written (`Writer::confirm`), and that sync covers its pages.
+//! 4. Not so after a failed sync: the cache shows pages that no later sync writes. Whether the sync of a record failed is not
+//!    known when its process is gone, so the lock area names the record from before it is written until its sync has ended
+//!    well. Such a record was not acknowledged, and whoever finds it goes back.
 
 use crate::error::{Error, Result};
 use crate::meta::{Flushed, Meta, MetaBlocks};
@@ -97,14 +100,16 @@ fn is_whole(storage: &dyn Storage, page_size: usize, record: &Meta) -> Result<bo
     Ok(true)
 }
 
-/// Takes the newest record for damaged when it is not whole. Nothing is written here.
+/// Takes the newest record for damaged when it is not whole, or when it is the one `in_flight`. Nothing is written here.
 pub(crate) fn verify(
     storage: &dyn Storage,
     page_size: usize,
+    in_flight: u64,
     blocks: &mut MetaBlocks,
 ) -> Result<Recovery> {
     let (newest, older) = blocks.newest()?;
-    if active(Bug::OneFlushUnverified) || is_whole(storage, page_size, &newest)? {
+    let ended = newest.flushed.is_none() || newest.txn != in_flight;
+    if active(Bug::OneFlushUnverified) || ended && is_whole(storage, page_size, &newest)? {
         return Ok(Recovery::default());
     }
     if older.is_none_or(|older| older.txn >= newest.txn) {

@@ -13,6 +13,7 @@ use crate::storage::{self, FileStorage, Growth, Storage};
 use crate::superblock::{self, Superblock};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidalite_base::Corrupt;
 use tidalite_base::limits::PAGE_SIZE_MAX;
@@ -142,7 +143,8 @@ impl Pager {
         let mut healed = Vec::new();
         let found = if first {
             let mut blocks = MetaBlocks::load(&*storage, &superblock.uuid);
-            recovery = one_flush::verify(&*storage, superblock.page_size, &mut blocks)?;
+            let in_flight = lock.area.in_flight().load(Ordering::SeqCst);
+            recovery = one_flush::verify(&*storage, superblock.page_size, in_flight, &mut blocks)?;
             let mut found = Found::newest(&blocks)?;
             check_length(&*storage, &superblock, &found.meta)?;
             if !options.read_only {

@@ -608,9 +608,10 @@ impl Inner {
         let refreshed = self.storage.refresh();
         refreshed.map_err(|error| read_failed(0, error))?;
         let mut blocks = MetaBlocks::load(&*self.storage, &self.superblock.uuid);
-        if self.lock.area.durable().load(Ordering::Acquire) == 0 {
+        let in_flight = self.lock.area.in_flight().load(Ordering::SeqCst);
+        if in_flight != 0 || self.lock.area.durable().load(Ordering::Acquire) == 0 {
             // Nobody who is alive has said that the newest record is whole.
-            one_flush::verify(&*self.storage, self.page_size, &mut blocks)?;
+            one_flush::verify(&*self.storage, self.page_size, in_flight, &mut blocks)?;
         }
         let found = Found::newest(&blocks)?;
         check_length(&*self.storage, &self.superblock, &found.meta)?;

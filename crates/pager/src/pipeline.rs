@@ -386,8 +386,11 @@ impl Pipeline {
             observer.flush_began(chosen.record.txn);
         }
         let one_flush = chosen.record.flushed.is_some();
+        let in_flight = inner.lock.area.in_flight();
         if one_flush {
-            // The sync of the record is the only one; the record says what must be there for it to count.
+            // The sync of the record is the only one; the record says what must be there for it to count, and the lock area
+            // that it does not count yet.
+            in_flight.store(chosen.record.txn, Ordering::SeqCst);
         } else if chosen.covered && !chosen.length_unsynced {
             Metrics::add(&self.metrics.syncs_saved, 1);
         } else if !active(Bug::SkipSync) {
@@ -401,7 +404,11 @@ impl Pipeline {
         Metrics::add(&self.metrics.records, 1);
         Metrics::add(&self.metrics.bytes_meta, 2 * BLOCK_BYTES as u64);
         let whole = one_flush && chosen.length_unsynced;
-        self.sync(inner, Phase::SyncMeta, whole)
+        self.sync(inner, Phase::SyncMeta, whole)?;
+        if one_flush {
+            in_flight.store(0, Ordering::SeqCst);
+        }
+        Ok(())
     }
 
     /// A barrier. What was written before it is on the medium when it ends well; when not, nothing is known.
