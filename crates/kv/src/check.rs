@@ -317,8 +317,9 @@ impl Tree {
                 format!("table {}", self.id),
             ));
         }
-        let flags = if ptr.kind == Kind::KvLeaf { NESTED } else { 0 };
-        if page[FLAGS_AT] & !flags != 0 {
+        let free = if ptr.kind == Kind::KvLeaf { NESTED } else { 0 };
+        let flags = self.page_flags();
+        if page[FLAGS_AT] & !free != flags {
             return Err(damaged(
                 "flags of a table page",
                 ptr.addr,

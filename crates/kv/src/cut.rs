@@ -9,6 +9,7 @@
 
 use crate::group::Group;
 use crate::node::Node;
+use crate::remove::Freed;
 use crate::tree::{LEADS_ON, Tree};
 use tidalite_pager::{PageWrite, Ptr, Result};
 
@@ -41,7 +42,8 @@ impl Tree {
         }
         self.root = w.shadow(&self.root)?;
         let (root, level) = (self.root, self.height - 1);
-        let cut = self.cut(w, &root, level, Some(from), Some(to))?;
+        let bounds = (Some(from), Some(to));
+        let cut = self.cut(w, &root, level, bounds, &mut Freed::default())?;
         self.rows = self.rows.wrapping_sub(cut.removed);
         if cut.empty {
             w.free_page(&root);
@@ -64,15 +66,15 @@ impl Tree {
         w: &mut W,
         ptr: &Ptr,
         level: u8,
-        from: Option<&[u8]>,
-        to: Option<&[u8]>,
+        (from, to): (Option<&[u8]>, Option<&[u8]>),
+        freed: &mut Freed,
     ) -> Result<Cut> {
         let copy = w.page_mut(ptr)?.to_vec();
         let node = Node::open(&copy, level, ptr.addr)?;
         let mut group = self.group(level == 0, copy.len());
         group.take_in(&node, &[])?;
         let cut = if level == 0 {
-            self.cut_leaf(w, &node, &mut group, from, to)?
+            self.cut_leaf(w, &node, &mut group, (from, to), freed)?
         } else {
             let mut children = Vec::with_capacity(node.count());
             for index in 0..node.count() {
@@ -87,13 +89,13 @@ impl Tree {
                 let low = from.filter(|_| index == first);
                 let high = to.filter(|_| index == last);
                 if low.is_none() && high.is_none() {
-                    self.free_below(w, &child, level - 1, 0)?;
+                    self.free_below(w, &child, level - 1, freed)?;
                     removed = removed.wrapping_add(rows);
                     kept[index] = false;
                     continue;
                 }
                 let own = w.shadow(&child)?;
-                let cut = self.cut(w, &own, level - 1, low, high)?;
+                let cut = self.cut(w, &own, level - 1, (low, high), freed)?;
                 removed = removed.wrapping_add(cut.removed);
                 if cut.empty {
                     w.free_page(&own);
@@ -124,8 +126,8 @@ impl Tree {
         w: &mut W,
         node: &Node<'_>,
         group: &mut Group<'_>,
-        from: Option<&[u8]>,
-        to: Option<&[u8]>,
+        (from, to): (Option<&[u8]>, Option<&[u8]>),
+        freed: &mut Freed,
     ) -> Result<u64> {
         let first = from.map_or(Ok((0, false)), |key| node.find(key))?.0;
         let last = to
@@ -135,7 +137,7 @@ impl Tree {
         if self.flags & LEADS_ON != 0 {
             for index in first..last {
                 let cell = node.cell(index)?;
-                self.free_payload(w, cell.tag, cell.payload, node.at(), 0)?;
+                self.free_payload(w, cell.tag, cell.payload, node.at(), freed)?;
             }
         }
         group.entries.drain(first..last);

@@ -5,8 +5,8 @@
 
 use crate::node::{
     CHILD_BYTES, COUNT_AT, DEAD_AT, FLAGS_AT, HEAP_AT, LEVEL_AT, NESTED, Node, PREFIX_AT,
-    PREFIX_LEN_AT, Shape, child_bytes, child_rows, damaged, head_of, slot_bytes, slot_parts, tag,
-    varint_len,
+    PREFIX_LEN_AT, Shape, WHOSE, child_bytes, child_rows, damaged, head_of, slot_bytes, slot_parts,
+    tag, varint_len,
 };
 use tidalite_base::{put_u16, put_u32};
 use tidalite_pager::{Ptr, Result};
@@ -41,12 +41,12 @@ pub(crate) fn cell_size(leaf: bool, suffix_len: usize, payload: Payload<'_>) -> 
     }
 }
 
-/// Makes the page an empty one of this level; the caller writes the prefix.
+/// Makes the page an empty one of this level and the same table; the caller writes the prefix.
 pub(crate) fn init(page: &mut [u8], level: u8, prefix_len: usize) {
     let heap = page.len();
     put_u16(page, COUNT_AT, 0);
     page[LEVEL_AT] = level;
-    page[FLAGS_AT] = 0;
+    page[FLAGS_AT] &= WHOSE;
     put_u32(page, HEAP_AT, small(heap));
     put_u32(page, DEAD_AT, 0);
     put_u32(page, PREFIX_LEN_AT, small(prefix_len));

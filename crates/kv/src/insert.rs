@@ -7,6 +7,7 @@
 use crate::edit::{self, Payload, Placed};
 use crate::group::{Bias, Entry, Group};
 use crate::node::{Node, PREFIX_AT, Shape, child_bytes, damaged, slot_bytes, tag};
+use crate::remove::Freed;
 use crate::tree::{HEIGHT_MAX, LEADS_ON, Tree, weight};
 use crate::value::{self, Stored};
 use tidalite_pager::{Error, PageWrite, Ptr, Result};
@@ -332,7 +333,7 @@ impl Tree {
             edit::remove(page, 0, at, path.index)?;
         }
         if old == Old::Free {
-            self.free_payload(w, tag, &bytes, at, 0)?;
+            self.free_payload(w, tag, &bytes, at, &mut Freed::default())?;
         }
         Ok((rows, done))
     }

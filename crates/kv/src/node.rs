@@ -30,6 +30,7 @@
 //!    an overfull page can always be split in two.
 //! 7. A leaf with a nested table in it, inline or not, has `NESTED` among its flags: whoever seals,
 //!    frees or checks pages looks into the cells of such a leaf, and only of such.
+//! 8. The other flags, `WHOSE`, are those of the table: each of its pages has them.
 
 use crate::edit::Payload;
 use crate::tree::ROOT_BYTES;
@@ -55,6 +56,13 @@ pub(crate) const CHILD_BYTES: usize = 6 + 6 + 8 + 6;
 const NARROW_PAGE_MAX: usize = 1 << 16;
 /// Flag of a leaf: a cell holds a nested table.
 pub(crate) const NESTED: u8 = 1;
+/// Flag of every page of a nested table: so that whoever finds one without its tree does not take its rows for those
+/// of the outermost table, whose number it carries.
+pub(crate) const INNER_PAGE: u8 = 2;
+/// Flag of every page of a table of multi-values, but not of the sets in it.
+pub(crate) const SETS: u8 = 4;
+/// The flags that say whose page it is, whatever is in it.
+pub(crate) const WHOSE: u8 = INNER_PAGE | SETS;
 
 /// Bytes of one offset.
 #[inline(always)]

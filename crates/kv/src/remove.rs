@@ -11,6 +11,7 @@ use crate::node::{Node, damaged, tag};
 use crate::small;
 use crate::tree::{LEADS_ON, Tree, check_depth, weight};
 use crate::value;
+use std::collections::HashSet;
 use tidalite_pager::{PageRead, PageWrite, Ptr, Result};
 
 /// A page that holds less than one part in this many is sparse.
@@ -31,6 +32,25 @@ enum Evened {
     Merged,
     /// Shared with its neighbour; the new separator may have split the parent.
     Shared(Option<Split>),
+}
+
+/// What one operation has freed so far. A hostile file may lead to a page in many ways; each is gone through once, else
+/// a few pages could keep us busy for ever.
+#[derive(Default)]
+pub(crate) struct Freed {
+    /// How deep the table at hand is nested.
+    depth: usize,
+    /// Branches, and roots of nested tables.
+    seen: HashSet<u64>,
+}
+
+impl Freed {
+    fn first_time(&mut self, ptr: &Ptr) -> Result<()> {
+        if self.seen.insert(ptr.addr) {
+            return Ok(());
+        }
+        Err(damaged("table page", ptr.addr, "a second way to it", "one"))
+    }
 }
 
 /// A neighbour as its parent names it.
@@ -74,7 +94,7 @@ impl Tree {
         let (tag, bytes) = (cell.tag, leading_on(cell.payload()));
         edit::remove(page, 0, at, path.index)?;
         if old == Old::Free {
-            self.free_payload(w, tag, &bytes, at, 0)?;
+            self.free_payload(w, tag, &bytes, at, &mut Freed::default())?;
         }
         self.count_rows(w, &path.steps, rows.cast_signed().wrapping_neg())?;
         self.keys = self.keys.saturating_sub(u64::from(self.is_multi()));
@@ -88,9 +108,8 @@ impl Tree {
         tag: u32,
         bytes: &[u8],
         leaf_at: u64,
-        depth: usize,
+        freed: &mut Freed,
     ) -> Result<()> {
-        check_depth(depth)?;
         match tag::kind(tag) {
             tag::INLINE => {}
             tag::REFERENCE => {
@@ -99,14 +118,23 @@ impl Tree {
                 }
             }
             tag::NESTED => {
+                check_depth(freed.depth)?;
+                freed.depth += 1;
                 for cell in small::cells(bytes, leaf_at)? {
                     let cell = cell?;
-                    self.free_payload(w, cell.tag, cell.payload, leaf_at, depth + 1)?;
+                    self.free_payload(w, cell.tag, cell.payload, leaf_at, freed)?;
                 }
+                freed.depth -= 1;
             }
             _ => {
                 let tree = Self::of_nested_root(bytes, self.id, w.page_size(), leaf_at)?;
-                tree.free_below(w, &tree.root, tree.height - 1, depth + 1)?;
+                check_depth(freed.depth)?;
+                if tree.height == 1 {
+                    freed.first_time(&tree.root)?;
+                }
+                freed.depth += 1;
+                tree.free_below(w, &tree.root, tree.height - 1, freed)?;
+                freed.depth -= 1;
             }
         }
         Ok(())
@@ -155,7 +183,7 @@ impl Tree {
     /// Every page is read once.
     pub fn clear<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         if !self.root.is_null() {
-            self.free_below(w, &self.root, self.height - 1, 0)?;
+            self.free_below(w, &self.root, self.height - 1, &mut Freed::default())?;
         }
         *self = self.emptied();
         Ok(())
@@ -167,9 +195,10 @@ impl Tree {
         w: &mut W,
         ptr: &Ptr,
         level: u8,
-        depth: usize,
+        freed: &mut Freed,
     ) -> Result<()> {
         if level > 0 {
+            freed.first_time(ptr)?;
             let children: Vec<Ptr> = {
                 let page = w.page(ptr)?;
                 let node = Node::open(&page, level, ptr.addr)?;
@@ -177,14 +206,14 @@ impl Tree {
                 children.collect::<Result<_>>()?
             };
             for child in children {
-                self.free_below(w, &child, level - 1, depth)?;
+                self.free_below(w, &child, level - 1, freed)?;
             }
         } else if self.flags & LEADS_ON != 0 {
             let copy = w.page(ptr)?.to_vec();
             let node = Node::open(&copy, 0, ptr.addr)?;
             for index in 0..node.count() {
                 let cell = node.cell(index)?;
-                self.free_payload(w, cell.tag, cell.payload, ptr.addr, depth)?;
+                self.free_payload(w, cell.tag, cell.payload, ptr.addr, freed)?;
             }
         }
         w.free_page(ptr);

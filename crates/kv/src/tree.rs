@@ -21,8 +21,8 @@
 use crate::edit::Payload;
 use crate::group::Group;
 use crate::node::{
-    CHILD_BYTES, HEADS_AHEAD_BYTES, NESTED, Node, child_bytes, child_of, child_rows, damaged,
-    kind_of, tag,
+    CHILD_BYTES, HEADS_AHEAD_BYTES, INNER_PAGE, NESTED, Node, SETS, child_bytes, child_of,
+    child_rows, damaged, kind_of, tag,
 };
 use crate::small;
 use crate::value::{self, Value};
@@ -48,6 +48,8 @@ const _: () = assert!(SEQUENCE_AT + 8 == TREE_BYTES);
 pub(crate) const MULTI: u8 = 1;
 /// Leaves may lead to extents or nested tables.
 pub(crate) const LEADS_ON: u8 = 2;
+/// The table is nested in another. In memory only: where its root lies says so.
+pub(crate) const INNER: u8 = 4;
 
 /// Bytes of the root of a nested table.
 pub(crate) const ROOT_BYTES: usize = CHILD_BYTES + 2;
@@ -132,7 +134,7 @@ impl Tree {
             rows: 0,
             keys: 0,
             height: 0,
-            flags: self.flags & MULTI,
+            flags: self.flags & (MULTI | INNER),
             ..*self
         }
     }
@@ -142,8 +144,28 @@ impl Tree {
         let mut bytes = [0; ROOT_BYTES];
         bytes[..CHILD_BYTES].copy_from_slice(&child_bytes(&self.root, self.rows));
         bytes[CHILD_BYTES] = self.height;
-        bytes[CHILD_BYTES + 1] = self.flags;
+        bytes[CHILD_BYTES + 1] = self.flags & !INNER;
         bytes
+    }
+
+    /// An empty table inside another one of this id.
+    pub(crate) fn new_inner(id: u64) -> Self {
+        Self {
+            flags: INNER,
+            ..Self::new(id)
+        }
+    }
+
+    /// True for a table nested in another: what [`of_leaf`](Self::of_leaf) finds may be a part of one.
+    #[must_use]
+    pub fn is_inner(&self) -> bool {
+        self.flags & INNER != 0
+    }
+
+    /// What each of its pages says of the table.
+    pub(crate) fn page_flags(&self) -> u8 {
+        let inner = if self.is_inner() { INNER_PAGE } else { 0 };
+        inner | if self.is_multi() { SETS } else { 0 }
     }
 
     /// The nested table of table `id` whose root a leaf at `leaf_at` stores.
@@ -160,13 +182,14 @@ impl Tree {
                 root,
                 rows,
                 height,
-                flags: bytes[CHILD_BYTES + 1],
+                flags: bytes[CHILD_BYTES + 1] ^ INNER,
                 ..Self::new(id)
             }
         });
         tree.filter(|tree| {
             let whole = (1..=HEIGHT_MAX).contains(&tree.height);
-            whole && !tree.root.is_null() && tree.rows > 0 && tree.flags & !LEADS_ON == 0
+            let known = tree.is_inner() && tree.flags & !(LEADS_ON | INNER) == 0;
+            whole && !tree.root.is_null() && tree.rows > 0 && known
         })
         .ok_or_else(|| damaged("root of a nested table", leaf_at, bytes.len(), "a root"))
     }
@@ -370,7 +393,9 @@ impl Tree {
     pub(crate) fn new_page<W: PageWrite>(&self, w: &mut W, level: u8) -> Result<Ptr> {
         let kind: Kind = kind_of(level);
         let ptr = w.new_page(kind, self.id)?;
-        crate::edit::init(w.page_mut(&ptr)?, level, 0);
+        let page = w.page_mut(&ptr)?;
+        crate::edit::init(page, level, 0);
+        page[crate::node::FLAGS_AT] = self.page_flags();
         Ok(ptr)
     }
 

@@ -2,9 +2,11 @@
 //! further down, and damage costs what is below it and nothing else. This is how two versions are compared (by
 //! birth) and how a damaged table is saved.
 
-use crate::node::{Node, damaged};
-use crate::tree::{LEADS_ON, Tree};
+use crate::node::{FLAGS_AT, INNER_PAGE, Node, SETS, damaged, tag};
+use crate::small;
+use crate::tree::{DEPTH_MAX, INNER, LEADS_ON, MULTI, Tree};
 use crate::value;
+use std::collections::HashSet;
 use tidalite_base::Corrupt;
 use tidalite_pager::{Error, Extent, Header, Kind, PageRead, Ptr, Result};
 
@@ -21,6 +23,8 @@ pub struct PageAt<'k> {
     pub from: &'k [u8],
     /// Every key below is less; `None`: no bound.
     pub to: Option<&'k [u8]>,
+    /// The keys under which the table is nested, the outermost first; none for the outermost table itself.
+    pub path: &'k [Vec<u8>],
 }
 
 /// Who is told of a range of keys: the first one, and the first one behind it.
@@ -34,12 +38,12 @@ pub trait Walk {
     /// Ends the walk.
     fn enter(&mut self, page: &PageAt<'_>) -> Result<bool>;
 
-    /// A value in an extent of its own, in a leaf that was entered.
+    /// A value in an extent of its own, in a leaf that was entered: the keys on the way to it, the last one its own.
     ///
     /// # Errors
     /// Ends the walk.
-    fn large_value(&mut self, key: &[u8], extent: &Extent) -> Result<()> {
-        let _ = (key, extent);
+    fn large_value(&mut self, path: &[Vec<u8>], extent: &Extent) -> Result<()> {
+        let _ = (path, extent);
         Ok(())
     }
 
@@ -51,7 +55,7 @@ pub trait Walk {
 }
 
 impl Tree {
-    /// Walks over the table's pages, top-down, in the order of keys.
+    /// Walks over the table's pages, top-down, in the order of keys, and over those of the tables nested in it.
     ///
     /// # Errors
     /// `Io`, and what the visitor returns.
@@ -62,14 +66,14 @@ impl Tree {
         let Some(level) = self.height.checked_sub(1) else {
             return Ok(());
         };
-        let root = PageAt {
-            ptr: self.root,
-            level,
-            rows: self.rows,
-            from: &[],
-            to: None,
+        let mut way = Way {
+            r,
+            id: self.id,
+            visitor,
+            path: Vec::new(),
+            seen: HashSet::new(),
         };
-        below(r, &root, visitor)
+        way.below(&self.root, (level, self.rows), (&[], None))
     }
 
     /// A leaf without a tree above it, as a table of its own: for saving what a lost branch led to.
@@ -86,63 +90,173 @@ impl Tree {
         for index in 0..node.count() {
             node.cell(index)?;
         }
-        Ok(Self {
+        let said = page[FLAGS_AT];
+        let flag = |of_page: u8, of_tree: u8| if said & of_page != 0 { of_tree } else { 0 };
+        let tree = Self {
             root: *ptr,
-            rows: node.count() as u64,
             height: 1,
-            flags: LEADS_ON,
+            flags: LEADS_ON | flag(INNER_PAGE, INNER) | flag(SETS, MULTI),
             ..Self::new(Header::decode(&page).owner)
-        })
+        };
+        let rows = tree.leaf_rows(&node, 0..node.count())?;
+        Ok(Self { rows, ..tree })
     }
 }
 
-/// Recursion is as deep as the tree is high.
-fn below<R: PageRead>(r: &R, at: &PageAt<'_>, visitor: &mut dyn Walk) -> Result<()> {
-    if !visitor.enter(at)? {
-        return Ok(());
-    }
-    let parts = r.page(&at.ptr).and_then(|page| {
-        let node = Node::open(&page, at.level, at.ptr.addr)?;
-        Ok(if at.level == 0 {
-            (large_values(r, &node)?, Vec::new())
-        } else {
-            (Vec::new(), children(&node, at)?)
-        })
-    });
-    let (values, children) = match parts {
-        Ok(parts) => parts,
-        Err(Error::Corrupt(corrupt)) => return visitor.damaged(at, corrupt),
-        Err(error) => return Err(error),
-    };
-    for (key, extent) in &values {
-        visitor.large_value(key, extent)?;
-    }
-    for (index, (key, ptr, rows)) in children.iter().enumerate() {
-        let child = PageAt {
+/// What a leaf leads to.
+enum Led {
+    Value(Vec<u8>, Extent),
+    /// A nested table: its key, its payload.
+    Table(Vec<u8>, (u32, Vec<u8>)),
+}
+
+/// A walk under way.
+struct Way<'a, R> {
+    r: &'a R,
+    id: u64,
+    visitor: &'a mut dyn Walk,
+    /// Keys to the nested table at hand.
+    path: Vec<Vec<u8>>,
+    /// Roots of nested tables: a hostile file may name one twice.
+    seen: HashSet<u64>,
+}
+
+impl<R: PageRead> Way<'_, R> {
+    /// Recursion is as deep as the tree is high, and as tables are nested.
+    fn below(
+        &mut self,
+        ptr: &Ptr,
+        (level, rows): (u8, u64),
+        (from, to): (&[u8], Option<&[u8]>),
+    ) -> Result<()> {
+        let at = PageAt {
             ptr: *ptr,
-            level: at.level - 1,
-            rows: *rows,
-            from: if index == 0 { at.from } else { key },
-            to: children.get(index + 1).map(|next| &next.0[..]).or(at.to),
+            level,
+            rows,
+            from,
+            to,
+            path: &self.path,
         };
-        below(r, &child, visitor)?;
+        if !self.visitor.enter(&at)? {
+            return Ok(());
+        }
+        let parts = self.r.page(ptr).and_then(|page| {
+            let node = Node::open(&page, level, ptr.addr)?;
+            Ok(if level == 0 {
+                (led(self.r, &node)?, Vec::new())
+            } else {
+                (Vec::new(), children(&node, from, to)?)
+            })
+        });
+        let (led, children) = match parts {
+            Ok(parts) => parts,
+            Err(Error::Corrupt(corrupt)) => return self.visitor.damaged(&at, corrupt),
+            Err(error) => return Err(error),
+        };
+        for entry in led {
+            let (key, below) = match entry {
+                Led::Value(key, extent) => (key, Err(extent)),
+                Led::Table(key, payload) => (key, Ok(payload)),
+            };
+            self.path.push(key);
+            let done = match below {
+                Err(extent) => self.visitor.large_value(&self.path, &extent),
+                Ok((tag, payload)) => self.table(tag, &payload, ptr),
+            };
+            match done {
+                Err(Error::Corrupt(corrupt)) => {
+                    let key = self.path.pop().unwrap_or_default();
+                    let next = [&key[..], &[0]].concat();
+                    let at = PageAt {
+                        ptr: *ptr,
+                        level,
+                        rows,
+                        from: &key,
+                        to: Some(&next),
+                        path: &self.path,
+                    };
+                    self.visitor.damaged(&at, corrupt)?;
+                }
+                done => {
+                    self.path.pop();
+                    done?;
+                }
+            }
+        }
+        for (index, (key, child, rows)) in children.iter().enumerate() {
+            let from = if index == 0 { from } else { key };
+            let to = children.get(index + 1).map(|next| &next.0[..]).or(to);
+            self.below(child, (level - 1, *rows), (from, to))?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// A nested table: one with pages is walked, one inside its leaf is looked through.
+    fn table(&mut self, tag: u32, payload: &[u8], leaf: &Ptr) -> Result<()> {
+        if self.path.len() > DEPTH_MAX {
+            return Err(damaged(
+                "nested table",
+                leaf.addr,
+                self.path.len(),
+                DEPTH_MAX,
+            ));
+        }
+        if tag::kind(tag) == tag::ROOT {
+            let tree = Tree::of_nested_root(payload, self.id, self.r.page_size(), leaf.addr)?;
+            if !self.seen.insert(tree.root.addr) {
+                let found = "a root that was met before";
+                return Err(damaged("nested table", leaf.addr, found, "each once"));
+            }
+            return self.below(&tree.root, (tree.height - 1, tree.rows), (&[], None));
+        }
+        for cell in small::cells(payload, leaf.addr)? {
+            let cell = cell?;
+            if tag::kind(cell.tag) == tag::INLINE {
+                continue;
+            }
+            self.path.push(cell.key.to_vec());
+            let page_size = self.r.page_size();
+            let done = match value::reference(cell.tag, cell.payload, page_size, leaf.addr) {
+                Ok(Some(found)) => self.visitor.large_value(&self.path, &found.extent()),
+                Ok(None) => self.table(cell.tag, cell.payload, leaf),
+                Err(error) => Err(error),
+            };
+            self.path.pop();
+            done?;
+        }
+        Ok(())
+    }
+}
+
+fn led<R: PageRead>(r: &R, node: &Node<'_>) -> Result<Vec<Led>> {
+    let mut found = Vec::new();
+    for index in 0..node.count() {
+        let cell = node.cell(index)?;
+        if tag::kind(cell.tag) == tag::INLINE {
+            continue;
+        }
+        let reference = value::reference(cell.tag, cell.payload, r.page_size(), node.at())?;
+        found.push(match reference {
+            Some(reference) => Led::Value(node.key(index)?, reference.extent()),
+            None => Led::Table(node.key(index)?, (cell.tag, cell.payload.to_vec())),
+        });
+    }
+    Ok(found)
 }
 
 /// The children of a branch: key, pointer, rows. Separators ascend inside the parent's: so no page with more than
 /// one child is walked twice, whatever a hostile file says.
-fn children(node: &Node<'_>, at: &PageAt<'_>) -> Result<Vec<(Vec<u8>, Ptr, u64)>> {
+fn children(node: &Node<'_>, from: &[u8], to: Option<&[u8]>) -> Result<Vec<(Vec<u8>, Ptr, u64)>> {
     let mut found: Vec<(Vec<u8>, Ptr, u64)> = Vec::with_capacity(node.count());
     for index in 0..node.count() {
         let (ptr, rows) = node.child(index)?;
         let key = node.key(index)?;
         let after = if index == 1 {
-            at.from
+            from
         } else {
             found.last().map_or(&[][..], |last| &last.0)
         };
-        let inside = key.as_slice() > after && at.to.is_none_or(|to| key.as_slice() < to);
+        let inside = key.as_slice() > after && to.is_none_or(|to| key.as_slice() < to);
         if index > 0 && !inside {
             let what = format!("entry {index}");
             let expected = "keys that ascend inside their parent's separators";
@@ -153,39 +267,16 @@ fn children(node: &Node<'_>, at: &PageAt<'_>) -> Result<Vec<(Vec<u8>, Ptr, u64)>
     Ok(found)
 }
 
-fn large_values<R: PageRead>(r: &R, node: &Node<'_>) -> Result<Vec<(Vec<u8>, Extent)>> {
-    let mut found = Vec::new();
-    for index in 0..node.count() {
-        let cell = node.cell(index)?;
-        if let Some(reference) = value::reference(cell.tag, cell.payload, r.page_size(), node.at())?
-        {
-            found.push((node.key(index)?, reference.extent()));
-        }
-    }
-    Ok(found)
-}
-
 /// A page of one of two versions, on the way down.
 #[derive(Clone, Debug)]
 struct Open {
     ptr: Ptr,
     level: u8,
-    rows: u64,
     from: Vec<u8>,
     to: Option<Vec<u8>>,
 }
 
 impl Open {
-    fn at(&self) -> PageAt<'_> {
-        PageAt {
-            ptr: self.ptr,
-            level: self.level,
-            rows: self.rows,
-            from: &self.from,
-            to: self.to.as_deref(),
-        }
-    }
-
     /// Whether everything in it is below everything in `other`.
     fn before(&self, other: &Self) -> bool {
         self.to.as_ref().is_some_and(|to| *to <= other.from)
@@ -207,7 +298,6 @@ impl Tree {
         let root = level.map(|level| Open {
             ptr: self.root,
             level,
-            rows: self.rows,
             from: Vec::new(),
             to: None,
         });
@@ -280,11 +370,10 @@ impl Tree {
 fn expand<R: PageRead>(r: &R, open: &Open) -> Result<Vec<Open>> {
     let page = r.page(&open.ptr)?;
     let node = Node::open(&page, open.level, open.ptr.addr)?;
-    let found = children(&node, &open.at())?;
-    let below = |(index, (key, ptr, rows)): (usize, &(Vec<u8>, Ptr, u64))| Open {
+    let found = children(&node, &open.from, open.to.as_deref())?;
+    let below = |(index, (key, ptr, _)): (usize, &(Vec<u8>, Ptr, u64))| Open {
         ptr: *ptr,
         level: open.level - 1,
-        rows: *rows,
         from: if index == 0 {
             open.from.clone()
         } else {

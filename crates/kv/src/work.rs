@@ -12,6 +12,7 @@
 use crate::edit::Payload;
 use crate::insert::Old;
 use crate::node::{Node, cell_bytes_max, damaged, slot_bytes, tag, varint_len};
+use crate::remove::Freed;
 use crate::small::{Small, SmallEntry};
 use crate::tree::{Tree, check_depth};
 use crate::value::{self, Stored, Value};
@@ -161,7 +162,7 @@ impl Work {
                 });
                 let rows = u64::from(before.is_some());
                 if let (Some(before), Old::Free) = (before, old) {
-                    Tree::new(self.id).free_payload(w, before.tag, &before.payload, 0, 0)?;
+                    free(w, self.id, &before)?;
                 }
                 self.grow(w)?;
                 Ok(rows)
@@ -181,7 +182,7 @@ impl Work {
                     return Ok(false);
                 };
                 let old = small.entries.remove(at);
-                Tree::new(self.id).free_payload(w, old.tag, &old.payload, 0, 0)?;
+                free(w, self.id, &old)?;
                 Ok(true)
             }
         }
@@ -196,7 +197,7 @@ impl Work {
             Form::Tree(tree) => tree.clear(w),
             Form::Small(small) => {
                 for old in std::mem::take(&mut small.entries) {
-                    Tree::new(self.id).free_payload(w, old.tag, &old.payload, 0, 0)?;
+                    free(w, self.id, &old)?;
                 }
                 Ok(())
             }
@@ -247,7 +248,7 @@ impl Work {
                     .partition::<Vec<_>, _>(gone);
                 small.entries = kept;
                 for old in &removed {
-                    Tree::new(self.id).free_payload(w, old.tag, &old.payload, 0, 0)?;
+                    free(w, self.id, old)?;
                 }
                 Ok(removed.len() as u64)
             }
@@ -379,6 +380,11 @@ impl Work {
     }
 }
 
+/// Frees what an entry of a small table leads to.
+fn free<W: PageWrite>(w: &mut W, id: u64, old: &SmallEntry) -> Result<()> {
+    Tree::new(id).free_payload(w, old.tag, &old.payload, 0, &mut Freed::default())
+}
+
 fn root_payload(tree: &Tree) -> (u32, Vec<u8>) {
     if tree.is_empty() {
         let bytes = Small::default().encode();
@@ -389,7 +395,7 @@ fn root_payload(tree: &Tree) -> (u32, Vec<u8>) {
 }
 
 fn to_pages<W: PageWrite>(w: &mut W, id: u64, small: &Small) -> Result<Tree> {
-    let mut tree = Tree::new(id);
+    let mut tree = Tree::new_inner(id);
     for entry in &small.entries {
         tree.put_payload(w, &entry.key, entry.payload(), Old::Keep)?;
     }

@@ -10,6 +10,7 @@ Examples:
   tidalite kv put plant.tdl config hub_height 80
   tidalite kv get plant.tdl config hub_height
   tidalite kv scan plant.tdl config --from h --limit 10
+  tidalite kv put plant.tdl topics --in plant --in tank-4 level 3.5
   tidalite kv stat plant.tdl
 
 Keys and values are printed as text; bytes that are not printable ASCII as \\ and two hex digits.
@@ -32,6 +33,10 @@ pub(crate) struct KvPlace {
     /// Keys and values are hex digits
     #[arg(long)]
     pub hex: bool,
+
+    /// In the table that is nested under this key; repeated, one further in
+    #[arg(long = "in", value_name = "KEY")]
+    pub path: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -100,6 +105,7 @@ pub(crate) enum KvCommand {
 Prints each table as a section: a header (VERSION=3, format, database, type), then keys and
 values, a line each: a space and hex digits, or with --print text. `mdb_load` reads it, once for each
 table: tidalite dump plant.tdl config | mdb_load -n config.mdb
+A nested table stands between lines { and } in place of a value; only `tidalite load` reads those.
 
 Examples:
   tidalite dump plant.tdl > plant.dump

@@ -13,6 +13,19 @@
 //!  76616c7565
 //! DATA=END
 //! ```
+//!
+//! What that format has no words for:
+//!
+//! ```text
+//! sequence=17             in the header (as mdbx_dump has it): the next number of the table's sequence, if any was taken
+//!  746f706963             a key with a nested table:
+//! {                       instead of a value the table's own keys and values, in which tables can be nested again
+//!  6b6579
+//!  76616c7565
+//! }
+//! ```
+//!
+//! `mdb_load` passes over `sequence`, and refuses a section with a nested table.
 
 use super::Terminal;
 use crate::args::{DumpArgs, LoadArgs};
@@ -21,7 +34,7 @@ use crate::exit::{Failure, Outcome};
 use crate::store;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use tidalite::{Database, ReadTxn, WriteTxn};
+use tidalite::{Database, ReadTxn, Table, WriteTxn};
 
 /// Name of the table for a section without one.
 const MAIN_TABLE: &str = "main";
@@ -66,33 +79,52 @@ fn section(snap: &ReadTxn, name: &str, print: bool, out: &mut dyn Write) -> Outc
     )?;
     if multi {
         out.write_all(b"duplicates=1\ndupsort=1\n")?;
-    }
-    out.write_all(b"HEADER=END\n")?;
-    if multi {
         let Some(table) = snap.multi_table(name).map_err(fail)? else {
             return Ok(());
         };
+        end_head(out, table.sequence())?;
         let mut cursor = table.cursor();
         while cursor.next_pair().map_err(fail)? {
             line(out, cursor.key(), print)?;
             line(out, cursor.value(), print)?;
         }
-    } else if let Some(table) = snap.table(name).map_err(fail)? {
-        let mut cursor = table.cursor();
-        while cursor.next().map_err(fail)? {
-            if cursor.is_nested() {
-                let message = "a table nested in it has no place in this format";
-                return Err(Failure::bad_input(message)
-                    .hint("tidalite copy keeps nested tables; dump tables without them"));
-            }
-            line(out, cursor.key(), print)?;
-            match cursor.value_ref() {
-                Some(value) => line(out, value, print)?,
-                None => line(out, &cursor.value().map_err(fail)?, print)?,
-            }
-        }
+    } else {
+        let Some(table) = snap.table(name).map_err(fail)? else {
+            return Ok(());
+        };
+        end_head(out, table.sequence())?;
+        rows(&table, print, out)?;
     }
     Ok(out.write_all(b"DATA=END\n")?)
+}
+
+fn end_head(out: &mut dyn Write, sequence: u64) -> Outcome {
+    if sequence > 0 {
+        writeln!(out, "sequence={sequence}")?;
+    }
+    Ok(out.write_all(b"HEADER=END\n")?)
+}
+
+/// The rows of a table, nested or not. Recursion is as deep as tables are nested.
+fn rows(table: &Table<'_>, print: bool, out: &mut dyn Write) -> Outcome {
+    let fail = |error: tidalite::Error| Failure::new(crate::exit::Exit::Failure, error);
+    let mut cursor = table.cursor();
+    while cursor.next().map_err(fail)? {
+        line(out, cursor.key(), print)?;
+        if cursor.is_nested() {
+            out.write_all(b"{\n")?;
+            if let Some(below) = table.nested(cursor.key()).map_err(fail)? {
+                rows(&below, print, out)?;
+            }
+            out.write_all(b"}\n")?;
+            continue;
+        }
+        match cursor.value_ref() {
+            Some(value) => line(out, value, print)?,
+            None => line(out, &cursor.value().map_err(fail)?, print)?,
+        }
+    }
+    Ok(())
 }
 
 /// One key or value as a line.
@@ -186,6 +218,7 @@ struct Head {
     multi: bool,
     keys: Order,
     values: Order,
+    sequence: u64,
 }
 
 /// `tidalite load`
@@ -291,7 +324,11 @@ fn read_head(lines: &mut Lines<'_>) -> Outcome<Option<Head>> {
                 head.multi |= set;
                 head.values.reversed = set;
             }
-            // Sizes of pages and maps, geometry, sequences: nothing here depends on them.
+            ("sequence", number) => match number.parse() {
+                Ok(number) => head.sequence = number,
+                Err(_) => return Err(lines.bad("a sequence that is no number")),
+            },
+            // Sizes of pages and maps, geometry: nothing here depends on them.
             _ => {}
         }
     }
@@ -307,40 +344,68 @@ fn read_pairs(
     let fail = |error: tidalite::Error| Failure::new(crate::exit::Exit::Failure, error);
     let mut stored = 0;
     let mut ended = false;
+    let mut path: Vec<Vec<u8>> = Vec::new();
     while !ended {
         let mut tx = db.begin_write().map_err(fail)?;
-        make(&mut tx, name, head.multi).map_err(fail)?;
+        make(&mut tx, name, head).map_err(fail)?;
         let mut bytes = 0;
         while bytes < BATCH_BYTES {
-            let Some(key) = read_bytes(lines, head.print)? else {
-                ended = true;
-                break;
+            let key = match read_bytes(lines, head.print)? {
+                Line::Bytes(key) => head.keys.here(key),
+                Line::Close if path.pop().is_some() => continue,
+                Line::End if path.is_empty() => {
+                    ended = true;
+                    break;
+                }
+                Line::Open => return Err(lines.bad("a table without a key")),
+                Line::Close => return Err(lines.bad("more tables end than began")),
+                Line::End => return Err(lines.bad("DATA=END inside a table")),
             };
-            let Some(value) = read_bytes(lines, head.print)? else {
-                return Err(lines.bad("a key without a value"));
-            };
-            bytes += key.len() + value.len();
-            let (key, value) = (head.keys.here(key), head.values.here(value));
-            let new = put(&mut tx, name, head.multi, (&key, &value), keep).map_err(fail)?;
-            stored += u64::from(new);
+            bytes += key.len();
+            match read_bytes(lines, head.print)? {
+                Line::Bytes(value) => {
+                    bytes += value.len();
+                    let value = head.values.here(value);
+                    let place = (name, &path[..]);
+                    let new = put(&mut tx, place, head.multi, (&key, &value), keep);
+                    stored += u64::from(new.map_err(fail)?);
+                }
+                Line::Open if !head.multi => {
+                    path.push(key);
+                    let mut table = tx.table(name).map_err(fail)?;
+                    table.nested_at(&path).make().map_err(fail)?;
+                }
+                Line::Open => return Err(lines.bad("a table among multi-values")),
+                Line::Close | Line::End => return Err(lines.bad("a key without a value")),
+            }
         }
         store::commit(tx).map_err(fail)?;
     }
     Ok(stored)
 }
 
-fn make(tx: &mut WriteTxn, name: &str, multi: bool) -> tidalite::Result<()> {
-    if multi {
-        tx.multi_table(name).map(drop)
+/// Makes the table, and brings its sequence to where the header says.
+fn make(tx: &mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<()> {
+    if head.multi {
+        let mut table = tx.multi_table(name)?;
+        let missing = head.sequence.saturating_sub(table.view().sequence());
+        if missing > 0 {
+            table.take_sequence(missing)?;
+        }
     } else {
-        tx.table(name).map(drop)
+        let mut table = tx.table(name)?;
+        let missing = head.sequence.saturating_sub(table.view().sequence());
+        if missing > 0 {
+            table.take_sequence(missing)?;
+        }
     }
+    Ok(())
 }
 
 /// Stores a pair; true when it was stored.
 fn put(
     tx: &mut WriteTxn,
-    name: &str,
+    (name, path): (&str, &[Vec<u8>]),
     multi: bool,
     (key, value): (&[u8], &[u8]),
     keep: bool,
@@ -349,6 +414,7 @@ fn put(
         return tx.multi_table(name)?.put(key, value);
     }
     let mut table = tx.table(name)?;
+    let mut table = table.nested_at(path);
     if keep {
         return table.insert(key, value);
     }
@@ -356,19 +422,31 @@ fn put(
     Ok(true)
 }
 
-/// A key or value; `None` at the end of the section.
-fn read_bytes(lines: &mut Lines<'_>, print: bool) -> Outcome<Option<Vec<u8>>> {
+/// A line of data.
+enum Line {
+    Bytes(Vec<u8>),
+    /// A nested table begins, ends.
+    Open,
+    Close,
+    /// The end of the section.
+    End,
+}
+
+fn read_bytes(lines: &mut Lines<'_>, print: bool) -> Outcome<Line> {
     let Some(line) = lines.next()? else {
         return Err(lines.bad("the input ends before DATA=END"));
     };
-    if line == b"DATA=END" {
-        return Ok(None);
+    match line {
+        b"DATA=END" => return Ok(Line::End),
+        b"{" => return Ok(Line::Open),
+        b"}" => return Ok(Line::Close),
+        _ => {}
     }
     let bytes = line
         .strip_prefix(b" ")
         .and_then(|text| if print { unescaped(text) } else { unhex(text) });
     match bytes {
-        Some(bytes) => Ok(Some(bytes)),
+        Some(bytes) => Ok(Line::Bytes(bytes)),
         None => Err(lines.bad("a space and bytes in the format of the header were expected")),
     }
 }

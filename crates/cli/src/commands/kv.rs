@@ -8,7 +8,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::grouped;
 use crate::store;
 use std::path::Path;
-use tidalite::{ReadTxn, TableCursor};
+use tidalite::{ReadTxn, Table, TableCursor};
 
 /// `tidalite kv`
 pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -56,6 +56,11 @@ impl KvPlace {
             .ok_or_else(|| Failure::usage(format!("`{text}` is not made of pairs of hex digits")))
     }
 
+    /// The keys of the nested tables on the way.
+    fn path(&self) -> Outcome<Vec<Vec<u8>>> {
+        self.path.iter().map(|key| self.bytes(key)).collect()
+    }
+
     fn text(&self, bytes: &[u8]) -> String {
         if self.hex { hex(bytes) } else { escaped(bytes) }
     }
@@ -69,9 +74,28 @@ impl KvPlace {
         db.begin_read().map_err(|error| self.fail(&error))
     }
 
+    /// A table with one value a key, nested if so given.
+    fn table<'s>(&self, snap: &'s ReadTxn) -> Outcome<Table<'s>> {
+        let fail = |error: tidalite::Error| self.fail(&error);
+        let table = snap.table(&self.table).map_err(fail)?;
+        let path = self.path()?;
+        let table = table.map(|table| table.nested_at(&path)).transpose();
+        table.map_err(fail)?.flatten().ok_or_else(|| {
+            let path = self.path.join(", ");
+            Failure::not_found(format!("table {} has none under {path}", self.table))
+                .hint("tidalite kv scan prints what there is")
+        })
+    }
+
     fn is_multi(&self, snap: &ReadTxn) -> Outcome<bool> {
         let multi = snap.is_multi_table(&self.table);
-        multi.map_err(|error| self.fail(&error))?.ok_or_else(|| {
+        let multi = multi.map_err(|error| self.fail(&error))?;
+        if multi == Some(true) && !self.path.is_empty() {
+            return Err(Failure::usage(
+                "--in: a table of multi-values has none in it",
+            ));
+        }
+        multi.ok_or_else(|| {
             Failure::not_found(format!("there is no table {}", self.table)).hint(format!(
                 "tidalite kv stat {} lists them",
                 self.file.file.display()
@@ -103,9 +127,14 @@ fn get(place: &KvPlace, key: &str, terminal: &mut Terminal<'_>) -> Outcome {
         }
         return Ok(terminal.out.flush()?);
     }
-    let table = snap.table(&place.table).map_err(fail)?;
-    let value = table.map(|table| table.get(&bytes)).transpose();
-    let value = value.map_err(fail)?.flatten().ok_or_else(|| absent(key))?;
+    let table = place.table(&snap)?;
+    let mut cursor = table.cursor();
+    if cursor.seek(&bytes).map_err(fail)? && cursor.is_nested() {
+        return Err(Failure::bad_input(format!("{key} holds a table"))
+            .hint(format!("tidalite kv scan ... --in {key} prints it")));
+    }
+    let value = table.get(&bytes).map_err(fail)?;
+    let value = value.ok_or_else(|| absent(key))?;
     writeln!(terminal.out, "{}", place.text(&value))?;
     Ok(terminal.out.flush()?)
 }
@@ -116,7 +145,7 @@ fn put(place: &KvPlace, (key, value): (&str, &str), new: bool) -> Outcome {
     let fail = |error: tidalite::Error| place.fail(&error);
     let multi = {
         let snap = db.begin_read().map_err(fail)?;
-        snap.is_multi_table(&place.table).map_err(fail)? == Some(true)
+        snap.is_multi_table(&place.table).map_err(fail)?.is_some() && place.is_multi(&snap)?
     };
     let mut tx = db.begin_write().map_err(fail)?;
     let stored = if multi {
@@ -124,6 +153,7 @@ fn put(place: &KvPlace, (key, value): (&str, &str), new: bool) -> Outcome {
         table.put(&key_bytes, &value).map_err(fail)?
     } else {
         let mut table = tx.table(&place.table).map_err(fail)?;
+        let mut table = table.nested_at(&place.path()?);
         if new {
             table.insert(&key_bytes, &value).map_err(fail)?
         } else {
@@ -160,6 +190,7 @@ fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome {
         }
     } else {
         let mut table = tx.table(&place.table).map_err(fail)?;
+        let mut table = table.nested_at(&place.path()?);
         match &value {
             Some(value) => table.remove_if(&bytes, value).map_err(fail)?,
             None => table.remove(&bytes).map_err(fail)?,
@@ -217,9 +248,7 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
         }
         return Ok(terminal.out.flush()?);
     }
-    let Some(table) = snap.table(&place.table).map_err(fail)? else {
-        return Ok(());
-    };
+    let table = place.table(&snap)?;
     let mut cursor = table.cursor();
     let mut found = match (bounds.reverse, &bounds.from, &bounds.to) {
         (false, Some(from), _) => cursor.seek_ge(from),
@@ -230,7 +259,7 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
     .map_err(fail)?;
     while found && left > 0 && !bounds.beyond(cursor.key()) {
         let key = place.text(cursor.key());
-        let value = shown(place, &cursor).map_err(fail)?;
+        let value = shown(place, &table, &cursor).map_err(fail)?;
         writeln!(terminal.out, "{key}\t{value}")?;
         left -= 1;
         found = if bounds.reverse {
@@ -242,9 +271,11 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
     Ok(terminal.out.flush()?)
 }
 
-fn shown(place: &KvPlace, cursor: &TableCursor<'_>) -> tidalite::Result<String> {
+fn shown(place: &KvPlace, table: &Table<'_>, cursor: &TableCursor<'_>) -> tidalite::Result<String> {
     if cursor.is_nested() {
-        return Ok("(table)".to_owned());
+        let below = table.nested(cursor.key())?;
+        let rows = below.map_or(0, |below| below.count());
+        return Ok(format!("({} pairs)", grouped(rows)));
     }
     Ok(place.text(&cursor.value()?))
 }

@@ -35,6 +35,84 @@ fn pairs_are_put_got_scanned_and_removed() {
     assert_eq!(run(&["kv", "stat", "t.tdl"]).ok(), "config\t3 pairs\n");
 }
 
+#[test]
+fn nested_tables_are_put_got_scanned_and_removed() {
+    let folder = Folder::new("kv-nested");
+    let run = |words: &[&str]| folder.run(words);
+    let topic = |words: &[&str], more: &[&str]| {
+        let words = [&["kv", words[0], "t.tdl", "topics"][..], &words[1..], more].concat();
+        folder.run(&words)
+    };
+    let tank = ["--in", "plant", "--in", "tank"];
+    topic(&["put", "level", "3.5"], &tank).ok();
+    topic(&["put", "flow", "7"], &tank).ok();
+    topic(&["put", "name", "Hamburg"], &tank[..2]).ok();
+    topic(&["put", "top", "1"], &[]).ok();
+    assert_eq!(topic(&["get", "level"], &tank).ok(), "3.5\n");
+    assert_eq!(topic(&["scan"], &[]).ok(), "plant\t(2 pairs)\ntop\t1\n");
+    assert_eq!(topic(&["scan"], &tank).ok(), "flow\t7\nlevel\t3.5\n");
+    topic(&["get", "plant"], &[]).failed(5, &["holds a table"]);
+    topic(&["get", "level"], &["--in", "none"]).failed(3, &["none under none"]);
+    topic(&["del", "flow"], &tank).ok();
+    assert_eq!(topic(&["scan"], &tank).ok(), "level\t3.5\n");
+    topic(&["del", "plant"], &[]).ok();
+    assert_eq!(topic(&["scan"], &[]).ok(), "top\t1\n");
+    folder.write("m.dump", DUMPED);
+    run(&["load", "t.tdl", "m.dump"]).ok();
+    run(&["kv", "get", "t.tdl", "m", "k", "--in", "k"]).failed(2, &["multi-values"]);
+}
+
+const NESTED: &str = "VERSION=3
+format=print
+database=topics
+type=btree
+mapsize=33554432
+sequence=12
+HEADER=END
+ a
+{
+ b
+{
+ k
+ 1
+}
+ c
+ plain
+ empty
+{
+}
+}
+ z
+ last
+DATA=END
+";
+
+#[test]
+fn a_dump_with_nested_tables_comes_back_byte_for_byte() {
+    let folder = Folder::new("dump-nested");
+    folder.write("n.dump", NESTED);
+    let told = folder.run(&["load", "n.tdl", "n.dump"]).ok();
+    assert_eq!(told, "topics: 3 pairs\n");
+    assert_eq!(folder.run(&["dump", "n.tdl", "--print"]).ok(), NESTED);
+    folder.run(&["load", "n.tdl", "n.dump", "-N"]).ok();
+    assert_eq!(folder.run(&["dump", "n.tdl", "--print"]).ok(), NESTED);
+    for (data, told) in [
+        (" a\n{\nDATA=END\n", "inside a table"),
+        ("}\nDATA=END\n", "line 3: more tables end"),
+        ("{\nDATA=END\n", "without a key"),
+        (" a\n{\n b\n}\nDATA=END\n", "without a value"),
+    ] {
+        folder.write("bad.dump", format!("VERSION=3\nHEADER=END\n{data}"));
+        folder
+            .run(&["load", "m.tdl", "bad.dump"])
+            .failed(5, &[told]);
+    }
+    let multi = "VERSION=3\nduplicates=1\nHEADER=END\n 61\n{\n}\nDATA=END\n";
+    folder.write("bad.dump", multi);
+    let refused = folder.run(&["load", "m.tdl", "bad.dump", "-t", "new"]);
+    refused.failed(5, &["among multi-values"]);
+}
+
 const DUMPED: &str = "VERSION=3\nformat=print\ndatabase=m\ntype=btree\nmapsize=33554432\nduplicates=1\ndupsort=1\nHEADER=END\n k\n 1\n k\n 2\n l\\0a\n \nDATA=END\n";
 
 #[test]

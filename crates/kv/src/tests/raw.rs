@@ -14,6 +14,15 @@ pub(super) struct RawPages {
 }
 
 impl RawPages {
+    /// Nothing but a page that is not used.
+    pub(super) fn new(page_size: usize) -> Self {
+        Self {
+            page_size,
+            bytes: vec![0; page_size],
+            counters: Counters::default(),
+        }
+    }
+
     /// Copies what the tree reaches to where it lies in the file.
     pub(super) fn of<R: PageRead>(tree: &Tree, pages: &R) -> Self {
         let copier = Copier {

@@ -1,6 +1,6 @@
 //! Series: from their records around damage, then leaf by leaf.
 
-use super::tables::rows_of;
+use super::tables::values_of;
 use super::{Rescue, Saved};
 use crate::catalog::SeriesInfo;
 use crate::check::{Finding, Place};
@@ -115,7 +115,7 @@ impl Rescue<'_, '_> {
     fn infos(&mut self) -> Result<HashMap<SeriesId, SeriesInfo>> {
         let tree = self.roots.as_ref().map(|roots| roots.series);
         let mut infos = HashMap::new();
-        let lost = rows_of(
+        let lost = values_of(
             self.raw,
             &self.found,
             owner::SERIES,
@@ -137,7 +137,7 @@ impl Rescue<'_, '_> {
     fn records(&mut self) -> Result<HashMap<SeriesId, (SeriesTree, bool)>> {
         let tree = self.roots.as_ref().map(|roots| roots.records);
         let mut records = HashMap::new();
-        let lost = rows_of(
+        let lost = values_of(
             self.raw,
             &self.found,
             owner::RECORDS,

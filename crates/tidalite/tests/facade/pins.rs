@@ -62,7 +62,7 @@ fn patched(base: &Content, new: &ReadTxn, at: &ReadTxn) -> Content {
             Change::TableDropped(name) => {
                 content.tables.remove(name);
             }
-            Change::Inserted { table, key } | Change::Changed { table, key } => {
+            Change::Inserted { table, key, .. } | Change::Changed { table, key, .. } => {
                 let value = fresh.tables[table][key].clone();
                 let pairs = content.tables.get_mut(table).unwrap();
                 let old = pairs.insert(key.to_vec(), value.clone());
@@ -74,7 +74,7 @@ fn patched(base: &Content, new: &ReadTxn, at: &ReadTxn) -> Content {
                     "keys ascend"
                 );
             }
-            Change::Removed { table, key } => {
+            Change::Removed { table, key, .. } => {
                 let old = content.tables.get_mut(table).unwrap().remove(key);
                 assert!(old.is_some() && !fresh.tables[table].contains_key(key));
             }

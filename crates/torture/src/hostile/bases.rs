@@ -35,6 +35,7 @@ pub fn all() -> std::result::Result<Vec<Base>, String> {
     bases.push(Base::new("values", file(512, values).map_err(text)?));
     bases.push(Base::new("tree", file(512, tree).map_err(text)?));
     bases.push(Base::new("scattered", file(512, scattered).map_err(text)?));
+    bases.push(Base::new("below", file(512, below).map_err(text)?));
     bases.push(Base::new("pinned", file(512, pinned).map_err(text)?));
     Ok(bases)
 }
@@ -89,6 +90,28 @@ fn values(db: &Database) -> Result<()> {
     rng.fill(&mut long);
     tx.table("long")?.put(b"k long", &long)?;
     tx.table("long")?.put(b"k short", &[1; 900])?;
+    tx.commit()?;
+    Ok(())
+}
+
+/// Tables in tables, small and in pages, and sets of values, small and in pages.
+fn below(db: &Database) -> Result<()> {
+    let mut rng = Rng::new(4);
+    let mut tx = db.begin_write()?;
+    for i in 0..400_u64 {
+        let path: Vec<[u8; 1]> = (0..rng.index(4))
+            .map(|_| [b'a' + rng.below(3) as u8])
+            .collect();
+        let mut value = vec![0; if i % 97 == 0 { 2000 } else { rng.index(20) }];
+        rng.fill(&mut value);
+        let mut topics = tx.table("topics")?;
+        topics
+            .nested_at(&path)
+            .put(format!("k{:03}", i * 3).as_bytes(), &value)?;
+        let key = format!("k{:03}", i % 21 * 7);
+        tx.multi_table("pairs")?
+            .put(key.as_bytes(), &(i * i).to_be_bytes())?;
+    }
     tx.commit()?;
     Ok(())
 }

@@ -79,10 +79,46 @@ fn read(db: &Database) -> Result<()> {
 }
 
 fn table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
+    if snap.is_multi_table(name)? == Some(true) {
+        return multi_table(snap, name);
+    }
     let Some(table) = snap.table(name)? else {
         return Ok(());
     };
-    let all = table.for_each(|_, _| ());
+    rows(&table, &mut 5_000)
+}
+
+fn multi_table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
+    let Some(table) = snap.multi_table(name)? else {
+        return Ok(());
+    };
+    let mut cursor = table.cursor();
+    let mut steps = 0;
+    while steps < 5_000 && cursor.next_pair()? {
+        steps += 1;
+    }
+    cursor.seek_le(b"k1", b"5")?;
+    cursor.prev_nodup()?;
+    cursor.seek_ge(b"k1", b"5")?;
+    cursor.next_dup()?;
+    let _ = (table.get(b"k070")?, table.rank(b"k1")?);
+    Ok(())
+}
+
+/// Rows of a table and of those in it, as many as there are left to look at.
+fn rows(table: &tidalite::Table<'_>, left: &mut usize) -> Result<()> {
+    let mut cursor = table.cursor();
+    let mut all = Ok(());
+    while *left > 0 && cursor.next()? {
+        *left -= 1;
+        if cursor.is_nested() {
+            if let Some(below) = table.nested(cursor.key())? {
+                keep(&mut all, rows(&below, left));
+            }
+        } else {
+            keep(&mut all, cursor.value().map(drop));
+        }
+    }
     let mut cursor = table.cursor();
     let mut steps = 0;
     let mut more = cursor.last()?;
@@ -156,7 +192,29 @@ fn write(db: &Database) -> Result<()> {
 
 fn write_table(db: &Database, name: &str) -> Result<()> {
     let mut tx = db.begin_write()?;
+    if tx.table_if_exists(name).is_err() {
+        let mut table = tx.multi_table(name)?;
+        for i in 0..24 {
+            table.put(format!("k{:03}", i * 7).as_bytes(), &[i; 8])?;
+        }
+        table.remove_range(b"k050", b"k100")?;
+        table.remove_all(b"k000")?;
+        tx.commit()?;
+        let mut tx = db.begin_write()?;
+        tx.multi_table(name)?.clear()?;
+        tx.commit()?;
+        return Ok(());
+    }
     let mut table = tx.table(name)?;
+    for path in [&[b"a"][..], &[b"b", b"c"], &[b"c", b"a", b"b"]] {
+        let mut below = table.nested_at(path);
+        // What lies there may be a value.
+        match below.put(b"k123", &[3; 300]) {
+            Err(tidalite::Error::Store(tidalite::StoreError::Unsupported { .. })) => continue,
+            done => done?,
+        };
+        below.remove_range(&b"k1"[..]..&b"k3"[..])?;
+    }
     for i in 0..24 {
         table.put(format!("k{:03}", i * 7).as_bytes(), &[i; 60])?;
     }

@@ -1,0 +1,360 @@
+//! Damage in nested tables and in tables of multi-values; pages that are led to in more ways than one.
+
+use super::raw::RawPages;
+use super::{claims, random_key, random_value};
+use crate::edit::Payload;
+use crate::group::Bias;
+use crate::insert::Old;
+use crate::node::{child_bytes, tag};
+use crate::{Error, PageAt, Result, Sub, Tree, Walk, Work};
+use std::collections::{BTreeMap, BTreeSet};
+use tidalite_base::Corrupt;
+use tidalite_pager::{Extent, HEADER_BYTES, PageRead};
+use tidalite_testkit::ScratchPages;
+use tidalite_testkit::rng::Rng;
+
+/// The values in a table and below it by the keys on the way; a value of a set has nothing more under it.
+type Rows = BTreeMap<Vec<Vec<u8>>, Vec<u8>>;
+
+/// Rows that are read of a table made to deceive.
+const ROWS_MAX: usize = 20_000;
+
+fn path(rng: &mut Rng) -> Vec<Vec<u8>> {
+    let depth = rng.index(4);
+    (0..depth)
+        .map(|_| vec![b'a' + rng.below(3) as u8; 1 + rng.index(2)])
+        .collect()
+}
+
+/// A key that is none on a path.
+fn row_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
+    let mut key = random_key(rng, page_size - 3);
+    key.insert(0, b'~');
+    key
+}
+
+fn nested(rng: &mut Rng, page_size: usize, rows: usize) -> (ScratchPages, Tree, Rows) {
+    let mut pages = ScratchPages::new(page_size);
+    let mut work = Work::of(Tree::new(9));
+    let mut model = Rows::new();
+    for _ in 0..rows {
+        let mut way = path(rng);
+        let (key, value) = (row_key(rng, page_size), random_value(rng, page_size));
+        work.at(&mut pages, &way, true, &mut |w, table| {
+            table.insert(w, &key, &value)
+        })
+        .unwrap();
+        way.push(key);
+        model.insert(way, value);
+    }
+    let mut tree = *work.tree().unwrap();
+    tree.seal(&mut pages).unwrap();
+    pages.commit();
+    (pages, tree, model)
+}
+
+fn multi(rng: &mut Rng, page_size: usize, rows: usize) -> (ScratchPages, Tree, Rows) {
+    let mut pages = ScratchPages::new(page_size);
+    let mut tree = Tree::new_multi(9);
+    let mut model = Rows::new();
+    for _ in 0..rows {
+        let key = vec![b'k', rng.below(20) as u8];
+        let value = if rng.one_in(2) {
+            (rng.below(3000) as u32).to_be_bytes().to_vec()
+        } else {
+            random_key(rng, page_size)
+        };
+        tree.pairs().insert(&mut pages, &key, &value).unwrap();
+        model.insert(vec![key, value], Vec::new());
+    }
+    tree.seal(&mut pages).unwrap();
+    pages.commit();
+    (pages, tree, model)
+}
+
+fn table(rng: &mut Rng, seed: u64, page_size: usize) -> (ScratchPages, Tree, Rows) {
+    if seed.is_multiple_of(2) {
+        nested(rng, page_size, 250)
+    } else {
+        multi(rng, page_size, 900)
+    }
+}
+
+/// All rows, those of nested tables too; at most so many.
+fn read<R: PageRead>(sub: &Sub<'_>, multi: bool, pages: &R, rows: &mut Rows) -> Result<()> {
+    fn below<R: PageRead>(
+        sub: &Sub<'_>,
+        multi: bool,
+        pages: &R,
+        way: &mut Vec<Vec<u8>>,
+        (rows, left): (&mut Rows, &mut usize),
+    ) -> Result<()> {
+        let mut cursor = sub.cursor(pages)?;
+        while cursor.next()? && *left > 0 {
+            *left -= 1;
+            way.push(cursor.key().to_vec());
+            if cursor.is_nested() {
+                below(&cursor.nested()?, false, pages, way, (rows, left))?;
+            } else if multi {
+                way.push(cursor.value()?.to_vec()?);
+                rows.insert(way.clone(), Vec::new());
+                way.pop();
+            } else {
+                rows.insert(way.clone(), cursor.value()?.to_vec()?);
+            }
+            way.pop();
+        }
+        Ok(())
+    }
+    below(
+        sub,
+        multi,
+        pages,
+        &mut Vec::new(),
+        (rows, &mut { ROWS_MAX }),
+    )
+}
+
+/// Walks over everything and counts.
+#[derive(Default)]
+struct Seen {
+    pages: BTreeSet<u64>,
+    reached: usize,
+    values: usize,
+    paths: BTreeSet<Vec<Vec<u8>>>,
+    damaged: usize,
+}
+
+impl Walk for Seen {
+    fn enter(&mut self, page: &PageAt<'_>) -> Result<bool> {
+        self.pages.insert(page.ptr.addr);
+        self.reached += 1;
+        self.paths.insert(page.path.to_vec());
+        Ok(true)
+    }
+
+    fn large_value(&mut self, _: &[Vec<u8>], extent: &Extent) -> Result<()> {
+        self.values += 1;
+        self.pages.insert(extent.addr);
+        Ok(())
+    }
+
+    fn damaged(&mut self, _: &PageAt<'_>, _: Corrupt) -> Result<()> {
+        self.damaged += 1;
+        Ok(())
+    }
+}
+
+#[test]
+fn a_walk_reaches_what_is_nested() {
+    for seed in 0..4 {
+        let page_size = [512, 512, 4096, 4096][seed as usize];
+        let printed = super::Seed::of(seed, page_size);
+        let mut rng = Rng::new(500 + seed);
+        let (pages, tree, model) = table(&mut rng, seed, page_size);
+        let mut seen = Seen::default();
+        tree.walk(&pages, &mut seen).unwrap();
+        let claimed: BTreeSet<u64> = claims(&tree, &pages).iter().map(|claim| claim.0).collect();
+        assert_eq!((&seen.pages, seen.damaged), (&claimed, 0));
+        assert_eq!(seen.reached + seen.values, claimed.len());
+        assert!(seen.paths.len() > 1 && seen.paths.contains(&Vec::new()));
+        if seed.is_multiple_of(2) {
+            assert!(seen.values > 0);
+        }
+        for path in seen.paths.iter().filter(|path| !path.is_empty()) {
+            assert!(model.keys().any(|row| row.starts_with(path)), "{path:?}");
+        }
+        printed.passed();
+    }
+}
+
+#[test]
+fn a_flipped_bit_below_is_found_or_changes_no_answer() {
+    for seed in 0..8 {
+        let page_size = [512, 4096][seed as usize / 2 % 2];
+        let printed = super::Seed::of(seed, page_size);
+        let mut rng = Rng::new(seed);
+        let (mut pages, tree, model) = table(&mut rng, seed, page_size);
+        let ranges = claims(&tree, &pages);
+        for _ in 0..120 {
+            let (addr, count) = *rng.pick(&ranges);
+            let at = addr + rng.below(count * page_size as u64);
+            let bit = rng.below(8) as u8;
+            pages.flip_bit(at, bit);
+            let snapshot = pages.snapshot();
+            let checked = tree.check(&snapshot, &mut |_| {});
+            assert!(matches!(checked, Err(Error::Corrupt(_))), "byte {at}");
+            let mut rows = Rows::new();
+            assert!(read(&Sub::of(tree), tree.is_multi(), &snapshot, &mut rows).is_err());
+            let same = |row: &(Vec<Vec<u8>>, Vec<u8>)| model.get(&row.0) == Some(&row.1);
+            assert!(rows.into_iter().all(|row| same(&row)), "byte {at}");
+            let mut seen = Seen::default();
+            tree.walk(&snapshot, &mut seen).unwrap();
+            pages.flip_bit(at, bit);
+        }
+        let mut rows = Rows::new();
+        read(&Sub::of(tree), tree.is_multi(), &pages, &mut rows).unwrap();
+        assert_eq!(rows, model);
+        printed.passed();
+    }
+}
+
+/// Everything that can be done to a table; errors are answers.
+fn use_it(rng: &mut Rng, raw: &mut RawPages, mut tree: Tree, old: &Tree, page_size: usize) {
+    let _ = tree.check(raw, &mut |_| {});
+    let _ = tree.walk(raw, &mut Seen::default());
+    let _ = tree.changed_since(raw, old, raw, &mut |_, _| Ok(()));
+    let _ = read(&Sub::of(tree), tree.is_multi(), raw, &mut Rows::new());
+    for _ in 0..20 {
+        let (way, key) = (path(rng), row_key(rng, page_size));
+        let mut sub = Sub::of(tree);
+        for step in &way {
+            match sub.nested(&*raw, step) {
+                Ok(Some(below)) => sub = below,
+                _ => break,
+            }
+        }
+        let _ = sub.get(&*raw, &key).map(|value| value.map(|v| v.to_vec()));
+        let _ = sub.rank(&*raw, &key);
+        let _ = sub.cursor(&*raw).and_then(|mut c| {
+            c.seek_le(&key)?;
+            c.previous()?;
+            c.select(3)
+        });
+        if tree.is_multi() {
+            let mut pairs = tree.pair_cursor(&*raw);
+            let _ = pairs.seek_le(&[b'k', 9], &key);
+            let _ = pairs.previous();
+            let _ = pairs.next_nodup();
+            let _ = pairs.get_multiple(100, |_| ());
+        }
+    }
+    let mut work = Work::of(tree);
+    for _ in 0..40 {
+        let (way, key) = (path(rng), row_key(rng, page_size));
+        let value = random_value(rng, page_size);
+        let done = if tree.is_multi() {
+            let set = vec![b'k', rng.below(20) as u8];
+            match rng.below(3) {
+                0 => tree.pairs().insert(raw, &set, &key).map(drop),
+                1 => tree.pairs().remove(raw, &set, &key).map(drop),
+                _ => tree.pairs().remove_all(raw, &set).map(drop),
+            }
+        } else {
+            let put = rng.one_in(2);
+            work.at(raw, &way, put, &mut |w, table| match (put, rng.below(8)) {
+                (true, _) => table.insert(w, &key, &value),
+                (false, 0) => table.clear(w).map(|()| true),
+                (false, 1) => table.remove_range(w, b"~", &key).map(|_| true),
+                (false, 2) => table.remove(w, b"a"),
+                (false, _) => table.remove(w, &key),
+            })
+            .map(drop)
+        };
+        if done.is_err() {
+            break;
+        }
+    }
+    if !tree.is_multi()
+        && let Some(changed) = work.tree()
+    {
+        tree = *changed;
+    }
+    let mut step = crate::Relocation {
+        boundary: 0,
+        pages: 200,
+        looks: 200,
+    };
+    let _ = tree.relocate(raw, &mut step, b"");
+    let _ = tree.remove_range(raw, b"b", b"z");
+    let _ = tree.seal(raw);
+    let _ = tree.clear(raw);
+}
+
+#[test]
+fn damage_below_that_no_checksum_tells_neither_panics_nor_loops() {
+    for seed in 0..24 {
+        let page_size = [512, 512, 1024, 4096][seed as usize / 2 % 4];
+        let printed = super::Seed::of(seed, page_size);
+        let mut rng = Rng::new(4000 + seed);
+        let (pages, tree, _) = table(&mut rng, seed, page_size);
+        let ranges = claims(&tree, &pages);
+        for _ in 0..25 {
+            let mut raw = RawPages::of(&tree, &pages);
+            for _ in 0..=rng.below(4) {
+                let (addr, pages) = *rng.pick(&ranges);
+                let page = addr as usize + rng.index(pages as usize) * page_size;
+                let within = match rng.below(3) {
+                    0 => HEADER_BYTES + rng.index(16),
+                    1 => HEADER_BYTES + rng.index(page_size / 4),
+                    _ => rng.index(page_size),
+                };
+                let byte = &mut raw.bytes[page + within];
+                *byte = match rng.below(3) {
+                    0 => *byte ^ 1 << rng.below(8),
+                    1 => byte.wrapping_add(1),
+                    _ => rng.u64() as u8,
+                };
+            }
+            use_it(&mut rng, &mut raw, tree, &tree, page_size);
+        }
+        printed.passed();
+    }
+}
+
+/// A table under two keys, in a table under two keys, and so on: as many ways as 2 to the 40th to one page. Branches
+/// that name a child three times, thirty levels high. Each is told in no time.
+#[test]
+fn many_ways_to_one_page_are_gone_once() {
+    let mut pages = RawPages::new(512);
+    let mut below = Tree::new_inner(9);
+    below.insert(&mut pages, b"k", b"v").unwrap();
+    for _ in 0..40 {
+        let root = below.nested_root();
+        let payload = Payload {
+            tag: tag::of(tag::ROOT, root.len()),
+            bytes: &root,
+        };
+        below = Tree::new_inner(9);
+        for key in [b"a", b"b"] {
+            below
+                .put_payload(&mut pages, key, payload, Old::Keep)
+                .unwrap();
+        }
+    }
+    let nested = Tree {
+        flags: below.flags & !crate::tree::INNER,
+        ..below
+    };
+
+    let mut high = Tree::new(9);
+    high.insert(&mut pages, b"k", b"v").unwrap();
+    for level in 1..30 {
+        let branch = high.new_page(&mut pages, level).unwrap();
+        for (index, key) in [&b""[..], b"x", b"y"].into_iter().enumerate() {
+            let child = child_bytes(&high.root, 1);
+            let payload = Payload {
+                tag: 0,
+                bytes: &child,
+            };
+            let bias = Bias::Balance;
+            high.place(&mut pages, &branch, level, index, key, payload, bias)
+                .unwrap();
+        }
+        high.root = branch;
+        high.height = level + 1;
+    }
+    for tree in [nested, high] {
+        let mut tree = tree;
+        assert!(matches!(
+            tree.check(&pages, &mut |_| {}),
+            Err(Error::Corrupt(_))
+        ));
+        let mut seen = Seen::default();
+        tree.walk(&pages, &mut seen).unwrap();
+        assert!(seen.damaged > 0 && seen.reached < 200, "{}", seen.reached);
+        let cut = tree.remove_range(&mut pages, b"", b"zz");
+        assert!(matches!(cut, Err(Error::Corrupt(_))));
+        assert!(matches!(tree.clear(&mut pages), Err(Error::Corrupt(_))));
+    }
+}
