@@ -105,7 +105,7 @@ pub(crate) enum KvCommand {
 Prints each table as a section: a header (VERSION=3, format, database, type), then keys and
 values, a line each: a space and hex digits, or with --print text. `mdb_load` reads it, once for each
 table: tidalite dump plant.tdl config | mdb_load -n config.mdb
-A nested table stands between lines { and } in place of a value; only `tidalite load` reads those.
+A nested table stands between lines { and } in place of a value; mdb_load does not read those.
 
 Examples:
   tidalite dump plant.tdl > plant.dump

@@ -97,10 +97,10 @@ fn a_dump_with_nested_tables_comes_back_byte_for_byte() {
     folder.run(&["load", "n.tdl", "n.dump", "-N"]).ok();
     assert_eq!(folder.run(&["dump", "n.tdl", "--print"]).ok(), NESTED);
     for (data, told) in [
-        (" a\n{\nDATA=END\n", "inside a table"),
+        (" 61\n{\nDATA=END\n", "inside a table"),
         ("}\nDATA=END\n", "line 3: more tables end"),
         ("{\nDATA=END\n", "without a key"),
-        (" a\n{\n b\n}\nDATA=END\n", "without a value"),
+        (" 61\n{\n 62\n}\nDATA=END\n", "without a value"),
     ] {
         folder.write("bad.dump", format!("VERSION=3\nHEADER=END\n{data}"));
         folder

@@ -112,6 +112,9 @@ type LeafRows<'f> = dyn FnMut(&[Key], &[u8], Held<'_>) -> Result<()> + 'f;
 /// As `LeafRows`, and whether a header alone vouches for the row.
 type Rows<'f> = dyn FnMut(&[Key], &[u8], Held<'_>, bool) -> Result<()> + 'f;
 
+/// The rows of a table of the catalog: key, value, whether a header alone vouches for the row.
+type Values<'f> = dyn FnMut(&[u8], &[u8], bool) -> Result<()> + 'f;
+
 /// The table at hand while leaves are read.
 struct At<'r> {
     raw: &'r RawFile,
@@ -176,13 +179,13 @@ fn rows_of(
     Ok(told)
 }
 
-/// As [`rows_of`], of a table of the catalog: key, value, whether a header alone vouches for the row.
+/// As [`rows_of`], of a table of the catalog.
 pub(super) fn values_of(
     raw: &RawFile,
     found: &Collected,
     id: u64,
     tree: Option<&Tree>,
-    f: &mut dyn FnMut(&[u8], &[u8], bool) -> Result<()>,
+    f: &mut Values<'_>,
 ) -> Result<Vec<Lost>> {
     rows_of(
         raw,
