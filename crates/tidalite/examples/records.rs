@@ -2,6 +2,8 @@
 //!
 //! `cargo run -p tidalite --example records`
 
+#![expect(clippy::print_stdout, reason = "an example talks")]
+
 use tidalite::{Database, Decimal, Record, Timestamp};
 
 /// What the first version of a program writes.

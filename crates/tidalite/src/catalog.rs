@@ -11,7 +11,7 @@
 //! `flags`: 1 = has a name, 2 = has a GUID (all zero without one).
 //!
 //! Invariants: 1. `names` and `guids` hold exactly the names and GUIDs of the entries of `series`.
-//! 2. Ids are dense: an entry's id is below `next_series`, and series are never removed.
+//! 2. An entry's id is below `next_series`, which never goes back: no number is given out twice.
 
 use crate::error::{Error, Result};
 use crate::name::{SeriesName, SeriesPattern};
@@ -122,6 +122,21 @@ impl SeriesInfo {
     }
 }
 
+/// A GUID's bytes as .NET and Windows lay them out in memory (`Guid.ToByteArray`: the first three fields
+/// little-endian), in the order in which they are written as text, and the other way round.
+///
+/// ```
+/// let text_order = *b"\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff";
+/// let dotnet = tidalite::guid_dotnet(text_order);
+/// assert_eq!(dotnet[..8], [0x33, 0x22, 0x11, 0x00, 0x55, 0x44, 0x77, 0x66]);
+/// assert_eq!(tidalite::guid_dotnet(dotnet), text_order);
+/// ```
+#[must_use]
+pub const fn guid_dotnet(guid: [u8; 16]) -> [u8; 16] {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = guid;
+    [d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p]
+}
+
 /// The GUID's sixteen bytes in order, as 8-4-4-4-12 hexadecimal digits.
 #[must_use]
 pub fn guid_text(guid: &[u8; 16]) -> String {
@@ -141,7 +156,7 @@ pub(crate) fn id_key(id: SeriesId) -> [u8; 8] {
     id.0.to_be_bytes()
 }
 
-fn decode_id(bytes: &[u8]) -> Result<SeriesId> {
+pub(crate) fn decode_id(bytes: &[u8]) -> tidalite_pager::Result<SeriesId> {
     let bytes: [u8; 8] = bytes
         .try_into()
         .map_err(|_| Corrupt::new("series id", 0, format!("{} bytes", bytes.len()), "8 bytes"))?;
@@ -174,7 +189,7 @@ pub(crate) fn find<R: PageRead>(
         SeriesKey::Guid(_) => &roots.guids,
     };
     tree.get(pages, &key.bytes())?
-        .map(|value| decode_id(&value.to_vec()?))
+        .map(|value| Ok(decode_id(&value.to_vec()?)?))
         .transpose()
 }
 
@@ -238,6 +253,44 @@ pub(crate) fn change_schema<W: PageWrite>(
     roots
         .series
         .insert(pages, &id_key(info.id), &info.encode())?;
+    Ok(Arc::new(info))
+}
+
+/// Takes a series out of the catalog; its rows are gone already.
+pub(crate) fn remove<W: PageWrite>(roots: &mut Roots, pages: &mut W, id: SeriesId) -> Result<()> {
+    let Some(info) = info(roots, pages, id)? else {
+        return Ok(());
+    };
+    if let Some(name) = &info.name {
+        roots.names.remove(pages, &SeriesKey::Name(name).bytes())?;
+    }
+    if let Some(guid) = &info.guid {
+        roots.guids.remove(pages, &SeriesKey::Guid(guid).bytes())?;
+    }
+    roots.records.remove(pages, &id_key(id))?;
+    roots.series.remove(pages, &id_key(id))?;
+    Ok(())
+}
+
+/// Puts a name in place of the one that the series has, if it has one. The name is free.
+pub(crate) fn rename<W: PageWrite>(
+    roots: &mut Roots,
+    pages: &mut W,
+    id: SeriesId,
+    name: &SeriesName,
+) -> Result<Arc<SeriesInfo>> {
+    let Some(info) = info(roots, pages, id)? else {
+        return Err(Error::NoSuchSeries {
+            wanted: format!("number {}", id.0),
+        });
+    };
+    let mut info = SeriesInfo::clone(&info);
+    if let Some(old) = info.name.replace(name.clone()) {
+        roots.names.remove(pages, &SeriesKey::Name(&old).bytes())?;
+    }
+    let key = SeriesKey::Name(name).bytes();
+    roots.names.insert(pages, &key, &id_key(id))?;
+    roots.series.insert(pages, &id_key(id), &info.encode())?;
     Ok(Arc::new(info))
 }
 

@@ -1,6 +1,6 @@
 //! What changed between two versions. What both have is recognised by its pointer and not read.
 
-use crate::catalog::SeriesInfo;
+use crate::catalog::{SeriesInfo, decode_id};
 use crate::error::Result;
 use crate::pages::Pages;
 use crate::read::ReadTxn;
@@ -49,6 +49,15 @@ pub enum Change<'a> {
     },
     /// A series that the older version does not have. Its rows follow.
     SeriesCreated(&'a SeriesInfo),
+    /// A series that has another name than in the older version.
+    SeriesRenamed {
+        /// As it was.
+        before: &'a SeriesInfo,
+        /// As it is.
+        after: &'a SeriesInfo,
+    },
+    /// A series that only the older version has. Its rows are not told.
+    SeriesRemoved(&'a SeriesInfo),
     /// Rows that differ: of those of both versions from the first to the last time, both included, none is alike.
     Rows {
         /// Which series.
@@ -120,30 +129,22 @@ impl ReadTxn {
     }
 
     fn diff_series(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {
-        // Where the trees of a series may differ, and where its rows in the front may.
-        let mut ids: BTreeSet<SeriesId> = (base.roots.next_series..self.roots.next_series)
-            .map(SeriesId)
-            .collect();
-        let (new, old) = (&self.roots.records, &base.roots.records);
-        new.changed_since(&self.pages, old, &base.pages, &mut |from, to| {
-            for (tree, pages) in [(new, &self.pages), (old, &base.pages)] {
-                let mut cursor = tree.cursor(pages);
-                let mut there = cursor.seek_ge(from)?;
-                while there && to.is_none_or(|to| cursor.key() < to) {
-                    let key = <[u8; 8]>::try_from(cursor.key()).map_err(|_| {
-                        Corrupt::new(
-                            "series id",
-                            0,
-                            format!("{} bytes", cursor.key().len()),
-                            "8 bytes",
-                        )
-                    })?;
-                    ids.insert(SeriesId(u64::from_be_bytes(key)));
-                    there = cursor.next()?;
+        // Series that are new or gone, where the trees of a series may differ, and where its rows in the front may.
+        let mut ids = BTreeSet::new();
+        let trees = |txn: &Self| [txn.roots.series, txn.roots.records];
+        for (new, old) in trees(self).iter().zip(&trees(base)) {
+            new.changed_since(&self.pages, old, &base.pages, &mut |from, to| {
+                for (tree, pages) in [(new, &self.pages), (old, &base.pages)] {
+                    let mut cursor = tree.cursor(pages);
+                    let mut there = cursor.seek_ge(from)?;
+                    while there && to.is_none_or(|to| cursor.key() < to) {
+                        ids.insert(decode_id(cursor.key())?);
+                        there = cursor.next()?;
+                    }
                 }
-            }
-            Ok(())
-        })?;
+                Ok(())
+            })?;
+        }
         let mut late: BTreeMap<SeriesId, Vec<(i64, i64)>> = BTreeMap::new();
         self.front.changed_since(
             &self.pages,
@@ -156,27 +157,83 @@ impl ReadTxn {
         )?;
         ids.extend(late.keys());
         for id in ids {
-            let Some(series) = self.series_by_id(id)? else {
+            let (series, older) = (self.series_by_id(id)?, base.series_by_id(id)?);
+            let Some(series) = series else {
+                if let Some(older) = older {
+                    f(Change::SeriesRemoved(older.info()))?;
+                }
                 continue;
             };
-            let older = if id.0 < base.roots.next_series {
-                base.series_by_id(id)?
-            } else {
-                f(Change::SeriesCreated(series.info()))?;
-                None
-            };
-            let mut ranges = late.remove(&id).unwrap_or_default();
-            match &older {
-                Some(older) => series.leaves_changed_since(older, &mut ranges)?,
-                None => ranges = vec![EVER],
+            match older.as_ref().map(Series::info) {
+                None => f(Change::SeriesCreated(series.info()))?,
+                Some(before) if before.name != series.info().name => f(Change::SeriesRenamed {
+                    before,
+                    after: series.info(),
+                })?,
+                Some(_) => {}
             }
-            ranges.sort_unstable();
-            for (from, to) in joined(ranges) {
-                diff_rows(&series, older.as_ref(), (from, to), f)?;
-            }
+            let late = late.remove(&id).unwrap_or_default();
+            diff_series(&series, older.as_ref(), late, f)?;
         }
         Ok(())
     }
+
+    /// The times, first and last of each range included, at which the rows of a series differ from those of `base`,
+    /// an older version of the same file: of the rows of both versions within a range none is alike. Ascending;
+    /// nothing for a series that neither has.
+    ///
+    /// # Errors
+    /// Damage in what changed.
+    ///
+    /// # Cost
+    /// Leaves and waiting rows that only one of the versions has.
+    pub fn changed_ranges(&self, base: &Self, id: SeriesId) -> Result<Vec<(i64, i64)>> {
+        let (series, older) = (self.series_by_id(id)?, base.series_by_id(id)?);
+        // From nothing to a series and from a series to nothing the same rows differ.
+        let (series, older) = match (series, older) {
+            (Some(series), older) => (series, older),
+            (None, Some(older)) => (older, None),
+            (None, None) => return Ok(Vec::new()),
+        };
+        let mut late = Vec::new();
+        self.front.changed_since(
+            &self.pages,
+            &base.front,
+            &base.pages,
+            &mut |changed, from, to| {
+                if changed == id {
+                    merge_range(&mut late, (from, to));
+                }
+                Ok(())
+            },
+        )?;
+        let mut ranges = Vec::new();
+        diff_series(&series, older.as_ref(), late, &mut |change| {
+            if let Change::Rows { from, to, .. } = change {
+                ranges.push((from, to));
+            }
+            Ok(())
+        })?;
+        Ok(ranges)
+    }
+}
+
+/// Tells the rows that differ. `ranges`: where the front may differ.
+fn diff_series(
+    series: &Series<'_>,
+    older: Option<&Series<'_>>,
+    mut ranges: Vec<(i64, i64)>,
+    f: &mut Tell<'_>,
+) -> Result<()> {
+    match older {
+        Some(older) => series.leaves_changed_since(older, &mut ranges)?,
+        None => ranges = vec![EVER],
+    }
+    ranges.sort_unstable();
+    for (from, to) in joined(ranges) {
+        diff_rows(series, older, (from, to), f)?;
+    }
+    Ok(())
 }
 
 /// Two versions of a table while they are compared.

@@ -61,6 +61,7 @@ mod diff;
 mod durability;
 mod error;
 mod leaves;
+mod lifecycle;
 mod many;
 mod multi;
 mod name;
@@ -91,7 +92,7 @@ mod write;
 
 pub use aggregate::{Aggregate, Window};
 pub use backup::{BackupInfo, restore};
-pub use catalog::{SeriesInfo, guid_text};
+pub use catalog::{SeriesInfo, guid_dotnet, guid_text};
 pub use check::{CheckReport, Finding, Place, key_text};
 pub use column::{Column, ColumnType, DECIMAL_SCALE_MAX};
 pub use compact::Compaction;

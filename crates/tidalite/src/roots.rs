@@ -155,13 +155,13 @@ impl Roots {
         Ok(roots)
     }
 
-    /// Numbers that are given out must be free: ids are dense, and owners have 48 bits.
+    /// Numbers that are given out must be free, and owners have 48 bits.
     fn check_counters(&self) -> Result<()> {
         let damaged = |what: &str, found: u64, expected: String| {
             Err(Corrupt::new(format!("{what} in the meta block"), 0, found, expected).into())
         };
-        if self.next_series != self.series.len() || self.next_series > owner::LIMIT {
-            let expected = format!("{}, one for each series", self.series.len());
+        if self.next_series < self.series.len() || self.next_series > owner::LIMIT {
+            let expected = format!("{} at least, one for each series", self.series.len());
             return damaged("next series id", self.next_series, expected);
         }
         if !(owner::FIRST_TABLE..owner::LIMIT).contains(&self.next_table) {

@@ -28,10 +28,7 @@ impl WriteTxn {
     pub fn savepoint(&mut self) -> Result<Savepoint> {
         self.changing(|txn| {
             if !txn.series.is_empty() {
-                txn.roots.front =
-                    txn.front
-                        .commit(&mut txn.pages, &mut txn.staging, &mut txn.leaves)?;
-                txn.leaves.finish(&mut txn.pages, &mut txn.roots)?;
+                txn.store_staged()?;
                 for tree in txn.roots.catalog_trees() {
                     tree.seal(&mut txn.pages)?;
                 }
@@ -61,8 +58,22 @@ impl WriteTxn {
         self.begin_again()
     }
 
+    /// Stores what waits in memory, and puts the roots of front and leaves; the series are to be opened anew.
+    pub(crate) fn store_staged(&mut self) -> Result<()> {
+        let Self {
+            front,
+            pages,
+            staging,
+            leaves,
+            roots,
+            ..
+        } = self;
+        roots.front = front.commit(pages, staging, leaves)?;
+        leaves.finish(pages, roots)
+    }
+
     /// Series are opened anew, from the roots.
-    fn begin_again(&mut self) -> Result<()> {
+    pub(crate) fn begin_again(&mut self) -> Result<()> {
         self.front = Front::load(&self.pages, &self.roots.front)?;
         self.leaves = Leaves::new(&self.roots, self.staging.budget_bytes());
         self.staging.reset();

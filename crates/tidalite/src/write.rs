@@ -387,7 +387,7 @@ impl WriteTxn {
     }
 
     /// Names are keys of the catalog, and small pages hold but short ones.
-    fn check_name_fits(&self, name: &SeriesName) -> Result<()> {
+    pub(crate) fn check_name_fits(&self, name: &SeriesName) -> Result<()> {
         let (name, most) = (name.to_string(), self.key_bytes_max());
         if name.len() <= most {
             return Ok(());
@@ -435,7 +435,7 @@ impl WriteTxn {
 
     /// Where a series stands that this transaction opened.
     #[inline]
-    fn open_index(&self, id: SeriesId) -> Option<usize> {
+    pub(crate) fn open_index(&self, id: SeriesId) -> Option<usize> {
         if id.0 >= NEAR_IDS {
             return self.far_index_of.get(&id).copied();
         }

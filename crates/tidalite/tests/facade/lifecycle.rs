@@ -1,0 +1,208 @@
+//! Series that are created, renamed and removed, against a map; old versions keep what they had.
+
+use crate::common::{in_memory, rows_of};
+use std::collections::BTreeMap;
+use tidalite::{Change, Database, Error, Options, ReadTxn, Schema, SeriesId, guid_dotnet};
+use tidalite_testkit::rng::Rng;
+
+/// Name and rows by number.
+type Model = BTreeMap<u64, (String, BTreeMap<i64, Vec<u64>>)>;
+
+fn compare(snap: &ReadTxn, model: &Model) {
+    let listed = snap.list("").unwrap();
+    let names: Vec<(u64, String)> = listed
+        .iter()
+        .map(|info| (info.id.0, info.label()))
+        .collect();
+    let expected: Vec<(u64, String)> = model
+        .iter()
+        .map(|(id, (name, _))| (*id, name.clone()))
+        .collect();
+    assert_eq!(names, expected);
+    for (id, (name, rows)) in model {
+        let series = snap.series(name).unwrap().unwrap();
+        assert_eq!(series.id().0, *id);
+        assert_eq!(&rows_of(&series).unwrap(), rows);
+    }
+}
+
+/// The ranges lead from the rows of one version to those of the other.
+fn compare_ranges(snap: &ReadTxn, base: &ReadTxn, new: &Model, old: &Model) {
+    let none = BTreeMap::new();
+    for id in 0..60 {
+        let rows = |model: &Model| {
+            model
+                .get(&id)
+                .map_or(none.clone(), |(_, rows)| rows.clone())
+        };
+        let (new, mut old) = (rows(new), rows(old));
+        let mut end = None;
+        for (from, to) in snap.changed_ranges(base, SeriesId(id)).unwrap() {
+            assert!(from <= to && end.is_none_or(|end| end < from));
+            end = Some(to);
+            for (time, row) in old.clone().range(from..=to) {
+                assert_ne!(new.get(time), Some(row), "{id} at {time} is alike");
+                old.remove(time);
+            }
+            old.extend(new.range(from..=to).map(|(time, row)| (*time, row.clone())));
+        }
+        assert_eq!(old, new, "series {id}");
+    }
+}
+
+#[test]
+fn series_come_change_their_name_and_go() {
+    for seed in 0..6 {
+        println!("seed {seed}");
+        let mut rng = Rng::new(seed);
+        let options = Options::new().page_size(512).staging_bytes(64 << 10);
+        let db = in_memory(&options);
+        let (mut model, mut given_out) = (Model::new(), 0);
+        let mut held: Option<(ReadTxn, Model)> = None;
+        for _ in 0..30 {
+            let mut tx = db.begin_write().unwrap();
+            let before = (model.clone(), given_out);
+            let savepoint = rng.one_in(3).then(|| tx.savepoint().unwrap());
+            for _ in 0..rng.below(12) {
+                let name = format!("s{}", rng.below(20));
+                let known = model
+                    .iter()
+                    .find(|(_, (own, _))| *own == name)
+                    .map(|(id, _)| *id);
+                match rng.below(6) {
+                    0 => {
+                        assert_eq!(tx.remove_series(&name).unwrap(), known.is_some());
+                        known.map(|id| model.remove(&id));
+                    }
+                    1 => {
+                        let Some(id) = model.keys().nth(rng.below(20) as usize).copied() else {
+                            continue;
+                        };
+                        let renamed = tx.rename_series(SeriesId(id), &name);
+                        match known {
+                            Some(other) if other != id => {
+                                assert!(matches!(renamed, Err(Error::Name { .. })), "{renamed:?}");
+                            }
+                            _ => {
+                                renamed.unwrap();
+                                model.get_mut(&id).unwrap().0 = name;
+                            }
+                        }
+                    }
+                    _ => {
+                        let mut series = tx.series(&name).unwrap();
+                        let id = series.id().0;
+                        let rows = match known {
+                            Some(known) => {
+                                assert_eq!(id, known);
+                                &mut model.get_mut(&id).unwrap().1
+                            }
+                            None => {
+                                assert_eq!(id, given_out, "a number is given out once");
+                                given_out += 1;
+                                &mut model.entry(id).or_insert((name, BTreeMap::new())).1
+                            }
+                        };
+                        let start = rng.below(3000) as i64;
+                        for time in start..start + rng.below(1500) as i64 {
+                            series.insert_point(time, 7, time as f64).unwrap();
+                            rows.insert(time, vec![7, (time as f64).to_bits()]);
+                        }
+                    }
+                }
+            }
+            if let Some(savepoint) = savepoint
+                && rng.one_in(3)
+            {
+                tx.rollback_to(&savepoint).unwrap();
+                (model, given_out) = before.clone();
+            }
+            if rng.one_in(8) {
+                drop(tx);
+                (model, given_out) = before;
+            } else {
+                tx.commit().unwrap();
+            }
+            let report = db.check().unwrap();
+            assert!(report.is_clean(), "{report:?}");
+            let snap = db.begin_read().unwrap();
+            compare(&snap, &model);
+            if let Some((base, old)) = &held {
+                compare(base, old);
+                compare_ranges(&snap, base, &model, old);
+                compare_ranges(base, &snap, old, &model);
+            }
+            if rng.one_in(3) {
+                held = Some((snap, model.clone()));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_diff_tells_what_came_changed_its_name_and_went() {
+    let db: Database = in_memory(&Options::new());
+    let mut tx = db.begin_write().unwrap();
+    for name in ["gone", "renamed", "stays"] {
+        tx.series(name).unwrap().insert(1_i64, 1.0).unwrap();
+    }
+    tx.commit().unwrap();
+    let base = db.begin_read().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    assert!(tx.remove_series("gone").unwrap());
+    let id = tx.series("renamed").unwrap().id();
+    tx.rename_series(id, "new_name").unwrap();
+    tx.series("empty").unwrap();
+    tx.commit().unwrap();
+    let mut told = Vec::new();
+    let snap = db.begin_read().unwrap();
+    snap.diff(&base, &mut |change| {
+        told.push(match change {
+            Change::SeriesCreated(info) => format!("+{}", info.label()),
+            Change::SeriesRemoved(info) => format!("-{}", info.label()),
+            Change::SeriesRenamed { before, after } => {
+                format!("{}>{}", before.label(), after.label())
+            }
+            other => format!("{other:?}"),
+        });
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(told, ["-gone", "renamed>new_name", "+empty"]);
+}
+
+#[test]
+fn guids_in_the_order_of_dotnet_and_series_without_a_name() {
+    let db = in_memory(&Options::new());
+    // new Guid("00112233-4455-6677-8899-aabbccddeeff").ToByteArray()
+    let dotnet = [
+        0x33, 0x22, 0x11, 0x00, 0x55, 0x44, 0x77, 0x66, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee,
+        0xff,
+    ];
+    let guid = guid_dotnet(dotnet);
+    let mut tx = db.begin_write().unwrap();
+    let mut series = tx.series_of_guid(guid, &Schema::point()).unwrap();
+    series.insert(0_i64, 1.0).unwrap();
+    let id = series.id();
+    assert_eq!(
+        series.info().label(),
+        "00112233-4455-6677-8899-aabbccddeeff"
+    );
+    tx.rename_series(id, "with.name").unwrap();
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    assert_eq!(snap.series("with.name").unwrap().unwrap().id(), id);
+    assert_eq!(snap.series_of_guid(&guid).unwrap().unwrap().id(), id);
+    let mut tx = db.begin_write().unwrap();
+    assert!(tx.remove_series("with.name").unwrap());
+    assert!(!tx.remove_series_by_id(id).unwrap());
+    tx.commit().unwrap();
+    assert!(
+        db.begin_read()
+            .unwrap()
+            .series_of_guid(&guid)
+            .unwrap()
+            .is_none()
+    );
+    assert!(db.check().unwrap().is_clean());
+}
