@@ -17,6 +17,9 @@ use tidalite_base::put_u64;
 /// Extents that a rewrite may be cut into where the rest of the record leaves no more room.
 const PIECES_MIN: usize = 8;
 
+/// So many changes, and not before, are worth new bitmaps instead of a list on a stack.
+const CHANGES_MANY: usize = 48;
+
 /// Which dead ranges go to the stacks on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
@@ -211,7 +214,10 @@ impl Space {
             plan.inline = self.held().chain(dead).copied().collect();
             return plan;
         }
-        let mut rewrite = self.overflow || !fits(self.changes.len() + PIECES_MIN, 0);
+        // Once in a while new bitmaps make room for all that is held, where stacks would be written at every commit.
+        let makes_room = self.changes.len() >= CHANGES_MANY
+            && fits(PIECES_MIN, in_memory + dead.len() + PIECES_MIN);
+        let mut rewrite = self.overflow || makes_room || !fits(self.changes.len() + PIECES_MIN, 0);
         loop {
             if rewrite && plan.bitmaps.is_none() {
                 plan.bitmaps = Some(self.plan_bitmaps());
