@@ -18,11 +18,12 @@ suites:
   long-reader    one snapshot held while everything is overwritten
   ticks          a point for each of 100, 10,000 and 100,000 series in every durable commit
   growth         open, append, aggregate and latest as points and series become more
+  codec          bits a value and values a second of real columns, beside pco, zstd, Gorilla, ALP
   cpu            a hundred hosts with ten metrics each: write, size, eight questions; SQLite
 
 options:
   --rounds R     rounds, of which the median is taken (default 3)
-  --only LIST    cases, with commas: 01,03r (default: all)
+  --only LIST    cases, with commas: 01,03r (default: all); codec: parts of names of columns
   --peers LIST   peers, with commas: lmdb,libmdbx,redb,fjall,sqlite; none (default: all)
   --dir DIR      where the files go, one at a time (default: the system's temporary directory)
   --json FILE    also write a JSON object per line
@@ -50,6 +51,7 @@ pub(crate) enum Suite {
     Ticks,
     Growth,
     Cpu,
+    Codec,
 }
 
 /// What to measure, how large, how often, where.
@@ -119,6 +121,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
         Some("ticks") => Suite::Ticks,
         Some("growth") => Suite::Growth,
         Some("cpu") => Suite::Cpu,
+        Some("codec") => Suite::Codec,
         Some(other) => return Err(format!("there is no suite {other}")),
     };
     let mut options = Options::new(suite);

@@ -12,6 +12,7 @@
 //! ticks          suite: a point for each of many series in every durable commit
 //! growth         suite: whether anything gets slower as a database grows
 //! cpu            suite: hosts and metrics, ours and SQLite
+//! codec          suite: bits and rates of real columns, ours and other encodings
 //!  └ engine        ours and the peers behind one face
 //!  └ contest       who takes part, in which order; lines and table
 //! meter, syncs   what work costs: time, CPU, bytes, calls, waits on the disk
@@ -21,6 +22,7 @@
 
 mod args;
 mod beyond_memory;
+mod codec;
 mod commit;
 mod contest;
 mod cpu;
@@ -76,6 +78,12 @@ fn run(options: &Options) -> Result<()> {
     let json = options.json.as_ref().map(File::create).transpose()?;
     match options.suite {
         Suite::Harlinn => harlinn(options, json),
+        Suite::Codec => {
+            codec::run(options, json)?;
+            println!();
+            machine(options);
+            Ok(())
+        }
         Suite::Commit => told(&commit::run(options)?, options, json),
         Suite::Mdbx => told(&mdbx::run(options)?, options, json),
         Suite::LongReader => told(&long_reader::run(options)?, options, json),
@@ -146,6 +154,7 @@ fn warn(options: &Options) {
         Suite::LongReader => options.commits < 1_000_000,
         Suite::Ticks => options.commits < 10_000,
         Suite::Cpu => options.points < 2_592_000,
+        Suite::Codec => false,
         Suite::Growth => options.points < 100_000_000,
         Suite::BeyondMemory | Suite::BeyondMemoryOne => options.mib < 8192,
     };

@@ -4,15 +4,17 @@
 //! offset size
 //!      0    1  encoding      see Encoding
 //!      1    1  width         bits of a packed value, 0 to 64
-//!      2    1  exponent      ALP: e;  else 0
-//!      3    1  factor        ALP: f, or 255 for "divide by 10^e";  else 0
+//!      2    1  exponent      ALP: e;  ordered, split: low zeros left out;  else 0
+//!      3    1  factor        ALP: f, or 255 for "divide by 10^e";  split: low bits stored as they are;  else 0
 //!      4    2  rows          1 to 1024
 //!      6    2  exceptions    rows whose word is stored whole
-//!      8    2  patches       delta: steps stored whole;  dictionary: entries;  else 0
+//!      8    2  patches       delta: steps stored whole;  dictionary, split, list: entries;  runs: runs;  else 0
 //!     10    1  patch_bytes   bytes of such a step, 1 to 8, 0 when there is none
-//!     11    1  flags         1: scaled;  2: all exceptions share one word;  4: nulls;  8: narrow
+//!     11    1  flags         1: scaled;  2: all exceptions share one word;  4: nulls;  8: narrow;
+//!                           ALP: the four high bits number the corrections
 //!     12    4  length        bytes of the payload
-//!     16    8  base          constant: the word;  else the smallest value or the smallest step
+//!     16    8  base          constant: the word;  runs: length of the shortest;
+//!                           else the smallest value or the smallest step
 //!     24    8  start         delta: the first value;  else 0
 //! ```
 
@@ -89,6 +91,9 @@ impl Chunk {
             ORDERED_FOR => "ordered base",
             ORDERED_DELTA => "ordered steps",
             DICTIONARY => "dictionary",
+            SPLIT => "split",
+            LIST => "list",
+            RUNS => "runs",
             _ => "unknown",
         }
     }
@@ -167,6 +172,15 @@ pub(crate) const ORDERED_DELTA: u8 = 8;
 /// Places in a list of words.
 pub(crate) const DICTIONARY: u8 = 9;
 
+/// High bits as places in a short list, low bits as they are.
+pub(crate) const SPLIT: u8 = 10;
+/// Places in a list of words, which is a vector of its own.
+pub(crate) const LIST: u8 = 11;
+/// Words of runs, which are a vector of their own, and how long each is.
+pub(crate) const RUNS: u8 = 12;
+/// Most bits of the high part of a split.
+pub(crate) const SPLIT_HIGH_MAX: u32 = 16;
+
 /// Flag: packed values and steps are counted in units; the payload begins with the unit.
 pub(crate) const SCALED: u8 = 1;
 /// Flag: all exceptions have one word, stored once.
@@ -175,3 +189,57 @@ pub(crate) const SHARED: u8 = 2;
 pub(crate) const NULLS: u8 = 4;
 /// Flag: every float is rounded to an f32 at the end; see narrow.rs.
 pub(crate) const NARROW: u8 = 8;
+/// Flags, in decimals: number of the corrections.
+pub(crate) const CORRECTION: u8 = 0xf0;
+
+/// What is added to the words that a decimal rule makes: numbers that were computed miss the decimals that they stand
+/// for by a few units in the last place. A correction is `depth` less than a number of `width` bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Correction {
+    number: u8,
+}
+
+impl Correction {
+    /// Width and depth by number. None; then ever wider, on both sides of zero and on one.
+    const ALL: [(u8, u8); 16] = [
+        (0, 0),
+        (1, 0),
+        (1, 1),
+        (2, 0),
+        (2, 1),
+        (2, 2),
+        (2, 3),
+        (3, 0),
+        (3, 2),
+        (3, 3),
+        (3, 4),
+        (3, 7),
+        (4, 7),
+        (4, 8),
+        (5, 16),
+        (6, 32),
+    ];
+
+    /// Every number but 0.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        (1..Self::ALL.len() as u8).map(|number| Self { number })
+    }
+
+    pub(crate) fn of_flags(flags: u8) -> Self {
+        Self { number: flags >> 4 }
+    }
+
+    pub(crate) fn flags(self) -> u8 {
+        self.number << 4
+    }
+
+    /// Bits of a correction; 0: there are none.
+    pub(crate) fn width(self) -> u32 {
+        u32::from(Self::ALL[usize::from(self.number)].0)
+    }
+
+    /// How far below zero the least correction is.
+    pub(crate) fn depth(self) -> u64 {
+        u64::from(Self::ALL[usize::from(self.number)].1)
+    }
+}

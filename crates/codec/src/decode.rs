@@ -4,12 +4,13 @@
 //! 2. Rows of patches and exceptions ascend and lie inside the vector.
 //! 3. All arithmetic on values wraps.
 
-use crate::chunk::{self, Chunk};
+use crate::chunk::{self, CHUNK_BYTES, Chunk, Correction};
 use crate::float::Alp;
 use crate::kernel;
 use crate::narrow;
 use crate::nulls::Nulls;
 use crate::pack::packed_bytes;
+use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, get_u64};
 
 /// Decodes the timestamps of `chunk` from its payload; `out` has exactly `chunk.rows()` places.
@@ -44,15 +45,27 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
                 *place = u64::from_le_bytes(*word);
             }
         }
-        chunk::FOR => unpack(parts.packed, width, base, scale, out),
-        chunk::ORDERED_FOR => {
+        chunk::FOR => {
             unpack(parts.packed, width, base, scale, out);
-            kernel::ordered(out);
+            parts.patch(chunk, |_| {}, out)?;
         }
-        chunk::ALP_FOR if width > 0 => {
-            kernel::alp_unpack(alp, parts.packed, width, base, scale, out);
+        chunk::ORDERED_FOR => {
+            let finish = |words: &mut [u64]| kernel::unordered(words, u32::from(chunk.exponent));
+            unpack(parts.packed, width, base, scale, out);
+            finish(out);
+            parts.patch(chunk, finish, out)?;
         }
-        chunk::ALP_FOR => kernel::alp_ramp(alp, base, 0, out),
+        chunk::SPLIT => parts.join(chunk, out)?,
+        chunk::LIST => parts.look_up_inside(chunk, out)?,
+        chunk::RUNS => parts.repeat(chunk, out)?,
+        chunk::ALP_FOR => {
+            if width > 0 {
+                kernel::alp_unpack(alp, parts.packed, width, base, scale, out);
+            } else {
+                kernel::alp_ramp(alp, base, 0, out);
+            }
+            parts.patch(chunk, |words| kernel::alp_decode(alp, words), out)?;
+        }
         chunk::ALP_DELTA if parts.is_ramp(chunk) => {
             kernel::alp_ramp(alp, chunk.start, base, out);
         }
@@ -63,15 +76,20 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
                 kernel::ramp(chunk.start, base, out);
             } else {
                 unpack(parts.packed, width, base, scale, out);
-                parts.patch(chunk, out)?;
+                parts.patch(chunk, |_| {}, out)?;
                 kernel::prefix_sum(chunk.start, out);
             }
             match delta {
                 chunk::ALP_DELTA => kernel::alp_decode(alp, out),
-                chunk::ORDERED_DELTA => kernel::ordered(out),
+                chunk::ORDERED_DELTA => kernel::unordered(out, u32::from(chunk.exponent)),
                 _ => {}
             }
         }
+    }
+    if !parts.corrections.is_empty() {
+        let correction = Correction::of_flags(chunk.flags);
+        let (width, depth) = (correction.width(), correction.depth());
+        kernel::unpack_onto(parts.corrections, width, depth, out);
     }
     parts.except(chunk, out)
 }
@@ -128,6 +146,10 @@ struct Parts<'a> {
     scale: u64,
     dictionary: &'a [u8],
     packed: &'a [u8],
+    /// Of decimals.
+    corrections: &'a [u8],
+    /// Of a split.
+    low_bits: &'a [u8],
     patch_rows: &'a [u8],
     patch_steps: &'a [u8],
     exception_rows: &'a [u8],
@@ -143,19 +165,18 @@ impl<'a> Parts<'a> {
             |what: &str, found: &dyn core::fmt::Display, expected: &dyn core::fmt::Display| {
                 Err(Corrupt::new(what, 0, found, expected))
             };
-        if chunk.rows() != rows || rows == 0 || rows > tidalite_base::limits::VECTOR_ROWS {
+        if chunk.rows() != rows || rows == 0 || rows > VECTOR_ROWS {
             return damaged("chunk: rows", &chunk.rows, &rows);
         }
         let encoding = chunk.encoding;
-        if !(chunk::CONSTANT..=chunk::DICTIONARY).contains(&encoding) {
-            return damaged("chunk: encoding", &encoding, &"1 to 9");
+        if !(chunk::CONSTANT..=chunk::RUNS).contains(&encoding) {
+            return damaged("chunk: encoding", &encoding, &"1 to 12");
         }
-        let delta = matches!(
-            encoding,
-            chunk::DELTA | chunk::ALP_DELTA | chunk::ORDERED_DELTA
-        );
         let alp = matches!(encoding, chunk::ALP_FOR | chunk::ALP_DELTA);
         let is_dictionary = encoding == chunk::DICTIONARY;
+        let is_split = encoding == chunk::SPLIT;
+        let is_nested = matches!(encoding, chunk::LIST | chunk::RUNS);
+        let has_entries = is_dictionary || is_split || is_nested;
         let plain = matches!(encoding, chunk::CONSTANT | chunk::RAW);
         let width_max = if plain { 0 } else { 64 };
         if chunk.width > width_max {
@@ -165,45 +186,71 @@ impl<'a> Parts<'a> {
             exponent: chunk.exponent,
             factor: chunk.factor,
         };
-        if !(if alp {
-            rule.is_valid()
-        } else {
-            rule == Alp::default()
-        }) {
+        let rule_is_valid = match encoding {
+            _ if alp => rule.is_valid(),
+            chunk::ORDERED_FOR | chunk::ORDERED_DELTA => rule.exponent < 64 && rule.factor == 0,
+            // The list has what lies above the low bits and the zeros, 1 to 16 bits.
+            chunk::SPLIT => {
+                let below = u32::from(rule.exponent) + u32::from(rule.factor);
+                (64 - chunk::SPLIT_HIGH_MAX..64).contains(&below)
+            }
+            _ => rule == Alp::default(),
+        };
+        if !rule_is_valid {
             let found = format!("{}, {}", rule.exponent, rule.factor);
             return damaged("chunk: decimals", &found, &"a rule of the table");
         }
         let exceptions = usize::from(chunk.exceptions);
         let patches = usize::from(chunk.patches);
-        let exceptions_max = if plain || is_dictionary { 0 } else { rows };
+        let without = plain || is_dictionary || is_nested;
+        let exceptions_max = if without { 0 } else { rows };
         if exceptions > exceptions_max {
             return damaged("chunk: exceptions", &exceptions, &exceptions_max);
         }
-        let patches_max = if delta || is_dictionary { rows } else { 0 };
-        if patches > patches_max || (is_dictionary && patches == 0) {
+        let patches_max = if plain { 0 } else { rows };
+        if patches > patches_max || (has_entries && patches == 0) {
             return damaged("chunk: patches", &patches, &patches_max);
         }
-        let with_steps = delta && patches > 0;
+        let with_steps = !has_entries && patches > 0;
         if chunk.patch_bytes > 8 || (chunk.patch_bytes > 0) != with_steps {
             return damaged("chunk: patch bytes", &chunk.patch_bytes, &"0 to 8");
         }
         let mut flags = chunk::SHARED * u8::from(exceptions > 1);
-        flags |= chunk::SCALED * u8::from(!plain && !is_dictionary && chunk.width > 0);
+        flags |= chunk::SCALED * u8::from(!plain && !has_entries && chunk.width > 0);
+        let correction = Correction::of_flags(chunk.flags);
+        if alp {
+            flags |= chunk::CORRECTION;
+        }
         if chunk.flags & !flags != 0 {
             return damaged("chunk: flags", &chunk.flags, &flags);
         }
         let scaled = chunk.flags & chunk::SCALED != 0;
         let shared = chunk.flags & chunk::SHARED != 0;
-        // Each below 2^20: no sum overflows.
+        let inner = match is_nested {
+            true if bytes.len() < CHUNK_BYTES => {
+                return damaged("payload: length", &bytes.len(), &"a chunk");
+            }
+            true => CHUNK_BYTES + Chunk::decode_at(bytes, 0).len(),
+            false => 0,
+        };
+        // Each below 2^33: no sum overflows.
         let packed = match encoding {
             chunk::RAW => 8 * rows,
+            chunk::RUNS => packed_bytes(patches, u32::from(chunk.width)),
             _ => packed_bytes(rows, u32::from(chunk.width)),
         };
         let lengths = [
             8 * usize::from(scaled),
-            8 * if is_dictionary { patches } else { 0 },
+            match encoding {
+                chunk::DICTIONARY => 8 * patches,
+                chunk::SPLIT => 2 * patches,
+                chunk::LIST | chunk::RUNS => inner,
+                _ => 0,
+            },
             packed,
-            2 * if delta { patches } else { 0 },
+            packed_bytes(rows, correction.width()),
+            packed_bytes(rows, if is_split { u32::from(chunk.factor) } else { 0 }),
+            2 * if has_entries { 0 } else { patches },
             usize::from(chunk.patch_bytes) * patches,
             2 * exceptions,
             8 * if shared { 1 } else { exceptions },
@@ -220,6 +267,8 @@ impl<'a> Parts<'a> {
             scale,
             dictionary,
             packed,
+            corrections,
+            low_bits,
             patch_rows,
             patch_steps,
             exception_rows,
@@ -235,6 +284,8 @@ impl<'a> Parts<'a> {
             scale,
             dictionary,
             packed,
+            corrections,
+            low_bits,
             patch_rows,
             patch_steps,
             exception_rows,
@@ -251,29 +302,142 @@ impl<'a> Parts<'a> {
 
     fn look_up(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
         let (entries, _) = self.dictionary.as_chunks::<8>();
+        let mut table = [0; VECTOR_ROWS];
+        for (word, entry) in table.iter_mut().zip(entries) {
+            *word = u64::from_le_bytes(*entry);
+        }
+        self.replace(chunk, &table, out)
+    }
+
+    /// Puts words of the table, of which the first `chunk.patches` are valid, in the place of their packed numbers.
+    fn replace(
+        &self,
+        chunk: &Chunk,
+        table: &[u64; VECTOR_ROWS],
+        out: &mut [u64],
+    ) -> Result<(), Corrupt> {
         unpack(self.packed, u32::from(chunk.width), 0, 1, out);
-        for place in out {
-            let Some(entry) = usize::try_from(*place).ok().and_then(|i| entries.get(i)) else {
-                let at = self.dictionary.len() as u64;
-                let expected = format!("below {}", entries.len());
-                return Err(Corrupt::new("payload: code", at, *place, expected));
-            };
-            *place = u64::from_le_bytes(*entry);
+        let greatest = kernel::look_up(table, out);
+        if greatest >= u64::from(chunk.patches) {
+            let at = self.dictionary.len() as u64;
+            let expected = format!("below {}", chunk.patches);
+            return Err(Corrupt::new("payload: code", at, greatest, expected));
         }
         Ok(())
     }
 
-    /// Puts the steps that are stored whole among the others.
-    fn patch(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+    /// The words of the vector inside, `out.len()` of them.
+    fn inside(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+        let (inner, payload) = self.dictionary.split_at(CHUNK_BYTES);
+        let inner = Chunk::decode_at(inner, 0);
+        if inner.flags & (chunk::NULLS | chunk::NARROW) != 0 {
+            let what = "payload: flags inside";
+            return Err(Corrupt::new(
+                what,
+                0,
+                inner.flags,
+                "neither nulls nor narrow",
+            ));
+        }
+        // Codes descend, so that no vector inside another goes on without end.
+        if inner.encoding >= chunk.encoding {
+            let expected = format!("below {}", chunk.encoding);
+            let what = "payload: encoding inside";
+            return Err(Corrupt::new(what, 0, inner.encoding, expected));
+        }
+        decode_column(&inner, payload, out)
+    }
+
+    fn look_up_inside(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+        let mut table = [0; VECTOR_ROWS];
+        self.inside(chunk, &mut table[..usize::from(chunk.patches)])?;
+        self.replace(chunk, &table, out)
+    }
+
+    /// Each word of the vector inside as often as its length says.
+    fn repeat(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+        /// Words written at once: those behind the run are written over by the runs behind it.
+        const AHEAD: usize = 8;
+        let count = usize::from(chunk.patches);
+        let (mut words, mut lengths) = ([0; VECTOR_ROWS], [0; VECTOR_ROWS]);
+        let (words, lengths) = (&mut words[..count], &mut lengths[..count]);
+        self.inside(chunk, words)?;
+        unpack(self.packed, u32::from(chunk.width), chunk.base, 1, lengths);
+        let all = out.len();
+        let mut rest = out;
+        for (&word, &length) in words.iter().zip(&*lengths) {
+            let left = rest.len();
+            if length == 0 || length > left as u64 {
+                let at = self.dictionary.len() as u64;
+                let expected = format!("1 to {left}");
+                return Err(Corrupt::new(
+                    "payload: length of a run",
+                    at,
+                    length,
+                    expected,
+                ));
+            }
+            let length = length as usize;
+            match rest.first_chunk_mut::<AHEAD>() {
+                Some(ahead) if length <= AHEAD => *ahead = [word; AHEAD],
+                _ => rest[..length].fill(word),
+            }
+            rest = &mut rest[length..];
+        }
+        if !rest.is_empty() {
+            let at = self.dictionary.len() as u64;
+            let found = all - rest.len();
+            return Err(Corrupt::new(
+                "payload: rows of all runs",
+                at,
+                found,
+                chunk.rows,
+            ));
+        }
+        Ok(())
+    }
+
+    /// High bits from the list, low bits, zeros.
+    fn join(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+        let (entries, _) = self.dictionary.as_chunks::<2>();
+        let mut table = [0; VECTOR_ROWS];
+        for (high, entry) in table.iter_mut().zip(entries) {
+            *high = u64::from(u16::from_le_bytes(*entry));
+        }
+        self.replace(chunk, &table, out)?;
+        let (width, zeros) = (u32::from(chunk.factor), u32::from(chunk.exponent));
+        if width == 0 {
+            out.iter_mut().for_each(|word| *word <<= zeros);
+        } else {
+            kernel::join(self.low_bits, width, zeros, out);
+        }
+        Ok(())
+    }
+
+    /// Puts the values or steps that are stored whole among the others; `finish` makes of them what these already are.
+    fn patch(
+        &self,
+        chunk: &Chunk,
+        finish: impl Fn(&mut [u64]),
+        out: &mut [u64],
+    ) -> Result<(), Corrupt> {
+        if self.patch_rows.is_empty() {
+            return Ok(());
+        }
         let rows = rows(self.patch_rows, self.patch_at, out.len())?;
         let size = usize::from(chunk.patch_bytes).max(1);
-        for (row, bytes) in rows.iter().zip(self.patch_steps.chunks_exact(size)) {
-            let mut step = [0; 8];
-            step[..size].copy_from_slice(bytes);
-            let step = u64::from_le_bytes(step);
-            let units = (step >> 1) ^ 0u64.wrapping_sub(step & 1);
-            out[usize::from(u16::from_le_bytes(*row))] =
-                chunk.base.wrapping_add(units.wrapping_mul(self.scale));
+        let mut words = [0; VECTOR_ROWS];
+        let words = &mut words[..rows.len()];
+        for (word, bytes) in words.iter_mut().zip(self.patch_steps.chunks_exact(size)) {
+            let mut units = [0; 8];
+            units[..size].copy_from_slice(bytes);
+            let units = u64::from_le_bytes(units);
+            let units = (units >> 1) ^ 0u64.wrapping_sub(units & 1);
+            *word = chunk.base.wrapping_add(units.wrapping_mul(self.scale));
+        }
+        finish(words);
+        for (row, &word) in rows.iter().zip(&*words) {
+            out[usize::from(u16::from_le_bytes(*row))] = word;
         }
         Ok(())
     }

@@ -3,14 +3,20 @@
 //! Costs are counted in bits, exactly but for the row that a step column has too many. A hint is
 //! tried first and kept while it fits; a search runs when it does not.
 
+mod correct;
+mod few;
+mod nested;
+mod split;
 mod write;
 
-use crate::chunk::{self, Chunk};
+use crate::chunk::{self, Chunk, Correction};
 use crate::fit::scattered;
 use crate::float::{Alp, DIVIDE, EXPONENT_MAX};
 use crate::layout::{Laid, Layout, Preference};
-use crate::{ColumnType, Hint, kernel, narrow, nulls};
+use crate::{ColumnType, Hint, hint, kernel, narrow, nulls};
 use core::cell::RefCell;
+use few::{Dictionary, Few};
+use split::Split;
 use tidalite_base::limits::VECTOR_ROWS;
 use write::Exceptions;
 
@@ -22,31 +28,47 @@ type Block = [u64; VECTOR_ROWS];
 struct Scratch {
     ints: Block,
     steps: Block,
+    corrections: Block,
     bad: [u16; VECTOR_ROWS],
 }
 
 thread_local! {
-    static SCRATCH: RefCell<Box<Scratch>> = RefCell::new(Box::new(Scratch {
-        ints: [0; VECTOR_ROWS],
-        steps: [0; VECTOR_ROWS],
-        bad: [0; VECTOR_ROWS],
-    }));
+    static SCRATCH: RefCell<Box<Scratch>> = RefCell::new(Scratch::new());
 }
 
 /// The part of the scratch that a vector uses.
 struct Desk<'a> {
     ints: &'a mut [u64],
     steps: &'a mut [u64],
+    corrections: &'a mut [u64],
     bad: &'a mut [u16],
 }
 
-fn with_desk<T>(rows: usize, work: impl FnOnce(Desk<'_>) -> T) -> T {
-    SCRATCH.with_borrow_mut(|scratch| {
-        work(Desk {
-            ints: &mut scratch.ints[..rows],
-            steps: &mut scratch.steps[..rows],
-            bad: &mut scratch.bad[..rows],
+impl Scratch {
+    fn new() -> Box<Self> {
+        Box::new(Self {
+            ints: [0; VECTOR_ROWS],
+            steps: [0; VECTOR_ROWS],
+            corrections: [0; VECTOR_ROWS],
+            bad: [0; VECTOR_ROWS],
         })
+    }
+
+    fn desk(&mut self, rows: usize) -> Desk<'_> {
+        Desk {
+            ints: &mut self.ints[..rows],
+            steps: &mut self.steps[..rows],
+            corrections: &mut self.corrections[..rows],
+            bad: &mut self.bad[..rows],
+        }
+    }
+}
+
+fn with_desk<T>(rows: usize, work: impl FnOnce(Desk<'_>) -> T) -> T {
+    SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
+        Ok(mut scratch) => work(scratch.desk(rows)),
+        // A vector inside a vector, while that one uses the room.
+        Err(_) => work(Scratch::new().desk(rows)),
     })
 }
 
@@ -73,6 +95,8 @@ pub fn encode_times(times: &[i64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk 
             steps,
             words,
             flip: 0,
+            corrections: &[],
+            correction: Correction::default(),
         };
         let codes = [chunk::FOR, chunk::DELTA];
         write::layout(chunk, codes, layout, values, Exceptions::none(), out)
@@ -86,6 +110,11 @@ pub fn encode_times(times: &[i64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk 
 /// # Panics
 /// When there are none or more than 1024.
 pub fn encode_column(ty: ColumnType, values: &[u64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk {
+    column(ty, values, hint, chunk::RUNS + 1, out)
+}
+
+/// With an encoding whose code is less than `below`: a vector inside a vector must not hold another of its kind.
+fn column(ty: ColumnType, values: &[u64], hint: &mut Hint, below: u8, out: &mut Vec<u8>) -> Chunk {
     let mut chunk = new_chunk(values);
     if kernel::all_equal(values) {
         chunk.encoding = chunk::CONSTANT;
@@ -98,12 +127,13 @@ pub fn encode_column(ty: ColumnType, values: &[u64], hint: &mut Hint, out: &mut 
         return with_nulls(ty, values, null, hint, out);
     }
     if ty.base() == ColumnType::F32 {
-        return narrow_floats(chunk, values, hint, out);
+        return narrow_floats(chunk, values, hint, below, out);
     }
     with_desk(values.len(), |desk| match ty.base() {
-        ColumnType::I64 => integers(chunk, values, desk, 0, hint, out),
-        ColumnType::U64 => integers(chunk, values, desk, 1 << 63, hint, out),
-        _ => floats(chunk, values, desk, hint, out),
+        base @ (ColumnType::I64 | ColumnType::U64) => {
+            integers(chunk, values, desk, base, hint, below, out)
+        }
+        _ => floats(chunk, values, desk, hint, below, out),
     })
 }
 
@@ -132,14 +162,20 @@ fn with_nulls(
 }
 
 /// Words that came from f32; others come back too.
-fn narrow_floats(chunk: Chunk, words: &[u64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk {
+fn narrow_floats(
+    chunk: Chunk,
+    words: &[u64],
+    hint: &mut Hint,
+    below: u8,
+    out: &mut Vec<u8>,
+) -> Chunk {
     let rows = words.len();
     let begin = out.len();
     let mut block = [0; VECTOR_ROWS];
     let all_narrow = narrow::all_narrow(words);
     let short = all_narrow && narrow::decimals(words, &mut block[..rows]);
     let stored = if short { &block[..rows] } else { words };
-    let mut found = with_desk(rows, |desk| floats(chunk, stored, desk, hint, out));
+    let mut found = with_desk(rows, |desk| floats(chunk, stored, desk, hint, below, out));
     if all_narrow && found.len() > 4 * rows {
         out.truncate(begin);
         return narrow::raw(chunk, words, out);
@@ -169,24 +205,27 @@ fn integers(
     chunk: Chunk,
     words: &[u64],
     desk: Desk<'_>,
-    flip: u64,
+    ty: ColumnType,
     hint: &mut Hint,
+    below: u8,
     out: &mut Vec<u8>,
 ) -> Chunk {
     let rows = words.len();
+    let flip = if ty == ColumnType::U64 { 1 << 63 } else { 0 };
     let Desk { ints, steps, .. } = desk;
     for (int, &word) in ints.iter_mut().zip(words) {
         *int = word ^ flip;
     }
     let layout = hint.laid.lay_out(ints, steps, Preference::Bases);
     let bits = layout.fit.bits;
-    // A dictionary is looked for where it may pay, and not again for a while where it did not.
-    let fits = hint.encoding != 0 && hint.encoding != chunk::DICTIONARY && hint.holds(bits, rows);
-    if bits > 6 * rows as u64 && (!fits || hint.grow_old()) {
+    // Others are looked for where they may pay, and not again for a while where they did not.
+    let other = matches!(hint.encoding, chunk::DICTIONARY | chunk::LIST | chunk::RUNS);
+    let fits = hint.encoding != 0 && !other && hint.holds(bits, rows);
+    if bits > GOOD * rows as u64 && (!fits || hint.grow_old()) {
         hint.learn(chunk::FOR, bits, rows);
-        if let Some(found) = Dictionary::of(words, bits) {
-            hint.encoding = chunk::DICTIONARY;
-            return write::dictionary(chunk, &found, out);
+        if let Some(found) = Few::search(ty, words, bits, hint, below) {
+            hint.encoding = found.encoding();
+            return found.write(chunk, out);
         }
     }
     if bits >= 64 * rows as u64 {
@@ -197,6 +236,8 @@ fn integers(
         steps,
         words,
         flip,
+        corrections: &[],
+        correction: Correction::default(),
     };
     write::layout(
         chunk,
@@ -213,20 +254,33 @@ struct Decimals {
     alp: Alp,
     layout: Layout,
     exceptions: Exceptions,
+    correction: Correction,
     bits: u64,
 }
 
 impl Decimals {
-    /// Fills the desk; `None` when more than `bad_max` rows are exceptions.
+    /// Fills the desk; `None` when more than `bad_max` rows are exceptions. `correcting`: with corrections where they
+    /// pay.
     fn of(
         alp: Alp,
         words: &[u64],
         desk: &mut Desk<'_>,
         laid: &mut Laid,
         bad_max: usize,
+        correcting: bool,
     ) -> Option<Self> {
-        let Desk { ints, steps, bad } = desk;
-        let count = kernel::alp_encode(alp, words, ints, bad).bad;
+        let Desk {
+            ints,
+            steps,
+            corrections,
+            bad,
+        } = desk;
+        let mut count = kernel::alp_encode(alp, words, ints, bad).bad;
+        let mut correction = Correction::default();
+        if correcting && count > 0 {
+            (correction, count) =
+                correct::correct(alp, words, ints, &mut bad[..count], corrections);
+        }
         if count > bad_max || count == words.len() {
             return None;
         }
@@ -234,8 +288,12 @@ impl Decimals {
         fill_gaps(ints, bad);
         let exceptions = Exceptions::of(bad, words);
         let layout = laid.lay_out(ints, steps, Preference::Bases);
-        let bits = layout.fit.bits + exceptions.bits();
+        let width = correction.width();
+        let bits = layout.fit.bits
+            + exceptions.bits()
+            + 8 * crate::pack::packed_bytes(words.len(), width) as u64;
         Some(Self {
+            correction,
             alp,
             layout,
             exceptions,
@@ -265,12 +323,13 @@ fn floats(
     words: &[u64],
     mut desk: Desk<'_>,
     hint: &mut Hint,
+    below: u8,
     out: &mut Vec<u8>,
 ) -> Chunk {
     let rows = words.len();
     let mut encoding = hint.encoding;
-    if encoding == 0 || (encoding != chunk::ALP_FOR && hint.grow_old()) {
-        encoding = search(words, &mut desk, hint);
+    if encoding == 0 || encoding >= below || hint.grow_old() {
+        encoding = search(words, &mut desk, hint, below);
     }
     // At most twice: as remembered, then as found.
     loop {
@@ -278,11 +337,18 @@ fn floats(
         match encoding {
             chunk::ALP_FOR => {
                 let bad_max = if searched { rows } else { hint.bad_max(rows) };
-                let decimals = Decimals::of(hint.alp, words, &mut desk, &mut hint.laid, bad_max);
+                let decimals = Decimals::of(
+                    hint.alp,
+                    words,
+                    &mut desk,
+                    &mut hint.laid,
+                    bad_max,
+                    hint.detail == hint::CORRECTING,
+                );
                 if let Some(found) = decimals
                     && (searched || hint.holds(found.bits, rows))
                 {
-                    hint.age = 1;
+                    hint.age = hint.age.max(1);
                     if found.bits >= 64 * rows as u64 {
                         return write::raw(chunk, words, out);
                     }
@@ -294,6 +360,8 @@ fn floats(
                         steps: desk.steps,
                         words,
                         flip: 0,
+                        corrections: desk.corrections,
+                        correction: found.correction,
                     };
                     return write::layout(
                         chunk,
@@ -307,7 +375,9 @@ fn floats(
             }
             chunk::ORDERED_FOR => {
                 desk.ints.copy_from_slice(words);
-                kernel::ordered(desk.ints);
+                let zeros = trailing_zeros(words);
+                kernel::ordered(desk.ints, zeros);
+                chunk.exponent = zeros as u8;
                 let layout = hint.laid.lay_out(desk.ints, desk.steps, Preference::Bases);
                 if layout.fit.bits < 64 * rows as u64
                     && (searched || hint.holds(layout.fit.bits, rows))
@@ -319,8 +389,21 @@ fn floats(
                         steps: desk.steps,
                         words,
                         flip: 0,
+                        corrections: &[],
+                        correction: Correction::default(),
                     };
                     return write::layout(chunk, codes, layout, values, Exceptions::none(), out);
+                }
+                chunk.exponent = 0;
+            }
+            chunk::SPLIT => {
+                let high = u32::from(hint.detail).clamp(1, chunk::SPLIT_HIGH_MAX);
+                if let Some(found) = Split::at(words, high)
+                    && found.bits < 64 * rows as u64
+                    && (searched || hint.holds(found.bits, rows))
+                {
+                    hint.age = hint.age.max(1);
+                    return write::split(chunk, &found, words, desk.ints, desk.steps, out);
                 }
             }
             chunk::DICTIONARY => {
@@ -331,6 +414,15 @@ fn floats(
                     return write::dictionary(chunk, &found, out);
                 }
             }
+            chunk::LIST | chunk::RUNS => {
+                if let Some(found) = Few::again(ColumnType::F64, words, hint)
+                    && found.bits(rows) < 64 * rows as u64
+                    && (searched || hint.holds(found.bits(rows), rows))
+                {
+                    hint.age = hint.age.max(1);
+                    return found.write(chunk, out);
+                }
+            }
             _ => {
                 hint.age = hint.age.max(1);
                 return write::raw(chunk, words, out);
@@ -339,15 +431,16 @@ fn floats(
         encoding = if searched {
             chunk::RAW
         } else {
-            search(words, &mut desk, hint)
+            search(words, &mut desk, hint, below)
         };
     }
 }
 
+/// Up to this many bits a value nothing else than decimals, or integers near a base or by steps, is tried.
+const GOOD: u64 = 2;
+
 /// Tries everything; teaches the hint, sets its age to 0 and answers its encoding.
-fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint) -> u8 {
-    /// Below this many bits a value no other encoding than decimals is tried.
-    const GOOD: u64 = 8;
+fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint, below: u8) -> u8 {
     let rows = words.len();
     hint.learn(chunk::RAW, 64 * rows as u64, rows);
     hint.laid = Laid::default();
@@ -355,13 +448,18 @@ fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint) -> u8 {
     let [multiply, divide] = search_decimals(words);
     for (alp, fee) in [(multiply, 0), (divide, 2)] {
         let Some(alp) = alp else { continue };
-        if let Some(found) = Decimals::of(alp, words, desk, &mut Laid::default(), rows / 2)
+        if let Some(found) = Decimals::of(alp, words, desk, &mut Laid::default(), rows / 2, true)
             // A division takes three times as long to read as a product: it must save 2 %.
             && found.bits + found.bits * fee / 100 < best
         {
             best = found.bits;
             hint.learn(chunk::ALP_FOR, best, rows);
             hint.alp = alp;
+            hint.detail = if found.correction.width() > 0 {
+                hint::CORRECTING
+            } else {
+                0
+            };
             hint.bad = (found.exceptions.count() * 1024 / rows) as u16;
         }
     }
@@ -369,7 +467,7 @@ fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint) -> u8 {
         return hint.encoding;
     }
     desk.ints.copy_from_slice(words);
-    kernel::ordered(desk.ints);
+    kernel::ordered(desk.ints, trailing_zeros(words));
     let ordered = Laid::default()
         .lay_out(desk.ints, desk.steps, Preference::Bases)
         .fit
@@ -378,17 +476,28 @@ fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint) -> u8 {
         best = ordered;
         hint.learn(chunk::ORDERED_FOR, best, rows);
     }
-    if let Some(found) = Dictionary::of(words, best - best / 32) {
-        hint.learn(chunk::DICTIONARY, found.bits(rows), rows);
+    if let Some(found) = Split::search(words)
+        && found.bits + found.bits / 32 < best
+    {
+        best = found.bits;
+        hint.learn(chunk::SPLIT, best, rows);
+        hint.detail = found.high() as u8;
+    }
+    if let Some(found) = Few::search(ColumnType::F64, words, best - best / 32, hint, below) {
+        hint.learn(found.encoding(), found.bits(rows), rows);
     }
     hint.encoding
+}
+
+/// Zeros that all words end with, at most 63.
+fn trailing_zeros(words: &[u64]) -> u32 {
+    kernel::or(words).trailing_zeros().min(63)
 }
 
 /// The cheapest product and the cheapest division for a sample of the words; both, because the
 /// sample may not have what a product fails at.
 fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
     const SAMPLE: usize = 64;
-    const EXCEPTION_BITS: u64 = 80;
     let mut sample = [0; SAMPLE];
     let mut count = 0;
     let finite = |word: u64| f64::from_bits(word).is_finite() && word != (-0.0f64).to_bits();
@@ -405,7 +514,7 @@ fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
     if sample.is_empty() {
         return [None, None];
     }
-    let (mut ints, mut bad) = ([0; SAMPLE], [0; SAMPLE]);
+    let (mut ints, mut right, mut bad) = ([0; SAMPLE], [0; SAMPLE], [0; SAMPLE]);
     // Bits of the sample, and whether all of it came back.
     let mut try_rule = |alp: Alp| {
         let ints = &mut ints[..count];
@@ -413,10 +522,16 @@ fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
         if wrong == count {
             return (u64::MAX, false);
         }
+        right[..count].copy_from_slice(ints);
         fill_gaps(ints, &bad[..wrong]);
         let width = crate::scan::bits(kernel::extent(ints).span());
-        let bits = u64::from(width) * (count - wrong) as u64 + EXCEPTION_BITS * wrong as u64;
-        (bits, wrong == 0)
+        let beside = match wrong {
+            0 => 0,
+            _ => correct::sample_bits(alp, sample, &right, &bad[..wrong]),
+        };
+        // Another decimal costs more than three bits.
+        let complete = beside <= 3 * count as u64;
+        (u64::from(width) * count as u64 + beside, complete)
     };
     let mut multiply = (u64::MAX, None);
     // By decimals, few first: when all came back, more decimals only make greater integers.
@@ -453,54 +568,4 @@ fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
         }
     }
     [multiply.1, divide.1]
-}
-
-/// The distinct words of a vector in order of first appearance, and each row's place among them.
-struct Dictionary {
-    entries: Vec<u64>,
-    codes: Block,
-}
-
-impl Dictionary {
-    /// More entries never pay: half of 1024 rows at 64 bits is 32 bits a row.
-    const ENTRIES_MAX: usize = 512;
-
-    /// `None` when it would cost `bits_max` or more.
-    fn of(words: &[u64], bits_max: u64) -> Option<Self> {
-        const SLOTS: usize = 2048;
-        let entries_max = (bits_max / 64).min(Self::ENTRIES_MAX as u64) as usize;
-        let mut slots = [0u16; SLOTS]; // entry + 1, 0: free
-        let mut entries: Vec<u64> = Vec::new();
-        let mut codes = [0; VECTOR_ROWS];
-        for (code, &word) in codes.iter_mut().zip(words) {
-            let mut slot = (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - 11)) as usize;
-            loop {
-                let entry = usize::from(slots[slot]);
-                if entry == 0 {
-                    if entries.len() >= entries_max {
-                        return None;
-                    }
-                    entries.push(word);
-                    slots[slot] = entries.len() as u16;
-                    *code = entries.len() as u64 - 1;
-                    break;
-                }
-                if entries[entry - 1] == word {
-                    *code = entry as u64 - 1;
-                    break;
-                }
-                slot = (slot + 1) % SLOTS;
-            }
-        }
-        let found = Self { entries, codes };
-        (found.bits(words.len()) < bits_max).then_some(found)
-    }
-
-    fn width(&self) -> u32 {
-        crate::scan::bits(self.entries.len() as u64 - 1)
-    }
-
-    fn bits(&self, rows: usize) -> u64 {
-        64 * self.entries.len() as u64 + 8 * crate::pack::packed_bytes(rows, self.width()) as u64
-    }
 }

@@ -20,24 +20,10 @@ pub(crate) struct Fit {
     pub(crate) bits: u64,
 }
 
-/// What a value outside the window costs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Outlier {
-    /// Row and word.
-    Word,
-    /// Row and step, in as many bytes as the greatest needs.
-    Step,
-}
-
-impl Outlier {
-    /// Bits of one, at most.
-    fn bits(self, extent: Extent, scale: u64) -> u64 {
-        let units = extent.span() / scale;
-        match self {
-            Self::Word => ROW_BITS + 64,
-            Self::Step => ROW_BITS + 8 * u64::from(step_bytes(2 * units.min(u64::MAX / 2))),
-        }
-    }
+/// Bits of a value outside the window, at most: its row and its distance, in as many bytes as the greatest needs.
+fn outlier_bits(extent: Extent, scale: u64) -> u64 {
+    let units = extent.span() / scale;
+    ROW_BITS + 8 * u64::from(step_bytes(2 * units.min(u64::MAX / 2)))
 }
 
 /// Bits of a row number.
@@ -63,12 +49,12 @@ impl Fit {
     }
 
     /// The best window found for at least one value, whose extent is known.
-    pub(crate) fn find(values: &[u64], extent: Extent, outlier: Outlier) -> Self {
+    pub(crate) fn find(values: &[u64], extent: Extent) -> Self {
         let all = Self::all(values.len(), extent, unit(values, extent));
         if all.width == 0 || values.len() < ROWS_MIN {
             return all;
         }
-        let outlier_bits = outlier.bits(extent, all.scale);
+        let outlier_bits = outlier_bits(extent, all.scale);
         all.narrowed(values, extent, outlier_bits)
     }
 
@@ -86,12 +72,7 @@ impl Fit {
 
     /// The window of all values, or this window, which was found for other values; `None` when its unit does not
     /// suit these. Nothing is searched for.
-    pub(crate) fn again(
-        mut self,
-        values: &[u64],
-        extent: Extent,
-        outlier: Outlier,
-    ) -> Option<Self> {
+    pub(crate) fn again(mut self, values: &[u64], extent: Extent) -> Option<Self> {
         if self.scale > 1 {
             let low = extent.low as u64;
             let fits = extent.span() <= i64::MAX as u64
@@ -106,7 +87,7 @@ impl Fit {
             return Some(all);
         }
         if self.scale > 1 {
-            // Steps outside are stored in units from the base, as a signed number.
+            // Values outside are stored in units from the base, as a signed number.
             let base = self.base as i64;
             let (low, high) = (extent.low.checked_sub(base), extent.high.checked_sub(base));
             if high.is_none() || low.is_none_or(|low| low % self.scale as i64 != 0) {
@@ -114,7 +95,7 @@ impl Fit {
             }
         }
         self.outliers = kernel::count_outside(values, self.base, self.reach());
-        let same = self.priced(values.len(), outlier.bits(extent, self.scale));
+        let same = self.priced(values.len(), outlier_bits(extent, self.scale));
         Some(if same.bits < all.bits { same } else { all })
     }
 
@@ -213,7 +194,7 @@ pub(crate) fn scattered(i: usize) -> usize {
     ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20 & 0xffff) as usize
 }
 
-/// Bytes of a step stored whole.
+/// Bytes of a distance stored whole.
 pub(crate) fn step_bytes(step: u64) -> u8 {
     (bits(step).div_ceil(8) as u8).max(1)
 }
@@ -259,7 +240,7 @@ mod tests {
     use super::*;
 
     fn find(values: &[u64]) -> Fit {
-        Fit::find(values, crate::scan::extent(values), Outlier::Word)
+        Fit::find(values, crate::scan::extent(values))
     }
 
     #[test]

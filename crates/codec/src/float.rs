@@ -55,6 +55,12 @@ pub(crate) struct AlpScan {
     pub(crate) bad: usize,
 }
 
+/// Whether a rule is meant for this integer.
+#[inline(always)]
+pub(crate) fn is_in_range(int: u64) -> bool {
+    int.wrapping_add(LIMIT - 1) < 2 * LIMIT - 1
+}
+
 #[inline(always)]
 fn integer(x: f64) -> (u64, f64) {
     let moved = x + MAGIC;
@@ -105,8 +111,7 @@ pub(crate) fn alp_encode(alp: Alp, values: &[u64], ints: &mut [u64], bad: &mut [
 fn round_trip(word: u64, rule: impl Fn(f64) -> (u64, f64)) -> (u64, u64) {
     let (int, back) = rule(f64::from_bits(word));
     // A NaN can come back by luck of the processor, but its integer is out of range.
-    let out_of_range = int.wrapping_add(LIMIT - 1) >= 2 * LIMIT - 1;
-    (int, (back.to_bits() ^ word) | u64::from(out_of_range))
+    (int, (back.to_bits() ^ word) | u64::from(!is_in_range(int)))
 }
 
 #[inline(always)]
@@ -257,10 +262,19 @@ impl Loop for Unpack<'_> {
     }
 }
 
-/// Maps words to integers in the order of the floats, and back: its own inverse.
+/// Maps words whose `zeros` lowest bits are zero to integers in the order of the floats.
 #[inline(always)]
-pub(crate) fn ordered(words: &mut [u64]) {
+pub(crate) fn ordered(words: &mut [u64], zeros: u32) {
     for word in words {
-        *word = crate::column::float_key(*word) as u64;
+        *word = (crate::column::float_key(*word) >> zeros) as u64;
+    }
+}
+
+/// Undoes `ordered`. The low bits of negative keys are ones that stand for zeros.
+#[inline(always)]
+pub(crate) fn unordered(words: &mut [u64], zeros: u32) {
+    let mask = u64::MAX << zeros;
+    for word in words {
+        *word = crate::column::float_key(*word << zeros) as u64 & mask;
     }
 }

@@ -1,15 +1,15 @@
 //! A hint in eight bytes, for those who keep it between two runs of a program.
 //!
 //! ```text
-//! 0          1      2     3          4        5   6     8
-//! | encoding | bits | age | exponent | factor | 0 | bad |
-//! |    u8    |  u8  | u8  |    u8    |   u8   |u8 | u16 |
+//! 0          1      2     3          4        5        6     8
+//! | encoding | bits | age | exponent | factor | detail | bad |
+//! |    u8    |  u8  | u8  |    u8    |   u8   |   u8   | u16 |
 //! ```
 //!
 //! Writers may leave it all zero. It says nothing about any chunk: readers do not need it.
 
 use crate::float::Alp;
-use crate::hint::Hint;
+use crate::hint::{Hint, Inner};
 use crate::layout::Laid;
 
 /// Bytes of an encoded [`Hint`].
@@ -27,7 +27,7 @@ impl Hint {
             self.age,
             exponent,
             factor,
-            0,
+            self.detail,
             low,
             high,
         ]
@@ -36,7 +36,7 @@ impl Hint {
     /// Reads 8 bytes; any bytes are a hint, and one that makes no sense knows nothing.
     #[must_use]
     pub fn from_bytes(bytes: [u8; HINT_BYTES]) -> Self {
-        let [encoding, bits, age, exponent, factor, _, low, high] = bytes;
+        let [encoding, bits, age, exponent, factor, detail, low, high] = bytes;
         let alp = Alp { exponent, factor };
         if !alp.is_valid() {
             return Self::default();
@@ -45,8 +45,10 @@ impl Hint {
             encoding,
             bits,
             age,
+            detail,
             alp,
             bad: u16::from_le_bytes([low, high]),
+            inner: Inner::default(),
             laid: Laid::default(),
         }
     }
@@ -65,7 +67,8 @@ mod tests {
         let mut out = Vec::new();
         encode_column(ColumnType::F64, &words, &mut hint, &mut out);
         assert_eq!(hint.bad, 4);
-        hint.laid = Laid::default(); // not among the bytes
+        hint.laid = Laid::default(); // not among the bytes, as what is inside
+        hint.inner = Inner::default();
         assert_eq!(Hint::from_bytes(hint.to_bytes()), hint);
         for first in 0..=255 {
             for rest in [0, 1, 31, 255] {

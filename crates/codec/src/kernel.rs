@@ -10,6 +10,7 @@ use crate::float::{self, Alp, AlpScan};
 use crate::pack;
 use crate::scan::{self, Extent};
 use crate::stats::fold;
+use tidalite_base::limits::VECTOR_ROWS;
 
 /// What the processor offers.
 #[cfg(target_arch = "x86_64")]
@@ -261,8 +262,33 @@ dispatched!(
 );
 dispatched!(
     /// See [`float::ordered`].
-    ordered(words: &mut [u64]),
+    ordered(words: &mut [u64], zeros: u32),
     float::ordered, float::ordered
+);
+dispatched!(
+    /// See [`float::unordered`].
+    unordered(words: &mut [u64], zeros: u32),
+    float::unordered, float::unordered
+);
+dispatched!(
+    /// See [`pack::unpack_onto`].
+    unpack_onto(bytes: &[u8], width: u32, depth: u64, out: &mut [u64]),
+    pack::unpack_onto, pack::unpack_onto
+);
+dispatched!(
+    /// See [`pack::join`].
+    join(bytes: &[u8], width: u32, zeros: u32, out: &mut [u64]),
+    pack::join, pack::join
+);
+dispatched!(
+    /// See [`scan::look_up`].
+    look_up(table: &[u64; VECTOR_ROWS], numbers: &mut [u64]) -> u64,
+    scan::look_up, scan::look_up
+);
+dispatched!(
+    /// See [`scan::or`].
+    or(values: &[u64]) -> u64,
+    scan::or, scan::or
 );
 dispatched!(
     /// See [`fold::float_lanes`].

@@ -3,7 +3,7 @@
 //! A search looks at both and for outliers in each: 3 ns a value. What was found is tried first for the next
 //! vector, in passes that cost a tenth of that, and kept while it costs the same number of bits.
 
-use crate::fit::{Fit, Outlier, scattered};
+use crate::fit::{Fit, scattered};
 use crate::kernel;
 use crate::scan::Extent;
 
@@ -50,7 +50,7 @@ impl Laid {
     ) -> Layout {
         let step_extent = kernel::deltas(ints, steps);
         if step_extent.span() == 0 {
-            let fit = Fit::find(steps, step_extent, Outlier::Step);
+            let fit = Fit::find(steps, step_extent);
             return Layout { fit, delta: true };
         }
         if let Some(layout) = self.again(ints, steps, step_extent) {
@@ -74,10 +74,10 @@ impl Laid {
             return None;
         }
         let fit = if self.delta {
-            self.fit.again(steps, step_extent, Outlier::Step)
+            self.fit.again(steps, step_extent)
         } else {
             let extent = kernel::extent(ints);
-            self.fit.again(ints, extent, Outlier::Word)
+            self.fit.again(ints, extent)
         }?;
         // Bits for 2^20 rows; much fewer are suspect as well, for then the data is not what it was.
         let found = (fit.bits << 20) / ints.len() as u64;
@@ -95,11 +95,11 @@ impl Laid {
 fn search(ints: &[u64], steps: &[u64], step_extent: Extent, preference: Preference) -> Layout {
     if preference == Preference::Smallest && step_extent.low >= 0 {
         // Where values ascend, no two steps are as far apart as the first value and the last one.
-        let fit = Fit::find(steps, step_extent, Outlier::Step);
+        let fit = Fit::find(steps, step_extent);
         return Layout { fit, delta: true };
     }
     let extent = kernel::extent(ints);
-    let near = Fit::find(ints, extent, Outlier::Word);
+    let near = Fit::find(ints, extent);
     // Where steps spread as far as values, they are worth a look only when most are the same:
     // levels that change now and then, or a count that starts anew.
     let spread = step_extent.span() / 2 >= extent.span() / 2;
@@ -109,7 +109,7 @@ fn search(ints: &[u64], steps: &[u64], step_extent: Extent, preference: Preferen
             delta: false,
         };
     }
-    let step = Fit::find(steps, step_extent, Outlier::Step);
+    let step = Fit::find(steps, step_extent);
     let delta = match preference {
         Preference::Smallest => step.bits < near.bits,
         Preference::Bases => step.bits + step.bits / 8 < near.bits,
@@ -207,7 +207,7 @@ mod tests {
                 .map(|_| ends[rng.below(5) as usize].wrapping_add(rng.below(4)))
                 .collect();
             let extent = crate::scan::extent(&values);
-            if let Some(found) = fit.again(&values, extent, Outlier::Step) {
+            if let Some(found) = fit.again(&values, extent) {
                 assert!(crate::scan::all_divisible(
                     &values,
                     extent.low as u64,

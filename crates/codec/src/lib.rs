@@ -10,6 +10,7 @@
 //! narrow    f32 as decimals, or four bytes each
 //! fit       Fit                      which base, unit and width suit a vector of integers
 //! float     Alp                      floats as decimals, or as ordered integers
+//! encode/   correct, split, nested   units beside decimals; words cut in two; lists and runs
 //! pack      1 to 64 bits a value     the layout in lanes
 //! kernel    the loops above          for AVX-512, AVX2, any; as_floats, as_integers, fill_steps
 //! decode    decode_times, _column    payload -> words; any bytes give values or Corrupt

@@ -131,6 +131,67 @@ pub(crate) fn unpack_with(
     }
 }
 
+/// `out[i] += packed[i] - depth`.
+#[inline(always)]
+pub(crate) fn unpack_onto(bytes: &[u8], width: u32, depth: u64, out: &mut [u64]) {
+    change_with(
+        bytes,
+        width,
+        out,
+        #[inline(always)]
+        |old, x| old.wrapping_add(x.wrapping_sub(depth)),
+    );
+}
+
+/// `out[i] = (out[i] << width | packed[i]) << zeros`, width below 64.
+#[inline(always)]
+pub(crate) fn join(bytes: &[u8], width: u32, zeros: u32, out: &mut [u64]) {
+    change_with(
+        bytes,
+        width,
+        out,
+        #[inline(always)]
+        |old, x| (old << width | x) << zeros,
+    );
+}
+
+/// `out[i] = finish(out[i], packed[i])`.
+#[inline(always)]
+fn change_with(bytes: &[u8], width: u32, out: &mut [u64], finish: impl Fn(u64, u64) -> u64 + Copy) {
+    match lanes(out.len()) {
+        16 => change_lanes::<16>(bytes, width, out, finish),
+        8 => change_lanes::<8>(bytes, width, out, finish),
+        4 => change_lanes::<4>(bytes, width, out, finish),
+        2 => change_lanes::<2>(bytes, width, out, finish),
+        _ => change_lanes::<1>(bytes, width, out, finish),
+    }
+}
+
+#[inline(always)]
+fn change_lanes<const L: usize>(
+    bytes: &[u8],
+    width: u32,
+    out: &mut [u64],
+    finish: impl Fn(u64, u64) -> u64 + Copy,
+) {
+    let (words, _) = bytes.as_chunks::<8>();
+    let (words, _) = words.as_chunks::<L>();
+    let (rows, rest) = out.as_chunks_mut::<L>();
+    let count = rows.len();
+    for (r, out) in rows.iter_mut().enumerate() {
+        let row = unpack_row::<L>(words, width, r, core::convert::identity);
+        for l in 0..L {
+            out[l] = finish(out[l], row[l]);
+        }
+    }
+    if !rest.is_empty() {
+        let row = unpack_row::<L>(words, width, count, core::convert::identity);
+        for (place, &x) in rest.iter_mut().zip(&row) {
+            *place = finish(*place, x);
+        }
+    }
+}
+
 #[inline(always)]
 fn unpack_lanes<const L: usize>(
     bytes: &[u8],

@@ -1,5 +1,7 @@
 //! Passes over integers. All arithmetic wraps: the values of a column may span all of i64.
 
+use tidalite_base::limits::VECTOR_ROWS;
+
 /// Smallest and greatest, as signed values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
@@ -127,6 +129,27 @@ pub(crate) fn constant_step(values: &[u64]) -> bool {
         }
         or == 0
     })
+}
+
+/// The bits that any value has.
+#[inline(always)]
+pub(crate) fn or(values: &[u64]) -> u64 {
+    values.iter().fold(0, |or, &value| or | value)
+}
+
+/// Puts the words of the table in the place of their numbers; answers the greatest number. One outside the table gives
+/// some word of it.
+#[inline(always)]
+pub(crate) fn look_up(table: &[u64; VECTOR_ROWS], numbers: &mut [u64]) -> u64 {
+    let mut greatest = 0;
+    for number in &*numbers {
+        greatest = greatest.max(*number);
+    }
+    // Without a test and a way out for each, which costs as much as the look-up.
+    for number in numbers {
+        *number = table[*number as usize % VECTOR_ROWS];
+    }
+    greatest
 }
 
 /// Smallest and greatest of at least one value.

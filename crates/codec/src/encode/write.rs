@@ -3,15 +3,22 @@
 //! ```text
 //! scale               8             if SCALED
 //! dictionary          8 * patches   DICTIONARY only
+//!                     2 * patches   SPLIT
+//! inner chunk         32            LIST, RUNS
+//! inner payload       what the inner chunk says
 //! packed              see pack.rs   width > 0
-//! patch rows          2 * patches   steps only, ascending
-//! patch steps         patch_bytes * patches
+//! corrections         see pack.rs   decimals, width of corrections > 0
+//! low bits            see pack.rs   SPLIT
+//! patch rows          2 * patches   ascending
+//! patch units         patch_bytes * patches
 //! exception rows      2 * exceptions, ascending
 //! exception words     8 * exceptions, or 8 if SHARED
 //! ```
 
-use super::Dictionary;
-use crate::chunk::{self, Chunk};
+use super::few::Dictionary;
+use super::nested::Nested;
+use super::split::Split;
+use crate::chunk::{self, CHUNK_BYTES, Chunk, Correction};
 use crate::fit::step_bytes;
 use crate::kernel;
 use crate::layout::Layout;
@@ -104,6 +111,9 @@ pub(super) struct Values<'a> {
     pub(super) words: &'a [u64],
     /// Integers are words with this bit turned.
     pub(super) flip: u64,
+    /// What corrects the decimals, as it is packed.
+    pub(super) corrections: &'a [u64],
+    pub(super) correction: Correction,
 }
 
 /// `codes`: the encoding near bases, and by steps.
@@ -112,7 +122,7 @@ pub(super) fn layout(
     codes: [u8; 2],
     layout: Layout,
     values: Values<'_>,
-    mut exceptions: Exceptions,
+    exceptions: Exceptions,
     out: &mut Vec<u8>,
 ) -> Chunk {
     let begin = out.len();
@@ -122,51 +132,44 @@ pub(super) fn layout(
         chunk.flags |= chunk::SCALED;
         out.extend(fit.scale.to_le_bytes());
     }
-    let reach = fit.reach();
-    if layout.delta {
+    // The values that are packed: the step of row 0 means nothing.
+    let laid = if layout.delta {
         chunk.encoding = codes[1];
         chunk.base = fit.base;
         chunk.start = values.ints[0] ^ values.flip;
-        let steps = values.steps;
-        steps[0] = fit.base;
-        let mut patches = Vec::new();
-        if fit.outliers > 0 {
-            // With no packed bits there is no unit in the payload either.
-            let scale = if fit.width > 0 { fit.scale } else { 1 };
-            for (row, step) in steps.iter_mut().enumerate() {
-                let distance = step.wrapping_sub(fit.base);
-                if distance > reach {
-                    let units = distance as i64 / scale as i64;
-                    patches.push((row as u16, zigzag(units)));
-                    *step = fit.base;
-                }
-            }
-        }
-        packed(steps, fit.width, fit.base, fit.scale, out);
-        chunk.patches = patches.len() as u16;
-        let greatest = patches.iter().fold(0, |or, &(_, step)| or | step);
-        if !patches.is_empty() {
-            chunk.patch_bytes = step_bytes(greatest);
-        }
-        for (row, _) in &patches {
-            out.extend(row.to_le_bytes());
-        }
-        for (_, step) in &patches {
-            out.extend(&step.to_le_bytes()[..usize::from(chunk.patch_bytes)]);
-        }
+        values.steps[0] = fit.base;
+        values.steps
     } else {
         chunk.encoding = codes[0];
         chunk.base = fit.base ^ values.flip;
-        if fit.outliers > 0 {
-            for (row, int) in values.ints.iter_mut().enumerate() {
-                if int.wrapping_sub(fit.base) > reach {
-                    exceptions.add(row);
-                    *int = fit.base;
-                }
+        values.ints
+    };
+    let mut patches = Vec::new();
+    if fit.outliers > 0 {
+        let reach = fit.reach();
+        // With no packed bits there is no unit in the payload either.
+        let scale = if fit.width > 0 { fit.scale } else { 1 };
+        for (row, value) in laid.iter_mut().enumerate() {
+            let distance = value.wrapping_sub(fit.base);
+            if distance > reach {
+                let units = distance as i64 / scale as i64;
+                patches.push((row as u16, zigzag(units)));
+                *value = fit.base;
             }
-            exceptions.settle(values.words);
         }
-        packed(values.ints, fit.width, fit.base, fit.scale, out);
+    }
+    packed(laid, fit.width, fit.base, fit.scale, out);
+    corrections(&mut chunk, values.correction, values.corrections, out);
+    chunk.patches = patches.len() as u16;
+    let greatest = patches.iter().fold(0, |or, &(_, units)| or | units);
+    if !patches.is_empty() {
+        chunk.patch_bytes = step_bytes(greatest);
+    }
+    for (row, _) in &patches {
+        out.extend(row.to_le_bytes());
+    }
+    for (_, units) in &patches {
+        out.extend(&units.to_le_bytes()[..usize::from(chunk.patch_bytes)]);
     }
     exceptions.write(&mut chunk, values.words, out);
     chunk.length = (out.len() - begin) as u32;
@@ -184,6 +187,71 @@ fn packed(values: &mut [u64], width: u32, mut base: u64, scale: u64, out: &mut V
     let at = out.len();
     out.resize(at + packed_bytes(values.len(), width), 0);
     kernel::pack(values, width, base, &mut out[at..]);
+}
+
+fn corrections(chunk: &mut Chunk, correction: Correction, values: &[u64], out: &mut Vec<u8>) {
+    let width = correction.width();
+    if width > 0 {
+        let at = out.len();
+        chunk.flags |= correction.flags();
+        out.resize(at + packed_bytes(values.len(), width), 0);
+        kernel::pack(values, width, 0, &mut out[at..]);
+    }
+}
+
+/// High bits as numbers into a list, low bits, and words whose high bits are not in it. `codes` and `lows` are room.
+pub(super) fn split(
+    mut chunk: Chunk,
+    found: &Split,
+    words: &[u64],
+    codes: &mut [u64],
+    lows: &mut [u64],
+    out: &mut Vec<u8>,
+) -> Chunk {
+    let begin = out.len();
+    let mut exceptions = Exceptions::none();
+    let mask = u64::MAX.checked_shr(64 - found.low).unwrap_or(0);
+    for (row, ((code, low), &word)) in codes.iter_mut().zip(&mut *lows).zip(words).enumerate() {
+        *low = word >> found.zeros & mask;
+        *code = found.code(word).unwrap_or_else(|| {
+            exceptions.add(row);
+            0
+        });
+    }
+    exceptions.settle(words);
+    chunk.encoding = chunk::SPLIT;
+    chunk.exponent = found.zeros as u8;
+    chunk.factor = found.low as u8;
+    chunk.width = found.width() as u8;
+    chunk.patches = found.entries.len() as u16;
+    for entry in &found.entries {
+        out.extend(entry.to_le_bytes());
+    }
+    packed(codes, found.width(), 0, 1, out);
+    packed(lows, found.low, 0, 1, out);
+    exceptions.write(&mut chunk, words, out);
+    chunk.length = (out.len() - begin) as u32;
+    chunk
+}
+
+pub(super) fn nested(mut chunk: Chunk, found: &Nested, out: &mut Vec<u8>) -> Chunk {
+    chunk.encoding = found.encoding;
+    chunk.patches = found.count as u16;
+    chunk.width = found.width as u8;
+    chunk.base = found.base;
+    let begin = out.len();
+    out.extend(found.inner.to_bytes());
+    out.extend(&found.payload);
+    debug_assert_eq!(out.len() - begin, CHUNK_BYTES + found.inner.len());
+    let count = if found.encoding == chunk::RUNS {
+        found.count
+    } else {
+        chunk.rows()
+    };
+    let mut numbers = found.numbers;
+    packed(&mut numbers[..count], found.width, found.base, 1, out);
+    chunk.length = (out.len() - begin) as u32;
+    chunk
 }
 
 /// 0, -1, 1, -2 ... as 0, 1, 2, 3 ...

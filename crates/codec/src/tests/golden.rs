@@ -151,6 +151,37 @@ fn generate() -> String {
         6,
     );
 
+    floats(
+        "f64 0.1 * (i * i * 37 mod 997) + 0.2: corrections, 64 rows",
+        &|i| 0.1 * f64::from(i * i * 37 % 997) + 0.2,
+        64,
+    );
+    floats(
+        "f64 (i * i * 12347 mod 10007 - 5000) * 2^-60 and 2^40 in row 5: zeros left out, both signs, 24 rows",
+        &|i| {
+            if i == 5 {
+                2f64.powi(40)
+            } else {
+                f64::from(i * i * 12_347 % 10_007 - 5000) * 2f64.powi(-60)
+            }
+        },
+        24,
+    );
+    floats(
+        "f64 square root of (3 + 7919 i i mod 10007), negative in odd rows: split, 64 rows",
+        &|i| (f64::from(3 + 7919 * i * i % 10_007)).sqrt() * f64::from(1 - i % 2 * 2),
+        64,
+    );
+    floats(
+        "f64 square root of (i div 8 * 7919 mod 101): runs, 256 rows",
+        &|i| f64::from(i / 8 * 7919 % 101).sqrt(),
+        256,
+    );
+    floats(
+        "f64 square root of (i * i mod 181): a list, 600 rows",
+        &|i| f64::from(i * i % 181).sqrt(),
+        600,
+    );
     let word = |i: u32| ColumnType::widen((i * i % 7) as f32 / 100.0);
     let words: Vec<u64> = (0..20).map(word).collect();
     describe(

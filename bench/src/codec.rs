@@ -1,0 +1,272 @@
+//! `codec`: bits a value and values a second of every column of `columns.toml`, ours beside pco, zstd, Gorilla and ALP.
+//!
+//! ```text
+//! columns     what is measured, from the files of TIDALITE_TEST_DATA
+//! coders      ours and the others behind one face
+//! gorilla     bit by bit, as in its paper
+//! plain_alp   the crates alp and fastlanes, a vector at a time
+//! ```
+//!
+//! Ours, ALP and Gorilla encode vectors of 1024 rows, each readable alone, ours with the 32 bytes of its chunk; pco and
+//! zstd get 16,384 rows at once, what a leaf of ours holds. All are compared with what was encoded, bit by bit.
+
+mod coders;
+mod columns;
+mod gorilla;
+mod plain_alp;
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::args::Options;
+use crate::engine::Result;
+use crate::report::{median, short};
+use coders::{CODERS, Coder, Encoded, Room, encodings};
+use columns::{Column, Kind};
+
+/// What one coder made of one column.
+struct Figures {
+    coder: Coder,
+    bits: f64,
+    /// Millions of values a second, the best of the rounds.
+    encode: f64,
+    decode: f64,
+    /// Decoded and summed.
+    sum: f64,
+}
+
+/// A column, and what became of it.
+struct Row {
+    name: String,
+    kind: Kind,
+    values: usize,
+    encodings: String,
+    figures: Vec<Figures>,
+}
+
+/// Runs the suite and prints its tables.
+pub(crate) fn run(options: &Options, json: Option<File>) -> Result<()> {
+    let Some(folder) = std::env::var_os("TIDALITE_TEST_DATA").map(PathBuf::from) else {
+        println!("skipped: TIDALITE_TEST_DATA names no folder of real series");
+        return Ok(());
+    };
+    let columns = columns::read(&folder, &options.only)?;
+    let mut rows = Vec::new();
+    for column in &columns {
+        let row = of_column(column, options)?;
+        eprintln!(
+            "  {:<72} {}",
+            row.name,
+            row.figures
+                .iter()
+                .map(|f| format!("{} {}", f.coder.name(), short(f.bits)))
+                .collect::<Vec<_>>()
+                .join("  ")
+        );
+        rows.push(row);
+    }
+    if let Some(mut json) = json {
+        for row in &rows {
+            for figures in &row.figures {
+                writeln!(json, "{}", line(row, figures))?;
+            }
+        }
+    }
+    tell(&rows);
+    Ok(())
+}
+
+fn of_column(column: &Column, options: &Options) -> Result<Row> {
+    let mut row = Row {
+        name: column.name.clone(),
+        kind: column.kind,
+        values: column.values(),
+        encodings: String::new(),
+        figures: Vec::new(),
+    };
+    for coder in CODERS {
+        if !coder.takes(column.kind) {
+            continue;
+        }
+        let (encoded, figures) = measured(coder, column, options)?;
+        if coder == Coder::Ours {
+            row.encodings = encodings(&encoded);
+        }
+        row.figures.push(figures);
+    }
+    Ok(row)
+}
+
+fn measured(coder: Coder, column: &Column, options: &Options) -> Result<(Encoded, Figures)> {
+    let values = column.values();
+    let encode = || -> Result<Encoded> {
+        let mut encoded = Encoded::default();
+        for series in &column.series {
+            coder.encode(column.kind, series, &mut encoded)?;
+        }
+        Ok(encoded)
+    };
+    let encoded = encode()?;
+    let mut room = Room::new();
+    // What comes back is what was encoded.
+    let mut series = column.series.iter();
+    let mut rest: &[u64] = &[];
+    let mut wrong = 0;
+    coder.decode(column.kind, &encoded, &mut room, |seen| {
+        if rest.is_empty() {
+            rest = series.next().map_or(&[], Vec::as_slice);
+        }
+        let (expected, behind) = rest.split_at(seen.len().min(rest.len()));
+        wrong += usize::from(!seen.is(expected));
+        rest = behind;
+    })?;
+    if wrong > 0 {
+        return Err(format!("{}: {wrong} blocks differ in {}", coder.name(), column.name).into());
+    }
+    let rate = |work: &mut dyn FnMut() -> Result<()>| best(values, options.rounds, work);
+    let encode_rate = rate(&mut || {
+        black_box(encode()?);
+        Ok(())
+    })?;
+    let decode = rate(&mut || {
+        coder.decode(column.kind, &encoded, &mut room, |seen| {
+            black_box(seen.len());
+        })
+    })?;
+    let sum = rate(&mut || {
+        let mut total = 0.0;
+        coder.decode(column.kind, &encoded, &mut room, |seen| total += seen.sum())?;
+        black_box(total);
+        Ok(())
+    })?;
+    let figures = Figures {
+        coder,
+        bits: 8.0 * encoded.size() as f64 / values as f64,
+        encode: encode_rate,
+        decode,
+        sum,
+    };
+    Ok((encoded, figures))
+}
+
+/// Millions of values a second of the fastest pass in the rounds, each of which lasts a few milliseconds at least.
+fn best(values: usize, rounds: usize, work: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
+    const SECONDS_MIN: f64 = 0.003;
+    let mut best = f64::MAX;
+    for _ in 0..rounds {
+        let round = Instant::now();
+        while round.elapsed().as_secs_f64() < SECONDS_MIN {
+            let start = Instant::now();
+            work()?;
+            best = best.min(start.elapsed().as_secs_f64());
+        }
+    }
+    Ok(values as f64 / best / 1e6)
+}
+
+fn line(row: &Row, figures: &Figures) -> String {
+    let Figures {
+        coder,
+        bits,
+        encode,
+        decode,
+        sum,
+    } = figures;
+    let (name, values, kind) = (&row.name, row.values, row.kind);
+    format!(
+        r#"{{"suite":"codec","case":"{name}","kind":"{kind:?}","values":{values},"coder":"{}","bits":{bits:.4},"encode":{encode:.2},"decode":{decode:.2},"sum":{sum:.2}}}"#,
+        coder.name(),
+    )
+}
+
+fn tell(rows: &[Row]) {
+    println!("bits a value; millions of values a second, one thread\n");
+    println!(
+        "| column | values | tidalite | pco-8 | zstd-3 | gorilla | alp | ours / pco | encode | decode | sum | decode / pco | encodings |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|");
+    let mut sorted: Vec<&Row> = rows.iter().collect();
+    sorted.sort_by(|a, b| excess(b).total_cmp(&excess(a)));
+    for row in &sorted {
+        let bits = |coder| of(row, coder).map_or(String::new(), |f| short(f.bits));
+        let (ours, pco) = (of(row, Coder::Ours), of(row, Coder::Pco));
+        let (Some(ours), Some(pco)) = (ours, pco) else {
+            continue;
+        };
+        println!(
+            "| {} | {} | {} | {} | {} | {} | {} | {:.2} | {} | {} | {} | {:.1} | {} |",
+            row.name,
+            row.values,
+            short(ours.bits),
+            short(pco.bits),
+            bits(Coder::Zstd),
+            bits(Coder::Gorilla),
+            bits(Coder::Alp),
+            ours.bits / pco.bits,
+            short(ours.encode),
+            short(ours.decode),
+            short(ours.sum),
+            ours.decode / pco.decode,
+            row.encodings,
+        );
+    }
+    let measured: Vec<&Row> = rows.iter().filter(|row| row.kind != Kind::Time).collect();
+    println!(
+        "\n| coder | columns | mean bits | of pco's | median encode M/s | median decode M/s | median decode and sum M/s |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|");
+    for coder in CODERS {
+        let with: Vec<&&Row> = measured
+            .iter()
+            .filter(|row| of(row, coder).is_some())
+            .collect();
+        let all = |of_one: &dyn Fn(&Figures) -> f64, coder| -> Vec<f64> {
+            with.iter()
+                .filter_map(|row| of(row, coder))
+                .map(of_one)
+                .collect()
+        };
+        let mean = |coder| {
+            let bits = all(&|f| f.bits, coder);
+            bits.iter().sum::<f64>() / bits.len() as f64
+        };
+        if with.is_empty() {
+            continue;
+        }
+        println!(
+            "| {} | {} | {:.3} | {:+.1} % | {} | {} | {} |",
+            coder.name(),
+            with.len(),
+            mean(coder),
+            (mean(coder) / mean(Coder::Pco) - 1.0) * 100.0,
+            short(median(&all(&|f| f.encode, coder))),
+            short(median(&all(&|f| f.decode, coder))),
+            short(median(&all(&|f| f.sum, coder))),
+        );
+    }
+    let ratios: Vec<f64> = measured
+        .iter()
+        .filter_map(|row| Some(of(row, Coder::Ours)?.decode / of(row, Coder::Pco)?.decode))
+        .collect();
+    if !ratios.is_empty() {
+        println!(
+            "\nmedian over columns of our decoding over pco's: {:.1}",
+            median(&ratios)
+        );
+    }
+}
+
+fn of(row: &Row, coder: Coder) -> Option<&Figures> {
+    row.figures.iter().find(|figures| figures.coder == coder)
+}
+
+/// Bits that ours has more than pco.
+fn excess(row: &Row) -> f64 {
+    match (of(row, Coder::Ours), of(row, Coder::Pco)) {
+        (Some(ours), Some(pco)) => ours.bits - pco.bits,
+        _ => 0.0,
+    }
+}

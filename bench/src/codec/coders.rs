@@ -1,0 +1,246 @@
+//! Ours and the others behind one face: a stretch of words to bytes and back.
+
+use tidalite_codec::{CHUNK_BYTES, Chunk, ColumnType, Hint};
+use tidalite_codec::{decode_column, decode_times, encode_column, encode_times, times_mut};
+
+use super::columns::Kind;
+use super::{gorilla, plain_alp};
+use crate::engine::Result;
+
+/// Rows of a vector of ours, of ALP and of Gorilla.
+const VECTOR: usize = 1024;
+/// Rows that pco and zstd get at once: those of a leaf of ours.
+const LEAF: usize = 16 * VECTOR;
+
+/// Who encodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coder {
+    Ours,
+    Pco,
+    Zstd,
+    Gorilla,
+    Alp,
+}
+
+/// All of them, ours first.
+pub(crate) const CODERS: [Coder; 5] = [
+    Coder::Ours,
+    Coder::Pco,
+    Coder::Zstd,
+    Coder::Gorilla,
+    Coder::Alp,
+];
+
+/// An encoded column: blocks one behind the other, and where each ends.
+#[derive(Default)]
+pub(crate) struct Encoded {
+    bytes: Vec<u8>,
+    /// End of each block, and its rows.
+    ends: Vec<(usize, usize)>,
+    /// Bytes that would not be in a file.
+    padding: usize,
+}
+
+impl Encoded {
+    /// Bytes in a file.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len() - self.padding
+    }
+}
+
+/// Where a block is decoded to.
+pub(crate) struct Room {
+    words: Vec<u64>,
+    floats: Vec<f64>,
+}
+
+impl Room {
+    pub(crate) fn new() -> Self {
+        Self {
+            words: vec![0; LEAF],
+            floats: vec![0.0; LEAF],
+        }
+    }
+}
+
+/// A decoded block.
+pub(crate) enum Seen<'r> {
+    Words(&'r [u64]),
+    Floats(&'r [f64]),
+}
+
+impl Seen<'_> {
+    /// Whether these are the words that were encoded.
+    pub(crate) fn is(&self, words: &[u64]) -> bool {
+        match self {
+            Self::Words(seen) => *seen == words,
+            Self::Floats(seen) => {
+                let mut pairs = seen.iter().zip(words);
+                seen.len() == words.len() && pairs.all(|(float, word)| float.to_bits() == *word)
+            }
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Words(seen) => seen.len(),
+            Self::Floats(seen) => seen.len(),
+        }
+    }
+
+    /// The sum of the floats, by eight accumulators.
+    pub(crate) fn sum(&self) -> f64 {
+        let floats = match self {
+            Self::Words(words) => tidalite_codec::as_floats(words),
+            Self::Floats(floats) => floats,
+        };
+        let (eights, rest) = floats.as_chunks::<8>();
+        let mut sums = [0.0; 8];
+        for eight in eights {
+            for (sum, value) in sums.iter_mut().zip(eight) {
+                *sum += value;
+            }
+        }
+        sums.iter().chain(rest).sum()
+    }
+}
+
+impl Coder {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "tidalite",
+            Self::Pco => "pco-8",
+            Self::Zstd => "zstd-3",
+            Self::Gorilla => "gorilla",
+            Self::Alp => "alp",
+        }
+    }
+
+    /// Whether it is meant for such words.
+    pub(crate) fn takes(self, kind: Kind) -> bool {
+        kind == Kind::Float || matches!(self, Self::Ours | Self::Pco | Self::Zstd)
+    }
+
+    fn rows(self) -> usize {
+        match self {
+            Self::Pco | Self::Zstd => LEAF,
+            _ => VECTOR,
+        }
+    }
+
+    /// Encodes a series. What a reader must know besides is part of the bytes.
+    pub(crate) fn encode(self, kind: Kind, words: &[u64], to: &mut Encoded) -> Result<()> {
+        let mut hint = Hint::default();
+        for block in words.chunks(self.rows()) {
+            let (begin, out) = (to.bytes.len(), &mut to.bytes);
+            match self {
+                Self::Ours => ours(kind, block, &mut hint, out),
+                Self::Pco => {
+                    let config = pco::ChunkConfig::default().with_compression_level(8);
+                    if kind == Kind::Float {
+                        pco::standalone::simple_compress_into(floats(block), &config, out)?;
+                    } else {
+                        pco::standalone::simple_compress_into(integers(block), &config, out)?;
+                    }
+                }
+                Self::Zstd => {
+                    let bytes: Vec<u8> = block.iter().flat_map(|w| w.to_le_bytes()).collect();
+                    out.extend(zstd::bulk::compress(&bytes, 3)?);
+                }
+                Self::Gorilla => gorilla::encode(block, out),
+                Self::Alp => {
+                    let size = plain_alp::encode(floats(block), out);
+                    to.padding += out.len() - begin - size;
+                }
+            }
+            to.ends.push((to.bytes.len(), block.len()));
+        }
+        Ok(())
+    }
+
+    /// Decodes block after block; `see` gets the words of each.
+    pub(crate) fn decode(
+        self,
+        kind: Kind,
+        from: &Encoded,
+        room: &mut Room,
+        mut see: impl FnMut(Seen<'_>),
+    ) -> Result<()> {
+        let mut at = 0;
+        for &(end, rows) in &from.ends {
+            let bytes = &from.bytes[at..end];
+            let (out, floats) = (&mut room.words[..rows], &mut room.floats[..rows]);
+            at = end;
+            match self {
+                Self::Ours => {
+                    let chunk = Chunk::decode_at(bytes, 0);
+                    let payload = &bytes[CHUNK_BYTES..];
+                    if kind == Kind::Time {
+                        decode_times(&chunk, payload, times_mut(out))?;
+                    } else {
+                        decode_column(&chunk, payload, out)?;
+                    }
+                }
+                Self::Pco if kind == Kind::Float => {
+                    pco::standalone::simple_decompress_into(bytes, floats)?;
+                    see(Seen::Floats(floats));
+                    continue;
+                }
+                Self::Pco => {
+                    pco::standalone::simple_decompress_into(bytes, times_mut(out))?;
+                }
+                Self::Zstd => {
+                    let raw = zstd::bulk::decompress(bytes, 8 * rows)?;
+                    for (place, word) in out.iter_mut().zip(raw.as_chunks::<8>().0) {
+                        *place = u64::from_le_bytes(*word);
+                    }
+                }
+                Self::Gorilla => gorilla::decode(bytes, out),
+                Self::Alp => {
+                    plain_alp::decode(bytes, floats);
+                    see(Seen::Floats(floats));
+                    continue;
+                }
+            }
+            see(Seen::Words(out));
+        }
+        Ok(())
+    }
+}
+
+fn ours(kind: Kind, block: &[u64], hint: &mut Hint, out: &mut Vec<u8>) {
+    let at = out.len();
+    out.extend([0; CHUNK_BYTES]);
+    let chunk = match kind {
+        Kind::Float => encode_column(ColumnType::F64, block, hint, out),
+        Kind::Integer => encode_column(ColumnType::I64, block, hint, out),
+        Kind::Time => encode_times(integers(block), hint, out),
+    };
+    out[at..at + CHUNK_BYTES].copy_from_slice(&chunk.to_bytes());
+}
+
+/// What each block of ours is, in few words.
+pub(crate) fn encodings(from: &Encoded) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    let mut at = 0;
+    for &(end, _) in &from.ends {
+        let name = Chunk::decode_at(&from.bytes[at..end], 0).encoding_name();
+        match counts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((name, 1)),
+        }
+        at = end;
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let all = from.ends.len();
+    let share = |(name, count): &(&str, usize)| format!("{name} {} %", count * 100 / all);
+    counts.iter().map(share).collect::<Vec<_>>().join(", ")
+}
+
+fn floats(words: &[u64]) -> &[f64] {
+    tidalite_codec::as_floats(words)
+}
+
+fn integers(words: &[u64]) -> &[i64] {
+    tidalite_codec::as_integers(words)
+}

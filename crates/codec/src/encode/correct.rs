@@ -1,0 +1,119 @@
+//! Decimals that numbers only nearly are: 7.119999900000001 stands for 7.1199999 and is one unit in the last place beside
+//! it. Such a unit is stored in a few bits beside the decimal, where the whole word would take 80.
+
+use crate::chunk::Correction;
+use crate::float::{self, Alp};
+use crate::kernel;
+use tidalite_base::limits::VECTOR_ROWS;
+
+/// What an exception costs: row and word.
+const EXCEPTION_BITS: u64 = 80;
+
+/// Furthest correction to either side that is counted.
+const FAR: i64 = 32;
+
+/// How often each correction is needed.
+struct Histogram {
+    counts: [u16; 2 * FAR as usize + 1],
+}
+
+impl Histogram {
+    fn new() -> Self {
+        Self {
+            counts: [0; 2 * FAR as usize + 1],
+        }
+    }
+
+    fn within(&self, low: i64, high: i64) -> u64 {
+        let place = |at: i64| (at.clamp(-FAR, FAR) + FAR) as usize;
+        let counts = &self.counts[place(low)..=place(high)];
+        counts.iter().map(|&count| u64::from(count)).sum()
+    }
+
+    /// The cheapest corrections for so many rows, and their bits with those of the exceptions that remain.
+    fn cheapest(&self, rows: u64) -> (Correction, u64) {
+        let mut best = (
+            Correction::default(),
+            EXCEPTION_BITS * (rows - self.within(0, 0)),
+        );
+        for correction in Correction::all() {
+            let own = rows * u64::from(correction.width());
+            if own >= best.1 {
+                break;
+            }
+            let least = -(correction.depth() as i64);
+            let inside = self.within(least, least + (1 << correction.width()) - 1);
+            let bits = own + EXCEPTION_BITS * (rows - inside);
+            if bits < best.1 {
+                best = (correction, bits);
+            }
+        }
+        best
+    }
+}
+
+/// How far `word` is from what the rule makes of `int`; `None` where the rule is not meant for it.
+#[inline]
+fn distance(int: u64, made: u64, word: u64) -> Option<i64> {
+    let distance = word.wrapping_sub(made) as i64;
+    (float::is_in_range(int) && (-FAR..=FAR).contains(&distance)).then_some(distance)
+}
+
+/// Chooses corrections for the rows in `bad`, whose words `alp` does not give back, and writes them for all rows to
+/// `corrections`, as they are packed. Answers which, and how many of `bad` remain exceptions: they are its first ones.
+pub(super) fn correct(
+    alp: Alp,
+    words: &[u64],
+    ints: &[u64],
+    bad: &mut [u16],
+    corrections: &mut [u64],
+) -> (Correction, usize) {
+    let mut made = [0; VECTOR_ROWS];
+    let made = &mut made[..bad.len()];
+    for (place, &row) in made.iter_mut().zip(bad.iter()) {
+        *place = ints[usize::from(row)];
+    }
+    kernel::alp_decode(alp, made);
+    let of = |row: u16, made: u64| distance(ints[usize::from(row)], made, words[usize::from(row)]);
+    let mut histogram = Histogram::new();
+    histogram.counts[FAR as usize] = (words.len() - bad.len()) as u16;
+    for (&row, &made) in bad.iter().zip(made.iter()) {
+        if let Some(distance) = of(row, made) {
+            histogram.counts[(distance + FAR) as usize] += 1;
+        }
+    }
+    let (correction, _) = histogram.cheapest(words.len() as u64);
+    if correction.width() == 0 {
+        return (correction, bad.len());
+    }
+    let depth = correction.depth();
+    let most = (1u64 << correction.width()) - 1;
+    corrections.fill(depth);
+    let mut remain = 0;
+    for i in 0..bad.len() {
+        let row = bad[i];
+        let stored = of(row, made[i]).map(|distance| (distance as u64).wrapping_add(depth));
+        match stored.filter(|&stored| stored <= most) {
+            Some(stored) => corrections[usize::from(row)] = stored,
+            None => {
+                bad[remain] = row;
+                remain += 1;
+            }
+        }
+    }
+    (correction, remain)
+}
+
+/// Bits that the sample costs beside its integers, with corrections where they help.
+pub(super) fn sample_bits(alp: Alp, words: &[u64], ints: &[u64], bad: &[u16]) -> u64 {
+    let mut histogram = Histogram::new();
+    histogram.counts[FAR as usize] = (words.len() - bad.len()) as u16;
+    for &row in bad {
+        let mut made = [ints[usize::from(row)]];
+        float::alp_decode(alp, &mut made);
+        if let Some(distance) = distance(ints[usize::from(row)], made[0], words[usize::from(row)]) {
+            histogram.counts[(distance + FAR) as usize] += 1;
+        }
+    }
+    histogram.cheapest(words.len() as u64).1
+}

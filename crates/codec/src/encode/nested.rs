@@ -1,0 +1,112 @@
+//! Vectors inside a vector: the words of its runs, or its distinct words in order, encoded like any others, and beside
+//! them how long each run is, or which word each row has.
+
+use super::Block;
+use super::few::Dictionary;
+use crate::chunk::{self, CHUNK_BYTES, Chunk};
+use crate::pack::packed_bytes;
+use crate::scan::bits;
+use crate::{ColumnType, Hint};
+use tidalite_base::limits::VECTOR_ROWS;
+
+/// A vector by the words of another.
+pub(super) struct Nested {
+    /// [`chunk::LIST`] or [`chunk::RUNS`].
+    pub(super) encoding: u8,
+    pub(super) inner: Chunk,
+    pub(super) payload: Vec<u8>,
+    /// Numbers of words, or lengths.
+    pub(super) numbers: Block,
+    pub(super) count: usize,
+    pub(super) base: u64,
+    pub(super) width: u32,
+    /// What the inner vector taught.
+    pub(super) hint: Hint,
+    /// Of the payload.
+    pub(super) bits: u64,
+}
+
+impl Nested {
+    /// By runs of the same word, where these are half as many as the rows at most.
+    pub(super) fn runs(ty: ColumnType, words: &[u64], hint: Hint) -> Option<Box<Self>> {
+        let runs = 1 + words.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        if runs > words.len() / 2 {
+            return None;
+        }
+        let (mut values, mut numbers) = ([0; VECTOR_ROWS], [0; VECTOR_ROWS]);
+        let mut at = 0;
+        for (i, &word) in words.iter().enumerate() {
+            if i > 0 && word != words[i - 1] {
+                at += 1;
+            }
+            values[at] = word;
+            numbers[at] += 1;
+        }
+        let lengths = &numbers[..runs];
+        let (low, high) = lengths.iter().fold((u64::MAX, 0), |(low, high), &length| {
+            (low.min(length), high.max(length))
+        });
+        let width = bits(high - low);
+        let beside = packed_bytes(runs, width);
+        Self::of(chunk::RUNS, ty, &values[..runs], hint, beside, |nested| {
+            (nested.numbers, nested.base, nested.width) = (numbers, low, width);
+        })
+    }
+
+    /// By the place of each word among the distinct ones, where these are half as many as the rows at most.
+    pub(super) fn list(ty: ColumnType, words: &[u64], hint: Hint) -> Option<Box<Self>> {
+        let found = Dictionary::of(words, u64::MAX)?;
+        if found.entries.len() > words.len() / 2 {
+            return None;
+        }
+        let mut order: Vec<u16> = (0..found.entries.len() as u16).collect();
+        order.sort_unstable_by_key(|&i| ty.order_key(found.entries[usize::from(i)]));
+        let mut rank = [0; Dictionary::ENTRIES_MAX];
+        let mut values = [0; Dictionary::ENTRIES_MAX];
+        for (place, &i) in order.iter().enumerate() {
+            rank[usize::from(i)] = place as u64;
+            values[place] = found.entries[usize::from(i)];
+        }
+        let mut numbers = found.codes;
+        for number in &mut numbers[..words.len()] {
+            *number = rank[*number as usize];
+        }
+        let width = found.width();
+        let beside = packed_bytes(words.len(), width);
+        Self::of(
+            chunk::LIST,
+            ty,
+            &values[..order.len()],
+            hint,
+            beside,
+            |nested| {
+                (nested.numbers, nested.width) = (numbers, width);
+            },
+        )
+    }
+
+    fn of(
+        encoding: u8,
+        ty: ColumnType,
+        values: &[u64],
+        mut hint: Hint,
+        beside: usize,
+        fill: impl FnOnce(&mut Self),
+    ) -> Option<Box<Self>> {
+        let mut payload = Vec::new();
+        let inner = super::column(ty, values, &mut hint, encoding, &mut payload);
+        let mut nested = Box::new(Self {
+            encoding,
+            inner,
+            numbers: [0; VECTOR_ROWS],
+            count: values.len(),
+            base: 0,
+            width: 0,
+            hint,
+            bits: 8 * (CHUNK_BYTES + payload.len() + beside) as u64,
+            payload,
+        });
+        fill(&mut nested);
+        Some(nested)
+    }
+}
