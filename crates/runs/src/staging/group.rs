@@ -3,11 +3,13 @@
 //! Two steps, so that neither touches more places at once than the cache and the TLB hold: first the stretches
 //! are distributed (stable) to parts of `PART_SLOTS` neighbouring series, then each part copies its rows to where
 //! they belong. Ten thousand series fed in turn have neighbours next to each other in the log, so that a part
-//! reads whole cache lines and writes to 128 places.
+//! reads whole cache lines and writes to 128 places. Where they come in regular turns, `Turns` does without stretches.
 
 use super::log::{Fill, Log, NO_OVERLAY, NO_SLOT, STRETCH_BYTES};
+use super::turns::{TURN_SLOTS, Turns};
 use super::{Slot, Staging};
 use crate::run::row_bytes;
+use std::ops::Range;
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows, RowsRef};
 use tidalite_pager::Result;
@@ -83,14 +85,15 @@ impl Scratch {
         }
     }
 
-    fn distribute(&mut self, log: &Log) {
-        let parts = log.slots.len().div_ceil(PART_SLOTS);
+    /// Distributes the first `count` stretches to parts of `part_slots` series.
+    fn distribute(&mut self, log: &Log, count: usize, part_slots: usize) {
+        let parts = log.slots.len().div_ceil(part_slots);
         self.parts.clear();
         self.parts.resize(parts + 1, 0);
         let mut live = 0;
-        for stretch in &log.stretches {
+        for stretch in &log.stretches[..count] {
             if stretch.slot != NO_SLOT {
-                let part = self.rank[stretch.slot as usize] as usize / PART_SLOTS;
+                let part = self.rank[stretch.slot as usize] as usize / part_slots;
                 self.parts[part + 1] += 1;
                 live += 1;
             }
@@ -100,13 +103,13 @@ impl Scratch {
         }
         self.index.clear();
         self.index.resize(live, Route::default());
-        for (at, stretch) in log.stretches.iter().enumerate() {
+        for (at, stretch) in log.stretches[..count].iter().enumerate() {
             if stretch.slot != NO_SLOT {
                 let rank = self.rank[stretch.slot as usize] as usize;
                 let start = stretch.start as usize;
                 let rows = log.stretch_end(at) - start;
-                let next = &mut self.parts[rank / PART_SLOTS];
-                self.index[*next as usize] = Route::new(start, rows, rank % PART_SLOTS);
+                let next = &mut self.parts[rank / part_slots];
+                self.index[*next as usize] = Route::new(start, rows, rank % part_slots);
                 *next += 1;
             }
         }
@@ -175,16 +178,24 @@ impl Staging {
         let log = &mut logs[layout];
         log.close();
         scratch.rank(log);
-        scratch.distribute(log);
+        let turns = Turns::find(log, &scratch.rank);
+        let (stretches, part_slots) = match &turns {
+            Some(turns) => (turns.stretch, TURN_SLOTS),
+            None => (log.stretches.len(), PART_SLOTS),
+        };
+        scratch.distribute(log, stretches, part_slots);
         let mut kept = Rows::new(log.types.len());
         let mut kept_slots: Vec<(u32, usize)> = Vec::new();
         let mut sorted = Rows::new(log.types.len());
         let mut part_from = 0;
         for part in 0..scratch.parts.len().saturating_sub(1) {
             let part_to = scratch.parts[part] as usize;
-            let first = part * PART_SLOTS;
-            let count = PART_SLOTS.min(log.slots.len() - first);
-            let places = scratch.copy_part(log, part_from..part_to);
+            let first = part * part_slots;
+            let count = part_slots.min(log.slots.len() - first);
+            let turns = turns
+                .as_ref()
+                .map(|turns| (turns, turns.places(first..first + count)));
+            let places = scratch.copy_part(log, part_from..part_to, first, turns);
             part_from = part_to;
             for (i, place) in places.iter().enumerate().take(count) {
                 let slot = scratch.order[first + i];
@@ -257,16 +268,25 @@ impl Staging {
 }
 
 impl Scratch {
-    /// Copies the rows of a part's stretches to their series; answers where each series' rows lie.
+    /// Copies the rows of a part, whose first series has rank `first`, to their series: those of its stretches, then those
+    /// that came in turn. Answers where each series' rows lie.
     fn copy_part(
         &mut self,
         log: &Log,
-        stretches: std::ops::Range<usize>,
+        stretches: Range<usize>,
+        first: usize,
+        turns: Option<(&Turns, Range<usize>)>,
     ) -> [(usize, usize); PART_SLOTS] {
         let index = &self.index[stretches];
         let mut ends = [0usize; PART_SLOTS];
         for route in index {
             ends[route.place()] += route.rows();
+        }
+        let in_stretches = ends;
+        if let Some((turns, round)) = &turns {
+            for place in round.clone() {
+                ends[turns.rank(place) - first] += turns.rows_of(place);
+            }
         }
         let mut places = [(0, 0); PART_SLOTS];
         let mut total = 0;
@@ -291,6 +311,19 @@ impl Scratch {
         let sources = log.columns.iter().filter(|column| !column.constant);
         for (target, source) in self.columns.iter_mut().zip(sources) {
             scatter(index, begins, &source.words, target);
+        }
+        if let Some((turns, round)) = turns {
+            let mut starts = [0; TURN_SLOTS];
+            for (start, place) in starts.iter_mut().zip(round.clone()) {
+                let slot = turns.rank(place) - first;
+                *start = begins[slot] + in_stretches[slot];
+            }
+            let starts = &starts[..round.len()];
+            turns.copy(round.clone(), starts, log.times(), &mut self.times);
+            let sources = log.columns.iter().filter(|column| !column.constant);
+            for (target, source) in self.columns.iter_mut().zip(sources) {
+                turns.copy(round.clone(), starts, &source.words, target);
+            }
         }
         for (place, rows) in places.iter_mut().zip(ends) {
             place.1 += rows;

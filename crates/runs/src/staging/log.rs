@@ -269,6 +269,45 @@ impl Log {
         true
     }
 
+    /// Closes the open stretch of one row, opens one for `slot` and appends a point to it, if that is as easy as it usually
+    /// is where series are fed in turn. What was found about the next rows still holds: a stretch begins later.
+    #[inline]
+    pub(super) fn push_turn(&mut self, slot: u32, time: i64, flags: u64, value: u64) -> bool {
+        let row = self.rows;
+        if row != self.open_start + 1 || row >= self.easy_end || flags != self.easy_flags {
+            return false;
+        }
+        match self.slots.get(slot as usize) {
+            Some(next) if next.overlay == NO_OVERLAY && slot != self.open => {}
+            _ => return false,
+        }
+        let Some(second) = self.columns.get_mut(1) else {
+            return false;
+        };
+        let (Some(&closed), Some(before)) = (
+            self.times.get(row - 1),
+            self.slots.get_mut(self.open as usize),
+        ) else {
+            return false;
+        };
+        let (Some(at_time), Some(at_value)) = (self.times.get_mut(row), second.words.get_mut(row))
+        else {
+            return false;
+        };
+        before.time_max = before.time_max.max(closed);
+        before.staged = true;
+        self.stretches.push(Stretch {
+            slot: self.open,
+            start: self.open_start as u32,
+        });
+        *at_time = time;
+        *at_value = value;
+        self.open = slot;
+        self.open_start = row;
+        self.rows = row + 1;
+        true
+    }
+
     /// Appends a row to the open stretch.
     #[inline]
     pub(super) fn push(&mut self, time: i64, words: &[u64]) {

@@ -15,6 +15,7 @@
 mod group;
 mod log;
 mod overlay;
+mod turns;
 
 use log::{Fill, Log, NO_OVERLAY, NO_SLOT, SlotState};
 use overlay::Overlay;
@@ -180,6 +181,9 @@ impl Staging {
     #[must_use]
     pub fn push_point(&mut self, slot: Slot, time: i64, flags: u64, value: u64) -> bool {
         let log = &mut self.logs[slot.layout as usize];
+        if log.push_turn(slot.index, time, flags, value) {
+            return false;
+        }
         // The first row of a stretch may be as easy as the others.
         if (log.open == slot.index || Self::open(log, slot, self.budget_bytes))
             && log.push_easy(time, flags, value)
