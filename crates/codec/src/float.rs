@@ -181,6 +181,50 @@ pub(crate) fn alp_unpack(
     with_rule(alp, unpack);
 }
 
+/// How an integer becomes a word, for those that do it one by one: without a branch, which in a loop over rows would keep the
+/// compiler from holding in a register what the loop sums.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rule {
+    up: f64,
+    down: f64,
+    /// Bits that are taken from the integer itself: all or none.
+    integer: u64,
+}
+
+impl Rule {
+    /// The integer is the word.
+    pub(crate) const INTEGER: Self = Self {
+        up: 0.0,
+        down: 0.0,
+        integer: u64::MAX,
+    };
+
+    /// That of a multiplication; `None` for a division, which takes longer than all that a caller may wait for.
+    pub(crate) fn of(alp: Alp) -> Option<Self> {
+        (alp.factor != DIVIDE).then(|| Self {
+            up: POWERS[usize::from(alp.factor)],
+            down: INVERSES[usize::from(alp.exponent)],
+            integer: 0,
+        })
+    }
+
+    /// Whether the integer is the word.
+    pub(crate) fn is_integer(self) -> bool {
+        self.integer != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn word(self, int: u64) -> u64 {
+        (int & self.integer) | (self.product(int) & !self.integer)
+    }
+
+    /// As `word`, of a rule that multiplies.
+    #[inline(always)]
+    pub(crate) fn product(self, int: u64) -> u64 {
+        (float(int) * self.up * self.down).to_bits()
+    }
+}
+
 /// A loop that is compiled once for each kind of rule.
 trait Loop {
     fn run(self, rule: impl Fn(u64) -> u64 + Copy);

@@ -61,7 +61,7 @@ pub use encode::{encode_column, encode_times};
 pub use hint::Hint;
 pub use hint_bytes::HINT_BYTES;
 pub use kernel::{as_floats, as_integers, fill_steps, is_ascending, times_mut};
-pub use line::Line;
+pub use line::{Line, LineWords};
 pub use rows::{Rows, RowsRef};
 pub use stats::{STATS_BYTES, Stats};
 

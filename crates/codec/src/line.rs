@@ -1,11 +1,11 @@
 //! Vectors that follow a rule: values that rise by the same step, as integers or as decimals.
 //!
-//! A caller that goes from row to row has the words made a block at a time, just ahead of its own work. A block is so short
-//! that the processor makes the next one while it still waits for what the caller does with the one before.
+//! A caller that goes from row to row has each word made where it is used: the processor does that while it still waits for
+//! what the caller does with the word before.
 
 use crate::chunk::{self, Chunk};
 use crate::decode;
-use crate::float::Alp;
+use crate::float::{Alp, Rule};
 use crate::kernel;
 use tidalite_base::Corrupt;
 
@@ -78,26 +78,74 @@ impl Line {
         self.step == 0
     }
 
-    /// Makes the words from row `from` on.
-    pub fn fill(&self, from: usize, out: &mut [u64]) {
-        let start = self.integer(from);
-        match self.decimals {
-            None => kernel::ramp(start, self.step, out),
-            Some(alp) => kernel::alp_ramp(alp, start, self.step, out),
-        }
-    }
-
     /// Word `row`.
     #[must_use]
     pub fn word(&self, row: usize) -> u64 {
-        let mut word = [self.integer(row)];
+        let mut word = [self.start.wrapping_add(self.step.wrapping_mul(row as u64))];
         if let Some(alp) = self.decimals {
             kernel::alp_decode(alp, &mut word);
         }
         word[0]
     }
 
-    fn integer(&self, row: usize) -> u64 {
+    /// What makes the words one by one; `None` where each takes a division.
+    #[must_use]
+    pub fn words(&self) -> Option<LineWords> {
+        Some(LineWords {
+            start: self.start,
+            step: self.step,
+            rule: match self.decimals {
+                None => Rule::INTEGER,
+                Some(alp) => Rule::of(alp)?,
+            },
+        })
+    }
+}
+
+/// Makes the words of a [`Line`], in any order, without memory.
+#[derive(Clone, Copy, Debug)]
+pub struct LineWords {
+    start: u64,
+    step: u64,
+    rule: Rule,
+}
+
+impl Default for LineWords {
+    /// Zeros.
+    fn default() -> Self {
+        Self {
+            start: 0,
+            step: 0,
+            rule: Rule::INTEGER,
+        }
+    }
+}
+
+impl LineWords {
+    /// Word `row`.
+    #[must_use]
+    #[inline(always)]
+    pub fn at(&self, row: usize) -> u64 {
+        self.rule.word(self.integer(row))
+    }
+
+    /// Whether each word is an integer, not the float that it is turned into.
+    #[must_use]
+    pub fn is_integer(&self) -> bool {
+        self.rule.is_integer()
+    }
+
+    /// Word `row` where the words are integers: half the instructions.
+    #[must_use]
+    #[inline(always)]
+    pub fn integer(&self, row: usize) -> u64 {
         self.start.wrapping_add(self.step.wrapping_mul(row as u64))
+    }
+
+    /// Word `row` where they are floats: half the instructions.
+    #[must_use]
+    #[inline(always)]
+    pub fn float(&self, row: usize) -> u64 {
+        self.rule.product(self.integer(row))
     }
 }

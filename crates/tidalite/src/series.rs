@@ -373,33 +373,21 @@ impl<'s> Range<'s> {
         // that `f` keeps can stay in a register: pushed through a call it went to memory with every row.
         let mut scan = self.scan();
         let mut lines = Lines::default();
-        let (mut rows, mut made) = (0, 0);
+        let mut rows = 0;
         let columns = self.series.info.schema.columns.len();
         let mut words = [0u64; COLUMNS_MAX];
-        loop {
-            if made > 0 {
-                made = lines.next_block();
-            }
-            // One loop for rows made just now and rows in memory: each place where `f` stands is compiled by itself.
-            let vector;
-            let block = if made > 0 {
-                Block::Made(&lines, made)
-            } else {
-                match scan.next_stretch(&mut lines)? {
-                    None => return Ok(rows),
-                    Some(Stretch::Vector(next)) => {
-                        vector = next;
-                        Block::InMemory(&vector)
-                    }
-                    Some(Stretch::Lines) => {
-                        made = lines.next_block();
-                        Block::Made(&lines, made)
-                    }
+        while let Some(stretch) = scan.next_stretch(&mut lines)? {
+            let vector = match stretch {
+                Stretch::Vector(vector) => vector,
+                Stretch::Lines => {
+                    rows += lines.rows() as u64;
+                    for_each_of_lines(&lines, columns, &mut f);
+                    continue;
                 }
             };
-            let times = block.times();
+            let times = vector.times();
             rows += times.len() as u64;
-            let column = |c| block.words(c).iter();
+            let column = |c| vector.words(c).iter();
             // Zipped, not indexed: a check that could fail would keep what `f` sums in memory as well.
             match columns {
                 1 => times
@@ -425,13 +413,14 @@ impl<'s> Range<'s> {
                     let words = &mut words[..columns];
                     for (row, &time) in times.iter().enumerate() {
                         for (column, word) in words.iter_mut().enumerate() {
-                            *word = block.words(column)[row];
+                            *word = vector.words(column)[row];
                         }
                         f(time, words);
                     }
                 }
             }
         }
+        Ok(rows)
     }
 
     /// All columns, vector by vector.
@@ -494,26 +483,33 @@ impl<'s> Range<'s> {
     }
 }
 
-/// Where the next rows of `for_each` are.
-enum Block<'v> {
-    InMemory(&'v tidalite_series::Vector<'v>),
-    Made(&'v Lines, usize),
-}
-
-impl<'v> Block<'v> {
-    #[inline(always)]
-    fn times(&self) -> &'v [i64] {
-        match self {
-            Self::InMemory(vector) => vector.times(),
-            Self::Made(lines, rows) => lines.times(*rows),
+/// Calls `f` with rows that are made on the way. What `f` does not look at is not made.
+#[inline(always)]
+fn for_each_of_lines(lines: &Lines, columns: usize, f: &mut impl FnMut(i64, &[u64])) {
+    let (rows, times) = (0..lines.rows(), lines.times());
+    let time = |row| times.integer(row) as i64;
+    let column = |c| lines.column(c);
+    match columns {
+        0 => rows.for_each(|row| f(time(row), &[])),
+        1 => {
+            let a = column(0);
+            rows.for_each(|row| f(time(row), &[a.at(row)]));
         }
-    }
-
-    #[inline(always)]
-    fn words(&self, column: usize) -> &'v [u64] {
-        match self {
-            Self::InMemory(vector) => vector.words(column),
-            Self::Made(lines, rows) => lines.words(column, *rows),
+        2 => {
+            let (a, b) = (column(0), column(1));
+            // The default point: flags and a float.
+            if a.is_integer() && !b.is_integer() {
+                return rows.for_each(|row| f(time(row), &[a.integer(row), b.float(row)]));
+            }
+            rows.for_each(|row| f(time(row), &[a.at(row), b.at(row)]));
+        }
+        3 => {
+            let (a, b, c) = (column(0), column(1), column(2));
+            rows.for_each(|row| f(time(row), &[a.at(row), b.at(row), c.at(row)]));
+        }
+        _ => {
+            let (a, b, c, d) = (column(0), column(1), column(2), column(3));
+            rows.for_each(|row| f(time(row), &[a.at(row), b.at(row), c.at(row), d.at(row)]));
         }
     }
 }

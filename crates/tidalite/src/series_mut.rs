@@ -34,7 +34,7 @@ pub struct SeriesMut<'t> {
 impl<'t> SeriesMut<'t> {
     pub(crate) fn new(txn: &'t mut WriteTxn, index: usize) -> Self {
         let open = &txn.series[index];
-        let (slot, columns) = (open.slot, open.info.schema.columns.len());
+        let (slot, columns) = (open.slot, open.columns as usize);
         Self {
             txn,
             index,

@@ -56,6 +56,8 @@ pub struct Commit {
 pub(crate) struct OpenSeries {
     pub(crate) info: Arc<SeriesInfo>,
     pub(crate) slot: Slot,
+    /// How many its schema has: looked up with every turn to the series, where `info` may not be in the cache.
+    pub(crate) columns: u32,
     /// The schema of the record type that was found to have this series' columns.
     pub(crate) record: Option<fn() -> Schema>,
 }
@@ -416,6 +418,7 @@ impl WriteTxn {
         let id = info.id;
         let slot = self.staging.slot(id, &info.schema.word_types());
         self.series.push(OpenSeries {
+            columns: info.schema.columns.len() as u32,
             info,
             slot,
             record: None,

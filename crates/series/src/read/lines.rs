@@ -1,40 +1,29 @@
 //! Rows that rise by constant steps, for a caller that goes from row to row.
 //!
 //! Decoding a vector and then going through its rows takes the sum of both times: a processor looks ahead a few hundred
-//! instructions, and a sum in strict order keeps it waiting all the while. So rows are made a block at a time, and a block
-//! takes so few instructions that the next one is made during that wait.
+//! instructions, and a sum in strict order keeps it waiting all the while. So such rows are not put into memory at all. Each
+//! word is made where it is used, in a handful of instructions that depend on the number of the row and on nothing before
+//! it: they are done while the sum waits. (Blocks of 64 rows, made just ahead, were a tenth slower.)
 
-use tidalite_codec::{Line, as_integers};
-
-/// Rows of a block. Fewer, and the call counts; more, and the processor cannot look across it.
-const BLOCK_ROWS: usize = 64;
+use tidalite_codec::LineWords;
 
 /// The most columns; series with more are read from memory.
 const COLUMNS_MAX: usize = 4;
 
-/// The rule of a stretch of rows, and one block of it.
+/// The rule of a stretch of rows.
 pub struct Lines {
     /// Of the times, then of the columns.
-    lines: [Line; 1 + COLUMNS_MAX],
+    lines: [LineWords; 1 + COLUMNS_MAX],
     count: usize,
     rows: usize,
-    done: usize,
-    block: [Block; 1 + COLUMNS_MAX],
 }
-
-/// Aligned: what lies across two cache lines cannot be read back before it has left the processor.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Block([u64; BLOCK_ROWS]);
 
 impl Default for Lines {
     fn default() -> Self {
         Self {
-            lines: [Line::integers(0, 0); 1 + COLUMNS_MAX],
+            lines: [LineWords::default(); 1 + COLUMNS_MAX],
             count: 0,
             rows: 0,
-            done: 0,
-            block: [Block([0; BLOCK_ROWS]); 1 + COLUMNS_MAX],
         }
     }
 }
@@ -46,10 +35,10 @@ impl Lines {
     }
 
     pub(crate) fn clear(&mut self) {
-        (self.count, self.rows, self.done) = (0, 0, 0);
+        (self.count, self.rows) = (0, 0);
     }
 
-    pub(crate) fn push(&mut self, line: Line) {
+    pub(crate) fn push(&mut self, line: LineWords) {
         self.lines[self.count] = line;
         self.count += 1;
     }
@@ -59,34 +48,25 @@ impl Lines {
         self.rows = rows;
     }
 
-    /// Makes the next block of rows and returns how many they are; 0 behind the last.
-    #[inline(never)]
-    pub fn next_block(&mut self) -> usize {
-        let from = self.done;
-        let rows = BLOCK_ROWS.min(self.rows - from);
-        if rows > 0 {
-            for (line, block) in self.lines[..self.count].iter().zip(&mut self.block) {
-                // What is constant stays.
-                if from == 0 || !line.is_constant() {
-                    line.fill(from, &mut block.0);
-                }
-            }
-            self.done = from + rows;
-        }
-        rows
+    /// Rows of the stretch.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
     }
 
-    /// The times of the block's first `rows` rows.
+    /// Its times.
     #[must_use]
-    #[inline]
-    pub fn times(&self, rows: usize) -> &[i64] {
-        as_integers(&self.block[0].0[..rows])
+    pub fn times(&self) -> LineWords {
+        self.lines[0]
     }
 
-    /// The words of a column in the block's first `rows` rows.
+    /// The words of a column.
+    ///
+    /// # Panics
+    /// When there is no such column.
     #[must_use]
-    #[inline]
-    pub fn words(&self, column: usize, rows: usize) -> &[u64] {
-        &self.block[1 + column].0[..rows]
+    pub fn column(&self, column: usize) -> LineWords {
+        assert!(1 + column < self.count, "a column of the series");
+        self.lines[1 + column]
     }
 }

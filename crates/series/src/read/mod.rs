@@ -5,7 +5,7 @@
 //! vectors   steps over vectors                     directories; decodes one vector
 //! segments  steps over stretches of rows           vectors, late rows between and within them
 //! scan      for_each_vector                        segments, cut to an interval
-//! lines     rows that rise by constant steps   made block by block, for for_each
+//! lines     rows that rise by constant steps   made one by one, for for_each
 //! cursor    Cursor                                 a row of a segment
 //! fold      aggregate, windows, count              statistics where they do, rows where they do not
 //! candles   candlesticks                           the same, cut where the tree is

@@ -247,12 +247,16 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         let Some(times) = leaf.time_line(self.r, v)? else {
             return Ok(None);
         };
-        lines.push(times);
+        let Some(words) = times.words() else {
+            return Ok(None);
+        };
+        lines.push(words);
         for c in 0..self.tree.types.len() {
-            let Some(line) = leaf.line(self.r, v, c)? else {
+            let line = leaf.line(self.r, v, c)?;
+            let Some(words) = line.and_then(|line| line.words()) else {
                 return Ok(None);
             };
-            lines.push(line);
+            lines.push(words);
         }
         Counters::bump(&self.r.counters().vectors_decoded);
         let mut rows = leaf.rows_of(v);

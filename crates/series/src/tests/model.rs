@@ -288,14 +288,10 @@ pub(super) fn stretches(world: &World, (from, to): (i64, i64)) -> (Rows, usize) 
             }
             Stretch::Lines => {
                 of_lines += 1;
-                loop {
-                    let count = lines.next_block();
-                    if count == 0 {
-                        break;
-                    }
-                    rows.times.extend_from_slice(lines.times(count));
+                for row in 0..lines.rows() {
+                    rows.times.push(lines.times().at(row) as i64);
                     for &c in &all {
-                        rows.columns[c].extend_from_slice(lines.words(c, count));
+                        rows.columns[c].push(lines.column(c).at(row));
                     }
                 }
             }
