@@ -99,6 +99,22 @@ impl Pins {
         })
     }
 
+    /// What was loaded is a lazy commit: the pins of the durable record below it count on until `removed`, that commit, is
+    /// durable. Those that it does not have were taken away by a commit that waits for its sync.
+    pub(crate) fn keep_those_of<'r>(
+        &mut self,
+        durable: &Meta,
+        removed: u64,
+        read: &Read<'r>,
+    ) -> Result<()> {
+        for pin in read_table(&durable.pins, read)? {
+            if !self.list.iter().any(|known| known.txn == pin.txn) {
+                self.gone.push((pin.txn.0, removed));
+            }
+        }
+        Ok(())
+    }
+
     /// The transactions that pins hold. `durable` are the newest two durable ones.
     pub(crate) fn live(&mut self, durable: [u64; 2]) -> impl Iterator<Item = u64> {
         self.gone.retain(|&(_, removed)| durable[1] < removed);

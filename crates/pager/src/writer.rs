@@ -63,7 +63,11 @@ impl Writer {
         } = &found;
         let end = meta.pages * inner.page_size as u64;
         let mut space = base::load(inner.page_size, meta, *before, &|ptr| inner.page(ptr, end))?;
-        let pins = Pins::load(meta, &|ptr| inner.block(ptr, end))?;
+        let mut pins = Pins::load(meta, &|ptr| inner.block(ptr, end))?;
+        if durable.txn < meta.txn {
+            let end = durable.pages * inner.page_size as u64;
+            pins.keep_those_of(durable, meta.txn, &|ptr| inner.block(ptr, end))?;
+        }
         space.durable = [durable.txn, *before];
         let len = inner.storage.len().map_err(|error| read_failed(0, error))?;
         let pages = if inner.storage.resizes() {

@@ -103,6 +103,44 @@ fn a_commit_with_one_barrier_whose_sync_failed_is_not_believed() {
     }
 }
 
+/// A pin is taken away by a commit that waits for its sync; a lazy commit on top is shown, so another handle may write. The
+/// durable record still has the pin, and a power cut brings it back.
+#[test]
+fn another_handle_keeps_what_a_pin_of_the_durable_record_holds() {
+    let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+    let open = |memory| Pager::open_storage_with(disk.clone(), memory, &options()).unwrap();
+    let first = open(&memory);
+    for id in 1..40 {
+        commit(&first, id, Durability::Durable).wait().unwrap();
+    }
+    let mut txn = first.begin_write().unwrap();
+    txn.pin("old").unwrap();
+    let content = txn.app().to_vec();
+    txn.commit(&content, Durability::Durable).unwrap();
+    let pinned = first.begin_read_at("old").unwrap().unwrap();
+    let then = read(&pinned, &root_of(pinned.app()), &mut |_, _| {}).unwrap();
+    drop(pinned);
+    for id in 40..120 {
+        commit(&first, id, Durability::Durable).wait().unwrap();
+    }
+    let mut txn = first.begin_write().unwrap();
+    assert!(txn.unpin("old").unwrap());
+    let content = txn.app().to_vec();
+    let waiting = txn.commit_ticket(&content, Durability::Durable).unwrap();
+    commit(&first, 120, Durability::Lazy);
+    let second = open(&memory);
+    for id in 121..200 {
+        commit(&second, id, Durability::Lazy);
+    }
+    // All of it reached the medium, and the lock area is lost.
+    let image = Arc::new(SimDisk::from_image(disk.image()));
+    let pager = Pager::open_storage(image, &options()).unwrap();
+    let pinned = pager.begin_read_at("old").unwrap().expect("still pinned");
+    let found = read(&pinned, &root_of(pinned.app()), &mut |_, _| {});
+    assert_eq!(found.unwrap(), then);
+    drop((waiting, second));
+}
+
 #[test]
 fn threads_commit_together() {
     let pager = open(&Arc::new(SimDisk::new()), &options());

@@ -120,11 +120,8 @@ fn flips(arguments: &Arguments) -> Result<(), String> {
 
 fn show(arguments: &Arguments) -> Result<(), String> {
     let page_size = arguments.number("--page-size", 512)? as usize;
-    let plan = Plan {
-        page_size,
-        ..Plan::default()
-    };
-    println!("{}", describe(arguments.number("--seed", 0)?, &plan)?);
+    let seed = arguments.number("--seed", 0)?;
+    println!("{}", describe(seed, &Plan::of_seed(seed, page_size))?);
     Ok(())
 }
 
