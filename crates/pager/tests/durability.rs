@@ -127,10 +127,10 @@ fn another_handle_keeps_what_a_pin_of_the_durable_record_holds() {
     assert!(txn.unpin("old").unwrap());
     let content = txn.app().to_vec();
     let waiting = txn.commit_ticket(&content, Durability::Durable).unwrap();
-    commit(&first, 120, Durability::Lazy);
+    let lazy = commit(&first, 120, Durability::Lazy);
     let second = open(&memory);
     for id in 121..200 {
-        commit(&second, id, Durability::Lazy);
+        drop(commit(&second, id, Durability::Lazy));
     }
     // All of it reached the medium, and the lock area is lost.
     let image = Arc::new(SimDisk::from_image(disk.image()));
@@ -138,7 +138,7 @@ fn another_handle_keeps_what_a_pin_of_the_durable_record_holds() {
     let pinned = pager.begin_read_at("old").unwrap().expect("still pinned");
     let found = read(&pinned, &root_of(pinned.app()), &mut |_, _| {});
     assert_eq!(found.unwrap(), then);
-    drop((waiting, second));
+    drop((waiting, lazy, second));
 }
 
 #[test]
