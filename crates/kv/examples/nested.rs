@@ -1,4 +1,5 @@
-//! A million tables of three entries each inside one table: bytes a table, opens a second.
+//! A million tables of three entries each inside one table: bytes a table, opens a second. Then topics of four levels,
+//! `a/b/c/d`, as tables in tables and as keys of one table, and all that match `a/b/+/d`.
 //! `cargo run --release -p tidalite-kv --example nested [tables]`.
 
 #![expect(clippy::print_stdout, reason = "it prints its results")]
@@ -51,5 +52,83 @@ fn main() -> Result<()> {
         "{:.2} million opens and gets a second",
         OPENS as f64 / opened.as_secs_f64() / 1e6
     );
+    topics()
+}
+
+/// Names on each level of the topics.
+const LEVELS: [u64; 4] = [100, 10, 20, 10];
+const LOOKUPS: u64 = 20_000;
+
+fn level(number: u64) -> Vec<u8> {
+    format!("{number}").into_bytes()
+}
+
+fn topics() -> Result<()> {
+    let mut pages = ScratchPages::new(PAGE_BYTES as usize);
+    let (mut nested, mut flat) = (Work::of(Tree::new(1)), Tree::new(2));
+    for number in 0..LEVELS.iter().product() {
+        let mut rest = number;
+        let names = LEVELS.map(|count| {
+            let name = level(rest % count);
+            rest /= count;
+            name
+        });
+        nested.at(&mut pages, &names[..3], true, &mut |w, table| {
+            table.insert(w, &names[3], &number.to_be_bytes())
+        })?;
+        flat.insert(&mut pages, &names.join(&b'/'), &number.to_be_bytes())?;
+    }
+    let top = Sub::of(nested.tree().copied().unwrap_or(Tree::new(1)));
+    println!("{} topics, {} matches each:", flat.len(), LEVELS[2]);
+    let mut rng = Rng::new(2);
+    let mut ask = || [LEVELS[0], LEVELS[1], LEVELS[3]].map(|count| level(rng.below(count)));
+
+    let begin = Instant::now();
+    let mut matches = 0;
+    for _ in 0..LOOKUPS {
+        let [a, b, d] = ask();
+        let Some(table) = top.nested(&pages, &a)? else {
+            continue;
+        };
+        let Some(table) = table.nested(&pages, &b)? else {
+            continue;
+        };
+        let mut cursor = table.cursor(&pages)?;
+        while cursor.next()? {
+            matches += u64::from(cursor.nested()?.get(&pages, &d)?.is_some());
+        }
+    }
+    told("tables in tables", begin, matches);
+
+    let begin = Instant::now();
+    let mut matches = 0;
+    for _ in 0..LOOKUPS {
+        let [a, b, d] = ask();
+        let prefix = [&a[..], b"/", &b, b"/"].concat();
+        let mut cursor = flat.cursor(&pages);
+        let mut there = cursor.seek_ge(&prefix)?;
+        while there && cursor.key().starts_with(&prefix) {
+            let rest = &cursor.key()[prefix.len()..];
+            let name = rest.split(|byte| *byte == b'/').next().unwrap_or_default();
+            let mut key = [&prefix[..], name, b"/", &d].concat();
+            matches += u64::from(cursor.seek(&key)?);
+            // Behind all that begin with this name: `0` follows `/`.
+            key.truncate(key.len() - d.len() - 1);
+            key.push(b'0');
+            there = cursor.seek_ge(&key)?;
+        }
+    }
+    told("skipping over keys", begin, matches);
     Ok(())
+}
+
+fn told(how: &str, begin: Instant, matches: u64) {
+    assert_eq!(matches, LOOKUPS * LEVELS[2]);
+    let seconds = begin.elapsed().as_secs_f64();
+    let rate = |count: u64| (count as f64 / seconds) as u64;
+    println!(
+        "{how}: {} lookups of a/b/+/d a second, {} matches a second",
+        rate(LOOKUPS),
+        rate(matches)
+    );
 }

@@ -32,7 +32,7 @@ impl Tree {
                 for (ptr, key) in at.iter_mut().zip(keys) {
                     let page = r.page(ptr)?;
                     let node = Node::open(&page, level, ptr.addr)?;
-                    *ptr = node.child(node.find_child(key.as_ref())?)?.0;
+                    *ptr = node.child(node.find_child(r, key.as_ref())?)?.0;
                     r.prefetch(ptr, HEADS_AHEAD_BYTES);
                 }
             }
@@ -40,7 +40,7 @@ impl Tree {
             for ((place, ptr), key) in places.iter_mut().zip(&at).zip(keys) {
                 let page = r.page(ptr)?;
                 let node = Node::open(&page, 0, ptr.addr)?;
-                *place = node.find(key.as_ref())?;
+                *place = node.find(r, key.as_ref())?;
                 if place.1 {
                     node.ask_for(place.0);
                 }
@@ -172,7 +172,7 @@ impl Tree {
             }
             let page = w.page(&ptr)?;
             let node = Node::open(&page, level, ptr.addr)?;
-            ptr = node.child(node.find_child(key)?)?.0;
+            ptr = node.child(node.find_child(w, key)?)?.0;
         }
         Ok(!ptr.is_null() && ptr.birth == w.txn())
     }

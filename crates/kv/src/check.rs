@@ -1,6 +1,7 @@
 //! Every rule of a table's pages, checked; every page and extent reached, claimed.
 
 use crate::edit::Payload;
+use crate::key;
 use crate::node::{Cell, FLAGS_AT, NESTED, Node, damaged, head_of, slot_bytes, tag};
 use crate::small;
 use crate::tree::{DEPTH_MAX, LEADS_ON, Tree};
@@ -16,7 +17,7 @@ pub struct Claim {
     pub addr: u64,
     /// Pages.
     pub pages: u64,
-    /// What is there: "table branch", "table leaf", "large value".
+    /// What is there: "table branch", "table leaf", "large value", "long key".
     pub what: &'static str,
 }
 
@@ -161,17 +162,24 @@ impl Tree {
         let Some(page) = span.tell(page, heard.damage)? else {
             return Ok(None);
         };
-        let opened = self.open_checked(&page, ptr, level, span);
-        let Some((node, keys)) = span.tell(opened, heard.damage)? else {
+        let opened = self.open_checked(r, &page, ptr, level, span);
+        let Some(node) = span.tell(opened, heard.damage)? else {
             return Ok(None);
         };
+        if self.flags & LEADS_ON != 0 {
+            span.tell(self.check_rests(r, &node, heard), heard.damage)?;
+        }
         if level == 0 {
-            for (index, key) in keys.iter().enumerate() {
+            for index in 0..node.count() {
                 let nests = page[FLAGS_AT] & NESTED != 0;
                 let checked = self.check_entry(r, &node, index, nests, heard);
-                let next = [key, &[0][..]].concat();
+                if checked.is_ok() {
+                    continue;
+                }
+                let key = node.key(r, index)?;
+                let next = [&key, &[0][..]].concat();
                 let only = Span {
-                    from: key,
+                    from: &key,
                     to: Some(&next),
                 };
                 only.tell(checked, heard.damage)?;
@@ -180,41 +188,71 @@ impl Tree {
             return span.tell(self.leaf_rows(&node, 0..node.count()), heard.damage);
         }
         let mut rows = Some(0u64);
+        let mut from = span.from.to_vec();
         for index in 0..node.count() {
+            let next = if index + 1 < node.count() {
+                Some(node.key(r, index + 1)?)
+            } else {
+                None
+            };
             let part = Span {
-                from: if index == 0 { span.from } else { &keys[index] },
-                to: keys.get(index + 1).map(Vec::as_slice).or(span.to),
+                from: &from,
+                to: next.as_deref().or(span.to),
             };
-            let Some((child, counted)) = part.tell(node.child(index), heard.damage)? else {
-                rows = None;
-                continue;
+            let child = part.tell(node.child(index), heard.damage)?;
+            let found = match &child {
+                Some((child, _)) => self.check_below(r, child, level - 1, part, heard)?,
+                None => None,
             };
-            let Some(found) = self.check_below(r, &child, level - 1, part, heard)? else {
-                rows = None;
-                continue;
-            };
-            if found != counted {
-                let error = damaged("rows of a table branch", ptr.addr, counted, found);
-                part.tell(Err::<(), _>(error), heard.damage)?;
+            match (child, found) {
+                (Some((_, counted)), Some(found)) => {
+                    if found != counted {
+                        let error = damaged("rows of a table branch", ptr.addr, counted, found);
+                        part.tell(Err::<(), _>(error), heard.damage)?;
+                    }
+                    rows = rows.map(|rows| rows + found);
+                }
+                _ => rows = None,
             }
-            rows = rows.map(|rows| rows + found);
+            from = next.unwrap_or_default();
         }
         Ok(rows)
     }
 
-    /// Everything that can be said of a page without reading another one; with its keys.
-    fn open_checked<'p>(
+    /// Everything that can be said of a page without reading another one, but for the rests of its keys.
+    fn open_checked<'p, R: PageRead>(
         &self,
+        r: &R,
         page: &'p [u8],
         ptr: &Ptr,
         level: u8,
         span: Span<'_>,
-    ) -> Result<(Node<'p>, Vec<Vec<u8>>)> {
+    ) -> Result<Node<'p>> {
         let node = Node::open(page, level, ptr.addr)?;
         self.check_header(page, ptr)?;
         check_cells(&node, page.len())?;
-        let keys = check_keys(&node, span)?;
-        Ok((node, keys))
+        self.check_keys(r, &node, page.len(), span)?;
+        Ok(node)
+    }
+
+    /// The extents of a page's spilled keys.
+    fn check_rests<R: PageRead>(
+        &self,
+        r: &R,
+        node: &Node<'_>,
+        heard: &mut Heard<'_>,
+    ) -> Result<()> {
+        for rest in node.rests()? {
+            let reference = key::reference(&rest, r.page_size(), node.at())?;
+            let extent = reference.extent();
+            (heard.claim)(Claim {
+                addr: extent.addr,
+                pages: extent.pages,
+                what: "long key",
+            });
+            value::check_chunks(r, reference, self.id)?;
+        }
+        Ok(())
     }
 
     /// What an entry of a leaf leads to.
@@ -369,36 +407,62 @@ fn check_cells(node: &Node<'_>, page_size: usize) -> Result<()> {
     Ok(())
 }
 
-/// Keys ascend inside the span and their heads are right; returns a branch's keys.
-fn check_keys(node: &Node<'_>, span: Span<'_>) -> Result<Vec<Vec<u8>>> {
-    let mut keys: Vec<Vec<u8>> = Vec::new();
-    for index in 0..node.count() {
-        let suffix = node.cell(index)?.suffix;
-        if node.head(index) != head_of(suffix) {
-            let found = format!("{:08x}", node.head(index));
-            let expected = format!("{:08x}", head_of(suffix));
-            return Err(damaged("head of a table key", node.at(), found, expected));
-        }
-        let key = node.key(index)?;
-        let implied = !node.is_leaf() && index == 0;
-        if implied && !suffix.is_empty() {
-            let found = format!("{} bytes", suffix.len());
+impl Tree {
+    /// Keys ascend inside the span, their heads are right, and those that are spilled must be.
+    fn check_keys<R: PageRead>(
+        &self,
+        r: &R,
+        node: &Node<'_>,
+        page_size: usize,
+        span: Span<'_>,
+    ) -> Result<()> {
+        let most = key::prefix_bytes_max(page_size);
+        if node.prefix().len() > most {
             return Err(damaged(
-                "first key of a table branch",
+                "prefix of a table page",
                 node.at(),
-                found,
-                "none",
+                node.prefix().len(),
+                most,
             ));
         }
-        let ascends = keys
-            .last()
-            .is_none_or(|last| index < 2 && !node.is_leaf() || *last < key);
-        if !(implied || ascends && span.holds(&key)) {
-            let found = format!("entry {index}, a key of {} bytes", key.len());
-            let expected = "keys that ascend inside their parent's separators";
-            return Err(damaged("order of a table page", node.at(), found, expected));
+        let mut last: Option<Vec<u8>> = None;
+        for index in 0..node.count() {
+            let cell = node.cell(index)?;
+            let (suffix, implied) = (cell.suffix, !node.is_leaf() && index == 0);
+            if node.head(index) != head_of(suffix) {
+                let found = format!("{:08x}", node.head(index));
+                let expected = format!("{:08x}", head_of(suffix));
+                return Err(damaged("head of a table key", node.at(), found, expected));
+            }
+            if implied {
+                if suffix.is_empty() && cell.rest.is_empty() {
+                    continue;
+                }
+                let found = format!("{} bytes", suffix.len());
+                return Err(damaged(
+                    "first key of a table branch",
+                    node.at(),
+                    found,
+                    "none",
+                ));
+            }
+            let stored = (node.prefix().len() + suffix.len(), cell.rest.len());
+            let key = node.key(r, index)?;
+            let spilled_or_not = key::stored_bytes(page_size, key.len()) == stored
+                && (cell.rest.is_empty() || self.flags & LEADS_ON != 0);
+            if !spilled_or_not {
+                let found = format!("a key of {} bytes with {stored:?} in its cell", key.len());
+                let expected = "short keys whole and long ones spilled";
+                return Err(damaged("table page", node.at(), found, expected));
+            }
+            let ascends = last.as_ref().is_none_or(|last| *last < key);
+            if !(ascends && span.holds(&key)) {
+                let found = format!("entry {index}, a key of {} bytes", key.len());
+                let expected = "keys that ascend inside their parent's separators";
+                return Err(damaged("order of a table page", node.at(), found, expected));
+            }
+            last = Some(key);
         }
-        keys.push(key);
+        Ok(())
     }
-    Ok(keys)
 }

@@ -6,6 +6,7 @@
 //! 2. A cursor that ran off an end remembers which, so that a loop on `next` or `previous` ends once.
 //! 3. After an error the cursor is off the table, before its first row.
 
+use crate::key::read_rest;
 use crate::node::{HEADS_AHEAD_BYTES, Node, Shape, damaged, tag};
 use crate::sub::Sub;
 use crate::tree::Tree;
@@ -420,7 +421,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
             let (index, found) = match way {
                 Way::First => (0, false),
                 Way::Last => (node.count() - 1, false),
-                Way::To(key) => node.find(key)?,
+                Way::To(key) => node.find(self.reader, key)?,
             };
             self.frames.push(Frame {
                 page,
@@ -445,8 +446,8 @@ impl<'r, R: PageRead> Cursor<'r, R> {
             let (index, found) = match way {
                 Way::First => (0, false),
                 Way::Last => (node.count() - 1, false),
-                Way::To(key) if level > 0 => (node.find_child(key)?, false),
-                Way::To(key) => node.find(key)?,
+                Way::To(key) if level > 0 => (node.find_child(self.reader, key)?, false),
+                Way::To(key) => node.find(self.reader, key)?,
             };
             let child = (level > 0).then(|| node.child(index)).transpose()?;
             let at = ptr.addr;
@@ -543,10 +544,27 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         let Some(leaf) = self.frames.last() else {
             return Err(damaged("cursor", 0, "no leaf", "a leaf"));
         };
-        let cell = leaf.node().cell(leaf.index)?;
+        let Some(cell) = leaf.node().plain_cell(leaf.index) else {
+            return self.settle_spilled();
+        };
         self.payload = (cell.tag, cell.payload_at);
         self.key.truncate(self.prefix_len);
         self.key.extend_from_slice(cell.suffix);
+        self.place = Place::At;
+        Ok(true)
+    }
+
+    /// As `settle_in_leaf`, at a key whose rest is to be read.
+    #[cold]
+    fn settle_spilled(&mut self) -> Result<bool> {
+        let Some(leaf) = self.frames.last() else {
+            return Ok(false);
+        };
+        let cell = leaf.node().other_cell(leaf.index)?;
+        self.payload = (cell.tag, cell.payload_at);
+        self.key.truncate(self.prefix_len);
+        self.key.extend_from_slice(cell.suffix);
+        read_rest(self.reader, cell.rest, leaf.at, &mut self.key)?;
         self.place = Place::At;
         Ok(true)
     }

@@ -8,6 +8,7 @@
 //! ```
 
 use crate::group::Group;
+use crate::key::{Key, free_rest};
 use crate::node::Node;
 use crate::remove::Freed;
 use crate::tree::{LEADS_ON, Tree};
@@ -72,7 +73,7 @@ impl Tree {
         let copy = w.page_mut(ptr)?.to_vec();
         let node = Node::open(&copy, level, ptr.addr)?;
         let mut group = self.group(level == 0, copy.len());
-        group.take_in(&node, &[])?;
+        group.take_in(&node, Key::plain(&[]))?;
         let cut = if level == 0 {
             self.cut_leaf(w, &node, &mut group, (from, to), freed)?
         } else {
@@ -80,8 +81,8 @@ impl Tree {
             for index in 0..node.count() {
                 children.push(node.child(index)?);
             }
-            let first = from.map_or(Ok(0), |key| node.find_child(key))?;
-            let last = to.map_or(Ok(node.count() - 1), |key| node.find_child(key))?;
+            let first = from.map_or(Ok(0), |key| node.find_child(w, key))?;
+            let last = to.map_or(Ok(node.count() - 1), |key| node.find_child(w, key))?;
             let mut removed = 0u64;
             let mut kept = vec![true; children.len()];
             for index in first..=last.max(first) {
@@ -109,6 +110,10 @@ impl Tree {
                 .collect();
             let mut left = self.group(false, copy.len());
             for (index, entry) in group.entries.iter().enumerate() {
+                if !kept[index] || left.entries.is_empty() {
+                    // A branch's first entry has no key, so that of the first one left is given up, too.
+                    free_rest(w, entry.rest, ptr.addr)?;
+                }
                 if kept[index] {
                     let mut entry = *entry;
                     entry.payload.bytes = &bytes[index];
@@ -129,14 +134,15 @@ impl Tree {
         (from, to): (Option<&[u8]>, Option<&[u8]>),
         freed: &mut Freed,
     ) -> Result<u64> {
-        let first = from.map_or(Ok((0, false)), |key| node.find(key))?.0;
+        let first = from.map_or(Ok((0, false)), |key| node.find(w, key))?.0;
         let last = to
-            .map_or(Ok((node.count(), false)), |key| node.find(key))?
+            .map_or(Ok((node.count(), false)), |key| node.find(w, key))?
             .0;
         let last = last.max(first);
         if self.flags & LEADS_ON != 0 {
             for index in first..last {
                 let cell = node.cell(index)?;
+                free_rest(w, cell.rest, node.at())?;
                 self.free_payload(w, cell.tag, cell.payload, node.at(), freed)?;
             }
         }

@@ -3,10 +3,11 @@
 //! Every function checks the page that it is given (`Shape::of`), because a page that this transaction
 //! copied from the file may be damaged in ways that a checksum does not tell.
 
+use crate::key::{Key, Rest, prefix_bytes_max};
 use crate::node::{
     CHILD_BYTES, COUNT_AT, DEAD_AT, FLAGS_AT, HEAP_AT, LEVEL_AT, NESTED, Node, PREFIX_AT,
-    PREFIX_LEN_AT, Shape, WHOSE, child_bytes, child_rows, damaged, head_of, slot_bytes, slot_parts,
-    tag, varint_len,
+    PREFIX_LEN_AT, SPILLED, Shape, VARINT_BYTES_MAX, WHOSE, child_bytes, child_rows, damaged,
+    head_of, slot_bytes, slot_parts, tag, varint_len,
 };
 use tidalite_base::{put_u16, put_u32};
 use tidalite_pager::{Ptr, Result};
@@ -31,9 +32,17 @@ impl Payload<'_> {
     }
 }
 
-/// Bytes of a cell without its slot.
-pub(crate) fn cell_size(leaf: bool, suffix_len: usize, payload: Payload<'_>) -> usize {
-    let key = varint_len(small(suffix_len)) + suffix_len;
+/// Bytes of a cell without its slot: of a key suffix, perhaps with the reference to a rest.
+pub(crate) fn cell_size(
+    leaf: bool,
+    (suffix_len, rest_len): (usize, usize),
+    payload: Payload<'_>,
+) -> usize {
+    let key = if rest_len == 0 {
+        varint_len(small(suffix_len)) + suffix_len
+    } else {
+        VARINT_BYTES_MAX + suffix_len + rest_len
+    };
     if leaf {
         key + varint_len(payload.tag) + payload.bytes.len()
     } else {
@@ -62,19 +71,22 @@ pub(crate) fn put_varint(page: &mut [u8], mut at: usize, mut number: u32) -> usi
     at + 1
 }
 
-/// Writes a cell at `offset`; the suffix may come in two parts.
+/// Writes a cell at `offset`; the suffix may come in two parts, and with the reference to a rest.
 pub(crate) fn put_cell(
     page: &mut [u8],
     offset: usize,
     leaf: bool,
     suffix: (&[u8], &[u8]),
+    rest: &[u8],
     payload: Payload<'_>,
 ) {
-    let mut at = put_varint(page, offset, small(suffix.0.len() + suffix.1.len()));
+    let len = small(suffix.0.len() + suffix.1.len());
+    let spilled = if rest.is_empty() { 0 } else { SPILLED };
+    let mut at = put_varint(page, offset, len | spilled);
     if leaf {
         at = put_varint(page, at, payload.tag);
     }
-    for part in [suffix.0, suffix.1] {
+    for part in [suffix.0, suffix.1, rest] {
         page[at..at + part.len()].copy_from_slice(part);
         at += part.len();
     }
@@ -126,7 +138,7 @@ pub(crate) fn try_insert(
     level: u8,
     at: u64,
     index: usize,
-    key: &[u8],
+    key: Key<'_>,
     payload: Payload<'_>,
 ) -> Result<Placed> {
     let shape = Shape::of(page, level, at)?;
@@ -134,20 +146,23 @@ pub(crate) fn try_insert(
     debug_assert!(index <= shape.count, "insert beyond the end");
     let first_of_branch = !leaf && index == 0;
     let prefix = &page[PREFIX_AT..shape.heads];
-    if first_of_branch && shape.count > 0 || !first_of_branch && !key.starts_with(prefix) {
+    if first_of_branch && shape.count > 0 || !first_of_branch && !key.inline.starts_with(prefix) {
         return Ok(Placed::No);
     }
-    let suffix = if first_of_branch {
-        &[]
+    let (suffix, rest): (&[u8], &[u8]) = if first_of_branch {
+        (&[], &[])
     } else {
-        &key[prefix.len()..]
+        (&key.inline[prefix.len()..], key.rest)
     };
-    let size = cell_size(leaf, suffix.len(), payload);
+    if !rest.is_empty() && prefix.len() > prefix_bytes_max(page.len()) {
+        return Ok(Placed::No);
+    }
+    let size = cell_size(leaf, (suffix.len(), rest.len()), payload);
     if shape.heap - shape.slots_end < size + slot_bytes(leaf, page.len()) {
         return Ok(Placed::No);
     }
     let offset = shape.heap - size;
-    put_cell(page, offset, leaf, (suffix, &[]), payload);
+    put_cell(page, offset, leaf, (suffix, &[]), rest, payload);
 
     // Each array opens a gap at `index` and moves by what the arrays before it grow. The last moves first.
     let count = shape.count;
@@ -221,6 +236,28 @@ pub(crate) fn overwrite(
     let from = cell.payload_at;
     page[from..from + payload.bytes.len()].copy_from_slice(payload.bytes);
     Ok(true)
+}
+
+/// Puts another reference in the place of one to the rest of a spilled key.
+pub(crate) fn replace_rest(
+    page: &mut [u8],
+    level: u8,
+    at: u64,
+    (old, new): (&Rest, &Rest),
+) -> Result<()> {
+    let node = Node::open(page, level, at)?;
+    let mut found = None;
+    for index in usize::from(level > 0)..node.count() {
+        let cell = node.cell(index)?;
+        if cell.rest == old {
+            found = Some(node.rest_at(&cell));
+        }
+    }
+    let Some(from) = found else {
+        return Err(damaged("table page", at, "no such spilled key", "one"));
+    };
+    page[from..from + new.len()].copy_from_slice(new);
+    Ok(())
 }
 
 /// Branch: where the child of entry `index` lies.

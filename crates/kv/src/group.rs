@@ -8,11 +8,12 @@
 //! prefix sorts before or after all others, and then the old page as it was is one of the two sides.
 
 use crate::edit::{self, Payload, cell_size, put_cell, put_slot, small};
+use crate::key::{Key, KeyBuf, prefix_bytes_max, read_rest};
 use crate::node::{COUNT_AT, HEAP_AT, Node, PREFIX_AT, child_rows, head_of, slot_bytes};
 use crate::tree::weight;
 use std::ops::Range;
 use tidalite_base::{put_u16, put_u32};
-use tidalite_pager::Result;
+use tidalite_pager::{PageRead, Result};
 
 /// Bytes by which a split may miss the middle when that gives a shorter separator: one part in
 /// this many of a page.
@@ -22,6 +23,8 @@ const SPLIT_SLACK_DIV: usize = 8;
 #[derive(Clone, Copy)]
 pub(crate) struct Entry<'a> {
     pub(crate) key: (&'a [u8], &'a [u8]),
+    /// The reference to the rest of a spilled key; empty for a plain one.
+    pub(crate) rest: &'a [u8],
     pub(crate) payload: Payload<'a>,
 }
 
@@ -31,6 +34,15 @@ pub(crate) fn common(a: &[u8], b: &[u8]) -> usize {
 }
 
 impl<'a> Entry<'a> {
+    /// A new entry.
+    pub(crate) fn new(key: Key<'a>, payload: Payload<'a>) -> Self {
+        Self {
+            key: (&[], key.inline),
+            rest: key.rest,
+            payload,
+        }
+    }
+
     fn key_len(&self) -> usize {
         self.key.0.len() + self.key.1.len()
     }
@@ -88,17 +100,18 @@ impl<'a> Group<'a> {
 
     /// Adds all entries of a page behind the ones here. `first_key` is the key of a branch's first
     /// entry, which its own page does not hold.
-    pub(crate) fn take_in(&mut self, node: &Node<'a>, first_key: &'a [u8]) -> Result<()> {
+    pub(crate) fn take_in(&mut self, node: &Node<'a>, first_key: Key<'a>) -> Result<()> {
         self.entries.reserve(node.count() + 1);
         for index in 0..node.count() {
             let cell = node.cell(index)?;
-            let key: (&[u8], &[u8]) = if self.leaf || index > 0 {
-                (node.prefix(), cell.suffix)
+            let (key, rest): ((&[u8], &[u8]), &[u8]) = if self.leaf || index > 0 {
+                ((node.prefix(), cell.suffix), cell.rest)
             } else {
-                (&[], first_key)
+                ((&[], first_key.inline), first_key.rest)
             };
             self.entries.push(Entry {
                 key,
+                rest,
                 payload: Payload {
                     tag: cell.tag,
                     bytes: cell.payload,
@@ -141,6 +154,7 @@ impl<'a> Group<'a> {
         // Keys in order cannot be shorter than what the first and the last share; damaged ones can.
         let shortest = self.entries[keyed].iter().map(Entry::key_len).min();
         ends.min(shortest.unwrap_or(0))
+            .min(prefix_bytes_max(self.page_size))
     }
 
     /// Bytes of a page that held exactly this range.
@@ -151,9 +165,9 @@ impl<'a> Group<'a> {
             .map(|index| {
                 let entry = &self.entries[index];
                 let suffix = if index < keyed {
-                    0
+                    (0, 0)
                 } else {
-                    entry.key_len() - prefix
+                    (entry.key_len() - prefix, entry.rest.len())
                 };
                 cell_size(self.leaf, suffix, entry.payload) + slot_bytes(self.leaf, self.page_size)
             })
@@ -197,6 +211,7 @@ impl<'a> Group<'a> {
         let prefix = self.prefix_len(&(0..self.entries.len()));
         for entry in &self.entries {
             let suffix = entry.key_len().saturating_sub(prefix);
+            let suffix = (suffix, entry.rest.len());
             sum +=
                 cell_size(self.leaf, suffix, entry.payload) + slot_bytes(self.leaf, self.page_size);
             sums.push(sum);
@@ -204,20 +219,48 @@ impl<'a> Group<'a> {
         sums
     }
 
+    /// Bytes of the separator, about; one that may need an extent counts a page more.
     fn separator_len(&self, at: usize) -> usize {
-        if self.leaf {
-            self.entries[at].common(&self.entries[at - 1]) + 1
-        } else {
-            self.entries[at].key_len()
+        let entry = &self.entries[at];
+        if !self.leaf {
+            return entry.key_len() + entry.rest.len() * self.page_size;
+        }
+        match self.plain_separator_len(at) {
+            Some(len) => len,
+            None => self.page_size,
         }
     }
 
-    /// The shortest key that is above everything before `at` and not above anything from `at` on.
-    pub(crate) fn separator(&self, at: usize) -> Vec<u8> {
-        let (first, second) = self.entries[at].key;
-        let mut key = [first, second].concat();
-        key.truncate(self.separator_len(at));
-        key
+    /// Leaf: bytes of the separator before `at`; `None` when only the rests of spilled keys tell.
+    fn plain_separator_len(&self, at: usize) -> Option<usize> {
+        let (before, entry) = (&self.entries[at - 1], &self.entries[at]);
+        let common = entry.common(before);
+        let decided = |entry: &Entry<'_>| entry.rest.is_empty() || common < entry.key_len();
+        (decided(before) && decided(entry)).then_some(common + 1)
+    }
+
+    /// The shortest key that is above everything before `at` and not above anything from `at` on. `None`: of two keys
+    /// whose difference lies in an extent, see `whole_key`.
+    pub(crate) fn separator(&self, at: usize) -> Option<KeyBuf> {
+        let entry = &self.entries[at];
+        let inline = [entry.key.0, entry.key.1].concat();
+        if !self.leaf {
+            let rest = entry.rest.to_vec();
+            return Some(KeyBuf { inline, rest });
+        }
+        let mut inline = inline;
+        inline.truncate(self.plain_separator_len(at)?);
+        Some(KeyBuf::plain(inline))
+    }
+
+    /// The key of an entry, its rest included.
+    pub(crate) fn whole_key(&self, r: &dyn PageRead, at: usize) -> Result<Vec<u8>> {
+        let entry = &self.entries[at];
+        let mut key = [entry.key.0, entry.key.1].concat();
+        if !entry.rest.is_empty() {
+            read_rest(r, entry.rest, 0, &mut key)?;
+        }
+        Ok(key)
     }
 
     /// Makes `page` hold exactly this range, which must fit.
@@ -238,14 +281,14 @@ impl<'a> Group<'a> {
         let mut heap = page.len();
         for (slot, index) in range.enumerate() {
             let entry = &self.entries[index];
-            let suffix: (&[u8], &[u8]) = if index < keyed {
-                (&[], &[])
+            let (suffix, rest): ((&[u8], &[u8]), &[u8]) = if index < keyed {
+                ((&[], &[]), &[])
             } else {
-                entry.key_after(prefix)
+                (entry.key_after(prefix), entry.rest)
             };
             let suffix_len = suffix.0.len() + suffix.1.len();
-            heap -= cell_size(self.leaf, suffix_len, entry.payload);
-            put_cell(page, heap, self.leaf, suffix, entry.payload);
+            heap -= cell_size(self.leaf, (suffix_len, rest.len()), entry.payload);
+            put_cell(page, heap, self.leaf, suffix, rest, entry.payload);
             let (head, child) = (head_of_two(suffix), entry.payload.bytes);
             put_slot(page, heads_at, (slot, count), self.leaf, head, child, heap);
         }

@@ -5,11 +5,12 @@
 //! else it is rewritten (a longer prefix, no dead bytes) or split, and the split carried upward.
 
 use crate::edit::{self, Payload, Placed};
-use crate::group::{Bias, Entry, Group};
+use crate::group::{Bias, Entry, Group, common};
+use crate::key::{self, Key, KeyBuf, Rest};
 use crate::node::{Node, PREFIX_AT, Shape, child_bytes, damaged, slot_bytes, tag};
 use crate::remove::Freed;
 use crate::tree::{HEIGHT_MAX, LEADS_ON, Tree, weight};
-use crate::value::{self, Stored};
+use crate::value::Stored;
 use tidalite_pager::{Error, PageWrite, Ptr, Result};
 
 /// A branch on the way down, owned by the transaction, and the entry taken there.
@@ -49,7 +50,7 @@ pub(crate) fn leading_on(payload: Payload<'_>) -> Vec<u8> {
 /// A page that became two.
 pub(crate) struct Split {
     pub(crate) left_rows: u64,
-    pub(crate) separator: Vec<u8>,
+    pub(crate) separator: KeyBuf,
     pub(crate) right: Ptr,
     pub(crate) right_rows: u64,
 }
@@ -66,15 +67,13 @@ impl Tree {
     /// Puts a row in, or replaces the value of one; true when the key was there.
     ///
     /// # Errors
-    /// `Limit` for a key beyond `key_bytes_max` or a value beyond `VALUE_BYTES_MAX`: nothing has changed
+    /// `Limit` for a key beyond `KEY_BYTES_MAX` or a value beyond `VALUE_BYTES_MAX`: nothing has changed
     /// then. After any other error the transaction must be rolled back.
     ///
     /// # Cost
     /// One page copied a level when first touched in a transaction; a split writes one more.
     pub fn insert<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
-        Self::check_key(w.page_size(), key)?;
-        value::check_len(value.len() as u64)?;
-        let stored = Stored::put(w, self.id, key.len(), value)?;
+        let stored = Stored::put(w, self.id, key, value)?;
         Ok(self.put_payload(w, key, stored.payload(), Old::Free)? > 0)
     }
 
@@ -97,8 +96,10 @@ impl Tree {
         let path = self.own_path(w, key)?;
         let rows = if self.is_multi() { weight(payload) } else { 1 };
         let mut before = 0;
+        let rest;
         if path.found {
-            let (was, done) = self.replace(w, &path, payload, old)?;
+            let (was, done);
+            (was, done, rest) = self.replace(w, &path, payload, old)?;
             before = if self.is_multi() { was } else { 1 };
             self.count_rows(w, &path.steps, rows.wrapping_sub(before).cast_signed())?;
             if done {
@@ -107,12 +108,17 @@ impl Tree {
         } else {
             self.count_rows(w, &path.steps, rows.cast_signed())?;
             self.keys += u64::from(self.is_multi());
+            rest = key::spill(w, self.id, key)?;
+            if rest.is_some() {
+                self.flags |= LEADS_ON;
+            }
         }
         let bias = if path.at_end {
             Bias::Ascending
         } else {
             Bias::Balance
         };
+        let key = Key::of(key, rest.as_ref(), w.page_size());
         self.put_in(w, path, key, payload, bias)?;
         Ok(before)
     }
@@ -122,7 +128,7 @@ impl Tree {
         &mut self,
         w: &mut W,
         path: Path,
-        key: &[u8],
+        key: Key<'_>,
         payload: Payload<'_>,
         bias: Bias,
     ) -> Result<()> {
@@ -133,8 +139,9 @@ impl Tree {
         }
         let shape = Shape::of(page, 0, leaf.addr)?;
         let shared = &page[PREFIX_AT..shape.heads];
-        let suffix_len = key.strip_prefix(shared).unwrap_or(key).len();
-        let size = edit::cell_size(true, suffix_len, payload) + slot_bytes(true, page.len());
+        let suffix = key.inline.strip_prefix(shared).unwrap_or(key.inline);
+        let suffix = (suffix.len(), key.rest.len());
+        let size = edit::cell_size(true, suffix, payload) + slot_bytes(true, page.len());
         let overfull = shape.slots_end + size > shape.heap + shape.dead;
         if overfull
             && bias == Bias::Balance
@@ -201,8 +208,7 @@ impl Tree {
         if key <= tail.last_key.as_slice() {
             return Ok(false);
         }
-        Self::check_key(w.page_size(), key)?;
-        // A value that needs an extent goes the ordinary way: the extent must not be written twice.
+        // What needs an extent goes the ordinary way: the extent must not be written twice.
         if key.len() + value.len() > w.page_size() / 4 {
             return Ok(false);
         }
@@ -212,7 +218,8 @@ impl Tree {
         };
         let page = w.page_mut(&tail.leaf)?;
         let (count, _) = edit::fill(page, 0, tail.leaf.addr)?;
-        if edit::try_insert(page, 0, tail.leaf.addr, count, key, payload)? == Placed::No {
+        if edit::try_insert(page, 0, tail.leaf.addr, count, Key::plain(key), payload)? == Placed::No
+        {
             return Ok(false);
         }
         tail.last_key.clear();
@@ -236,7 +243,7 @@ impl Tree {
         let node = Node::open(&page, 0, ptr.addr)?;
         Ok(Some(Tail {
             leaf: ptr,
-            last_key: node.key(node.count() - 1)?,
+            last_key: node.key(w, node.count() - 1)?,
             pending: 0,
         }))
     }
@@ -264,9 +271,15 @@ impl Tree {
         self.root = ptr;
         for level in (1..self.height).rev() {
             let node = Node::open(w.page_mut(&ptr)?, level, ptr.addr)?;
-            let index = node.find_child(key)?;
-            let (child, _) = node.child(index)?;
-            at_end &= index + 1 == node.count();
+            let found = match node.find_plain_child(key)? {
+                Some(index) => Some((index, node.child(index)?.0, index + 1 == node.count())),
+                None => None,
+            };
+            let (index, child, last) = match found {
+                Some(found) => found,
+                None => spilled_child(w, &ptr, level, key)?,
+            };
+            at_end &= last;
             let own = w.shadow(&child)?;
             if own != child {
                 edit::set_child_ptr(w.page_mut(&ptr)?, level, ptr.addr, index, &own)?;
@@ -279,8 +292,12 @@ impl Tree {
             (0, false) // the first leaf of an empty table
         } else {
             let node = Node::open(page, 0, ptr.addr)?;
-            let (index, found) = node.find(key)?;
-            at_end &= index == node.count();
+            let (found, count) = (node.find_plain(key)?, node.count());
+            let (index, found) = match found {
+                Some(found) => found,
+                None => spilled_place(w, &ptr, key)?,
+            };
+            at_end &= index == count;
             (index, found)
         };
         Ok(Path {
@@ -311,14 +328,14 @@ impl Tree {
     }
 
     /// Overwrites the payload at the path's end when the new one fits its place; else takes the row out. Tells the
-    /// rows of the old one, and whether the new one is there.
+    /// rows of the old one, whether the new one is there, and the rest of its key, which stays.
     fn replace<W: PageWrite>(
         &self,
         w: &mut W,
         path: &Path,
         payload: Payload<'_>,
         old: Old,
-    ) -> Result<(u64, bool)> {
+    ) -> Result<(u64, bool, Option<Rest>)> {
         let (leaf, at) = (&path.leaf, path.leaf.addr);
         let page = w.page_mut(leaf)?;
         let cell = Node::open(page, 0, at)?.cell(path.index)?;
@@ -328,6 +345,7 @@ impl Tree {
             1
         };
         let (tag, bytes) = (cell.tag, leading_on(cell.payload()));
+        let rest = cell.rest.first_chunk().copied();
         let done = edit::overwrite(page, at, path.index, payload)?;
         if !done {
             edit::remove(page, 0, at, path.index)?;
@@ -335,7 +353,7 @@ impl Tree {
         if old == Old::Free {
             self.free_payload(w, tag, &bytes, at, &mut Freed::default())?;
         }
-        Ok((rows, done))
+        Ok((rows, done, rest))
     }
 
     /// Puts an entry at `index` of an owned page: in place, by rewriting the page, or by a split.
@@ -346,7 +364,7 @@ impl Tree {
         ptr: &Ptr,
         level: u8,
         index: usize,
-        key: &[u8],
+        key: Key<'_>,
         payload: Payload<'_>,
         bias: Bias,
     ) -> Result<Option<Split>> {
@@ -357,13 +375,10 @@ impl Tree {
         let copy = page.to_vec();
         let mut group = self.group(level == 0, copy.len());
         if edit::fill(&copy, level, ptr.addr)?.0 > 0 {
-            group.take_in(&Node::open(&copy, level, ptr.addr)?, &[])?;
+            let node = Node::open(&copy, level, ptr.addr)?;
+            group.take_in(&node, Key::plain(&[]))?;
         }
-        let entry = Entry {
-            key: (&[], key),
-            payload,
-        };
-        group.entries.insert(index, entry);
+        group.entries.insert(index, Entry::new(key, payload));
         let count = group.entries.len();
         if group.page_bytes(0..count) <= copy.len() {
             group.write(0..count, level, w.page_mut(ptr)?);
@@ -395,14 +410,30 @@ impl Tree {
             Some(right) => right,
             None => self.new_page(w, level)?,
         };
+        let separator = self.separator(w, group, at)?;
         group.write(0..at, level, w.page_mut(left)?);
         group.write(at..count, level, w.page_mut(&right)?);
         Ok(Split {
             left_rows: group.rows(0..at),
-            separator: group.separator(at),
+            separator,
             right,
             right_rows: group.rows(at..count),
         })
+    }
+
+    /// The shortest key between two entries; one that must be too long for a page gets an extent.
+    pub(crate) fn separator<W: PageWrite>(
+        &self,
+        w: &mut W,
+        group: &Group<'_>,
+        at: usize,
+    ) -> Result<KeyBuf> {
+        if let Some(separator) = group.separator(at) {
+            return Ok(separator);
+        }
+        let (before, mut key) = (group.whole_key(w, at - 1)?, group.whole_key(w, at)?);
+        key.truncate(common(&before, &key) + 1);
+        KeyBuf::store(w, self.id, key)
     }
 
     /// Carries a split of `page`, which lies below the last of `steps`, upward; `level` is that of the
@@ -450,7 +481,7 @@ impl Tree {
             &parent.ptr,
             level,
             index,
-            &split.separator,
+            split.separator.key(),
             payload,
             bias,
         )
@@ -477,18 +508,40 @@ impl Tree {
             tag: 0,
             bytes: &child,
         };
-        let first = self.place(w, &root, level, 0, &[], payload, Bias::Balance)?;
+        let first = self.place(w, &root, level, 0, Key::plain(&[]), payload, Bias::Balance)?;
         let step = Step {
             ptr: root,
             index: 0,
         };
         let second = self.place_child(w, &step, level, split, Bias::Balance)?;
         if first.is_some() || second.is_some() {
-            let found = format!("a separator of {} bytes", split.separator.len());
+            let found = format!("a separator of {} bytes", split.separator.inline.len());
             return Err(damaged("table page", left.addr, found, "a shorter one"));
         }
         self.root = root;
         self.height += 1;
         Ok(())
     }
+}
+
+/// The entry of an owned branch that leads to `key`, its child, and whether it is the last: where spilled keys are in
+/// the way.
+#[cold]
+fn spilled_child<W: PageWrite>(
+    w: &W,
+    ptr: &Ptr,
+    level: u8,
+    key: &[u8],
+) -> Result<(usize, Ptr, bool)> {
+    let page = w.page(ptr)?;
+    let node = Node::open(&page, level, ptr.addr)?;
+    let index = node.find_child(w, key)?;
+    Ok((index, node.child(index)?.0, index + 1 == node.count()))
+}
+
+/// The place of `key` in an owned leaf where spilled keys are in the way.
+#[cold]
+fn spilled_place<W: PageWrite>(w: &W, ptr: &Ptr, key: &[u8]) -> Result<(usize, bool)> {
+    let page = w.page(ptr)?;
+    Node::open(&page, 0, ptr.addr)?.find(w, key)
 }

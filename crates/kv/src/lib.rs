@@ -16,6 +16,7 @@
 //! check     Claim, Damage                           every rule of the format, every page reached
 //! walk      Walk, PageAt                            page by page, by birth, around damage
 //!
+//! key       keys that are too long for a page
 //! small     a nested table inside a leaf cell
 //! node      the bytes of a page: reading            header, heads, offsets, cells, search
 //! edit      the bytes of a page: changing in place
@@ -42,6 +43,7 @@ mod cut;
 mod edit;
 mod group;
 mod insert;
+mod key;
 mod node;
 mod pairs;
 mod range;
@@ -57,6 +59,7 @@ mod work;
 
 pub use check::{Claim, Damage};
 pub use cursor::Cursor;
+pub use key::KEY_BYTES_MAX;
 pub use node::key_bytes_max;
 pub use pairs::{PairCursor, Pairs};
 pub use range::Range;

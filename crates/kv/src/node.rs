@@ -11,6 +11,8 @@
 //!
 //! leaf cell    | key length varint | tag varint | key suffix | value, reference, nested table |
 //! branch cell  | key length varint | key suffix |
+//!              (of a key beyond `key_bytes_max` the length has its highest bit set, it is that of the first
+//!              bytes of the key, and behind them stands the reference to the rest)
 //! child        | page u48 | birth u48 | checksum u64 | rows u48 |
 //! ```
 //!
@@ -24,7 +26,8 @@
 //! 3. The key of a branch's first entry is stored empty and stands for "below everything"; it does not
 //!    take part in the prefix.
 //! 4. `heads[i]` holds the first four bytes of suffix i, padded with zeros, as a big-endian number
-//!    (stored little-endian like every integer).
+//!    (stored little-endian like every integer). Of a spilled key suffix i is what lies in the page, four
+//!    bytes at least: a prefix is never longer than `prefix_bytes_max`.
 //! 5. Cells lie in `heap .. page size`, do not overlap, and with `dead` bytes fill it.
 //! 6. No cell with its slot takes more than half of what a page offers (`cell_bytes_max`), so that
 //!    an overfull page can always be split in two.
@@ -33,11 +36,13 @@
 //! 8. The other flags, `WHOSE`, are those of the table: each of its pages has them.
 
 use crate::edit::Payload;
+use crate::key::{self, KeyBuf};
 use crate::tree::ROOT_BYTES;
 use crate::value::REFERENCE_BYTES;
+use std::cmp::Ordering;
 use tidalite_base::limits::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 use tidalite_base::{Corrupt, TxnId, get_u16, get_u32, get_u64, put_u64};
-use tidalite_pager::{Error, HEADER_BYTES, Kind, Ptr, Result};
+use tidalite_pager::{Error, HEADER_BYTES, Kind, PageRead, Ptr, Result};
 
 pub(crate) const COUNT_AT: usize = HEADER_BYTES;
 pub(crate) const LEVEL_AT: usize = COUNT_AT + 2;
@@ -133,7 +138,11 @@ pub(crate) const VARINT_BYTES_MAX: usize = 5;
 const _: () = assert!((PAGE_SIZE_MAX - PREFIX_AT) / (HEAD_BYTES + 4 + 2) < u16::MAX as usize);
 const _: () = assert!((NARROW_PAGE_MAX - PREFIX_AT) / (HEAD_BYTES + 2 + 2) < u16::MAX as usize);
 
-/// The longest key in pages of this size: a third of a page, rounded up.
+/// Set in a cell's length of key: the key is spilled.
+pub(crate) const SPILLED: u32 = 1 << 31;
+
+/// The longest key that lies in a page of this size: a third of a page, rounded up. A longer one has its rest in an
+/// extent of its own.
 #[must_use]
 pub const fn key_bytes_max(page_size: usize) -> usize {
     page_size.div_ceil(3)
@@ -144,10 +153,10 @@ pub(crate) const fn cell_bytes_max(page_size: usize) -> usize {
     (page_size - PREFIX_AT) / 2
 }
 
-// The longest key fits beside a child pointer and beside a reference to a large value.
+// The longest key, plain or spilled, fits beside a child pointer and beside a reference to a large value.
 const _: () = {
     let key = key_bytes_max(PAGE_SIZE_MIN);
-    let varint = varint_len(key as u32);
+    let varint = VARINT_BYTES_MAX;
     assert!(slot_bytes(false, PAGE_SIZE_MIN) + varint + key <= cell_bytes_max(PAGE_SIZE_MIN));
     let fixed = slot_bytes(true, PAGE_SIZE_MIN) + varint + 2;
     assert!(fixed + REFERENCE_BYTES + key <= cell_bytes_max(PAGE_SIZE_MIN));
@@ -265,6 +274,8 @@ impl Shape {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell<'a> {
     pub(crate) suffix: &'a [u8],
+    /// The reference to the rest of a spilled key; empty for a plain one.
+    pub(crate) rest: &'a [u8],
     /// Leaf: four times the payload's length, and what it is. Branch: 0.
     pub(crate) tag: u32,
     /// Leaf: value, reference, nested table. Branch: the child.
@@ -376,7 +387,16 @@ impl<'a> Node<'a> {
     /// The cell of entry `index`, checked to lie among the cells.
     #[inline(always)]
     pub(crate) fn cell(&self, index: usize) -> Result<Cell<'a>> {
-        self.cell_if_whole(index).ok_or_else(|| {
+        match self.plain_cell(index) {
+            Some(cell) => Ok(cell),
+            None => self.other_cell(index),
+        }
+    }
+
+    /// A cell that is no plain one: spilled, or damaged.
+    #[cold]
+    pub(crate) fn other_cell(&self, index: usize) -> Result<Cell<'a>> {
+        self.spilled_cell(index).ok_or_else(|| {
             damaged(
                 "table page",
                 self.at,
@@ -384,6 +404,54 @@ impl<'a> Node<'a> {
                 format!("cells from {}", self.shape.heap),
             )
         })
+    }
+
+    fn spilled_cell(&self, index: usize) -> Option<Cell<'a>> {
+        let offset = self.offset(index)?;
+        let raw = self.bytes.get(offset..)?;
+        let (key_len, mut at) = varint(raw, 0)?;
+        let suffix_len = (key_len & !SPILLED) as usize;
+        if key_len & SPILLED == 0 || suffix_len > raw.len() {
+            return None;
+        }
+        let mut tag = 0;
+        if self.is_leaf() {
+            (tag, at) = varint(raw, at)?;
+        }
+        let suffix_end = at + suffix_len;
+        let rest_end = suffix_end + REFERENCE_BYTES;
+        let (suffix, rest) = (raw.get(at..suffix_end)?, raw.get(suffix_end..rest_end)?);
+        if !self.is_leaf() {
+            let child = self.child_at(index);
+            return Some(Cell {
+                suffix,
+                rest,
+                tag,
+                payload: &self.bytes[child..child + CHILD_BYTES],
+                payload_at: child,
+                size: rest_end,
+                offset,
+            });
+        }
+        let end = rest_end + tag::len(tag);
+        Some(Cell {
+            suffix,
+            rest,
+            tag,
+            payload: raw.get(rest_end..end)?,
+            payload_at: offset + rest_end,
+            size: end,
+            offset,
+        })
+    }
+
+    /// Where in the page the reference to the rest of a spilled key lies.
+    pub(crate) fn rest_at(&self, cell: &Cell<'_>) -> usize {
+        if self.is_leaf() {
+            cell.payload_at - REFERENCE_BYTES
+        } else {
+            cell.offset + cell.size - REFERENCE_BYTES
+        }
     }
 
     /// Asks the processor for the beginning of a cell.
@@ -415,8 +483,9 @@ impl<'a> Node<'a> {
         (offset >= self.shape.heap).then_some(offset)
     }
 
+    /// The cell of a plain key; `None` for a spilled one, and for damage.
     #[inline(always)]
-    fn cell_if_whole(&self, index: usize) -> Option<Cell<'a>> {
+    pub(crate) fn plain_cell(&self, index: usize) -> Option<Cell<'a>> {
         let offset = self.offset(index)?;
         let raw = self.bytes.get(offset..)?;
         let (key_len, mut at) = varint(raw, 0)?;
@@ -425,6 +494,7 @@ impl<'a> Node<'a> {
             let child = self.child_at(index);
             return Some(Cell {
                 suffix: raw.get(at..end)?,
+                rest: &[],
                 tag: 0,
                 payload: &self.bytes[child..child + CHILD_BYTES],
                 payload_at: child,
@@ -438,6 +508,7 @@ impl<'a> Node<'a> {
         let end = suffix_end + tag::len(tag);
         Some(Cell {
             suffix: raw.get(at..suffix_end)?,
+            rest: &[],
             tag,
             payload: raw.get(suffix_end..end)?,
             payload_at: offset + suffix_end,
@@ -453,18 +524,18 @@ impl<'a> Node<'a> {
     }
 
     /// The first entry at or after `from` whose key is not below `key`, and whether it equals it.
-    /// Entries before `from` are taken to be below.
+    /// Entries before `from` are taken to be below. `None`: a spilled key is in the way.
     #[inline]
-    fn search(&self, key: &[u8], from: usize) -> Result<(usize, bool)> {
+    fn search(&self, key: &[u8], from: usize) -> Result<Option<(usize, bool)>> {
         let prefix = self.prefix();
         let Some(suffix) = key.strip_prefix(prefix) else {
             let end = if key < prefix { from } else { self.count() };
-            return Ok((end, false));
+            return Ok(Some((end, false)));
         };
         let head = head_of(suffix);
         let mut low = self.first_head(from, self.count(), |found| found < head);
         if low == self.count() || self.head(low) != head {
-            return Ok((low, false));
+            return Ok(Some((low, false)));
         }
         // Heads seldom repeat; where they do, their stretch is searched by whole suffixes.
         let mut high = low + 1;
@@ -473,10 +544,49 @@ impl<'a> Node<'a> {
         }
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.cell(middle)?.suffix.cmp(suffix) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Equal => return Ok((middle, true)),
-                std::cmp::Ordering::Greater => high = middle,
+            let Some(cell) = self.plain_cell(middle) else {
+                self.other_cell(middle)?;
+                return Ok(None);
+            };
+            match cell.suffix.cmp(suffix) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Ok(Some((middle, true))),
+                Ordering::Greater => high = middle,
+            }
+        }
+        Ok(Some((low, false)))
+    }
+
+    /// As `search`, reading the rests of spilled keys where their first bytes decide nothing.
+    #[cold]
+    fn search_spilled(&self, r: &dyn PageRead, key: &[u8], from: usize) -> Result<(usize, bool)> {
+        let (mut low, mut high) = (from, self.count());
+        let Some(suffix) = key.strip_prefix(self.prefix()) else {
+            let end = if key < self.prefix() { low } else { high };
+            return Ok((end, false));
+        };
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let cell = self.cell(middle)?;
+            let first = cell.suffix.len();
+            let order = if cell.rest.is_empty() {
+                cell.suffix.cmp(suffix)
+            } else if suffix.len() <= first {
+                // The cell's key is longer than what it shows here.
+                cell.suffix.cmp(suffix).then(Ordering::Greater)
+            } else {
+                match cell.suffix.cmp(&suffix[..first]) {
+                    Ordering::Equal => {
+                        let rest = key::reference(cell.rest, r.page_size(), self.at)?;
+                        rest.compare(r, &suffix[first..])?
+                    }
+                    decided => decided,
+                }
+            };
+            match order {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Ok((middle, true)),
+                Ordering::Greater => high = middle,
             }
         }
         Ok((low, false))
@@ -509,15 +619,34 @@ impl<'a> Node<'a> {
 
     /// Leaf: the first entry that is not below `key`, and whether it is `key`.
     #[inline]
-    pub(crate) fn find(&self, key: &[u8]) -> Result<(usize, bool)> {
+    pub(crate) fn find<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<(usize, bool)> {
+        match self.search(key, 0)? {
+            Some(found) => Ok(found),
+            None => self.search_spilled(r, key, 0),
+        }
+    }
+
+    /// As `find` without a reader; `None`: one is needed.
+    #[inline]
+    pub(crate) fn find_plain(&self, key: &[u8]) -> Result<Option<(usize, bool)>> {
         self.search(key, 0)
     }
 
     /// Branch: the entry whose subtree would hold `key`.
     #[inline]
-    pub(crate) fn find_child(&self, key: &[u8]) -> Result<usize> {
-        let (index, found) = self.search(key, 1)?;
+    pub(crate) fn find_child<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<usize> {
+        let (index, found) = match self.search(key, 1)? {
+            Some(found) => found,
+            None => self.search_spilled(r, key, 1)?,
+        };
         Ok(if found { index } else { index - 1 })
+    }
+
+    /// As `find_child` without a reader; `None`: one is needed.
+    #[inline]
+    pub(crate) fn find_plain_child(&self, key: &[u8]) -> Result<Option<usize>> {
+        let found = self.search(key, 1)?;
+        Ok(found.map(|(index, found)| if found { index } else { index - 1 }))
     }
 
     /// Branch: pointer and rows of entry `index`. Kind and length of the pointer follow from the level.
@@ -537,13 +666,40 @@ impl<'a> Node<'a> {
     }
 
     /// The whole key of entry `index`.
-    pub(crate) fn key(&self, index: usize) -> Result<Vec<u8>> {
-        let mut key = self.prefix().to_vec();
-        if self.is_leaf() || index > 0 {
-            key.extend_from_slice(self.cell(index)?.suffix);
-        } else {
-            key.clear();
+    pub(crate) fn key<R: PageRead>(&self, r: &R, index: usize) -> Result<Vec<u8>> {
+        if !self.is_leaf() && index == 0 {
+            return Ok(Vec::new());
+        }
+        let cell = self.cell(index)?;
+        let mut key = [self.prefix(), cell.suffix].concat();
+        if !cell.rest.is_empty() {
+            key::read_rest(r, cell.rest, self.at, &mut key)?;
         }
         Ok(key)
+    }
+
+    /// The key of entry `index` as it is stored.
+    pub(crate) fn stored_key(&self, index: usize) -> Result<KeyBuf> {
+        if !self.is_leaf() && index == 0 {
+            return Ok(KeyBuf::default());
+        }
+        let cell = self.cell(index)?;
+        Ok(KeyBuf {
+            inline: [self.prefix(), cell.suffix].concat(),
+            rest: cell.rest.to_vec(),
+        })
+    }
+
+    /// References to the rests of its spilled keys.
+    pub(crate) fn rests(&self) -> Result<Vec<key::Rest>> {
+        let mut rests = Vec::new();
+        for index in usize::from(!self.is_leaf())..self.count() {
+            if self.plain_cell(index).is_none()
+                && let Some(rest) = self.other_cell(index)?.rest.first_chunk()
+            {
+                rests.push(*rest);
+            }
+        }
+        Ok(rests)
     }
 }

@@ -7,9 +7,10 @@
 //! 1. `inner` is the set of the key that `outer` is at, and stands at one of its values; both or neither.
 
 use crate::cursor::Cursor;
-use crate::edit::Payload;
+use crate::edit::{Payload, cell_size};
 use crate::insert::Old;
-use crate::node::tag;
+use crate::key;
+use crate::node::{cell_bytes_max, slot_bytes, tag};
 use crate::sub::Sub;
 use crate::tree::Tree;
 use crate::work::{Work, unexpected};
@@ -65,11 +66,14 @@ impl Pairs<'_> {
             }
             return Ok(done);
         }
-        if let Some(only) = set.only_key() {
-            let payload = Payload {
-                tag: tag::of(tag::INLINE, only.len()),
-                bytes: only,
-            };
+        let page_size = w.page_size();
+        let row = |payload| cell_size(true, key::stored_bytes(page_size, key.len()), payload);
+        let room = cell_bytes_max(page_size) - slot_bytes(true, page_size);
+        let only = set.only_key().map(|only| Payload {
+            tag: tag::of(tag::INLINE, only.len()),
+            bytes: only,
+        });
+        if let Some(payload) = only.filter(|payload| row(*payload) <= room) {
             self.tree.put_payload(w, key, payload, Old::Keep)?;
             return Ok(done);
         }
@@ -84,13 +88,39 @@ impl Pairs<'_> {
     /// # Errors
     /// `Limit` for a long key or value: nothing has changed then.
     pub fn insert<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
-        Tree::check_key(w.page_size(), key)?;
-        Tree::check_key(w.page_size(), value)?;
+        key::check_len(key)?;
+        key::check_len(value)?;
         if self.contains(w, key, value)? {
             return Ok(false);
         }
         self.change(w, key, |w, set| set.insert(w, value, &[]))
             .map(|was| !was)
+    }
+
+    /// Puts many values of one key in with one change of its set; returns how many were new.
+    ///
+    /// # Errors
+    /// As for `insert`.
+    pub fn insert_many<W: PageWrite, V: AsRef<[u8]>>(
+        &mut self,
+        w: &mut W,
+        key: &[u8],
+        values: &[V],
+    ) -> Result<u64> {
+        key::check_len(key)?;
+        for value in values {
+            key::check_len(value.as_ref())?;
+        }
+        if values.is_empty() {
+            return Ok(0);
+        }
+        self.change(w, key, |w, set| {
+            let mut new = 0;
+            for value in values {
+                new += u64::from(!set.insert(w, value.as_ref(), &[])?);
+            }
+            Ok(new)
+        })
     }
 
     /// Takes a pair out; true when it was there.

@@ -5,9 +5,10 @@
 //! 2. Branches are read, leaves only when they lie beyond the boundary or may lead to extents or nested tables.
 
 use crate::edit::{self, Payload};
+use crate::key;
 use crate::node::{Node, tag};
 use crate::tree::{LEADS_ON, Tree};
-use crate::value;
+use crate::value::{self, Reference};
 use tidalite_pager::{PageWrite, Ptr, Result};
 
 /// What one step may do.
@@ -111,11 +112,12 @@ impl Below<'_> {
             return self.leaf(w, own, lower);
         }
         self.step.looked();
+        own = self.rests(w, own, level)?;
         let children = {
             let page = w.page(&own)?;
             let node = Node::open(&page, level, own.addr)?;
             (0..node.count())
-                .map(|i| Ok((node.key(i)?, node.child(i)?.0)))
+                .map(|i| Ok((node.key(w, i)?, node.child(i)?.0)))
                 .collect::<Result<Vec<_>>>()?
         };
         for (index, (key, child)) in children.iter().enumerate() {
@@ -137,6 +139,31 @@ impl Below<'_> {
         Ok((own, None))
     }
 
+    /// Moves the rests of spilled keys of a page.
+    fn rests<W: PageWrite>(&mut self, w: &mut W, mut own: Ptr, level: u8) -> Result<Ptr> {
+        if self.tree.flags & LEADS_ON == 0 {
+            return Ok(own);
+        }
+        let rests = {
+            let page = w.page(&own)?;
+            Node::open(&page, level, own.addr)?.rests()?
+        };
+        for rest in rests {
+            let old = key::reference(&rest, w.page_size(), own.addr)?;
+            if !self.beyond(old.extent().addr) {
+                continue;
+            }
+            own = w.shadow(&own)?;
+            let mut bytes = Vec::new();
+            key::read_rest(w, &rest, own.addr, &mut bytes)?;
+            let new = Reference::write(w, self.tree.id, &bytes)?.encode();
+            edit::replace_rest(w.page_mut(&own)?, level, own.addr, (&rest, &new))?;
+            w.free_extent(&old.extent());
+            self.step.moved(old.extent().pages);
+        }
+        Ok(own)
+    }
+
     /// What a leaf leads to.
     fn leaf<W: PageWrite>(
         &mut self,
@@ -148,6 +175,7 @@ impl Below<'_> {
             return Ok((own, None));
         }
         self.step.looked();
+        own = self.rests(w, own, 0)?;
         let mut nested = Vec::new();
         {
             let page = w.page(&own)?;
@@ -158,7 +186,7 @@ impl Below<'_> {
                 if let Some(reference) = reference {
                     let extent = reference.extent();
                     if self.beyond(extent.addr) && !self.tree.is_multi() {
-                        self.large.push(node.key(index)?);
+                        self.large.push(node.key(w, index)?);
                         self.step.moved(extent.pages);
                     }
                 } else if tag::kind(cell.tag) == tag::ROOT {

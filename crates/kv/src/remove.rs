@@ -7,6 +7,7 @@
 use crate::edit;
 use crate::group::{Bias, Group};
 use crate::insert::{Old, Split, Step, leading_on};
+use crate::key::{Key, KeyBuf, Rest, free_rest};
 use crate::node::{Node, damaged, tag};
 use crate::small;
 use crate::tree::{LEADS_ON, Tree, check_depth, weight};
@@ -92,7 +93,11 @@ impl Tree {
             1
         };
         let (tag, bytes) = (cell.tag, leading_on(cell.payload()));
+        let rest: Option<Rest> = cell.rest.first_chunk().copied();
         edit::remove(page, 0, at, path.index)?;
+        if let Some(rest) = rest {
+            free_rest(w, &rest, at)?;
+        }
         if old == Old::Free {
             self.free_payload(w, tag, &bytes, at, &mut Freed::default())?;
         }
@@ -199,12 +204,18 @@ impl Tree {
     ) -> Result<()> {
         if level > 0 {
             freed.first_time(ptr)?;
-            let children: Vec<Ptr> = {
+            let (children, rests) = {
                 let page = w.page(ptr)?;
                 let node = Node::open(&page, level, ptr.addr)?;
                 let children = (0..node.count()).map(|index| Ok(node.child(index)?.0));
-                children.collect::<Result<_>>()?
+                let children: Vec<Ptr> = children.collect::<Result<_>>()?;
+                let leads_on = self.flags & LEADS_ON != 0;
+                let rests = if leads_on { node.rests()? } else { Vec::new() };
+                (children, rests)
             };
+            for rest in rests {
+                free_rest(w, &rest, ptr.addr)?;
+            }
             for child in children {
                 self.free_below(w, &child, level - 1, freed)?;
             }
@@ -213,6 +224,7 @@ impl Tree {
             let node = Node::open(&copy, 0, ptr.addr)?;
             for index in 0..node.count() {
                 let cell = node.cell(index)?;
+                free_rest(w, cell.rest, ptr.addr)?;
                 self.free_payload(w, cell.tag, cell.payload, ptr.addr, freed)?;
             }
         }
@@ -302,17 +314,18 @@ impl Tree {
             if left.addr == right.addr {
                 return Err(damaged("table branch", at, "a child twice", "once"));
             }
-            (left, right, node.key(right_index)?)
+            (left, right, node.stored_key(right_index)?)
         };
         let left = side(w, left_ptr)?;
         let right = side(w, right_ptr)?;
 
         let mut group = self.group(level == 0, w.page_size());
-        group.take_in(&Node::open(&left.bytes, level, left.ptr.addr)?, &[])?;
+        let first = Node::open(&left.bytes, level, left.ptr.addr)?;
+        group.take_in(&first, Key::plain(&[]))?;
         let left_count = group.entries.len();
         group.take_in(
             &Node::open(&right.bytes, level, right.ptr.addr)?,
-            &separator,
+            separator.key(),
         )?;
         let count = group.entries.len();
 
@@ -326,6 +339,9 @@ impl Tree {
             let bytes = w.page_mut(&parent.ptr)?;
             edit::set_child(bytes, above, at, left_index, &own, rows)?;
             edit::remove(bytes, above, at, right_index)?;
+            if level == 0 {
+                free_rest(w, &separator.rest, at)?;
+            }
             return Ok(Evened::Merged);
         }
         if group.split_point(page_size, Bias::Balance) == Some(left_count) {
@@ -337,6 +353,9 @@ impl Tree {
         let bytes = w.page_mut(&parent.ptr)?;
         edit::set_child(bytes, above, at, left_index, &own, split.left_rows)?;
         edit::remove(bytes, above, at, right_index)?;
+        if level == 0 {
+            free_rest(w, &separator.rest, at)?;
+        }
         let step = Step {
             ptr: parent.ptr,
             index: left_index,
@@ -355,15 +374,23 @@ fn side<W: PageWrite>(w: &W, ptr: Ptr) -> Result<Side> {
 fn take_child<W: PageWrite>(w: &mut W, branch: &Ptr, level: u8, index: usize) -> Result<()> {
     let page = w.page_mut(branch)?;
     let (count, _) = edit::fill(page, level, branch.addr)?;
+    // Of the first entry the second takes the place, and loses its key.
+    let given_up = if count > 1 {
+        let node = Node::open(page, level, branch.addr)?;
+        node.stored_key(index.max(1))?
+    } else {
+        KeyBuf::default()
+    };
     if index > 0 || count == 1 {
-        return edit::remove(page, level, branch.addr, index);
+        edit::remove(page, level, branch.addr, index)?;
+    } else {
+        let copy = page.to_vec();
+        let mut group = Group::empty(false, copy.len(), false);
+        let node = Node::open(&copy, level, branch.addr)?;
+        group.take_in(&node, Key::plain(&[]))?;
+        group.write(1..count, level, page);
     }
-    // The second entry becomes the first and loses its key: the branch is written anew.
-    let copy = page.to_vec();
-    let mut group = Group::empty(false, copy.len(), false);
-    group.take_in(&Node::open(&copy, level, branch.addr)?, &[])?;
-    group.write(1..count, level, page);
-    Ok(())
+    free_rest(w, &given_up.rest, branch.addr)
 }
 
 /// What a root leads to.

@@ -11,6 +11,7 @@
 use crate::edit::{self, Payload, Placed};
 use crate::group::{Bias, Entry, Group};
 use crate::insert::Step;
+use crate::key::{Key, KeyBuf, free_rest};
 use crate::node::{Node, PREFIX_AT, VARINT_BYTES_MAX, child_bytes, slot_bytes};
 use crate::tree::Tree;
 use tidalite_pager::{PageWrite, Ptr, Result};
@@ -23,12 +24,12 @@ struct Pair {
     left_index: usize,
     left: Ptr,
     right: Ptr,
-    separator: Vec<u8>,
+    separator: KeyBuf,
 }
 
 /// A leaf behind the first of those that share.
 struct Later {
-    separator: Vec<u8>,
+    separator: KeyBuf,
     ptr: Ptr,
     rows: u64,
 }
@@ -42,7 +43,7 @@ impl Tree {
         steps: &[Step],
         leaf: &Ptr,
         index: usize,
-        key: &[u8],
+        key: Key<'_>,
         payload: Payload<'_>,
     ) -> Result<bool> {
         let Some((parent, above)) = steps.split_last() else {
@@ -55,14 +56,12 @@ impl Tree {
         let left = w.page(&pair.left)?.to_vec();
         let right = w.page(&pair.right)?.to_vec();
         let mut group = self.group(true, page_size);
-        group.take_in(&Node::open(&left, 0, pair.left.addr)?, &[])?;
+        let none = Key::plain(&[]);
+        group.take_in(&Node::open(&left, 0, pair.left.addr)?, none)?;
         let left_count = group.entries.len();
-        group.take_in(&Node::open(&right, 0, pair.right.addr)?, &[])?;
+        group.take_in(&Node::open(&right, 0, pair.right.addr)?, none)?;
         let before = if pair.left == *leaf { 0 } else { left_count };
-        let entry = Entry {
-            key: (&[], key),
-            payload,
-        };
+        let entry = Entry::new(key, payload);
         group.entries.insert(before + index, entry);
 
         let Some(cuts) = cuts(&group, page_size) else {
@@ -85,7 +84,7 @@ impl Tree {
             if place == 0 {
                 first_rows = rows;
             } else {
-                let separator = group.separator(from);
+                let separator = self.separator(w, &group, from)?;
                 later.push(Later {
                     separator,
                     ptr,
@@ -100,6 +99,7 @@ impl Tree {
         if !replace_in_place(bytes, at, pair.left_index, &later)? {
             self.replace_children(w, parent, above, pair.left_index, &later)?;
         }
+        free_rest(w, &pair.separator.rest, at)?;
         Ok(true)
     }
 
@@ -114,17 +114,18 @@ impl Tree {
     ) -> Result<()> {
         let copy = w.page_mut(&parent.ptr)?.to_vec();
         let mut group = self.group(false, copy.len());
-        group.take_in(&Node::open(&copy, 1, parent.ptr.addr)?, &[])?;
+        let node = Node::open(&copy, 1, parent.ptr.addr)?;
+        group.take_in(&node, Key::plain(&[]))?;
         let children: Vec<_> = later
             .iter()
             .map(|leaf| child_bytes(&leaf.ptr, leaf.rows))
             .collect();
-        let entries = later.iter().zip(&children).map(|(leaf, child)| Entry {
-            key: (&[], &leaf.separator),
-            payload: Payload {
+        let entries = later.iter().zip(&children).map(|(leaf, child)| {
+            let payload = Payload {
                 tag: 0,
                 bytes: child,
-            },
+            };
+            Entry::new(leaf.separator.key(), payload)
         });
         group
             .entries
@@ -166,9 +167,9 @@ fn neighbours<W: PageWrite>(w: &W, parent: &Step, leaf: &Ptr) -> Result<Option<P
         left_index,
         left: node.child(left_index)?.0,
         right: node.child(left_index + 1)?.0,
-        separator: node.key(left_index + 1)?,
+        separator: node.stored_key(left_index + 1)?,
     })
-    .filter(|pair| !pair.separator.is_empty()))
+    .filter(|pair| !pair.separator.inline.is_empty()))
 }
 
 /// Where to cut the entries of two leaves and one more, for two pages or for three.
@@ -197,11 +198,11 @@ fn replace_in_place(page: &mut [u8], at: u64, left_index: usize, later: &[Later]
     let slots = (later.len() - 1) * slot_bytes(false, page.len());
     let cells: usize = later
         .iter()
-        .map(|leaf| leaf.separator.len() + VARINT_BYTES_MAX)
+        .map(|leaf| leaf.separator.inline.len() + leaf.separator.rest.len() + VARINT_BYTES_MAX)
         .sum();
     let prefixed = later
         .iter()
-        .all(|leaf| leaf.separator.starts_with(node.prefix()));
+        .all(|leaf| leaf.separator.inline.starts_with(node.prefix()));
     if !prefixed || shape.heap - shape.slots_end < slots + cells {
         return Ok(false);
     }
@@ -212,7 +213,7 @@ fn replace_in_place(page: &mut [u8], at: u64, left_index: usize, later: &[Later]
             bytes: &child_bytes(&leaf.ptr, leaf.rows),
         };
         let index = left_index + 1 + place;
-        let placed = edit::try_insert(page, 1, at, index, &leaf.separator, payload)?;
+        let placed = edit::try_insert(page, 1, at, index, leaf.separator.key(), payload)?;
         debug_assert_eq!(placed, Placed::Yes, "the room was counted");
     }
     Ok(true)

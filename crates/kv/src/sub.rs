@@ -3,6 +3,7 @@
 use crate::cursor::Cursor;
 use crate::edit::Payload;
 use crate::group::{Entry, Group};
+use crate::key::Key;
 use crate::node::tag;
 use crate::small;
 use crate::tree::Tree;
@@ -119,7 +120,7 @@ impl<'r> Sub<'r> {
                     return Ok(None);
                 };
                 let node = crate::node::Node::open(&page, 0, at)?;
-                let (index, found) = node.find(key)?;
+                let (index, found) = node.find(r, key)?;
                 if !found {
                     return Ok(None);
                 }
@@ -173,13 +174,13 @@ fn leaf_of(bytes: &[u8], at: u64) -> Result<Option<PageRef<'static>>> {
     let mut group = Group::empty(true, small::PAGE_BYTES, false);
     for cell in small::cells(bytes, at)? {
         let cell = cell?;
-        group.entries.push(Entry {
-            key: (&[], cell.key),
-            payload: Payload {
-                tag: cell.tag,
-                bytes: cell.payload,
-            },
-        });
+        let payload = Payload {
+            tag: cell.tag,
+            bytes: cell.payload,
+        };
+        group
+            .entries
+            .push(Entry::new(Key::plain(cell.key), payload));
     }
     let count = group.entries.len();
     if count == 0 {

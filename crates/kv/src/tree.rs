@@ -286,7 +286,7 @@ impl Tree {
             return Ok(None);
         };
         let node = Node::open(&page, 0, at)?;
-        let (index, found) = node.find(key)?;
+        let (index, found) = node.find(r, key)?;
         if !found {
             return Ok(None);
         }
@@ -307,7 +307,7 @@ impl Tree {
     /// `Corrupt`, `Io`.
     pub fn contains<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<bool> {
         match self.leaf_for(r, key)? {
-            Some((page, at)) => Ok(Node::open(&page, 0, at)?.find(key)?.1),
+            Some((page, at)) => Ok(Node::open(&page, 0, at)?.find(r, key)?.1),
             None => Ok(false),
         }
     }
@@ -326,7 +326,7 @@ impl Tree {
         for level in (1..self.height).rev() {
             let page = r.page(&ptr)?;
             let node = Node::open(&page, level, ptr.addr)?;
-            ptr = node.child(node.find_child(key)?)?.0;
+            ptr = node.child(node.find_child(r, key)?)?.0;
             r.prefetch(&ptr, HEADS_AHEAD_BYTES);
         }
         Ok(Some((r.page(&ptr)?, ptr.addr)))
@@ -346,11 +346,11 @@ impl Tree {
             let page = r.page(&ptr)?;
             let node = Node::open(&page, level, ptr.addr)?;
             if level == 0 {
-                let index = node.find(key)?.0;
+                let index = node.find(r, key)?.0;
                 rank = rank.wrapping_add(self.leaf_rows(&node, 0..index)?);
                 break;
             }
-            let child = node.find_child(key)?;
+            let child = node.find_child(r, key)?;
             for before in 0..child {
                 rank = rank.wrapping_add(node.child(before)?.1);
             }
@@ -397,19 +397,6 @@ impl Tree {
         crate::edit::init(page, level, 0);
         page[crate::node::FLAGS_AT] = self.page_flags();
         Ok(ptr)
-    }
-
-    /// Checks a key's length before anything is changed.
-    pub(crate) fn check_key(page_size: usize, key: &[u8]) -> Result<()> {
-        let limit = crate::node::key_bytes_max(page_size);
-        if key.len() > limit {
-            return Err(Error::Limit {
-                what: "bytes of a table's key (a third of a page)",
-                found: key.len() as u64,
-                limit: limit as u64,
-            });
-        }
-        Ok(())
     }
 }
 

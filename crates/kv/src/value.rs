@@ -22,7 +22,9 @@
 //! all of them, one after the other; every other field of the next pointer follows from the first.
 
 use crate::edit::{Payload, cell_size};
+use crate::key::{self, stored_bytes};
 use crate::node::{cell_bytes_max, damaged, slot_bytes, tag};
+use std::cmp::Ordering;
 use std::ops::{Deref, Range};
 use tidalite_base::limits::CHECKSUM_SPAN_MAX;
 use tidalite_base::{TxnId, get_u32, get_u64, put_u32, put_u64};
@@ -84,7 +86,7 @@ impl Reference {
         (len / data * VALUE_CHUNK_BYTES as u64 + rest).next_multiple_of(page_size)
     }
 
-    fn decode(bytes: &[u8], page_size: usize, leaf_at: u64) -> Result<Self> {
+    pub(crate) fn decode(bytes: &[u8], page_size: usize, leaf_at: u64) -> Result<Self> {
         if bytes.len() != REFERENCE_BYTES {
             let found = format!("{} bytes", bytes.len());
             return Err(damaged(
@@ -127,7 +129,7 @@ impl Reference {
         self.extent_bytes.saturating_sub(index * chunk).min(chunk)
     }
 
-    fn chunks(&self) -> u64 {
+    fn count(&self) -> u64 {
         self.extent_bytes.div_ceil(VALUE_CHUNK_BYTES as u64)
     }
 
@@ -154,8 +156,48 @@ impl Reference {
         }
     }
 
+    /// Bytes of the value.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.len
+    }
+
+    /// The reference as a cell stores it.
+    pub(crate) fn encode(&self) -> [u8; REFERENCE_BYTES] {
+        let mut bytes = [0; REFERENCE_BYTES];
+        self.first.encode(&mut bytes, 0);
+        put_u64(&mut bytes, LENGTH_AT, self.len);
+        bytes
+    }
+
+    /// The value piece by piece.
+    pub(crate) fn chunks<'r>(&self, reader: &'r dyn PageRead) -> Chunks<'r> {
+        Chunks {
+            inline: None,
+            extent: Some(Walk::new(reader, *self)),
+        }
+    }
+
+    /// How the value compares with other bytes; no more is read than decides that.
+    pub(crate) fn compare(&self, reader: &dyn PageRead, other: &[u8]) -> Result<Ordering> {
+        let mut other = other;
+        for piece in self.chunks(reader) {
+            let piece = piece?;
+            let both = piece.len().min(other.len());
+            match piece[..both].cmp(&other[..both]) {
+                Ordering::Equal if piece.len() > both => return Ok(Ordering::Greater),
+                Ordering::Equal => other = &other[both..],
+                decided => return Ok(decided),
+            }
+        }
+        Ok(if other.is_empty() {
+            Ordering::Equal
+        } else {
+            Ordering::Less
+        })
+    }
+
     /// Writes the value into a new extent, the last chunk first, because each names the next one's checksum.
-    fn write<W: PageWrite>(w: &mut W, owner: u64, value: &[u8]) -> Result<Self> {
+    pub(crate) fn write<W: PageWrite>(w: &mut W, owner: u64, value: &[u8]) -> Result<Self> {
         let len = value.len() as u64;
         let page_size = w.page_size() as u64;
         let extent_bytes = Self::extent_bytes(len, page_size);
@@ -174,7 +216,7 @@ impl Reference {
         };
         let mut chunk = vec![0; this.chunk_len(0) as usize];
         let mut next_checksum = 0;
-        for index in (0..this.chunks()).rev() {
+        for index in (0..this.count()).rev() {
             let part = this.part(index);
             let data = &value[part.start as usize..part.end as usize];
             let bytes = &mut chunk[..this.chunk_len(index) as usize];
@@ -206,26 +248,25 @@ pub(crate) enum Stored<'v> {
 }
 
 impl<'v> Stored<'v> {
-    /// Writes the value to an extent when it is too large to lie beside a key of this length.
+    /// Checks the lengths of key and value before anything is changed, then writes the value to an extent when it is
+    /// too large to lie beside such a key.
     pub(crate) fn put<W: PageWrite>(
         w: &mut W,
         owner: u64,
-        key_len: usize,
+        key: &[u8],
         value: &'v [u8],
     ) -> Result<Self> {
+        key::check_len(key)?;
+        check_len(value.len() as u64)?;
         let most = cell_bytes_max(w.page_size());
         if value.len() < most {
             let stored = Self::Inline(value);
-            if slot_bytes(true, w.page_size()) + cell_size(true, key_len, stored.payload()) <= most
-            {
+            let key = stored_bytes(w.page_size(), key.len());
+            if slot_bytes(true, w.page_size()) + cell_size(true, key, stored.payload()) <= most {
                 return Ok(stored);
             }
         }
-        let reference = Reference::write(w, owner, value)?;
-        let mut bytes = [0; REFERENCE_BYTES];
-        reference.first.encode(&mut bytes, 0);
-        put_u64(&mut bytes, LENGTH_AT, reference.len);
-        Ok(Self::Reference(bytes))
+        Ok(Self::Reference(Reference::write(w, owner, value)?.encode()))
     }
 
     pub(crate) fn payload(&self) -> Payload<'_> {
@@ -342,10 +383,7 @@ impl<'r> Value<'r> {
                 inline: Some(piece.clone()),
                 extent: None,
             },
-            Place::Extent(reader, reference) => Chunks {
-                inline: None,
-                extent: Some(Walk::new(*reader, *reference)),
-            },
+            Place::Extent(reader, reference) => reference.chunks(*reader),
         }
     }
 }
@@ -458,7 +496,7 @@ impl<'r> Walk<'r> {
 /// whose they are and when they were written.
 pub(crate) fn check_chunks(reader: &dyn PageRead, reference: Reference, owner: u64) -> Result<()> {
     let mut walk = Walk::new(reader, reference);
-    while walk.index < reference.chunks() {
+    while walk.index < reference.count() {
         let at = walk.reference.chunk_ptr(walk.index, 0).addr;
         let piece = walk.step()?;
         let found = Header::decode(&piece.page);

@@ -2,6 +2,7 @@
 //! further down, and damage costs what is below it and nothing else. This is how two versions are compared (by
 //! birth) and how a damaged table is saved.
 
+use crate::key;
 use crate::node::{FLAGS_AT, INNER_PAGE, Node, SETS, damaged, tag};
 use crate::small;
 use crate::tree::{DEPTH_MAX, INNER, LEADS_ON, MULTI, Tree};
@@ -44,6 +45,15 @@ pub trait Walk {
     /// Ends the walk.
     fn large_value(&mut self, path: &[Vec<u8>], extent: &Extent) -> Result<()> {
         let _ = (path, extent);
+        Ok(())
+    }
+
+    /// The rest of a key that is too long for a page, in an extent of its own, or of a separator of a branch.
+    ///
+    /// # Errors
+    /// Ends the walk.
+    fn long_key(&mut self, extent: &Extent) -> Result<()> {
+        let _ = extent;
         Ok(())
     }
 
@@ -142,17 +152,23 @@ impl<R: PageRead> Way<'_, R> {
         }
         let parts = self.r.page(ptr).and_then(|page| {
             let node = Node::open(&page, level, ptr.addr)?;
+            let rests = node.rests()?.into_iter();
+            let rests = rests.map(|rest| key::reference(&rest, page.len(), ptr.addr));
+            let rests: Vec<_> = rests.collect::<Result<_>>()?;
             Ok(if level == 0 {
-                (led(self.r, &node)?, Vec::new())
+                (rests, led(self.r, &node)?, Vec::new())
             } else {
-                (Vec::new(), children(&node, from, to)?)
+                (rests, Vec::new(), children(self.r, &node, from, to)?)
             })
         });
-        let (led, children) = match parts {
+        let (rests, led, children) = match parts {
             Ok(parts) => parts,
             Err(Error::Corrupt(corrupt)) => return self.visitor.damaged(&at, corrupt),
             Err(error) => return Err(error),
         };
+        for rest in rests {
+            self.visitor.long_key(&rest.extent())?;
+        }
         for entry in led {
             let (key, below) = match entry {
                 Led::Value(key, extent) => (key, Err(extent)),
@@ -237,8 +253,8 @@ fn led<R: PageRead>(r: &R, node: &Node<'_>) -> Result<Vec<Led>> {
         }
         let reference = value::reference(cell.tag, cell.payload, r.page_size(), node.at())?;
         found.push(match reference {
-            Some(reference) => Led::Value(node.key(index)?, reference.extent()),
-            None => Led::Table(node.key(index)?, (cell.tag, cell.payload.to_vec())),
+            Some(reference) => Led::Value(node.key(r, index)?, reference.extent()),
+            None => Led::Table(node.key(r, index)?, (cell.tag, cell.payload.to_vec())),
         });
     }
     Ok(found)
@@ -246,11 +262,16 @@ fn led<R: PageRead>(r: &R, node: &Node<'_>) -> Result<Vec<Led>> {
 
 /// The children of a branch: key, pointer, rows. Separators ascend inside the parent's: so no page with more than
 /// one child is walked twice, whatever a hostile file says.
-fn children(node: &Node<'_>, from: &[u8], to: Option<&[u8]>) -> Result<Vec<(Vec<u8>, Ptr, u64)>> {
+fn children<R: PageRead>(
+    r: &R,
+    node: &Node<'_>,
+    from: &[u8],
+    to: Option<&[u8]>,
+) -> Result<Vec<(Vec<u8>, Ptr, u64)>> {
     let mut found: Vec<(Vec<u8>, Ptr, u64)> = Vec::with_capacity(node.count());
     for index in 0..node.count() {
         let (ptr, rows) = node.child(index)?;
-        let key = node.key(index)?;
+        let key = node.key(r, index)?;
         let after = if index == 1 {
             from
         } else {
@@ -370,7 +391,7 @@ impl Tree {
 fn expand<R: PageRead>(r: &R, open: &Open) -> Result<Vec<Open>> {
     let page = r.page(&open.ptr)?;
     let node = Node::open(&page, open.level, open.ptr.addr)?;
-    let found = children(&node, &open.from, open.to.as_deref())?;
+    let found = children(r, &node, &open.from, open.to.as_deref())?;
     let below = |(index, (key, ptr, _)): (usize, &(Vec<u8>, Ptr, u64))| Open {
         ptr: *ptr,
         level: open.level - 1,

@@ -9,12 +9,13 @@
 //! large), and back when it takes less than an eighth: so tables of a few rows cost a few bytes each, and one at the border does
 //! not move with every change.
 
-use crate::edit::Payload;
+use crate::edit::{Payload, cell_size};
 use crate::insert::Old;
-use crate::node::{Node, cell_bytes_max, damaged, slot_bytes, tag, varint_len};
+use crate::key;
+use crate::node::{Node, cell_bytes_max, damaged, key_bytes_max, slot_bytes, tag};
 use crate::remove::Freed;
 use crate::small::{Small, SmallEntry};
-use crate::tree::{Tree, check_depth};
+use crate::tree::{LEADS_ON, Tree, check_depth};
 use crate::value::{self, Stored, Value};
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
@@ -137,9 +138,7 @@ impl Work {
         match &mut self.form {
             Form::Tree(tree) => tree.insert(w, key, value),
             Form::Small(_) => {
-                Tree::check_key(w.page_size(), key)?;
-                value::check_len(value.len() as u64)?;
-                let stored = Stored::put(w, self.id, key.len(), value)?;
+                let stored = Stored::put(w, self.id, key, value)?;
                 Ok(self.put_payload(w, key, stored.payload(), Old::Free)? > 0)
             }
         }
@@ -152,6 +151,12 @@ impl Work {
         payload: Payload<'_>,
         old: Old,
     ) -> Result<u64> {
+        if let Form::Small(small) = &self.form
+            && key.len() > key_bytes_max(w.page_size())
+        {
+            // A spilled key lies in pages.
+            self.form = Form::Tree(to_pages(w, self.id, small)?);
+        }
         match &mut self.form {
             Form::Tree(tree) => tree.put_payload(w, key, payload, old),
             Form::Small(small) => {
@@ -288,7 +293,7 @@ impl Work {
         let mut below = match self.find(w, key)? {
             Some(entry) => Self::of_payload(entry.payload(), self.id, w.page_size(), 0)?,
             None if create => {
-                Tree::check_key(w.page_size(), key)?;
+                key::check_len(key)?;
                 Self {
                     form: Form::Small(Small::default()),
                     id: self.id,
@@ -333,11 +338,9 @@ impl Work {
         let bytes = small.encode();
         let tag = tag::of(tag::NESTED, bytes.len());
         let page_size = w.page_size();
-        let row = slot_bytes(true, page_size)
-            + varint_len(key_len as u32)
-            + varint_len(tag)
-            + key_len
-            + bytes.len();
+        let payload = Payload { tag, bytes: &bytes };
+        let key = key::stored_bytes(page_size, key_len);
+        let row = slot_bytes(true, page_size) + cell_size(true, key, payload);
         if bytes.len() <= page_size / SMALL_DIV && row <= cell_bytes_max(page_size)
             || small.entries.is_empty()
         {
@@ -413,11 +416,14 @@ fn shrunk<W: PageWrite>(w: &mut W, tree: &Tree) -> Result<Option<Small>> {
         return Ok(None);
     }
     let node = Node::open(&page, 0, tree.root.addr)?;
+    if tree.flags & LEADS_ON != 0 && !node.rests()?.is_empty() {
+        return Ok(None);
+    }
     let mut small = Small::default();
     for index in 0..node.count() {
         let cell = node.cell(index)?;
         small.entries.push(SmallEntry {
-            key: node.key(index)?,
+            key: node.key(w, index)?,
             tag: cell.tag,
             payload: cell.payload.to_vec(),
         });
@@ -437,7 +443,7 @@ impl Tree {
             return Ok(None);
         };
         let node = Node::open(&page, 0, at)?;
-        let (index, found) = node.find(key)?;
+        let (index, found) = node.find(r, key)?;
         if !found {
             return Ok(None);
         }

@@ -82,7 +82,9 @@ mod series;
 mod series_mut;
 mod stat;
 mod table;
+mod table_edit;
 mod table_mut;
+mod table_range;
 mod tables;
 mod time;
 mod typed;
@@ -122,7 +124,9 @@ pub use series::{Cursor, Range, Row, Series, Vector};
 pub use series_mut::SeriesMut;
 pub use stat::Stat;
 pub use table::{Lent, Table, TableCursor};
+pub use table_edit::{MultiEdit, TableEdit};
 pub use table_mut::TableMut;
+pub use table_range::{MultiRange, TableRange};
 pub use tidalite_base::{
     Corrupt, Ordered, Reversed, SeriesId, TxnId, json_integer_key, json_number_key,
 };

@@ -248,10 +248,20 @@ impl<'t> MultiTableMut<'t> {
     /// Stores a pair; returns whether it is new.
     ///
     /// # Errors
-    /// A key or value beyond a third of a page (`Limit`); a full disk; a damaged page.
+    /// A key or value beyond 16 MiB (`Limit`); a full disk; a damaged page.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.txn.change_table(self.index, |tree, pages| {
             tree.pairs().insert(pages, key, value)
+        })
+    }
+
+    /// Stores many values of one key with one descent; returns how many are new.
+    ///
+    /// # Errors
+    /// As for `put`.
+    pub fn put_many<V: AsRef<[u8]>>(&mut self, key: &[u8], values: &[V]) -> Result<u64> {
+        self.txn.change_table(self.index, |tree, pages| {
+            tree.pairs().insert_many(pages, key, values)
         })
     }
 
@@ -307,10 +317,10 @@ impl<'t> MultiTableMut<'t> {
     /// # Errors
     /// As for `put`.
     pub fn replace(&mut self, key: &[u8], old: &[u8], new: &[u8]) -> Result<bool> {
-        let most = self.txn.key_bytes_max();
+        let most = tidalite_kv::KEY_BYTES_MAX;
         if new.len() > most {
             return Err(Error::Limit {
-                what: "bytes of a value among several (a third of a page)",
+                what: "bytes of a value among several",
                 found: new.len() as u64,
                 limit: most as u64,
             });

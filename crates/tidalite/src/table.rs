@@ -246,7 +246,7 @@ pub struct TableCursor<'a> {
     damage: Option<String>,
 }
 
-impl TableCursor<'_> {
+impl<'a> TableCursor<'a> {
     fn check(&self) -> Result<()> {
         match &self.damage {
             None => Ok(()),
@@ -391,6 +391,11 @@ impl TableCursor<'_> {
     #[must_use]
     pub fn key(&self) -> &[u8] {
         self.inner.key()
+    }
+
+    /// The key and value here.
+    pub(crate) fn entry(&self) -> Result<(Vec<u8>, Lent<'a>)> {
+        Ok((self.key().to_vec(), Lent::of(self.inner.value()?)?))
     }
 
     /// The value here, where it lies in its leaf; `None` for one that lies in pieces (then `value`).

@@ -84,7 +84,7 @@ impl<'t> TableMut<'t> {
     /// Stores a pair, whether the key was there or not; returns whether it was.
     ///
     /// # Errors
-    /// A key beyond a third of a page or a value beyond 4 GiB (`Limit`); a full disk; a damaged page; `Store` with
+    /// A key beyond 16 MiB or a value beyond 4 GiB (`Limit`); a full disk; a damaged page; `Store` with
     /// `Unsupported` where a key on the way to a nested table holds a value. A nested table under the key is
     /// replaced with all that is in it.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {

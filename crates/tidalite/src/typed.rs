@@ -1,9 +1,10 @@
 //! Tables of keys and values of Rust types, over tables of bytes.
 
 use crate::error::Result;
-use crate::table::Table;
+use crate::table::{Lent, Table};
 use crate::table_mut::TableMut;
 use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
 use tidalite_base::{Corrupt, Ordered};
 
 /// A table whose keys are `K`, in their order, and whose values are `V`.
@@ -77,6 +78,24 @@ impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
             f(key, value);
         }
         Ok(())
+    }
+
+    /// The pairs with keys in a range, from either end.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; of a pair: bytes that are no `K` or `V`.
+    pub fn range(
+        &self,
+        range: impl RangeBounds<K>,
+    ) -> Result<impl DoubleEndedIterator<Item = Result<(K, V)>>> {
+        let bytes = |bound: Bound<&K>| bound.map(Ordered::to_key);
+        let ends = (bytes(range.start_bound()), bytes(range.end_bound()));
+        let typed = |entry: Result<(Vec<u8>, Lent<'_>)>| {
+            let (key, value) = entry?;
+            let key = decode("key of a table", &key)?;
+            Ok((key, decode("value of a table", &value)?))
+        };
+        Ok(self.table.range(ends)?.map(typed))
     }
 
     /// The table of bytes below.

@@ -76,7 +76,12 @@ fn content(db: &Database) -> Result<Model> {
 }
 
 fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> {
-    let key = vec![b'k', rng.below(120) as u8];
+    let mut key = vec![b'k', rng.below(120) as u8];
+    if rng.one_in(7) {
+        // Too long for a page, and told apart only behind it.
+        key.resize(600, b'l');
+        key.push(rng.below(3) as u8);
+    }
     let most = if rng.one_in(12) { 2000 } else { 60 };
     let value = vec![rng.below(256) as u8; rng.index(most)];
     match rng.below(12) {
@@ -97,7 +102,7 @@ fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> 
         4..7 => {
             let (key, value) = (
                 vec![b'm', rng.below(4) as u8],
-                vec![rng.below(200) as u8; 9],
+                vec![rng.below(200) as u8; if rng.one_in(9) { 700 } else { 9 }],
             );
             tx.multi_table("m")?.put(&key, &value)?;
             model.multi.entry(key).or_default().insert(value);

@@ -3,7 +3,8 @@
 use super::{check_all, claims, random_key, random_value};
 use crate::value::check_len;
 use crate::{
-    Error, HEIGHT_MAX, TREE_BYTES, Tree, VALUE_BYTES_MAX, VALUE_CHUNK_BYTES, key_bytes_max,
+    Error, HEIGHT_MAX, KEY_BYTES_MAX, TREE_BYTES, Tree, VALUE_BYTES_MAX, VALUE_CHUNK_BYTES,
+    key_bytes_max,
 };
 use std::collections::BTreeMap;
 use tidalite_base::limits::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
@@ -17,7 +18,7 @@ fn page_sizes() -> impl Iterator<Item = usize> {
 }
 
 #[test]
-fn keys_up_to_the_limit_and_not_one_byte_more() {
+fn the_longest_keys_that_lie_in_a_page_and_the_first_that_do_not() {
     for page_size in page_sizes() {
         let most = key_bytes_max(page_size);
         assert!(most * 3 >= page_size);
@@ -39,14 +40,14 @@ fn keys_up_to_the_limit_and_not_one_byte_more() {
         }
         tree.seal(&mut pages).unwrap();
         check_all(&tree, &pages);
-        let (before, live) = (tree, pages.live_pages());
-        let error = tree
-            .insert(&mut pages, &vec![1; most + 1], b"")
-            .unwrap_err();
-        assert!(matches!(error, Error::Limit { found, limit, .. }
-                if found == most as u64 + 1 && limit == most as u64));
-        assert_eq!((tree, pages.live_pages()), (before, live));
-        assert!(tree.get(&pages, &vec![1; most + 1]).unwrap().is_none());
+        let live = pages.live_pages();
+        let long = vec![1; most + 1];
+        assert!(tree.get(&pages, &long).unwrap().is_none());
+        tree.insert(&mut pages, &long, b"").unwrap();
+        assert!(pages.live_pages() > live, "its rest has an extent");
+        tree.seal(&mut pages).unwrap();
+        check_all(&tree, &pages);
+        model.insert(long, Vec::new());
         for (key, value) in &model {
             assert_eq!(
                 &tree.get(&pages, key).unwrap().unwrap().to_vec().unwrap(),
@@ -57,6 +58,35 @@ fn keys_up_to_the_limit_and_not_one_byte_more() {
             assert!(tree.remove(&mut pages, &key).unwrap());
         }
         assert_eq!((tree.is_empty(), pages.live_pages()), (true, 0));
+    }
+}
+
+#[test]
+fn keys_up_to_the_limit_and_not_one_byte_more() {
+    for page_size in [512, 4096, PAGE_SIZE_MAX] {
+        let mut pages = ScratchPages::new(page_size);
+        let mut tree = Tree::new(1);
+        let mut longest = vec![7; KEY_BYTES_MAX];
+        tree.insert(&mut pages, &longest, b"first").unwrap();
+        longest[KEY_BYTES_MAX - 1] = 8;
+        tree.insert(&mut pages, &longest, b"second").unwrap();
+        let (before, live) = (tree, pages.live_pages());
+        longest.push(0);
+        let error = tree.insert(&mut pages, &longest, b"").unwrap_err();
+        assert!(matches!(error, Error::Limit { found, limit, .. }
+                if found == KEY_BYTES_MAX as u64 + 1 && limit == KEY_BYTES_MAX as u64));
+        assert_eq!((tree, pages.live_pages()), (before, live));
+        assert!(tree.get(&pages, &longest).unwrap().is_none());
+        assert_eq!(tree.rank(&pages, &longest).unwrap(), 2);
+        longest.pop();
+        let second = tree.get(&pages, &longest).unwrap().unwrap();
+        assert_eq!(second.to_vec().unwrap(), b"second");
+        tree.seal(&mut pages).unwrap();
+        check_all(&tree, &pages);
+        assert!(tree.remove(&mut pages, &longest).unwrap());
+        assert_eq!(tree.len(), 1);
+        tree.clear(&mut pages).unwrap();
+        assert_eq!(pages.live_pages(), 0);
     }
 }
 
@@ -170,9 +200,13 @@ fn rows_before_one_that_cannot_be_are_counted() {
     let mut pages = ScratchPages::new(512);
     let mut tree = Tree::new(7);
     let good = (0..100u8).map(|i| (vec![i], [i; 20]));
-    let rows = good.chain([(vec![200; 400], [0; 20])]);
+    let long = KEY_BYTES_MAX + 1;
+    let rows = good.chain([(vec![200; long], [0; 20])]);
     let error = tree.append(&mut pages, rows).unwrap_err();
-    assert!(matches!(error, Error::Limit { found: 400, .. }), "{error}");
+    assert!(
+        matches!(error, Error::Limit { found, .. } if found == long as u64),
+        "{error}"
+    );
     assert_eq!(tree.len(), 100);
     tree.seal(&mut pages).unwrap();
     check_all(&tree, &pages);

@@ -5,6 +5,7 @@
 mod damage;
 mod damage_below;
 mod edges;
+mod long_keys;
 mod model;
 mod pairs;
 mod raw;
@@ -28,7 +29,8 @@ fn claims<R: PageRead>(tree: &Tree, pages: &R) -> Vec<(u64, u64)> {
     claims
 }
 
-/// Keys that meet: few distinct bytes, shared beginnings, every length from nothing to the limit.
+/// Keys that meet: few distinct bytes, shared beginnings, every length from nothing to what lies in a page, and some
+/// beyond that.
 fn random_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     let most = key_bytes_max(page_size);
     match rng.below(40) {
@@ -44,7 +46,8 @@ fn random_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
             key[at] = rng.below(256) as u8;
             key
         }
-        3..8 => (rng.below(200) as u32).to_be_bytes().to_vec(),
+        3 => long_key(rng, page_size),
+        4..8 => (rng.below(200) as u32).to_be_bytes().to_vec(),
         8..16 => format!("plant/turbine-{:03}/wind.speed", rng.below(300)).into_bytes(),
         16..24 => (rng.below(2000) << 20).to_be_bytes().to_vec(),
         _ => {
@@ -52,6 +55,23 @@ fn random_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
             (0..len).map(|_| b'a' + rng.below(4) as u8).collect()
         }
     }
+}
+
+/// Keys too long for a page that share long beginnings and meet in few places, and keys that end where others spill.
+fn long_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
+    let most = key_bytes_max(page_size);
+    let len = match rng.below(12) {
+        0 => most - 41 + rng.index(43),
+        1 => most + 1 + rng.index(3),
+        2 if rng.one_in(40) => 70_000 + rng.index(10),
+        _ => most + rng.index(2 * page_size),
+    };
+    let mut key = vec![b'x'; len];
+    for _ in 0..rng.index(3) {
+        let at = *rng.pick(&[0, 3, most - 41, most - 40, most, len - 1, len / 2]);
+        key[at.min(len - 1)] = b'w' + rng.below(3) as u8;
+    }
+    key
 }
 
 /// Mostly small values, some near the inline limit, a few that need several chunks.

@@ -7,7 +7,7 @@ use tidalite::{
     Schema, TABLE_NAME_BYTES_MAX, Unit,
 };
 use tidalite_base::limits::{CHECKSUM_SPAN_MAX, COLUMNS_MAX, PAGE_SIZE_MAX, PAGE_SIZE_MIN};
-use tidalite_kv::{VALUE_BYTES_MAX, key_bytes_max};
+use tidalite_kv::{KEY_BYTES_MAX, VALUE_BYTES_MAX, key_bytes_max};
 use tidalite_runs::LAYOUTS_MAX;
 
 fn sized(page_size: usize) -> Database {
@@ -87,7 +87,7 @@ fn page_sizes_from_512_bytes_to_256_kib() {
 }
 
 #[test]
-fn keys_up_to_a_third_of_a_page() {
+fn keys_around_a_third_of_a_page() {
     for page_size in page_sizes() {
         let most = key_bytes_max(page_size);
         assert_eq!(most, page_size.div_ceil(3));
@@ -105,15 +105,10 @@ fn keys_up_to_a_third_of_a_page() {
         table.put(b"", b"the empty key").unwrap();
         expected.insert(Vec::new(), b"the empty key".to_vec());
         let beyond = vec![1; most + 1];
-        let (_, found, bound) = limit(table.put(&beyond, b"").unwrap_err());
-        assert_eq!((found, bound), (most as u64 + 1, most as u64));
-        assert_eq!(table.get(&beyond).unwrap(), None);
-        assert!(!table.remove(&beyond).unwrap());
-        assert_eq!(
-            pairs_of(&table.view()).unwrap(),
-            expected,
-            "nothing was harmed"
-        );
+        assert!(!table.put(&beyond, b"spilled").unwrap());
+        assert_eq!(table.get(&beyond).unwrap(), Some(b"spilled".to_vec()));
+        expected.insert(beyond, b"spilled".to_vec());
+        assert_eq!(pairs_of(&table.view()).unwrap(), expected);
         let removed: Vec<_> = expected.keys().step_by(2).cloned().collect();
         for key in removed {
             assert!(table.remove(&key).unwrap());
@@ -129,6 +124,34 @@ fn keys_up_to_a_third_of_a_page() {
     }
 }
 
+#[test]
+fn keys_up_to_16_mib() {
+    let db = sized(4096);
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.table("t").unwrap();
+    let mut key = vec![3; KEY_BYTES_MAX];
+    table.put(&key, b"longest").unwrap();
+    key.push(0);
+    let (_, found, bound) = limit(table.put(&key, b"").unwrap_err());
+    assert_eq!(
+        (found, bound),
+        (KEY_BYTES_MAX as u64 + 1, KEY_BYTES_MAX as u64)
+    );
+    assert_eq!(table.get(&key).unwrap(), None);
+    assert!(!table.remove(&key).unwrap());
+    assert_eq!(table.get(&key[1..]).unwrap(), None);
+    let mut pairs = tx.multi_table("m").unwrap();
+    let (_, found, _) = limit(pairs.put(b"k", &key).unwrap_err());
+    assert_eq!(found, KEY_BYTES_MAX as u64 + 1);
+    assert!(pairs.put(b"k", &key[1..]).unwrap());
+    tx.commit().unwrap();
+    assert_clean(&db);
+    let snap = db.begin_read().unwrap();
+    let table = snap.table("t").unwrap().unwrap();
+    key.pop();
+    assert_eq!(table.get(&key).unwrap(), Some(b"longest".to_vec()));
+}
+
 /// The pairs in front of one that cannot be are there; the transaction goes on.
 #[test]
 fn bulk_pairs_end_at_the_first_that_cannot_be() {
@@ -137,9 +160,10 @@ fn bulk_pairs_end_at_the_first_that_cannot_be() {
         let mut tx = db.begin_write().unwrap();
         let mut table = tx.table("t").unwrap();
         let good = (0..500u16).map(|i| (vec![commit, (i >> 8) as u8, i as u8], vec![commit; 40]));
-        let pairs = good.chain([(vec![9; 4_000], Vec::new()), (vec![10], Vec::new())]);
+        let long = vec![9; KEY_BYTES_MAX + 1];
+        let pairs = good.chain([(long, Vec::new()), (vec![10], Vec::new())]);
         let (_, found, _) = limit(table.extend(pairs).unwrap_err());
-        assert_eq!(found, 4_000);
+        assert_eq!(found, KEY_BYTES_MAX as u64 + 1);
         assert_eq!(table.view().count(), 500 * (u64::from(commit) + 1));
         tx.commit().unwrap();
         let snap = db.begin_read().unwrap();

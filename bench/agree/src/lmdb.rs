@@ -1,0 +1,302 @@
+//! LMDB by the crate `lmdb-master-sys`: one environment, two tables.
+#![expect(unsafe_code, reason = "LMDB is a C library")]
+
+use libc::{c_int, c_uint, c_void};
+use lmdb_master_sys as sys;
+use std::ffi::CString;
+use std::marker::PhantomData;
+use std::path::Path;
+use std::ptr::null_mut;
+
+pub use sys::{
+    MDB_APPEND, MDB_APPENDDUP, MDB_CURRENT, MDB_FIRST, MDB_FIRST_DUP, MDB_GET_BOTH,
+    MDB_GET_BOTH_RANGE, MDB_LAST, MDB_LAST_DUP, MDB_NEXT, MDB_NEXT_DUP, MDB_NEXT_NODUP,
+    MDB_NODUPDATA, MDB_NOOVERWRITE, MDB_PREV, MDB_PREV_DUP, MDB_PREV_NODUP, MDB_SET_KEY,
+    MDB_SET_RANGE,
+};
+
+const MAP_BYTES: usize = 1 << 30;
+
+/// Fails with the number of an error that no operation here should give.
+fn sound(code: c_int) {
+    assert!(code == 0, "LMDB reports {code}");
+}
+
+fn val(bytes: &[u8]) -> sys::MDB_val {
+    sys::MDB_val {
+        mv_size: bytes.len(),
+        mv_data: bytes.as_ptr() as *mut c_void,
+    }
+}
+
+fn none() -> sys::MDB_val {
+    sys::MDB_val {
+        mv_size: 0,
+        mv_data: null_mut(),
+    }
+}
+
+/// An environment.
+pub struct Lmdb {
+    env: *mut sys::MDB_env,
+}
+
+/// Which table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// One value a key.
+    Plain,
+    /// Sorted duplicates.
+    Multi,
+}
+
+/// A write transaction.
+pub struct Txn<'e> {
+    txn: *mut sys::MDB_txn,
+    tables: [sys::MDB_dbi; 2],
+    env: PhantomData<&'e Lmdb>,
+}
+
+/// A cursor of a transaction.
+pub struct Cursor<'t> {
+    cursor: *mut sys::MDB_cursor,
+    txn: PhantomData<&'t Txn<'t>>,
+}
+
+impl Lmdb {
+    /// An environment in a folder, which must exist.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    #[must_use]
+    pub fn open(folder: &Path) -> Self {
+        let path = CString::new(folder.to_string_lossy().as_bytes()).expect("a path");
+        let mut env = null_mut();
+        // SAFETY: `env` is made by the first call, and the path ends in a zero.
+        unsafe {
+            sound(sys::mdb_env_create(&mut env));
+            sound(sys::mdb_env_set_mapsize(env, MAP_BYTES));
+            sound(sys::mdb_env_set_maxdbs(env, 2));
+            sound(sys::mdb_env_open(
+                env,
+                path.as_ptr(),
+                sys::MDB_NOSYNC,
+                0o600,
+            ));
+        }
+        Self { env }
+    }
+
+    /// A write transaction, with both tables open.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    #[must_use]
+    pub fn begin(&self) -> Txn<'_> {
+        let mut txn = null_mut();
+        let mut tables = [0; 2];
+        let flags: [c_uint; 2] = [sys::MDB_CREATE, sys::MDB_CREATE | sys::MDB_DUPSORT];
+        // SAFETY: the environment is open; the names end in a zero.
+        unsafe {
+            sound(sys::mdb_txn_begin(self.env, null_mut(), 0, &mut txn));
+            for (place, name) in [c"plain", c"multi"].into_iter().enumerate() {
+                let table = &mut tables[place];
+                sound(sys::mdb_dbi_open(txn, name.as_ptr(), flags[place], table));
+            }
+        }
+        Txn {
+            txn,
+            tables,
+            env: PhantomData,
+        }
+    }
+}
+
+impl Drop for Lmdb {
+    fn drop(&mut self) {
+        // SAFETY: transactions borrow the environment, so none is left.
+        unsafe { sys::mdb_env_close(self.env) };
+    }
+}
+
+impl Txn<'_> {
+    fn table(&self, which: Which) -> sys::MDB_dbi {
+        self.tables[which as usize]
+    }
+
+    /// Puts a pair in; false for `MDB_KEYEXIST`.
+    ///
+    /// # Panics
+    /// When LMDB reports another error.
+    pub fn put(&mut self, which: Which, key: &[u8], value: &[u8], flags: c_uint) -> bool {
+        let (mut key, mut value) = (val(key), val(value));
+        // SAFETY: both slices live until the call returns; it copies them.
+        let code =
+            unsafe { sys::mdb_put(self.txn, self.table(which), &mut key, &mut value, flags) };
+        if code != sys::MDB_KEYEXIST {
+            sound(code);
+        }
+        code == 0
+    }
+
+    /// The value of a key, the first of several.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    #[must_use]
+    pub fn get(&self, which: Which, key: &[u8]) -> Option<Vec<u8>> {
+        let (mut key, mut value) = (val(key), none());
+        // SAFETY: the value points into the map, which stays while the transaction does; it is copied at once.
+        unsafe {
+            let code = sys::mdb_get(self.txn, self.table(which), &mut key, &mut value);
+            if code == sys::MDB_NOTFOUND {
+                return None;
+            }
+            sound(code);
+            Some(bytes(&value))
+        }
+    }
+
+    /// Takes a key out, or one of its values; true when it was there.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    pub fn del(&mut self, which: Which, key: &[u8], value: Option<&[u8]>) -> bool {
+        let mut key = val(key);
+        let mut value = value.map(val);
+        let value = value.as_mut().map_or(null_mut(), |value| value as *mut _);
+        // SAFETY: both slices live until the call returns.
+        let code = unsafe { sys::mdb_del(self.txn, self.table(which), &mut key, value) };
+        if code != sys::MDB_NOTFOUND {
+            sound(code);
+        }
+        code == 0
+    }
+
+    /// A cursor, at no place.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    #[must_use]
+    pub fn cursor(&self, which: Which) -> Cursor<'_> {
+        let mut cursor = null_mut();
+        // SAFETY: the transaction is open as long as the cursor borrows it.
+        sound(unsafe { sys::mdb_cursor_open(self.txn, self.table(which), &mut cursor) });
+        Cursor {
+            cursor,
+            txn: PhantomData,
+        }
+    }
+
+    /// Entries, duplicates counted.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    #[must_use]
+    pub fn count(&self, which: Which) -> u64 {
+        // SAFETY: the structure is one of numbers, which the call fills.
+        unsafe {
+            let mut stat: sys::MDB_stat = std::mem::zeroed();
+            sound(sys::mdb_stat(self.txn, self.table(which), &mut stat));
+            stat.ms_entries as u64
+        }
+    }
+
+    /// Commits.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    pub fn commit(self) {
+        // SAFETY: cursors borrow the transaction, so none is left.
+        sound(unsafe { sys::mdb_txn_commit(self.txn) });
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Txn<'_> {
+    fn drop(&mut self) {
+        // SAFETY: as in `commit`.
+        unsafe { sys::mdb_txn_abort(self.txn) };
+    }
+}
+
+/// Copies what LMDB lends.
+///
+/// # Safety
+/// The value was filled by a call that succeeded, in a transaction that goes on.
+unsafe fn bytes(value: &sys::MDB_val) -> Vec<u8> {
+    if value.mv_size == 0 {
+        return Vec::new();
+    }
+    // SAFETY: the caller says so.
+    unsafe { std::slice::from_raw_parts(value.mv_data.cast::<u8>(), value.mv_size) }.to_vec()
+}
+
+impl Cursor<'_> {
+    /// Moves; the pair at the new place, `None` when there is none.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    pub fn go(&mut self, op: c_uint, key: &[u8], value: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+        let (given, mut value) = (key.to_vec(), val(value));
+        let mut key = val(&given);
+        // SAFETY: the slices live until the call returns; what it gives points into the map and is copied at once.
+        unsafe {
+            let code = sys::mdb_cursor_get(self.cursor, &mut key, &mut value, op);
+            if code == sys::MDB_NOTFOUND {
+                return None;
+            }
+            sound(code);
+            Some((bytes(&key), bytes(&value)))
+        }
+    }
+
+    /// The pair here.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    pub fn here(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
+        self.go(sys::MDB_GET_CURRENT, &[], &[])
+    }
+
+    /// Values of the key here.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        let mut count = 0;
+        // SAFETY: the cursor is at a place.
+        sound(unsafe { sys::mdb_cursor_count(self.cursor, &mut count) });
+        count as u64
+    }
+
+    /// Replaces the value here (`MDB_CURRENT`), of a plain table.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    pub fn replace(&mut self, key: &[u8], value: &[u8]) {
+        let (mut key, mut value) = (val(key), val(value));
+        // SAFETY: both slices live until the call returns; it copies them.
+        let code =
+            unsafe { sys::mdb_cursor_put(self.cursor, &mut key, &mut value, sys::MDB_CURRENT) };
+        sound(code);
+    }
+
+    /// Removes the pair here, with `all` every value of its key.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    pub fn remove(&mut self, all: bool) {
+        let flags = if all { sys::MDB_NODUPDATA } else { 0 };
+        // SAFETY: the cursor is at a place.
+        sound(unsafe { sys::mdb_cursor_del(self.cursor, flags) });
+    }
+}
+
+impl Drop for Cursor<'_> {
+    fn drop(&mut self) {
+        // SAFETY: its transaction is still open.
+        unsafe { sys::mdb_cursor_close(self.cursor) };
+    }
+}

@@ -1,0 +1,256 @@
+//! Keys too long for a page: against a model, where every separator must be long, and what becomes of their extents.
+
+use super::{check_all, claims, long_key};
+use crate::{PageAt, Relocation, Result, Tree, Walk};
+use std::collections::{BTreeMap, BTreeSet};
+use tidalite_base::Corrupt;
+use tidalite_pager::{Extent, PageRead};
+use tidalite_testkit::ScratchPages;
+use tidalite_testkit::rng::Rng;
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// All begin alike, for longer than a page; so separators are spilled, too.
+fn alike(rng: &mut Rng, page_size: usize) -> Vec<u8> {
+    let mut key = vec![b'a'; page_size + 3];
+    key.extend((rng.below(600) as u16).to_be_bytes());
+    key.resize(key.len() + rng.index(4), b'z');
+    key
+}
+
+fn assert_same<R: PageRead>(tree: &Tree, pages: &R, model: &Model) {
+    assert_eq!(tree.len(), model.len() as u64);
+    let mut cursor = tree.cursor(pages);
+    for (key, value) in model {
+        assert!(cursor.next().unwrap());
+        assert!(cursor.key() == key, "{} bytes", key.len());
+        assert_eq!(&cursor.value().unwrap().to_vec().unwrap(), value);
+    }
+    assert!(!cursor.next().unwrap());
+    for key in model.keys().rev() {
+        assert!(cursor.previous().unwrap() && cursor.key() == key);
+    }
+}
+
+fn look(rng: &mut Rng, tree: &Tree, pages: &ScratchPages, model: &Model, key: &[u8]) {
+    let got = tree.get(pages, key).unwrap();
+    let got = got.map(|value| value.to_vec().unwrap());
+    assert_eq!(got.as_ref(), model.get(key));
+    let rank = model.range(..key.to_vec()).count();
+    assert_eq!(tree.rank(pages, key).unwrap(), rank as u64);
+    let mut cursor = tree.cursor(pages);
+    let above = model.range(key.to_vec()..).next();
+    assert_eq!(cursor.seek_ge(key).unwrap(), above.is_some());
+    assert!(above.is_none_or(|(key, _)| cursor.key() == key));
+    let below = model.range(..key.to_vec()).next_back();
+    assert_eq!(cursor.seek_lt(key).unwrap(), below.is_some());
+    assert!(below.is_none_or(|(key, _)| cursor.key() == key));
+    let rank = rng.index(model.len() + 1);
+    assert_eq!(cursor.select(rank as u64).unwrap(), rank < model.len());
+    if let Some(key) = model.keys().nth(rank) {
+        assert!(cursor.key() == key);
+    }
+}
+
+/// Extents of long keys that a walk meets.
+#[derive(Default)]
+struct LongKeys(BTreeSet<u64>);
+
+impl Walk for LongKeys {
+    fn enter(&mut self, _: &PageAt<'_>) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn long_key(&mut self, extent: &Extent) -> Result<()> {
+        assert!(self.0.insert(extent.addr), "each extent has one owner");
+        Ok(())
+    }
+
+    fn damaged(&mut self, _: &PageAt<'_>, corrupt: Corrupt) -> Result<()> {
+        panic!("{corrupt}")
+    }
+}
+
+fn against_model(seed: u64, page_size: usize, make: fn(&mut Rng, usize) -> Vec<u8>) -> usize {
+    let printed = super::Seed::of(seed, page_size);
+    let mut rng = Rng::new(seed);
+    let mut pages = ScratchPages::new(page_size);
+    let mut tree = Tree::new(5);
+    let mut model = Model::new();
+    let mut separators_most = 0;
+    for transaction in 0..10 {
+        let growth = if transaction % 8 < 5 { 85 } else { 10 };
+        for _ in 0..rng.index(120) {
+            let mut key = make(&mut rng, page_size);
+            if rng.one_in(3)
+                && let Some((there, _)) = model.range(key.clone()..).next()
+            {
+                key.clone_from(there);
+            }
+            match rng.below(100) {
+                0 => {
+                    let (mut a, mut b) = (key, make(&mut rng, page_size));
+                    if a > b {
+                        std::mem::swap(&mut a, &mut b);
+                    }
+                    let before = model.len();
+                    if rng.one_in(2) {
+                        model.retain(|key, _| !(a <= *key && *key < b));
+                        let removed = tree.remove_range(&mut pages, &a, &b).unwrap();
+                        assert_eq!(removed, (before - model.len()) as u64);
+                    }
+                }
+                1 => {
+                    let mut rows = Model::new();
+                    for _ in 0..rng.index(20) {
+                        rows.insert(make(&mut rng, page_size), vec![3; rng.index(9)]);
+                    }
+                    let new = rows.keys().filter(|key| !model.contains_key(*key)).count();
+                    assert_eq!(tree.append(&mut pages, &rows).unwrap(), new as u64);
+                    model.append(&mut rows);
+                }
+                choice if choice < growth => {
+                    let most = if rng.one_in(9) { 2 * page_size } else { 30 };
+                    let value = vec![seed as u8; rng.index(most)];
+                    let was = tree.insert(&mut pages, &key, &value).unwrap();
+                    assert_eq!(was, model.insert(key, value).is_some());
+                }
+                _ => {
+                    let was = tree.remove(&mut pages, &key).unwrap();
+                    assert_eq!(was, model.remove(&key).is_some());
+                }
+            }
+            if rng.one_in(5) {
+                let key = make(&mut rng, page_size);
+                look(&mut rng, &tree, &pages, &model, &key);
+            }
+        }
+        tree.seal(&mut pages).unwrap();
+        check_all(&tree, &pages);
+        assert_same(&tree, &pages, &model);
+        let mut found = LongKeys::default();
+        tree.walk(&pages, &mut found).unwrap();
+        let most = crate::key_bytes_max(page_size);
+        let keys = model.keys().filter(|key| key.len() > most).count();
+        separators_most = separators_most.max(found.0.len() - keys);
+        pages.commit();
+    }
+    // Everything moves to lower addresses, the rests of keys and separators too.
+    let boundary = page_size as u64 * 4;
+    let ends = |tree: &Tree, pages: &ScratchPages| claims(tree, pages).len();
+    let before = ends(&tree, &pages);
+    let mut from = Vec::new();
+    loop {
+        let mut step = Relocation {
+            boundary,
+            pages: 50,
+            looks: 1000,
+        };
+        match tree.relocate(&mut pages, &mut step, &from).unwrap() {
+            Some(key) => from = key,
+            None => break,
+        }
+    }
+    tree.seal(&mut pages).unwrap();
+    check_all(&tree, &pages);
+    assert_eq!(ends(&tree, &pages), before);
+    assert_same(&tree, &pages, &model);
+    tree.clear(&mut pages).unwrap();
+    assert_eq!(pages.live_pages(), 0, "everything was freed");
+    printed.passed();
+    separators_most
+}
+
+#[test]
+fn long_keys_agree_with_a_btreemap() {
+    for seed in 0..3 {
+        against_model(seed, [512, 512, 4096][seed as usize % 3], long_key);
+    }
+}
+
+#[test]
+fn keys_that_differ_only_beyond_a_page_agree_with_a_btreemap() {
+    for seed in 10..13 {
+        let separators = against_model(seed, [512, 512, 4096][seed as usize % 3], alike);
+        assert!(separators > 2, "{separators} separators had to be long");
+    }
+}
+
+/// Long keys that differ early need no long separators.
+#[test]
+fn separators_of_long_keys_are_short_where_they_can_be() {
+    let mut rng = Rng::new(3);
+    let mut pages = ScratchPages::new(512);
+    let mut tree = Tree::new(5);
+    for _ in 0..2000 {
+        let mut key = vec![0; 2000];
+        rng.fill(&mut key[..6]);
+        tree.insert(&mut pages, &key, b"v").unwrap();
+    }
+    tree.seal(&mut pages).unwrap();
+    let mut found = LongKeys::default();
+    tree.walk(&pages, &mut found).unwrap();
+    assert_eq!(found.0.len() as u64, tree.len());
+    check_all(&tree, &pages);
+}
+
+/// A set of values of any length, and nested tables under long keys.
+#[test]
+fn long_values_of_sets_and_long_keys_of_nested_tables() {
+    let mut pages = ScratchPages::new(512);
+    let mut tree = Tree::new_multi(5);
+    let most = crate::key_bytes_max(512);
+    let lens = [0, 1, most - 1, most, most + 1, 3000, 70_000];
+    for key_len in lens {
+        for value_len in lens {
+            let (key, value) = (vec![1; key_len], vec![2; value_len]);
+            assert!(tree.pairs().insert(&mut pages, &key, &value).unwrap());
+            assert!(!tree.pairs().insert(&mut pages, &key, &value).unwrap());
+            tree.seal(&mut pages).unwrap();
+            check_all(&tree, &pages);
+        }
+    }
+    assert_eq!((tree.len(), tree.keys()), (49, 7));
+    let mut cursor = tree.pair_cursor(&pages);
+    for key_len in lens {
+        for value_len in lens {
+            assert!(cursor.next().unwrap());
+            assert_eq!(
+                (cursor.key().len(), cursor.value().len()),
+                (key_len, value_len)
+            );
+        }
+    }
+    for key_len in lens {
+        for value_len in lens {
+            let (key, value) = (vec![1; key_len], vec![2; value_len]);
+            assert!(tree.pairs().remove(&mut pages, &key, &value).unwrap());
+            tree.seal(&mut pages).unwrap();
+            check_all(&tree, &pages);
+        }
+    }
+    assert_eq!((tree.len(), pages.live_pages()), (0, 0));
+
+    let mut work = crate::Work::of(Tree::new(5));
+    let path = [vec![1; 3000], vec![2; 5], vec![3; 70_000]];
+    for key_len in lens {
+        let key = vec![4; key_len];
+        let put = work.at(&mut pages, &path, true, &mut |w, table| {
+            table.insert(w, &key, b"value")
+        });
+        assert_eq!(put.unwrap(), Some(false));
+    }
+    let mut tree = *work.tree().unwrap();
+    tree.seal(&mut pages).unwrap();
+    check_all(&tree, &pages);
+    let mut sub = crate::Sub::of(tree);
+    for key in &path {
+        sub = sub.nested(&pages, key).unwrap().unwrap();
+    }
+    assert_eq!(sub.len(), 7);
+    for key_len in lens {
+        assert!(sub.get(&pages, &vec![4; key_len]).unwrap().is_some());
+    }
+    tree.clear(&mut pages).unwrap();
+    assert_eq!(pages.live_pages(), 0);
+}
