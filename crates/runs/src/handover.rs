@@ -19,21 +19,23 @@ use tidalite_pager::{Error, PageRead, PageWrite, Ptr, Result};
 pub(crate) struct Obstacles {
     layouts: Layouts,
     probes: Vec<Probe>,
-    tail: Vec<Piece>,
+    tail: Ptr,
+    /// Its rows, once they have been asked for: a commit of a few rows does not.
+    pieces: Option<Vec<Piece>>,
 }
 
 impl Obstacles {
     /// Everything from tier `tier` on, and the tail when that is asked for.
-    pub(crate) fn new<R: PageRead>(front: &Front, r: &R, tier: usize, tail: bool) -> Result<Self> {
+    pub(crate) fn new(front: &Front, tier: usize, tail: bool) -> Self {
         let probes = front
             .live_runs(tier)
             .map(|(run, after)| Probe::new(run, after));
-        let tail_ptr = if tail { front.tail } else { Ptr::NULL };
-        Ok(Self {
+        Self {
             layouts: front.layouts.clone(),
             probes: probes.collect(),
-            tail: tail::pieces(r, &tail_ptr, &front.layouts)?,
-        })
+            tail: if tail { front.tail } else { Ptr::NULL },
+            pieces: None,
+        }
     }
 
     pub(crate) fn within<R: PageRead>(
@@ -43,8 +45,15 @@ impl Obstacles {
         from: i64,
         to: i64,
     ) -> Result<bool> {
-        if let Ok(i) = self.tail.binary_search_by_key(&place, Piece::place)
-            && !self.tail[i].rows.view().between(from, to).is_empty()
+        let tail = match &self.pieces {
+            Some(pieces) => pieces,
+            None => {
+                let pieces = tail::pieces(r, &self.tail, &self.layouts)?;
+                self.pieces.insert(pieces)
+            }
+        };
+        if let Ok(i) = tail.binary_search_by_key(&place, Piece::place)
+            && !tail[i].rows.view().between(from, to).is_empty()
         {
             return Ok(true);
         }
@@ -133,7 +142,8 @@ struct Rest<'l> {
     room_bytes: usize,
     writer: Option<RunWriter<'l>>,
     run: Run,
-    /// The tail's rows that are not yet in the run, last first.
+    tail_page: Ptr,
+    /// The tail's rows that are not yet in the run, last first; read when the run begins.
     tail: Vec<Piece>,
 }
 
@@ -156,6 +166,8 @@ impl Rest<'_> {
                 });
                 return Ok(());
             }
+            self.tail = tail::pieces(w, &self.tail_page, self.layouts)?;
+            self.tail.reverse();
             self.writer = Some(RunWriter::new(self.run, self.layouts));
             for piece in std::mem::take(&mut self.held) {
                 self.write(w, work, piece.place(), piece.rows.view())?;
@@ -273,7 +285,7 @@ impl Front {
             // Of a layout that was never stored here there is nothing that could be in the way.
             if let Some(class) = self.class_of(types) {
                 let place = (class, series);
-                let mut obstacles = Obstacles::new(self, w, 0, true)?;
+                let mut obstacles = Obstacles::new(self, 0, true);
                 let (first, last) = (rows.times()[0], rows.times()[rows.len() - 1]);
                 if obstacles.within(w, place, first, last)? {
                     return Ok(false);
@@ -315,14 +327,12 @@ impl Front {
             order.push((self.add_class(&types)?, layout));
         }
         order.sort_unstable();
-        let mut obstacles = Obstacles::new(self, w, 0, true)?;
-        let mut tail = obstacles.tail.clone();
-        tail.reverse();
+        let mut obstacles = Obstacles::new(self, 0, true);
         let seq = self.next_run();
         let layouts = self.layouts.clone();
         // Rows of the tail are newer than the newest run, more is not known of them.
         let txn_oldest = match self.live_runs(0).next() {
-            _ if tail.is_empty() => w.txn(),
+            _ if self.tail.is_null() => w.txn(),
             Some((run, _)) => run.txn_newest,
             None => TxnId(1),
         };
@@ -332,7 +342,8 @@ impl Front {
             room_bytes,
             writer: None,
             run: Run::new(seq, txn_oldest, w.txn()),
-            tail,
+            tail_page: self.tail,
+            tail: Vec::new(),
         };
         let mut work = self.work;
         let mut linked = std::mem::take(&mut self.linked);

@@ -124,7 +124,7 @@ impl Front {
         let mut step = Step {
             cursors,
             layouts: &layouts,
-            obstacles: Obstacles::new(self, w, older, false)?,
+            obstacles: Obstacles::new(self, older, false),
             writer: RunWriter::new(output, &layouts),
             watermark: merge.watermark,
             merged_bytes: 0,
