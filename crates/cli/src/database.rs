@@ -326,6 +326,11 @@ pub(crate) fn word_cell(column: &Column, word: u64) -> Cell {
     value_cell(column.value(word))
 }
 
+/// A stored word of a series as it is printed: of a text, the text.
+pub(crate) fn series_cell(series: &Series<'_>, column: usize, word: u64) -> tidalite::Result<Cell> {
+    Ok(value_cell(series.value(column, word)?))
+}
+
 /// A value as it is printed.
 pub(crate) fn value_cell(value: Value) -> Cell {
     match value {

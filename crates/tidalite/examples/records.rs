@@ -1,7 +1,6 @@
 //! Records by `#[derive(Record)]`, and a record that grows by a field while the series stays.
 //!
 //! `cargo run -p tidalite --example records`
-
 #![expect(clippy::print_stdout, reason = "an example talks")]
 
 use tidalite::{Database, Decimal, Record, Timestamp};

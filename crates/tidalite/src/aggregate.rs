@@ -4,7 +4,8 @@ use crate::column::Column;
 use crate::column::ColumnType;
 use tidalite_codec::Stats;
 
-/// What is known of a column over some rows. Count, extremes, first and last are exact; sums are within
+/// What is known of a column over some rows: of texts, only how many there are (the words of the first and the last one are
+/// among the [statistics](Aggregate::stats)). Count, extremes, first and last are exact; sums are within
 /// 2^-50 of the exact value, relative to the sum of magnitudes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
@@ -79,22 +80,27 @@ impl Aggregate {
         self.stats.nan_count()
     }
 
-    /// Sum of the values; 0 for none.
+    /// Sum of the values; 0 for none, and for texts.
     #[must_use]
     pub fn sum(&self) -> f64 {
+        if self.ty.is_text() {
+            return 0.0;
+        }
         self.ty.scaled(self.stats.sum())
     }
 
     /// Arithmetic mean; `None` without values.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
-        self.stats.mean().map(|mean| self.ty.scaled(mean))
+        let mean = self.stats.mean().filter(|_| !self.ty.is_text());
+        mean.map(|mean| self.ty.scaled(mean))
     }
 
     /// Population standard deviation; `None` without values.
     #[must_use]
     pub fn stddev(&self) -> Option<f64> {
-        self.stats.stddev().map(|stddev| self.ty.scaled(stddev))
+        let stddev = self.stats.stddev().filter(|_| !self.ty.is_text());
+        stddev.map(|stddev| self.ty.scaled(stddev))
     }
 
     /// The smallest value and the earliest time it was seen at.

@@ -7,6 +7,7 @@
 //! Decimal(s)  value x 10^s as an i64                      i64::MIN
 //! U64         as it is                                    u64::MAX
 //! Bool        0 or 1                                      u64::MAX
+//! String, Bytes, Guid   the number of a text (texts.rs)   u64::MAX
 //! ```
 //!
 //! So one pattern of a column with nulls cannot be stored in it as a value: it is refused. Columns without nulls hold every
@@ -34,6 +35,12 @@ pub enum ColumnType {
     Bool,
     /// A number with this many digits behind the point, 0 to 18, stored exactly: an `i64` of the last digit's units.
     Decimal(u8),
+    /// UTF-8 of up to 1 MiB.
+    String,
+    /// Bytes, up to 1 MiB.
+    Bytes,
+    /// Sixteen bytes.
+    Guid,
 }
 
 impl ColumnType {
@@ -46,6 +53,9 @@ impl ColumnType {
             Self::F32 => (4, 0),
             Self::Bool => (5, 0),
             Self::Decimal(scale) => (6, scale),
+            Self::String => (7, 0),
+            Self::Bytes => (8, 0),
+            Self::Guid => (9, 0),
         }
     }
 
@@ -57,6 +67,9 @@ impl ColumnType {
             (4, 0) => Some(Self::F32),
             (5, 0) => Some(Self::Bool),
             (6, 0..=DECIMAL_SCALE_MAX) => Some(Self::Decimal(scale)),
+            (7, 0) => Some(Self::String),
+            (8, 0) => Some(Self::Bytes),
+            (9, 0) => Some(Self::Guid),
             _ => None,
         }
     }
@@ -71,7 +84,45 @@ impl ColumnType {
             Self::F32 => "f32".to_owned(),
             Self::Bool => "bool".to_owned(),
             Self::Decimal(scale) => format!("decimal({scale})"),
+            Self::String => "string".to_owned(),
+            Self::Bytes => "bytes".to_owned(),
+            Self::Guid => "guid".to_owned(),
         }
+    }
+
+    /// The type of a name, as [`ColumnType::name`] gives it.
+    ///
+    /// ```
+    /// use tidalite::ColumnType;
+    /// for ty in [ColumnType::F32, ColumnType::Decimal(4), ColumnType::Guid] {
+    ///     assert_eq!(ColumnType::named(&ty.name()), Some(ty));
+    /// }
+    /// assert_eq!(ColumnType::named("decimal(19)"), None);
+    /// ```
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let scale = name.strip_prefix("decimal(");
+        if let Some(scale) = scale.and_then(|rest| rest.strip_suffix(')')) {
+            let scale: u8 = scale.parse().ok()?;
+            return (scale <= DECIMAL_SCALE_MAX).then_some(Self::Decimal(scale));
+        }
+        let plain = [
+            Self::F64,
+            Self::I64,
+            Self::U64,
+            Self::F32,
+            Self::Bool,
+            Self::String,
+            Self::Bytes,
+            Self::Guid,
+        ];
+        plain.into_iter().find(|ty| ty.name() == name)
+    }
+
+    /// Whether words are numbers of texts.
+    #[must_use]
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::String | Self::Bytes | Self::Guid)
     }
 
     /// The type of its words, without nulls.
@@ -80,7 +131,7 @@ impl ColumnType {
             Self::F64 => WordType::F64,
             Self::F32 => WordType::F32,
             Self::I64 | Self::Decimal(_) => WordType::I64,
-            Self::U64 | Self::Bool => WordType::U64,
+            Self::U64 | Self::Bool | Self::String | Self::Bytes | Self::Guid => WordType::U64,
         }
     }
 
@@ -91,6 +142,7 @@ impl ColumnType {
             Self::I64 => word as i64 as f64,
             Self::U64 | Self::Bool => word as f64,
             Self::Decimal(scale) => word as i64 as f64 / power_of_ten(scale),
+            Self::String | Self::Bytes | Self::Guid => return None,
         })
     }
 
@@ -162,7 +214,8 @@ impl Column {
         self.null() == Some(word)
     }
 
-    /// What a word is worth as a float, the nearest one for integers and decimals: 1 for true, NaN as it is. `None` for null.
+    /// What a word is worth as a float, the nearest one for integers and decimals: 1 for true, NaN as it is. `None` for null and in a
+    /// column of texts.
     #[must_use]
     pub fn f64(&self, word: u64) -> Option<f64> {
         if self.is_null(word) {

@@ -35,6 +35,7 @@
 //!  └ leaves      where the front's stretches go
 //! catalog    names, GUIDs, schemas      ── name, schema, column, value, time: their parts
 //!  └ record, point                       plain structs as rows
+//! texts      strings, bytes and GUIDs of rows
 //! roots      the app area of the meta block
 //! aggregate  Aggregate, Window
 //! retention  Retention, maintain         what is kept, and for how long
@@ -86,6 +87,7 @@ mod table_edit;
 mod table_mut;
 mod table_range;
 mod tables;
+mod texts;
 mod time;
 mod typed;
 mod value;
@@ -127,6 +129,7 @@ pub use table::{Lent, Table, TableCursor};
 pub use table_edit::{MultiEdit, TableEdit};
 pub use table_mut::TableMut;
 pub use table_range::{MultiRange, TableRange};
+pub use texts::TEXT_BYTES_MAX;
 pub use tidalite_base::{
     Corrupt, Ordered, Reversed, SeriesId, TxnId, json_integer_key, json_number_key,
 };

@@ -48,6 +48,7 @@ impl WriteTxn {
         self.series_by_id(id)?.delete(..)?;
         self.changing(|txn| {
             txn.store_staged()?;
+            crate::texts::remove_series(&mut txn.pages, &mut txn.roots.texts, id)?;
             catalog::remove(&mut txn.roots, &mut txn.pages, id)?;
             for tree in txn.roots.catalog_trees() {
                 tree.seal(&mut txn.pages)?;

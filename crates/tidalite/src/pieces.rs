@@ -167,6 +167,9 @@ impl Range<'_> {
             self.check_column(column)?;
         }
         let own = &self.series.info().schema.columns[filter.column];
+        if own.ty.is_text() {
+            return Err(own.problem("texts have no range of values"));
+        }
         let Some((low, high)) = filter.words(own.ty) else {
             return Ok(0);
         };

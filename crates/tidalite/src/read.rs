@@ -204,6 +204,7 @@ impl ReadTxn {
             info,
             tree,
             late,
+            self.roots.texts,
         )))
     }
 }

@@ -11,9 +11,13 @@ use crate::column::{Column, ColumnType};
 use crate::error::{Error, Result};
 use crate::point::Point;
 use crate::schema::{Schema, Unit};
+use crate::series::Series;
+use crate::texts::Texts;
 use crate::time::{Instant, Timestamp};
 use crate::value::{Decimal, Value};
+use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType as WordType;
+use tidalite_kv::Tree;
 
 /// A struct that a series can hold. Derive it:
 ///
@@ -53,8 +57,8 @@ use tidalite_codec::ColumnType as WordType;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Fields are `f64`, `f32`, `i64` to `i8`, `u64` to `u8`, `bool`, [`Decimal`] with a scale, and `Option` of these; [`Field`]
-/// makes others possible. A [`Point`] is a record too.
+/// Fields are `f64`, `f32`, `i64` to `i8`, `u64` to `u8`, `bool`, [`Decimal`] with a scale, `String`, `Vec<u8>`, GUIDs as
+/// `[u8; 16]`, and `Option` of these; [`Field`] makes others possible. A [`Point`] is a record too.
 pub trait Record: Sized {
     /// The schema; the same for every value of the type.
     fn schema() -> Schema;
@@ -106,6 +110,16 @@ pub struct RowWriter<'w> {
     /// One place a column.
     pub(crate) words: &'w mut [u64],
     pub(crate) at: usize,
+    pub(crate) texts: TextSink<'w>,
+}
+
+/// Where a record's texts go.
+pub(crate) struct TextSink<'w> {
+    pub(crate) texts: &'w mut Texts,
+    pub(crate) tree: &'w mut Tree,
+    pub(crate) pages: &'w mut tidalite_pager::WriteTxn,
+    pub(crate) broken: &'w mut Option<String>,
+    pub(crate) series: SeriesId,
 }
 
 impl RowWriter<'_> {
@@ -124,6 +138,28 @@ impl RowWriter<'_> {
         Ok(())
     }
 
+    /// The word of a text, which is stored with the record.
+    ///
+    /// # Errors
+    /// `Schema` when the column that is put is none of texts, or they are no text of it; `Limit` for one that is too long; a
+    /// full disk.
+    pub fn text(&mut self, value: &Value) -> Result<u64> {
+        let column = &self.columns[self.at];
+        if !column.ty.is_text() {
+            return Err(column.problem("it has no texts"));
+        }
+        let Some(text) = column.text(value)? else {
+            return Ok(column.words().fill());
+        };
+        let sink = &mut self.texts;
+        let place = (sink.series, self.at);
+        let word = sink.texts.word(sink.pages, sink.tree, place, text);
+        if let Err(error) = &word {
+            *sink.broken = Some(error.to_string());
+        }
+        word
+    }
+
     /// The column that is put.
     #[must_use]
     pub fn column(&self) -> &Column {
@@ -138,6 +174,7 @@ pub struct RowReader<'r> {
     /// One word a column.
     pub(crate) words: &'r [u64],
     pub(crate) at: usize,
+    pub(crate) series: &'r Series<'r>,
 }
 
 impl RowReader<'_> {
@@ -160,6 +197,14 @@ impl RowReader<'_> {
         let field = F::of_word(word, self)?;
         self.at = at + 1;
         Ok(field)
+    }
+
+    /// The text of a word of the column that is taken.
+    ///
+    /// # Errors
+    /// What the file reports; a text that is not there.
+    pub fn text(&self, word: u64) -> Result<Value> {
+        self.series.value(self.at, word)
     }
 
     /// The column that is taken.
@@ -277,6 +322,29 @@ impl Field for Decimal {
             other => Err(row.column().problem(format!("{other} is no decimal"))),
         }
     }
+}
+
+macro_rules! text_fields {
+    ($($own:ty, $kind:ident);*) => {$(
+        impl Field for $own {
+            const TYPE: ColumnType = ColumnType::$kind;
+
+            fn word(&self, row: &mut RowWriter<'_>) -> Result<u64> {
+                row.text(&Value::$kind(self.clone()))
+            }
+
+            fn of_word(word: u64, row: &mut RowReader<'_>) -> Result<Self> {
+                match row.text(word)? {
+                    Value::$kind(text) => Ok(text),
+                    other => Err(row.column().problem(format!("{other:?}"))),
+                }
+            }
+        }
+    )*};
+}
+
+text_fields! {
+    String, String; Vec<u8>, Bytes; [u8; 16], Guid
 }
 
 impl<F: Field> Field for Option<F> {

@@ -363,6 +363,12 @@ impl ReadTxn {
             let types = info.schema.word_types();
             let tree = stored_tree(&self.roots.records, &self.pages, info.id, &types)?;
             let mut bytes = tree.stored_bytes();
+            let columns = info.schema.columns.iter().enumerate();
+            let columns = columns.filter(|(_, column)| column.ty.is_text());
+            let columns = columns.map(|(c, _)| c);
+            let texts = &self.roots.texts;
+            let texts = crate::texts::block_bytes(&self.pages, texts, info.id, columns)?;
+            bytes = bytes.saturating_add(texts);
             let mut span = tree.span();
             if let Some(rows) = waiting.get(&info.id) {
                 let first = self.front.first(&self.pages, info.id, &types, i64::MIN)?;

@@ -7,6 +7,7 @@
 use crate::error::Result;
 use crate::leaves::Leaves;
 use crate::roots::Roots;
+use crate::texts::Texts;
 use crate::write::{Commit, OpenTable, WriteTxn};
 use tidalite_pager::Durability;
 use tidalite_runs::Front;
@@ -65,10 +66,12 @@ impl WriteTxn {
             pages,
             staging,
             leaves,
+            texts,
             roots,
             ..
         } = self;
         roots.front = front.commit(pages, staging, leaves)?;
+        texts.flush(pages, &mut roots.texts)?;
         leaves.finish(pages, roots)
     }
 
@@ -76,6 +79,7 @@ impl WriteTxn {
     pub(crate) fn begin_again(&mut self) -> Result<()> {
         self.front = Front::load(&self.pages, &self.roots.front)?;
         self.leaves = Leaves::new(&self.roots, self.staging.budget_bytes());
+        self.texts = Texts::default();
         self.staging.reset();
         self.series.clear();
         self.index_of.clear();

@@ -10,13 +10,15 @@ use crate::pages::Pages;
 use crate::point::{Point, Sample};
 use crate::record::{Record, RowReader};
 use crate::series_mut::SeriesMut;
+use crate::texts::TextCache;
 use crate::time::Instant;
 use crate::value::Value;
 use std::ops::{Bound, RangeBounds};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::Rows;
+use tidalite_kv::Tree;
 use tidalite_series::{Lines, SeriesTree, Stretch, View};
 
 /// A row, copied out.
@@ -63,6 +65,8 @@ pub struct Series<'a> {
     info: Arc<SeriesInfo>,
     tree: SeriesTree,
     late: Rows,
+    texts: Tree,
+    text_cache: Mutex<TextCache>,
 }
 
 impl<'a> Series<'a> {
@@ -71,12 +75,15 @@ impl<'a> Series<'a> {
         info: Arc<SeriesInfo>,
         tree: SeriesTree,
         late: Rows,
+        texts: Tree,
     ) -> Self {
         Self {
             pages,
             info,
             tree,
             late,
+            texts,
+            text_cache: Mutex::default(),
         }
     }
 
@@ -140,9 +147,35 @@ impl<'a> Series<'a> {
     /// # Panics
     /// When the row is of a series with more columns.
     pub fn values(&self, row: &Row) -> Result<Vec<Value>> {
-        let columns = &self.info.schema.columns;
         let words = row.words.iter().enumerate();
-        Ok(words.map(|(c, &word)| columns[c].value(word)).collect())
+        words.map(|(c, &word)| self.value(c, word)).collect()
+    }
+
+    /// The value of a word of a column.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block; a text that is not there.
+    ///
+    /// # Panics
+    /// When there is no such column.
+    ///
+    /// # Cost
+    /// Of a text a lookup, and up to 32 KiB to unpack for a long one; what was read last is remembered.
+    pub fn value(&self, column: usize, word: u64) -> Result<Value> {
+        let own = &self.info.schema.columns[column];
+        if !own.ty.is_text() || own.is_null(word) {
+            return Ok(own.value(word));
+        }
+        own.of_text(self.text(column, word)?)
+    }
+
+    /// The bytes of a text, by a word that is not null.
+    pub(crate) fn text(&self, column: usize, word: u64) -> Result<Vec<u8>> {
+        let mut cache = self
+            .text_cache
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        cache.text(&self.pages, &self.texts, (self.info.id, column), word)
     }
 
     /// All rows.
@@ -205,7 +238,23 @@ impl<'a> Series<'a> {
         let all = self.all();
         let mut scan = all.scan();
         while let Some(vector) = scan.next()? {
-            let words: Vec<&[u64]> = (0..columns).map(|column| vector.words(column)).collect();
+            let mut texts: Vec<Vec<u64>> = Vec::new();
+            for (c, column) in self.info.schema.columns.iter().enumerate() {
+                if !column.ty.is_text() {
+                    texts.push(Vec::new());
+                    continue;
+                }
+                let word = |&word: &u64| match column.is_null(word) {
+                    true => Ok(word),
+                    false => to.text_word(c, &self.text(c, word)?),
+                };
+                texts.push(vector.words(c).iter().map(word).collect::<Result<_>>()?);
+            }
+            let words = (0..columns).map(|c| match &texts[c][..] {
+                [] => vector.words(c),
+                texts => texts,
+            });
+            let words: Vec<&[u64]> = words.collect();
             to.append_rows(vector.times(), &words)?;
         }
         Ok(())
@@ -461,6 +510,7 @@ impl<'s> Range<'s> {
                 time,
                 words: &words[..schema.columns.len()],
                 at: 0,
+                series: self.series,
             });
             match record {
                 Ok(record) => f(record),

@@ -5,9 +5,10 @@ use crate::column::Column;
 use crate::error::{Error, Result};
 use crate::pages::Pages;
 use crate::point::{Point, Sample};
-use crate::record::{Record, RowWriter};
+use crate::record::{Record, RowWriter, TextSink};
 use crate::schema::Schema;
 use crate::series::{EVER, Series, inclusive};
+use crate::texts::Texts;
 use crate::time::Instant;
 use crate::value::Value;
 use crate::write::WriteTxn;
@@ -29,17 +30,23 @@ pub struct SeriesMut<'t> {
     index: usize,
     slot: Slot,
     columns: usize,
+    /// Whether there is a column of texts.
+    texts: bool,
+    /// Two columns, none of texts: rows may go the easy way.
+    point: bool,
 }
 
 impl<'t> SeriesMut<'t> {
     pub(crate) fn new(txn: &'t mut WriteTxn, index: usize) -> Self {
         let open = &txn.series[index];
-        let (slot, columns) = (open.slot, open.columns as usize);
+        let (slot, columns, texts) = (open.slot, open.columns as usize, open.texts);
         Self {
             txn,
             index,
             slot,
             columns,
+            texts,
+            point: columns == 2 && !texts,
         }
     }
 
@@ -71,7 +78,7 @@ impl<'t> SeriesMut<'t> {
     /// `Schema` when the series has not two columns; a full disk.
     #[inline]
     pub fn insert_point(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
-        if self.columns == 2
+        if self.point
             && self
                 .txn
                 .staging
@@ -84,7 +91,7 @@ impl<'t> SeriesMut<'t> {
 
     #[inline(never)]
     fn insert_point_seldom(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
-        if self.columns != 2 {
+        if !self.point {
             return self.wrong_columns(2);
         }
         if self
@@ -105,6 +112,9 @@ impl<'t> SeriesMut<'t> {
     pub fn insert_row(&mut self, time: i64, words: &[u64]) -> Result<()> {
         if self.columns != words.len() {
             return self.wrong_columns(words.len());
+        }
+        if self.texts {
+            self.expect_texts(|c| &words[c..=c])?;
         }
         if self.txn.staging.push(self.slot, time, words) {
             self.txn.flush_staging()?;
@@ -144,11 +154,59 @@ impl<'t> SeriesMut<'t> {
         let info = Arc::clone(&self.txn.series[self.index].info);
         let time = t.in_unit(info.schema.unit)?;
         let mut words = [0u64; COLUMNS_MAX];
-        let columns = info.schema.columns.iter().zip(values);
-        for (word, (column, value)) in words.iter_mut().zip(columns) {
-            *word = column.word(value)?;
+        for (c, value) in values.iter().enumerate() {
+            words[c] = self.word(c, value)?;
         }
         self.insert_row(time, &words[..self.columns])
+    }
+
+    /// The word of a value of a column, for `insert_row` and `append_rows`: a text is stored with it, if it is new.
+    ///
+    /// # Errors
+    /// `Schema` when the value does not fit the column; `Limit` for a text that is too long; a full disk.
+    ///
+    /// # Panics
+    /// When there is no such column.
+    pub fn word(&mut self, column: usize, value: &Value) -> Result<u64> {
+        let info = Arc::clone(&self.txn.series[self.index].info);
+        let own = &info.schema.columns[column];
+        if !own.ty.is_text() {
+            return own.word(value);
+        }
+        match own.text(value)? {
+            Some(text) => self.text_word(column, text),
+            None => Ok(own.words().fill()),
+        }
+    }
+
+    /// The word of a text.
+    pub(crate) fn text_word(&mut self, column: usize, text: &[u8]) -> Result<u64> {
+        let place = (self.id(), column);
+        self.txn.changing(|txn| {
+            txn.texts
+                .word(&mut txn.pages, &mut txn.roots.texts, place, text)
+        })
+    }
+
+    /// Words of texts have to be those of texts: no row may point into nothing. `words` gives those of a column.
+    fn expect_texts<'w>(&mut self, words: impl Fn(usize) -> &'w [u64]) -> Result<()> {
+        let info = Arc::clone(&self.txn.series[self.index].info);
+        for (c, column) in info.schema.columns.iter().enumerate() {
+            if !column.ty.is_text() {
+                continue;
+            }
+            for &word in words(c) {
+                let txn = &mut *self.txn;
+                if !column.is_null(word)
+                    && !txn
+                        .texts
+                        .knows(&txn.pages, &txn.roots.texts, (info.id, c), word)?
+                {
+                    return Err(column.problem(format!("{word} is the number of no text")));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Inserts a record.
@@ -160,10 +218,19 @@ impl<'t> SeriesMut<'t> {
         self.expect_record(R::schema)?;
         let mut words = [0u64; COLUMNS_MAX];
         let words = &mut words[..self.columns];
+        let txn = &mut *self.txn;
+        let info = &txn.series[self.index].info;
         record.write(&mut RowWriter {
-            columns: &self.txn.series[self.index].info.schema.columns,
+            columns: &info.schema.columns,
             words,
             at: 0,
+            texts: TextSink {
+                texts: &mut txn.texts,
+                tree: &mut txn.roots.texts,
+                pages: &mut txn.pages,
+                broken: &mut txn.broken,
+                series: info.id,
+            },
         })?;
         self.insert_row(record.time()?, words)
     }
@@ -217,9 +284,12 @@ impl<'t> SeriesMut<'t> {
             Ok((info, txn.staging.renew(id, &all)))
         })?;
         self.columns = info.schema.columns.len();
+        self.texts |= columns.iter().any(|column| column.ty.is_text());
+        self.point = self.columns == 2 && !self.texts;
         self.slot = slot;
         let open = &mut self.txn.series[self.index];
         (open.info, open.slot, open.record) = (info, slot, None);
+        (open.columns, open.texts) = (self.columns as u32, self.texts);
         Ok(())
     }
 
@@ -232,6 +302,9 @@ impl<'t> SeriesMut<'t> {
             return self.wrong_columns(columns.len());
         }
         self.txn.check_usable()?;
+        if self.texts {
+            self.expect_texts(|c| columns[c])?;
+        }
         let rows = RowsRef::new(times, columns);
         let mut at = 0;
         while at < rows.len() {
@@ -266,7 +339,27 @@ impl<'t> SeriesMut<'t> {
             txn.front.delete(&mut txn.pages, id, &types, (from, to))?;
             txn.leaves.delete(&mut txn.pages, id, &types, (from, to))
         })?;
+        if self.texts {
+            self.trim_texts()?;
+        }
         Ok(removed)
+    }
+
+    /// Frees the texts that lie before those of the rows that are left.
+    fn trim_texts(&mut self) -> Result<()> {
+        let info = Arc::clone(&self.txn.series[self.index].info);
+        for (c, column) in info.schema.columns.iter().enumerate() {
+            if !column.ty.is_text() {
+                continue;
+            }
+            let whole = self.view()?.all().aggregate(c)?;
+            let least = whole.stats().min().map(|(word, _)| word);
+            self.txn.changing(|txn| {
+                let tree = &mut txn.roots.texts;
+                Texts::trim(&mut txn.pages, tree, (info.id, c), least)
+            })?;
+        }
+        Ok(())
     }
 
     /// The series as it stands in this transaction, own writes included.
@@ -278,9 +371,10 @@ impl<'t> SeriesMut<'t> {
         let info = Arc::clone(&self.txn.series[self.index].info);
         let types = info.schema.word_types();
         let (slot, id) = (self.slot, info.id);
-        let tree = self
-            .txn
-            .changing(|txn| Ok(txn.leaves.tree(&mut txn.pages, id, &types)?.clone()))?;
+        let tree = self.txn.changing(|txn| {
+            txn.texts.flush(&mut txn.pages, &mut txn.roots.texts)?;
+            Ok(txn.leaves.tree(&mut txn.pages, id, &types)?.clone())
+        })?;
         let mut waiting = Rows::new(types.len());
         self.txn
             .front
@@ -292,6 +386,7 @@ impl<'t> SeriesMut<'t> {
             info,
             tree,
             late,
+            self.txn.roots.texts,
         ))
     }
 

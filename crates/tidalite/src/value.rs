@@ -2,6 +2,7 @@
 
 use crate::column::{Column, ColumnType, DECIMAL_SCALE_MAX};
 use crate::error::Result;
+use crate::texts::TEXT_BYTES_MAX;
 use std::fmt;
 use tidalite_codec::ColumnType as WordType;
 
@@ -101,6 +102,36 @@ pub enum Value {
     Bool(bool),
     /// Of a column of `Decimal`.
     Decimal(Decimal),
+    /// Of a column of `String`.
+    String(String),
+    /// Of a column of `Bytes`.
+    Bytes(Vec<u8>),
+    /// Of a column of `Guid`.
+    Guid([u8; 16]),
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::String(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::String(text)
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+impl From<[u8; 16]> for Value {
+    fn from(guid: [u8; 16]) -> Self {
+        Self::Guid(guid)
+    }
 }
 
 impl From<f64> for Value {
@@ -160,17 +191,68 @@ impl fmt::Display for Value {
             Self::U64(x) => x.fmt(f),
             Self::Bool(x) => x.fmt(f),
             Self::Decimal(x) => x.fmt(f),
+            Self::String(x) => f.write_str(x),
+            Self::Bytes(x) => x.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+            Self::Guid(x) => f.write_str(&crate::guid_text(x)),
         }
     }
 }
 
 impl Column {
+    /// The bytes of a value of a column of texts; `None` for null.
+    ///
+    /// # Errors
+    /// `Schema` when the value does not fit the column; `Limit` for one that is too long.
+    pub(crate) fn text<'v>(&self, value: &'v Value) -> Result<Option<&'v [u8]>> {
+        let text: &[u8] = match (self.ty, value) {
+            (_, Value::Null) if self.nullable => return Ok(None),
+            (ColumnType::String, Value::String(text)) => text.as_bytes(),
+            (ColumnType::Bytes, Value::Bytes(bytes)) => bytes,
+            (ColumnType::Guid, Value::Guid([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])) => {
+                &[]
+            }
+            (ColumnType::Guid, Value::Guid(guid)) => guid,
+            _ => {
+                let ty = self.ty.name();
+                return Err(self.problem(format!("{value:?} does not fit a column of {ty}")));
+            }
+        };
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(crate::Error::Limit {
+                what: "bytes of a string or of bytes",
+                found: text.len() as u64,
+                limit: TEXT_BYTES_MAX as u64,
+            });
+        }
+        Ok(Some(text))
+    }
+
+    /// The value of a text.
+    pub(crate) fn of_text(&self, text: Vec<u8>) -> Result<Value> {
+        let bad = |found: String, expected: &str| -> crate::Error {
+            let what = format!("text of column {}", self.name);
+            tidalite_base::Corrupt::new(what, 0, found, expected).into()
+        };
+        Ok(match self.ty {
+            ColumnType::Bytes => Value::Bytes(text),
+            ColumnType::Guid if text.is_empty() => Value::Guid([0; 16]),
+            ColumnType::Guid => {
+                let found = format!("{} bytes", text.len());
+                Value::Guid(text.try_into().map_err(|_| bad(found, "16 bytes"))?)
+            }
+            _ => {
+                let text = String::from_utf8(text);
+                Value::String(text.map_err(|error| bad(error.to_string(), "UTF-8"))?)
+            }
+        })
+    }
+
     /// The word of a value. Numbers go where they fit exactly: an integer into a column of floats or decimals, 1 and 0
     /// into one of bools.
     ///
     /// # Errors
     /// `Schema` when the value does not fit the column, is null in a column without nulls, or is the one that stands for
-    /// null.
+    /// null; and in a column of texts, whose words a series gives out: [`SeriesMut::word`](crate::SeriesMut::word).
     pub fn word(&self, value: &Value) -> Result<u64> {
         if *value == Value::Null {
             return self
@@ -214,7 +296,8 @@ impl Column {
         self.as_value(word)
     }
 
-    /// The value of a word.
+    /// The value of a word. In a column of texts it is the number that the series has for it; `Series::values` and
+    /// `Series::value` read the text.
     #[must_use]
     pub fn value(&self, word: u64) -> Value {
         if self.is_null(word) {
@@ -223,7 +306,9 @@ impl Column {
         match self.ty {
             ColumnType::F64 | ColumnType::F32 => Value::F64(f64::from_bits(word)),
             ColumnType::I64 => Value::I64(word as i64),
-            ColumnType::U64 => Value::U64(word),
+            ColumnType::U64 | ColumnType::String | ColumnType::Bytes | ColumnType::Guid => {
+                Value::U64(word)
+            }
             ColumnType::Bool => Value::Bool(word != 0),
             ColumnType::Decimal(scale) => Value::Decimal(Decimal {
                 units: word as i64,

@@ -26,6 +26,7 @@ use crate::schema::Schema;
 use crate::series_mut::SeriesMut;
 use crate::table::Table;
 use crate::table_mut::TableMut;
+use crate::texts::Texts;
 use std::collections::HashMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -58,6 +59,8 @@ pub(crate) struct OpenSeries {
     pub(crate) slot: Slot,
     /// How many its schema has: looked up with every turn to the series, where `info` may not be in the cache.
     pub(crate) columns: u32,
+    /// Whether one of them is of texts.
+    pub(crate) texts: bool,
     /// The schema of the record type that was found to have this series' columns.
     pub(crate) record: Option<fn() -> Schema>,
 }
@@ -81,6 +84,7 @@ pub struct WriteTxn {
     pub(crate) front: Front,
     pub(crate) staging: Staging,
     pub(crate) leaves: Leaves,
+    pub(crate) texts: Texts,
     pub(crate) series: Vec<OpenSeries>,
     pub(crate) index_of: Vec<u32>,
     pub(crate) far_index_of: HashMap<SeriesId, usize>,
@@ -102,6 +106,7 @@ impl WriteTxn {
             front,
             staging,
             leaves,
+            texts: Texts::default(),
             series: Vec::new(),
             index_of: Vec::new(),
             far_index_of: HashMap::new(),
@@ -273,6 +278,7 @@ impl WriteTxn {
             self.front
                 .commit(&mut self.pages, &mut self.staging, &mut self.leaves)?;
         self.leaves.finish(&mut self.pages, &mut self.roots)?;
+        self.texts.flush(&mut self.pages, &mut self.roots.texts)?;
         self.keep_table_roots()?;
         for tree in self.roots.catalog_trees() {
             tree.seal(&mut self.pages)?;
@@ -419,6 +425,7 @@ impl WriteTxn {
         let slot = self.staging.slot(id, &info.schema.word_types());
         self.series.push(OpenSeries {
             columns: info.schema.columns.len() as u32,
+            texts: info.schema.columns.iter().any(|column| column.ty.is_text()),
             info,
             slot,
             record: None,

@@ -29,6 +29,10 @@ struct Everything {
     #[record(scale = 1)]
     m: Option<Decimal>,
     r#type: Option<i32>,
+    n: String,
+    o: Option<Vec<u8>>,
+    p: [u8; 16],
+    q: Option<String>,
 }
 
 fn db() -> Database {
@@ -70,6 +74,10 @@ fn every_kind_of_field_comes_back() {
         l: Some(0),
         m: Some(decimal(55, 1)),
         r#type: Some(-7),
+        n: "größe".to_owned(),
+        o: Some(vec![0, 255]),
+        p: *b"0123456789abcdef",
+        q: Some(String::new()),
     };
     let mut second = Everything {
         at: 6,
@@ -104,7 +112,10 @@ fn the_schema_is_that_of_the_struct() {
     );
     assert_eq!(columns[10], Column::nullable("k", ColumnType::Bool));
     assert_eq!(columns[13], Column::nullable("type", ColumnType::I64));
-    assert_eq!(columns.len(), 14);
+    assert_eq!(columns[14], Column::new("n", ColumnType::String));
+    assert_eq!(columns[15], Column::nullable("o", ColumnType::Bytes));
+    assert_eq!(columns[16], Column::new("p", ColumnType::Guid));
+    assert_eq!(columns.len(), 18);
 }
 
 #[derive(Record, Debug, PartialEq)]
@@ -143,6 +154,10 @@ fn a_record_grows_by_fields_at_its_end() {
     };
     series.insert_record(&new).unwrap();
     assert!(series.insert_record(&Old { time: t(1), a: 1 }).is_err());
+    // The series is known by its new columns wherever it is asked for.
+    let id = series.id();
+    let again = tx.series_by_id(id).unwrap().insert_record(&new);
+    again.unwrap();
     // The other way round nothing is added.
     tx.series_extended("x", &New::schema()).unwrap();
     assert!(tx.series_extended("x", &Old::schema()).is_err());

@@ -5,6 +5,7 @@ use crate::time::{TimeFormat, zone_named};
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
+use tidalite::ColumnType;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnError {
@@ -48,6 +49,10 @@ Examples:
   JSON, one object a line; a key inside an object inside is written with a dot:
     tidalite import plant.tdl log.jsonl.zst --tag site --value wind.speed
 
+  Several columns of several types in one series:
+    tidalite import plant.tdl log.csv --into log --tag site \\
+        --columns 'level:i64,message:string,took=seconds:decimal(3)?'
+
   From another program:
     curl -s https://example.org/data.csv | tidalite import plant.tdl -")]
 pub(crate) struct ImportArgs {
@@ -79,6 +84,22 @@ pub(crate) struct ImportArgs {
     /// Column with values; =NAME after it renames. Repeatable; if not given, all numeric columns
     #[arg(long = "value", value_name = "COLUMN[=NAME]")]
     pub values: Vec<String>,
+
+    /// Columns of one series that has them all, instead of a series for each; with --into. TYPE is f64, f32, i64, u64, bool,
+    /// decimal(DIGITS), string, bytes (hexadecimal) or guid; with ? behind it a row may have none
+    #[arg(
+        long,
+        value_name = "COLUMN[=NAME]:TYPE[?]",
+        value_delimiter = ',',
+        value_parser = TypedColumn::parse,
+        requires = "into",
+        conflicts_with = "values"
+    )]
+    pub columns: Vec<TypedColumn>,
+
+    /// Name of the series of --columns; tags and prefix go with it
+    #[arg(long, value_name = "NAME", requires = "columns")]
+    pub into: Option<String>,
 
     /// Put before the name of every series
     #[arg(
@@ -124,6 +145,35 @@ pub(crate) struct ImportArgs {
     /// Print nothing but errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// A column with its type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TypedColumn {
+    /// `COLUMN[=NAME]`
+    pub wish: String,
+    /// Its type.
+    pub ty: ColumnType,
+    /// Whether a row may have none.
+    pub nullable: bool,
+}
+
+impl TypedColumn {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (wish, ty) = text
+            .rsplit_once(':')
+            .ok_or("a column and its type, such as price:decimal(2) or note:string?")?;
+        let (ty, nullable) = match ty.strip_suffix('?') {
+            Some(ty) => (ty, true),
+            None => (ty, false),
+        };
+        let known = "f64, f32, i64, u64, bool, decimal(DIGITS), string, bytes or guid";
+        Ok(Self {
+            wish: wish.to_owned(),
+            ty: ColumnType::named(ty).ok_or_else(|| format!("no type `{ty}`: {known}"))?,
+            nullable,
+        })
+    }
 }
 
 fn delimiter(text: &str) -> Result<u8, String> {

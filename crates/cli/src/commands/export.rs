@@ -2,7 +2,7 @@
 
 use super::Terminal;
 use crate::args::{ExportArgs, ExportForm};
-use crate::database::{Reader, Span, shown_columns, to_nanos, word_cell};
+use crate::database::{Reader, Span, series_cell, shown_columns, to_nanos};
 use crate::exit::{Failure, Outcome};
 use crate::export::Target;
 use crate::output::{Cell, Column, Format, Sheet, grouped};
@@ -132,9 +132,14 @@ impl Export<'_> {
                     }
                     cells[1] = self.time(to_nanos(info.schema.unit, *time));
                     for (cell, place) in cells[2..].iter_mut().zip(&places) {
-                        *cell = place.map_or(Cell::Missing, |column| {
-                            word_cell(&info.schema.columns[column], vector.words(column)[row])
-                        });
+                        let Some(column) = *place else { continue };
+                        match series_cell(&series, column, vector.words(column)[row]) {
+                            Ok(found) => *cell = found,
+                            Err(error) => {
+                                written = Err(self.reader.fail(&error));
+                                return;
+                            }
+                        }
                     }
                     rows += 1;
                     written = sheet.row(&cells).map_err(Failure::from);
@@ -213,8 +218,7 @@ impl Export<'_> {
             let span = self.span.in_series(series);
             let unit = info.schema.unit;
             let nanos = span.map(|(from, to)| (to_nanos(unit, from), to_nanos(unit, to)));
-            let kind = info.schema.columns[column].clone();
-            places.push((1 + tags.len() + place.unwrap_or(0), column, kind, nanos));
+            places.push((1 + tags.len() + place.unwrap_or(0), column, nanos));
         }
         let spans = || places.iter().filter_map(|(.., span)| *span);
         let bound = |nanos: Option<i128>| {
@@ -233,10 +237,13 @@ impl Export<'_> {
         while let Some(row) = joined.next().map_err(fail)? {
             let time = i128::from(row.time.0);
             let mut any = false;
-            for (i, (place, column, kind, span)) in places.iter().enumerate() {
+            for (i, (place, column, span)) in places.iter().enumerate() {
                 let asked = span.is_some_and(|(from, to)| from <= time && time <= to);
                 cells[*place] = match row.words(i).filter(|_| asked) {
-                    Some(words) => word_cell(kind, words[*column]),
+                    Some(words) => {
+                        let series = &selection.series()[i];
+                        series_cell(series, *column, words[*column]).map_err(fail)?
+                    }
                     None => Cell::Missing,
                 };
                 any |= cells[*place] != Cell::Missing;

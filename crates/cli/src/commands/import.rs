@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let is_new = !args.file.exists();
     let database = open_or_create(&args.file)?;
-    let mut loader = Loader::new(database, &args.file, &args.prefix);
+    let mut loader = Loader::new(database, &args.file, &args.prefix, args.into.as_deref());
     let mut done = Ok(());
     for (path, source) in inputs {
         done = one_input(args, path, source, &mut loader, terminal);
@@ -138,6 +138,7 @@ fn one_input(
         zone: Some(args.tz.clone()),
         tags: args.tags.clone(),
         values: args.values.clone(),
+        columns: args.columns.clone(),
     };
     let nulls = Nulls::new(args.nulls.clone());
     let progress = Progress::new(&source, args.quiet);
@@ -148,6 +149,7 @@ fn one_input(
     };
     let rows = Rows::open(source.reader, &what, form, &wishes, nulls)?;
     let (tags, values) = (rows.layout().tags.clone(), rows.layout().values.clone());
+    let typed = rows.layout().typed.clone();
     if !args.quiet {
         mention_left_out(&what, rows.layout(), terminal);
     }
@@ -169,7 +171,11 @@ fn one_input(
             if row == batch.times.len() {
                 break;
             }
-            loader.row(&batch, row)?;
+            if typed.is_empty() {
+                loader.row(&batch, row)?;
+            } else {
+                loader.typed_row(&batch, row, &typed)?;
+            }
             if let Some(every) = args.commit_every
                 && loader.tally().rows.is_multiple_of(every)
             {

@@ -2,7 +2,7 @@
 
 use super::Terminal;
 use crate::args::{JoinArgs, JoinKind};
-use crate::database::{Reader, Span, column_of, word_cell};
+use crate::database::{Reader, Span, column_of, series_cell};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column, Sheet};
 use crate::time::TimeShow;
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let places = infos.iter().map(|info| {
         let column = column_of(info, &args.column)?;
-        Ok((column, &info.schema.columns[column]))
+        Ok(column)
     });
     let places = places.collect::<Outcome<Vec<_>>>()?;
     let series = infos.iter().map(|info| reader.series(info));
@@ -54,12 +54,16 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let mut any = false;
     while let Some(row) = rows.next().map_err(fail)? {
         any = true;
-        let values = places.iter().enumerate().map(|(i, (column, kind))| {
-            row.words(i)
-                .map_or(Cell::Missing, |words| word_cell(kind, words[*column]))
-        });
-        let time = Cell::Text(show.show(row.time.0.into()));
-        let cells: Vec<Cell> = [time].into_iter().chain(values).collect();
+        let mut cells = vec![Cell::Text(show.show(row.time.0.into()))];
+        for (i, &column) in places.iter().enumerate() {
+            cells.push(match row.words(i) {
+                Some(words) => {
+                    let series = &selection.series()[i];
+                    series_cell(series, column, words[column]).map_err(fail)?
+                }
+                None => Cell::Missing,
+            });
+        }
         sheet.row(&cells)?;
     }
     if !any {

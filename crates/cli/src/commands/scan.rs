@@ -2,12 +2,12 @@
 
 use super::Terminal;
 use crate::args::{LatestArgs, ScanArgs};
-use crate::database::{Reader, Span, shown_columns, time_cell, word_cell};
+use crate::database::{Reader, Span, series_cell, shown_columns, time_cell};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column, Format, Sheet};
 use crate::time::TimeShow;
 use std::sync::Arc;
-use tidalite::{Row, SeriesInfo};
+use tidalite::{Row, Series, SeriesInfo};
 
 /// `tidalite scan`
 pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -43,7 +43,8 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
             }
             left -= 1;
             printed += 1;
-            sheet.row(&printer.cells(info, &label, &point))?;
+            let cells = printer.cells(&series, &label, &point).map_err(fail)?;
+            sheet.row(&cells)?;
             row = cursor.next().map_err(fail)?;
         }
     }
@@ -62,7 +63,8 @@ pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome 
     for info in &infos {
         let series = reader.series(info)?;
         if let Some(row) = series.latest().map_err(|error| reader.fail(&error))? {
-            sheet.row(&printer.cells(info, &info.label(), &row))?;
+            let cells = printer.cells(&series, &info.label(), &row);
+            sheet.row(&cells.map_err(|error| reader.fail(&error))?)?;
         }
     }
     Ok(sheet.finish()?)
@@ -127,15 +129,16 @@ impl Printer {
         Sheet::new(&mut *terminal.out, format, terminal.palette, columns)
     }
 
-    fn cells(&self, info: &SeriesInfo, label: &str, row: &Row) -> Vec<Cell> {
+    fn cells(&self, series: &Series<'_>, label: &str, row: &Row) -> tidalite::Result<Vec<Cell>> {
         let mut cells = Vec::with_capacity(self.columns.len() + 2);
         if self.with_series {
             cells.push(Cell::Text(label.to_owned()));
         }
-        cells.push(time_cell(&self.show, info.schema.unit, row.time));
+        let unit = series.info().schema.unit;
+        cells.push(time_cell(&self.show, unit, row.time));
         for index in &self.columns {
-            cells.push(word_cell(&info.schema.columns[*index], row.words[*index]));
+            cells.push(series_cell(series, *index, row.words[*index])?);
         }
-        cells
+        Ok(cells)
     }
 }

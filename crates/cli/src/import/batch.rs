@@ -12,6 +12,7 @@ use crate::import::rows::{BadRow, Next, Row, Rows};
 use std::collections::HashMap;
 use std::io::Read;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use tidalite::Value;
 
 /// Rows of one batch.
 const ROWS: usize = 2048;
@@ -28,6 +29,8 @@ pub(crate) struct Batch {
     pub tags: Vec<u32>,
     /// The values of each row, one after the other.
     pub values: Vec<Option<f64>>,
+    /// The same where the columns have types.
+    pub cells: Vec<Value>,
     /// Tags of the combinations that come up here for the first time.
     pub combinations: Vec<Vec<String>>,
     /// Lines that are no rows, and how many rows of the batch stand before each.
@@ -39,6 +42,7 @@ impl Batch {
         self.times.clear();
         self.tags.clear();
         self.values.clear();
+        self.cells.clear();
         self.combinations.clear();
         self.bad.clear();
     }
@@ -97,12 +101,15 @@ fn fill<R: Read>(
                     batch.times.push(row.time);
                     batch.tags.push(number);
                     batch.values.extend_from_slice(&row.values);
+                    batch.cells.append(&mut row.cells);
                 }
                 Ok(Next::Bad(bad)) => batch.bad.push((batch.times.len(), bad)),
                 Ok(Next::End) => end = true,
                 Err(failure) => {
                     // The rows before the failure come first.
-                    let _ = full.send(Ok(batch)).and_then(|()| full.send(Err(failure)));
+                    if full.send(Ok(batch)).is_ok() {
+                        let _ = full.send(Err(failure));
+                    }
                     return;
                 }
             }

@@ -5,12 +5,14 @@
 //! first rows: the time is the first column whose fields all read as times, values are all
 //! other columns whose fields all read as numbers.
 
+use crate::args::TypedColumn;
 use crate::exit::{Failure, Outcome};
 use crate::import::rows::{Nulls, field};
 use crate::output::printable;
 use crate::time::{TimeFormat, TimeReader};
 use csv::ByteRecord;
 use jiff::tz::TimeZone;
+use tidalite::Column;
 
 /// What the user said about the columns.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +29,8 @@ pub(crate) struct Wishes {
     pub tags: Vec<String>,
     /// `--value`; empty: every numeric column.
     pub values: Vec<String>,
+    /// `--columns`: in place of `values`, with a type each.
+    pub columns: Vec<TypedColumn>,
 }
 
 /// A column that is used.
@@ -49,8 +53,10 @@ pub(crate) struct Layout {
     pub reader: TimeReader,
     /// Columns that become tags.
     pub tags: Vec<Named>,
-    /// Columns that become series.
+    /// Columns that become series, or those of one series.
     pub values: Vec<Named>,
+    /// What the columns of one series are; empty where each becomes a series.
+    pub typed: Vec<Column>,
     /// Columns of text that the user did not speak of.
     pub left_out: Vec<Named>,
 }
@@ -90,7 +96,20 @@ impl Layout {
             .iter()
             .map(|wish| table.find(wish))
             .collect::<Outcome<Vec<_>>>()?;
-        let values = if wishes.values.is_empty() {
+        let typed = wishes.columns.iter().map(|column| {
+            let named = table.find(&column.wish)?;
+            let own = Column {
+                name: named.name.clone(),
+                ty: column.ty,
+                nullable: column.nullable,
+            };
+            Ok((named, own))
+        });
+        let (columns, typed): (Vec<_>, Vec<_>) =
+            typed.collect::<Outcome<Vec<_>>>()?.into_iter().unzip();
+        let values = if !columns.is_empty() {
+            columns
+        } else if wishes.values.is_empty() {
             table.numeric(&time, &tags)?
         } else {
             wishes
@@ -99,7 +118,7 @@ impl Layout {
                 .map(|wish| table.find(wish))
                 .collect::<Outcome<Vec<_>>>()?
         };
-        let left_out = if wishes.values.is_empty() {
+        let left_out = if wishes.values.is_empty() && typed.is_empty() {
             table.others(&time, &tags, &values)
         } else {
             Vec::new()
@@ -111,6 +130,7 @@ impl Layout {
             reader: TimeReader::new(format, zone),
             tags,
             values,
+            typed,
         };
         layout.refuse_double_use()?;
         Ok(layout)

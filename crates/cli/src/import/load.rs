@@ -13,7 +13,7 @@ use crate::import::layout::Named;
 use crate::store;
 use std::collections::HashMap;
 use std::path::Path;
-use tidalite::{Database, SeriesId, SeriesName, WriteTxn};
+use tidalite::{Column, Database, Schema, SeriesId, SeriesName, Unit, WriteTxn};
 
 /// Points that wait in all buffers together: about 64 MiB.
 const WAITING_MAX: usize = 4 * 1024 * 1024;
@@ -56,6 +56,8 @@ pub(crate) struct Loader<'a> {
     slots: Vec<Slot>,
     /// Slots by name: inputs with other columns may lead to the same series.
     by_name: HashMap<String, usize>,
+    /// `--into`: the series that has all columns of the input.
+    into: Option<&'a str>,
     /// For the columns of the current input: the slots of each combination of tags, by its number.
     by_tags: Vec<Vec<usize>>,
     /// Zeros, as long as the longest stretch: the flags of the points.
@@ -65,8 +67,14 @@ pub(crate) struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    pub(crate) fn new(database: Database, path: &'a Path, prefix: &'a str) -> Self {
+    pub(crate) fn new(
+        database: Database,
+        path: &'a Path,
+        prefix: &'a str,
+        into: Option<&'a str>,
+    ) -> Self {
         Self {
+            into,
             database,
             path,
             prefix,
@@ -96,6 +104,11 @@ impl<'a> Loader<'a> {
 
     /// Makes the slots of the combinations of tags that a batch is the first to use.
     pub(crate) fn meet(&mut self, batch: &Batch, tags: &[Named], values: &[Named]) -> Outcome {
+        let into = self.into.map(|name| Named {
+            index: 0,
+            name: name.to_owned(),
+        });
+        let values = into.as_ref().map_or(values, std::slice::from_ref);
         for texts in &batch.combinations {
             let slots = values
                 .iter()
@@ -137,6 +150,38 @@ impl<'a> Loader<'a> {
         if self.waiting >= WAITING_MAX {
             self.hand_over_all()?;
         }
+        Ok(())
+    }
+
+    /// One row of a batch that was met, all of it into one series with these columns.
+    pub(crate) fn typed_row(&mut self, batch: &Batch, row: usize, columns: &[Column]) -> Outcome {
+        let fail = |error: tidalite::Error| failure(self.path, &error);
+        let index = self.by_tags[batch.tags[row] as usize][0];
+        let txn = match &mut self.txn {
+            Some(txn) => txn,
+            empty => empty.insert(self.database.begin_write().map_err(fail)?),
+        };
+        let slot = &mut self.slots[index];
+        let mut series = match slot.id {
+            Some(id) => txn.series_by_id(id).map_err(fail)?,
+            None => {
+                let schema = Schema {
+                    unit: Unit::Nanos,
+                    columns: columns.to_vec(),
+                };
+                let series = txn.series_extended(&slot.name, &schema).map_err(fail)?;
+                slot.id = Some(series.id());
+                self.tally.series += 1;
+                series
+            }
+        };
+        let time = batch.times[row];
+        let cells = &batch.cells[row * columns.len()..(row + 1) * columns.len()];
+        series.insert_values(time, cells).map_err(fail)?;
+        self.tally.rows += 1;
+        self.tally.points += 1;
+        self.tally.replaced += u64::from(slot.last_time == Some(time));
+        slot.last_time = Some(time);
         Ok(())
     }
 

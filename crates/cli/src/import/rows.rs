@@ -8,6 +8,7 @@ use crate::output::printable;
 use csv::ByteRecord;
 use std::collections::VecDeque;
 use std::io::{Chain, Cursor, Read};
+use tidalite::{ColumnType, Decimal, Value};
 
 /// Rows that are looked at before the columns are decided on.
 const SAMPLE_ROWS: usize = 1000;
@@ -69,6 +70,8 @@ pub(crate) struct Row {
     pub tags: Vec<String>,
     /// One value for every value column.
     pub values: Vec<Option<f64>>,
+    /// The same where the columns have types.
+    pub cells: Vec<Value>,
 }
 
 /// A line that could not be used.
@@ -255,6 +258,27 @@ fn read_row(
         }
     }
     row.values.clear();
+    row.cells.clear();
+    for (named, column) in layout.values.iter().zip(&layout.typed) {
+        let text = field(record, named.index)?;
+        let null = nulls.contains(text) && (column.nullable || !text.is_empty());
+        let cell = match null {
+            true if column.nullable => Some(Value::Null),
+            true => None,
+            false => read_value(text, column.ty),
+        };
+        row.cells.push(cell.ok_or_else(|| {
+            format!(
+                "`{}` in column `{}` is no {}",
+                printable(text),
+                printable(&named.name),
+                column.ty.name()
+            )
+        })?);
+    }
+    if !layout.typed.is_empty() {
+        return Ok(());
+    }
     for column in &layout.values {
         let text = field(record, column.index)?;
         row.values.push(if nulls.contains(text) {
@@ -270,6 +294,37 @@ fn read_row(
         });
     }
     Ok(())
+}
+
+/// A field as a value of a type; `None` when it is none.
+fn read_value(text: &str, ty: ColumnType) -> Option<Value> {
+    let float = |text: &str| text.parse::<f64>().ok();
+    Some(match ty {
+        ColumnType::F64 => Value::F64(float(text)?),
+        ColumnType::F32 => Value::from(text.parse::<f32>().ok()?),
+        ColumnType::I64 => Value::I64(text.parse().ok()?),
+        ColumnType::U64 => Value::U64(text.parse().ok()?),
+        ColumnType::Bool => Value::Bool(match text.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "t" | "y" | "1" => true,
+            "false" | "no" | "f" | "n" | "0" => false,
+            _ => return None,
+        }),
+        ColumnType::Decimal(scale) => Value::Decimal(Decimal::parse(text, scale)?),
+        ColumnType::String => Value::from(text),
+        ColumnType::Bytes => Value::Bytes(hex(text)?),
+        ColumnType::Guid => Value::Guid(hex(&text.replace('-', ""))?.try_into().ok()?),
+        _ => return None,
+    })
+}
+
+fn hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let pairs = digits.chunks(2).map(|pair| match pair {
+        [high, low] => u8::try_from(digit(*high)? * 16 + digit(*low)?).ok(),
+        _ => None,
+    });
+    pairs.collect()
 }
 
 /// The first bytes, enough to see what this is.

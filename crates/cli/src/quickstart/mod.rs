@@ -164,7 +164,7 @@ impl Tour {
             Nulls::default(),
         )?;
         let (tags, values) = (rows.layout().tags.clone(), rows.layout().values.clone());
-        let mut loader = Loader::new(database, &self.file, PREFIX);
+        let mut loader = Loader::new(database, &self.file, PREFIX, None);
         let batches = Batches::start(rows, "the bundled sample".to_owned());
         while let Some(batch) = batches.next()? {
             if let Some((_, bad)) = batch.bad.first() {

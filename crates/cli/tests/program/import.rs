@@ -269,3 +269,47 @@ fn a_forgotten_tag_is_mentioned() {
     assert!(ran.err.is_empty(), "{}", ran.err);
     assert!(!ran.ok().contains("replaced"));
 }
+
+/// One series with a column of every type; what it prints is what a second import takes.
+#[test]
+fn columns_of_every_type_in_one_series() {
+    let folder = Folder::new("columns_of_every_type_in_one_series");
+    let csv = "time,site,level,message,took,ok,id,raw,ratio,load\n\
+        2014-06-01T00:00:00Z,x,-3,\"all, \"\"well\"\"\",1.25,true,00112233-4455-6677-8899-aabbccddeeff,00ff,0.1,7\n\
+        2014-06-01T00:00:01Z,x,4,,NA,false,00000000-0000-0000-0000-000000000000,,2.5,NA\n";
+    folder.write("a.csv", csv);
+    let columns = "level:i64,message:string?,took:decimal(3)?,ok:bool,id:guid,raw:bytes?,ratio:f32,load=cpu:u64?";
+    let import = format!("import a.tdl a.csv --into log --tag site --columns {columns}");
+    let out = folder.say(&import).ok();
+    assert!(out.starts_with("2 rows, 2 points in 1 series in "), "{out}");
+    folder.say(&import).ok();
+    let rows = folder.say("scan a.tdl log --format csv").ok();
+    assert_eq!(
+        rows,
+        "time,level,message,took,ok,id,raw,ratio,cpu\n\
+         2014-06-01T00:00:00Z,-3,\"all, \"\"well\"\"\",1.250,true,00112233-4455-6677-8899-aabbccddeeff,00ff,0.10000000149011612,7\n\
+         2014-06-01T00:00:01Z,4,,,false,00000000-0000-0000-0000-000000000000,,2.5,\n"
+    );
+    let rows = folder.say("scan a.tdl log --format json").ok();
+    let second = rows.lines().nth(1).unwrap();
+    assert!(
+        second.contains("\"message\":null,\"took\":null,\"ok\":false"),
+        "{second}"
+    );
+    let table = folder.say("scan a.tdl log").ok();
+    assert!(table.contains("all, \"well\""), "{table}");
+    let listing = folder.say("series a.tdl").ok();
+    assert!(listing.contains("took:decimal(3)?"), "{listing}");
+    assert!(listing.contains("id:guid"), "{listing}");
+    let sum = folder
+        .say("aggregate a.tdl log --column took --fn count,sum --format csv")
+        .ok();
+    assert!(sum.ends_with(",1,1.250\n"), "{sum}");
+    folder.say("check a.tdl").ok();
+    folder.say("export a.tdl --output b.csv log").ok();
+    // What does not fit is a bad row.
+    folder.write("bad.csv", "time,level\n2014-06-01,1.5\n");
+    folder
+        .say("import b.tdl bad.csv --into log --columns level:i64")
+        .failed(5, &["`1.5` in column `level` is no i64"]);
+}

@@ -92,6 +92,7 @@ impl<'a, 'w> Walk<'a, 'w> {
             ("series records", &roots.records),
             ("extents table", &roots.extents),
             ("retention policies", &roots.policies),
+            ("texts", &roots.texts),
         ] {
             self.tree(name, tree, Whose::Catalog)?;
         }
@@ -101,6 +102,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         let series = self.catalog()?;
         report.series = series.len() as u64;
         self.series(&series, report)?;
+        self.texts(&series)?;
         self.front(&series, report)
     }
 
@@ -260,6 +262,28 @@ impl<'a, 'w> Walk<'a, 'w> {
             };
             self.find(Finding::new(place, damage.problem).at(damage.addr));
         }
+        Ok(())
+    }
+
+    /// The texts of rows: that each can be read and found, and belongs to a column of texts.
+    fn texts(&mut self, series: &BTreeMap<SeriesId, Arc<SeriesInfo>>) -> Result<()> {
+        let is_text = |(id, column): (SeriesId, usize)| {
+            let column = series
+                .get(&id)
+                .and_then(|info| info.schema.columns.get(column));
+            column.is_some_and(|column| column.ty.is_text())
+        };
+        let mut problems = Vec::new();
+        let mut tell = |problem: String| {
+            if problems.len() <= FINDINGS_MAX {
+                problems.push(problem);
+            }
+        };
+        let found = crate::texts::check(self.pages, &self.roots.texts, is_text, &mut tell);
+        for problem in problems {
+            self.problem(problem);
+        }
+        self.note("texts", found)?;
         Ok(())
     }
 

@@ -18,6 +18,7 @@ use crate::check::Finding;
 use crate::database::{Database, OpenMode, Options};
 use crate::error::Result;
 use crate::roots::Roots;
+use crate::texts::TextCache;
 use crate::watch::{Running, Watch};
 use crate::write::WriteTxn;
 use collect::Collected;
@@ -129,6 +130,7 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
         tx: db.begin_write()?,
         ids: HashMap::new(),
         columns: HashMap::new(),
+        text_cache: TextCache::default(),
         report: SalvageReport {
             headers: found.headers,
             ..SalvageReport::default()
@@ -167,6 +169,7 @@ struct Rescue<'r, 'a> {
     ids: HashMap<SeriesId, (SeriesId, usize)>,
     /// Columns of each series, by the damaged file's number.
     columns: HashMap<SeriesId, usize>,
+    text_cache: TextCache,
     /// Times for which a leaf spoke, and its birth; kept where headers are all there is.
     spans: HashMap<SeriesId, Vec<(i64, i64, u64)>>,
     report: SalvageReport,

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::name::SeriesName;
 use crate::roots::owner;
 use crate::schema::{Schema, Unit};
+use crate::texts;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::{ColumnType as WordType, RowsRef};
@@ -95,6 +96,7 @@ impl Rescue<'_, '_> {
             .chain(self.found.series_leaves.keys())
             .copied()
             .collect();
+        let mut made = Vec::new();
         for id in ids {
             let record = records.get(&id);
             let schema = match infos.get(&id) {
@@ -106,10 +108,59 @@ impl Rescue<'_, '_> {
             };
             self.ids.insert(id, (new, place));
             self.columns.insert(id, schema.columns.len());
+            made.push((id, schema));
+        }
+        self.texts()?;
+        for (id, schema) in made {
+            let record = records.get(&id);
             let tree = record.filter(|(_, by_header)| self.roots.is_some() && !by_header);
             self.leaves(id, &schema, tree.map(|(tree, _)| tree))?;
         }
         Ok(())
+    }
+
+    /// The texts of all rows, before the rows that have their numbers.
+    fn texts(&mut self) -> Result<()> {
+        let tree = self.roots.as_ref().map(|roots| roots.texts);
+        let (tx, ids) = (&mut self.tx, &self.ids);
+        let lost = values_of(
+            self.raw,
+            &self.found,
+            owner::TEXTS,
+            tree.as_ref(),
+            &mut |key, value, _| {
+                let new = |id| ids.get(&id).map(|&(new, _)| new);
+                texts::take_over(&mut tx.pages, &mut tx.roots.texts, (key, value), new)?;
+                Ok(())
+            },
+        )?;
+        self.lose_catalog("texts", lost);
+        Ok(())
+    }
+
+    /// The words of a column of texts, without those whose text is lost.
+    fn text_words(&mut self, column: texts::Column, null: u64, words: &[u64]) -> Result<Vec<u64>> {
+        let (pages, tree) = (&self.tx.pages, &self.tx.roots.texts);
+        let mut lost = 0;
+        let mut kept = Vec::with_capacity(words.len());
+        for &word in words {
+            let there = word == null || {
+                let text = self.text_cache.text(pages, tree, column, word);
+                match text {
+                    Err(Error::Store(tidalite_pager::Error::Corrupt(_))) => false,
+                    other => other.map(|_| true)?,
+                }
+            };
+            lost += u64::from(!there);
+            kept.push(if there { word } else { null });
+        }
+        if lost > 0 {
+            self.lose_file(format!(
+                "{lost} texts of column {} of {} (in the new file)",
+                column.1, column.0
+            ));
+        }
+        Ok(kept)
     }
 
     fn infos(&mut self) -> Result<HashMap<SeriesId, SeriesInfo>> {
@@ -347,12 +398,27 @@ impl Rescue<'_, '_> {
         if rows.is_empty() || columns < rows.column_count() {
             return Ok(());
         }
+        let schema = self.tx.series_by_id(new)?.info().schema.clone();
+        let own = schema.columns.iter().enumerate().take(rows.column_count());
+        let mut told: Vec<Vec<u64>> = Vec::new();
+        for (c, column) in own {
+            told.push(if column.ty.is_text() {
+                // What is lost becomes null, or empty.
+                self.text_words((new, c), column.words().fill(), rows.column(c))?
+            } else {
+                Vec::new()
+            });
+        }
         let mut series = self.tx.series_by_id(new)?;
         // Columns that were added after the rows were written.
         let types = series.info().schema.word_types();
         let added = types.iter().skip(rows.column_count());
         let added: Vec<Vec<u64>> = added.map(|ty| vec![ty.fill(); rows.len()]).collect();
-        let mut words: Vec<&[u64]> = (0..rows.column_count()).map(|c| rows.column(c)).collect();
+        let words = told.iter().enumerate().map(|(c, told)| match &told[..] {
+            [] => rows.column(c),
+            told => told,
+        });
+        let mut words: Vec<&[u64]> = words.collect();
         words.extend(added.iter().map(Vec::as_slice));
         series.append_rows(rows.times(), &words)?;
         let saved = &mut self.report.series[place];

@@ -1,0 +1,605 @@
+//! Strings, bytes and GUIDs: a row holds the number of a text, the texts themselves stand in one ordered table of the file.
+//!
+//! ```text
+//! key       | series u64 | column u16 | part u8 | number u64 |          all big-endian
+//! part 0    block: the texts from `number` on, in the order in which they were written
+//! part 1    dictionary: the text with this number
+//! part 2    lookup: `number` is the XXH3-64 of texts of the dictionary, the value their numbers, u64 each
+//!
+//! word      0, 2^62          the empty text (a GUID of zeros)
+//!           1 to 2^62 - 1    a text in a block
+//!           2^62 + n         a text of the dictionary
+//!
+//! block     0      1          3           7
+//!           | form | count u16 | bytes u32 | count lengths u32 | texts one after the other |
+//!           | u8   |          |           |<- as they are (form 0), or as an LZ4 block (form 1) of that many bytes
+//! ```
+//!
+//! 1. A number is given out once: the last block of a column stays, whatever is freed. So two rows of a series with one word have
+//!    one text, in every version.
+//! 2. Short texts are in the dictionary, until it is full: there each has one number. All others are written as they come.
+//! 3. Numbers of blocks ascend in the order of writing, so the smallest one that rows still have says which blocks can go.
+//! 4. What `open` has in `fresh` is not in the table before `flush`.
+
+use crate::error::{Error, Result};
+use std::collections::HashMap;
+use tidalite_base::{Corrupt, SeriesId, checksum, get_u16, get_u32};
+use tidalite_kv::Tree;
+use tidalite_pager::{PageRead, PageWrite};
+
+/// Bytes of a string or of bytes at most.
+pub const TEXT_BYTES_MAX: usize = 1 << 20;
+/// Texts of a column's dictionary at most.
+pub(crate) const DICTIONARY_TEXTS_MAX: u64 = 4096;
+/// Bytes of a text in a dictionary at most.
+pub(crate) const DICTIONARY_TEXT_BYTES_MAX: usize = 128;
+
+/// Words from here on are numbers of the dictionary.
+const DICTIONARY: u64 = 1 << 62;
+/// The empty text, as it is written. An added column without nulls has 0 instead in the rows before it.
+const EMPTY: u64 = DICTIONARY;
+
+/// A block is written when it has this many bytes, lengths included.
+const BLOCK_BYTES: usize = 32 << 10;
+const BLOCK_TEXTS_MAX: usize = 1024;
+/// The last block is gone on with by the next transaction while it is shorter than this.
+const BLOCK_GROWS_BYTES: usize = 2 << 10;
+/// No block has more bytes: it was below its mark when a longest text came.
+const BLOCK_BYTES_MAX: usize = BLOCK_BYTES + TEXT_BYTES_MAX + 4 * BLOCK_TEXTS_MAX;
+/// Shorter blocks are not worth compressing.
+const COMPRESS_BYTES: usize = 256;
+
+const FORM_PLAIN: u8 = 0;
+const FORM_LZ4: u8 = 1;
+const BLOCK_HEAD_BYTES: usize = 7;
+
+const PART_BLOCK: u8 = 0;
+const PART_DICTIONARY: u8 = 1;
+const PART_LOOKUP: u8 = 2;
+const PART_AT: usize = 10;
+const NUMBER_AT: usize = PART_AT + 1;
+const KEY_BYTES: usize = NUMBER_AT + 8;
+
+/// Texts that a transaction remembers a column, so that it need not look them up.
+const KNOWN_MAX: usize = 4096;
+
+/// A column of a series.
+pub(crate) type Column = (SeriesId, usize);
+
+fn key((series, column): Column, part: u8, number: u64) -> [u8; KEY_BYTES] {
+    let mut key = [0; KEY_BYTES];
+    key[..8].copy_from_slice(&series.0.to_be_bytes());
+    key[8..PART_AT].copy_from_slice(&(column as u16).to_be_bytes());
+    key[PART_AT] = part;
+    key[NUMBER_AT..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// Column, part and number of a key.
+fn parse(key: &[u8]) -> Result<(Column, u8, u64)> {
+    let Ok(key) = <[u8; KEY_BYTES]>::try_from(key) else {
+        let found = format!("a key of {} bytes", key.len());
+        return Err(Corrupt::new("texts", 0, found, "19 bytes").into());
+    };
+    let number = |at: usize| {
+        let mut field = [0; 8];
+        field.copy_from_slice(&key[at..at + 8]);
+        u64::from_be_bytes(field)
+    };
+    let column = u16::from_be_bytes([key[8], key[9]]);
+    let place = (SeriesId(number(0)), usize::from(column));
+    Ok((place, key[PART_AT], number(NUMBER_AT)))
+}
+
+/// Texts with consecutive numbers.
+#[derive(Default)]
+struct Block {
+    first: u64,
+    lengths: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+impl Block {
+    fn end(&self) -> u64 {
+        self.first + self.lengths.len() as u64
+    }
+
+    fn size(&self) -> usize {
+        4 * self.lengths.len() + self.bytes.len()
+    }
+
+    fn push(&mut self, text: &[u8]) -> u64 {
+        self.lengths.push(text.len() as u32);
+        self.bytes.extend_from_slice(text);
+        self.end() - 1
+    }
+
+    fn text(&self, number: u64) -> Option<&[u8]> {
+        let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        let length = *self.lengths.get(place)? as usize;
+        let from: usize = self.lengths[..place].iter().map(|&len| len as usize).sum();
+        self.bytes.get(from..from + length)
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut raw = Vec::with_capacity(self.size());
+        raw.extend(self.lengths.iter().flat_map(|length| length.to_le_bytes()));
+        raw.extend_from_slice(&self.bytes);
+        let (mut form, length) = (FORM_PLAIN, raw.len() as u32);
+        if raw.len() >= COMPRESS_BYTES {
+            let packed = lz4_flex::block::compress(&raw);
+            if packed.len() < raw.len() / 8 * 7 {
+                (form, raw) = (FORM_LZ4, packed);
+            }
+        }
+        let mut out = vec![form];
+        out.extend((self.lengths.len() as u16).to_le_bytes());
+        out.extend(length.to_le_bytes());
+        out.extend(raw);
+        out
+    }
+
+    fn decode(first: u64, bytes: &[u8]) -> Result<Self> {
+        let bad = |found: String, expected: &str| -> Error {
+            Corrupt::new("block of texts", 0, found, expected).into()
+        };
+        if bytes.len() < BLOCK_HEAD_BYTES {
+            return Err(bad(format!("{} bytes", bytes.len()), "a head of 7"));
+        }
+        let (count, size) = (usize::from(get_u16(bytes, 1)), get_u32(bytes, 3) as usize);
+        if count == 0 || count > BLOCK_TEXTS_MAX || size > BLOCK_BYTES_MAX || size < 4 * count {
+            return Err(bad(
+                format!("{count} texts in {size} bytes"),
+                "within the limits",
+            ));
+        }
+        let body = &bytes[BLOCK_HEAD_BYTES..];
+        let raw = match bytes[0] {
+            FORM_PLAIN if body.len() == size => body.to_vec(),
+            FORM_LZ4 => {
+                let mut raw = vec![0; size];
+                match lz4_flex::block::decompress_into(body, &mut raw) {
+                    Ok(len) if len == size => raw,
+                    other => return Err(bad(format!("{other:?} unpacked"), "all of it")),
+                }
+            }
+            form => return Err(bad(format!("form {form}, {} bytes", body.len()), "0 or 1")),
+        };
+        let (lengths, texts) = raw.split_at(4 * count);
+        let lengths: Vec<u32> = lengths.chunks_exact(4).map(|at| get_u32(at, 0)).collect();
+        let sum: u64 = lengths.iter().map(|&len| u64::from(len)).sum();
+        if sum != texts.len() as u64 || first.checked_add(count as u64).is_none() {
+            let found = format!("texts of {sum} bytes from {first} on");
+            return Err(bad(found, "what is behind the lengths"));
+        }
+        Ok(Self {
+            first,
+            lengths,
+            bytes: texts.to_vec(),
+        })
+    }
+
+    /// The last block of a column at or before `number`.
+    fn at_or_before<R: PageRead>(
+        r: &R,
+        tree: &Tree,
+        column: Column,
+        number: u64,
+    ) -> Result<Option<Self>> {
+        let mut cursor = tree.cursor(r);
+        if !cursor.seek_le(&key(column, PART_BLOCK, number))? {
+            return Ok(None);
+        }
+        let (place, part, first) = parse(cursor.key())?;
+        if (place, part) != (column, PART_BLOCK) {
+            return Ok(None);
+        }
+        Ok(Some(Self::decode(first, &cursor.value()?.to_vec()?)?))
+    }
+}
+
+/// A column to which a transaction writes.
+struct Open {
+    /// The texts that are to be written next; those of the last block of the table, when that was short.
+    fresh: Block,
+    changed: bool,
+    /// The next number of the dictionary.
+    dictionary_next: u64,
+    known: HashMap<Vec<u8>, u64>,
+    /// The last text that went to a block: repeated, it is not written again.
+    last: Option<(Vec<u8>, u64)>,
+}
+
+impl Open {
+    fn load<R: PageRead>(r: &R, tree: &Tree, column: Column) -> Result<Self> {
+        let fresh = match Block::at_or_before(r, tree, column, DICTIONARY)? {
+            None => Block {
+                first: 1,
+                ..Block::default()
+            },
+            Some(last) if last.size() < BLOCK_GROWS_BYTES && last.lengths.len() < 512 => last,
+            Some(last) => Block {
+                first: last.end(),
+                ..Block::default()
+            },
+        };
+        let mut cursor = tree.cursor(r);
+        let mut dictionary_next = 1;
+        if cursor.seek_lt(&key(column, PART_LOOKUP, 0))? {
+            let (place, part, number) = parse(cursor.key())?;
+            if (place, part) == (column, PART_DICTIONARY) {
+                dictionary_next = number.saturating_add(1);
+            }
+        }
+        Ok(Self {
+            fresh,
+            changed: false,
+            dictionary_next,
+            known: HashMap::new(),
+            last: None,
+        })
+    }
+}
+
+/// The texts that a write transaction adds.
+#[derive(Default)]
+pub(crate) struct Texts {
+    open: HashMap<Column, Open>,
+}
+
+impl Texts {
+    fn open<'t, R: PageRead>(
+        open: &'t mut HashMap<Column, Open>,
+        r: &R,
+        tree: &Tree,
+        column: Column,
+    ) -> Result<&'t mut Open> {
+        use std::collections::hash_map::Entry;
+        Ok(match open.entry(column) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Open::load(r, tree, column)?),
+        })
+    }
+
+    /// The word of a text, which is stored if it is new.
+    ///
+    /// Cost: nothing for one that the transaction has seen; a lookup for a short one; else its bytes.
+    pub(crate) fn word<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        tree: &mut Tree,
+        column: Column,
+        text: &[u8],
+    ) -> Result<u64> {
+        if text.is_empty() {
+            return Ok(EMPTY);
+        }
+        let open = Self::open(&mut self.open, w, tree, column)?;
+        if let Some(&word) = open.known.get(text) {
+            return Ok(word);
+        }
+        if let Some((last, word)) = &open.last
+            && last == text
+        {
+            return Ok(*word);
+        }
+        if text.len() <= DICTIONARY_TEXT_BYTES_MAX {
+            let lookup = key(column, PART_LOOKUP, checksum(text));
+            let mut numbers = match tree.get(w, &lookup)? {
+                Some(numbers) => numbers.to_vec()?,
+                None => Vec::new(),
+            };
+            let mut word = None;
+            for number in numbers.as_chunks::<8>().0 {
+                let number = u64::from_le_bytes(*number);
+                let entry = tree.get(w, &key(column, PART_DICTIONARY, number))?;
+                if let Some(entry) = entry
+                    && entry.to_vec()? == text
+                {
+                    word = Some(DICTIONARY + number);
+                }
+            }
+            if word.is_none() && open.dictionary_next <= DICTIONARY_TEXTS_MAX {
+                let number = open.dictionary_next;
+                tree.insert(w, &key(column, PART_DICTIONARY, number), text)?;
+                numbers.extend(number.to_le_bytes());
+                tree.insert(w, &lookup, &numbers)?;
+                open.dictionary_next += 1;
+                word = Some(DICTIONARY + number);
+            }
+            if let Some(word) = word {
+                if open.known.len() == KNOWN_MAX {
+                    open.known.clear();
+                }
+                open.known.insert(text.to_vec(), word);
+                return Ok(word);
+            }
+        }
+        let word = open.fresh.push(text);
+        open.changed = true;
+        open.last = Some((text.to_vec(), word));
+        if open.fresh.size() >= BLOCK_BYTES || open.fresh.lengths.len() == BLOCK_TEXTS_MAX {
+            let first = open.fresh.end();
+            tree.insert(
+                w,
+                &key(column, PART_BLOCK, open.fresh.first),
+                &open.fresh.encode(),
+            )?;
+            open.fresh = Block {
+                first,
+                ..Block::default()
+            };
+            open.changed = false;
+        }
+        Ok(word)
+    }
+
+    /// Whether a word is the number of a text that was given out.
+    pub(crate) fn knows<R: PageRead>(
+        &mut self,
+        r: &R,
+        tree: &Tree,
+        column: Column,
+        word: u64,
+    ) -> Result<bool> {
+        if word == 0 || word == EMPTY {
+            return Ok(true);
+        }
+        let open = Self::open(&mut self.open, r, tree, column)?;
+        Ok(match word.checked_sub(DICTIONARY) {
+            Some(number) => number < open.dictionary_next,
+            None => word < open.fresh.end(),
+        })
+    }
+
+    /// Brings what was added into the table; it can be read then.
+    pub(crate) fn flush<W: PageWrite>(&mut self, w: &mut W, tree: &mut Tree) -> Result<()> {
+        let mut changed: Vec<_> = self
+            .open
+            .iter_mut()
+            .filter(|(_, open)| open.changed)
+            .collect();
+        changed.sort_unstable_by_key(|(column, _)| **column);
+        for (&column, open) in changed {
+            let block = &open.fresh;
+            tree.insert(w, &key(column, PART_BLOCK, block.first), &block.encode())?;
+            open.changed = false;
+        }
+        Ok(())
+    }
+
+    /// Frees the blocks of a column that lie before the smallest word that its rows have; all but the last one when they
+    /// have none. The texts of this transaction are flushed.
+    pub(crate) fn trim<W: PageWrite>(
+        w: &mut W,
+        tree: &mut Tree,
+        column: Column,
+        least: Option<u64>,
+    ) -> Result<()> {
+        let least = least.unwrap_or(DICTIONARY).min(DICTIONARY);
+        let kept = Block::at_or_before(w, tree, column, least)?;
+        if let Some(kept) = kept {
+            let (from, to) = (
+                key(column, PART_BLOCK, 0),
+                key(column, PART_BLOCK, kept.first),
+            );
+            tree.remove_range(w, &from, &to)?;
+        }
+        Ok(())
+    }
+}
+
+/// About how many bytes the blocks of a series take: those that go with its rows. Their keys are walked, nothing is read of them.
+pub(crate) fn block_bytes<R: PageRead>(
+    r: &R,
+    tree: &Tree,
+    series: SeriesId,
+    columns: impl Iterator<Item = usize>,
+) -> Result<u64> {
+    let mut bytes = 0u64;
+    for column in columns {
+        let mut cursor = tree.cursor(r);
+        let mut there = cursor.seek_ge(&key((series, column), PART_BLOCK, 0))?;
+        while there {
+            let (place, part, _) = parse(cursor.key())?;
+            if (place, part) != ((series, column), PART_BLOCK) {
+                break;
+            }
+            bytes = bytes.saturating_add(cursor.value()?.len());
+            there = cursor.next()?;
+        }
+    }
+    Ok(bytes)
+}
+
+/// Removes all texts of a series that goes itself: its number is not given out again.
+pub(crate) fn remove_series<W: PageWrite>(w: &mut W, tree: &mut Tree, id: SeriesId) -> Result<()> {
+    let (from, to) = (key((id, 0), 0, 0), key((SeriesId(id.0 + 1), 0), 0, 0));
+    tree.remove_range(w, &from, &to)?;
+    Ok(())
+}
+
+/// What a reader of a series keeps of its texts.
+#[derive(Default)]
+pub(crate) struct TextCache {
+    block: Option<(Column, Block)>,
+    dictionary: HashMap<(Column, u64), Vec<u8>>,
+}
+
+impl TextCache {
+    /// The text of a word that is not null.
+    pub(crate) fn text<R: PageRead>(
+        &mut self,
+        r: &R,
+        tree: &Tree,
+        column: Column,
+        word: u64,
+    ) -> Result<Vec<u8>> {
+        let lost = || -> Error {
+            let what = format!("text {word} of column {} of {}", column.1, column.0);
+            Corrupt::new(what, 0, "nothing", "a text").into()
+        };
+        if word == 0 || word == EMPTY {
+            return Ok(Vec::new());
+        }
+        if let Some(number) = word.checked_sub(DICTIONARY) {
+            if let Some(text) = self.dictionary.get(&(column, number)) {
+                return Ok(text.clone());
+            }
+            let entry = tree.get(r, &key(column, PART_DICTIONARY, number))?;
+            let text = entry.ok_or_else(lost)?.to_vec()?;
+            if self.dictionary.len() as u64 == DICTIONARY_TEXTS_MAX {
+                self.dictionary.clear();
+            }
+            self.dictionary.insert((column, number), text.clone());
+            return Ok(text);
+        }
+        if let Some((own, block)) = &self.block
+            && *own == column
+            && let Some(text) = block.text(word)
+        {
+            return Ok(text.to_vec());
+        }
+        let block = Block::at_or_before(r, tree, column, word)?.ok_or_else(lost)?;
+        let text = block.text(word).ok_or_else(lost)?.to_vec();
+        self.block = Some((column, block));
+        Ok(text)
+    }
+}
+
+/// Reads every text: `f` hears what is wrong. `is_text` says whether a series has such a column.
+pub(crate) fn check<R: PageRead>(
+    r: &R,
+    tree: &Tree,
+    is_text: impl Fn(Column) -> bool,
+    f: &mut dyn FnMut(String),
+) -> Result<()> {
+    let mut cursor = tree.cursor(r);
+    let mut there = cursor.first()?;
+    let mut before: Option<(Column, u64)> = None;
+    while there {
+        let (column, part, number) = parse(cursor.key())?;
+        let value = cursor.value()?.to_vec()?;
+        let place = format!("texts of column {} of {}", column.1, column.0);
+        if !is_text(column) {
+            f(format!("{place}: there is no such column"));
+        }
+        match part {
+            PART_BLOCK => match Block::decode(number, &value) {
+                Ok(block) => {
+                    let end = before.filter(|(own, _)| *own == column).map(|(_, end)| end);
+                    if number == 0
+                        || end.is_some_and(|end| number < end)
+                        || block.end() > DICTIONARY
+                    {
+                        f(format!("{place}: the block at {number} overlaps another"));
+                    }
+                    before = Some((column, block.end()));
+                }
+                Err(error) => f(format!("{place}: {error}")),
+            },
+            PART_DICTIONARY => {
+                let lookup = tree.get(r, &key(column, PART_LOOKUP, checksum(&value)))?;
+                let numbers = lookup.map(|found| found.to_vec()).transpose()?;
+                let found = numbers.unwrap_or_default();
+                let listed = found.as_chunks::<8>().0.contains(&number.to_le_bytes());
+                if !listed || number == 0 || number > DICTIONARY_TEXTS_MAX {
+                    f(format!(
+                        "{place}: number {number} of the dictionary is not found by its text"
+                    ));
+                }
+            }
+            PART_LOOKUP => {
+                let (numbers, rest) = value.as_chunks::<8>();
+                for own in numbers {
+                    let own = u64::from_le_bytes(*own);
+                    let entry = tree.get(r, &key(column, PART_DICTIONARY, own))?;
+                    let text = entry.map(|entry| entry.to_vec()).transpose()?;
+                    if text.is_none_or(|text| checksum(&text) != number) {
+                        f(format!(
+                            "{place}: the lookup leads to {own}, which has another text"
+                        ));
+                    }
+                }
+                if numbers.is_empty() || !rest.is_empty() {
+                    f(format!("{place}: a lookup of {} bytes", value.len()));
+                }
+            }
+            other => f(format!("{place}: part {other}")),
+        }
+        there = cursor.next()?;
+    }
+    Ok(())
+}
+
+/// Takes a row of a damaged file's table over, for a series with another number. Of two blocks with one key the one with
+/// more texts stays: it is the newer one.
+pub(crate) fn take_over<W: PageWrite>(
+    w: &mut W,
+    tree: &mut Tree,
+    row: (&[u8], &[u8]),
+    series: impl Fn(SeriesId) -> Option<SeriesId>,
+) -> tidalite_pager::Result<()> {
+    let (key, value) = row;
+    let Some(moved) = moved_key(key, series) else {
+        return Ok(());
+    };
+    let block = key[PART_AT] == PART_BLOCK;
+    if block && Block::decode(1, value).is_err() {
+        return Ok(());
+    }
+    if let Some(known) = tree.get(w, &moved)? {
+        let known = known.to_vec()?;
+        if !block || get_u16(&known, 1) >= get_u16(value, 1) {
+            return Ok(());
+        }
+    }
+    tree.insert(w, &moved, value)?;
+    Ok(())
+}
+
+/// A row of the table for a series with another number; `None` for bytes that are no such row.
+fn moved_key(
+    bytes: &[u8],
+    series: impl Fn(SeriesId) -> Option<SeriesId>,
+) -> Option<[u8; KEY_BYTES]> {
+    let ((own, column), part, number) = parse(bytes).ok()?;
+    Some(key((series(own)?, column), part, number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidalite_testkit::rng::Rng;
+
+    #[test]
+    fn blocks_come_back_and_damaged_ones_are_corrupt_or_blocks() {
+        let mut rng = Rng::new(3);
+        for round in 0..2000 {
+            let mut block = Block {
+                first: 1 + rng.below(1000),
+                ..Block::default()
+            };
+            for _ in 0..1 + rng.below(40) {
+                let length = *rng.pick(&[0, 1, 9, 200]);
+                let text: Vec<u8> = (0..length).map(|_| b'a' + rng.below(4) as u8).collect();
+                let number = block.push(&text);
+                assert_eq!(block.text(number), Some(&text[..]));
+            }
+            let mut bytes = block.encode();
+            let back = Block::decode(block.first, &bytes).unwrap();
+            assert_eq!((&back.lengths, &back.bytes), (&block.lengths, &block.bytes));
+            assert!(back.text(block.first - 1).is_none() && back.text(block.end()).is_none());
+            let at = rng.index(bytes.len());
+            match round % 3 {
+                0 => bytes.truncate(at),
+                _ => bytes[at] ^= 1 << rng.below(8),
+            }
+            if let Ok(block) = Block::decode(block.first, &bytes) {
+                for number in block.first..block.end() {
+                    assert!(block.text(number).is_some());
+                }
+            }
+        }
+    }
+}
