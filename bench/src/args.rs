@@ -18,6 +18,7 @@ suites:
   long-reader    one snapshot held while everything is overwritten
   ticks          a point for each of 100, 10,000 and 100,000 series in every durable commit
   growth         open, append, aggregate and latest as points and series become more
+  akumuli        the two tables of the numeric B+tree, opening after a kill, aggregates
   codec          bits a value and values a second of real columns, beside pco, zstd, Gorilla, ALP
   cpu            a hundred hosts with ten metrics each: write, size, eight questions; SQLite
 
@@ -29,7 +30,7 @@ options:
   --json FILE    also write a JSON object per line
   --points N     harlinn: points of a case (default 10000000; the published figures: 100000000);
                  growth: of the largest database (default 100000000);
-                 cpu: rows (default 2592000, three days)
+                 cpu: rows (default 2592000, three days); akumuli: of a case (default 40000000)
   --commits N    commit: commits of a case (default 5000); long-reader: overwrites (default 1000000);
                  ticks: commits (default 10000)
   --pairs N      mdbx: pairs of the large tables (default 5000000), of which the rest is scaled;
@@ -52,6 +53,9 @@ pub(crate) enum Suite {
     Growth,
     Cpu,
     Codec,
+    Akumuli,
+    /// The process of `Akumuli` that is killed.
+    AkumuliWriter,
 }
 
 /// What to measure, how large, how often, where.
@@ -89,6 +93,7 @@ impl Options {
         let points = match suite {
             Suite::Growth => 100_000_000,
             Suite::Cpu => 2_592_000,
+            Suite::Akumuli | Suite::AkumuliWriter => 40_000_000,
             _ => 10_000_000,
         };
         Self {
@@ -122,6 +127,8 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
         Some("growth") => Suite::Growth,
         Some("cpu") => Suite::Cpu,
         Some("codec") => Suite::Codec,
+        Some("akumuli") => Suite::Akumuli,
+        Some("akumuli-writer") => Suite::AkumuliWriter,
         Some(other) => return Err(format!("there is no suite {other}")),
     };
     let mut options = Options::new(suite);

@@ -12,6 +12,7 @@
 //! ticks          suite: a point for each of many series in every durable commit
 //! growth         suite: whether anything gets slower as a database grows
 //! cpu            suite: hosts and metrics, ours and SQLite
+//! akumuli        suite: the measurements of the numeric B+tree
 //! codec          suite: bits and rates of real columns, ours and other encodings
 //!  └ engine        ours and the peers behind one face
 //!  └ contest       who takes part, in which order; lines and table
@@ -20,6 +21,7 @@
 //! os             memory touched beforehand, page cache dropped, free space
 //! ```
 
+mod akumuli;
 mod args;
 mod beyond_memory;
 mod codec;
@@ -78,6 +80,8 @@ fn run(options: &Options) -> Result<()> {
     let json = options.json.as_ref().map(File::create).transpose()?;
     match options.suite {
         Suite::Harlinn => harlinn(options, json),
+        Suite::Akumuli => told(&akumuli::run(options)?, options, json),
+        Suite::AkumuliWriter => akumuli::writer(options),
         Suite::Codec => {
             codec::run(options, json)?;
             println!();
@@ -155,6 +159,7 @@ fn warn(options: &Options) {
         Suite::Ticks => options.commits < 10_000,
         Suite::Cpu => options.points < 2_592_000,
         Suite::Codec => false,
+        Suite::Akumuli | Suite::AkumuliWriter => options.points < 40_000_000,
         Suite::Growth => options.points < 100_000_000,
         Suite::BeyondMemory | Suite::BeyondMemoryOne => options.mib < 8192,
     };

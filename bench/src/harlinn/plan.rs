@@ -1,6 +1,8 @@
 //! The cases: which program of the article, how many series, how long, in what batches.
 
-use super::records::Source;
+use std::collections::BTreeMap;
+
+use super::records::{Source, splitmix};
 use crate::lmdb_engine::SEGMENT_POINTS;
 
 /// The result of anything that can go wrong here.
@@ -21,6 +23,20 @@ pub(crate) struct Plan {
     pub(crate) rows_each: u64,
     /// Rows written to a series before the next one gets its turn.
     pub(crate) batch: u64,
+    pub(crate) order: Order,
+}
+
+/// In which order the rows of a program are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// By time.
+    Ascending,
+    /// By time, and when that is done and committed once more: every row is overwritten by the same.
+    Again,
+    /// From the newest to the oldest.
+    Descending,
+    /// By time, but one row in twenty some thousand rows late.
+    Late,
 }
 
 /// As in the article; fewer when that would leave a series less rows than it has of 100 million.
@@ -33,8 +49,9 @@ pub(crate) fn all(points: u64) -> Vec<Plan> {
     let shape = |name, series: u64, batch| {
         let rows_each = (points / series).max(1);
         let batch = if batch == 0 { rows_each } else { batch };
-        let (hard, trades) = (false, name == "06");
+        let (hard, trades, order) = (false, name == "06", Order::Ascending);
         Plan {
+            order,
             name,
             hard,
             trades,
@@ -50,9 +67,20 @@ pub(crate) fn all(points: u64) -> Vec<Plan> {
     };
     let (one, batches) = (shape("01", 1, 0), shape("03", many, 250));
     let (turns, trades) = (shape("04", many, 1), shape("06", 1, 0));
+    // The peer moves half a segment a row where rows do not ascend: a tenth of them.
+    let ordered = |name, order, share: u64| Plan {
+        name,
+        order,
+        rows_each: (one.rows_each / share).max(1),
+        batch: (one.rows_each / share).max(1),
+        ..one
+    };
     vec![
         one,
         hard("01r", one),
+        ordered("01-again", Order::Again, 1),
+        ordered("01-desc", Order::Descending, 10),
+        ordered("01-late", Order::Late, 10),
         batches,
         hard("03r", batches),
         turns,
@@ -96,6 +124,11 @@ pub(crate) fn write_all<P>(
     source: &mut impl Source<P>,
     writer: &mut impl Writer<P>,
 ) -> Result<()> {
+    match plan.order {
+        Order::Descending => return descending(plan, source, writer),
+        Order::Late => return late(plan, source, writer),
+        Order::Ascending | Order::Again => {}
+    }
     let mut from = 0;
     while from < plan.rows_each {
         let count = plan.batch.min(plan.rows_each - from);
@@ -105,4 +138,90 @@ pub(crate) fn write_all<P>(
         from += count;
     }
     Ok(())
+}
+
+/// Rows that are made at once where they are not written as they come.
+const AT_ONCE: u64 = 1 << 16;
+
+fn descending<P>(
+    plan: &Plan,
+    source: &mut impl Source<P>,
+    writer: &mut impl Writer<P>,
+) -> Result<()> {
+    for series in 0..plan.series {
+        let mut left = plan.rows_each;
+        while left > 0 {
+            let count = AT_ONCE.min(left);
+            left -= count;
+            let mut records: Vec<P> = source.records(series, left, count).collect();
+            records.reverse();
+            writer.batch(series, records.into_iter())?;
+        }
+    }
+    Ok(())
+}
+
+/// Every twentieth row waits until 1,000 to 9,191 others have been written.
+fn late<P>(plan: &Plan, source: &mut impl Source<P>, writer: &mut impl Writer<P>) -> Result<()> {
+    for series in 0..plan.series {
+        // By the row that they wait for; of rows that wait for the same one the earlier first.
+        let mut waiting: BTreeMap<(u64, u64), P> = BTreeMap::new();
+        let mut from = 0;
+        while from < plan.rows_each {
+            let count = AT_ONCE.min(plan.rows_each - from);
+            let mut records = Vec::with_capacity(count as usize);
+            for (row, record) in (from..).zip(source.records(series, from, count)) {
+                let mut state = row;
+                let random = splitmix(&mut state);
+                if random.is_multiple_of(20) {
+                    waiting.insert((row + 1000 + (random >> 32) % 8192, row), record);
+                } else {
+                    records.push(record);
+                }
+                while waiting
+                    .first_key_value()
+                    .is_some_and(|(key, _)| key.0 <= row)
+                {
+                    records.extend(waiting.pop_first().map(|(_, record)| record));
+                }
+            }
+            writer.batch(series, records.into_iter())?;
+            from += count;
+        }
+        writer.batch(series, waiting.into_values())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harlinn::records::{Counting, Reading};
+
+    struct Times(Vec<i64>);
+
+    impl Writer<Reading> for Times {
+        fn batch(&mut self, _: usize, records: impl Iterator<Item = Reading>) -> Result<()> {
+            self.0.extend(records.map(|record| record.time));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn every_row_is_written_once_in_its_order() {
+        let plans = all(1_000_000);
+        for name in ["01-desc", "01-late"] {
+            let plan = plans.iter().find(|plan| plan.name == name).unwrap();
+            let mut times = Times(Vec::new());
+            write_all(plan, &mut Counting, &mut times).unwrap();
+            let late = times.0.windows(2).filter(|pair| pair[0] > pair[1]).count();
+            match plan.order {
+                Order::Descending => assert_eq!(late as u64, plan.rows_each - 1),
+                _ => assert!((4000..6000).contains(&late), "{late}"),
+            }
+            times.0.sort_unstable();
+            let all: Vec<i64> = (1..=plan.rows_each as i64).collect();
+            assert!(times.0 == all, "{name}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::digest::Record;
 use super::ours::{Columns, Tidalite};
 use super::peer::Lmdb;
-use super::plan::{self, Plan, Result};
+use super::plan::{self, Order, Plan, Result};
 use super::records::{Counting, Reading, Source, Trade, Walks};
 use super::side::{Expected, Side};
 use crate::os;
@@ -39,6 +39,8 @@ struct Round {
     sum: f64,
     cold: f64,
     bytes: u64,
+    /// Bytes that writing made the process write: handed to the kernel, or dirtied in a map.
+    written: u64,
 }
 
 /// Both sides' rounds of one case.
@@ -59,7 +61,7 @@ pub(crate) fn run(
         let known = plans.iter().any(|plan| plan.name == name) || is_05(name);
         if !known {
             return Err(
-                format!("there is no case {name}: 01, 03, 04, 05, 06, each also with r").into(),
+                format!("there is no case {name}: 01, 03, 04, 05, 06, each also with r; 01-again, 01-desc, 01-late").into(),
             );
         }
     }
@@ -172,7 +174,14 @@ fn round<P: Record, S: Side<P>>(
 
     let side = S::open(dir.path(), plan)?;
     side.prepare(plan);
+    if plan.order == Order::Again {
+        side.write(plan, source)?;
+    }
+    let before = os::written(dir.path());
     let (write, ()) = timed(|| side.write(plan, source))?;
+    let after = os::written(dir.path());
+    let handed = after.handed - before.handed;
+    let written = handed.max(after.dirtied - before.dirtied);
     let (read, digest) = timed(|| side.read(plan))?;
     expected.check_read(&what("read"), digest);
     let (for_each, total) = timed(|| side.for_each(plan))?;
@@ -202,6 +211,7 @@ fn round<P: Record, S: Side<P>>(
         sum,
         cold,
         bytes,
+        written,
     })
 }
 
@@ -237,6 +247,9 @@ impl Outcome {
             rate("cold", &|round| round.cold),
             line("bytes", "bytes/point", true, &|round| {
                 round.bytes as f64 / rows
+            }),
+            line("written", "bytes/point", true, &|round| {
+                round.written as f64 / rows
             }),
         ]
     }

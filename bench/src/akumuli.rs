@@ -1,0 +1,366 @@
+//! `akumuli`: the measurements of "Akumuli: Numeric B+tree". Ours alone, durable commits, its figures quoted.
+//!
+//! Its four threads, each with its own trees, are four parts of the series here that get a transaction in turn: one
+//! thread writes at a time. `steps`: times and values count up; `walk`: times jitter, values walk by hundredths.
+//!
+//! | case | |
+//! |---|---|
+//! | `turns-N-steps`, `turns-N-walk` | points a second: a point to each of a part's series in turn, 10,000, 100 or 1 series |
+//! | `after-N-steps`, `after-N-walk` | the same, a series after the other |
+//! | `...-bytes`, `...-written` | bytes of the file, and handed to the kernel, a point |
+//! | `killed-open` | microseconds to open a file of 10,000 series, and take a snapshot, whose writer was killed at work |
+//! | `aggregate`, `windows` | microseconds for any interval of one series, and for a thousand windows in one, rows of other series waiting in the front |
+
+use std::hint::black_box;
+use std::io::{BufRead, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use ::tidalite::{Database, SeriesId};
+
+use crate::args::Options;
+use crate::contest::Contest;
+use crate::engine::data::Random;
+use crate::engine::{Result, TIDALITE_SERIES};
+use crate::meter::{Latencies, Meter, Sample};
+use crate::os;
+
+/// Parts of the series: threads of the article.
+const PARTS: usize = 4;
+/// Points of a transaction.
+const EACH: u64 = 1_000_000;
+const MANY: u64 = 10_000;
+const OPENS: usize = 11;
+const QUESTIONS: usize = 1001;
+const SECOND: i64 = 1_000_000_000;
+
+/// What the article and measurements of the program on a machine of two cores say.
+const QUOTED: &str = "\
+quoted, not measured here: four threads in turn 1.9 M points/s (10,000 series), 5.0 M (100), one thread 1.3 M (1);
+a series after the other 4.3 M (10,000), 4.25 M (100); a billion points in 10,000 series are recovered in less than 10 s.
+On a machine of this kind, without syncs: 14 to 25 M points/s at 0.2 to 0.8 bytes (steps); 2 M at 10.7 bytes (walk, 10,000 series).
+ours: one thread, a transaction for each of four parts in turn; every transaction synced.";
+
+/// Runs the suite.
+pub(crate) fn run(options: &Options) -> Result<Contest> {
+    let mut contest = Contest::among("akumuli", &[TIDALITE_SERIES]);
+    for _ in 0..options.rounds {
+        for (order, series) in [
+            ("turns", MANY),
+            ("turns", 100),
+            ("turns", 1),
+            ("after", MANY),
+            ("after", 100),
+        ] {
+            let series = series.min(options.points);
+            for walk in [false, true] {
+                let data = if walk { "walk" } else { "steps" };
+                let case = format!("{order}-{series}-{data}");
+                if options.chosen(order) || options.chosen(&case) {
+                    written(&case, order == "turns", series, walk, options, &mut contest)?;
+                }
+            }
+        }
+        if options.chosen("killed") {
+            killed(options, &mut contest)?;
+        }
+        if options.chosen("questions") {
+            questions(options, &mut contest)?;
+        }
+    }
+    eprintln!("{QUOTED}");
+    Ok(contest)
+}
+
+/// A series' next point.
+#[derive(Clone, Copy)]
+struct Walker {
+    round: i64,
+    hundredths: i64,
+}
+
+/// Makes the points of many series.
+struct Source {
+    walkers: Vec<Walker>,
+    random: Random,
+    walk: bool,
+}
+
+impl Source {
+    fn new(series: usize, walk: bool) -> Self {
+        let start = Walker {
+            round: 0,
+            hundredths: 10_000,
+        };
+        Self {
+            walkers: vec![start; series],
+            random: Random::new(37),
+            walk,
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, at: usize) -> (i64, f64) {
+        let walker = &mut self.walkers[at];
+        walker.round += 1;
+        if !self.walk {
+            return (walker.round * SECOND, walker.round as f64);
+        }
+        let bits = self.random.next();
+        walker.hundredths += ((bits >> 32) % 101) as i64 - 50;
+        let time = walker.round * SECOND + (bits & 0xf_ffff) as i64 * 100;
+        (time, walker.hundredths as f64 / 100.0)
+    }
+}
+
+/// Opens a file with so many series.
+fn created(path: &Path, series: u64) -> Result<(Database, Vec<SeriesId>)> {
+    let db = Database::open(path)?;
+    let mut txn = db.begin_write()?;
+    let mut ids = Vec::with_capacity(series as usize);
+    for n in 0..series {
+        ids.push(txn.series(&format!("n{n}"))?.id());
+    }
+    txn.commit()?;
+    Ok((db, ids))
+}
+
+/// Appends `rows` in all, in transactions of parts in turn; `told` gets the rows after each commit.
+fn append(
+    db: &Database,
+    ids: &[SeriesId],
+    source: &mut Source,
+    rows: u64,
+    in_turn: bool,
+    mut told: impl FnMut(u64) -> Result<()>,
+) -> Result<Latencies> {
+    let parts = PARTS.min(ids.len());
+    let part_len = ids.len().div_ceil(parts);
+    // Where each part goes on, and the rows that it still has to write.
+    let mut ahead: Vec<(usize, u64)> = (0..parts)
+        .map(|part| {
+            let series = part_len.min(ids.len() - (part * part_len).min(ids.len()));
+            (0, rows * series as u64 / ids.len() as u64)
+        })
+        .collect();
+    let each_series = (rows / ids.len() as u64).max(1);
+    let mut latencies = Latencies::default();
+    let mut done = 0;
+    while ahead.iter().any(|&(_, left)| left > 0) {
+        for (part, (at, left)) in ahead.iter_mut().enumerate() {
+            let count = EACH.min(*left);
+            if count == 0 {
+                continue;
+            }
+            *left -= count;
+            let first = part * part_len;
+            let series = part_len.min(ids.len() - first);
+            latencies.time(|| -> Result<()> {
+                let mut txn = db.begin_write()?;
+                let mut to = 0;
+                while to < count {
+                    // In turn a point each, else all that are left of this series.
+                    let number = first + *at % series;
+                    let run = match in_turn {
+                        true => 1,
+                        false => {
+                            let has = source.walkers[number].round as u64;
+                            each_series.saturating_sub(has).max(1).min(count - to)
+                        }
+                    };
+                    let mut one = txn.series_by_id(ids[number])?;
+                    for _ in 0..run {
+                        let (time, value) = source.next(number);
+                        one.insert_point(time, 0, value)?;
+                    }
+                    to += run;
+                    if in_turn || source.walkers[number].round as u64 >= each_series {
+                        *at += 1;
+                    }
+                }
+                txn.commit()?;
+                Ok(())
+            })?;
+            done += count;
+            told(done)?;
+        }
+    }
+    Ok(latencies)
+}
+
+/// One line of the article's tables.
+fn written(
+    case: &str,
+    in_turn: bool,
+    series: u64,
+    walk: bool,
+    options: &Options,
+    contest: &mut Contest,
+) -> Result<()> {
+    let dir = os::TempDir::within(&options.dir, "akumuli")?;
+    os::settle(dir.path())?;
+    os::touch_memory((options.points * 6).min(4 << 30), 512 << 20);
+    let (db, ids) = created(&dir.path().join("bench.tdl"), series)?;
+    let mut source = Source::new(ids.len(), walk);
+    let meter = Meter::start(dir.path());
+    let mut rows = 0;
+    let latencies = append(&db, &ids, &mut source, options.points, in_turn, |done| {
+        rows = done;
+        Ok(())
+    })?;
+    let mut sample = meter.finish(rows, 0, latencies);
+    drop(db);
+    sample.file_bytes = os::disk_used(dir.path())?;
+    let kind = TIDALITE_SERIES;
+    let of_point = |bytes: u64| Sample::of(bytes as f64 / rows as f64);
+    contest.add(case, "points/s", false, kind, sample);
+    let (file, handed) = (of_point(sample.file_bytes), of_point(sample.written.handed));
+    contest.add(&format!("{case}-bytes"), "bytes/point", true, kind, file);
+    contest.add(
+        &format!("{case}-written"),
+        "bytes/point",
+        true,
+        kind,
+        handed,
+    );
+    Ok(())
+}
+
+/// The process that is killed: it says what is acknowledged, and goes on until its points are written.
+pub(crate) fn writer(options: &Options) -> Result<()> {
+    let (db, ids) = created(&options.dir.join("bench.tdl"), MANY.min(options.points))?;
+    let mut source = Source::new(ids.len(), true);
+    append(&db, &ids, &mut source, options.points, true, |done| {
+        println!("{done}");
+        Ok(std::io::stdout().flush()?)
+    })?;
+    // Work to be killed at.
+    loop {
+        let mut txn = db.begin_write()?;
+        for (number, id) in ids.iter().enumerate() {
+            let (time, value) = source.next(number);
+            txn.series_by_id(*id)?.insert_point(time, 0, value)?;
+        }
+        txn.commit()?;
+    }
+}
+
+fn killed(options: &Options, contest: &mut Contest) -> Result<()> {
+    let dir = os::TempDir::within(&options.dir, "akumuli-killed")?;
+    let mut child = Command::new(std::env::current_exe()?)
+        .arg("akumuli-writer")
+        .args(["--points", &options.points.to_string()])
+        .arg("--dir")
+        .arg(dir.path())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let output = child.stdout.take().ok_or("no output of the writer")?;
+    let mut acknowledged = 0;
+    for line in BufReader::new(output).lines() {
+        acknowledged = line?.trim().parse::<u64>()?;
+        if acknowledged + (PARTS as u64) * MANY >= options.points {
+            break;
+        }
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    child.kill()?;
+    child.wait()?;
+    let path = dir.path().join("bench.tdl");
+    let mut latencies = Latencies::default();
+    let mut micros = Vec::new();
+    for _ in 0..OPENS {
+        let start = Instant::now();
+        let db = Database::open(&path)?;
+        black_box(db.begin_read()?);
+        latencies.keep(start.elapsed());
+        micros.push(start.elapsed().as_nanos() as f64 / 1000.0);
+    }
+    let snapshot = Database::open(&path)?.begin_read()?;
+    let mut rows = 0;
+    for n in 0..MANY.min(options.points) {
+        let one = snapshot.series(&format!("n{n}"))?;
+        rows += one
+            .ok_or("a series is missing")?
+            .all()
+            .aggregate(1)?
+            .count();
+    }
+    if rows < acknowledged {
+        return Err(format!("{acknowledged} points were acknowledged, {rows} are there").into());
+    }
+    // The first open after the kill is the one that matters.
+    let kind = TIDALITE_SERIES;
+    contest.add("killed-open", "us", true, kind, Sample::of(micros[0]));
+    contest.add(
+        "killed-rows",
+        "points",
+        false,
+        kind,
+        Sample::of(rows as f64),
+    );
+    Ok(())
+}
+
+fn questions(options: &Options, contest: &mut Contest) -> Result<()> {
+    let dir = os::TempDir::within(&options.dir, "akumuli-ask")?;
+    let path = dir.path().join("bench.tdl");
+    let (db, ids) = created(&path, 1)?;
+    let mut source = Source::new(1, true);
+    append(&db, &ids, &mut source, options.points, true, |_| Ok(()))?;
+    // Rows that wait in the front: of a thousand series, and of the one that is asked.
+    let mut txn = db.begin_write()?;
+    let mut others = Vec::new();
+    for n in 0..1000 {
+        others.push(txn.series(&format!("other{n}"))?.id());
+    }
+    txn.commit()?;
+    for round in 1..=32 {
+        let mut txn = db.begin_write()?;
+        for id in &others {
+            txn.series_by_id(*id)?
+                .insert_point(round * SECOND, 0, round as f64)?;
+        }
+        let (time, value) = source.next(0);
+        txn.series_by_id(ids[0])?.insert_point(time, 0, value)?;
+        txn.commit()?;
+    }
+    let snapshot = db.begin_read()?;
+    let one = snapshot
+        .series_by_id(ids[0])?
+        .ok_or("the series is missing")?;
+    let (from, to) = one.span().ok_or("the series is empty")?;
+    let mut random = Random::new(41);
+    let mut ask = |windows: bool, count: usize| -> Result<Sample> {
+        let mut latencies = Latencies::default();
+        let mut all = Vec::new();
+        for _ in 0..count {
+            let mut at = || from + random.below((to - from) as u64) as i64;
+            let (a, b) = (at(), at());
+            let (a, b) = if windows {
+                (from + (a - from) / 4, to - (to - b) / 4)
+            } else {
+                (a.min(b), a.max(b))
+            };
+            let start = Instant::now();
+            let between = one.between(a..=b);
+            if windows {
+                black_box(between.windows((b - a) / 1000 + 1, a, 1)?);
+            } else {
+                black_box(between.aggregate(1)?);
+            }
+            latencies.keep(start.elapsed());
+            all.push(start.elapsed().as_nanos() as f64 / 1000.0);
+        }
+        let meter = Meter::start(dir.path());
+        let mut sample = meter.finish(count as u64, 0, latencies);
+        sample.value = crate::report::median(&all);
+        Ok(sample)
+    };
+    let kind = TIDALITE_SERIES;
+    let sample = ask(false, QUESTIONS)?;
+    contest.add("aggregate", "us", true, kind, sample);
+    let sample = ask(true, QUESTIONS / 10)?;
+    contest.add("windows", "us for 1,000", true, kind, sample);
+    Ok(())
+}
