@@ -103,7 +103,10 @@ impl Plan {
     /// The most that either side's file may take: the peer's raw points, a page and more for each
     /// series' last segment.
     pub(crate) fn file_bytes(&self) -> u64 {
-        self.rows() * self.row_bytes() / 16 * 17 + self.series as u64 * 8192 + (16 << 20)
+        let ordered = self.order == Order::Ascending;
+        // Elsewhere the peer leaves segments with few points, and the pages of those that it wrote anew.
+        let room = if ordered { 1 } else { 8 };
+        self.rows() * self.row_bytes() / 16 * 17 * room + self.series as u64 * 8192 + (64 << 20)
     }
 
     /// What either side may need on its heap: the peer a segment for each series.
