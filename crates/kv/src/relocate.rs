@@ -9,7 +9,7 @@ use crate::key;
 use crate::node::{Node, tag};
 use crate::tree::{LEADS_ON, Tree};
 use crate::value::{self, Reference};
-use tidalite_pager::{PageWrite, Ptr, Result};
+use tidalite_pager::{PageWrite, Ptr, Result, in_second_file};
 
 /// What one step may do.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ impl Tree {
 
 impl Below<'_> {
     fn beyond(&self, addr: u64) -> bool {
-        addr >= self.step.boundary
+        addr >= self.step.boundary && !in_second_file(addr)
     }
 
     /// A page with everything below it; `lower` is the least key that it can hold.

@@ -201,7 +201,7 @@ impl Reference {
         let len = value.len() as u64;
         let page_size = w.page_size() as u64;
         let extent_bytes = Self::extent_bytes(len, page_size);
-        let extent = w.alloc_extent(extent_bytes / page_size)?;
+        let extent = w.alloc_value(extent_bytes / page_size, len)?;
         let mut this = Self {
             first: Ptr {
                 addr: extent.addr,

@@ -112,6 +112,17 @@ impl Pager {
         })
     }
 
+    /// Pages as they are, in a stream, are those of one file.
+    fn in_one_file(&self) -> Result<()> {
+        match &self.inner.large {
+            None => Ok(()),
+            Some(large) => Err(Error::LargeFile {
+                path: large.path.clone(),
+                problem: "backups and images hold one file; a copy brings both together".into(),
+            }),
+        }
+    }
+
     /// One flag a page: whether the version uses it. `held`: count what only older versions use, too.
     fn pages_of(&self, version: &Version, held: bool) -> Result<Vec<bool>> {
         let meta = &version.meta;
@@ -156,6 +167,7 @@ impl Pager {
         out: &mut dyn Write,
         moved: &mut OnMoved<'_>,
     ) -> Result<BackupInfo> {
+        self.in_one_file()?;
         let version = self.version(pin)?;
         let mut wanted = self.pages_of(&version, false)?;
         let base = base.map(|name| self.version(Some(name))).transpose()?;
@@ -209,6 +221,7 @@ impl Pager {
     /// # Errors
     /// As for `backup`.
     pub fn copy_image(&self, out: &mut dyn Write, moved: &mut OnMoved<'_>) -> Result<u64> {
+        self.in_one_file()?;
         let version = self.version(None)?;
         // What pins hold must stay until it is copied.
         let mut held = Vec::new();

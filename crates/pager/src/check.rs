@@ -4,7 +4,7 @@
 //! free-space structure and compares. The damaged, the doubly claimed, the lost and the leaked are reported.
 
 use crate::error::Result;
-use crate::layout::{first_page, meta_at, superblock_at};
+use crate::layout::{LARGE_AT, first_page, is_large_page, meta_at, superblock_at};
 use crate::meta::{Dead, Meta, MetaBlocks};
 use crate::pager::Pager;
 use crate::pages::{PageRef, expect_zeros};
@@ -12,6 +12,7 @@ use crate::pipeline::Waited;
 use crate::ptr::Ptr;
 use crate::snapshot::Snapshot;
 use crate::space::base;
+use crate::space::large::Large;
 use crate::space::lists::Stack;
 use crate::space::reclaim::walk;
 use crate::superblock;
@@ -35,6 +36,8 @@ const HEAD_PAUSE: Duration = Duration::from_millis(10);
 pub struct CheckReport {
     /// What is wrong, one sentence each; empty for a sound file.
     pub problems: Vec<String>,
+    /// What is no damage but may be of interest: what a crash left, and who opens the file for writing heals.
+    pub notes: Vec<String>,
     /// Pages of the file, its head included.
     pub pages_total: u64,
     /// Pages reached by the structures and the free-space structure.
@@ -90,6 +93,9 @@ struct Captured {
     free: PageSet,
     held: Vec<Dead>,
     held_pages: u64,
+    /// Pages of the second file, and which are free.
+    large: Option<PageSet>,
+    large_pages: u64,
     /// Pages of the free-space structure, but for the lists on the stacks.
     structure: Vec<Ptr>,
     stacks: Vec<Stack>,
@@ -108,6 +114,7 @@ pub struct Check {
     page_size: u64,
     pages: u64,
     claimed: PageSet,
+    claimed_large: PageSet,
     /// What an older version reaches, while that is walked.
     version: Option<(String, PageSet)>,
     problems: Vec<String>,
@@ -134,6 +141,7 @@ impl Pager {
         Ok(Check {
             pager: self.clone(),
             snapshot,
+            claimed_large: PageSet::new(captured.large_pages),
             captured,
             page_size: self.inner.page_size as u64,
             pages,
@@ -177,6 +185,8 @@ impl Captured {
             free,
             held: writer.space.held().copied().collect(),
             held_pages: writer.space.held_pages(),
+            large: writer.space.large.as_deref().map(free_of),
+            large_pages: writer.space.large.as_deref().map_or(0, Large::pages),
             structure: writer.space.structure().copied().collect(),
             stacks: writer.space.stacks().to_vec(),
             meta: writer.meta.clone(),
@@ -205,6 +215,9 @@ impl Check {
     /// A structure reaches `pages` pages from byte `addr` on. False when that cannot be, or when it was
     /// claimed before: then do not go further down, a cycle would not end.
     pub fn claim(&mut self, addr: u64, pages: u64, what: &str) -> bool {
+        if addr >= LARGE_AT {
+            return self.claim_large(addr, pages, what);
+        }
         let first = addr / self.page_size;
         let outside = !addr.is_multiple_of(self.page_size)
             || first < first_page(self.page_size as usize)
@@ -238,6 +251,72 @@ impl Check {
             }
         }
         sound
+    }
+
+    /// The same in the second file.
+    fn claim_large(&mut self, addr: u64, pages: u64, what: &str) -> bool {
+        let place = (addr - LARGE_AT) / self.page_size;
+        let end = place.checked_add(pages);
+        let outside = !addr.is_multiple_of(self.page_size)
+            || place < first_page(self.page_size as usize)
+            || end.is_none_or(|end| end > self.captured.large_pages);
+        if outside || pages == 0 {
+            self.problem(format!(
+                "{what}: {pages} pages at byte {addr} are not a range of pages of the second file"
+            ));
+            return false;
+        }
+        let mut sound = true;
+        for page in place..place + pages {
+            let free = &self.captured.large;
+            if self.version.is_some() {
+                if free.as_ref().is_some_and(|free| free.has(page)) {
+                    self.problem(format!(
+                        "page {page} of the second file is free, but {what} of an older version reaches it"
+                    ));
+                    sound = false;
+                }
+            } else if !self.claimed_large.insert(page) {
+                self.problem(format!(
+                    "page {page} of the second file is reached twice, the second time by {what}"
+                ));
+                sound = false;
+            }
+        }
+        sound
+    }
+
+    /// Compares what was claimed of the second file with what the free space says of it.
+    fn compare_large(&mut self, which: &str, free: &PageSet, pages: u64, held: &[Dead]) {
+        let first = Large::first_number(self.page_size as usize);
+        let mut waits = PageSet::new(pages);
+        for range in held.iter().filter(|range| is_large_page(range.page)) {
+            let from = range.page.saturating_sub(first).min(pages);
+            for page in from..from.saturating_add(range.pages).min(pages) {
+                if !waits.insert(page) || free.has(page) {
+                    self.problem(format!(
+                        "page {page} of the second file is listed as free twice ({which})"
+                    ));
+                }
+            }
+        }
+        let head = first_page(self.page_size as usize);
+        for page in head..pages.min(self.captured.large_pages) {
+            let (used, free) = (
+                self.claimed_large.has(page),
+                free.has(page) || waits.has(page),
+            );
+            if used == free {
+                let problem = if used {
+                    "in use and free"
+                } else {
+                    "leaked: neither in use nor free"
+                };
+                self.problem(format!(
+                    "page {page} of the second file {problem} ({which})"
+                ));
+            }
+        }
     }
 
     /// Pages that the newest version is expected to reach.
@@ -288,6 +367,7 @@ impl Check {
     pub fn abandon(mut self) -> CheckReport {
         CheckReport {
             problems: std::mem::take(&mut self.problems),
+            notes: Vec::new(),
             pages_total: self.pages,
             pages_claimed: self.claimed.len(),
             pages_free: self.captured.free.len(),
@@ -298,7 +378,7 @@ impl Check {
     /// Compares what was claimed with the free space, and checks the head of the file.
     #[must_use]
     pub fn finish(mut self) -> CheckReport {
-        self.check_head();
+        let notes = self.check_head();
         self.check_structure();
         self.check_stacks();
         let free = std::mem::take(&mut self.captured.free);
@@ -307,10 +387,17 @@ impl Check {
         held.extend(self.on_stacks(&stacks));
         let mut state = self.states(&free, &held, "in memory");
         self.compare("in memory", &state);
+        if let Some(free) = self.captured.large.take() {
+            let pages = self.captured.large_pages;
+            self.compare_large("in memory", &free, pages, &held);
+        }
         if self.snapshot.txn().0 == self.captured.meta.txn {
             match self.stored() {
-                Ok((free, mut held, stacks)) => {
+                Ok((free, mut held, stacks, large)) => {
                     held.extend(self.on_stacks(&stacks));
+                    if let Some((free, pages)) = large {
+                        self.compare_large("as stored", &free, pages, &held);
+                    }
                     state = self.states(&free, &held, "as stored");
                     self.compare("as stored", &state);
                 }
@@ -323,6 +410,7 @@ impl Check {
         }
         CheckReport {
             problems: std::mem::take(&mut self.problems),
+            notes,
             pages_total: self.pages,
             pages_claimed: self.claimed.len(),
             pages_free: free.len(),
@@ -331,12 +419,12 @@ impl Check {
     }
 
     /// The head as it stands. A commit that is just being written looks like damage, but it does not last.
-    fn check_head(&mut self) {
-        let mut problems = self.head_problems();
+    fn check_head(&mut self) -> Vec<String> {
+        let (mut problems, mut notes) = self.head_problems();
         if !problems.is_empty() {
             // A handle that only reads cannot keep the writers of other processes away.
             let turn = self.pager.inner.turn();
-            problems = self.head_problems();
+            (problems, notes) = self.head_problems();
             drop(turn);
         }
         for attempt in 1..=HEAD_ATTEMPTS {
@@ -344,11 +432,12 @@ impl Check {
                 break;
             }
             std::thread::sleep(HEAD_PAUSE * attempt);
-            problems = self.head_problems();
+            (problems, notes) = self.head_problems();
         }
         for problem in problems {
             self.problem(problem);
         }
+        notes
     }
 
     /// Whether somebody has committed since the check began.
@@ -358,8 +447,9 @@ impl Check {
         newest.is_ok_and(|(newest, _)| newest.sequence != self.captured.meta.sequence)
     }
 
-    fn head_problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
+    /// Damage, and what is none: a pair that does not hold the newest record is torn by a crash, and healed by the next writer.
+    fn head_problems(&self) -> (Vec<String>, Vec<String>) {
+        let (mut problems, mut notes) = (Vec::new(), Vec::new());
         let storage = self.pager.inner.storage.clone();
         match superblock::load(&*storage) {
             Ok((_, damaged)) => {
@@ -373,11 +463,19 @@ impl Check {
             Err(error) => problems.push(format!("superblock: {error}")),
         }
         let blocks = MetaBlocks::load(&*storage, &self.pager.uuid());
+        // Who may write has healed it when it was opened; then it is damage that came since.
+        let read_only = self.pager.inner.options.read_only;
+        let newest = blocks.newest().map(|(newest, _)| newest.pair());
         for (pair, copies) in blocks.copies.iter().enumerate() {
             for (copy, found) in copies.iter().enumerate() {
                 if let Err(error) = found {
                     let at = meta_at(pair, copy);
-                    problems.push(format!("meta block at byte {at}: {error}"));
+                    let problem = format!("meta block at byte {at}: {error}");
+                    if read_only && newest.as_ref().is_ok_and(|newest| *newest != pair) {
+                        notes.push(format!("left by a commit that did not end: {problem}"));
+                    } else {
+                        problems.push(problem);
+                    }
                 }
             }
             if let [Ok(a), Ok(b)] = copies
@@ -387,10 +485,14 @@ impl Check {
                     "meta pair {pair}: its copies hold txn {} and txn {}",
                     a.txn, b.txn
                 );
-                problems.push(problem);
+                if read_only && newest.as_ref().is_ok_and(|newest| *newest != pair) {
+                    notes.push(format!("left by a commit that did not end: {problem}"));
+                } else {
+                    problems.push(problem);
+                }
             }
         }
-        problems
+        (problems, notes)
     }
 
     /// Reads the free-space structure, pins and clock afresh and claims their pages.
@@ -430,7 +532,13 @@ impl Check {
                 for range in &list.ranges {
                     pages = pages.saturating_add(range.pages);
                     let end = range.page.saturating_add(range.pages);
-                    if range.page < first_page(self.page_size as usize) || end > self.pages {
+                    let (least, most) = if is_large_page(range.page) {
+                        let number = Large::first_number(self.page_size as usize);
+                        (number, number + self.captured.large_pages)
+                    } else {
+                        (0, self.pages)
+                    };
+                    if range.page < least + first_page(self.page_size as usize) || end > most {
                         problems.push(format!(
                             "list of dead ranges at byte {at}: {range:?} is not in the file"
                         ));
@@ -475,7 +583,7 @@ impl Check {
     }
 
     /// The free space as stored, which must say the same as the one in memory.
-    fn stored(&self) -> Result<(PageSet, Vec<Dead>, Vec<Stack>)> {
+    fn stored(&self) -> Result<Stored> {
         let read = |ptr: &Ptr| read_again(&self.pager, ptr);
         let Captured { meta, before, .. } = &self.captured;
         let mut stored = base::load(self.page_size as usize, meta, *before, &read)?;
@@ -485,7 +593,9 @@ impl Check {
             free.insert(page);
         });
         let held = stored.held().copied().collect();
-        Ok((free, held, stored.stacks().to_vec()))
+        let large = stored.large.as_deref();
+        let large = large.map(|large| (free_of(large), large.pages()));
+        Ok((free, held, stored.stacks().to_vec(), large))
     }
 
     /// What the free space says of each page: 0 used, 1 free, 2 waits.
@@ -536,6 +646,17 @@ impl Check {
             self.problem(format!("page {page} ({count} pages) {problem} ({which})"));
         }
     }
+}
+
+/// Free pages, dead ranges in the record and on stacks, and free pages and length of the second file.
+type Stored = (PageSet, Vec<Dead>, Vec<Stack>, Option<(PageSet, u64)>);
+
+fn free_of(large: &Large) -> PageSet {
+    let mut free = PageSet::new(large.pages());
+    for page in (0..large.pages()).filter(|page| large.is_free(*page)) {
+        free.insert(page);
+    }
+    free
 }
 
 /// Reads and verifies a page whatever the options say.

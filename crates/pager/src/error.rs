@@ -66,6 +66,13 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// The second file, where large values lie, is not there, or not the one that belongs to this database.
+    LargeFile {
+        /// Which file; empty when its name is not known.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The write transaction did not become free in time.
     WriterBusy {
         /// The process that has it, as numbered where it runs; 0 when it cannot be told.
@@ -153,6 +160,10 @@ impl Error {
             },
             Self::OpenElsewhere { path } => Self::OpenElsewhere { path: path.clone() },
             Self::LockFile { path, problem } => Self::LockFile {
+                path: path.clone(),
+                problem: problem.clone(),
+            },
+            Self::LargeFile { path, problem } => Self::LargeFile {
                 path: path.clone(),
                 problem: problem.clone(),
             },
@@ -244,6 +255,11 @@ impl std::fmt::Display for Error {
             Self::LockFile { path, problem } => write!(
                 f,
                 "the lock file {} cannot be used: {problem}",
+                path.display()
+            ),
+            Self::LargeFile { path, problem } => write!(
+                f,
+                "the file of large values {} cannot be used: {problem}; say where it is (Options::large_values_path)",
                 path.display()
             ),
             Self::WriterBusy {

@@ -1,7 +1,9 @@
 //! What happens to an open file that somebody may want to log.
 
+use crate::readers::Laggard;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tidalite_base::TxnId;
 
 /// Something that happened to the file.
@@ -21,6 +23,41 @@ pub enum Event {
     Healed {
         /// Where it is.
         at: u64,
+    },
+    /// A commit with one barrier had not ended when its process died: opening went back to the one before.
+    WentBack {
+        /// The commit that is not there.
+        from: TxnId,
+    },
+    /// Lazy commits of a process that is gone were found, and go on.
+    FoundLazy {
+        /// The newest of them.
+        txn: TxnId,
+        /// The newest durable commit.
+        durable: TxnId,
+    },
+    /// The file's end was cut off.
+    Cut {
+        /// Bytes before.
+        from: u64,
+        /// Bytes now.
+        to: u64,
+    },
+    /// A reader holds much while the file has to grow, or the disk is full. Told whether or not somebody decides about it.
+    Laggard(Laggard),
+    /// A reader's snapshot was taken away, because of its age, because the disk is full, or because somebody decided so.
+    Ousted {
+        /// Its process.
+        process: u32,
+        /// What it saw.
+        txn: TxnId,
+    },
+    /// A commit took longer than `Options::slow_commit` from its call to its return.
+    SlowCommit {
+        /// Which one.
+        txn: TxnId,
+        /// How long it took.
+        took: Duration,
     },
     /// The file grew.
     Grew {
@@ -48,6 +85,35 @@ impl fmt::Display for Event {
                 write!(f, "opened{how} at {txn}, {bytes} bytes")
             }
             Self::Healed { at } => write!(f, "the block at byte {at} was rewritten from its copy"),
+            Self::WentBack { from } => write!(f, "{from} had not ended and is left out"),
+            Self::FoundLazy { txn, durable } => {
+                write!(
+                    f,
+                    "goes on from {txn}, which was lazy; {durable} is durable"
+                )
+            }
+            Self::Cut { from, to } => write!(f, "cut from {from} to {to} bytes"),
+            Self::Laggard(Laggard {
+                reader, disk_full, ..
+            }) => {
+                let why = if *disk_full {
+                    "the disk is full"
+                } else {
+                    "the file has to grow"
+                };
+                write!(
+                    f,
+                    "{why}, and the reader of process {} at {} holds {} bytes",
+                    reader.process, reader.txn, reader.held_bytes
+                )
+            }
+            Self::Ousted { process, txn } => {
+                write!(
+                    f,
+                    "the reader of process {process} at {txn} lost its snapshot"
+                )
+            }
+            Self::SlowCommit { txn, took } => write!(f, "{txn} took {} ms", took.as_millis()),
             Self::Grew { from, to } => write!(f, "grew from {from} to {to} bytes"),
             Self::Poisoned { first } => write!(f, "nothing more is acknowledged: {first}"),
         }

@@ -67,6 +67,8 @@ pub enum Kind {
     Pins = 17,
     /// Which transaction was committed when.
     Clock = 18,
+    /// Free space of the second file: its root, or a directory.
+    LargeSpace = 19,
 }
 
 impl Kind {
@@ -92,6 +94,7 @@ impl Kind {
             16 => Self::FreeDead,
             17 => Self::Pins,
             18 => Self::Clock,
+            19 => Self::LargeSpace,
             _ => Self::None,
         }
     }

@@ -21,6 +21,20 @@ const SECOND_COPIES_AT: u64 = 3 * BLOCK_BYTES as u64;
 /// Bytes of a bitmap page that are not bitmap: the header and room to grow.
 pub(crate) const BITMAP_AT: usize = 64;
 
+/// Addresses from here on lie in the second file, the first of them at its byte 0.
+pub(crate) const LARGE_AT: u64 = 1 << 62;
+
+/// Whether an address lies in the second file, where large values are.
+#[must_use]
+pub const fn in_second_file(addr: u64) -> bool {
+    addr >= LARGE_AT
+}
+
+/// Whether a page number is one of the second file, whatever the page size: no first file is so long.
+pub(crate) const fn is_large_page(page: u64) -> bool {
+    page >= LARGE_AT / PAGE_SIZE_MAX as u64
+}
+
 pub(crate) const fn superblock_at(copy: usize) -> u64 {
     copy as u64 * SECOND_COPIES_AT
 }

@@ -20,6 +20,8 @@
 //!                                           verified  what was verified
 //! ```
 //!
+//! large_file the second file, for large values; space/large its free space.
+//!
 //! docs/format.md sections 1 to 4 are the format, docs/durability.md the argument.
 
 mod backup;
@@ -28,6 +30,7 @@ mod error;
 mod event;
 mod flusher;
 mod header;
+mod large_file;
 mod layout;
 mod lock;
 mod meta;
@@ -57,6 +60,7 @@ pub use check::{Check, CheckReport};
 pub use error::{Error, Result};
 pub use event::{Event, Logger};
 pub use header::{HEADER_BYTES, Header, Kind, seal_block, verify_block};
+pub use layout::in_second_file;
 pub use lock::{HANDLES_MAX, LockMemory, READERS_MAX};
 pub use meta::{APP_BYTES_MAX, USER_BYTES_MAX};
 pub use metrics::{MetricsReport, PHASES, Phase, Times};

@@ -16,7 +16,8 @@
 //! birth <= t < freed, free for everyone else. `confirmations` u16 is 0 in a record as committed, see
 //! `Confirmation`. The durable record (sequence number, checksum, boot id; the checksum of the next one) is that on
 //! which a weak record in the lock file stands; zero in the data file. A one-flush range is `(page u48, pages u16, checksum u64)`: what was
-//! written together with a record that carries `FLAG_ONE_FLUSH`.
+//! written together with a record that carries `FLAG_ONE_FLUSH`. The pointer to the free space of the second file (32 B) is at 1920, behind
+//! the app area; zeros follow it to 2048.
 
 mod blocks;
 
@@ -56,8 +57,10 @@ const BOOT_ID_AT: usize = DURABLE_CHECKSUM_AT + 8;
 const NEXT_CHECKSUM_AT: usize = BOOT_ID_AT + 16;
 const USER_AT: usize = NEXT_CHECKSUM_AT + 8;
 const APP_AT: usize = USER_AT + USER_BYTES_MAX;
+const LARGE_PTR_AT: usize = APP_AT + APP_BYTES_MAX;
 const LIST_AT: usize = 2048;
-const _: () = assert!(USER_AT == 256 && APP_AT + APP_BYTES_MAX <= LIST_AT);
+const _: () =
+    assert!(USER_AT == 256 && LARGE_PTR_AT == 1920 && LARGE_PTR_AT + PTR_BYTES <= LIST_AT);
 
 /// Flag of a record that was written together with its data: its one-flush ranges say what to verify.
 const FLAG_ONE_FLUSH: u16 = 1;
@@ -146,6 +149,8 @@ pub(crate) struct Meta {
     pub(crate) pins: Ptr,
     /// Which transaction was committed when.
     pub(crate) clock: Ptr,
+    /// The free space of the second file; null without one.
+    pub(crate) large: Ptr,
     pub(crate) standing: Standing,
     pub(crate) user: Arc<[u8]>,
     pub(crate) app: Arc<[u8]>,
@@ -170,6 +175,7 @@ impl Meta {
             dead_directory: Ptr::NULL,
             pins: Ptr::NULL,
             clock: Ptr::NULL,
+            large: Ptr::NULL,
             standing: Standing::default(),
             user: Arc::from([]),
             app: Arc::from([]),
@@ -219,6 +225,7 @@ impl Meta {
         self.dead_directory.encode(&mut block, DEAD_DIRECTORY_AT);
         self.pins.encode(&mut block, PINS_AT);
         self.clock.encode(&mut block, CLOCK_AT);
+        self.large.encode(&mut block, LARGE_PTR_AT);
         put_u64(&mut block, DURABLE_SEQUENCE_AT, self.standing.sequence);
         put_u64(&mut block, DURABLE_CHECKSUM_AT, self.standing.checksum);
         block[BOOT_ID_AT..BOOT_ID_AT + 16].copy_from_slice(&self.standing.boot_id);
@@ -330,6 +337,7 @@ impl Meta {
             dead_directory: Ptr::decode(block, DEAD_DIRECTORY_AT),
             pins: Ptr::decode(block, PINS_AT),
             clock: Ptr::decode(block, CLOCK_AT),
+            large: Ptr::decode(block, LARGE_PTR_AT),
             standing: Standing {
                 sequence: get_u64(block, DURABLE_SEQUENCE_AT),
                 checksum: get_u64(block, DURABLE_CHECKSUM_AT),
@@ -391,6 +399,7 @@ mod tests {
             dead_directory: ptr(2 << 20),
             pins: ptr(3 << 20),
             clock: ptr(4 << 20),
+            large: ptr(5 << 20),
             standing: Standing {
                 sequence: 43,
                 checksum: 0xabcd,
@@ -421,7 +430,8 @@ mod tests {
         assert_eq!((get_u16(&block, 112), get_u16(&block, 114)), (1, 28));
         assert!(block[256..384].iter().all(|&byte| byte == 0x55));
         assert!(block[384..1920].iter().all(|&byte| byte == 0xaa));
-        assert_eq!((block[1920], get_u64(&block, 2064)), (0, 7));
+        assert_eq!(get_u64(&block, 1920), 5 << 20);
+        assert_eq!((block[1952], get_u64(&block, 2064)), (0, 7));
     }
 
     #[test]

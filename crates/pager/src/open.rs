@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::flusher;
+use crate::large_file::{self, LargePlace};
 use crate::layout::{HEAD_BYTES, first_page, meta_at, page_size_ok, superblock_at};
 use crate::lock::{self, Identity, LockMemory, Seat, protocol};
 use crate::meta::{Confirmation, Meta, MetaBlocks};
@@ -15,8 +16,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tidalite_base::Corrupt;
 use tidalite_base::limits::PAGE_SIZE_MAX;
+use tidalite_base::{Corrupt, TxnId};
 
 /// Nanoseconds since 1970 by the wall clock.
 pub(crate) fn now_ns() -> i64 {
@@ -79,6 +80,7 @@ impl Pager {
         })?;
         let place = Place {
             storage: Arc::new(storage),
+            large: LargePlace::Beside(path),
             path,
             boot: lock::file::boot_id(),
         };
@@ -112,6 +114,20 @@ impl Pager {
         memory: &LockMemory,
         options: &Options,
     ) -> Result<Self> {
+        Self::open_storages(storage, None, memory, options)
+    }
+
+    /// The same with a second storage for large values, as [`Options::large_values_path`] is for files; it must be empty, or the one that this
+    /// database has used before.
+    ///
+    /// # Errors
+    /// As for `open`; `LargeFile`.
+    pub fn open_storages(
+        storage: Arc<dyn Storage>,
+        large: Option<Arc<dyn Storage>>,
+        memory: &LockMemory,
+        options: &Options,
+    ) -> Result<Self> {
         let seat = memory.seat();
         seat.begin()?;
         let len = storage.len().map_err(|e| superblock::read_failed(0, e))?;
@@ -120,6 +136,7 @@ impl Pager {
         }
         let place = Place {
             storage,
+            large: large.map_or(LargePlace::Nowhere, LargePlace::Storage),
             path: Path::new("(memory)"),
             boot: MEMORY_BOOT,
         };
@@ -154,7 +171,7 @@ impl Pager {
                         healed.push(superblock_at(copy));
                     }
                 }
-                heal_metas(&*storage, &mut blocks, &found.meta)?;
+                healed.extend(heal_metas(&*storage, &mut blocks, &found.meta)?);
                 found = Found::newest(&blocks)?;
             }
             found = found.with_weak(&*storage, superblock.page_size, &lock)?;
@@ -165,12 +182,22 @@ impl Pager {
             let found = Found::published(&*storage, &superblock, &lock, None)?;
             found.ok_or_else(|| Corrupt::new("meta records", 0, "none", "one"))?
         };
+        let large = large_file::open(&*storage, &superblock, &found.meta, &place.large, options)?;
         lock.opened()?;
+        let lazy = found.weak.filter(|_| first);
+        let lazy = lazy.map(|weak| (TxnId(weak.txn), TxnId(found.durable.txn)));
         let mut inner = Inner::new(storage, superblock, options.clone(), found, lock);
         inner.recovery = recovery;
+        inner.large = large;
         let inner = Arc::new(inner);
         for at in healed {
             inner.log(&Event::Healed { at });
+        }
+        if let Some(from) = recovery.went_back_from {
+            inner.log(&Event::WentBack { from });
+        }
+        if let Some((txn, durable)) = lazy {
+            inner.log(&Event::FoundLazy { txn, durable });
         }
         let state = inner.state();
         inner.log(&Event::Opened {
@@ -188,6 +215,7 @@ impl Pager {
 /// What is opened.
 struct Place<'a> {
     storage: Arc<dyn Storage>,
+    large: LargePlace<'a>,
     path: &'a Path,
     boot: [u8; 16],
 }
@@ -237,12 +265,13 @@ fn heal(storage: &dyn Storage, at: u64, block: &[u8]) -> Result<()> {
 }
 
 /// Rewrites damaged meta blocks, each alone and synced: first beside the newest record, then in the other
-/// pair (which a crash in the middle of a commit leaves torn).
+/// pair (which a crash in the middle of a commit leaves torn). Returns where they are.
 pub(crate) fn heal_metas(
     storage: &dyn Storage,
     blocks: &mut MetaBlocks,
     newest: &Meta,
-) -> Result<()> {
+) -> Result<Vec<u64>> {
+    let mut at_all = Vec::new();
     let own = newest.pair();
     for pair in [own, 1 - own] {
         let best = blocks.copies[pair]
@@ -256,9 +285,10 @@ pub(crate) fn heal_metas(
                 let mut healed = content.clone();
                 healed.confirmations = Confirmation::of_healed(copy, content.confirmations);
                 heal(storage, at, &healed.encode(at))?;
+                at_all.push(at);
                 *found = Ok(healed);
             }
         }
     }
-    Ok(())
+    Ok(at_all)
 }

@@ -47,6 +47,11 @@ pub struct Options {
     /// With [`OpenMode::Create`] on a block device: whatever it holds is lost. Without it, only a device whose first and last
     /// MiB are zeros is made a database.
     pub overwrite_device: bool,
+    /// A second file, on another disk perhaps, for large values: made when it is not there, and of this database alone. `None`: the one that
+    /// the database names, if it has one. Named once it is found again by itself, unless it is moved.
+    pub large_values_path: Option<PathBuf>,
+    /// Values of so many bytes and more go to the second file; those that are stored already stay where they are.
+    pub large_values_min: u64,
     /// How pages are checked.
     pub verify: Verify,
     /// Lend pages from a read-only map. Off: every read is a `pread`, and every media error a typed error.
@@ -55,6 +60,8 @@ pub struct Options {
     pub dirty_bytes_max: usize,
     /// Who is told when something happens to the file.
     pub logger: Option<Logger>,
+    /// The logger hears of commits that take longer than this.
+    pub slow_commit: Duration,
     /// At least so often a durable commit notes its time, so that `txn_at` finds it.
     pub clock_step: Duration,
     /// The file grows by at least this many bytes at a time ...
@@ -100,10 +107,13 @@ impl Default for Options {
             exclusive: false,
             lock_path: None,
             overwrite_device: false,
+            large_values_path: None,
+            large_values_min: 64 << 10,
             verify: Verify::default(),
             map: true,
             dirty_bytes_max: 64 << 20,
             logger: None,
+            slow_commit: Duration::from_secs(1),
             clock_step: Duration::from_secs(60),
             growth_bytes_min: 1 << 20,
             growth_bytes_max: 8 << 20,

@@ -11,7 +11,8 @@
 
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::layout::HEAD_BYTES;
+use crate::large_file::LargeFile;
+use crate::layout::{HEAD_BYTES, LARGE_AT};
 use crate::lock::Lock;
 use crate::lock::protocol;
 use crate::meta::{Confirmation, Meta, MetaBlocks};
@@ -26,10 +27,11 @@ use crate::ptr::Ptr;
 use crate::readers::OnWait;
 use crate::seeded::{Bug, active};
 use crate::snapshot::Snapshot;
+use crate::space::large::Large;
 use crate::storage::{Observer, Storage};
 use crate::superblock::{Superblock, read_failed};
 use crate::turns::{Turn, Turns};
-use crate::txn::{WriteTxn, make_durable};
+use crate::txn::{Wakers, WriteTxn, make_durable};
 use crate::verified::Verified;
 use crate::verify_block;
 use crate::writer::Writer;
@@ -103,6 +105,8 @@ enum WriterSlot {
 
 pub(crate) struct Inner {
     pub(crate) storage: Arc<dyn Storage>,
+    /// The second file, if the database has one.
+    pub(crate) large: Option<LargeFile>,
     pub(crate) superblock: Superblock,
     pub(crate) page_size: usize,
     pub(crate) options: Options,
@@ -114,6 +118,7 @@ pub(crate) struct Inner {
     publishing: Mutex<()>,
     pub(crate) turns: Arc<Turns>,
     pub(crate) pipeline: Pipeline,
+    pub(crate) wakers: Wakers,
     pub(crate) recovery: Recovery,
     flusher: OnceLock<Thread>,
     writer: Mutex<WriterSlot>,
@@ -128,6 +133,8 @@ pub struct Pager {
     pub(crate) inner: Arc<Inner>,
 }
 
+/// The system reads ahead no more than this at once, whatever it is asked for.
+const WARM_BYTES: u64 = 128 << 10;
 /// A record that was published is looked for this long.
 const PUBLISHED_WAIT: Duration = Duration::from_secs(2);
 
@@ -261,10 +268,14 @@ pub struct Stat {
     pub pages_total: u64,
     /// Pages that can be allocated now.
     pub pages_free: u64,
-    /// Pages that are dead but seen by a snapshot or needed by the newest durable states.
+    /// Pages that are dead but seen by a snapshot or needed by the newest durable states, in both files.
     pub pages_pending: u64,
     /// The longest free stretch, at most.
     pub longest_free_pages: u64,
+    /// Bytes of the second file, for large values, as of the newest commit; 0 without one.
+    pub large_bytes: u64,
+    /// Pages of the second file that can be allocated now.
+    pub large_pages_free: u64,
     /// The newest commit.
     pub txn: TxnId,
     /// Its wall-clock time, nanoseconds since 1970.
@@ -337,6 +348,7 @@ impl Pager {
     /// `WriterBusy`, which names the writer; else as for `begin_write`.
     pub fn begin_write_within(&self, patience: Duration) -> Result<WriteTxn> {
         self.inner.check_writable()?;
+        self.inner.let_others()?;
         let until = Instant::now().checked_add(patience);
         match self.inner.turns.wait(until, &mut || ())? {
             Some(turn) => WriteTxn::begin(Arc::clone(&self.inner), turn),
@@ -390,6 +402,25 @@ impl Pager {
     /// `None` commits are lost.
     pub fn close_without_sync(self) {}
 
+    /// Has the system read the file into memory ahead, from its beginning, up to `bytes_max` bytes; returns how many that is. It does not
+    /// wait for them. Where the file is larger than what memory is to spare, nothing is gained beyond that.
+    ///
+    /// # Errors
+    /// `Io` when the system refuses.
+    pub fn warm_up(&self, bytes_max: u64) -> Result<u64> {
+        let bytes = self.inner.state().bytes.min(bytes_max);
+        for at in (0..bytes).step_by(WARM_BYTES as usize) {
+            let len = (bytes - at).min(WARM_BYTES);
+            let asked = self.inner.storage.read_ahead(at, len);
+            asked.map_err(|source| Error::Io {
+                what: "reading ahead".into(),
+                at,
+                source,
+            })?;
+        }
+        Ok(bytes)
+    }
+
     /// Counters and times of what was committed since the file was opened by this handle.
     #[must_use]
     pub fn metrics(&self) -> MetricsReport {
@@ -425,6 +456,7 @@ impl Pager {
         let mut writer = self.inner.take_writer(snapshot.state())?;
         writer.reclaim(&self.inner);
         let state = Arc::clone(snapshot.state());
+        let large = writer.space.large.as_deref();
         let stat = Stat {
             page_size: self.inner.page_size,
             file_bytes: writer.space.pages() * self.inner.page_size as u64,
@@ -432,6 +464,8 @@ impl Pager {
             pages_free: writer.space.free_pages(),
             pages_pending: writer.space.held_pages(),
             longest_free_pages: writer.space.longest_free(),
+            large_bytes: large.map_or(0, |large| large.pages() * self.inner.page_size as u64),
+            large_pages_free: large.map_or(0, Large::free_pages),
             txn: state.txn,
             commit_time_ns: state.time_ns,
             uuid: self.inner.superblock.uuid,
@@ -475,6 +509,7 @@ impl Inner {
         Self {
             observed: storage.observer().is_some(),
             storage,
+            large: None,
             page_size: superblock.page_size,
             verified: Verified::new(superblock.page_size),
             superblock,
@@ -482,6 +517,7 @@ impl Inner {
             local: AtomicU64::new(state.txn.0),
             state: ArcSwap::from_pointee(state),
             publishing: Mutex::new(()),
+            wakers: Wakers::default(),
             turns: Arc::new(Turns::new(Arc::clone(&lock))),
             pipeline,
             recovery: Recovery::default(),
@@ -498,6 +534,7 @@ impl Inner {
         if self.options.read_only {
             return Ok(self.turns.wait_as_reader());
         }
+        self.let_others()?;
         let (begun, mut told) = (Instant::now(), 0);
         let mut waiting = || {
             let seconds = begun.elapsed().as_secs();
@@ -513,6 +550,20 @@ impl Inner {
             Some(turn) => Ok(turn),
             None => Err(self.writer_busy()),
         }
+    }
+
+    /// Where commits of this handle wait for a flush that others share, the turn among the handles stays here; without an end where new
+    /// ones keep coming. So who wants to write while another handle waits first sees to it that what is here becomes durable and the turn
+    /// goes on, and queues behind.
+    fn let_others(&self) -> Result<()> {
+        if !self.turns.keeps() || !self.lock.others_wait() {
+            return Ok(());
+        }
+        if let Some(newest) = self.pipeline.newest_recorded() {
+            // Whatever comes of it: the turn is asked for next.
+            let _ = self.pipeline.wait(self, newest, None)?;
+        }
+        Ok(())
     }
 
     fn writer_busy(&self) -> Error {
@@ -607,6 +658,9 @@ impl Inner {
     fn find(&self) -> Result<Found> {
         let refreshed = self.storage.refresh();
         refreshed.map_err(|error| read_failed(0, error))?;
+        if let Some(large) = &self.large {
+            large.touched_by_others()?;
+        }
         let mut blocks = MetaBlocks::load(&*self.storage, &self.superblock.uuid);
         let in_flight = self.lock.area.in_flight().load(Ordering::SeqCst);
         if in_flight != 0 || self.lock.area.durable().load(Ordering::Acquire) == 0 {
@@ -615,7 +669,9 @@ impl Inner {
         }
         let found = Found::newest(&blocks)?;
         check_length(&*self.storage, &self.superblock, &found.meta)?;
-        heal_metas(&*self.storage, &mut blocks, &found.meta)?;
+        for at in heal_metas(&*self.storage, &mut blocks, &found.meta)? {
+            self.log(&Event::Healed { at });
+        }
         Found::newest(&blocks)?.with_weak(&*self.storage, self.page_size, &self.lock)
     }
 
@@ -722,7 +778,23 @@ impl Inner {
     pub(crate) fn bytes(&self, addr: u64, len: usize, end: u64) -> Result<PageRef<'_>> {
         match self.lent(addr, len, end) {
             Some(bytes) => Ok(PageRef::Borrowed(bytes)),
+            None if addr >= LARGE_AT => self.large_bytes(addr, len, true),
             None => self.read_owned(addr, len, end),
+        }
+    }
+
+    /// Bytes of the second file.
+    #[cold]
+    fn large_bytes(&self, addr: u64, len: usize, lend: bool) -> Result<PageRef<'_>> {
+        match &self.large {
+            Some(large) => large.bytes(addr, len, lend),
+            None => {
+                // Or the database came to have one after it was opened here.
+                let found = format!("{len} bytes in a second file");
+                let expected =
+                    "an address of this file; the database was opened without a second one";
+                Err(Corrupt::new("pointer", addr, found, expected).into())
+            }
         }
     }
 
@@ -750,6 +822,9 @@ impl Inner {
 
     #[cold]
     pub(crate) fn read_owned(&self, addr: u64, len: usize, end: u64) -> Result<PageRef<'_>> {
+        if addr >= LARGE_AT {
+            return self.large_bytes(addr, len, false);
+        }
         let inside = addr.checked_add(len as u64).is_some_and(|to| to <= end);
         if !inside || addr < HEAD_BYTES {
             return Err(outside(addr, len, end));

@@ -161,6 +161,15 @@ pub trait PageWrite: PageRead {
     /// `DiskFull`, `Io`.
     fn alloc_extent(&mut self, pages: u64) -> Result<Extent>;
 
+    /// The same for a value of so many bytes: in the second file when the database has one and the value is large enough.
+    ///
+    /// # Errors
+    /// As for `alloc_extent`.
+    fn alloc_value(&mut self, pages: u64, bytes: u64) -> Result<Extent> {
+        let _ = bytes;
+        self.alloc_extent(pages)
+    }
+
     /// Writes into an extent of this transaction. It goes to the file at once; nobody can see it before the commit.
     ///
     /// # Errors

@@ -24,6 +24,7 @@
 //! 6. What any of these names is in `holds`: nothing of it is written over.
 
 use crate::error::{Error, Result};
+use crate::large_file::LargeFile;
 use crate::layout::{BLOCK_BYTES, meta_at};
 use crate::meta::{Flushed, Meta, Standing};
 use crate::metrics::{Metrics, Phase};
@@ -419,6 +420,7 @@ impl Pipeline {
         }
         Metrics::add(&self.metrics.syncs, 1);
         let synced = self.metrics.time(phase, || {
+            inner.large.as_ref().map_or(Ok(()), LargeFile::sync)?;
             if length {
                 inner.storage.sync_all()
             } else {

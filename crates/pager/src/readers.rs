@@ -5,6 +5,7 @@
 //! full, when they are older than `Options::evictable_age_max`, or when `Options::on_laggard` says so.
 
 use crate::error::Result;
+use crate::event::Event;
 use crate::lock::protocol;
 use crate::lock::slots::{Seen, clock_ns};
 use crate::pager::{Inner, Pager};
@@ -162,6 +163,19 @@ impl Inner {
     }
 }
 
+impl Inner {
+    fn oust(&self, reader: &Seen) -> bool {
+        let ousted = self.lock.oust(reader);
+        if ousted {
+            self.log(&Event::Ousted {
+                process: reader.process,
+                txn: TxnId(reader.txn),
+            });
+        }
+        ousted
+    }
+}
+
 impl Writer {
     /// Says in the reader table how much each reader holds.
     pub(crate) fn note_held(&self, inner: &Inner) {
@@ -178,7 +192,8 @@ impl Writer {
     /// There is no free page: does something about readers that hold many. True when it is worth looking again.
     pub(crate) fn relieve(&mut self, inner: &Inner, retries: u32, disk_full: bool) -> bool {
         let options = &inner.options;
-        if !disk_full && options.evictable_age_max.is_none() && options.on_laggard.is_none() {
+        let nobody_asks = options.on_laggard.is_none() && options.logger.is_none();
+        if !disk_full && options.evictable_age_max.is_none() && nobody_asks {
             return false;
         }
         self.note_held(inner);
@@ -193,16 +208,13 @@ impl Writer {
             let age = inner.reader(reader).age;
             let old = options.evictable_age_max.is_some_and(|max| age > max);
             if disk_full || old {
-                ousted |= inner.lock.oust(reader);
+                ousted |= inner.oust(reader);
             }
         }
         if ousted {
             self.reclaim(inner);
             return true;
         }
-        let Some(OnLaggard(ask)) = &options.on_laggard else {
-            return false;
-        };
         let Some(worst) = seen.iter().max_by_key(|reader| reader.held_pages) else {
             return false;
         };
@@ -215,12 +227,16 @@ impl Writer {
             retries,
             disk_full,
         };
+        inner.log(&Event::Laggard(laggard));
+        let Some(OnLaggard(ask)) = &options.on_laggard else {
+            return false;
+        };
         let go_on = match ask(&laggard) {
             LaggardAction::Wait => {
                 std::thread::sleep(LOOK_AGAIN);
                 true
             }
-            LaggardAction::Evict => inner.lock.oust(worst),
+            LaggardAction::Evict => inner.oust(worst),
             LaggardAction::GiveUp => false,
         };
         if go_on {

@@ -3,8 +3,10 @@
 
 use crate::error::{Error, Result};
 use crate::header::{HEADER_BYTES, Header, Kind, verify_block};
-use crate::layout::{BLOCK_BYTES, HEAD_BYTES, meta_at, page_size_ok};
+use crate::large_file::{self, LargeFile, LargePlace};
+use crate::layout::{BLOCK_BYTES, HEAD_BYTES, LARGE_AT, meta_at, page_size_ok};
 use crate::meta::Meta;
+use crate::options::Options;
 use crate::pages::{Counters, PageRead, PageRef};
 use crate::ptr::Ptr;
 use crate::space::base;
@@ -60,6 +62,8 @@ impl Candidate {
 /// A file of which only the pages and blocks are believed. Reads verify every time; nothing is written.
 pub struct RawFile {
     storage: Arc<dyn Storage>,
+    /// The second file, where it can be found.
+    large: Option<LargeFile>,
     page_size: usize,
     len: u64,
     state: Option<RawState>,
@@ -79,7 +83,22 @@ impl RawFile {
         };
         let file = File::open(path).map_err(failed)?;
         let storage = FileStorage::new(file, false).map_err(failed)?;
-        Self::of_storage(Arc::new(storage))
+        let mut raw = Self::of_storage(Arc::new(storage))?;
+        raw.large = raw.find_large(path);
+        Ok(raw)
+    }
+
+    /// The second file by the name that the newest record has for it; without it what lies there is lost.
+    fn find_large(&self, path: &Path) -> Option<LargeFile> {
+        let (superblock, _) = superblock::load(&*self.storage).ok()?;
+        let options = Options {
+            read_only: true,
+            map: false,
+            ..Options::default()
+        };
+        let meta = &self.state.as_ref()?.meta;
+        let place = LargePlace::Beside(path);
+        large_file::open(&*self.storage, &superblock, meta, &place, &options).ok()?
     }
 
     /// The same for what is in a storage.
@@ -92,6 +111,7 @@ impl RawFile {
         let state = newest_state(&*storage, superblock.map(|found| found.uuid));
         let mut raw = Self {
             storage,
+            large: None,
             page_size: superblock.map_or(PAGE_SIZE_MIN, |found| found.page_size),
             len,
             state,
@@ -230,6 +250,16 @@ impl RawFile {
     }
 
     fn read(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
+        if addr >= LARGE_AT {
+            let damage =
+                |error: Error| Corrupt::new("second file", addr, error, format!("{len} bytes"));
+            return match &self.large {
+                Some(large) if len <= CHECKSUM_SPAN_MAX => large
+                    .bytes(addr, len, false)
+                    .map_err(|error| damage(error).into()),
+                _ => Err(Corrupt::new("second file", addr, "none", "the one that is named").into()),
+            };
+        }
         let inside = addr
             .checked_add(len as u64)
             .is_some_and(|end| end <= self.len);

@@ -28,6 +28,8 @@ pub enum Bug {
     CoveredTooEarly,
     /// Opening believes a record with one barrier without looking at what it lists.
     OneFlushUnverified,
+    /// The second file is not synced before a record.
+    SkipLargeSync,
 }
 
 /// Those of durable commits, one after the other, that show without readers.

@@ -16,6 +16,7 @@
 
 pub(crate) mod base;
 pub(crate) mod build;
+pub(crate) mod large;
 pub(crate) mod lists;
 pub(crate) mod plan;
 pub(crate) mod ranges;
@@ -27,11 +28,12 @@ pub(crate) mod zone;
 mod tests;
 
 use crate::error::Result;
-use crate::layout::{first_page, zone_pages};
+use crate::layout::{first_page, is_large_page, zone_pages};
 use crate::meta::Dead;
 use crate::pages::PageRef;
 use crate::ptr::Ptr;
 use base::Base;
+use large::Large;
 use lists::Stack;
 use ranges::{Changes, RangeSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,13 +53,13 @@ pub(crate) type ReadPage<'a> = &'a dyn Fn(&Ptr) -> Result<PageRef<'a>>;
 pub(crate) struct TxnSpace {
     /// Allocated and not given back.
     pub(crate) own: RangeSet,
-    /// Pages of `own`.
+    /// Pages of `own`, those of the second file left out.
     pub(crate) own_pages: u64,
     /// Freed, of earlier transactions, by birth.
     freed: BTreeMap<u64, RangeSet>,
     /// The same, whatever the birth.
     freed_all: RangeSet,
-    /// Pages of it.
+    /// Pages of it, those of the second file left out.
     pub(crate) freed_pages: u64,
     /// It may take what is kept for transactions that free space.
     pub(crate) frees_space: bool,
@@ -82,14 +84,18 @@ impl TxnSpace {
     /// A range of an earlier transaction is freed; `Space::can_free` said yes.
     pub(crate) fn free(&mut self, page: u64, pages: u64, birth: u64) {
         self.freed_all.insert(page, pages);
-        self.freed_pages += pages;
+        if !is_large_page(page) {
+            self.freed_pages += pages;
+        }
         self.freed.entry(birth).or_default().insert(page, pages);
     }
 
     /// A freed range is in use after all.
     pub(crate) fn unfree(&mut self, page: u64, pages: u64, birth: u64) {
         self.freed_all.remove(page, pages);
-        self.freed_pages -= pages;
+        if !is_large_page(page) {
+            self.freed_pages -= pages;
+        }
         if let Some(ranges) = self.freed.get_mut(&birth) {
             ranges.remove(page, pages);
             if ranges.iter().next().is_none() {
@@ -143,6 +149,8 @@ pub(crate) struct Space {
     /// Free pages that were punched: the file system would have to find space for them.
     punched: RangeSet,
     punched_pages: u64,
+    /// That of the second file.
+    pub(crate) large: Option<Box<Large>>,
     /// The newest two durable transactions.
     pub(crate) durable: [u64; 2],
     /// Since the file was opened.
@@ -182,6 +190,7 @@ impl Space {
             base,
             punched: RangeSet::default(),
             punched_pages: 0,
+            large: None,
             durable,
             work: Work::default(),
         };
@@ -231,7 +240,8 @@ impl Space {
     /// Every page of the structure except the lists on the stacks; those taken since the last record are among them.
     pub(crate) fn structure(&self) -> impl Iterator<Item = &Ptr> {
         let own = self.directory.iter().chain(&self.popped);
-        self.base.pages().chain(own)
+        let large = self.large.iter().flat_map(|large| large.structure());
+        self.base.pages().chain(own).chain(large)
     }
 
     fn add_zones(&mut self, pages: u64) {
@@ -252,14 +262,32 @@ impl Space {
         }
     }
 
-    /// True when the range lies in the file, after the head.
+    /// The second file and the place there, for a page that lies in it.
+    fn in_large(&mut self, page: u64) -> Option<(&mut Large, u64)> {
+        if !is_large_page(page) {
+            return None;
+        }
+        let large = self.large.as_deref_mut()?;
+        let place = large.place(page)?;
+        Some((large, place))
+    }
+
+    /// True when the range lies in the file, after the head; or in the second file.
     pub(crate) fn in_file(&self, page: u64, pages: u64) -> bool {
+        if is_large_page(page) {
+            let place =
+                |large: &Large| large.place(page).is_some_and(|at| large.in_file(at, pages));
+            return self.large.as_deref().is_some_and(place);
+        }
         page >= first_page(self.page_size)
             && pages > 0
             && page.checked_add(pages).is_some_and(|end| end <= self.pages)
     }
 
     pub(crate) fn any_free(&mut self, page: u64, pages: u64) -> bool {
+        if let Some((large, place)) = self.in_large(page) {
+            return large.any_free(place, pages);
+        }
         let mut any = false;
         self.for_zones(page, pages, |_, zone, from, len| {
             any |= zone.any_free(from, len);
@@ -485,6 +513,11 @@ impl Space {
                 .filter(|(_, ptr)| beyond(ptr))
                 .map(|(i, _)| i * per_directory),
         );
+        if let Some(large) = self.large.as_deref_mut()
+            && large.structure().any(beyond)
+        {
+            large.rewrite();
+        }
         if !touched.is_empty() || self.base.roots.iter().any(beyond) || self.base.pages > boundary {
             self.touched.extend(touched);
             self.rewrite();
@@ -529,6 +562,9 @@ impl Space {
 
     /// Makes pages allocatable that a transaction had taken and not committed.
     pub(crate) fn release(&mut self, page: u64, pages: u64) {
+        if let Some((large, place)) = self.in_large(page) {
+            return large.release(place, pages);
+        }
         self.for_zones(page, pages, |_, zone, from, len| zone.release(from, len));
     }
 
@@ -545,6 +581,9 @@ impl Space {
     }
 
     fn note(&mut self, page: u64, pages: u64, used: bool) {
+        if let Some((large, place)) = self.in_large(page) {
+            return large.note(place, pages);
+        }
         let (first, last) = (page / self.zone_pages, (page + pages - 1) / self.zone_pages);
         self.touched.extend(first as usize..=last as usize);
         if !self.overflow {
@@ -559,6 +598,13 @@ impl Space {
     /// Enters what a transaction allocated into the next record.
     pub(crate) fn stage(&mut self, txn: &TxnSpace) {
         for (page, pages) in txn.own.iter() {
+            self.note(page, pages, true);
+        }
+    }
+
+    /// What a transaction has taken of the second file differs from its bitmaps.
+    pub(crate) fn note_large(&mut self, txn: &TxnSpace) {
+        for (page, pages) in txn.own.iter().filter(|(page, _)| is_large_page(*page)) {
             self.note(page, pages, true);
         }
     }

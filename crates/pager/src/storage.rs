@@ -7,7 +7,7 @@ mod file;
 mod map;
 mod memory;
 
-pub(crate) use create::open;
+pub(crate) use create::{create_file, open};
 pub use file::FileStorage;
 pub use memory::MemoryStorage;
 
@@ -104,6 +104,15 @@ pub trait Storage: Send + Sync {
     /// As `mapped`, for a single page: what lies beside it will hardly be read next.
     fn mapped_page(&self, at: u64, len: usize) -> Option<&[u8]> {
         self.mapped(at, len)
+    }
+
+    /// A hint that these bytes will be read soon: the system begins to read them, and this does not wait for it.
+    ///
+    /// # Errors
+    /// The system's; nothing depends on it.
+    fn read_ahead(&self, at: u64, len: u64) -> io::Result<()> {
+        let _ = (at, len);
+        Ok(())
     }
 
     /// Who wants to be told what commits allocate and free: the write-protocol monitor of the tests.

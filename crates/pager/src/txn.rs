@@ -9,6 +9,7 @@
 mod commit;
 pub(crate) mod dirty;
 mod epochs;
+mod large;
 mod pins;
 mod uncommitted;
 
@@ -17,11 +18,12 @@ mod ticket;
 pub use commit::{CommitInfo, Durability};
 pub use epochs::Savepoint;
 pub use ticket::Ticket;
-pub(crate) use ticket::make_durable;
+pub(crate) use ticket::{Wakers, make_durable};
 pub use uncommitted::UncommittedRead;
 
 use crate::error::{Error, Result};
 use crate::header::{Header, Kind};
+use crate::layout::{LARGE_AT, is_large_page};
 use crate::meta::USER_BYTES_MAX;
 use crate::pager::{Inner, State};
 use crate::pages::{Counters, Extent, PageRead, PageRef, PageWrite};
@@ -227,10 +229,14 @@ impl WriteTxn {
         if !self.space.own.remove(page, pages) {
             return;
         }
-        for number in page..page + pages {
-            self.dirty.remove(number);
+        if !is_large_page(page) {
+            for number in page..page + pages {
+                self.dirty.remove(number);
+            }
         }
-        self.space.own_pages -= pages;
+        if !is_large_page(page) {
+            self.space.own_pages -= pages;
+        }
         self.writer().space.release(page, pages);
     }
 
@@ -442,6 +448,25 @@ impl PageWrite for WriteTxn {
         })
     }
 
+    fn alloc_value(&mut self, pages: u64, bytes: u64) -> Result<Extent> {
+        if self.inner.large.is_none() || bytes < self.inner.options.large_values_min {
+            return self.alloc_extent(pages);
+        }
+        assert!(pages > 0, "an extent has pages");
+        self.check()?;
+        let Some(writer) = &mut self.writer else {
+            unreachable!("the writer state leaves with the transaction")
+        };
+        let page = writer.alloc_large(&self.inner, &mut self.space, pages);
+        let page = page.map_err(|error| self.fail(error))?;
+        self.epochs.allocated(page, pages);
+        Ok(Extent {
+            addr: page * self.inner.page_size as u64,
+            pages,
+            birth: self.txn,
+        })
+    }
+
     fn write_extent(&mut self, addr: u64, bytes: &[u8]) -> Result<()> {
         self.check()?;
         let page_size = self.inner.page_size as u64;
@@ -453,7 +478,10 @@ impl PageWrite for WriteTxn {
             bytes.len()
         );
         self.extent_bytes_written += bytes.len() as u64;
-        let written = dirty::write(&*self.inner.storage, addr, bytes);
+        let written = match &self.inner.large {
+            Some(large) if addr >= LARGE_AT => large.write(addr, bytes),
+            _ => dirty::write(&*self.inner.storage, addr, bytes),
+        };
         written.map_err(|error| self.fail(error))
     }
 

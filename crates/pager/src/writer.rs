@@ -9,13 +9,14 @@
 
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::layout::meta_at;
+use crate::layout::{LARGE_AT, meta_at};
 use crate::meta::{Confirmation, Dead, Meta};
 use crate::pager::{Found, Inner};
 use crate::pins::Pins;
 use crate::ptr::Ptr;
 use crate::seeded::{Bug, active};
 use crate::space::build::Built;
+use crate::space::large::Large;
 use crate::space::{LISTS_PER_COMMIT, Space, TxnSpace, base};
 use crate::storage::Growth;
 use crate::superblock::read_failed;
@@ -30,6 +31,9 @@ const BULK_GROWTH_BYTES_MAX: u64 = 64 << 20;
 const PUNCH_BYTES_MIN: u64 = 1 << 20;
 /// The reserve of a small file.
 const RESERVE_PAGES_MIN: u64 = 64;
+/// The second file grows by an eighth beyond what is needed, between these.
+const LARGE_STEP_MIN: u64 = 1 << 20;
+const LARGE_STEP_MAX: u64 = 64 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -45,6 +49,7 @@ pub(crate) struct Writer {
     /// Where free stretches were punched last.
     punch_zone: usize,
     cannot_punch: bool,
+    cannot_punch_large: bool,
     /// How the record is rewritten.
     confirmation: Confirmation,
     /// Copies of the record that were rewritten; 2 when it is confirmed.
@@ -76,6 +81,12 @@ impl Writer {
             // What lies behind is taken step by step, as if the file grew.
             meta.pages
         };
+        if let Some(file) = &inner.large {
+            let large = space
+                .large
+                .get_or_insert_with(|| Box::new(Large::new(inner.page_size, file.id.clone())));
+            large.rename(&file.id.name);
+        }
         let longer = pages > meta.pages;
         if longer {
             // Left by a growth that no commit came to use.
@@ -90,6 +101,7 @@ impl Writer {
             ends: BTreeMap::from([(meta.txn, meta.pages)]),
             punch_zone: 0,
             cannot_punch: false,
+            cannot_punch_large: false,
             confirmation: *confirmation,
             // Another process that is alive, or was a moment ago, may have said that it is on the medium.
             confirmed: if inner.lock.area.durable().load(Ordering::Acquire) == durable.txn {
@@ -283,6 +295,77 @@ impl Writer {
         Ok(page)
     }
 
+    /// Takes an extent of the second file for a transaction; that file grows when it must.
+    pub(crate) fn alloc_large(
+        &mut self,
+        inner: &Inner,
+        txn: &mut TxnSpace,
+        pages: u64,
+    ) -> Result<u64> {
+        let (page_bytes, mut retries) = (inner.page_size as u64, 0);
+        let page = loop {
+            let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &inner.large) else {
+                return self.alloc(inner, txn, pages, true, true);
+            };
+            if let Some(page) = large.take(pages) {
+                break page;
+            }
+            if self.take_lists(inner, 1) {
+                continue;
+            }
+            if self.relieve(inner, retries, false) {
+                retries += 1;
+                continue;
+            }
+            let Some(large) = self.space.large.as_deref_mut() else {
+                continue;
+            };
+            let Some(length) = large.length_for(pages) else {
+                let bytes_max = large.pages() * page_bytes;
+                let needed_bytes = pages * page_bytes;
+                return Err(Error::FileFull {
+                    needed_bytes,
+                    bytes_max,
+                });
+            };
+            let step = (large.pages() * page_bytes / 8).clamp(LARGE_STEP_MIN, LARGE_STEP_MAX);
+            match file.grow(length * page_bytes, step) {
+                Ok(()) => {
+                    large.grow(length);
+                    break large.take_tail(pages);
+                }
+                Err(_) if self.relieve(inner, retries, true) => retries += 1,
+                Err(error) => {
+                    let bytes = pages * page_bytes;
+                    return Err(Error::of_write("growth", LARGE_AT, bytes, error));
+                }
+            }
+        };
+        let fresh = txn.own.insert(page, pages);
+        assert!(fresh, "pages {page}+{pages} are allocated twice");
+        Ok(page)
+    }
+
+    /// Gives long free stretches of the second file back to its file system, a zone a commit.
+    fn punch_large(&mut self, inner: &Inner) {
+        let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &inner.large) else {
+            return;
+        };
+        let page_bytes = inner.page_size as u64;
+        if self.cannot_punch_large || large.free_pages() * page_bytes < inner.options.shrink_bytes {
+            return;
+        }
+        for (place, pages) in large.unpunched((PUNCH_BYTES_MIN / page_bytes).max(1)) {
+            match file.storage.punch(place * page_bytes, pages * page_bytes) {
+                Ok(true) => large.punch(place, pages),
+                Ok(false) | Err(_) => {
+                    self.cannot_punch_large = true;
+                    break;
+                }
+            }
+        }
+    }
+
     /// Takes pages that would leave less than the reserve, or that are not there: the file grows, so that both are there.
     fn alloc_grown(
         &mut self,
@@ -353,6 +436,7 @@ impl Writer {
     /// After a durable commit: cuts free space off the file's end, and gives long free stretches inside back to the
     /// file system, a zone a commit.
     pub(crate) fn tidy(&mut self, inner: &Inner, compacts: bool) {
+        self.punch_large(inner);
         let page_bytes = inner.page_size as u64;
         let much = if compacts {
             inner.options.growth_bytes_min
@@ -428,6 +512,11 @@ impl Writer {
         if to + much <= pages && inner.storage.cut(to * inner.page_size as u64).is_ok() {
             self.length_unsynced = true;
             self.space.cut(to);
+            let page_bytes = inner.page_size as u64;
+            inner.log(&Event::Cut {
+                from: pages * page_bytes,
+                to: to * page_bytes,
+            });
         }
     }
 

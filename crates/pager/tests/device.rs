@@ -296,3 +296,41 @@ fn a_lock_file_elsewhere_is_the_same_for_all() {
     let pager = Pager::open(&path, &here).unwrap();
     assert_eq!(pager.begin_read().unwrap().app(), b"one");
 }
+
+/// Whether a page of the file is in memory; `None` where the system does not say.
+fn in_memory(file: &std::fs::File, at: u64) -> Option<bool> {
+    use rustix::io::{Errno, ReadWriteFlags, preadv2};
+    let mut bytes = [0; 512];
+    let mut parts = [std::io::IoSliceMut::new(&mut bytes)];
+    match preadv2(file, &mut parts, at, ReadWriteFlags::NOWAIT) {
+        Ok(_) => Some(true),
+        Err(Errno::AGAIN) => Some(false),
+        Err(_) => None,
+    }
+}
+
+#[test]
+fn warming_up_reads_the_file_ahead() {
+    let folder = Folder::new("warm");
+    let path = folder.0.join("plant.tdl");
+    let pager = Pager::open(&path, &Options::default()).unwrap();
+    fill(&pager, 4 * MIB, 1).unwrap();
+    let file = std::fs::File::open(&path).unwrap();
+    file.sync_all().unwrap();
+    drop(pager);
+    let drop_cache = rustix::fs::Advice::DontNeed;
+    rustix::fs::fadvise(&file, 0, None, drop_cache).unwrap();
+    let cold = (1..32).filter(|i| in_memory(&file, i * (128 << 10)) == Some(false));
+    if cold.count() < 16 {
+        eprintln!("skipped: this file system keeps everything in memory");
+        return;
+    }
+    let pager = Pager::open(&path, &Options::default()).unwrap();
+    assert_eq!(pager.warm_up(2 * MIB).unwrap(), 2 * MIB);
+    assert!(pager.warm_up(u64::MAX).unwrap() > 4 * MIB);
+    let begun = std::time::Instant::now();
+    while (0..32).any(|i| in_memory(&file, i * (128 << 10)) != Some(true)) {
+        assert!(begun.elapsed().as_secs() < 20, "it is not read");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}

@@ -137,7 +137,7 @@ fn newer_files_are_named_as_such() {
         for start in [0, 12 << 10] {
             let block = &mut image[start..start + 4096];
             if at == 48 {
-                put_u32(block, at, 3);
+                put_u32(block, at, 1000);
             } else {
                 put_u64(block, at, 1 << 40);
             }

@@ -195,6 +195,9 @@ fn each_bit_flip_is_healed_or_reported() {
         };
         let pager = Pager::open_storage(disk, &options).unwrap();
         let found = problems(&pager);
+        let noted = pager
+            .begin_check()
+            .is_ok_and(|check| !check.finish().notes.is_empty());
         let reader = pager.begin_read().unwrap();
         let answer = read(&reader, &root_of(reader.app()), &mut |_, _| {});
         match answer {
@@ -203,7 +206,9 @@ fn each_bit_flip_is_healed_or_reported() {
         }
         let clean = found.is_ok_and(|problems| problems.is_empty());
         if at < 24 << 10 {
-            assert_eq!(clean, !read_only, "flip at byte {at} of the head");
+            // A record that does not count is none: who only reads is told, who writes heals it.
+            let told = !clean || noted;
+            assert_eq!(told, read_only, "flip at byte {at} of the head");
         } else if covered[at] {
             assert!(!clean, "flip at byte {at} is not reported");
         }

@@ -85,6 +85,18 @@ impl Options {
         self
     }
 
+    /// Puts values of tables of `min` bytes and more into a second file, on another disk perhaps; it is made when it is not there. The
+    /// database remembers it: later it need be named only when it was moved. What is stored already stays where it is. One commit covers
+    /// both files, and costs one more sync when it wrote to the second one.
+    ///
+    /// Everything but that file's bytes is in the first one; each is worth nothing without the other. `copy_to` and salvage bring both
+    /// together in one file; backups and images do not hold the second file and are refused (`StoreError::LargeFile`).
+    pub fn large_values(mut self, path: impl Into<std::path::PathBuf>, min: u64) -> Self {
+        self.store.large_values_path = Some(path.into());
+        self.store.large_values_min = min;
+        self
+    }
+
     /// Bytes of a page, a power of two from 512 to 256 KiB; used when the file is created.
     pub fn page_size(mut self, bytes: usize) -> Self {
         self.store.page_size = bytes;
@@ -139,10 +151,17 @@ impl Options {
         self
     }
 
-    /// Calls `f` when something happens to the file: opened, healed, grown, poisoned. From whatever thread; it must not
+    /// Calls `f` when something happens to the file ([`Event`](crate::Event)): opened, healed, recovered, grown, cut, poisoned; a commit that took
+    /// longer than a second ([`slow_commit`](Self::slow_commit)); a reader that is in the way. From whatever thread; it must not
     /// use the database.
     pub fn logger(mut self, f: impl Fn(&tidalite_pager::Event) + Send + Sync + 'static) -> Self {
         self.store.logger = Some(tidalite_pager::Logger::new(f));
+        self
+    }
+
+    /// The logger hears of commits that take longer than this (a second).
+    pub fn slow_commit(mut self, took: Duration) -> Self {
+        self.store.slow_commit = took;
         self
     }
 
@@ -192,6 +211,21 @@ impl Options {
         memory: &LockMemory,
     ) -> Result<Database> {
         self.wrap(Pager::open_storage_with(storage, memory, &self.store)?)
+    }
+
+    /// The same with a second storage for large values, as [`large_values`](Self::large_values) is for files; with the bound that was
+    /// given there.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn open_storages(
+        &self,
+        storage: Arc<dyn Storage>,
+        large: Arc<dyn Storage>,
+        memory: &LockMemory,
+    ) -> Result<Database> {
+        let opened = Pager::open_storages(storage, Some(large), memory, &self.store);
+        self.wrap(opened?)
     }
 
     fn wrap(&self, pager: Pager) -> Result<Database> {

@@ -90,6 +90,7 @@ mod tables;
 mod texts;
 mod time;
 mod typed;
+mod uncommitted;
 mod value;
 mod watch;
 mod write;
@@ -143,6 +144,7 @@ pub use tidalite_pager::{
 };
 pub use time::{Instant, Timestamp};
 pub use typed::{TypedTable, TypedTableMut};
+pub use uncommitted::UncommittedRead;
 pub use value::{Decimal, Value};
 pub use watch::{Progress, Watch};
 pub use write::{Commit, TABLE_NAME_BYTES_MAX, WriteTxn};

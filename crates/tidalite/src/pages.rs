@@ -1,12 +1,13 @@
 //! The file as a read or a write transaction sees it, behind one type.
 
-use tidalite_pager::{Counters, PageRead, PageRef, Ptr, Result, Snapshot};
+use tidalite_pager::{Counters, PageRead, PageRef, Ptr, Result, Snapshot, UncommittedRead};
 
-/// Pages of a snapshot, or of a write transaction with its own changes.
+/// Pages of a snapshot, or of a write transaction with its own changes: as it stands, or as it stood.
 #[derive(Clone, Copy)]
 pub(crate) enum Pages<'a> {
     Snapshot(&'a Snapshot),
     Writer(&'a tidalite_pager::WriteTxn),
+    Uncommitted(&'a UncommittedRead),
 }
 
 impl PageRead for Pages<'_> {
@@ -14,6 +15,7 @@ impl PageRead for Pages<'_> {
         match self {
             Self::Snapshot(pages) => pages.page_size(),
             Self::Writer(pages) => pages.page_size(),
+            Self::Uncommitted(pages) => pages.page_size(),
         }
     }
 
@@ -22,6 +24,7 @@ impl PageRead for Pages<'_> {
         match self {
             Self::Snapshot(pages) => pages.page(ptr),
             Self::Writer(pages) => pages.page(ptr),
+            Self::Uncommitted(pages) => pages.page(ptr),
         }
     }
 
@@ -30,6 +33,7 @@ impl PageRead for Pages<'_> {
         match self {
             Self::Snapshot(pages) => pages.prefetch(ptr, bytes),
             Self::Writer(pages) => pages.prefetch(ptr, bytes),
+            Self::Uncommitted(pages) => pages.prefetch(ptr, bytes),
         }
     }
 
@@ -38,6 +42,7 @@ impl PageRead for Pages<'_> {
         match self {
             Self::Snapshot(pages) => pages.block(ptr),
             Self::Writer(pages) => pages.block(ptr),
+            Self::Uncommitted(pages) => pages.block(ptr),
         }
     }
 
@@ -46,6 +51,7 @@ impl PageRead for Pages<'_> {
         match self {
             Self::Snapshot(pages) => pages.bytes(addr, len),
             Self::Writer(pages) => pages.bytes(addr, len),
+            Self::Uncommitted(pages) => pages.bytes(addr, len),
         }
     }
 
@@ -53,6 +59,7 @@ impl PageRead for Pages<'_> {
         match self {
             Self::Snapshot(pages) => pages.counters(),
             Self::Writer(pages) => pages.counters(),
+            Self::Uncommitted(pages) => pages.counters(),
         }
     }
 }

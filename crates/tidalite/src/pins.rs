@@ -21,7 +21,8 @@ impl WriteTxn {
         Ok(self.pages.pin(name)?)
     }
 
-    /// Takes a pin away; false when there is none of that name.
+    /// Takes a pin away; false when there is none of that name. The commit is then a durable one, whatever is asked for: a pin that is
+    /// gone must not come back with a power cut, when what it held has been written over.
     ///
     /// # Errors
     /// When the transaction is broken.
@@ -61,7 +62,7 @@ impl Database {
         Ok(tx.commit()?.txn)
     }
 
-    /// Takes a pin away; false when there is none of that name.
+    /// Takes a pin away, with a durable commit of its own; false when there is none of that name.
     ///
     /// # Errors
     /// As for a commit.

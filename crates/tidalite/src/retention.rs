@@ -195,6 +195,15 @@ impl ReadTxn {
     }
 }
 
+/// A policy as its row stores it, if that is one that could have been set.
+pub(crate) fn policy_of(key: &[u8], value: &[u8]) -> Result<(String, Retention)> {
+    let name = std::str::from_utf8(key)
+        .map_err(|error| Corrupt::new("name of a policy", 0, error.to_string(), "UTF-8"))?;
+    let policy = Retention::decode(value)?;
+    policy.check(name)?;
+    Ok((name.to_owned(), policy))
+}
+
 /// Every policy of the tree.
 pub(crate) fn policies<R: PageRead>(tree: &Tree, pages: &R) -> Result<Vec<(String, Retention)>> {
     let mut policies = Vec::new();

@@ -20,8 +20,14 @@ pub struct Stat {
     pub pages_total: u64,
     /// Pages that can be allocated now.
     pub pages_free: u64,
-    /// Pages that are dead but seen by a snapshot or needed by the newest durable states.
+    /// Pages that are dead but seen by a snapshot or needed by the newest durable states, in both files.
     pub pages_pending: u64,
+    /// The longest stretch of free pages, at most.
+    pub longest_free_pages: u64,
+    /// Bytes of the second file, for large values; 0 without one.
+    pub large_bytes: u64,
+    /// Pages of the second file that can be allocated now.
+    pub large_pages_free: u64,
     /// Tables of the user.
     pub tables: u64,
     /// Entries in them.
@@ -49,6 +55,15 @@ impl Stat {
         self.leaf_rows.saturating_add(self.front_rows)
     }
 
+    /// How scattered free space is: 0 when it is one stretch, towards 1 when it is single pages all over the file. (The stretch is looked
+    /// for within zones of 128 MiB, so much free space in one piece counts as a little scattered.) `None` when nothing is free.
+    #[must_use]
+    pub fn fragmentation(&self) -> Option<f64> {
+        let free = self.pages_free;
+        let scattered = free.saturating_sub(self.longest_free_pages);
+        (free > 0).then(|| scattered as f64 / free as f64)
+    }
+
     /// Bytes of the pages in use per row: everything counted, trees and head too. `None` without rows.
     #[must_use]
     pub fn bytes_per_row(&self) -> Option<f64> {
@@ -61,6 +76,15 @@ impl Stat {
 }
 
 impl Database {
+    /// Has the system read the file into memory ahead, from its beginning, up to `bytes_max` bytes; returns how many that is. It does not
+    /// wait for them; after a start of the machine the first queries then find most of a file that fits into memory there.
+    ///
+    /// # Errors
+    /// `Store(Io)` when the system refuses.
+    pub fn warm_up(&self, bytes_max: u64) -> Result<u64> {
+        Ok(self.pager.warm_up(bytes_max)?)
+    }
+
     /// Figures about the newest commit. Reads the catalog and every series' record; waits for a write
     /// transaction under way.
     ///
@@ -75,6 +99,9 @@ impl Database {
             pages_total: pages.pages_total,
             pages_free: pages.pages_free,
             pages_pending: pages.pages_pending,
+            longest_free_pages: pages.longest_free_pages,
+            large_bytes: pages.large_bytes,
+            large_pages_free: pages.large_pages_free,
             ..Stat::default()
         };
         self.begin_read()?.fill(&mut stat)?;

@@ -38,6 +38,7 @@ impl<'a> Table<'a> {
             let below = match self.pages {
                 Pages::Snapshot(pages) => sub.nested(pages, key.as_ref())?,
                 Pages::Writer(pages) => sub.nested(pages, key.as_ref())?,
+                Pages::Uncommitted(pages) => sub.nested(pages, key.as_ref())?,
             };
             match below {
                 Some(below) => sub = below,

@@ -293,6 +293,7 @@ pub(crate) fn weights(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
 pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> Outcome {
     let document = json!({
         "clean": report.is_clean(),
+        "notes": &report.notes,
         "findings": report.findings.iter().map(finding_json).collect::<Vec<_>>(),
         "pages": report.pages_total,
         "pages_used": report.pages_used,

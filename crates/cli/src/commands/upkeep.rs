@@ -88,6 +88,16 @@ fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
             Cell::Count(stat.pages_pending),
             "are freed, but a snapshot may see them",
         ),
+        (
+            "free_scattered",
+            stat.fragmentation().map_or(Cell::Missing, Cell::Computed),
+            "of the free pages, outside their longest stretch: 0 to 1",
+        ),
+        (
+            "large_bytes",
+            Cell::Count(stat.large_bytes),
+            "size of the second file, for large values",
+        ),
         ("tables", Cell::Count(stat.tables), "ordered tables"),
         (
             "table_entries",
@@ -141,6 +151,11 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
         super::integrity::check_json(&report, terminal)?;
     }
     let shown = printable(&path.display().to_string());
+    if !args.quiet && !args.json {
+        for note in &report.notes {
+            writeln!(terminal.out, "no damage, {}", printable(note))?;
+        }
+    }
     if report.is_clean() {
         if !args.quiet && !args.json {
             let clean = terminal.palette.good("clean");

@@ -89,6 +89,13 @@ impl Lock {
         }
     }
 
+    /// Whether another handle waits for the turn that this one has. One load where nobody does.
+    pub(crate) fn others_wait(&self) -> bool {
+        let waits = self.area.waiting().load(Ordering::SeqCst) > 0;
+        // Who asked may be dead or have given up.
+        waits && self.locks.taken(TICKETS, TICKETS_LEN).unwrap_or(false)
+    }
+
     /// The turn without a number, if nobody has one or waits with one.
     fn take_throne(&self) -> Result<Option<Ticket>> {
         let locked = self.locks.try_lock(THRONE, 1, Mode::Alone);

@@ -12,6 +12,7 @@
 //! pages in one pass, and rewriting it changes nothing that it describes. A null bitmap pointer is a zone
 //! whose pages are all free.
 
+use super::large::Large;
 use super::zone::{Use, Zone};
 use super::{ReadPage, Space, lists};
 use crate::error::{Error, Result};
@@ -130,6 +131,12 @@ pub(crate) fn load(
     for zone in &mut space.zones {
         zone.loaded();
     }
+    let mut pages = meta.pages;
+    if !meta.large.is_null() {
+        let large = Large::load(page_size, meta.large, meta.pages, read)?;
+        pages = pages.saturating_add(large.pages());
+        space.large = Some(Box::new(large));
+    }
     let mut seen = super::RangeSet::default();
     for &dead in &meta.pendings {
         let sound = space.in_file(dead.page, dead.pages)
@@ -145,7 +152,7 @@ pub(crate) fn load(
         space.held.entry(dead.freed - 1).or_default().push(dead);
         space.held_pages += dead.pages;
     }
-    let (directory, stacks) = lists::load_directory(meta.dead_directory, meta.pages, read)?;
+    let (directory, stacks) = lists::load_directory(meta.dead_directory, pages, read)?;
     for stack in &stacks {
         space.held_pages += stack.pages;
     }

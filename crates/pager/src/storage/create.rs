@@ -132,7 +132,8 @@ fn open_device(
     Ok(OpenFile { file, seat })
 }
 
-fn create_file(path: &Path, initial: &[u8]) -> Result<()> {
+/// Makes a file of these bytes under a name that is free, all of it or nothing.
+pub(crate) fn create_file(path: &Path, initial: &[u8]) -> Result<()> {
     let mut name = OsString::from(path.as_os_str());
     name.push(format!(".new-{}", std::process::id()));
     let temporary = PathBuf::from(name);

@@ -7,9 +7,10 @@
 
 use super::map::{MAP_BYTES, Map};
 use super::{Growth, Storage, device};
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -196,6 +197,13 @@ impl Storage for FileStorage {
             Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(false),
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn read_ahead(&self, at: u64, len: u64) -> io::Result<()> {
+        let Some(len) = NonZeroU64::new(len) else {
+            return Ok(());
+        };
+        Ok(fadvise(&self.file, at, Some(len), Advice::WillNeed)?)
     }
 
     #[inline]

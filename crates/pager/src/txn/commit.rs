@@ -3,7 +3,7 @@
 use super::dirty::write;
 use super::{Ticket, WriteTxn};
 use crate::error::{Error, Result};
-use crate::layout::{BLOCK_BYTES, meta_at};
+use crate::layout::{BLOCK_BYTES, is_large_page, meta_at};
 use crate::meta::{APP_BYTES_MAX, Dead, Flushed, Meta, Standing, fits_with};
 use crate::metrics::{Metrics, Phase};
 use crate::one_flush;
@@ -11,8 +11,10 @@ use crate::open::now_ns;
 use crate::options::Verify;
 use crate::pager::State;
 use crate::pipeline::{Recorded, write_record};
+use crate::ptr::Ptr;
 use crate::seeded::{Bug, active};
 use crate::space::build::Built;
+use crate::space::large::LargeWhat;
 use crate::storage::Committed;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -81,8 +83,9 @@ impl WriteTxn {
     pub fn commit(self, app: &[u8], durability: Durability) -> Result<CommitInfo> {
         let ticket = self.commit_ticket(app, durability)?;
         if ticket.durability.is_durable() {
-            return ticket.wait();
+            ticket.wait()?;
         }
+        ticket.tell_if_slow();
         Ok(ticket.info())
     }
 
@@ -144,6 +147,11 @@ impl WriteTxn {
         if let Some(writer) = &self.writer {
             writer.check_reserve(&self.inner, &self.space)?;
         }
+        let large = if with_record {
+            self.write_large()?
+        } else {
+            Vec::new()
+        };
         let inner = Arc::clone(&self.inner);
         let metrics = &inner.pipeline.metrics;
         let mut dead = self.space.dead(self.txn.0);
@@ -154,7 +162,7 @@ impl WriteTxn {
         self.staged = true;
         let mut prepared = None;
         if with_record {
-            let ready = metrics.time(Phase::Seal, || self.prepare(app, &dead))?;
+            let ready = metrics.time(Phase::Seal, || self.prepare(app, &dead, large.last()))?;
             if active(Bug::MetaBeforeData) && durability.is_durable() {
                 self.record_too_early(&ready)?;
             }
@@ -187,6 +195,9 @@ impl WriteTxn {
                 space_bytes = ready.built.pages() * inner.page_size as u64;
                 dead.extend_from_slice(ready.built.replaced());
                 writer.install_lists(ready.built);
+                if let Some(space) = writer.space.large.as_deref_mut() {
+                    space.install(&large);
+                }
                 writer.meta = ready.meta.clone();
                 Some(ready.meta)
             }
@@ -232,7 +243,12 @@ impl WriteTxn {
     }
 
     /// The meta record; with it, when its inline lists are full, pages of the free-space structure.
-    fn prepare(&mut self, app: &[u8], dead: &[Dead]) -> Result<Prepared> {
+    fn prepare(
+        &mut self,
+        app: &[u8],
+        dead: &[Dead],
+        large: Option<&(LargeWhat, Ptr)>,
+    ) -> Result<Prepared> {
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
@@ -249,6 +265,7 @@ impl WriteTxn {
             dead_directory: lists.dead_directory,
             pins: writer.meta.pins,
             clock: writer.meta.clock,
+            large: large.map_or(writer.meta.large, |(_, root)| *root),
             standing: Standing::default(),
             user: Arc::clone(&self.user),
             app: app.into(),
@@ -264,6 +281,10 @@ impl WriteTxn {
     /// Everything that this transaction has written, for a record with one barrier; `None` when that is too much or
     /// does not fit the record.
     fn list_written(&self, record: &Meta) -> Result<OnTop> {
+        if self.space.own.iter().any(|(page, _)| is_large_page(page)) {
+            // One barrier is one disk.
+            return Ok(None);
+        }
         let own = self.space.own.iter();
         let ranges = one_flush::list(&*self.inner.storage, self.inner.page_size, own)?;
         let fit = |ranges: &Vec<Flushed>| {

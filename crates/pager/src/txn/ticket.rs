@@ -2,10 +2,13 @@
 
 use super::{CommitInfo, Durability, WriteTxn};
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::metrics::Phase;
 use crate::pager::Inner;
 use crate::pipeline::Waited;
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tidalite_base::TxnId;
 
@@ -54,6 +57,111 @@ impl Ticket {
     pub fn wait_for(&self, patience: Duration) -> Result<bool> {
         let until = Instant::now().checked_add(patience);
         make_durable(&self.inner, self.info.txn, until)
+    }
+
+    /// Tells the logger of a commit that took long.
+    pub(super) fn tell_if_slow(&self) {
+        let took = self.begun.elapsed();
+        if took > self.inner.options.slow_commit {
+            let txn = self.info.txn;
+            self.inner.log(&Event::SlowCommit { txn, took });
+        }
+    }
+}
+
+/// For asynchronous code: ready when the commit is durable, whatever it was committed as. A thread is begun for the first one that is waited
+/// for, flushes for all of them together, and ends with the last. Whoever holds a write transaction must not wait for a lazy commit like this.
+impl Future for Ticket {
+    type Output = Result<CommitInfo>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let (inner, txn) = (&self.inner, self.info.txn);
+        if self.is_durable() {
+            return Poll::Ready(Ok(self.info));
+        }
+        if let Err(error) = inner.check_poison() {
+            return Poll::Ready(Err(error));
+        }
+        match inner.wakers.ask(inner, txn, context.waker()) {
+            Ok(()) => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+}
+
+/// Tasks that wait for commits to become durable.
+#[derive(Default)]
+pub(crate) struct Wakers(Mutex<Tasks>);
+
+#[derive(Default)]
+struct Tasks {
+    waiting: Vec<(TxnId, Waker)>,
+    /// A thread flushes for them.
+    running: bool,
+    /// What its last flush failed with, for who asks next.
+    failed: Option<Error>,
+}
+
+impl Wakers {
+    fn tasks(&self) -> MutexGuard<'_, Tasks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes this task when the commit is durable, or cannot be made so.
+    fn ask(&self, inner: &Arc<Inner>, txn: TxnId, waker: &Waker) -> Result<()> {
+        let mut tasks = self.tasks();
+        if let Some(error) = tasks.failed.take() {
+            return Err(error);
+        }
+        let known = |(other, task): &(TxnId, Waker)| *other == txn && task.will_wake(waker);
+        if !tasks.waiting.iter().any(known) {
+            tasks.waiting.push((txn, waker.clone()));
+        }
+        if tasks.running {
+            return Ok(());
+        }
+        let own = Arc::clone(inner);
+        let thread = std::thread::Builder::new().name("tidalite-tickets".into());
+        match thread.spawn(move || own.wakers.serve(&own)) {
+            Ok(_) => {
+                tasks.running = true;
+                Ok(())
+            }
+            Err(source) => {
+                tasks.waiting.clear();
+                Err(Error::Io {
+                    what: "start of a thread that flushes".into(),
+                    at: 0,
+                    source,
+                })
+            }
+        }
+    }
+
+    /// Flushes until nobody waits.
+    fn serve(&self, inner: &Arc<Inner>) {
+        loop {
+            let mut tasks = self.tasks();
+            let Some(newest) = tasks.waiting.iter().map(|(txn, _)| *txn).max() else {
+                tasks.running = false;
+                return;
+            };
+            drop(tasks);
+            let done = make_durable(inner, newest, None);
+            let mut tasks = self.tasks();
+            let (ready, rest) = std::mem::take(&mut tasks.waiting)
+                .into_iter()
+                .partition(|(txn, _)| *txn <= newest || done.is_err());
+            tasks.waiting = rest;
+            if let Err(error) = done
+                && inner.check_poison().is_ok()
+            {
+                tasks.failed = Some(error);
+            }
+            drop(tasks);
+            let ready: Vec<(TxnId, Waker)> = ready;
+            ready.into_iter().for_each(|(_, waker)| waker.wake());
+        }
     }
 }
 

@@ -23,6 +23,8 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
     /// The same, one sentence each.
     pub problems: Vec<String>,
+    /// What is no damage but may be of interest: what a crash left, and who opens the file for writing heals.
+    pub notes: Vec<String>,
     /// True when who watched has stopped it: what is not found here may still be there.
     pub cancelled: bool,
     /// Pages of the file.
@@ -107,6 +109,7 @@ impl Database {
             report.findings.push(Finding::new(Place::File, problem));
         }
         report.problems = report.findings.iter().map(ToString::to_string).collect();
+        report.notes = done.notes;
         report.pages_total = done.pages_total;
         report.pages_used = done
             .pages_total

@@ -17,7 +17,8 @@ mod tables;
 use crate::check::Finding;
 use crate::database::{Database, OpenMode, Options};
 use crate::error::Result;
-use crate::roots::Roots;
+use crate::retention::policy_of;
+use crate::roots::{Roots, owner};
 use crate::texts::TextCache;
 use crate::watch::{Running, Watch};
 use crate::write::WriteTxn;
@@ -41,6 +42,8 @@ pub struct SalvageReport {
     pub tables: Vec<Saved>,
     /// Series, each with its rows.
     pub series: Vec<Saved>,
+    /// Retention policies.
+    pub retentions: u64,
     /// What could not be read, and what it takes along.
     pub lost: Vec<Finding>,
     /// Losses beyond those in `lost`.
@@ -150,6 +153,7 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
     } else {
         rescue.lose_file("every meta record is lost: everything is saved by headers");
     }
+    rescue.retentions()?;
     rescue.tables()?;
     rescue.series()?;
     rescue.front()?;
@@ -177,6 +181,33 @@ struct Rescue<'r, 'a> {
 }
 
 impl Rescue<'_, '_> {
+    /// Policies that can still be read. Without roots there is nothing that leads to them.
+    fn retentions(&mut self) -> Result<()> {
+        let Some(roots) = &self.roots else {
+            return Ok(());
+        };
+        let mut saved = Vec::new();
+        let tree = Some(&roots.policies);
+        let lost = tables::values_of(
+            self.raw,
+            &self.found,
+            owner::POLICIES,
+            tree,
+            &mut |key, value, _| {
+                saved.extend(policy_of(key, value).ok());
+                Ok(())
+            },
+        )?;
+        if !lost.is_empty() {
+            self.lose_file("retention policies: some cannot be read");
+        }
+        for (name, policy) in saved {
+            self.tx.set_retention(&name, &policy)?;
+            self.report.retentions += 1;
+        }
+        Ok(())
+    }
+
     fn lose_file(&mut self, problem: impl ToString) {
         self.report
             .lose(Finding::new(crate::check::Place::File, problem));

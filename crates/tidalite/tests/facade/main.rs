@@ -29,6 +29,7 @@ mod copy;
 mod disk_full;
 mod errors;
 mod integrity;
+mod large;
 mod lifecycle;
 mod limits;
 mod model;

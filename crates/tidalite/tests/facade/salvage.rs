@@ -3,8 +3,8 @@
 use crate::common::{Content, assert_clean, content_of, in_memory};
 use std::sync::Arc;
 use tidalite::{
-    ColumnType, MemoryStorage, Options, Place, SalvageReport, Schema, Storage, Unit, Watch,
-    salvage_storage,
+    ColumnType, MemoryStorage, Options, Place, Retention, SalvageReport, Schema, Storage, Unit,
+    Watch, salvage_storage,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -276,4 +276,25 @@ fn hostile_files_are_survived() {
             salvage_storage(damaged, &db, Watch::new()).map_or(true, |report| report.rows() == 0)
         );
     }
+}
+
+#[test]
+fn retention_policies_are_saved() {
+    let storage = Arc::new(MemoryStorage::new());
+    let db = options().open_storage(storage.clone()).unwrap();
+    let policy = Retention {
+        pattern: "wind*".to_owned(),
+        keep: Some(std::time::Duration::from_secs(86_400)),
+        bytes: None,
+    };
+    let mut tx = db.begin_write().unwrap();
+    tx.set_retention("a day", &policy).unwrap();
+    tx.table("t").unwrap().put(b"k", b"v").unwrap();
+    tx.commit().unwrap();
+    drop(db);
+    let saved = in_memory(&options());
+    let report = salvage_storage(storage, &saved, Watch::new()).unwrap();
+    assert!(report.is_complete() && report.retentions == 1, "{report:?}");
+    let found = saved.begin_read().unwrap().retentions().unwrap();
+    assert_eq!(found, [("a day".to_owned(), policy)]);
 }

@@ -195,3 +195,64 @@ fn a_writer_that_panics_is_rolled_back() {
     assert_eq!(db.begin_read().unwrap().list("").unwrap(), []);
     assert_clean(&db);
 }
+
+#[test]
+fn several_threads_read_what_is_not_committed() {
+    let db = in_memory(&Options::new());
+    let mut tx = db.begin_write().unwrap();
+    tx.table("old").unwrap().put(b"k", b"before").unwrap();
+    tx.series("wind").unwrap().insert_point(1, 0, 1.0).unwrap();
+    tx.commit().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    for i in 0..200u64 {
+        let mut table = tx.table("new").unwrap();
+        table.put(&i.to_be_bytes(), &vec![i as u8; 3000]).unwrap();
+    }
+    tx.table("old").unwrap().put(b"k", b"after").unwrap();
+    tx.multi_table("pairs").unwrap().put(b"a", b"1").unwrap();
+    for t in 2..2000 {
+        tx.series("wind")
+            .unwrap()
+            .insert_point(t, 0, t as f64)
+            .unwrap();
+    }
+    let reader = tx.reader().unwrap();
+    let read = || {
+        let table = reader.table("new").unwrap().unwrap();
+        assert_eq!(table.count(), 200);
+        let mut seen = 0u64;
+        let walked = table.for_each(|key, value| {
+            assert_eq!((key, value[0]), (&seen.to_be_bytes()[..], seen as u8));
+            seen += 1;
+        });
+        walked.unwrap();
+        assert_eq!(seen, 200);
+        let old = reader.table("old").unwrap().unwrap();
+        assert_eq!(old.get(b"k").unwrap().unwrap(), b"after");
+        assert_eq!(reader.multi_table("pairs").unwrap().unwrap().count(), 1);
+        let wind = reader.series("wind").unwrap().unwrap();
+        assert_eq!(wind.count().unwrap(), 1999);
+        assert!(reader.table("none").unwrap().is_none());
+        assert!(reader.table("pairs").is_err());
+    };
+    thread::scope(|threads| {
+        for _ in 0..3 {
+            threads.spawn(|| (0..20).for_each(|_| read()));
+        }
+        // The transaction goes on beside them.
+        for i in 0..200u64 {
+            let mut table = tx.table("new").unwrap();
+            table.put(&i.to_be_bytes(), b"changed").unwrap();
+            let mut series = tx.series("wind").unwrap();
+            series.insert_point(5000 + i as i64, 0, 0.0).unwrap();
+        }
+    });
+    assert!(!reader.has_ended());
+    tx.commit().unwrap();
+    assert!(reader.has_ended());
+    let ended = reader
+        .table("new")
+        .and_then(|table| table.unwrap().get(&[0; 8]));
+    assert!(ended.is_err());
+    assert_clean(&db);
+}

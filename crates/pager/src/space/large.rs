@@ -1,0 +1,480 @@
+//! The free space of the second file, where large values lie: bitmaps as for the first one, whose pages are ordinary pages of
+//! the first file.
+//!
+//! ```text
+//! root       0..32 header (kind 19, flags 0) | 32 uuid of the second file 16 B | 48 its pages u64 | 56 name's bytes u32 | 60 directories u32
+//!            | 64 name, 256 B | 320 Ptr of each directory
+//! directory  0..32 header (kind 19, flags 1, owner = its number) | 0 | 64 entries of 40 bytes: bitmap Ptr, free pages u32, 0
+//! bitmap     0..32 header (kind 8, flags 1, owner = zone) | 0 | 64 one bit a page, set = free
+//! ```
+//!
+//! Invariants
+//! 1. A page of the second file is one of: head, used, held or free, as those of the first. Its number is `first` + its place
+//!    there, so that what is held stands on the same lists, by the same rule.
+//! 2. `touched` are the zones that differ from the bitmaps on disk; every record that is written has none left (`plan`), so what
+//!    a record calls held is used in its bitmaps.
+//! 3. The file only grows; free stretches inside are punched.
+
+use super::ReadPage;
+use super::zone::Zone;
+use crate::error::{Error, Result};
+use crate::header::{HEADER_BYTES, Header, Kind};
+use crate::layout::{BITMAP_AT, LARGE_AT, first_page, zone_pages};
+use crate::ptr::{PTR_BYTES, Ptr};
+use crate::space::ranges::RangeSet;
+use std::collections::BTreeSet;
+use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
+
+const UUID_AT: usize = HEADER_BYTES;
+const PAGES_AT: usize = UUID_AT + 16;
+const NAME_LEN_AT: usize = PAGES_AT + 8;
+const COUNT_AT: usize = NAME_LEN_AT + 4;
+const NAME_AT: usize = COUNT_AT + 4;
+/// Bytes of the second file's name as the first one knows it.
+pub(crate) const NAME_BYTES_MAX: usize = 256;
+const DIRECTORIES_AT: usize = NAME_AT + NAME_BYTES_MAX;
+const ENTRIES_AT: usize = 64;
+const ENTRY_BYTES: usize = PTR_BYTES + 8;
+/// Flags of the pages.
+const ROOT: u8 = 0;
+const DIRECTORY: u8 = 1;
+pub(crate) const BITMAP: u8 = 1;
+
+/// Which file it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LargeId {
+    pub(crate) uuid: [u8; 16],
+    /// Its name: beside the first file when it has no folder. Empty: not known.
+    pub(crate) name: String,
+}
+
+/// A page to be written, and what it replaces.
+pub(crate) struct LargePage {
+    pub(crate) what: LargeWhat,
+    pub(crate) old: Ptr,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LargeWhat {
+    Bitmap(usize),
+    Directory(usize),
+    Root,
+}
+
+#[derive(Debug)]
+pub(crate) struct Large {
+    page_size: usize,
+    /// Number of its page 0.
+    first: u64,
+    zone_pages: u64,
+    pub(crate) id: LargeId,
+    pages: u64,
+    zones: Vec<Zone>,
+    touched: BTreeSet<usize>,
+    /// Something else than the bitmaps is to be written.
+    pub(crate) changed: bool,
+    root: Ptr,
+    directories: Vec<Ptr>,
+    bitmaps: Vec<Ptr>,
+    punched: RangeSet,
+    punch_zone: usize,
+}
+
+fn zones_per_directory(page_size: usize) -> usize {
+    (page_size - ENTRIES_AT) / ENTRY_BYTES
+}
+
+fn directories_max(page_size: usize) -> usize {
+    (page_size - DIRECTORIES_AT) / PTR_BYTES
+}
+
+fn damaged(what: &str, ptr: &Ptr, found: impl std::fmt::Display, expected: &str) -> Error {
+    let what = format!("free space of the second file: {what}");
+    Corrupt::new(what, ptr.addr, found, expected).into()
+}
+
+/// Which file a record's large values are in; `None` when it has none.
+pub(crate) fn read_id(root: &Ptr, read: ReadPage<'_>) -> Result<Option<LargeId>> {
+    if root.is_null() {
+        return Ok(None);
+    }
+    let page = read_kind(read, root, ROOT)?;
+    id_of(&page, root).map(Some)
+}
+
+fn id_of(page: &[u8], root: &Ptr) -> Result<LargeId> {
+    let mut uuid = [0; 16];
+    uuid.copy_from_slice(&page[UUID_AT..PAGES_AT]);
+    let len = get_u32(page, NAME_LEN_AT) as usize;
+    let name = page.get(NAME_AT..NAME_AT + len.min(NAME_BYTES_MAX + 1));
+    let name = name.filter(|_| len <= NAME_BYTES_MAX);
+    let name = name.and_then(|name| std::str::from_utf8(name).ok());
+    match name {
+        Some(name) => Ok(LargeId {
+            uuid,
+            name: name.to_owned(),
+        }),
+        None => Err(damaged("name", root, len, "at most 256 bytes of text")),
+    }
+}
+
+fn read_kind<'a>(read: ReadPage<'a>, ptr: &Ptr, flags: u8) -> Result<crate::pages::PageRef<'a>> {
+    let page = super::base::read_kind(read, ptr, Kind::LargeSpace)?;
+    let found = Header::decode(&page).flags;
+    if found == flags {
+        Ok(page)
+    } else {
+        Err(damaged("page", ptr, found, &format!("flags {flags}")))
+    }
+}
+
+impl Large {
+    /// The number of the first page of the second file.
+    pub(crate) fn first_number(page_size: usize) -> u64 {
+        LARGE_AT / page_size as u64
+    }
+
+    /// Of a file with nothing in it yet.
+    pub(crate) fn new(page_size: usize, id: LargeId) -> Self {
+        let mut large = Self {
+            page_size,
+            first: Self::first_number(page_size),
+            zone_pages: zone_pages(page_size),
+            id,
+            pages: 0,
+            zones: Vec::new(),
+            touched: BTreeSet::new(),
+            changed: false,
+            root: Ptr::NULL,
+            directories: Vec::new(),
+            bitmaps: Vec::new(),
+            punched: RangeSet::default(),
+            punch_zone: 0,
+        };
+        large.grow(first_page(page_size));
+        large.take_at(0, first_page(page_size));
+        // Nothing is written before something lies in it.
+        large.touched.clear();
+        large.changed = false;
+        large
+    }
+
+    /// As a record's root says. `first_pages`: length of the first file, which holds a bitmap for each zone; so a damaged length takes no
+    /// more memory than the file.
+    pub(crate) fn load(
+        page_size: usize,
+        root: Ptr,
+        first_pages: u64,
+        read: ReadPage<'_>,
+    ) -> Result<Self> {
+        let page = read_kind(read, &root, ROOT)?;
+        let mut large = Self::new(page_size, id_of(&page, &root)?);
+        let pages = get_u64(&page, PAGES_AT);
+        let zones = pages.div_ceil(large.zone_pages);
+        let (per_directory, count) = (zones_per_directory(page_size), get_u32(&page, COUNT_AT));
+        let most = directories_max(page_size);
+        let wanted = zones.div_ceil(per_directory as u64);
+        let sound = pages >= first_page(page_size)
+            && zones <= first_pages
+            && wanted <= most as u64
+            && u64::from(count) == wanted;
+        if !sound {
+            let found = format!("{pages} pages in {count} directories");
+            return Err(damaged(
+                "root",
+                &root,
+                found,
+                "a length and its directories",
+            ));
+        }
+        large.grow(pages);
+        for number in 0..count as usize {
+            let ptr = Ptr::decode(&page, DIRECTORIES_AT + number * PTR_BYTES);
+            let directory = read_kind(read, &ptr, DIRECTORY)?;
+            large.directories.push(ptr);
+            for i in 0..per_directory.min(zones as usize - large.bitmaps.len()) {
+                let bitmap = Ptr::decode(&directory, ENTRIES_AT + i * ENTRY_BYTES);
+                large.load_zone(&bitmap, read)?;
+            }
+        }
+        large.root = root;
+        large.touched.clear();
+        large.changed = false;
+        Ok(large)
+    }
+
+    fn load_zone(&mut self, ptr: &Ptr, read: ReadPage<'_>) -> Result<()> {
+        let number = self.bitmaps.len();
+        self.bitmaps.push(*ptr);
+        let here = (self.pages - number as u64 * self.zone_pages).min(self.zone_pages);
+        let page = super::base::read_kind(read, ptr, Kind::FreeBitmap)?;
+        let zone = &mut self.zones[number];
+        let words = zone.words().len();
+        for i in 0..words {
+            let at = BITMAP_AT + i * 8;
+            if at + 8 <= page.len() {
+                zone.load_word(i, get_u64(&page, at));
+            }
+        }
+        // Bits beyond its end mean nothing; the head is used whatever it says.
+        zone.load_range(here, words as u64 * 64 - here, false);
+        if number == 0 {
+            zone.load_range(0, first_page(self.page_size).min(here), false);
+        }
+        zone.loaded();
+        Ok(())
+    }
+
+    /// The file has this name now; empty: it stays as it is.
+    pub(crate) fn rename(&mut self, name: &str) {
+        if !name.is_empty() && self.id.name != name {
+            self.id.name = name.to_owned();
+            // Written with the next record, but for a file that nothing lies in yet.
+            self.changed = !self.root.is_null();
+        }
+    }
+
+    pub(crate) fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    pub(crate) fn free_pages(&self) -> u64 {
+        self.zones.iter().map(Zone::free_count).sum()
+    }
+
+    /// Every page that it takes in the first file.
+    pub(crate) fn structure(&self) -> impl Iterator<Item = &Ptr> {
+        let all = self.bitmaps.iter().chain(&self.directories);
+        all.chain([&self.root]).filter(|ptr| !ptr.is_null())
+    }
+
+    /// The place in the second file of a page that may lie there.
+    pub(crate) fn place(&self, page: u64) -> Option<u64> {
+        page.checked_sub(self.first)
+    }
+
+    pub(crate) fn in_file(&self, place: u64, pages: u64) -> bool {
+        place >= first_page(self.page_size)
+            && pages > 0
+            && place
+                .checked_add(pages)
+                .is_some_and(|end| end <= self.pages)
+    }
+
+    fn for_zones(&mut self, place: u64, pages: u64, mut f: impl FnMut(&mut Zone, u64, u64)) {
+        let (mut at, end) = (place, place + pages);
+        while at < end {
+            let number = (at / self.zone_pages) as usize;
+            let from = at % self.zone_pages;
+            let len = (self.zone_pages - from).min(end - at);
+            f(&mut self.zones[number], from, len);
+            at += len;
+        }
+    }
+
+    pub(crate) fn any_free(&mut self, place: u64, pages: u64) -> bool {
+        let mut any = false;
+        self.for_zones(place, pages, |zone, from, len| {
+            any |= zone.any_free(from, len)
+        });
+        any
+    }
+
+    /// Whether a page is free.
+    pub(crate) fn is_free(&self, place: u64) -> bool {
+        let zone = &self.zones[(place / self.zone_pages) as usize];
+        zone.is_free(place % self.zone_pages, 1)
+    }
+
+    pub(crate) fn release(&mut self, place: u64, pages: u64) {
+        self.for_zones(place, pages, |zone, from, len| zone.release(from, len));
+    }
+
+    fn take_at(&mut self, place: u64, pages: u64) {
+        self.for_zones(place, pages, |zone, from, len| zone.take(from, len));
+    }
+
+    /// A range differs from the bitmaps.
+    pub(crate) fn note(&mut self, place: u64, pages: u64) {
+        let (first, last) = (
+            place / self.zone_pages,
+            (place + pages - 1) / self.zone_pages,
+        );
+        self.touched.extend(first as usize..=last as usize);
+    }
+
+    /// Takes a stretch that exists; its page number.
+    pub(crate) fn take(&mut self, pages: u64) -> Option<u64> {
+        for (number, zone) in self.zones.iter_mut().enumerate() {
+            if let Some(bit) = zone.find(pages) {
+                zone.take(bit, pages);
+                let place = number as u64 * self.zone_pages + bit;
+                self.punched.cut_out(place, pages);
+                return Some(self.first + place);
+            }
+        }
+        None
+    }
+
+    /// The length that makes `pages` more in one stretch; `None` beyond what the root can list.
+    pub(crate) fn length_for(&self, pages: u64) -> Option<u64> {
+        // A stretch lies in one zone when it fits one, else it begins with one and goes on.
+        let most = directories_max(self.page_size) as u64
+            * zones_per_directory(self.page_size) as u64
+            * self.zone_pages;
+        let start = self.tail_start();
+        let end = start.checked_add(pages)?;
+        (end <= most).then_some(end)
+    }
+
+    /// Where the free end of the file begins.
+    fn tail_start(&self) -> u64 {
+        for (number, zone) in self.zones.iter().enumerate().rev() {
+            let from = number as u64 * self.zone_pages;
+            let here = (self.pages - from).min(self.zone_pages);
+            if let Some(last) = zone.last_used(here) {
+                return from + last + 1;
+            }
+        }
+        0
+    }
+
+    /// Takes pages at the file's free end; its page number.
+    pub(crate) fn take_tail(&mut self, pages: u64) -> u64 {
+        let place = self.tail_start();
+        self.take_at(place, pages);
+        self.punched.cut_out(place, pages);
+        self.first + place
+    }
+
+    pub(crate) fn grow(&mut self, pages: u64) {
+        let old = self.pages;
+        if pages <= old {
+            return;
+        }
+        while (self.zones.len() as u64) * self.zone_pages < pages {
+            self.zones.push(Zone::new(self.zone_pages));
+        }
+        self.pages = pages;
+        self.release(old, pages - old);
+        self.note(old, pages - old);
+        self.changed = true;
+    }
+
+    /// The next record writes all of it anew.
+    pub(crate) fn rewrite(&mut self) {
+        self.touched.extend(0..self.zones.len());
+        self.changed = true;
+    }
+
+    /// What the next record has to write, bottom-up; empty when nothing changed.
+    pub(crate) fn plan(&self) -> Vec<LargePage> {
+        if self.touched.is_empty() && !self.changed {
+            return Vec::new();
+        }
+        let old = |list: &[Ptr], number: usize| list.get(number).copied().unwrap_or(Ptr::NULL);
+        let per_directory = zones_per_directory(self.page_size);
+        let directories: BTreeSet<usize> = self
+            .touched
+            .iter()
+            .map(|zone| zone / per_directory)
+            .collect();
+        let mut pages: Vec<LargePage> = Vec::new();
+        for &zone in &self.touched {
+            let what = LargeWhat::Bitmap(zone);
+            let old = old(&self.bitmaps, zone);
+            pages.push(LargePage { what, old });
+        }
+        for directory in directories {
+            let what = LargeWhat::Directory(directory);
+            let old = old(&self.directories, directory);
+            pages.push(LargePage { what, old });
+        }
+        pages.push(LargePage {
+            what: LargeWhat::Root,
+            old: self.root,
+        });
+        pages
+    }
+
+    /// Fills a planned page but for its header; `new` are the pages before it, with their pointers.
+    pub(crate) fn fill(&self, what: LargeWhat, new: &[(LargeWhat, Ptr)], page: &mut [u8]) {
+        let per_directory = zones_per_directory(self.page_size);
+        let find = |wanted: LargeWhat, old: Option<&Ptr>| {
+            let found = new.iter().find(|(what, _)| *what == wanted);
+            found.map_or(old.copied().unwrap_or(Ptr::NULL), |(_, ptr)| *ptr)
+        };
+        match what {
+            LargeWhat::Bitmap(zone) => {
+                page[9] = BITMAP;
+                for (i, word) in self.zones[zone].words().iter().enumerate() {
+                    put_u64(page, BITMAP_AT + i * 8, *word);
+                }
+            }
+            LargeWhat::Directory(directory) => {
+                page[9] = DIRECTORY;
+                let first = directory * per_directory;
+                for zone in first..(first + per_directory).min(self.zones.len()) {
+                    let at = ENTRIES_AT + (zone - first) * ENTRY_BYTES;
+                    let bitmap = find(LargeWhat::Bitmap(zone), self.bitmaps.get(zone));
+                    bitmap.encode(page, at);
+                    put_u32(page, at + PTR_BYTES, self.zones[zone].free_count() as u32);
+                }
+            }
+            LargeWhat::Root => {
+                page[9] = ROOT;
+                page[UUID_AT..PAGES_AT].copy_from_slice(&self.id.uuid);
+                put_u64(page, PAGES_AT, self.pages);
+                let name = self.id.name.as_bytes();
+                put_u32(page, NAME_LEN_AT, name.len() as u32);
+                page[NAME_AT..NAME_AT + name.len()].copy_from_slice(name);
+                let count = self.zones.len().div_ceil(per_directory);
+                put_u32(page, COUNT_AT, count as u32);
+                for number in 0..count {
+                    let ptr = find(LargeWhat::Directory(number), self.directories.get(number));
+                    ptr.encode(page, DIRECTORIES_AT + number * PTR_BYTES);
+                }
+            }
+        }
+    }
+
+    /// The record that names these pages is what the next one builds on.
+    pub(crate) fn install(&mut self, new: &[(LargeWhat, Ptr)]) {
+        if new.is_empty() {
+            return;
+        }
+        self.bitmaps.resize(self.zones.len(), Ptr::NULL);
+        let directories = self
+            .zones
+            .len()
+            .div_ceil(zones_per_directory(self.page_size));
+        self.directories.resize(directories, Ptr::NULL);
+        for (what, ptr) in new {
+            match *what {
+                LargeWhat::Bitmap(zone) => self.bitmaps[zone] = *ptr,
+                LargeWhat::Directory(number) => self.directories[number] = *ptr,
+                LargeWhat::Root => self.root = *ptr,
+            }
+        }
+        self.touched.clear();
+        self.changed = false;
+    }
+
+    /// Free stretches of at least `least` pages that were not punched yet, in the zone after the one asked about last: place
+    /// and pages.
+    pub(crate) fn unpunched(&mut self, least: u64) -> Vec<(u64, u64)> {
+        self.punch_zone = (self.punch_zone + 1) % self.zones.len().max(1);
+        let start = self.punch_zone as u64 * self.zone_pages;
+        let mut found = self.zones[self.punch_zone].stretches(least);
+        found.retain(|&(bit, pages)| !self.punched.contains(start + bit, pages));
+        found
+            .iter()
+            .map(|&(bit, pages)| (start + bit, pages))
+            .collect()
+    }
+
+    pub(crate) fn punch(&mut self, place: u64, pages: u64) {
+        self.punched.cut_out(place, pages);
+        self.punched.insert(place, pages);
+    }
+}
