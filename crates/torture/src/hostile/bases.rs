@@ -3,11 +3,11 @@
 use super::mutate::Base;
 use crate::flips::{Contents, sound_file};
 use crate::ledger::Script;
-use crate::model::Model;
+use crate::model::{Model, TOPICS};
 use crate::workload::Shape;
 use std::sync::Arc;
 use std::time::Duration;
-use tidalite::{Database, Durability, MemoryStorage, Options, Result, Storage};
+use tidalite::{Database, Durability, MemoryStorage, Options, Result, Retention, Storage};
 use tidalite_testkit::rng::Rng;
 
 /// Transactions of the workload in a file.
@@ -37,6 +37,7 @@ pub fn all() -> std::result::Result<Vec<Base>, String> {
     bases.push(Base::new("scattered", file(512, scattered).map_err(text)?));
     bases.push(Base::new("below", file(512, below).map_err(text)?));
     bases.push(Base::new("pinned", file(512, pinned).map_err(text)?));
+    bases.push(Base::new("sets", file(512, sets).map_err(text)?));
     Ok(bases)
 }
 
@@ -163,5 +164,39 @@ fn pinned(db: &Database) -> Result<()> {
         tx.commit()?;
         db.pin(&format!("version {version}"))?;
     }
+    Ok(())
+}
+
+/// Sets of values inline, packed and with pages of their own; nested tables small and large; policies.
+fn sets(db: &Database) -> Result<()> {
+    let mut tx = db.begin_write()?;
+    for key in 0..4_u8 {
+        let count = [1, 5, 60, 400][usize::from(key)];
+        for value in 0..count as u32 {
+            let mut bytes = [0; 9];
+            bytes[..4].copy_from_slice(&value.to_be_bytes());
+            tx.multi_table("m0")?.put(&[b'm', key], &bytes)?;
+        }
+    }
+    tx.commit()?;
+    let mut tx = db.begin_write()?;
+    for topic in 0..6_u8 {
+        let mut topics = tx.table(TOPICS)?;
+        let mut table = topics.nested(&[b'a' + topic]);
+        for key in 0..(topic + 1) * (topic + 1) * 4 {
+            table.put(&[b'k', key], &[key; 30])?;
+        }
+        table.put(b"long", &[topic; 2_000])?;
+    }
+    for name in ["r0", "r1"] {
+        let policy = Retention {
+            pattern: name.to_owned(),
+            keep: Some(Duration::from_secs(60)),
+            bytes: Some(1 << 20),
+        };
+        tx.set_retention(name, &policy)?;
+    }
+    tx.pin("sets")?;
+    tx.commit()?;
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! Uses a file in every way that a user would. An error is an answer; a panic is not.
 
+use crate::model::TOPICS;
 use std::sync::Arc;
-use tidalite::{Database, MemoryStorage, Options, Result, Schema, Storage};
+use tidalite::{Database, MemoryStorage, Options, Result, Schema, Storage, Watch, salvage_storage};
 
 /// Rows written to each series, enough for a vector.
 const ROWS: i64 = 1_100;
@@ -36,6 +37,7 @@ pub fn exercise(file: Vec<u8>) -> Went {
         return Went::Refused;
     };
     let clean = db.check().is_ok_and(|report| report.is_clean());
+    let _ = around(&db, &storage);
     let _ = db.stat().map(|stat| (stat.rows(), stat.bytes_per_row()));
     let read = read(&db);
     let write = write(&db);
@@ -51,6 +53,35 @@ pub fn exercise(file: Vec<u8>) -> Went {
         _ if clean => Went::Used,
         _ => Went::Unreadable,
     }
+}
+
+/// What else looks at the whole of a file: pages by owner, differences from pins, backups, salvage.
+fn around(db: &Database, storage: &Arc<dyn Storage>) -> Result<()> {
+    let mut first = Ok(());
+    keep(&mut first, db.weights().map(drop));
+    keep(&mut first, db.pages(&mut |_| ()));
+    keep(&mut first, db.page(7).map(drop));
+    keep(
+        &mut first,
+        db.copy_image(&mut std::io::sink(), Watch::new()).map(drop),
+    );
+    let snap = db.begin_read()?;
+    let _ = snap.retentions();
+    for pin in db.pins()? {
+        let diff = || -> Result<()> {
+            let base = db.begin_read_at(&pin.name)?;
+            snap.diff(&base, &mut |_| Ok(()))
+        };
+        keep(&mut first, diff());
+        let mut out = std::io::sink();
+        let more = db.backup_incremental(&pin.name, None, &mut out, Watch::new());
+        keep(&mut first, more.map(drop));
+    }
+    drop(snap);
+    let fresh = options().open_storage(Arc::new(MemoryStorage::new()))?;
+    let saved = salvage_storage(Arc::clone(storage), &fresh, Watch::new());
+    let _ = saved.map(|report| report.is_complete());
+    first
 }
 
 fn keep(first: &mut Result<()>, next: Result<()>) {
@@ -78,7 +109,44 @@ fn read(db: &Database) -> Result<()> {
     seen
 }
 
+fn multi(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
+    let Some(table) = snap.multi_table(name)? else {
+        return Ok(());
+    };
+    let mut cursor = table.cursor();
+    let mut steps = 0;
+    while steps < 5_000 && cursor.next_pair()? {
+        let _ = (cursor.key().len(), cursor.value().len(), cursor.count());
+        steps += 1;
+    }
+    let _ = (table.count(), table.count_keys(), table.count_of(b"m\0")?);
+    table.contains(b"m\x01", &[7; 9])?;
+    Ok(())
+}
+
+/// Tables in the entries of a table, one level down.
+fn nested(table: &tidalite::Table<'_>) -> Result<()> {
+    let mut cursor = table.cursor();
+    let mut more = cursor.first()?;
+    let mut steps = 0;
+    while more && steps < 200 {
+        if let Some(below) = table.nested(cursor.key())? {
+            below.for_each(|_, _| ())?;
+            let _ = below.get(b"k\x07")?;
+        }
+        steps += 1;
+        more = cursor.next()?;
+    }
+    Ok(())
+}
+
 fn table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
+    if snap.is_multi_table(name)? == Some(true) {
+        return multi(snap, name);
+    }
+    if name == TOPICS {
+        return snap.table(name)?.map_or(Ok(()), |table| nested(&table));
+    }
     if snap.is_multi_table(name)? == Some(true) {
         return multi_table(snap, name);
     }
