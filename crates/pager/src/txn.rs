@@ -131,7 +131,7 @@ impl WriteTxn {
 
     /// This transaction frees space: where the disk is full it may take of the pages that are kept for such
     /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)). If it did, its commit is refused (`DiskFull`) unless it frees at least
-    /// as many pages as it takes.
+    /// as many pages as it takes, or lacks no more of them than would leave seven eighths of what is kept.
     pub fn free_space(&mut self) {
         self.space.frees_space = true;
     }

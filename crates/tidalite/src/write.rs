@@ -123,8 +123,8 @@ impl WriteTxn {
     }
 
     /// This transaction frees space: on a full disk it may use what is kept for such ([`Options::reserve_bytes`](crate::Options::reserve_bytes)).
-    /// Every delete, removal and clearing says so by itself. A transaction that has used it has to free at least as many pages as it takes:
-    /// else its commit is refused with `DiskFull`.
+    /// Every delete, removal and clearing says so by itself. A transaction that has used it has to free at least as many pages as it takes, but
+    /// for an eighth of what is kept, which may be lost so in all: else its commit is refused with `DiskFull`.
     pub fn free_space(&mut self) {
         self.pages.free_space();
     }

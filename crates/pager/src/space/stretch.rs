@@ -16,6 +16,9 @@ use super::zone::Use;
 const STRETCH_PAGES_MAX: u64 = 512;
 /// A shorter one only by a transaction that is likely to need no more.
 const STRETCH_PAGES_MIN: u64 = 8;
+/// So much of the free end of the file is left to extents: a transaction that frees space on a full disk may have to copy a leaf,
+/// and that needs pages side by side.
+const TAIL_PAGES: u64 = 64;
 
 /// The stretch of free pages in use.
 #[derive(Debug, Default)]
@@ -96,18 +99,20 @@ impl Space {
 
     /// The lowest stretch of so many free pages where single pages may be.
     fn lowest_stretch(&mut self, pages: u64) -> Option<u64> {
+        let end = self.pages - self.tail_free().min(TAIL_PAGES);
         let (zone_pages, punched) = (self.zone_pages, &self.punched);
         let zones = self.zones.iter_mut().enumerate();
         let mut usable = zones.filter(|(_, zone)| zone.used_for != Use::Extents);
         usable.find_map(|(number, zone)| {
             let page = |bit: u64| number as u64 * zone_pages + bit;
             if self.punched_pages == 0 {
-                return zone.find(pages).map(page);
+                let found = zone.find(pages).map(page);
+                return found.filter(|&page| page + pages <= end);
             }
             // What was given back to the file system is taken last.
             let long = zone.stretches(pages).into_iter();
             long.map(|(bit, _)| page(bit))
-                .find(|&page| !punched.overlaps(page, pages))
+                .find(|&page| page + pages <= end && !punched.overlaps(page, pages))
         })
     }
 }
