@@ -204,9 +204,9 @@ impl Pipeline {
         stages.durable.txn == txn || stages.tip.as_ref().is_some_and(|tip| tip.txn() == txn)
     }
 
-    /// Pages that the newest durable record counts.
-    pub(crate) fn durable_pages(&self) -> u64 {
-        self.stages().durable.pages
+    /// The transaction of the durable record before the newest one.
+    pub(crate) fn before_durable(&self) -> u64 {
+        self.stages().before
     }
 
     /// The transactions whose pages must stay.

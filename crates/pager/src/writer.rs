@@ -46,7 +46,7 @@ pub(crate) struct Writer {
     pub(crate) pins: Pins,
     /// The snapshots that lived when this transaction began, ascending.
     live: Vec<u64>,
-    /// How far readers of a transaction may look, in pages.
+    /// How far readers of a transaction may look, and how long a file its record asks for, whichever is more; in pages.
     ends: BTreeMap<u64, u64>,
     /// Where free stretches were punched last.
     punch_zone: usize,
@@ -486,8 +486,9 @@ impl Writer {
         }
     }
 
-    /// The shortest that the file may become: what is in use, held or reserved, and as far as any live snapshot may
-    /// look. `None`: that is not known of one of them.
+    /// The shortest that the file may become: what is in use, held or reserved, as far as any live snapshot may
+    /// look, and what the record of each of them says, for opening may find any of the durable ones, the weak one and
+    /// the one that is being written. `None`: that is not known of one of them.
     fn least_pages(&mut self, inner: &Inner) -> Option<u64> {
         let mut live = inner.live();
         live.extend(self.space.durable);
@@ -497,6 +498,7 @@ impl Writer {
             .retain(|txn, _| *txn > newest || live.contains(txn));
         let page_bytes = inner.page_size as u64;
         let mut least = self.space.end() + inner.options.growth_bytes_min / page_bytes;
+        least = least.max(self.meta.pages);
         for txn in &live {
             least = least.max(*self.ends.get(txn)?);
         }
@@ -525,14 +527,23 @@ impl Writer {
     }
 
     /// At the end, when nobody reads: cuts what was grown ahead. What the newest durable record counts stays: the newest
-    /// record of all may be a lazy one that is shorter.
+    /// record of all may be a lazy one that is shorter. So does what the one before counts, where opening may go back to it.
     pub(crate) fn cut_at_close(&mut self, inner: &Inner) {
         let page_bytes = inner.page_size as u64;
-        let least = self
+        let durable = inner.pipeline.durable();
+        let mut least = self
             .meta
             .pages
-            .max(inner.pipeline.durable_pages())
+            .max(durable.pages)
             .max(inner.options.file_bytes_min / page_bytes);
+        if durable.flushed.is_some() {
+            // Damage makes opening go back from it.
+            let before = inner.pipeline.before_durable();
+            let Some(&end) = self.ends.get(&before) else {
+                return;
+            };
+            least = least.max(end);
+        }
         self.cut(
             inner,
             least,
@@ -540,10 +551,11 @@ impl Writer {
         );
     }
 
-    /// A commit is done: how far its readers may look.
-    pub(crate) fn note_end(&mut self, txn: u64) -> u64 {
+    /// A commit is done: how far its readers may look. `recorded`: the pages that its record counts, which are more where
+    /// the structure of free space describes a tail that is free.
+    pub(crate) fn note_end(&mut self, txn: u64, recorded: Option<u64>) -> u64 {
         let end = self.space.end();
-        self.ends.insert(txn, end);
+        self.ends.insert(txn, end.max(recorded.unwrap_or(0)));
         end
     }
 

@@ -1,8 +1,14 @@
 //! The file gets shorter and gets holes, keeps to its bounds, and frees space at zero bytes free.
 
+use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::sync::Arc;
-use tidalite_pager::{Durability, Error, Extent, Options, PageRead, PageWrite, Pager};
+use std::sync::{Arc, Mutex};
+use tidalite_base::get_u64;
+use tidalite_pager::storage::Growth;
+use tidalite_pager::{
+    Durability, Error, Extent, LockMemory, Options, PageRead, PageWrite, Pager, Storage,
+};
+use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Monitor, SimDisk};
 
 const MIB: u64 = 1 << 20;
@@ -232,4 +238,137 @@ fn what_is_reserved_frees_space_on_a_full_disk() {
         fill(&pager, MIB).pages == 256,
         "and writing goes on, the disk still being full"
     );
+}
+
+/// The image without its newest record, when that is one with one barrier: as if one of the pages that it lists were damaged.
+fn without_one_flush(mut image: Vec<u8>) -> Option<Vec<u8>> {
+    // docs/format.md section 3.
+    let sequence = |at: usize| get_u64(&image, at + 48);
+    let pair = if sequence(4096) > sequence(8192) {
+        4096
+    } else {
+        8192
+    };
+    if image[pair + 112] & 1 == 0 {
+        return None;
+    }
+    for at in [pair, pair + 3 * 4096] {
+        image[at..at + 4096].fill(0);
+    }
+    Some(image)
+}
+
+/// A disk on which the process dies, and the power goes with all on the medium, right after every cut: what is left opens.
+struct Cuts {
+    disk: SimDisk,
+    memory: LockMemory,
+    options: Options,
+    /// Cuts, and what did not open.
+    seen: Mutex<(u64, Vec<String>)>,
+}
+
+impl Storage for Cuts {
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.disk.read_at(at, bytes)
+    }
+
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.disk.write_at(at, bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.disk.sync()
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.disk.sync_all()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.disk.len()
+    }
+
+    fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
+        self.disk.grow(len, how)
+    }
+
+    fn cut(&self, len: u64) -> io::Result<()> {
+        self.disk.cut(len)?;
+        let mut seen = self.seen.lock().expect("one thread");
+        seen.0 += 1;
+        let image = self.disk.image();
+        let killed = LockMemory::from_image(&self.memory.image());
+        let mut crashes = vec![
+            ("killed", image.clone(), killed),
+            ("power", image.clone(), LockMemory::new()),
+        ];
+        crashes
+            .extend(without_one_flush(image).map(|image| ("went back", image, LockMemory::new())));
+        for (what, image, memory) in crashes {
+            let disk = Arc::new(SimDisk::from_image(image));
+            if let Err(error) = Pager::open_storage_with(disk, &memory, &self.options) {
+                seen.1.push(format!("{what}: {error}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A record may count free pages at the end, which the structure of free space describes. New bitmaps describe fewer, and
+/// then the file may be cut; but not before no older record that opening may find asks for more.
+#[test]
+fn a_file_is_never_cut_below_a_record_that_may_be_found() {
+    let options = Options {
+        page_size: 512,
+        growth_bytes_min: 16 << 10,
+        growth_bytes_max: 32 << 10,
+        shrink_bytes: 16 << 10,
+        reserve_bytes: 8 << 10,
+        ..Options::default()
+    };
+    let mut cuts = 0;
+    for seed in 0..30 {
+        let mut rng = Rng::new(seed);
+        let storage = Arc::new(Cuts {
+            disk: SimDisk::new(),
+            memory: LockMemory::new(),
+            options: options.clone(),
+            seen: Mutex::default(),
+        });
+        let open = || Pager::open_storage_with(storage.clone(), &storage.memory, &options).unwrap();
+        let mut pager = open();
+        let mut extents: Vec<Extent> = Vec::new();
+        for step in 0..300u64 {
+            let mut txn = pager.begin_write().unwrap();
+            // Fuller and emptier by turns.
+            let emptier = step / 25 % 2 == 1;
+            for _ in 0..rng.below(24) {
+                if rng.one_in(3) == emptier || extents.is_empty() {
+                    let extent = txn.alloc_extent(1 + rng.below(8)).unwrap();
+                    let bytes = vec![step as u8; extent.pages as usize * 512];
+                    txn.write_extent(extent.addr, &bytes).unwrap();
+                    extents.push(extent);
+                } else {
+                    let extent = extents.swap_remove(rng.index(extents.len()));
+                    txn.free_extent(&extent);
+                }
+            }
+            let durability = match rng.below(4) {
+                0 | 1 => Durability::Durable,
+                2 => Durability::OneFlush,
+                _ => Durability::Lazy,
+            };
+            txn.commit(&step.to_le_bytes(), durability).unwrap();
+            if rng.one_in(40) {
+                drop(pager);
+                pager = open();
+            }
+        }
+        drop(pager);
+        let seen = storage.seen.lock().unwrap();
+        assert_eq!(seen.1, [""; 0], "seed {seed}");
+        cuts += seen.0;
+    }
+    println!("{cuts} cuts");
+    assert!(cuts > 200, "{cuts} cuts");
 }

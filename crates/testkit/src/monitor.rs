@@ -19,6 +19,8 @@ use tidalite_pager::{Header, Kind, Storage};
 
 const BLOCK: u64 = 4096;
 const HEAD: u64 = 6 * BLOCK;
+/// Where the lock area names the commit with one barrier whose sync has not ended well; docs/format.md section 10.
+const IN_FLIGHT_AT: usize = 80;
 /// Where the meta record's sequence number is; docs/format.md section 3.
 const SEQUENCE_AT: usize = 48;
 const FLAGS_AT: usize = 112;
@@ -80,13 +82,24 @@ fn record(block: &[u8]) -> Option<Record> {
 impl Monitor {
     /// Watches a storage; what it holds now counts as synced.
     pub fn new(inner: Arc<dyn Storage>) -> Arc<Self> {
+        Self::with_area(inner, &[])
+    }
+
+    /// The same for who opens it with this lock area, an image or nothing. The commit with one barrier that the area calls in
+    /// flight has not ended: opening goes back from it, so its blocks hold nothing that must stay.
+    pub fn with_area(inner: Arc<dyn Storage>, area: &[u8]) -> Arc<Self> {
+        let in_flight = area
+            .get(IN_FLIGHT_AT..)
+            .and_then(|rest| rest.first_chunk())
+            .map_or(0, |word| u64::from_ne_bytes(*word));
+        let ended = |record: &Record| !record.one_flush || record.txn != in_flight;
         let mut state = State::default();
         let len = inner.len().unwrap_or(0);
         for number in [1, 2, 4, 5] {
             let mut block = vec![0; BLOCK as usize];
             let at = number as u64 * BLOCK;
             if at + BLOCK <= len && inner.read_at(at, &mut block).is_ok() {
-                state.slots[number].synced = record(&block);
+                state.slots[number].synced = record(&block).filter(ended);
             }
         }
         let mut records: Vec<Record> = state.slots.iter().filter_map(|slot| slot.synced).collect();

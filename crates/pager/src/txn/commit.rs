@@ -355,7 +355,8 @@ impl WriteTxn {
             writer.pins = pins;
         }
         let inner = &*self.inner;
-        let end = writer.note_end(self.txn.0);
+        let recorded = record.as_ref().map(|(record, ..)| record.pages);
+        let end = writer.note_end(self.txn.0, recorded);
         if record.is_some() {
             writer.tidy(inner, self.space.compacts);
         }

@@ -162,7 +162,9 @@ impl Start<'_> {
         let (mut areas, mut left) = (Vec::new(), self.steps);
         while left > 0 {
             let inner: Arc<dyn Storage> = Arc::clone(&disk) as Arc<dyn Storage>;
-            let monitor = self.watch.then(|| Monitor::new(Arc::clone(&inner)));
+            let monitor = self
+                .watch
+                .then(|| Monitor::with_area(Arc::clone(&inner), &memory.image()));
             let inner = match &monitor {
                 Some(monitor) => Arc::clone(monitor) as Arc<dyn Storage>,
                 None => inner,
@@ -171,10 +173,7 @@ impl Start<'_> {
             let lived = live(&world, &tap, &memory, rng, &mut left, self.watch);
             tap.set_hook(None);
             if let Err(error) = lived {
-                let recording = disk.recording();
-                let from = recording.ops.len().saturating_sub(OPERATIONS_SHOWN);
-                let ops: String = lines(&recording.ops, &[]).skip(from).collect();
-                return Err(format!("{error}\n{ops}"));
+                return Err(format!("{error}\n{}", last_lines(&disk)));
             }
             memory = LockMemory::from_image(&memory.image());
             if disk.is_dead() {
@@ -184,7 +183,7 @@ impl Start<'_> {
             if let Some(found) = monitor.map(|monitor| monitor.take_violations())
                 && !found.is_empty()
             {
-                return Err(format!("monitor: {found:?}"));
+                return Err(format!("monitor: {found:#?}\n{}", last_lines(&disk)));
             }
             areas = tap.take_areas();
         }
@@ -487,6 +486,13 @@ pub fn watch(seed: u64, plan: &Plan) -> Result<(), String> {
 pub fn describe(seed: u64, plan: &Plan) -> Result<String, String> {
     let run = start(seed, plan, false)?;
     Ok(lines(&run.taped.recording.ops, &run.taped.areas).collect())
+}
+
+/// The end of what a disk went through, for the eye.
+fn last_lines(disk: &SimDisk) -> String {
+    let recording = disk.recording();
+    let from = recording.ops.len().saturating_sub(OPERATIONS_SHOWN);
+    lines(&recording.ops, &[]).skip(from).collect()
 }
 
 /// What a run did, for the eye.
