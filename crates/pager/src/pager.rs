@@ -760,6 +760,7 @@ impl Inner {
                     if !self.options.read_only {
                         let state = State::of_meta(&found.meta, self.page_size);
                         self.pipeline.reset(&found, &Arc::new(state));
+                        self.unwritten.lock().bury_all();
                     }
                     Writer::load(self, found).map(Box::new)
                 });

@@ -84,6 +84,12 @@ impl Pages {
         written
     }
 
+    /// The free space was read anew: whatever is here belongs to commits that no record will name.
+    pub(crate) fn bury_all(&mut self) {
+        self.written = None;
+        self.map.values_mut().for_each(|page| page.is_dead = true);
+    }
+
     /// A commit has freed a page, which may have been born before it.
     pub(crate) fn bury(&mut self, number: u64) {
         if let Some(page) = self.map.get_mut(&number) {
