@@ -34,7 +34,7 @@ impl<P: Record> Side<P> for Lmdb<P> {
     fn open(dir: &Path, plan: &Plan) -> Result<Self> {
         let ids = guids(plan.series).into_iter().map(Guid).collect();
         Ok(Self {
-            engine: Engine::open(dir, plan.file_bytes() as usize)?,
+            engine: Engine::open(dir, plan.map_bytes() as usize)?,
             ids,
         })
     }

@@ -67,20 +67,29 @@ pub(crate) fn all(points: u64) -> Vec<Plan> {
     };
     let (one, batches) = (shape("01", 1, 0), shape("03", many, 250));
     let (turns, trades) = (shape("04", many, 1), shape("06", 1, 0));
-    // The peer moves half a segment a row where rows do not ascend: a tenth of them.
-    let ordered = |name, order, share: u64| Plan {
-        name,
-        order,
-        rows_each: (one.rows_each / share).max(1),
-        batch: (one.rows_each / share).max(1),
+    // Where rows do not ascend the article's engine hands a point on from each segment to the next and writes all of
+    // them again, a segment of 200 KB for nearly every such row: what a transaction can hold decides how many there are.
+    let ordered = |name, order, most: u64| {
+        let rows_each = (one.rows_each / 10).min(most).max(1);
+        Plan {
+            name,
+            order,
+            rows_each,
+            batch: rows_each,
+            ..one
+        }
+    };
+    let again = Plan {
+        name: "01-again",
+        order: Order::Again,
         ..one
     };
     vec![
         one,
         hard("01r", one),
-        ordered("01-again", Order::Again, 1),
-        ordered("01-desc", Order::Descending, 10),
-        ordered("01-late", Order::Late, 10),
+        again,
+        ordered("01-desc", Order::Descending, DESCENDING_MAX),
+        ordered("01-late", Order::Late, LATE_MAX),
         batches,
         hard("03r", batches),
         turns,
@@ -107,6 +116,13 @@ impl Plan {
         // Elsewhere the peer leaves segments with few points, and the pages of those that it wrote anew.
         let room = if ordered { 1 } else { 8 };
         self.rows() * self.row_bytes() / 16 * 17 * room + self.series as u64 * 8192 + (64 << 20)
+    }
+
+    /// Bytes of addresses that the peer gets for its map, which is sparse. Where rows do not ascend it writes
+    /// segments again and again, and LMDB does not use their pages twice within a transaction.
+    pub(crate) fn map_bytes(&self) -> u64 {
+        let ordered = self.order == Order::Ascending;
+        self.file_bytes() + if ordered { 0 } else { 32 << 30 }
     }
 
     /// What either side may need on its heap: the peer a segment for each series.
@@ -142,6 +158,10 @@ pub(crate) fn write_all<P>(
     }
     Ok(())
 }
+
+/// Rows of `01-desc` and `01-late` at most.
+const DESCENDING_MAX: u64 = 16_000;
+const LATE_MAX: u64 = 100_000;
 
 /// Rows that are made at once where they are not written as they come.
 const AT_ONCE: u64 = 1 << 16;
