@@ -45,7 +45,7 @@ impl WriteTxn {
     ///         });
     ///     }
     /// });
-    /// tx.rollback();
+    /// drop(tx);
     /// assert!(reader.has_ended());
     /// # drop((reader, db));
     /// # std::fs::remove_file(&path)?;

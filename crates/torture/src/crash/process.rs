@@ -330,10 +330,15 @@ impl Process<'_> {
             return super::checked(&copy).map_err(|error| format!("copy of the file: {error}"));
         }
         let pin = &self.rng.pick(&pins).name;
-        self.db
-            .backup(Some(pin), &mut out, Watch::new())
-            .map_err(failed)?;
+        let info = self.db.backup(Some(pin), &mut out, Watch::new());
+        let info = info.map_err(failed)?;
         let full = std::mem::take(&mut out.bytes);
+        // While the backup was written the name may have been given to another version: an increment on that
+        // is none on this backup.
+        let mut now = self.db.pins().map_err(text)?.into_iter();
+        if !now.any(|now| now.name == *pin && now.txn == info.txn) {
+            return Ok(());
+        }
         self.db
             .backup_incremental(pin, None, &mut out, Watch::new())
             .map_err(failed)?;
