@@ -96,7 +96,7 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
         Store::NotADatabase { .. } => Failure::bad_input(format!("{shown}: {error}"))
             .hint("give the .tdl file first, the CSV file after it; or choose another name"),
         Store::Unsupported { .. } => Failure::bad_input(format!("{shown}: {error}"))
-            .hint("install the newest version of this program"),
+            .hint("`tidalite --version` tells which program this is; another one made the file"),
         Store::NoPin { .. } => Failure::not_found(format!("{shown}: {error}"))
             .hint(format!("`tidalite pins {shown}` lists them")),
         Store::OpenElsewhere { .. } => Failure::new(Exit::Busy, error)

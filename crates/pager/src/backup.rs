@@ -377,7 +377,7 @@ fn read_head(from: &mut dyn Read) -> Result<Container> {
     }
     if get_u32(&head, 16) != VERSION {
         return Err(Error::Unsupported {
-            found: format!("version {} of backups", get_u32(&head, 16)),
+            found: format!("a backup of version {}", get_u32(&head, 16)),
             expected: format!("version {VERSION}"),
         });
     }

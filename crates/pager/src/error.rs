@@ -47,7 +47,7 @@ pub enum Error {
         /// What was found instead of the magic number.
         found: String,
     },
-    /// The file was written by a newer version of the format or needs an unknown feature.
+    /// The file was written in another version of the format or needs an unknown feature; or a structure cannot do this.
     Unsupported {
         /// What this file needs.
         found: String,
@@ -243,10 +243,9 @@ impl std::fmt::Display for Error {
                     "not a Tidalite database: the file begins with {found}; give the path of a database, or a new one to create it"
                 )
             }
-            Self::Unsupported { found, expected } => write!(
-                f,
-                "the file needs {found}, this library knows {expected}: open it with a newer version"
-            ),
+            Self::Unsupported { found, expected } => {
+                write!(f, "this is {found}, expected was {expected}")
+            }
             Self::OpenElsewhere { path } => write!(
                 f,
                 "{} is open elsewhere, by somebody who has it alone or works with another lock file: close it there first",

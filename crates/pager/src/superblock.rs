@@ -99,23 +99,30 @@ impl Superblock {
         }
         let version = get_u32(block, VERSION_AT);
         if version != FORMAT_VERSION {
+            let next = if version < FORMAT_VERSION {
+                "take the data out with the version of this library that wrote it"
+            } else {
+                "open it with a newer version of this library"
+            };
             return Err(Error::Unsupported {
-                found: format!("format version {version}"),
-                expected: format!("format version {FORMAT_VERSION}"),
+                found: format!("a file of format version {version}"),
+                expected: format!("version {FORMAT_VERSION}: {next}"),
             });
         }
         let incompatible = get_u64(block, INCOMPATIBLE_AT);
         if incompatible & !INCOMPATIBLE_KNOWN != 0 {
             return Err(Error::Unsupported {
-                found: format!("incompatible features {incompatible:#x}"),
-                expected: format!("incompatible features {INCOMPATIBLE_KNOWN:#x}"),
+                found: format!("a file with the incompatible features {incompatible:#x}"),
+                expected: format!(
+                    "none but {INCOMPATIBLE_KNOWN:#x}: open it with a newer version of this library"
+                ),
             });
         }
         let kind = get_u32(block, CHECKSUM_KIND_AT);
         if kind != CHECKSUM_XXH3 || get_u32(block, RESERVED_AT) != 0 {
             return Err(Error::Unsupported {
                 found: format!(
-                    "checksum kind {kind} with {} bytes reserved a page",
+                    "a file with checksum kind {kind} and {} bytes reserved a page",
                     get_u32(block, RESERVED_AT)
                 ),
                 expected: format!("checksum kind {CHECKSUM_XXH3} with 0 bytes reserved"),
@@ -143,8 +150,8 @@ impl Superblock {
             return Ok(());
         }
         Err(Error::Unsupported {
-            found: format!("features {:#x} for writing", self.read_only),
-            expected: format!("features {READ_ONLY_KNOWN:#x}; open it read-only"),
+            found: format!("a file with the features {:#x} for writing", self.read_only),
+            expected: format!("none but {READ_ONLY_KNOWN:#x}: open it read-only"),
         })
     }
 }

@@ -154,6 +154,11 @@ fn newer_files_are_named_as_such() {
     };
     for at in [48, 96] {
         changed(at);
+        let told = open(&path).err().unwrap().to_string();
+        assert!(
+            told.ends_with("with a newer version of this library"),
+            "{told}"
+        );
         for read_only in [false, true] {
             let error = open_as(&path, OpenMode::Open, read_only).err().unwrap();
             assert!(matches!(error, Error::Unsupported { .. }), "{error}");

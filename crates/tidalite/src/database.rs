@@ -187,7 +187,7 @@ impl Options {
     /// Opens the file.
     ///
     /// # Errors
-    /// `Store` with: the system's reason; not a database; a newer version; damaged; open elsewhere.
+    /// `Store` with: the system's reason; not a database; another version; damaged; open elsewhere.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
         self.wrap(Pager::open(path, &self.store)?)
     }
