@@ -6,6 +6,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output::Cell;
 use crate::store;
 use crate::time::{Nanos, TimeShow, read_any};
+use std::collections::HashSet;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
@@ -161,6 +162,16 @@ impl<'a> Reader<'a> {
         }
         found.sort_by_cached_key(|info| info.label());
         Ok(found)
+    }
+
+    /// The series that any of the patterns selects, each once; in the order of the patterns.
+    pub(crate) fn select_all(&self, patterns: &[String]) -> Outcome<Vec<Arc<SeriesInfo>>> {
+        let (mut all, mut known) = (Vec::new(), HashSet::new());
+        for pattern in patterns {
+            let found = self.select(pattern)?;
+            all.extend(found.into_iter().filter(|info| known.insert(info.id)));
+        }
+        Ok(all)
     }
 
     fn nothing_selected(&self, pattern: &str, all: &[Arc<SeriesInfo>]) -> Failure {

@@ -5,7 +5,7 @@ use super::figures::Figures;
 use crate::args::AggregateArgs;
 use crate::database::{Reader, Span, column_of};
 use crate::exit::Outcome;
-use crate::output::{Cell, Column, Sheet};
+use crate::output::{Cell, Column};
 use crate::time::TimeShow;
 
 /// `tidalite aggregate`
@@ -22,12 +22,7 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
         .into_iter()
         .chain(figures.columns())
         .collect();
-    let mut sheet = Sheet::new(
-        &mut *terminal.out,
-        args.format.format,
-        terminal.palette,
-        columns,
-    );
+    let mut sheet = terminal.sheet(args.format.format, columns);
     let mut any = false;
     for info in &infos {
         let column = column_of(info, &args.column)?;

@@ -16,17 +16,10 @@ use tidalite::{Join, Selection, Series, SeriesInfo, Timestamp};
 /// `tidalite export`
 pub(crate) fn run(args: &ExportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let reader = Reader::open(&args.file.file)?;
-    let mut infos: Vec<Arc<SeriesInfo>> = Vec::new();
-    if args.patterns.is_empty() {
-        infos = reader.select("")?;
-    }
-    for pattern in &args.patterns {
-        for info in reader.select(pattern)? {
-            if !infos.contains(&info) {
-                infos.push(info);
-            }
-        }
-    }
+    let infos = match &args.patterns[..] {
+        [] => reader.select("")?,
+        patterns => reader.select_all(patterns)?,
+    };
     let export = Export {
         args,
         reader: &reader,

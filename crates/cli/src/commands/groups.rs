@@ -5,7 +5,7 @@ use super::window::midnight_of_1970;
 use crate::args::{Function, WindowArgs};
 use crate::database::{Reader, Span, column_of};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Cell, Column, Sheet};
+use crate::output::{Cell, Column};
 use crate::time::{TimeShow, read_any};
 use clap::ValueEnum;
 use std::collections::BTreeMap;
@@ -71,12 +71,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         .chain([Column::text("time")])
         .chain(names)
         .collect();
-    let mut sheet = Sheet::new(
-        &mut *terminal.out,
-        args.format.format,
-        terminal.palette,
-        columns,
-    );
+    let mut sheet = terminal.sheet(args.format.format, columns);
     let zone = &args.range.zone.tz;
     let show = TimeShow::new(zone.clone());
     let mut any = false;

@@ -4,7 +4,7 @@ use super::Terminal;
 use crate::args::{BackupArgs, PageArgs, PinsArgs, RestoreArgs, SalvageArgs, StatArgs};
 use crate::database::{failure, open, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{Cell, Column, Sheet, bytes_text, grouped, printable};
+use crate::output::{Cell, Column, bytes_text, grouped, printable};
 use crate::store;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
@@ -195,12 +195,7 @@ pub(crate) fn pins(args: &PinsArgs, terminal: &mut Terminal<'_>) -> Outcome {
         Column::text("time"),
     ];
     let found = open(path)?.pins().map_err(fail)?;
-    let mut sheet = Sheet::new(
-        &mut *terminal.out,
-        args.format.format,
-        terminal.palette,
-        columns,
-    );
+    let mut sheet = terminal.sheet(args.format.format, columns);
     for pin in found {
         sheet.row(&[
             Cell::Text(pin.name),
@@ -273,12 +268,7 @@ pub(crate) fn weights(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
         Column::number("pages"),
         Column::number("stretches"),
     ];
-    let mut sheet = Sheet::new(
-        &mut *terminal.out,
-        args.format.format,
-        terminal.palette,
-        columns,
-    );
+    let mut sheet = terminal.sheet(args.format.format, columns);
     for weight in weights {
         sheet.row(&[
             Cell::Text(weight.what),

@@ -4,7 +4,7 @@ use super::Terminal;
 use crate::args::{JoinArgs, JoinKind};
 use crate::database::{Reader, Span, column_of, series_cell};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Cell, Column, Sheet};
+use crate::output::{Cell, Column};
 use crate::time::TimeShow;
 use tidalite::{Join, Selection};
 
@@ -21,14 +21,7 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
         (JoinKind::Inner, None) => Join::Inner,
     };
     let reader = Reader::open(&args.file.file)?;
-    let mut infos = Vec::new();
-    for pattern in &args.patterns {
-        for info in reader.select(pattern)? {
-            if !infos.contains(&info) {
-                infos.push(info);
-            }
-        }
-    }
+    let infos = reader.select_all(&args.patterns)?;
     let places = infos.iter().map(|info| {
         let column = column_of(info, &args.column)?;
         Ok(column)
@@ -42,12 +35,7 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
         .into_iter()
         .chain(infos.iter().map(|info| Column::number(info.label())))
         .collect();
-    let mut sheet = Sheet::new(
-        &mut *terminal.out,
-        args.format.format,
-        terminal.palette,
-        columns,
-    );
+    let mut sheet = terminal.sheet(args.format.format, columns);
     let show = TimeShow::new(args.range.zone.tz.clone());
     let fail = |error: tidalite::Error| reader.fail(&error);
     let mut rows = selection.join(times, join).map_err(fail)?;

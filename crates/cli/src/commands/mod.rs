@@ -20,6 +20,7 @@ pub(crate) mod window;
 
 use crate::args::{Cli, Command};
 use crate::exit::Outcome;
+use crate::output::{Column, Format, Sheet};
 use crate::style::Palette;
 use std::io::Write;
 
@@ -33,6 +34,13 @@ pub(crate) struct Terminal<'a> {
     pub messages: Palette,
     /// Columns of the terminal, where there is one.
     pub columns: Option<usize>,
+}
+
+impl Terminal<'_> {
+    /// Rows of these columns to where results go.
+    pub(crate) fn sheet(&mut self, format: Format, columns: Vec<Column>) -> Sheet<&mut dyn Write> {
+        Sheet::new(&mut *self.out, format, self.palette, columns)
+    }
 }
 
 /// Runs a parsed command line.

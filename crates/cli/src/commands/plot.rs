@@ -41,14 +41,7 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
         (None, None) => columns_of(args, terminal) * 2,
         _ => args.width.unwrap_or(PICTURE.0 * PNG_SCALE) as usize,
     };
-    let mut infos = Vec::new();
-    for pattern in &args.patterns {
-        for info in reader.select(pattern)? {
-            if !infos.contains(&info) {
-                infos.push(info);
-            }
-        }
-    }
+    let infos = reader.select_all(&args.patterns)?;
     let pixels = pixels.min((COLUMNS_MAX / infos.len().max(1)).max(COLUMNS_MIN));
     let to_file = args.svg.is_some() || args.png.is_some();
     let mut lines = Vec::new();

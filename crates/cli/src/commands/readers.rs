@@ -4,7 +4,7 @@ use super::Terminal;
 use crate::args::ReadersArgs;
 use crate::database::{failure, open};
 use crate::exit::Outcome;
-use crate::output::{Cell, Column, Sheet};
+use crate::output::{Cell, Column};
 use std::time::Duration;
 use tidalite::{Reader, ReaderKind, WriterSeen};
 
@@ -23,12 +23,7 @@ pub(crate) fn run(args: &ReadersArgs, terminal: &mut Terminal<'_>) -> Outcome {
         Column::number("holds_bytes"),
         Column::number("freed_since_bytes"),
     ];
-    let mut sheet = Sheet::new(
-        &mut *terminal.out,
-        args.format.format,
-        terminal.palette,
-        columns,
-    );
+    let mut sheet = terminal.sheet(args.format.format, columns);
     if let Some(writer) = database.writer() {
         sheet.row(&writer_row(&writer))?;
     }

@@ -4,7 +4,7 @@ use super::Terminal;
 use crate::args::RetentionArgs;
 use crate::database::{failure, open, open_to_write};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Cell, Column, Sheet, grouped};
+use crate::output::{Cell, Column, grouped};
 use std::time::Duration;
 use tidalite::{Budget, Retention};
 
@@ -73,12 +73,7 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
         Column::number("keep_seconds"),
         Column::number("max_bytes"),
     ];
-    let mut sheet = Sheet::new(
-        &mut *terminal.out,
-        args.format.format,
-        terminal.palette,
-        columns,
-    );
+    let mut sheet = terminal.sheet(args.format.format, columns);
     for (name, policy) in snapshot.retentions().map_err(fail)? {
         let keep = policy
             .keep

@@ -126,7 +126,7 @@ impl Printer {
             .chain([Column::text("time")])
             .chain(values)
             .collect();
-        Sheet::new(&mut *terminal.out, format, terminal.palette, columns)
+        terminal.sheet(format, columns)
     }
 
     fn cells(&self, series: &Series<'_>, label: &str, row: &Row) -> tidalite::Result<Vec<Cell>> {

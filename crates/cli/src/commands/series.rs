@@ -4,7 +4,7 @@ use super::Terminal;
 use crate::args::SeriesArgs;
 use crate::database::{Reader, time_cell};
 use crate::exit::Outcome;
-use crate::output::{Cell, Column, Sheet};
+use crate::output::{Cell, Column};
 use crate::time::TimeShow;
 use tidalite::Schema;
 
@@ -25,12 +25,7 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
     if schemas {
         columns.push(Column::text("columns"));
     }
-    let mut sheet = Sheet::new(
-        &mut *terminal.out,
-        args.format.format,
-        terminal.palette,
-        columns,
-    );
+    let mut sheet = terminal.sheet(args.format.format, columns);
     for info in &infos {
         let series = reader.series(info)?;
         let points = series.count().map_err(|error| reader.fail(&error))?;

@@ -4,7 +4,7 @@ use super::Terminal;
 use crate::args::{CheckArgs, CompactArgs, CopyArgs, StatArgs};
 use crate::database::{failure, open, open_to_write, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{Cell, Column, Format, Sheet, bytes_text, grouped, printable};
+use crate::output::{Cell, Column, Format, bytes_text, grouped, printable};
 use std::io;
 use tidalite::{Stat, Watch};
 
@@ -25,7 +25,7 @@ pub(crate) fn stat(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
             Column::number("value"),
             Column::text("meaning"),
         ];
-        let mut sheet = Sheet::new(&mut *terminal.out, Format::Table, terminal.palette, columns);
+        let mut sheet = terminal.sheet(Format::Table, columns);
         for (name, cell, meaning) in figures {
             sheet.row(&[
                 Cell::Text(name.replace('_', " ")),
@@ -40,12 +40,7 @@ pub(crate) fn stat(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
         .map(|(name, ..)| Column::number(*name))
         .collect();
     let cells: Vec<Cell> = figures.into_iter().map(|(_, cell, _)| cell).collect();
-    let mut sheet = Sheet::new(
-        &mut *terminal.out,
-        args.format.format,
-        terminal.palette,
-        columns,
-    );
+    let mut sheet = terminal.sheet(args.format.format, columns);
     sheet.row(&cells)?;
     Ok(sheet.finish()?)
 }

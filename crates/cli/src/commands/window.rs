@@ -5,7 +5,7 @@ use super::figures::Figures;
 use crate::args::WindowArgs;
 use crate::database::{Reader, Span, column_of, time_cell, to_nanos, width_in};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Cell, Column, Sheet};
+use crate::output::{Cell, Column};
 use crate::time::{Nanos, TimeShow, read_any};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -35,12 +35,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         .chain([Column::text("time")])
         .chain(figures.columns())
         .collect();
-    let mut sheet = Sheet::new(
-        &mut *terminal.out,
-        args.format.format,
-        terminal.palette,
-        columns,
-    );
+    let mut sheet = terminal.sheet(args.format.format, columns);
     let mut any = false;
     for info in &infos {
         let column = column_of(info, &args.column)?;
