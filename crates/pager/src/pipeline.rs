@@ -22,6 +22,8 @@
 //! 5. A weak record stands on `durable`, and on the record being written as well when a flush is under way. So whichever
 //!    of the two a killed process leaves as the newest, the weak record counts.
 //! 6. What any of these names is in `holds`: nothing of it is written over.
+//! 7. A flush counts no sync as done while another of this handle runs or after one has failed: the system tells a lost write
+//!    to one of the syncs under way, and that need not be the one of the flush.
 
 use crate::error::{Error, Result};
 use crate::large_file::LargeFile;
@@ -98,6 +100,8 @@ pub(crate) struct Pipeline {
     syncs_begun: AtomicU64,
     /// The highest number of a sync that has ended well.
     syncs_done: AtomicU64,
+    /// Held by `sync_beside` until a failure of it has poisoned.
+    beside: Mutex<()>,
     pub(crate) metrics: Metrics,
 }
 
@@ -148,6 +152,7 @@ impl Pipeline {
             }),
             syncs_begun: AtomicU64::new(0),
             syncs_done: AtomicU64::new(0),
+            beside: Mutex::new(()),
             metrics: Metrics::new(),
         }
     }
@@ -412,6 +417,28 @@ impl Pipeline {
         Ok(())
     }
 
+    /// A sync by who has the turn, beside the flush that may be under way. A failure poisons.
+    pub(crate) fn sync_beside(
+        &self,
+        inner: &Inner,
+        what: &'static str,
+        at: u64,
+        length: bool,
+    ) -> Result<()> {
+        let _until_known = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let synced = if length {
+            inner.storage.sync_all()
+        } else {
+            inner.storage.sync()
+        };
+        synced.map_err(|source| {
+            let what = what.into();
+            let error = Error::Io { what, at, source };
+            inner.poison(&error);
+            error
+        })
+    }
+
     /// A barrier. What was written before it is on the medium when it ends well; when not, nothing is known.
     fn sync(&self, inner: &Inner, phase: Phase, length: bool) -> Result<()> {
         let number = self.syncs_begun.fetch_add(1, Ordering::SeqCst) + 1;
@@ -434,6 +461,8 @@ impl Pipeline {
                 source,
             }),
             _ => {
+                drop(self.beside.lock().unwrap_or_else(PoisonError::into_inner));
+                inner.check_poison()?;
                 self.syncs_done.fetch_max(number, Ordering::SeqCst);
                 Ok(())
             }

@@ -128,11 +128,8 @@ impl Writer {
             let block = record.encode(at);
             let failed = |error| Error::of_write("meta write", at, block.len() as u64, error);
             inner.storage.write_at(at, &block).map_err(failed)?;
-            if let Err(error) = inner.storage.sync() {
-                let error = failed(error);
-                inner.poison(&error);
-                return Err(error);
-            }
+            let pipeline = &inner.pipeline;
+            pipeline.sync_beside(inner, "sync of a meta block", at, false)?;
             self.confirmed = step + 1;
         }
         inner.note_durable(record.txn);
@@ -614,15 +611,7 @@ impl Writer {
 
     /// Syncs data and length. A failure poisons.
     pub(crate) fn sync_length(&mut self, inner: &Inner) -> Result<()> {
-        if let Err(source) = inner.storage.sync_all() {
-            let error = Error::Io {
-                what: "sync".into(),
-                at: 0,
-                source,
-            };
-            inner.poison(&error);
-            return Err(error);
-        }
+        inner.pipeline.sync_beside(inner, "sync", 0, true)?;
         self.length_unsynced = false;
         Ok(())
     }

@@ -5,10 +5,12 @@
 
 mod toy;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tidalite_pager::{Durability, LockMemory, Options, Pager, Phase, Ticket};
-use tidalite_testkit::{Fault, FaultKind, Monitor, SimDisk};
+use tidalite_pager::{
+    Durability, Error, Kind, LockMemory, Options, PageWrite, Pager, Phase, Ticket,
+};
+use tidalite_testkit::{Fault, FaultKind, Monitor, SimDisk, Tap};
 use toy::{app, apply, id_of, options, problems, read, root_of};
 
 fn open(disk: &Arc<SimDisk>, options: &Options) -> Pager {
@@ -104,6 +106,44 @@ fn a_commit_with_one_barrier_whose_sync_failed_is_not_believed() {
         assert_eq!(pager.recovery().went_back_from, None);
         assert_eq!(id_of(pager.begin_read().unwrap().app()), 5);
         assert_eq!(problems(&pager).unwrap(), [""; 0]);
+    }
+}
+
+/// The system tells a lost write to one of the syncs under way: that of a writer who makes the file longer failed, and that of the flush
+/// beside it ended well.
+#[test]
+fn a_flush_beside_a_sync_that_failed_acknowledges_nothing() {
+    for durability in [Durability::Durable, Durability::OneFlush] {
+        let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+        let tap = Tap::new(disk.clone(), &disk, &memory, Vec::new());
+        let pager = Pager::open_storage_with(tap.clone(), &memory, &options()).unwrap();
+        commit(&pager, 1, durability).wait().unwrap();
+        let ticket = commit(&pager, 2, durability);
+        let (beside, failing, failed) = (pager.clone(), disk.clone(), Arc::default());
+        let seen: Arc<Mutex<Option<String>>> = Arc::clone(&failed);
+        tap.set_hook(Some(Box::new(move || {
+            failing.set_fault(Some(Fault {
+                at_call: 0,
+                forever: true,
+                kind: FaultKind::SyncFails,
+            }));
+            let mut txn = beside.begin_write().unwrap();
+            let mut written = || {
+                let page = txn.new_page(Kind::KvLeaf, 1)?;
+                txn.seal_page(&page)
+            };
+            let grown = (0..200).find_map(|_| written().err());
+            failing.set_fault(None);
+            *seen.lock().unwrap() = grown.map(|error| error.to_string());
+        })));
+        let waited = ticket.wait();
+        assert!(failed.lock().unwrap().is_some(), "no sync beside the flush");
+        assert!(matches!(waited, Err(Error::Poisoned { .. })), "{waited:?}");
+        tap.set_hook(None);
+        drop((ticket, pager, tap));
+        // Its data is on the medium by good luck or not: both are states that were committed.
+        let pager = open(&Arc::new(SimDisk::from_image(disk.image())), &options());
+        assert!(id_of(pager.begin_read().unwrap().app()) <= 2);
     }
 }
 

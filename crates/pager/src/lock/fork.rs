@@ -57,6 +57,7 @@ static WATCHED: [AtomicI32; WATCHED_MAX] = [const { AtomicI32::new(0) }; WATCHED
 /// ends or becomes another program.
 const WATCHED_MAX: usize = 1024;
 /// Something harmless that is open for good; -1 before it is.
+#[cfg(not(miri))]
 static NOTHING: AtomicI32 = AtomicI32::new(-1);
 static ARMED: Once = Once::new();
 
