@@ -24,6 +24,7 @@
 use crate::edit::{Payload, cell_size};
 use crate::key::{self, stored_bytes};
 use crate::node::{cell_bytes_max, damaged, slot_bytes, tag};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::{Deref, Range};
 use tidalite_base::limits::CHECKSUM_SPAN_MAX;
@@ -348,6 +349,17 @@ impl<'r> Value<'r> {
         match &self.0 {
             Place::Inline(piece) => Some(piece),
             Place::Extent(..) => None,
+        }
+    }
+
+    /// The whole value: where it lies in the leaf, or in memory.
+    ///
+    /// # Errors
+    /// As for `to_vec`.
+    pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
+        match self.as_slice() {
+            Some(bytes) => Ok(Cow::Borrowed(bytes)),
+            None => self.to_vec().map(Cow::Owned),
         }
     }
 

@@ -244,7 +244,7 @@ impl SeriesTree {
             return Ok(());
         };
         if let Some(open) = &self.open {
-            if open.is_even() && open.span().1 < first {
+            if open.span().1 < first {
                 return self.append(w, packer, rows);
             }
             self.close_leaf(w, packer)?;

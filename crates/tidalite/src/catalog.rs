@@ -189,7 +189,7 @@ pub(crate) fn find<R: PageRead>(
         SeriesKey::Guid(_) => &roots.guids,
     };
     tree.get(pages, &key.bytes())?
-        .map(|value| Ok(decode_id(&value.to_vec()?)?))
+        .map(|value| Ok(decode_id(&value.bytes()?)?))
         .transpose()
 }
 
@@ -200,7 +200,7 @@ pub(crate) fn info<R: PageRead>(
 ) -> Result<Option<Arc<SeriesInfo>>> {
     let entry = roots.series.get(pages, &id_key(id))?;
     entry
-        .map(|value| Ok(Arc::new(SeriesInfo::decode(id, &value.to_vec()?)?)))
+        .map(|value| Ok(Arc::new(SeriesInfo::decode(id, &value.bytes()?)?)))
         .transpose()
 }
 

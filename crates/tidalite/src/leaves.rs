@@ -197,7 +197,7 @@ pub(crate) fn stored_tree<R: PageRead>(
 ) -> tidalite_pager::Result<SeriesTree> {
     match records.get(pages, &id_key(id))? {
         Some(record) => {
-            let tree = SeriesTree::decode(id, &record.to_vec()?)?;
+            let tree = SeriesTree::decode(id, &record.bytes()?)?;
             // A record that was written before columns were added has the first ones.
             let Some(added) = types.strip_prefix(tree.types()) else {
                 let (found, expected) = (format!("{:?}", tree.types()), format!("{types:?}"));

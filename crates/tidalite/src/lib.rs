@@ -34,7 +34,8 @@
 //!  ├ table       TableMut
 //!  └ leaves      where the front's stretches go
 //! catalog    names, GUIDs, schemas      ── name, schema, column, value, time: their parts
-//!  └ record, point                       plain structs as rows
+//!  ├ record, point                       plain structs as rows
+//!  └ known                               what snapshots have decoded of it
 //! texts      strings, bytes and GUIDs of rows
 //! roots      the app area of the meta block
 //! aggregate  Aggregate, Window
@@ -61,6 +62,7 @@ mod database;
 mod diff;
 mod durability;
 mod error;
+mod known;
 mod leaves;
 mod lifecycle;
 mod many;

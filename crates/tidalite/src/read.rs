@@ -2,6 +2,7 @@
 
 use crate::catalog::{self, SeriesInfo, SeriesKey};
 use crate::error::Result;
+use crate::known::Known;
 use crate::leaves::stored_tree;
 use crate::multi::MultiTable;
 use crate::name::{SeriesName, SeriesPattern};
@@ -25,6 +26,7 @@ pub struct ReadTxn {
     pub(crate) pages: Snapshot,
     pub(crate) roots: Arc<Roots>,
     pub(crate) front: Arc<Front>,
+    pub(crate) known: Arc<Known>,
 }
 
 /// What the newest snapshots of an open database begin with, decoded once a commit.
@@ -39,16 +41,23 @@ struct Begun {
     app: Box<[u8]>,
     roots: Arc<Roots>,
     front: Arc<Front>,
+    known: Arc<Known>,
 }
 
 impl ReadTxn {
     pub(crate) fn begin(pages: Snapshot) -> Result<Self> {
         let roots = Roots::decode(pages.app())?;
+        let known = Arc::new(Known::new(&roots));
+        Self::decoded(pages, roots, known)
+    }
+
+    fn decoded(pages: Snapshot, roots: Roots, known: Arc<Known>) -> Result<Self> {
         let front = Front::load(&pages, &roots.front)?;
         Ok(Self {
             pages,
             roots: Arc::new(roots),
             front: Arc::new(front),
+            known,
         })
     }
 
@@ -63,14 +72,21 @@ impl ReadTxn {
                 pages,
                 roots: Arc::clone(&begun.roots),
                 front: Arc::clone(&begun.front),
+                known: Arc::clone(&begun.known),
             });
         }
-        let begun = Self::begin(pages)?;
+        let roots = Roots::decode(pages.app())?;
+        let known = match newest.as_deref() {
+            Some(begun) if begun.known.is_of(&roots) => Arc::clone(&begun.known),
+            _ => Arc::new(Known::new(&roots)),
+        };
+        let begun = Self::decoded(pages, roots, known)?;
         opened.newest.store(Some(Arc::new(Begun {
             txn: begun.txn(),
             app: begun.pages.app().into(),
             roots: Arc::clone(&begun.roots),
             front: Arc::clone(&begun.front),
+            known: Arc::clone(&begun.known),
         })));
         Ok(begun)
     }
@@ -92,12 +108,15 @@ impl ReadTxn {
     /// # Errors
     /// `Name` for a text that is no name; a damaged or unreadable page.
     pub fn series(&self, name: &str) -> Result<Option<Series<'_>>> {
-        let name = SeriesName::parse(name)?;
-        self.found(catalog::find(
-            &self.roots,
-            &self.pages,
-            SeriesKey::Name(&name),
-        )?)
+        if let Some(info) = self.known.by_name(name) {
+            return self.open_series(info);
+        }
+        let parsed = SeriesName::parse(name)?;
+        let info = self.entry(SeriesKey::Name(&parsed))?;
+        if let Some(info) = &info {
+            self.known.note_name(name, info);
+        }
+        self.opened(info)
     }
 
     /// The series that a GUID identifies.
@@ -105,11 +124,14 @@ impl ReadTxn {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn series_of_guid(&self, guid: &[u8; 16]) -> Result<Option<Series<'_>>> {
-        self.found(catalog::find(
-            &self.roots,
-            &self.pages,
-            SeriesKey::Guid(guid),
-        )?)
+        if let Some(info) = self.known.by_guid(guid) {
+            return self.open_series(info);
+        }
+        let info = self.entry(SeriesKey::Guid(guid))?;
+        if let Some(info) = &info {
+            self.known.note_guid(guid, info);
+        }
+        self.opened(info)
     }
 
     /// The series with this number.
@@ -117,7 +139,7 @@ impl ReadTxn {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn series_by_id(&self, id: SeriesId) -> Result<Option<Series<'_>>> {
-        self.found(Some(id))
+        self.opened(catalog::info(&self.roots, &self.pages, id)?)
     }
 
     /// The series that a pattern selects, ordered by id: a glob over the metric and exact tags, such as
@@ -184,12 +206,16 @@ impl ReadTxn {
         self.pages.counters()
     }
 
-    fn found(&self, id: Option<SeriesId>) -> Result<Option<Series<'_>>> {
-        let Some(id) = id else { return Ok(None) };
-        let Some(info) = catalog::info(&self.roots, &self.pages, id)? else {
-            return Ok(None);
-        };
-        self.open_series(info)
+    /// The entry of the catalog that a name or a GUID leads to.
+    fn entry(&self, key: SeriesKey<'_>) -> Result<Option<Arc<SeriesInfo>>> {
+        match catalog::find(&self.roots, &self.pages, key)? {
+            Some(id) => catalog::info(&self.roots, &self.pages, id),
+            None => Ok(None),
+        }
+    }
+
+    fn opened(&self, info: Option<Arc<SeriesInfo>>) -> Result<Option<Series<'_>>> {
+        info.map_or(Ok(None), |info| self.open_series(info))
     }
 
     /// Opens a series of the catalog.

@@ -4,7 +4,8 @@
 //! in turn brings a vector of each at a time, and a leaf of one vector costs its readers more than its rows do.
 //!
 //! Invariants of an open leaf:
-//! 1. Its vectors are encoded; every one but the last has 1024 rows, and behind a shorter one nothing is taken in.
+//! 1. Its vectors are encoded; every one but the last has 1024 rows. A shorter one is decoded again and goes on as part of a
+//!    longer one when more rows come; until then `last` says what the leaf was before it.
 //! 2. While `step` is known, all its rows are that far apart and `times` is empty; else `times` has an entry a vector.
 //! 3. While the `word` of a column is known, all its rows have it and `entries` is empty; else there is an entry a vector.
 
@@ -17,11 +18,15 @@ use super::{
 use crate::link::{Entry, Link};
 use crate::packer::{Packer, aligned};
 use tidalite_base::limits::VECTOR_ROWS;
-use tidalite_base::{checksum, put_i64, put_u32, put_u64};
+use tidalite_base::{Corrupt, checksum, get_u32, put_i64, put_u32, put_u64};
 use tidalite_codec::{
-    Chunk, ColumnType, Hint, Line, RowsRef, Stats, encode_column, encode_times, fill_steps,
+    Chunk, ColumnType, Hint, Line, Rows, RowsRef, Stats, decode_column, decode_times,
+    encode_column, encode_times, fill_steps,
 };
 use tidalite_pager::{PageWrite, Result};
+
+/// Entries for which an open leaf takes memory at a time.
+const ENTRIES_STEP: usize = 3;
 
 /// A leaf that is being filled.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +39,7 @@ pub(crate) struct OpenLeaf {
     times: Vec<u8>,
     columns: Vec<OpenColumn>,
     payloads: Vec<u8>,
+    last: Before,
 }
 
 #[derive(Clone, Debug)]
@@ -42,6 +48,15 @@ struct OpenColumn {
     entries: Vec<u8>,
     /// Of all rows.
     stats: Stats,
+    /// Of the rows before the last vector.
+    stats_before: Stats,
+}
+
+/// Where the leaf ended before its last vector.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    end: i64,
+    payload_bytes: usize,
 }
 
 /// A vector's payload among those of its leaf.
@@ -85,11 +100,14 @@ impl OpenLeaf {
             column.entries.clear();
             column.stats = Stats::empty(ty);
         }
+        // Thousands of leaves are open at once, so they take the memory that they need and no more.
+        self.columns.reserve_exact(types.len() - self.columns.len());
         for &ty in &types[self.columns.len()..] {
             self.columns.push(OpenColumn {
                 word: None,
                 entries: Vec::new(),
                 stats: Stats::empty(ty),
+                stats_before: Stats::empty(ty),
             });
         }
     }
@@ -115,20 +133,19 @@ impl OpenLeaf {
     }
 
     /// Whether its last vector is a whole one.
-    pub(crate) fn is_even(&self) -> bool {
+    fn is_even(&self) -> bool {
         self.rows == self.vectors * VECTOR_ROWS
     }
 
+    /// Whether it takes no row any more.
     pub(crate) fn is_full(&self) -> bool {
-        self.vectors >= vectors_max(self.columns.len())
+        self.is_even() && self.vectors >= vectors_max(self.columns.len())
     }
 
-    /// Whether it takes in `rows` more. A last part of a vector is taken in even when it has bytes enough: it would make a
-    /// leaf of few rows.
+    /// Whether it takes in a vector of `rows` rows behind whole ones. A last part of a vector is taken in even when it has
+    /// bytes enough: it would make a leaf of few rows.
     fn takes(&self, rows: usize) -> bool {
-        self.is_even()
-            && !self.is_full()
-            && (self.payloads.len() < DATA_BYTES_SOFT || rows < VECTOR_ROWS)
+        !self.is_full() && (self.payloads.len() < DATA_BYTES_SOFT || rows < VECTOR_ROWS)
     }
 
     /// Takes in rows, which lie behind those that it has; answers how many. `hints`: one a column, and that of the times.
@@ -142,6 +159,12 @@ impl OpenLeaf {
             self.clear(types);
         }
         let mut at = 0;
+        if !self.is_even() && !rows.is_empty() {
+            let mut vector = self.take_last(types);
+            at = rows.len().min(VECTOR_ROWS - vector.len());
+            vector.extend(rows.slice(0..at));
+            self.push(types, hints, vector.view());
+        }
         while at < rows.len() && self.takes(rows.len() - at) {
             let vector = rows.slice(at..rows.len().min(at + VECTOR_ROWS));
             self.push(types, hints, vector);
@@ -153,6 +176,10 @@ impl OpenLeaf {
     fn push(&mut self, types: &[ColumnType], hints: &mut [Hint], vector: RowsRef<'_>) {
         let times = vector.times();
         let (begin, end) = (times[0], times[times.len() - 1]);
+        self.last = Before {
+            end: self.end,
+            payload_bytes: self.payloads.len(),
+        };
         if self.vectors == 0 {
             self.begin = begin;
         }
@@ -164,6 +191,7 @@ impl OpenLeaf {
             let chunk = encode_column(ty, words, &mut hints[c], &mut self.payloads);
             let word = constant(&chunk);
             let column = &mut self.columns[c];
+            column.stats_before = column.stats;
             column.stats.merge_after(&stats);
             if self.vectors == 0 {
                 column.word = word;
@@ -180,6 +208,47 @@ impl OpenLeaf {
         self.end = end;
         self.rows += times.len();
         self.vectors += 1;
+    }
+
+    /// Decodes the last vector and takes it away.
+    fn take_last(&mut self, types: &[ColumnType]) -> Rows {
+        let v = self.vectors - 1;
+        let mut rows = Rows::with_capacity(types.len(), VECTOR_ROWS);
+        rows.grow(self.rows - v * VECTOR_ROWS);
+        match self.step {
+            Some(step) => fill_steps(time_of(self.begin, step, v), step, &mut rows.times),
+            None => {
+                let entry = &self.times[v * TIME_ENTRY_BYTES..];
+                let (chunk, payload) = self.payload(entry, TIME_OFFSET, TIME_CHUNK);
+                just_encoded(decode_times(&chunk, payload, &mut rows.times));
+                self.times.truncate(v * TIME_ENTRY_BYTES);
+            }
+        }
+        for (c, words) in rows.columns.iter_mut().enumerate() {
+            let column = &self.columns[c];
+            match column.word {
+                Some(word) => words.fill(word),
+                None => {
+                    let entry = &column.entries[v * COLUMN_ENTRY_BYTES..];
+                    let (chunk, payload) = self.payload(entry, COLUMN_OFFSET, COLUMN_CHUNK);
+                    just_encoded(decode_column(&chunk, payload, words));
+                }
+            }
+            let column = &mut self.columns[c];
+            column.entries.truncate(v * COLUMN_ENTRY_BYTES);
+            column.stats = column.stats_before;
+        }
+        self.payloads.truncate(self.last.payload_bytes);
+        self.end = self.last.end;
+        (self.vectors, self.rows) = (v, v * VECTOR_ROWS);
+        rows
+    }
+
+    /// Chunk and payload of an entry.
+    fn payload(&self, entry: &[u8], offset: usize, chunk: usize) -> (Chunk, &[u8]) {
+        let chunk = Chunk::decode_at(entry, chunk);
+        let from = get_u32(entry, offset) as usize;
+        (chunk, &self.payloads[from..from + chunk.len()])
     }
 
     fn push_times(&mut self, times: &[i64], hint: &mut Hint) {
@@ -308,6 +377,7 @@ fn put_time_entry(out: &mut Vec<u8>, payload: &Payload, times: &[i64]) {
     put_u32(&mut entry, TIME_OFFSET, payload.offset as u32);
     put_u64(&mut entry, TIME_CHECKSUM, payload.checksum);
     entry[TIME_CHUNK..].copy_from_slice(&payload.chunk.to_bytes());
+    grow(out, TIME_ENTRY_BYTES);
     out.extend_from_slice(&entry);
 }
 
@@ -317,7 +387,16 @@ fn put_column_entry(out: &mut Vec<u8>, payload: &Payload, stats: &Stats) {
     put_u64(&mut entry, COLUMN_CHECKSUM, payload.checksum);
     entry[COLUMN_CHUNK..COLUMN_STATS].copy_from_slice(&payload.chunk.to_bytes());
     entry[COLUMN_STATS..].copy_from_slice(&stats.to_bytes());
+    grow(out, COLUMN_ENTRY_BYTES);
     out.extend_from_slice(&entry);
+}
+
+/// Room for one more entry of `bytes`, and for a few behind it. The vectors of a leaf are few: doubling would leave half the
+/// memory of thousands of open leaves unused.
+fn grow(entries: &mut Vec<u8>, bytes: usize) {
+    if entries.capacity() - entries.len() < bytes {
+        entries.reserve_exact(bytes * ENTRIES_STEP);
+    }
 }
 
 /// What the directory holds for a payload: its checksum, or 0 for no bytes.
@@ -325,12 +404,17 @@ pub(super) fn payload_checksum(bytes: &[u8]) -> u64 {
     if bytes.is_empty() { 0 } else { checksum(bytes) }
 }
 
+/// What was encoded in memory can be decoded.
+fn just_encoded<T>(decoded: std::result::Result<T, Corrupt>) -> T {
+    decoded.unwrap_or_else(|_| unreachable!("it was just encoded"))
+}
+
 /// The rule of a vector that was just encoded, if it has one.
 fn line(chunk: &Chunk) -> Option<Line> {
     if !chunk.is_empty() {
         return None;
     }
-    Line::of(chunk, &[], chunk.rows()).unwrap_or_else(|_| unreachable!("it was just encoded"))
+    just_encoded(Line::of(chunk, &[], chunk.rows()))
 }
 
 /// The one step between all neighbours of a vector of times; a single row has step 1.

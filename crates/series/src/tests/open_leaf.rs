@@ -53,6 +53,37 @@ fn vectors_that_come_one_at_a_time_fill_a_leaf() {
     assert_eq!(collect(&world), world.rows());
 }
 
+/// A short last vector does not end its leaf: what follows it in the transaction makes it whole.
+#[test]
+fn stretches_that_end_within_a_vector_fill_a_leaf() {
+    let mut world = World::new(4096, 64, &POINT);
+    let pieces = [1000, 250, 64, 1, 2000, 23, 700, 5000, 962];
+    let mut from = 0;
+    let pieces = pieces.map(|rows| {
+        from += rows;
+        ramp((from - rows) as i64 * 10, 10, rows)
+    });
+    world.transact(|tree, pages, packer| {
+        for piece in &pieces {
+            tree.link(pages, packer, piece.view()).unwrap();
+        }
+    });
+    for piece in &pieces {
+        world.note(piece.view());
+    }
+    assert_eq!(from, 10_000);
+    assert_eq!(world.check().leaves, 1, "ten vectors");
+    assert_eq!(collect(&world), world.rows());
+    let mut vectors = Vec::new();
+    let all = (i64::MIN, i64::MAX);
+    let view = world.view();
+    view.for_each_vector(all.0, all.1, &[], |vector| {
+        vectors.push(vector.times().len())
+    })
+    .unwrap();
+    assert_eq!(vectors, [[1024; 9].as_slice(), &[784]].concat());
+}
+
 fn collect(world: &World) -> Rows {
     let columns: Vec<usize> = (0..world.tree.types().len()).collect();
     let mut seen = Rows::new(columns.len());
