@@ -8,11 +8,13 @@
 //! |   u8    |  u8   | 16 B   |    u16     |       |
 //! ```
 //!
-//! `flags`: 1 = has a name, 2 = has a GUID (all zero without one).
+//! `flags`: 1 = has a name, 2 = has a GUID (all zero without one); bits 2 and 3: merge policy (0 replace, 1 keep first,
+//! 2 error).
 //!
 //! Invariants: 1. `names` and `guids` hold exactly the names and GUIDs of the entries of `series`.
 //! 2. An entry's id is below `next_series`, which never goes back: no number is given out twice.
 
+use crate::equal::MergePolicy;
 use crate::error::{Error, Result};
 use crate::name::{SeriesName, SeriesPattern};
 use crate::roots::Roots;
@@ -29,6 +31,8 @@ const NAME_LEN_AT: usize = GUID_AT + 16;
 const NAME_AT: usize = NAME_LEN_AT + 2;
 const HAS_NAME: u8 = 1;
 const HAS_GUID: u8 = 2;
+const MERGE_SHIFT: u32 = 2;
+const MERGE_BITS: u8 = 3 << MERGE_SHIFT;
 
 /// What identifies a series and what its rows look like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub struct SeriesInfo {
     pub guid: Option<[u8; 16]>,
     /// Its columns.
     pub schema: Schema,
+    /// What becomes of a row at a time that is taken.
+    pub merge: MergePolicy,
 }
 
 impl SeriesInfo {
@@ -62,6 +68,7 @@ impl SeriesInfo {
             .unwrap_or_default();
         let mut bytes = vec![0u8; NAME_AT];
         bytes[0] = VERSION;
+        bytes[FLAGS_AT] = self.merge.bits() << MERGE_SHIFT;
         if self.name.is_some() {
             bytes[FLAGS_AT] |= HAS_NAME;
         }
@@ -97,8 +104,11 @@ impl SeriesInfo {
         guid.copy_from_slice(&bytes[GUID_AT..NAME_LEN_AT]);
         let guid = (bytes[FLAGS_AT] & HAS_GUID != 0).then_some(guid);
         let (schema, taken) = Schema::decode(&bytes[name_end..])?;
-        let meaningless = bytes[FLAGS_AT] & !(HAS_NAME | HAS_GUID) != 0;
-        if meaningless || name_end + taken != bytes.len() || (name.is_none() && guid.is_none()) {
+        let meaningless = bytes[FLAGS_AT] & !(HAS_NAME | HAS_GUID | MERGE_BITS) != 0;
+        let merge = MergePolicy::of_bits((bytes[FLAGS_AT] & MERGE_BITS) >> MERGE_SHIFT);
+        let merge = merge.filter(|_| !meaningless);
+        if merge.is_none() || name_end + taken != bytes.len() || (name.is_none() && guid.is_none())
+        {
             let found = format!("{} bytes with flags {}", bytes.len(), bytes[FLAGS_AT]);
             return Err(damaged(found, "an entry as it is written").into());
         }
@@ -107,6 +117,7 @@ impl SeriesInfo {
             name,
             guid,
             schema,
+            merge: merge.unwrap_or_default(),
         })
     }
 
@@ -228,6 +239,7 @@ pub(crate) fn create<W: PageWrite>(
         name,
         guid,
         schema: schema.clone(),
+        merge: MergePolicy::default(),
     };
     let by_key = match key {
         SeriesKey::Name(_) => &mut roots.names,
@@ -253,6 +265,22 @@ pub(crate) fn change_schema<W: PageWrite>(
     roots
         .series
         .insert(pages, &id_key(info.id), &info.encode())?;
+    Ok(Arc::new(info))
+}
+
+/// Stores a series' entry with another merge policy.
+pub(crate) fn change_merge<W: PageWrite>(
+    roots: &mut Roots,
+    pages: &mut W,
+    info: &SeriesInfo,
+    merge: MergePolicy,
+) -> Result<Arc<SeriesInfo>> {
+    let info = SeriesInfo {
+        merge,
+        ..info.clone()
+    };
+    let entry = info.encode();
+    roots.series.insert(pages, &id_key(info.id), &entry)?;
     Ok(Arc::new(info))
 }
 

@@ -67,7 +67,12 @@ impl ReadTxn {
                 (None, Some(guid)) => tx.series_of_guid(*guid, &info.schema)?,
                 (None, None) => unreachable!("the catalog refuses such an entry"),
             };
+            // Its rows are unique: they need not be asked.
             series.copy_rows(&mut to)?;
+            to.set_merge(info.merge)?;
+            for (key, text) in series.annotations()? {
+                to.annotate(&key, &text)?;
+            }
         }
         for (name, policy) in self.retentions()? {
             tx.set_retention(&name, &policy)?;

@@ -3,8 +3,9 @@
 use crate::catalog::{SeriesInfo, decode_id};
 use crate::error::Result;
 use crate::pages::Pages;
+use crate::range::Range;
 use crate::read::ReadTxn;
-use crate::series::{EVER, Range, Series};
+use crate::series::{EVER, Series};
 use crate::write::find_table;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};

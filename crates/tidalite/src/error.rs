@@ -28,6 +28,13 @@ pub enum Error {
         /// What was asked for.
         wanted: String,
     },
+    /// A row at a time that has one, in a series that refuses such ([`MergePolicy::Error`](crate::MergePolicy)). Nothing was changed.
+    TimeTaken {
+        /// The series.
+        series: String,
+        /// The time, in the series' unit.
+        time: i64,
+    },
     /// There is no pin of this name.
     NoSuchPin {
         /// What was asked for.
@@ -84,6 +91,10 @@ impl fmt::Display for Error {
             }
             Self::Schema { problem } => write!(f, "the schema does not fit: {problem}"),
             Self::NoSuchSeries { wanted } => write!(f, "there is no series {wanted}"),
+            Self::TimeTaken { series, time } => write!(
+                f,
+                "series {series} has a row at {time} already, and its merge policy refuses another"
+            ),
             Self::NoSuchPin { name } => {
                 write!(f, "there is no pin `{name}`: Database::pins lists them")
             }

@@ -25,12 +25,15 @@
 //! ```text
 //! database   Database, Options          one file, opened
 //! read       ReadTxn                    a snapshot: series, tables, list
-//!  ├ series  Series, Range, Cursor      intervals, aggregates, windows, vectors
+//!  ├ series  Series; range, cursor      intervals, aggregates, windows, vectors
 //!  │  └ pieces                          candlesticks, rows by value, nearest
 //!  ├ many    Selection, Group           many series: by tags, merged, joined, gaps filled
+//!  ├ functions  Dots, DotFunctions      rates, means, sums, row by row; leaders among series
 //!  └ table   Table, TableCursor
 //! write      WriteTxn, Commit           the one writer
 //!  ├ series_mut  SeriesMut              insert, append, delete, own reads
+//!  │  ├ equal       MergePolicy         rows at a time that is taken
+//!  │  └ annotations                     words about a series
 //!  ├ table       TableMut
 //!  └ leaves      where the front's stretches go
 //! catalog    names, GUIDs, schemas      ── name, schema, column, value, time: their parts
@@ -51,6 +54,7 @@
 //! ```
 
 mod aggregate;
+mod annotations;
 mod background;
 mod backup;
 mod catalog;
@@ -58,10 +62,13 @@ mod check;
 mod column;
 mod compact;
 mod copy;
+mod cursor;
 mod database;
 mod diff;
 mod durability;
+mod equal;
 mod error;
+mod functions;
 mod known;
 mod leaves;
 mod lifecycle;
@@ -73,6 +80,7 @@ mod pages;
 mod pieces;
 mod pins;
 mod point;
+mod range;
 mod read;
 mod readers;
 mod record;
@@ -98,14 +106,21 @@ mod watch;
 mod write;
 
 pub use aggregate::{Aggregate, Window};
+pub use annotations::{ANNOTATION_BYTES_MAX, ANNOTATION_KEY_BYTES_MAX};
 pub use backup::{BackupInfo, restore};
 pub use catalog::{SeriesInfo, guid_dotnet, guid_text};
 pub use check::{CheckReport, Finding, Place, key_text};
 pub use column::{Column, ColumnType, DECIMAL_SCALE_MAX};
 pub use compact::Compaction;
+pub use cursor::{Cursor, Row};
 pub use database::{Database, OpenMode, Options, Verify};
 pub use diff::Change;
+pub use equal::MergePolicy;
 pub use error::{Error, Result};
+pub use functions::{
+    Combined, CumulativeSum, Derivative, Difference, Dot, DotFunctions, Dots, MovingMean,
+    MovingMeanOver, Rate,
+};
 pub use many::{
     Figure, Fill, Filled, Grid, Group, GroupWindow, Join, Joined, JoinedRow, MergedRow, MergedRows,
     Selection,
@@ -116,6 +131,7 @@ pub use page_walk::{PageDump, PageRange, Weight};
 pub use pieces::{Candle, CandleSize, Direction, ValueFilter};
 pub use pins::Pin;
 pub use point::{Point, Sample};
+pub use range::{Range, Vector};
 pub use read::ReadTxn;
 pub use readers::ParkedRead;
 pub use record::{Field, Record, RecordTime, RowReader, RowWriter, column_of, decimal_of};
@@ -125,7 +141,7 @@ pub use retention::{
 pub use salvage::{SalvageReport, Saved, salvage, salvage_storage};
 pub use savepoint::Savepoint;
 pub use schema::{COLUMN_NAME_BYTES_MAX, Schema, Unit};
-pub use series::{Cursor, Range, Row, Series, Vector};
+pub use series::Series;
 pub use series_mut::SeriesMut;
 pub use stat::Stat;
 pub use table::{Lent, Table, TableCursor};

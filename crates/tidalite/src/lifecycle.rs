@@ -49,6 +49,7 @@ impl WriteTxn {
         self.changing(|txn| {
             txn.store_staged()?;
             crate::texts::remove_series(&mut txn.pages, &mut txn.roots.texts, id)?;
+            crate::annotations::remove_series(&mut txn.pages, &mut txn.roots.annotations, id)?;
             catalog::remove(&mut txn.roots, &mut txn.pages, id)?;
             for tree in txn.roots.catalog_trees() {
                 tree.seal(&mut txn.pages)?;

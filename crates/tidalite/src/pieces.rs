@@ -2,8 +2,10 @@
 
 use crate::aggregate::Aggregate;
 use crate::column::ColumnType;
+use crate::cursor::Row;
 use crate::error::Result;
-use crate::series::{Range, Row, Series, Vector};
+use crate::range::{Range, Vector};
+use crate::series::Series;
 use crate::time::Instant;
 use crate::value::units_at_or_below;
 use std::ops::{Bound, RangeBounds};

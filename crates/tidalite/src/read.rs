@@ -230,7 +230,7 @@ impl ReadTxn {
             info,
             tree,
             late,
-            self.roots.texts,
+            &self.roots,
         )))
     }
 }

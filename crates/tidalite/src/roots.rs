@@ -4,8 +4,8 @@
 //! 0         4        8             16           24      88       152       216      280        344       408
 //! | version | inline | next series | next table | tables | names | guids | series | records | extents | policies |
 //! |   u32   |  u32   |     u64     |    u64     | each a kv tree root of 64 bytes                                |
-//! 472     536           664
-//! | texts | front root  | inline table roots, `inline` of them: table id u64, kv tree root 64 bytes
+//! 472     536           600           728
+//! | texts | annotations | front root  | inline table roots, `inline` of them: table id u64, kv tree root 64 bytes
 //! ```
 //!
 //! A changed table's root goes to the inline list, so that a small commit does not rewrite the path
@@ -19,13 +19,13 @@ use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
 use tidalite_kv::{TREE_BYTES, Tree};
 use tidalite_runs::{FRONT_ROOT_BYTES, FrontRoot};
 
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const VERSION_AT: usize = 0;
 const INLINE_COUNT_AT: usize = VERSION_AT + 4;
 const NEXT_SERIES_AT: usize = INLINE_COUNT_AT + 4;
 const NEXT_TABLE_AT: usize = NEXT_SERIES_AT + 8;
 const TREES_AT: usize = NEXT_TABLE_AT + 8;
-const TREE_COUNT: usize = 8;
+const TREE_COUNT: usize = 9;
 const FRONT_AT: usize = TREES_AT + TREE_COUNT * TREE_BYTES;
 const INLINE_AT: usize = FRONT_AT + FRONT_ROOT_SPACE;
 const INLINE_ENTRY_BYTES: usize = 8 + TREE_BYTES;
@@ -48,6 +48,7 @@ pub(crate) mod owner {
     pub(crate) const EXTENTS: u64 = 6;
     pub(crate) const POLICIES: u64 = 7;
     pub(crate) const TEXTS: u64 = 8;
+    pub(crate) const ANNOTATIONS: u64 = 9;
     pub(crate) const FIRST_TABLE: u64 = 16;
     /// Owner ids of pages and blocks have 48 bits.
     pub(crate) const LIMIT: u64 = 1 << 48;
@@ -74,6 +75,8 @@ pub(crate) struct Roots {
     pub(crate) policies: Tree,
     /// Strings, bytes and GUIDs of rows (texts.rs).
     pub(crate) texts: Tree,
+    /// Words about series (annotations.rs).
+    pub(crate) annotations: Tree,
     pub(crate) front: FrontRoot,
     pub(crate) inline: Vec<(u64, Tree)>,
 }
@@ -91,13 +94,14 @@ impl Roots {
             extents: Tree::new(owner::EXTENTS),
             policies: Tree::new(owner::POLICIES),
             texts: Tree::new(owner::TEXTS),
+            annotations: Tree::new(owner::ANNOTATIONS),
             front: FrontRoot::default(),
             inline: Vec::new(),
         }
     }
 
     /// The trees that the catalog itself changes; the records and extents tables are sealed by `Leaves`.
-    pub(crate) fn catalog_trees(&mut self) -> [&mut Tree; 6] {
+    pub(crate) fn catalog_trees(&mut self) -> [&mut Tree; 7] {
         [
             &mut self.tables,
             &mut self.names,
@@ -105,6 +109,7 @@ impl Roots {
             &mut self.series,
             &mut self.policies,
             &mut self.texts,
+            &mut self.annotations,
         ]
     }
 
@@ -124,7 +129,7 @@ impl Roots {
         let version = get_u32(bytes, VERSION_AT);
         let count = get_u32(bytes, INLINE_COUNT_AT) as usize;
         if version != VERSION {
-            return Err(damaged(format!("version {version}"), "version 3").into());
+            return Err(damaged(format!("version {version}"), "version 4").into());
         }
         if count > INLINE_ROOTS_MAX || bytes.len() < INLINE_AT + count * INLINE_ENTRY_BYTES {
             return Err(damaged(format!("{count} inline roots"), "what fits").into());
@@ -154,6 +159,7 @@ impl Roots {
             extents: tree(5)?,
             policies: tree(6)?,
             texts: tree(7)?,
+            annotations: tree(8)?,
             front,
             inline,
         };
@@ -196,6 +202,7 @@ impl Roots {
             &self.extents,
             &self.policies,
             &self.texts,
+            &self.annotations,
         ];
         for (i, tree) in trees.into_iter().enumerate() {
             let at = TREES_AT + i * TREE_BYTES;

@@ -2,6 +2,7 @@
 
 use crate::catalog::{self, SeriesInfo, expect_columns};
 use crate::column::Column;
+use crate::equal::{Guard, MergePolicy, Taken};
 use crate::error::{Error, Result};
 use crate::pages::Pages;
 use crate::point::{Point, Sample};
@@ -20,19 +21,21 @@ use tidalite_codec::{Rows, RowsRef};
 use tidalite_runs::{Sink, Slot};
 
 /// A series of a write transaction, for changing. Insert anywhere: at the end, before, or over an existing
-/// timestamp (the newest write wins).
+/// timestamp (the newest write wins, unless the series has another [`MergePolicy`]).
 ///
 /// Single inserts only stage a row and do not ask whether the transaction can still be committed: in one that is broken
 /// ([`Error::TransactionBroken`]) they may answer `Ok`. The next hand-over of staged rows, `append_rows`, `delete`, `view`
 /// and the commit tell.
 pub struct SeriesMut<'t> {
-    txn: &'t mut WriteTxn,
+    pub(crate) txn: &'t mut WriteTxn,
     index: usize,
     slot: Slot,
     columns: usize,
     /// Whether there is a column of texts.
     texts: bool,
-    /// Two columns, none of texts: rows may go the easy way.
+    /// Whether times that are taken have to be told from others (`equal.rs`).
+    guarded: bool,
+    /// Two columns, none of texts, not guarded: rows may go the easy way.
     point: bool,
 }
 
@@ -40,14 +43,41 @@ impl<'t> SeriesMut<'t> {
     pub(crate) fn new(txn: &'t mut WriteTxn, index: usize) -> Self {
         let open = &txn.series[index];
         let (slot, columns, texts) = (open.slot, open.columns as usize, open.texts);
+        let guarded = open.guard.is_some();
         Self {
             txn,
             index,
             slot,
             columns,
             texts,
-            point: columns == 2 && !texts,
+            guarded,
+            point: columns == 2 && !texts && !guarded,
         }
+    }
+
+    /// What is known of the times of a guarded series.
+    pub(crate) fn guard(&mut self) -> &mut Guard {
+        self.txn.series[self.index].guard.get_or_insert_default()
+    }
+
+    /// Changes what becomes of rows at times that are taken, from the next row on; rows that are there stay as they are.
+    ///
+    /// # Errors
+    /// What the file reports.
+    pub fn set_merge(&mut self, merge: MergePolicy) -> Result<()> {
+        let info = Arc::clone(&self.txn.series[self.index].info);
+        if info.merge == merge {
+            return self.txn.check_usable();
+        }
+        let info = self
+            .txn
+            .changing(|txn| catalog::change_merge(&mut txn.roots, &mut txn.pages, &info, merge))?;
+        self.guarded = merge != MergePolicy::Replace;
+        self.point = self.columns == 2 && !self.texts && !self.guarded;
+        let open = &mut self.txn.series[self.index];
+        open.info = info;
+        open.guard = self.guarded.then(Box::default);
+        Ok(())
     }
 
     /// Name, schema, id.
@@ -92,6 +122,9 @@ impl<'t> SeriesMut<'t> {
     #[inline(never)]
     fn insert_point_seldom(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
         if !self.point {
+            if self.guarded {
+                return self.insert_row(time, &[flags as u64, value.to_bits()]);
+            }
             return self.wrong_columns(2);
         }
         if self
@@ -115,6 +148,12 @@ impl<'t> SeriesMut<'t> {
         }
         if self.texts {
             self.expect_texts(|c| &words[c..=c])?;
+        }
+        if self.guarded {
+            if self.look(time)? == Taken::LeftOut {
+                return Ok(());
+            }
+            self.note(time);
         }
         if self.txn.staging.push(self.slot, time, words) {
             self.txn.flush_staging()?;
@@ -153,6 +192,10 @@ impl<'t> SeriesMut<'t> {
         }
         let info = Arc::clone(&self.txn.series[self.index].info);
         let time = t.in_unit(info.schema.unit)?;
+        // Before texts are stored for a row that is not.
+        if self.guarded && self.look(time)? == Taken::LeftOut {
+            return Ok(());
+        }
         let mut words = [0u64; COLUMNS_MAX];
         for (c, value) in values.iter().enumerate() {
             words[c] = self.word(c, value)?;
@@ -216,6 +259,9 @@ impl<'t> SeriesMut<'t> {
     #[inline]
     pub fn insert_record<R: Record>(&mut self, record: &R) -> Result<()> {
         self.expect_record(R::schema)?;
+        if self.guarded && self.texts && self.look(record.time()?)? == Taken::LeftOut {
+            return Ok(());
+        }
         let mut words = [0u64; COLUMNS_MAX];
         let words = &mut words[..self.columns];
         let txn = &mut *self.txn;
@@ -285,7 +331,7 @@ impl<'t> SeriesMut<'t> {
         })?;
         self.columns = info.schema.columns.len();
         self.texts |= columns.iter().any(|column| column.ty.is_text());
-        self.point = self.columns == 2 && !self.texts;
+        self.point = self.columns == 2 && !self.texts && !self.guarded;
         self.slot = slot;
         let open = &mut self.txn.series[self.index];
         (open.info, open.slot, open.record) = (info, slot, None);
@@ -305,7 +351,32 @@ impl<'t> SeriesMut<'t> {
         if self.texts {
             self.expect_texts(|c| columns[c])?;
         }
-        let rows = RowsRef::new(times, columns);
+        if self.guarded {
+            let places = self.admitted(times)?;
+            return match places {
+                None => {
+                    self.stage(RowsRef::new(times, columns))?;
+                    self.note_all(times.iter().copied());
+                    Ok(())
+                }
+                Some(places) => {
+                    let kept: Vec<i64> = places.iter().map(|&i| times[i as usize]).collect();
+                    let words = columns.iter().map(|column| {
+                        let words = places.iter().map(|&i| column[i as usize]);
+                        words.collect::<Vec<u64>>()
+                    });
+                    let words: Vec<Vec<u64>> = words.collect();
+                    let words: Vec<&[u64]> = words.iter().map(|column| &column[..]).collect();
+                    self.stage(RowsRef::new(&kept, &words))?;
+                    self.note_all(kept.iter().copied());
+                    Ok(())
+                }
+            };
+        }
+        self.stage(RowsRef::new(times, columns))
+    }
+
+    fn stage(&mut self, rows: RowsRef<'_>) -> Result<()> {
         let mut at = 0;
         while at < rows.len() {
             at += self
@@ -330,6 +401,9 @@ impl<'t> SeriesMut<'t> {
         let removed = self.view()?.between(from..=to).count()?;
         if removed == 0 {
             return Ok(0);
+        }
+        if self.guarded {
+            *self.guard() = Guard::default();
         }
         let (id, slot) = (self.id(), self.slot);
         let types = self.info().schema.word_types();
@@ -386,7 +460,7 @@ impl<'t> SeriesMut<'t> {
             info,
             tree,
             late,
-            self.txn.roots.texts,
+            &self.txn.roots,
         ))
     }
 

@@ -124,7 +124,6 @@ impl UncommittedRead {
         let mut late = Rows::new(types.len());
         self.front.rows(&self.pages, id, &types, EVER, &mut late)?;
         let pages = Pages::Uncommitted(&self.pages);
-        let texts = self.roots.texts;
-        Ok(Some(Series::new(pages, info, tree, late, texts)))
+        Ok(Some(Series::new(pages, info, tree, late, &self.roots)))
     }
 }

@@ -16,6 +16,7 @@
 use crate::catalog::{self, SeriesInfo, SeriesKey};
 use crate::compact::table_from;
 use crate::database::Shared;
+use crate::equal::{Guard, MergePolicy};
 use crate::error::{Error, Result};
 use crate::leaves::Leaves;
 use crate::name::SeriesName;
@@ -61,6 +62,8 @@ pub(crate) struct OpenSeries {
     pub(crate) columns: u32,
     /// Whether one of them is of texts.
     pub(crate) texts: bool,
+    /// What is known of its times, where its merge policy asks.
+    pub(crate) guard: Option<Box<Guard>>,
     /// The schema of the record type that was found to have this series' columns.
     pub(crate) record: Option<fn() -> Schema>,
 }
@@ -175,6 +178,50 @@ impl WriteTxn {
         };
         if !added.is_empty() {
             series.add_columns(added)?;
+        }
+        Ok(series)
+    }
+
+    /// Opens the series with this name, schema and merge policy; creates it when there is none.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Error, MemoryStorage, MergePolicy, Options, Schema};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut series = tx.series_merging("first", &Schema::point(), MergePolicy::KeepFirst)?;
+    /// series.insert(1_i64, 0.5)?;
+    /// series.insert(1_i64, 0.75)?;
+    /// assert_eq!(series.view()?.latest()?.ok_or("no row")?.f64(1), 0.5);
+    /// let mut series = tx.series_merging("once", &Schema::point(), MergePolicy::Error)?;
+    /// series.insert(1_i64, 0.5)?;
+    /// assert!(matches!(series.insert(1_i64, 0.75), Err(Error::TimeTaken { time: 1, .. })));
+    /// series.insert(2_i64, 0.75)?;
+    /// tx.commit()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Schema` when the series is there with another schema or another policy ([`SeriesMut::set_merge`] changes it);
+    /// else as for `series`.
+    pub fn series_merging(
+        &mut self,
+        name: &str,
+        schema: &Schema,
+        merge: MergePolicy,
+    ) -> Result<SeriesMut<'_>> {
+        let parsed = SeriesName::parse(name)?;
+        let there = catalog::find(&self.roots, &self.pages, SeriesKey::Name(&parsed))?.is_some();
+        let mut series = self.series_with(name, schema)?;
+        if !there {
+            series.set_merge(merge)?;
+        } else if series.info().merge != merge {
+            let own = series.info().merge.name();
+            let problem = format!(
+                "series {parsed} has the merge policy {own}, asked for was {}",
+                merge.name()
+            );
+            return Err(Error::Schema { problem });
         }
         Ok(series)
     }
@@ -426,6 +473,7 @@ impl WriteTxn {
         self.series.push(OpenSeries {
             columns: info.schema.columns.len() as u32,
             texts: info.schema.columns.iter().any(|column| column.ty.is_text()),
+            guard: (info.merge != MergePolicy::Replace).then(Box::default),
             info,
             slot,
             record: None,

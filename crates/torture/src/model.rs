@@ -24,6 +24,8 @@ pub struct Model {
     pub topics: BTreeMap<Vec<u8>, Pairs>,
     /// Series of default points by name: time -> flags, value bits.
     pub series: BTreeMap<String, BTreeMap<i64, [u64; 2]>>,
+    /// Annotations: of which series, key -> text.
+    pub annotations: BTreeMap<(String, String), String>,
     /// Retention policies by name.
     pub retentions: BTreeMap<String, Retention>,
     /// Pins by name: the digest of the pinned content.
@@ -118,6 +120,10 @@ impl Model {
                 digest.row(time, words);
             }
         }
+        for ((name, key), text) in &self.annotations {
+            digest.bytes(name.as_bytes());
+            digest.pair(key.as_bytes(), text.as_bytes());
+        }
         digest.0
     }
 }
@@ -156,6 +162,9 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
             series.all().for_each(|time, words| {
                 rows.insert(time, [words[0], words[1]]);
             })?;
+            for (key, text) in series.annotations()? {
+                model.annotations.insert((name.clone(), key), text);
+            }
         }
     }
     Ok(model)
@@ -236,6 +245,7 @@ pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
     }
     let mut names: Vec<String> = snap.list("")?.iter().map(|info| info.label()).collect();
     names.sort();
+    let mut annotations = Vec::new();
     for name in names {
         let Some(series) = snap.series(&name)? else {
             continue;
@@ -244,6 +254,12 @@ pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
         series
             .all()
             .for_each(|time, words| digest.row(time, words))?;
+        let own = series.annotations()?.into_iter();
+        annotations.extend(own.map(|(key, text)| (name.clone(), key, text)));
+    }
+    for (name, key, text) in annotations {
+        digest.bytes(name.as_bytes());
+        digest.pair(key.as_bytes(), text.as_bytes());
     }
     Ok(digest.0)
 }

@@ -1,8 +1,9 @@
 //! Seeded transactions over tables and series, applied to a database and to the model alike.
 
 use crate::model::{Model, TOPICS};
+use std::collections::BTreeMap;
 use std::time::Duration;
-use tidalite::{Durability, Result, Retention, WriteTxn};
+use tidalite::{Durability, Error, MergePolicy, Result, Retention, Schema, SeriesMut, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Series that a workload uses.
@@ -63,6 +64,63 @@ pub fn series_name(i: u64) -> String {
     format!("m{i}{{site=\"s{}\"}}", i % 2)
 }
 
+/// What the series with this name does with rows at times that are taken: most replace them.
+#[must_use]
+pub fn merge_of(name: &str) -> MergePolicy {
+    match name.as_bytes() {
+        [b'm', b'3', ..] => MergePolicy::KeepFirst,
+        [b'm', b'4', ..] => MergePolicy::Error,
+        _ => MergePolicy::Replace,
+    }
+}
+
+fn series<'t>(tx: &'t mut WriteTxn, name: &str) -> Result<SeriesMut<'t>> {
+    tx.series_merging(name, &Schema::point(), merge_of(name))
+}
+
+/// Inserts a point into a series and its model.
+fn insert(
+    series: &mut SeriesMut<'_>,
+    rows: &mut BTreeMap<i64, [u64; 2]>,
+    (time, flags, value): (i64, i64, f64),
+) -> Result<()> {
+    let merge = series.info().merge;
+    let row = [flags as u64, value.to_bits()];
+    let done = series.insert_point(time, flags, value);
+    match merge {
+        MergePolicy::Error if rows.contains_key(&time) => {
+            let refused = matches!(done, Err(Error::TimeTaken { time: at, .. }) if at == time);
+            assert!(refused, "a row at {time} is refused: {done:?}");
+            return Ok(());
+        }
+        MergePolicy::KeepFirst => {
+            rows.entry(time).or_insert(row);
+        }
+        _ => {
+            rows.insert(time, row);
+        }
+    }
+    done
+}
+
+/// A word about a series, if it is what the model says.
+fn annotate(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
+    let name = series_name(rng.below(SERIES));
+    let key = format!("k{}", rng.below(3));
+    next.series.entry(name.clone()).or_default();
+    let mut series = series(tx, &name)?;
+    let place = (name, key.clone());
+    let expected = next.annotations.get(&place).map(String::as_str);
+    let text = (!rng.one_in(4)).then(|| format!("text {}", rng.below(1000)));
+    let done = series.compare_annotation(&key, expected, text.as_deref())?;
+    assert!(done, "annotation {key} was {expected:?}");
+    match text {
+        Some(text) => next.annotations.insert(place, text),
+        None => next.annotations.remove(&place),
+    };
+    Ok(())
+}
+
 /// Pins the transaction, or takes a pin away; true when its commit will be durable for that.
 ///
 /// # Errors
@@ -112,8 +170,9 @@ fn operation(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) 
         5..=6 => late(tx, next, rng),
         7 => multi(tx, next, rng),
         8 => topic(tx, next, rng),
-        9 => match rng.below(5) {
+        9 => match rng.below(6) {
             0 => policy(tx, next, rng),
+            5 => annotate(tx, next, rng),
             1..=2 => remove_range(tx, next, rng),
             _ => remove_many(tx, next, rng),
         },
@@ -259,11 +318,10 @@ fn append(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> 
     } else {
         last + step
     };
-    let mut series = tx.series(&name)?;
+    let mut series = series(tx, &name)?;
     for i in 0..count {
-        let (time, flags, value) = (start + i * step, i64::from(rng.one_in(50)), value_of(rng));
-        series.insert_point(time, flags, value)?;
-        rows.insert(time, [flags as u64, value.to_bits()]);
+        let point = (start + i * step, i64::from(rng.one_in(50)), value_of(rng));
+        insert(&mut series, rows, point)?;
     }
     Ok(())
 }
@@ -271,11 +329,10 @@ fn append(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> 
 fn late(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let name = series_name(rng.below(SERIES));
     let rows = next.series.entry(name.clone()).or_default();
-    let mut series = tx.series(&name)?;
+    let mut series = series(tx, &name)?;
     for _ in 0..rng.below(6) {
-        let (time, value) = (rng.between(0, TIME_MAX), value_of(rng));
-        series.insert_point(time, 0, value)?;
-        rows.insert(time, [0, value.to_bits()]);
+        let point = (rng.between(0, TIME_MAX), 0, value_of(rng));
+        insert(&mut series, rows, point)?;
     }
     Ok(())
 }
@@ -288,7 +345,7 @@ fn delete(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let to = from + rng.between(0, span);
     let before = rows.len();
     rows.retain(|&time, _| time < from || time >= to);
-    let removed = tx.series(&name)?.delete(from..to)?;
+    let removed = series(tx, &name)?.delete(from..to)?;
     assert_eq!(
         removed as usize,
         before - rows.len(),

@@ -2,6 +2,7 @@
 
 use super::CheckReport;
 use super::finding::{Finding, Place};
+use crate::annotations;
 use crate::catalog::{self, SeriesInfo};
 use crate::error::{Error, Result};
 use crate::leaves::stored_tree;
@@ -93,6 +94,7 @@ impl<'a, 'w> Walk<'a, 'w> {
             ("extents table", &roots.extents),
             ("retention policies", &roots.policies),
             ("texts", &roots.texts),
+            ("annotations", &roots.annotations),
         ] {
             self.tree(name, tree, Whose::Catalog)?;
         }
@@ -103,6 +105,11 @@ impl<'a, 'w> Walk<'a, 'w> {
         report.series = series.len() as u64;
         self.series(&series, report)?;
         self.texts(&series)?;
+        let is_series = |id| series.contains_key(&id);
+        let found = annotations::check_all(&roots.annotations, self.pages, is_series);
+        for problem in self.note("annotations", found)?.unwrap_or_default() {
+            self.problem(problem);
+        }
         self.front(&series, report)
     }
 

@@ -24,9 +24,10 @@ pub use merge::{MergedRow, MergedRows};
 pub use windows::{Grid, GroupWindow};
 
 use crate::aggregate::Aggregate;
+use crate::cursor::Row;
 use crate::error::{Error, Result};
 use crate::read::ReadTxn;
-use crate::series::{Row, Series};
+use crate::series::Series;
 use std::collections::BTreeMap;
 
 /// Series opened together under one snapshot; those that a pattern selects are in the order of their ids.

@@ -16,6 +16,7 @@ mod tables;
 
 use crate::check::Finding;
 use crate::database::{Database, OpenMode, Options};
+use crate::equal::MergePolicy;
 use crate::error::Result;
 use crate::retention::policy_of;
 use crate::roots::{Roots, owner};
@@ -134,6 +135,7 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
         ids: HashMap::new(),
         columns: HashMap::new(),
         text_cache: TextCache::default(),
+        merges: Vec::new(),
         report: SalvageReport {
             headers: found.headers,
             ..SalvageReport::default()
@@ -157,6 +159,7 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
     rescue.tables()?;
     rescue.series()?;
     rescue.front()?;
+    rescue.notes()?;
     let Rescue { tx, report, .. } = rescue;
     tx.commit()?;
     Ok(report)
@@ -174,6 +177,8 @@ struct Rescue<'r, 'a> {
     /// Columns of each series, by the damaged file's number.
     columns: HashMap<SeriesId, usize>,
     text_cache: TextCache,
+    /// The new file's numbers of series, with the policy that each is to have in the end.
+    merges: Vec<(SeriesId, MergePolicy)>,
     /// Times for which a leaf spoke, and its birth; kept where headers are all there is.
     spans: HashMap<SeriesId, Vec<(i64, i64, u64)>>,
     report: SalvageReport,

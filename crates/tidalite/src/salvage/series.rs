@@ -2,6 +2,7 @@
 
 use super::tables::values_of;
 use super::{Rescue, Saved};
+use crate::annotations::annotation_of;
 use crate::catalog::SeriesInfo;
 use crate::check::{Finding, Place};
 use crate::column::{Column, ColumnType};
@@ -112,9 +113,38 @@ impl Rescue<'_, '_> {
         }
         self.texts()?;
         for (id, schema) in made {
+            if let (Some(info), Some(&(new, _))) = (infos.get(&id), self.ids.get(&id)) {
+                self.merges.push((new, info.merge));
+            }
             let record = records.get(&id);
             let tree = record.filter(|(_, by_header)| self.roots.is_some() && !by_header);
             self.leaves(id, &schema, tree.map(|(tree, _)| tree))?;
+        }
+        Ok(())
+    }
+
+    /// Merge policies, when all rows are there (of two at one time salvage has its own choice), and annotations.
+    pub(super) fn notes(&mut self) -> Result<()> {
+        for (new, merge) in std::mem::take(&mut self.merges) {
+            self.tx.series_by_id(new)?.set_merge(merge)?;
+        }
+        let tree = self.roots.as_ref().map(|roots| roots.annotations);
+        let mut saved = Vec::new();
+        let lost = values_of(
+            self.raw,
+            &self.found,
+            owner::ANNOTATIONS,
+            tree.as_ref(),
+            &mut |key, value, _| {
+                saved.extend(annotation_of(key, value).ok());
+                Ok(())
+            },
+        )?;
+        self.lose_catalog("annotations", lost);
+        for (id, key, text) in saved {
+            if let Some(&(new, _)) = self.ids.get(&id) {
+                self.tx.series_by_id(new)?.annotate(&key, &text)?;
+            }
         }
         Ok(())
     }

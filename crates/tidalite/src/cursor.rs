@@ -1,0 +1,112 @@
+//! A row at a time, in both directions.
+
+use crate::error::Result;
+use crate::pages::Pages;
+use crate::time::Instant;
+
+/// A row, copied out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its timestamp, in the series' unit.
+    pub time: i64,
+    /// One word a column.
+    pub words: Vec<u64>,
+}
+
+impl Row {
+    /// A column as a float (its bits are taken as they are).
+    ///
+    /// # Panics
+    /// When there is no such column.
+    #[must_use]
+    pub fn f64(&self, column: usize) -> f64 {
+        f64::from_bits(self.words[column])
+    }
+
+    /// A column as a signed integer.
+    ///
+    /// # Panics
+    /// When there is no such column.
+    #[must_use]
+    pub fn i64(&self, column: usize) -> i64 {
+        self.words[column] as i64
+    }
+}
+
+impl From<tidalite_series::Row> for Row {
+    fn from(row: tidalite_series::Row) -> Self {
+        Self {
+            time: row.time,
+            words: row.words,
+        }
+    }
+}
+
+/// A position in a series. Each move returns the row it comes to.
+pub struct Cursor<'s> {
+    pub(crate) inner: tidalite_series::Cursor<'s, Pages<'s>>,
+    pub(crate) unit: crate::Unit,
+}
+
+impl Cursor<'_> {
+    /// To the last row at or before `t`; `None` when there is none so early.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
+    pub fn search(&mut self, t: impl Instant) -> Result<Option<Row>> {
+        self.inner.search(t.in_unit(self.unit)?)?;
+        Ok(self.current())
+    }
+
+    /// To the first row.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block. So with all moves.
+    pub fn first(&mut self) -> Result<Option<Row>> {
+        self.inner.first()?;
+        Ok(self.current())
+    }
+
+    /// To the last row.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    pub fn last(&mut self) -> Result<Option<Row>> {
+        self.inner.last()?;
+        Ok(self.current())
+    }
+
+    /// To the next row; `None` behind the last.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a fallible step, not an iterator"
+    )]
+    pub fn next(&mut self) -> Result<Option<Row>> {
+        self.inner.next()?;
+        Ok(self.current())
+    }
+
+    /// To the previous row; `None` in front of the first.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    pub fn previous(&mut self) -> Result<Option<Row>> {
+        self.inner.previous()?;
+        Ok(self.current())
+    }
+
+    /// The row here.
+    #[must_use]
+    pub fn current(&self) -> Option<Row> {
+        self.inner.row().map(Row::from)
+    }
+
+    /// The time here, without copying the row.
+    #[must_use]
+    pub fn time(&self) -> Option<i64> {
+        self.inner.time()
+    }
+}

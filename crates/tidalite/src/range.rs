@@ -1,0 +1,304 @@
+//! The rows of an interval of a series: counted, folded, walked by vectors or by rows.
+
+use crate::aggregate::{Aggregate, Window};
+use crate::error::Result;
+use crate::pages::Pages;
+use crate::point::{Point, Sample};
+use crate::record::{Record, RowReader};
+use crate::series::Series;
+use tidalite_base::limits::COLUMNS_MAX;
+use tidalite_series::{Lines, Stretch};
+
+/// The rows of an interval of a series.
+#[derive(Clone, Copy)]
+pub struct Range<'s> {
+    pub(crate) series: &'s Series<'s>,
+    /// First and last time, both included; nothing when `from` is above `to`.
+    pub(crate) from: i64,
+    pub(crate) to: i64,
+}
+
+impl<'s> Range<'s> {
+    /// Rows, from the tree.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    pub fn count(&self) -> Result<u64> {
+        if self.from > self.to {
+            return Ok(0);
+        }
+        Ok(self.series.view().count(self.from, self.to)?)
+    }
+
+    /// Statistics of a column, from the tree: at most two nodes a level and two vectors are read, and the
+    /// vectors that late rows fall into.
+    ///
+    /// # Errors
+    /// `Schema` for a column that is not there; a damaged or unreadable block.
+    pub fn aggregate(&self, column: usize) -> Result<Aggregate> {
+        self.check_column(column)?;
+        let (from, to) = if self.from > self.to {
+            (1, 0)
+        } else {
+            (self.from, self.to)
+        };
+        let whole = self.series.view().summary(from, to, column)?;
+        let column = &self.series.info().schema.columns[column];
+        Ok(whole.map_or_else(
+            || Aggregate::empty(column),
+            |whole| Aggregate::new(column, whole.stats, whole.first_time, whole.last_time),
+        ))
+    }
+
+    /// The windows of `width` that hold rows, in ascending order. Window k holds the times from
+    /// `origin + k width` up to, not including, `origin + (k + 1) width`, cut to the interval.
+    ///
+    /// # Errors
+    /// As for `aggregate`; `Limit` for a width below 1.
+    pub fn windows(&self, width: i64, origin: i64, column: usize) -> Result<Vec<Window>> {
+        self.check_column(column)?;
+        let mut windows = Vec::new();
+        if self.from <= self.to {
+            let view = self.series.view();
+            let own = &self.series.info().schema.columns[column];
+            view.windows(self.from, self.to, width, origin, column, |window| {
+                windows.push(Window {
+                    start: window.start,
+                    last: window.last,
+                    aggregate: Aggregate::new(
+                        own,
+                        window.stats,
+                        window.first_time,
+                        window.last_time,
+                    ),
+                });
+            })?;
+        }
+        Ok(windows)
+    }
+
+    /// Calls `f` with slices of up to 1024 rows, ascending: the fast path. Returns the rows.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block; what lies before it was delivered.
+    pub fn for_each_vector(&self, f: impl FnMut(&Vector<'_>)) -> Result<u64> {
+        let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
+        self.for_each_vector_of(&columns, f)
+    }
+
+    /// As `for_each_vector`, but only the named columns are read; the others are empty slices.
+    ///
+    /// # Errors
+    /// `Schema` for a column that is not there; else as for `for_each_vector`.
+    pub fn for_each_vector_of(
+        &self,
+        columns: &[usize],
+        mut f: impl FnMut(&Vector<'_>),
+    ) -> Result<u64> {
+        for &column in columns {
+            self.check_column(column)?;
+        }
+        if self.from > self.to {
+            return Ok(0);
+        }
+        let view = self.series.view();
+        let f = |vector: &tidalite_series::Vector<'_>| f(&Vector { inner: vector });
+        Ok(view.for_each_vector(self.from, self.to, columns, f)?)
+    }
+
+    /// As `for_each_vector`, the last vector first; rows within a vector ascend.
+    ///
+    /// # Errors
+    /// As for `for_each_vector`.
+    pub fn for_each_vector_reverse(&self, mut f: impl FnMut(&Vector<'_>)) -> Result<u64> {
+        if self.from > self.to {
+            return Ok(0);
+        }
+        let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
+        let view = self.series.view();
+        let f = |vector: &tidalite_series::Vector<'_>| f(&Vector { inner: vector });
+        Ok(view.for_each_vector_reverse(self.from, self.to, &columns, f)?)
+    }
+
+    /// Calls `f` with every row: its time and one word a column. Returns the rows.
+    ///
+    /// # Errors
+    /// As for `for_each_vector`.
+    #[inline(always)]
+    pub fn for_each(&self, mut f: impl FnMut(i64, &[u64])) -> Result<u64> {
+        // Vectors are pulled, and this is inlined, so that the loop over the rows lies in the caller, where a sum
+        // that `f` keeps can stay in a register: pushed through a call it went to memory with every row.
+        let mut scan = self.scan();
+        let mut lines = Lines::default();
+        let mut rows = 0;
+        let columns = self.series.info().schema.columns.len();
+        let mut words = [0u64; COLUMNS_MAX];
+        while let Some(stretch) = scan.next_stretch(&mut lines)? {
+            let vector = match stretch {
+                Stretch::Vector(vector) => vector,
+                Stretch::Lines => {
+                    rows += lines.rows() as u64;
+                    for_each_of_lines(&lines, columns, &mut f);
+                    continue;
+                }
+            };
+            let times = vector.times();
+            rows += times.len() as u64;
+            let column = |c| vector.words(c).iter();
+            // Zipped, not indexed: a check that could fail would keep what `f` sums in memory as well.
+            match columns {
+                1 => times
+                    .iter()
+                    .zip(column(0))
+                    .for_each(|(&time, &a)| f(time, &[a])),
+                2 => times
+                    .iter()
+                    .zip(column(0))
+                    .zip(column(1))
+                    .for_each(|((&time, &a), &b)| f(time, &[a, b])),
+                3 => times
+                    .iter()
+                    .zip(column(0))
+                    .zip(column(1).zip(column(2)))
+                    .for_each(|((&time, &a), (&b, &c))| f(time, &[a, b, c])),
+                4 => times
+                    .iter()
+                    .zip(column(0).zip(column(1)))
+                    .zip(column(2).zip(column(3)))
+                    .for_each(|((&time, (&a, &b)), (&c, &d))| f(time, &[a, b, c, d])),
+                columns => {
+                    let words = &mut words[..columns];
+                    for (row, &time) in times.iter().enumerate() {
+                        for (column, word) in words.iter_mut().enumerate() {
+                            *word = vector.words(column)[row];
+                        }
+                        f(time, words);
+                    }
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// All columns, vector by vector.
+    pub(crate) fn scan(&self) -> tidalite_series::Scan<'_, Pages<'_>> {
+        let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
+        self.series.view().scan(self.from, self.to, &columns)
+    }
+
+    /// Calls `f` with every default point (`flags`, `value`). Returns the rows.
+    ///
+    /// # Errors
+    /// `Schema` when the series has other columns; else as for `for_each_vector`.
+    pub fn for_each_sample(&self, mut f: impl FnMut(Sample)) -> Result<u64> {
+        crate::catalog::expect_columns(self.series.info(), &<Sample as Point>::schema())?;
+        self.for_each_vector(|vector| {
+            let rows = vector.times().iter().zip(vector.i64(0)).zip(vector.f64(1));
+            for ((&time, &flags), &value) in rows {
+                f(Sample { time, flags, value });
+            }
+        })
+    }
+
+    /// Calls `f` with every row as a record. Returns the rows. Columns that the series has behind those of the record are
+    /// left out.
+    ///
+    /// # Errors
+    /// `Schema` when the series has other columns, or a row that is no such record; else as for `for_each_vector`.
+    pub fn for_each_record<R: Record>(&self, mut f: impl FnMut(R)) -> Result<u64> {
+        let schema = R::schema();
+        crate::catalog::expect_first_columns(self.series.info(), &schema)?;
+        let mut failed = None;
+        let rows = self.for_each(|time, words| {
+            if failed.is_some() {
+                return;
+            }
+            let record = R::read(&mut RowReader {
+                columns: &schema.columns,
+                time,
+                words: &words[..schema.columns.len()],
+                at: 0,
+                series: self.series,
+            });
+            match record {
+                Ok(record) => f(record),
+                Err(error) => failed = Some(error),
+            }
+        })?;
+        failed.map_or(Ok(rows), Err)
+    }
+
+    pub(crate) fn check_column(&self, column: usize) -> Result<()> {
+        let columns = &self.series.info().schema.columns;
+        if column < columns.len() {
+            return Ok(());
+        }
+        let problem = format!(
+            "there are {} columns, asked for was number {column}",
+            columns.len()
+        );
+        Err(crate::Error::Schema { problem })
+    }
+}
+
+/// Calls `f` with rows that are made on the way. What `f` does not look at is not made.
+#[inline(always)]
+fn for_each_of_lines(lines: &Lines, columns: usize, f: &mut impl FnMut(i64, &[u64])) {
+    let (rows, times) = (0..lines.rows(), lines.times());
+    let time = |row| times.integer(row) as i64;
+    let column = |c| lines.column(c);
+    match columns {
+        0 => rows.for_each(|row| f(time(row), &[])),
+        1 => {
+            let a = column(0);
+            rows.for_each(|row| f(time(row), &[a.at(row)]));
+        }
+        2 => {
+            let (a, b) = (column(0), column(1));
+            // The default point: flags and a float.
+            if a.is_integer() && !b.is_integer() {
+                return rows.for_each(|row| f(time(row), &[a.integer(row), b.float(row)]));
+            }
+            rows.for_each(|row| f(time(row), &[a.at(row), b.at(row)]));
+        }
+        3 => {
+            let (a, b, c) = (column(0), column(1), column(2));
+            rows.for_each(|row| f(time(row), &[a.at(row), b.at(row), c.at(row)]));
+        }
+        _ => {
+            let (a, b, c, d) = (column(0), column(1), column(2), column(3));
+            rows.for_each(|row| f(time(row), &[a.at(row), b.at(row), c.at(row), d.at(row)]));
+        }
+    }
+}
+
+/// Up to 1024 neighbouring rows, borrowed.
+pub struct Vector<'v> {
+    pub(crate) inner: &'v tidalite_series::Vector<'v>,
+}
+
+impl<'v> Vector<'v> {
+    /// The timestamps, ascending, in the series' unit.
+    #[must_use]
+    pub fn times(&self) -> &'v [i64] {
+        self.inner.times()
+    }
+
+    /// The words of a column; empty for one that was not asked for.
+    #[must_use]
+    pub fn words(&self, column: usize) -> &'v [u64] {
+        self.inner.words(column)
+    }
+
+    /// A column as floats (the bits are taken as they are).
+    #[must_use]
+    pub fn f64(&self, column: usize) -> &'v [f64] {
+        bytemuck::cast_slice(self.words(column))
+    }
+
+    /// A column as signed integers.
+    #[must_use]
+    pub fn i64(&self, column: usize) -> &'v [i64] {
+        bytemuck::cast_slice(self.words(column))
+    }
+}

@@ -1,0 +1,296 @@
+//! The same operations under random options give the same answers; opening and closing without end leaves the file as small as it
+//! was.
+
+use std::sync::Arc;
+use tidalite::{
+    Database, Direction, Durability, MemoryStorage, MergePolicy, Options, Schema, Storage,
+    ValueFilter, Verify,
+};
+use tidalite_testkit::rng::Rng;
+
+/// How a run is set up; what it answers must not depend on it.
+#[derive(Debug)]
+struct Setup {
+    page_size: usize,
+    staging_bytes: usize,
+    dirty_bytes: usize,
+    growth: (u64, u64),
+    map: bool,
+    verify: Verify,
+    /// Commits and reopenings have a generator of their own, so that the operations are the same.
+    seed: u64,
+}
+
+impl Setup {
+    fn random(rng: &mut Rng) -> Self {
+        Self {
+            page_size: 1 << rng.between(10, 16),
+            staging_bytes: 1 << rng.between(10, 24),
+            dirty_bytes: 1 << rng.between(16, 26),
+            growth: (1 << rng.between(12, 20), 1 << rng.between(20, 24)),
+            map: rng.one_in(2),
+            verify: *rng.pick(&[Verify::Always, Verify::OnFirstTouch]),
+            seed: rng.u64(),
+        }
+    }
+
+    fn open(&self, storage: &Arc<MemoryStorage>) -> Database {
+        let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(storage);
+        Options::new()
+            .page_size(self.page_size)
+            .staging_bytes(self.staging_bytes)
+            .dirty_bytes(self.dirty_bytes)
+            .growth_bytes(self.growth.0, self.growth.1)
+            .map(self.map)
+            .verify(self.verify)
+            .open_storage(storage)
+            .expect("it opens")
+    }
+}
+
+const SERIES: [&str; 3] = ["a", "b{site=\"n\"}", "b{site=\"s\"}"];
+const TIMES: i64 = 20_000;
+
+/// One operation; its answer goes to `told`.
+fn operation(tx: &mut tidalite::WriteTxn, rng: &mut Rng, told: &mut Vec<String>) {
+    let i = rng.index(SERIES.len());
+    let merge = MergePolicy::ALL[i];
+    let mut series = tx
+        .series_merging(SERIES[i], &Schema::point(), merge)
+        .expect("a series");
+    match rng.below(12) {
+        0..=3 => {
+            let start = rng.between(0, TIMES);
+            for k in 0..rng.between(1, 60) {
+                // Whole numbers: their sums are exact in any order.
+                let value = rng.between(-1000, 1000) as f64;
+                let done = series.insert_point(start + 3 * k, rng.between(0, 3), value);
+                told.extend(done.err().map(|error| error.to_string()));
+            }
+        }
+        4..=5 => {
+            let start = rng.between(0, TIMES);
+            let count = rng.between(1, 3000);
+            let times: Vec<i64> = (0..count).map(|k| start + k).collect();
+            let flags: Vec<u64> = times.iter().map(|_| rng.below(4)).collect();
+            let values = times.iter().map(|_| (rng.between(-9, 9) as f64).to_bits());
+            let values: Vec<u64> = values.collect();
+            let done = series.append_rows(&times, &[&flags, &values]);
+            told.extend(done.err().map(|error| error.to_string()));
+        }
+        6 => {
+            let from = rng.between(0, TIMES);
+            let removed = series.delete(from..from + rng.between(0, 2500));
+            told.push(format!("{} removed", removed.expect("a delete")));
+        }
+        7 => {
+            let view = series.view().expect("a view");
+            told.push(format!(
+                "{:?} {}",
+                view.span(),
+                view.count().expect("count")
+            ));
+        }
+        8 => {
+            let key = format!("k{}", rng.below(4));
+            let old = series.annotation(&key).expect("an annotation");
+            let new = format!("{}", rng.below(9));
+            let done = series.compare_annotation(&key, old.as_deref(), Some(&new));
+            told.push(format!("{old:?} {}", done.expect("a change")));
+        }
+        _ => {
+            let mut table = tx.table("t").expect("a table");
+            for _ in 0..rng.below(40) {
+                let key = rng.below(500).to_be_bytes();
+                let longest = if rng.one_in(30) { 9000 } else { 60 };
+                let mut value = vec![0; rng.index(longest)];
+                rng.fill(&mut value);
+                table.put(&key, &value).expect("a put");
+            }
+            let (from, to) = (rng.below(500), rng.below(60));
+            let removed = table.remove_range(from.to_be_bytes()..(from + to).to_be_bytes());
+            told.push(format!("{} entries", removed.expect("a removal")));
+        }
+    }
+}
+
+/// Questions of every kind; the answers go to `told`.
+fn ask(db: &Database, rng: &mut Rng, told: &mut Vec<String>) {
+    let snap = db.begin_read().expect("a snapshot");
+    for name in SERIES {
+        let (from, to) = (rng.between(0, TIMES), rng.between(0, TIMES + 3000));
+        let (width, at) = (rng.between(1, 4000), rng.between(0, TIMES));
+        let Some(series) = snap.series(name).expect("a series") else {
+            told.push("none".to_owned());
+            continue;
+        };
+        let range = series.between(from..to);
+        let whole = range.aggregate(1).expect("aggregate");
+        told.push(format!(
+            "{} {:?} {} {:?} {:?} {:?} {:?}",
+            range.count().expect("count"),
+            whole.times(),
+            whole.sum(),
+            whole.min(),
+            whole.max(),
+            whole.first(),
+            whole.last(),
+        ));
+        for window in range.windows(width, 7, 1).expect("windows") {
+            let sum = window.aggregate.sum();
+            told.push(format!(
+                "{} {} {sum}",
+                window.start,
+                window.aggregate.count()
+            ));
+        }
+        let mut rows = Vec::new();
+        let forward = range.for_each(|time, words| rows.push((time, words.to_vec())));
+        forward.expect("a scan");
+        let mut back = Vec::new();
+        let backward = range.for_each_vector_reverse(|vector| {
+            for row in (0..vector.times().len()).rev() {
+                let words: Vec<u64> = (0..2).map(|c| vector.words(c)[row]).collect();
+                back.push((vector.times()[row], words));
+            }
+        });
+        backward.expect("a scan");
+        back.reverse();
+        assert_eq!(rows, back, "{name}");
+        told.push(format!("{rows:?}"));
+        let filter = ValueFilter::new(1, 3.0..=5.0);
+        let mut matches = Vec::new();
+        let found = range.for_each_match(&filter, &[], Direction::Forward, |vector| {
+            matches.extend_from_slice(vector.times());
+        });
+        found.expect("a filter");
+        told.push(format!("{matches:?}"));
+        let mut cursor = series.cursor();
+        told.push(format!("{:?}", cursor.search(at).expect("a search")));
+        for _ in 0..rng.below(5) {
+            told.push(format!("{:?}", cursor.previous().expect("a step")));
+        }
+        told.push(format!("{:?}", cursor.next().expect("a step")));
+        let near = series.nearest(at, Direction::Backward).expect("nearest");
+        told.push(format!("{near:?} {:?}", series.latest().expect("latest")));
+        told.push(format!("{:?}", series.annotations().expect("annotations")));
+    }
+    if let Some(table) = snap.table("t").expect("a table") {
+        let mut entries = Vec::new();
+        let put = |key: &[u8], value: &[u8]| entries.push((key.to_vec(), value.to_vec()));
+        table.for_each(put).expect("entries");
+        told.push(format!("{entries:?}"));
+    }
+}
+
+fn run(seed: u64, setup: &Setup) -> Vec<String> {
+    let mut rng = Rng::new(seed);
+    let mut own = Rng::new(setup.seed);
+    let storage = Arc::new(MemoryStorage::new());
+    let mut db = setup.open(&storage);
+    let mut told = Vec::new();
+    for _ in 0..25 {
+        let mut tx = db.begin_write().expect("a transaction");
+        for _ in 0..rng.below(6) {
+            operation(&mut tx, &mut rng, &mut told);
+        }
+        if own.one_in(5) {
+            drop(tx.savepoint().expect("a savepoint"));
+        }
+        if rng.one_in(8) {
+            drop(tx);
+        } else {
+            let how = [Durability::Durable, Durability::OneFlush, Durability::Lazy];
+            tx.commit_with(*own.pick(&how)).expect("a commit");
+        }
+        if own.one_in(6) {
+            // What was lazy lasts as long as a lock area in memory, unless something durable follows.
+            let tx = db.begin_write().expect("a transaction");
+            tx.commit().expect("a commit");
+            drop(db);
+            db = setup.open(&storage);
+        }
+        if own.one_in(6) {
+            db.compact(1 << 20).expect("a step of compaction");
+        }
+        if rng.one_in(3) {
+            ask(&db, &mut rng, &mut told);
+        }
+    }
+    ask(&db, &mut rng, &mut told);
+    let report = db.check().expect("a check");
+    assert!(report.is_clean(), "seed {seed}: {:?}", report.problems);
+    told
+}
+
+#[test]
+fn answers_do_not_depend_on_options() {
+    for seed in 0..16 {
+        let mut rng = Rng::new(seed ^ 0x0a77);
+        let first = Setup::random(&mut rng);
+        let expected = run(seed, &first);
+        for _ in 0..3 {
+            let setup = Setup::random(&mut rng);
+            let told = run(seed, &setup);
+            let differs = told.iter().zip(&expected).position(|(a, b)| a != b);
+            if let Some(at) = differs {
+                let (a, b): (String, String) = (
+                    told[at].chars().take(300).collect(),
+                    expected[at].chars().take(300).collect(),
+                );
+                panic!("seed {seed}, answer {at}: {a} with {setup:?}, {b} with {first:?}");
+            }
+            assert_eq!(
+                told.len(),
+                expected.len(),
+                "seed {seed}: {setup:?}, {first:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn five_hundred_openings_leave_height_and_bytes_bounded() {
+    let storage = Arc::new(MemoryStorage::new());
+    let open = || {
+        let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(&storage);
+        Options::new().open_storage(storage).expect("it opens")
+    };
+    let mut bytes_at_50 = 0;
+    for cycle in 0..500_i64 {
+        let db = open();
+        let mut tx = db.begin_write().unwrap();
+        for series in 0..4 {
+            // A row behind the others, a late one, and one that is overwritten.
+            let mut series = tx.series(&format!("s{series}")).unwrap();
+            series.insert(10 * cycle, 0.5).unwrap();
+            series.insert(5 * cycle + 1, 0.25).unwrap();
+            series.insert(0_i64, cycle as f64).unwrap();
+        }
+        tx.table("t")
+            .unwrap()
+            .put(b"cycle", &cycle.to_be_bytes())
+            .unwrap();
+        tx.commit().unwrap();
+        let stat = db.stat().unwrap();
+        assert!(stat.series_height_max <= 1, "cycle {cycle}: {stat:?}");
+        assert!(stat.runs <= 40, "cycle {cycle}: {stat:?}");
+        if cycle == 50 {
+            bytes_at_50 = stat.file_bytes;
+        }
+        // 4 series x 2 new rows x 24 bytes a cycle, were they stored as they come.
+        let raw = 4 * 2 * 24 * u64::try_from(cycle).unwrap();
+        if cycle > 50 {
+            let most = bytes_at_50 + 3 * raw;
+            assert!(stat.file_bytes <= most, "cycle {cycle}: {stat:?}, {most}");
+        }
+    }
+    let db = open();
+    assert!(db.check().unwrap().is_clean());
+    let snap = db.begin_read().unwrap();
+    let rows = snap.series("s3").unwrap().unwrap().count().unwrap();
+    let mut times: Vec<i64> = (0..500).flat_map(|i| [10 * i, 5 * i + 1, 0]).collect();
+    times.sort_unstable();
+    times.dedup();
+    assert_eq!(rows as usize, times.len());
+}
