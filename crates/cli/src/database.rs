@@ -30,14 +30,19 @@ pub(crate) fn open(path: &Path) -> Outcome<Database> {
 /// Opens a database that is there for writing.
 pub(crate) fn open_to_write(path: &Path) -> Outcome<Database> {
     look(path)?;
-    open_or_create(path)
+    patiently(path, OpenMode::Open)
 }
 
 /// Opens a database for writing and creates it if it is not there.
 pub(crate) fn open_or_create(path: &Path) -> Outcome<Database> {
     refuse_wrong_place(path)?;
+    patiently(path, OpenMode::CreateOrOpen)
+}
+
+/// Opens for writing, and says so when somebody else is.
+fn patiently(path: &Path, mode: OpenMode) -> Outcome<Database> {
     store::options()
-        .mode(OpenMode::CreateOrOpen)
+        .mode(mode)
         .on_wait(|writer| {
             eprintln!(
                 "waiting: process {} has been writing for {} s",
@@ -86,6 +91,10 @@ fn a_folder(path: &Path) -> Failure {
 pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
     use tidalite::StoreError as Store;
     let shown = path.display();
+    if matches!(error, tidalite::Error::TimeTaken { .. }) {
+        return Failure::bad_input(error)
+            .hint("--merge keep-first leaves such points out, --merge replace takes the new ones");
+    }
     let tidalite::Error::Store(store) = error else {
         return Failure::new(Exit::Failure, error);
     };

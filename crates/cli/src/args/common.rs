@@ -14,6 +14,42 @@ pub(crate) struct FileArg {
     pub file: PathBuf,
 }
 
+/// Which series: one at least.
+#[derive(Debug, Args)]
+pub(crate) struct PatternArg {
+    /// Which series
+    #[arg(value_name = "SERIES")]
+    pub pattern: String,
+}
+
+/// Which series, or all.
+#[derive(Debug, Args)]
+pub(crate) struct AnyPatternArg {
+    /// Which series; all if not given
+    #[arg(default_value = "", hide_default_value = true, value_name = "SERIES")]
+    pub pattern: String,
+}
+
+/// How fast a file is read or written beside other work.
+#[derive(Debug, Args)]
+pub(crate) struct RateArg {
+    /// At most so many mebibytes a second
+    #[arg(
+        long,
+        value_name = "MIB",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    pub rate: u64,
+}
+
+impl RateArg {
+    /// Bytes a second; 0: no bound.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.rate << 20
+    }
+}
+
 /// Which part of a series, and in which zone times are read and shown.
 #[derive(Debug, Args)]
 pub(crate) struct RangeArgs {

@@ -5,7 +5,7 @@ use crate::time::{TimeFormat, zone_named};
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
-use tidalite::ColumnType;
+use tidalite::{ColumnType, MergePolicy};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnError {
@@ -53,6 +53,9 @@ Examples:
     tidalite import plant.tdl log.csv --into log --tag site \\
         --columns 'level:i64,message:string,took=seconds:decimal(3)?'
 
+  What export wrote, where a column names the series:
+    tidalite export plant.tdl --output all.csv && tidalite import copy.tdl all.csv --series series
+
   From another program:
     curl -s https://example.org/data.csv | tidalite import plant.tdl -")]
 pub(crate) struct ImportArgs {
@@ -85,21 +88,24 @@ pub(crate) struct ImportArgs {
     #[arg(long = "value", value_name = "COLUMN[=NAME]")]
     pub values: Vec<String>,
 
-    /// Columns of one series that has them all, instead of a series for each; with --into. TYPE is f64, f32, i64, u64, bool,
+    /// Columns of one series that has them all, instead of a series for each; with --into or --series. TYPE is f64, f32, i64, u64, bool,
     /// decimal(DIGITS), string, bytes (hexadecimal) or guid; with ? behind it a row may have none
     #[arg(
         long,
         value_name = "COLUMN[=NAME]:TYPE[?]",
         value_delimiter = ',',
         value_parser = TypedColumn::parse,
-        requires = "into",
+        requires = "Target",
         conflicts_with = "values"
     )]
     pub columns: Vec<TypedColumn>,
 
-    /// Name of the series of --columns; tags and prefix go with it
-    #[arg(long, value_name = "NAME", requires = "columns")]
-    pub into: Option<String>,
+    #[command(flatten)]
+    pub target: Target,
+
+    /// What every series that gets points does with a second one at the same time, from now on; if not given, as it did
+    #[arg(long, value_enum, value_name = "POLICY")]
+    pub merge: Option<MergeName>,
 
     /// Put before the name of every series
     #[arg(
@@ -145,6 +151,40 @@ pub(crate) struct ImportArgs {
     /// Print nothing but errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Which series rows go to, where their tags do not tell.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct Target {
+    /// Name of the series of --columns; tags and prefix go with it
+    #[arg(long, value_name = "NAME", requires = "columns")]
+    pub into: Option<String>,
+
+    /// Column with the whole name of each row's series, as export writes it; with one column of values, or --columns
+    #[arg(long, value_name = "COLUMN", conflicts_with = "tags")]
+    pub series: Option<String>,
+}
+
+/// What a series does with a point at a time that is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MergeName {
+    /// The new point takes the place of the old one
+    Replace,
+    /// The old point stays
+    KeepFirst,
+    /// It is an error
+    Error,
+}
+
+impl MergeName {
+    pub(crate) fn policy(self) -> MergePolicy {
+        match self {
+            Self::Replace => MergePolicy::Replace,
+            Self::KeepFirst => MergePolicy::KeepFirst,
+            Self::Error => MergePolicy::Error,
+        }
+    }
 }
 
 /// A column with its type.

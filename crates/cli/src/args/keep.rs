@@ -1,6 +1,6 @@
 //! Commands that look after a file.
 
-use super::common::{FileArg, FormatArg};
+use super::common::{FileArg, FormatArg, RateArg};
 use crate::time::width_nanos;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -60,14 +60,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
 
-    /// Read at most so many mebibytes a second
-    #[arg(
-        long,
-        value_name = "MIB",
-        default_value_t = 0,
-        hide_default_value = true
-    )]
-    pub rate: u64,
+    #[command(flatten)]
+    pub rate: RateArg,
 }
 
 #[derive(Debug, Args)]
@@ -97,14 +91,8 @@ pub(crate) struct BackupArgs {
     #[arg(long, value_name = "NAME")]
     pub since: Option<String>,
 
-    /// Write at most so many mebibytes a second
-    #[arg(
-        long,
-        value_name = "MIB",
-        default_value_t = 0,
-        hide_default_value = true
-    )]
-    pub rate: u64,
+    #[command(flatten)]
+    pub rate: RateArg,
 }
 
 #[derive(Debug, Args)]

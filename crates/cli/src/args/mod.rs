@@ -1,15 +1,19 @@
 //! The command line: what can be said, and the help that teaches it.
 
+mod annotate;
 mod common;
 mod export;
+mod functions;
 mod import;
 mod keep;
 mod kv;
 mod program;
 mod query;
 
+pub(crate) use annotate::*;
 pub(crate) use common::*;
 pub(crate) use export::*;
+pub(crate) use functions::*;
 pub(crate) use import::*;
 pub(crate) use keep::*;
 pub(crate) use kv::*;
@@ -113,6 +117,8 @@ pub(crate) enum Command {
     Salvage(SalvageArgs),
     /// List, store and apply what is kept of series, by age and by size
     Retention(RetentionArgs),
+    /// List, set and remove words about series; change what they do with points at equal times
+    Annotate(AnnotateArgs),
     /// List, add and remove pins: versions that stay readable
     Pins(PinsArgs),
     /// Show one page: what it says of itself, and its bytes

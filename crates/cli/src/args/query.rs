@@ -1,6 +1,9 @@
 //! Commands that read series.
 
-use super::common::{ColumnArg, FileArg, FormatArg, Function, RangeArgs, ZoneArg};
+use super::common::{
+    AnyPatternArg, ColumnArg, FileArg, FormatArg, Function, PatternArg, RangeArgs, ZoneArg,
+};
+use super::functions::{Arithmetic, RowFunction};
 use crate::time::width_nanos;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
@@ -16,9 +19,8 @@ pub(crate) struct SeriesArgs {
     #[command(flatten)]
     pub file: FileArg,
 
-    /// Which series; all if not given
-    #[arg(default_value = "", hide_default_value = true, value_name = "SERIES")]
-    pub pattern: String,
+    #[command(flatten)]
+    pub which: AnyPatternArg,
 
     #[command(flatten)]
     pub zone: ZoneArg,
@@ -32,14 +34,15 @@ pub(crate) struct SeriesArgs {
 Examples:
   tidalite scan plant.tdl 'wind_speed{turbine=\"R80711\"}' --from 2014-06-01 --to 2014-06-02
   tidalite scan plant.tdl wind_speed --last 1h --format csv > hour.csv
-  tidalite scan plant.tdl wind_speed --limit 10")]
+  tidalite scan plant.tdl wind_speed --limit 10
+  tidalite scan plant.tdl energy --fn 'rate(1h)' --last 1d
+  tidalite scan plant.tdl wind_speed --fn 'mean(10m)'")]
 pub(crate) struct ScanArgs {
     #[command(flatten)]
     pub file: FileArg,
 
-    /// Which series
-    #[arg(value_name = "SERIES")]
-    pub pattern: String,
+    #[command(flatten)]
+    pub which: PatternArg,
 
     #[command(flatten)]
     pub range: RangeArgs,
@@ -51,6 +54,14 @@ pub(crate) struct ScanArgs {
     /// Also print the flags of every point
     #[arg(long)]
     pub flags: bool,
+
+    /// In place of the values of a column: difference, derivative(WIDTH) or rate(WIDTH) (of a counter that may begin anew;
+    /// 1s if no width is given), mean(ROWS) or mean(WIDTH) of the last ones, or sum so far
+    #[arg(long = "fn", value_name = "FUNCTION", value_parser = RowFunction::parse, conflicts_with = "flags")]
+    pub function: Option<RowFunction>,
+
+    #[command(flatten)]
+    pub column: ColumnArg,
 
     #[command(flatten)]
     pub format: FormatArg,
@@ -65,9 +76,8 @@ pub(crate) struct LatestArgs {
     #[command(flatten)]
     pub file: FileArg,
 
-    /// Which series; all if not given
-    #[arg(default_value = "", hide_default_value = true, value_name = "SERIES")]
-    pub pattern: String,
+    #[command(flatten)]
+    pub which: AnyPatternArg,
 
     #[command(flatten)]
     pub zone: ZoneArg,
@@ -82,14 +92,14 @@ The answer comes from the tree: a year of data takes no longer than a day.
 
 Examples:
   tidalite aggregate plant.tdl wind_speed
-  tidalite aggregate plant.tdl wind_speed --fn mean,max,max-time --from 2014-06-01 --to 2014-07-01")]
+  tidalite aggregate plant.tdl wind_speed --fn mean,max,max-time --from 2014-06-01 --to 2014-07-01
+  tidalite aggregate plant.tdl 'cpu.*' --fn mean,max --top 10 --last 1h")]
 pub(crate) struct AggregateArgs {
     #[command(flatten)]
     pub file: FileArg,
 
-    /// Which series
-    #[arg(value_name = "SERIES")]
-    pub pattern: String,
+    #[command(flatten)]
+    pub which: PatternArg,
 
     #[command(flatten)]
     pub range: RangeArgs,
@@ -103,6 +113,14 @@ pub(crate) struct AggregateArgs {
         default_value = "count,mean,min,min-time,max,max-time,stddev"
     )]
     pub functions: Vec<Function>,
+
+    /// Only so many series: those with the largest first figure, the largest first
+    #[arg(long, value_name = "SERIES", conflicts_with = "bottom")]
+    pub top: Option<usize>,
+
+    /// Only so many series: those with the smallest first figure, the smallest first
+    #[arg(long, value_name = "SERIES")]
+    pub bottom: Option<usize>,
 
     #[command(flatten)]
     pub column: ColumnArg,
@@ -130,9 +148,8 @@ pub(crate) struct WindowArgs {
     #[command(flatten)]
     pub file: FileArg,
 
-    /// Which series
-    #[arg(value_name = "SERIES")]
-    pub pattern: String,
+    #[command(flatten)]
+    pub which: PatternArg,
 
     /// Width of a window: 500ms, 10s, 15m, 1h, 1d, 1w
     #[arg(long, value_name = "WIDTH", value_parser = width_nanos)]
@@ -200,6 +217,7 @@ One line for each time, a column for each series.
 
 Examples:
   tidalite join plant.tdl wind_speed power --last 1h
+  tidalite join plant.tdl power power_limit --combine ratio --kind inner
   tidalite join plant.tdl trades quotes --kind as-of --tolerance 500ms --format csv")]
 pub(crate) struct JoinArgs {
     #[command(flatten)]
@@ -212,6 +230,10 @@ pub(crate) struct JoinArgs {
     /// Which points belong together
     #[arg(long, value_enum, default_value_t, value_name = "KIND")]
     pub kind: JoinKind,
+
+    /// Of two series: print one figure for each pair of points, instead of both
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub combine: Option<Arithmetic>,
 
     /// With as-of: how much older a point may be
     #[arg(long, value_name = "WIDTH", value_parser = width_nanos)]

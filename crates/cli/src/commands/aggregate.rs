@@ -1,17 +1,17 @@
 //! `aggregate`: one line of figures for every series.
 
 use super::Terminal;
-use super::figures::Figures;
+use super::figures::{Figures, drawn};
 use crate::args::AggregateArgs;
 use crate::database::{Reader, Span, column_of};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::time::TimeShow;
 
 /// `tidalite aggregate`
 pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let reader = Reader::open(&args.file.file)?;
-    let infos = reader.select(&args.pattern)?;
+    let infos = reader.select(&args.which.pattern)?;
     let span = Span::of(&args.range)?;
     let show = TimeShow::new(args.range.zone.tz.clone());
     let figures = Figures {
@@ -23,6 +23,9 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
         .chain(figures.columns())
         .collect();
     let mut sheet = terminal.sheet(args.format.format, columns);
+    let order = args.top.or(args.bottom);
+    let first = args.functions.first().copied();
+    let mut ordered = Vec::new();
     let mut any = false;
     for info in &infos {
         let column = column_of(info, &args.column)?;
@@ -41,7 +44,29 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
             .into_iter()
             .chain(figures.cells(&aggregate, own, info.schema.unit))
             .collect();
-        sheet.row(&cells)?;
+        match (order, first) {
+            (Some(_), Some(first)) => {
+                let Some(figure) = drawn(first, &aggregate) else {
+                    let problem =
+                        "--top and --bottom go by the first function, which has no number";
+                    return Err(Failure::usage(problem));
+                };
+                if !figure.is_nan() {
+                    ordered.push((figure, cells));
+                }
+            }
+            _ => sheet.row(&cells)?,
+        }
+    }
+    if let Some(count) = order {
+        let largest_first = args.top.is_some();
+        ordered.sort_by(|(a, _), (b, _)| match largest_first {
+            true => b.total_cmp(a),
+            false => a.total_cmp(b),
+        });
+        for (_, cells) in ordered.iter().take(count) {
+            sheet.row(cells)?;
+        }
     }
     if !any {
         return Err(span.nothing());

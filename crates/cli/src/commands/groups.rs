@@ -16,7 +16,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let figures = args.functions.iter().map(|&function| figure_of(function));
     let figures = figures.collect::<Outcome<Vec<Figure>>>()?;
     let reader = Reader::open(&args.file.file)?;
-    let infos = reader.select(&args.pattern)?;
+    let infos = reader.select(&args.which.pattern)?;
     let column = infos[0].schema.columns[column_of(&infos[0], &args.column)?]
         .name
         .clone();

@@ -1,19 +1,21 @@
 //! `import`: files become series.
 
 use super::Terminal;
-use crate::args::{ImportArgs, InputForm, OnError};
+use crate::args::{ImportArgs, InputForm, MergeName, OnError};
 use crate::database::open_or_create;
 use crate::exit::{Failure, Outcome};
 use crate::import::batch::Batches;
+use crate::import::field::Nulls;
 use crate::import::layout::{Layout, Wishes};
 use crate::import::load::{Loader, Tally};
-use crate::import::rows::{BadRow, Form, Nulls, Rows};
+use crate::import::rows::{BadRow, Form, Rows};
 use crate::import::source::{self, BytesRead, Source};
 use crate::output::{bytes_text, grouped, printable, rounded_text};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use tidalite::MergePolicy;
 
 /// Bad rows that are described; the others are counted.
 const BAD_ROWS_SHOWN: u64 = 10;
@@ -28,7 +30,9 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let is_new = !args.file.exists();
     let database = open_or_create(&args.file)?;
-    let mut loader = Loader::new(database, &args.file, &args.prefix, args.into.as_deref());
+    let into = args.target.into.as_deref();
+    let merge = args.merge.map(MergeName::policy);
+    let mut loader = Loader::new(database, &args.file, &args.prefix, into, merge);
     let mut done = Ok(());
     for (path, source) in inputs {
         done = one_input(args, path, source, &mut loader, terminal);
@@ -43,7 +47,7 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
         return Err(after_failure(failure, args, tally, is_new));
     }
     if !args.quiet {
-        summary(&args.file, tally, began.elapsed(), terminal)?;
+        summary(&args.file, tally, began.elapsed(), merge, terminal)?;
     }
     Ok(())
 }
@@ -69,7 +73,13 @@ fn after_failure(failure: Failure, args: &ImportArgs, tally: Tally, is_new: bool
     failure
 }
 
-fn summary(path: &Path, tally: Tally, took: Duration, terminal: &mut Terminal<'_>) -> Outcome {
+fn summary(
+    path: &Path,
+    tally: Tally,
+    took: Duration,
+    merge: Option<MergePolicy>,
+    terminal: &mut Terminal<'_>,
+) -> Outcome {
     let seconds = took.as_secs_f64().max(1e-9);
     #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
     let rate = |count: u64| rate_text(count as f64 / seconds);
@@ -84,7 +94,7 @@ fn summary(path: &Path, tally: Tally, took: Duration, terminal: &mut Terminal<'_
         rate(tally.rows),
         rate(tally.points),
     )?;
-    if tally.replaced > 0 {
+    if tally.replaced > 0 && merge != Some(MergePolicy::KeepFirst) {
         writeln!(
             terminal.out,
             "{} points replaced the one before them, at the same time in the same series: is a --tag missing?",
@@ -137,6 +147,7 @@ fn one_input(
         time_format: args.time_format.clone(),
         zone: Some(args.tz.clone()),
         tags: args.tags.clone(),
+        series: args.target.series.clone(),
         values: args.values.clone(),
         columns: args.columns.clone(),
     };
@@ -150,10 +161,11 @@ fn one_input(
     let rows = Rows::open(source.reader, &what, form, &wishes, nulls)?;
     let (tags, values) = (rows.layout().tags.clone(), rows.layout().values.clone());
     let typed = rows.layout().typed.clone();
+    let names_series = rows.layout().names_series;
     if !args.quiet {
         mention_left_out(&what, rows.layout(), terminal);
     }
-    loader.next_input();
+    loader.next_input(names_series);
     let before = loader.tally();
     let batches = Batches::start(rows, what.clone());
     while let Some(batch) = batches.next()? {

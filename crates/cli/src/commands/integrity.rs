@@ -2,40 +2,30 @@
 
 use super::Terminal;
 use crate::args::{BackupArgs, PageArgs, PinsArgs, RestoreArgs, SalvageArgs, StatArgs};
-use crate::database::{failure, open, refuse_wrong_place};
+use crate::database::{failure, open, open_to_write, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, bytes_text, grouped, printable};
-use crate::store;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use tidalite::{CheckReport, Database, Finding, OpenMode, Place, Timestamp, Watch, key_text};
+use tidalite::{CheckReport, Finding, Place, Timestamp, Watch, key_text};
 
 /// Losses that are printed.
 const SHOWN: usize = 100;
-
-fn writable(path: &Path) -> Outcome<Database> {
-    // Looks whether it is there, with the same words as the commands that only read.
-    drop(open(path)?);
-    store::options()
-        .mode(OpenMode::Open)
-        .open(path)
-        .map_err(|error| failure(path, &error))
-}
 
 /// `tidalite backup`
 pub(crate) fn backup(args: &BackupArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
-    let database = writable(path)?;
+    let database = open_to_write(path)?;
     if let Some(pin) = &args.pin {
         let known = database.pins().map_err(fail)?;
         if !known.iter().any(|known| known.name == *pin) {
             database.pin(pin).map_err(fail)?;
         }
     }
-    let watch = Watch::new().bytes_per_second(args.rate << 20);
+    let watch = Watch::new().bytes_per_second(args.rate.bytes());
     let write = |out: &mut dyn Write| match &args.since {
         Some(base) => database.backup_incremental(base, args.pin.as_deref(), out, watch),
         None => database.backup(args.pin.as_deref(), out, watch),
@@ -178,12 +168,12 @@ pub(crate) fn pins(args: &PinsArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
     if let Some(name) = &args.add {
-        let txn = writable(path)?.pin(name).map_err(fail)?;
+        let txn = open_to_write(path)?.pin(name).map_err(fail)?;
         writeln!(terminal.out, "{} is pinned: {txn}", printable(name))?;
         return Ok(terminal.out.flush()?);
     }
     if let Some(name) = &args.remove {
-        if !writable(path)?.unpin(name).map_err(fail)? {
+        if !open_to_write(path)?.unpin(name).map_err(fail)? {
             return Err(Failure::not_found(format!("there is no pin {name}"))
                 .hint(format!("`tidalite pins {}` lists them", path.display())));
         }

@@ -20,6 +20,9 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
         (JoinKind::Outer, None) => Join::Outer,
         (JoinKind::Inner, None) => Join::Inner,
     };
+    if let Some(arithmetic) = args.combine {
+        return super::functions::combine(args, join, arithmetic, terminal);
+    }
     let reader = Reader::open(&args.file.file)?;
     let infos = reader.select_all(&args.patterns)?;
     let places = infos.iter().map(|info| {

@@ -1,9 +1,11 @@
 //! One file a command.
 
 pub(crate) mod aggregate;
+pub(crate) mod annotate;
 pub(crate) mod dump;
 pub(crate) mod export;
 pub(crate) mod figures;
+pub(crate) mod functions;
 pub(crate) mod groups;
 pub(crate) mod import;
 pub(crate) mod integrity;
@@ -67,6 +69,7 @@ pub(crate) fn run(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
         Command::Restore(args) => integrity::restore(args, terminal),
         Command::Salvage(args) => integrity::salvage(args, terminal),
         Command::Retention(args) => retention::run(args, terminal),
+        Command::Annotate(args) => annotate::run(args, terminal),
         Command::Pins(args) => integrity::pins(args, terminal),
         Command::Page(args) => integrity::page(args, terminal),
         Command::Quickstart(args) => crate::quickstart::run(args, terminal),

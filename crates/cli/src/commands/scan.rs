@@ -11,13 +11,17 @@ use tidalite::{Row, Series, SeriesInfo};
 
 /// `tidalite scan`
 pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    if let Some(function) = args.function {
+        return super::functions::scan(args, function, terminal);
+    }
     let reader = Reader::open(&args.file.file)?;
-    let infos = reader.select(&args.pattern)?;
+    let infos = reader.select(&args.which.pattern)?;
     let span = Span::of(&args.range)?;
     let printer = Printer::new(
         &infos,
         infos.len() > 1,
         args.flags,
+        args.column.column.as_deref(),
         args.range.zone.tz.clone(),
     )?;
     let mut sheet = printer.sheet(args.format.format, terminal);
@@ -57,8 +61,8 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
 /// `tidalite latest`
 pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let reader = Reader::open(&args.file.file)?;
-    let infos = reader.select(&args.pattern)?;
-    let printer = Printer::new(&infos, true, false, args.zone.tz.clone())?;
+    let infos = reader.select(&args.which.pattern)?;
+    let printer = Printer::new(&infos, true, false, None, args.zone.tz.clone())?;
     let mut sheet = printer.sheet(args.format.format, terminal);
     for info in &infos {
         let series = reader.series(info)?;
@@ -83,6 +87,7 @@ impl Printer {
         infos: &[Arc<SeriesInfo>],
         with_series: bool,
         flags: bool,
+        column: Option<&str>,
         zone: jiff::tz::TimeZone,
     ) -> Outcome<Self> {
         let Some(first) = infos.first() else {
@@ -104,6 +109,14 @@ impl Printer {
             ))
             .hint("print them one by one"));
         }
+        let columns = match column {
+            None => columns,
+            Some(name) => {
+                let found = first.schema.column(name);
+                let missing = || format!("{} has no column `{name}`", first.label());
+                vec![found.ok_or_else(|| Failure::not_found(missing()))?]
+            }
+        };
         let all = names(first);
         let names = columns.iter().map(|index| all[*index].clone()).collect();
         Ok(Self {

@@ -6,12 +6,12 @@ use crate::database::{Reader, time_cell};
 use crate::exit::Outcome;
 use crate::output::{Cell, Column};
 use crate::time::TimeShow;
-use tidalite::Schema;
+use tidalite::{MergePolicy, Schema};
 
 /// `tidalite series`
 pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let reader = Reader::open(&args.file.file)?;
-    let infos = reader.select(&args.pattern)?;
+    let infos = reader.select(&args.which.pattern)?;
     let show = TimeShow::new(args.zone.tz.clone());
     // Most databases hold default points only; then the column would repeat itself.
     let schemas = infos.iter().any(|info| info.schema != Schema::point());
@@ -24,6 +24,10 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
     ];
     if schemas {
         columns.push(Column::text("columns"));
+    }
+    let merges = infos.iter().any(|info| info.merge != MergePolicy::Replace);
+    if merges {
+        columns.push(Column::text("merge"));
     }
     let mut sheet = terminal.sheet(args.format.format, columns);
     for info in &infos {
@@ -50,6 +54,9 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
         ];
         if schemas {
             cells.push(Cell::Text(schema_text(&info.schema)));
+        }
+        if merges {
+            cells.push(Cell::Text(info.merge.name().to_owned()));
         }
         sheet.row(&cells)?;
     }

@@ -138,7 +138,7 @@ fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
 /// `tidalite check`
 pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
-    let watch = Watch::new().bytes_per_second(args.rate << 20);
+    let watch = Watch::new().bytes_per_second(args.rate.bytes());
     let report = open(path)?
         .check_with(watch)
         .map_err(|error| failure(path, &error))?;

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         return super::groups::run(args, terminal);
     }
     let reader = Reader::open(&args.file.file)?;
-    let infos = reader.select(&args.pattern)?;
+    let infos = reader.select(&args.which.pattern)?;
     let span = Span::of(&args.range)?;
     let zone = &args.range.zone.tz;
     let origin = match &args.origin {

@@ -7,7 +7,7 @@
 
 use crate::args::TypedColumn;
 use crate::exit::{Failure, Outcome};
-use crate::import::rows::{Nulls, field};
+use crate::import::field::{Nulls, field};
 use crate::output::printable;
 use crate::time::{TimeFormat, TimeReader};
 use csv::ByteRecord;
@@ -27,6 +27,8 @@ pub(crate) struct Wishes {
     pub zone: Option<TimeZone>,
     /// `--tag`
     pub tags: Vec<String>,
+    /// `--series`: in place of `tags`.
+    pub series: Option<String>,
     /// `--value`; empty: every numeric column.
     pub values: Vec<String>,
     /// `--columns`: in place of `values`, with a type each.
@@ -51,8 +53,10 @@ pub(crate) struct Layout {
     pub time: Named,
     /// How to read it.
     pub reader: TimeReader,
-    /// Columns that become tags.
+    /// Columns that become tags; with `names_series` the one that has the whole name.
     pub tags: Vec<Named>,
+    /// Whether a column names the series of each row.
+    pub names_series: bool,
     /// Columns that become series, or those of one series.
     pub values: Vec<Named>,
     /// What the columns of one series are; empty where each becomes a series.
@@ -94,6 +98,7 @@ impl Layout {
         let tags = wishes
             .tags
             .iter()
+            .chain(&wishes.series)
             .map(|wish| table.find(wish))
             .collect::<Outcome<Vec<_>>>()?;
         let typed = wishes.columns.iter().map(|column| {
@@ -129,11 +134,29 @@ impl Layout {
             time,
             reader: TimeReader::new(format, zone),
             tags,
+            names_series: wishes.series.is_some(),
             values,
             typed,
         };
         layout.refuse_double_use()?;
+        layout.refuse_many_values()?;
         Ok(layout)
+    }
+
+    /// A name stands for one series: it has one value, or columns that are named with their types.
+    fn refuse_many_values(&self) -> Outcome {
+        if !self.names_series || !self.typed.is_empty() || self.values.len() == 1 {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.values.iter().map(|own| own.name.as_str()).collect();
+        let names = names.join(", ");
+        Err(Failure::usage(format!(
+            "--series needs one column of values, not {} ({names})",
+            self.values.len()
+        ))
+        .hint(
+            "choose one with --value, or name all with their types: --columns flags:i64,value:f64",
+        ))
     }
 
     fn refuse_double_use(&self) -> Outcome {

@@ -13,7 +13,7 @@ use crate::import::layout::Named;
 use crate::store;
 use std::collections::HashMap;
 use std::path::Path;
-use tidalite::{Column, Database, Schema, SeriesId, SeriesName, Unit, WriteTxn};
+use tidalite::{Column, Database, MergePolicy, Schema, SeriesId, SeriesName, Unit, WriteTxn};
 
 /// Points that wait in all buffers together: about 64 MiB.
 const WAITING_MAX: usize = 4 * 1024 * 1024;
@@ -58,6 +58,10 @@ pub(crate) struct Loader<'a> {
     by_name: HashMap<String, usize>,
     /// `--into`: the series that has all columns of the input.
     into: Option<&'a str>,
+    /// `--merge`: what the series do with a second point at one time.
+    merge: Option<MergePolicy>,
+    /// `--series`: a row has the whole name of its series.
+    names_series: bool,
     /// For the columns of the current input: the slots of each combination of tags, by its number.
     by_tags: Vec<Vec<usize>>,
     /// Zeros, as long as the longest stretch: the flags of the points.
@@ -72,9 +76,12 @@ impl<'a> Loader<'a> {
         path: &'a Path,
         prefix: &'a str,
         into: Option<&'a str>,
+        merge: Option<MergePolicy>,
     ) -> Self {
         Self {
             into,
+            merge,
+            names_series: false,
             database,
             path,
             prefix,
@@ -93,7 +100,8 @@ impl<'a> Loader<'a> {
     }
 
     /// Another input with other columns follows.
-    pub(crate) fn next_input(&mut self) {
+    pub(crate) fn next_input(&mut self, names_series: bool) {
+        self.names_series = names_series;
         self.by_tags.clear();
     }
 
@@ -169,7 +177,10 @@ impl<'a> Loader<'a> {
                     unit: Unit::Nanos,
                     columns: columns.to_vec(),
                 };
-                let series = txn.series_extended(&slot.name, &schema).map_err(fail)?;
+                let mut series = txn.series_extended(&slot.name, &schema).map_err(fail)?;
+                if let Some(merge) = self.merge {
+                    series.set_merge(merge).map_err(fail)?;
+                }
                 slot.id = Some(series.id());
                 self.tally.series += 1;
                 series
@@ -196,16 +207,11 @@ impl<'a> Loader<'a> {
     }
 
     fn slot(&mut self, value: &Named, tags: &[Named], texts: &[String]) -> Outcome<usize> {
-        let tags = tags
-            .iter()
-            .zip(texts)
-            .filter(|(_, text)| !text.is_empty())
-            .map(|(tag, text)| (tag.name.clone(), text.clone()));
-        let metric = format!("{}{}", self.prefix, value.name);
-        let name = SeriesName::new(metric, tags).map_err(|error| {
-            Failure::bad_input(error)
-                .hint("give the column another name: --value COLUMN=NAME, --tag COLUMN=NAME")
-        })?;
+        let name = if self.names_series {
+            self.named(texts)?
+        } else {
+            self.made_of_tags(value, tags, texts)?
+        };
         let name = name.to_string();
         if let Some(index) = self.by_name.get(&name) {
             return Ok(*index);
@@ -219,6 +225,29 @@ impl<'a> Loader<'a> {
             last_time: None,
         });
         Ok(self.slots.len() - 1)
+    }
+
+    /// The name that the row has, with the prefix.
+    fn named(&self, texts: &[String]) -> Outcome<SeriesName> {
+        let name = SeriesName::parse(texts.first().map_or("", String::as_str));
+        let name = name.and_then(|name| {
+            let metric = format!("{}{}", self.prefix, name.metric());
+            SeriesName::new(metric, name.tags().to_vec())
+        });
+        name.map_err(Failure::bad_input)
+    }
+
+    fn made_of_tags(&self, value: &Named, tags: &[Named], texts: &[String]) -> Outcome<SeriesName> {
+        let tags = tags
+            .iter()
+            .zip(texts)
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(tag, text)| (tag.name.clone(), text.clone()));
+        let metric = format!("{}{}", self.prefix, value.name);
+        SeriesName::new(metric, tags).map_err(|error| {
+            Failure::bad_input(error)
+                .hint("give the column another name: --value COLUMN=NAME, --tag COLUMN=NAME")
+        })
     }
 
     fn hand_over_all(&mut self) -> Outcome {
@@ -243,6 +272,9 @@ impl<'a> Loader<'a> {
         }
         .map_err(fail)?;
         if slot.id.is_none() {
+            if let Some(merge) = self.merge {
+                series.set_merge(merge).map_err(fail)?;
+            }
             slot.id = Some(series.id());
             self.tally.series += 1;
         }

@@ -5,6 +5,7 @@
 //! ahead    unpacking on a thread of its own
 //! record   CSV or JSON lines as records of texts
 //! layout   which column is the time, which are tags, which are values
+//! field    a field as a text or a value, or nothing
 //! rows     a record becomes a time, tags and values, or a complaint with its line number
 //! batch    rows on a thread of their own, handed over in batches
 //! load     batches into series of a database
@@ -12,6 +13,7 @@
 
 pub(crate) mod ahead;
 pub(crate) mod batch;
+pub(crate) mod field;
 pub(crate) mod layout;
 pub(crate) mod load;
 pub(crate) mod record;

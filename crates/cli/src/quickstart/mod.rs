@@ -14,9 +14,10 @@ use crate::commands::{self, Terminal};
 use crate::database::{failure, open};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::import::batch::Batches;
+use crate::import::field::Nulls;
 use crate::import::layout::Wishes;
 use crate::import::load::Loader;
-use crate::import::rows::{Nulls, Rows};
+use crate::import::rows::Rows;
 use crate::output::{bytes_text, grouped, rounded_text};
 use clap::Parser;
 use flate2::read::GzDecoder;
@@ -164,7 +165,7 @@ impl Tour {
             Nulls::default(),
         )?;
         let (tags, values) = (rows.layout().tags.clone(), rows.layout().values.clone());
-        let mut loader = Loader::new(database, &self.file, PREFIX, None);
+        let mut loader = Loader::new(database, &self.file, PREFIX, None, None);
         let batches = Batches::start(rows, "the bundled sample".to_owned());
         while let Some(batch) = batches.next()? {
             if let Some((_, bad)) = batch.bad.first() {

@@ -235,6 +235,34 @@ fn an_export_is_what_an_import_reads() {
          \"hb.wind{turbine=\"\"A\"\"}\",2014-06-01T01:59:00Z,0,9.5\n\
          \"hb.wind{turbine=\"\"B\"\"}\",2014-06-01T01:59:00Z,0,119\n"
     );
+    // A column of names leads each row back to its series.
+    for name in ["long.csv", "long.jsonl.gz"] {
+        folder
+            .say(&format!("export plant.tdl --output {name}"))
+            .ok();
+        let again = format!("{name}.tdl");
+        folder
+            .say(&format!("import {again} {name} --series series --quiet"))
+            .ok();
+        let scan = |file: &str| folder.say(&format!("scan {file} hb.* -f csv")).ok();
+        assert_eq!(scan(&again), scan("plant.tdl"));
+    }
+    folder
+        .say("import x.tdl long.csv --series series --tag value")
+        .failed(2, &["--tag"]);
+    folder
+        .say("export plant.tdl --flags --output flags.csv")
+        .ok();
+    folder
+        .say("import x.tdl flags.csv --series series")
+        .failed(2, &["one column of values", "flags, value"]);
+    folder
+        .say("import x.tdl flags.csv --series series --columns flags:i64,value:f64 --prefix x. --quiet")
+        .ok();
+    assert!(folder.say("series x.tdl x.hb.*").ok().contains("x.hb.wind"));
+    folder
+        .say("import plant.tdl long.csv --series series --merge error")
+        .failed(5, &["has a row at", "merge policy"]);
     folder
         .say("export plant.tdl --from 2020-01-01")
         .failed(3, &["no point in this range"]);
@@ -344,4 +372,84 @@ fn policies_are_stored_and_applied() {
         .say("retention plant.tdl --set none")
         .failed(2, &["needs a bound"]);
     folder.say("check plant.tdl").ok();
+}
+
+#[test]
+fn functions_over_rows() {
+    let folder = Folder::with_plant("functions_over_rows");
+    folder.write(
+        "counter.csv",
+        "time,count\n2014-06-01T00:00:00,10\n2014-06-01T00:00:10,30\n2014-06-01T00:00:20,5\n",
+    );
+    folder.write(
+        "other.csv",
+        "time,whole\n2014-06-01T00:00:00,20\n2014-06-01T00:00:20,4\n",
+    );
+    folder
+        .say("import c.tdl counter.csv other.csv --quiet")
+        .ok();
+    let scan = |function: &str| {
+        let out = folder
+            .say(&format!("scan c.tdl count -f csv --fn {function}"))
+            .ok();
+        let values = out
+            .lines()
+            .skip(1)
+            .map(|line| line.rsplit(',').next().unwrap_or("").to_owned());
+        values.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(scan("difference"), "20 -25");
+    assert_eq!(scan("derivative"), "2 -2.5");
+    assert_eq!(scan("rate(1m)"), "120 30");
+    assert_eq!(scan("mean(2)"), "10 20 17.5");
+    assert_eq!(scan("mean(11s)"), "10 20 17.5");
+    assert_eq!(scan("sum"), "10 40 45");
+    folder
+        .say("scan c.tdl count --fn median")
+        .failed(2, &["mean(ROWS)"]);
+    let ratio = folder
+        .say("join c.tdl count whole --kind inner --combine ratio -f csv")
+        .ok();
+    assert_eq!(
+        ratio,
+        "time,ratio\n2014-06-01T00:00:00Z,0.5\n2014-06-01T00:00:20Z,1.25\n"
+    );
+    let top = folder
+        .say("aggregate c.tdl * --fn max,count --top 1 -f csv")
+        .ok();
+    assert_eq!(top, "series,max,count\ncount,30,3\n");
+    let bottom = folder
+        .say("aggregate c.tdl * --fn max,count --bottom 1 -f csv")
+        .ok();
+    assert_eq!(bottom, "series,max,count\nwhole,20,2\n");
+}
+
+#[test]
+fn series_are_annotated() {
+    let folder = Folder::with_plant("series_are_annotated");
+    folder
+        .say("annotate plant.tdl hb.wind --set unit=m/s --set place=north --merge error")
+        .ok();
+    folder
+        .say("annotate plant.tdl hb.wind{turbine=\"A\"} --remove place")
+        .ok();
+    assert_eq!(
+        folder.say("annotate plant.tdl -f csv").ok(),
+        "series,key,text\n\
+         \"hb.wind{turbine=\"\"A\"\"}\",unit,m/s\n\
+         \"hb.wind{turbine=\"\"B\"\"}\",place,north\n\
+         \"hb.wind{turbine=\"\"B\"\"}\",unit,m/s\n"
+    );
+    assert!(
+        folder
+            .say("series plant.tdl hb.wind -f csv")
+            .ok()
+            .contains(",error")
+    );
+    folder
+        .say("annotate plant.tdl --set unit")
+        .failed(2, &["unit=m/s"]);
+    folder.say("copy plant.tdl copy.tdl").ok();
+    let words = |file: &str| folder.say(&format!("annotate {file} -f csv")).ok();
+    assert_eq!(words("copy.tdl"), words("plant.tdl"));
 }

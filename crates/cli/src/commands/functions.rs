@@ -1,0 +1,112 @@
+//! Functions over rows: `scan --fn`, and two series as one with `join --combine`.
+
+use super::Terminal;
+use crate::args::{Arithmetic, JoinArgs, RowFunction, ScanArgs};
+use crate::database::{Reader, Span, column_of, time_cell, width_in};
+use crate::exit::{Failure, Outcome};
+use crate::output::{Cell, Column};
+use crate::time::TimeShow;
+use tidalite::{Dot, DotFunctions, Join, Selection, Unit};
+
+type Dots<'s> = Box<dyn Iterator<Item = tidalite::Result<Dot>> + 's>;
+
+/// `tidalite scan --fn`
+pub(crate) fn scan(args: &ScanArgs, function: RowFunction, terminal: &mut Terminal<'_>) -> Outcome {
+    let reader = Reader::open(&args.file.file)?;
+    let infos = reader.select(&args.which.pattern)?;
+    let span = Span::of(&args.range)?;
+    let show = TimeShow::new(args.range.zone.tz.clone());
+    let with_series = infos.len() > 1;
+    let columns = with_series
+        .then(|| Column::text("series"))
+        .into_iter()
+        .chain([Column::text("time"), Column::number(function.name())])
+        .collect();
+    let mut sheet = terminal.sheet(args.format.format, columns);
+    let mut any = args.limit == Some(0);
+    for info in &infos {
+        let column = column_of(info, &args.column)?;
+        let series = reader.series(info)?;
+        let Some((from, to)) = span.in_series(&series) else {
+            continue;
+        };
+        let fail = |error: tidalite::Error| reader.fail(&error);
+        let dots = series.between(from..=to).dots(column).map_err(fail)?;
+        let unit = info.schema.unit;
+        let limit = usize::try_from(args.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+        for dot in applied(dots, function, unit)?.take(limit) {
+            any = true;
+            let dot = dot.map_err(fail)?;
+            let label = with_series.then(|| Cell::Text(info.label()));
+            let cells: Vec<Cell> = label
+                .into_iter()
+                .chain([time_cell(&show, unit, dot.time), Cell::Computed(dot.value)])
+                .collect();
+            sheet.row(&cells)?;
+        }
+    }
+    if !any {
+        return Err(span.nothing());
+    }
+    Ok(sheet.finish()?)
+}
+
+fn applied<'s>(
+    dots: impl Iterator<Item = tidalite::Result<Dot>> + 's,
+    function: RowFunction,
+    unit: Unit,
+) -> Outcome<Dots<'s>> {
+    let steps = |nanos: i64| width_in(unit, nanos, "--fn");
+    Ok(match function {
+        RowFunction::Difference => Box::new(dots.difference()),
+        RowFunction::Derivative(per) => Box::new(dots.derivative(steps(per)?)),
+        RowFunction::Rate(per) => Box::new(dots.rate(steps(per)?)),
+        RowFunction::MeanOfRows(rows) => Box::new(dots.moving_mean(rows)),
+        RowFunction::MeanOver(width) => Box::new(dots.moving_mean_over(steps(width)?)),
+        RowFunction::Sum => Box::new(dots.cumulative_sum()),
+    })
+}
+
+/// `tidalite join --combine`
+pub(crate) fn combine(
+    args: &JoinArgs,
+    join: Join,
+    arithmetic: Arithmetic,
+    terminal: &mut Terminal<'_>,
+) -> Outcome {
+    let reader = Reader::open(&args.file.file)?;
+    let infos = reader.select_all(&args.patterns)?;
+    let [first, second] = &infos[..] else {
+        return Err(Failure::usage(format!(
+            "--combine takes two series, these are {}",
+            infos.len()
+        )));
+    };
+    let (a, b) = (
+        column_of(first, &args.column)?,
+        column_of(second, &args.column)?,
+    );
+    let names = (
+        first.schema.columns[a].name.as_str(),
+        second.schema.columns[b].name.as_str(),
+    );
+    let selection = Selection::of(vec![reader.series(first)?, reader.series(second)?]);
+    let span = Span::of(&args.range)?;
+    let times = span.on_clock(selection.series());
+    let show = TimeShow::new(args.range.zone.tz.clone());
+    let columns = vec![Column::text("time"), Column::number(arithmetic.name())];
+    let mut sheet = terminal.sheet(args.format.format, columns);
+    let fail = |error: tidalite::Error| reader.fail(&error);
+    let combined = selection.combine(times, join, names, |a, b| arithmetic.of(a, b));
+    let mut any = false;
+    for dot in combined.map_err(fail)? {
+        any = true;
+        let dot = dot.map_err(fail)?;
+        let time = Cell::Text(show.show(dot.time.into()));
+        sheet.row(&[time, Cell::Computed(dot.value)])?;
+    }
+    if !any {
+        return Err(span.nothing());
+    }
+    Ok(sheet.finish()?)
+}

@@ -1,0 +1,80 @@
+//! One field of a record: whether it says anything, its text, its value.
+
+use csv::ByteRecord;
+use tidalite::{ColumnType, Decimal, Value};
+
+/// Words that mean "no value". Compared after trimming, exactly as written.
+#[derive(Clone, Debug)]
+pub(crate) struct Nulls {
+    words: Vec<String>,
+    /// Which bytes one of the words begins with: most fields begin with none of these.
+    begins: [bool; 256],
+}
+
+impl Default for Nulls {
+    fn default() -> Self {
+        Self::new(
+            ["", "NA", "NaN", "nan", "null", "NULL"]
+                .map(str::to_owned)
+                .to_vec(),
+        )
+    }
+}
+
+impl Nulls {
+    /// An empty field is always null.
+    pub(crate) fn new(words: Vec<String>) -> Self {
+        let mut begins = [false; 256];
+        for byte in words.iter().filter_map(|word| word.bytes().next()) {
+            begins[usize::from(byte)] = true;
+        }
+        Self { words, begins }
+    }
+
+    pub(crate) fn contains(&self, text: &str) -> bool {
+        let Some(first) = text.bytes().next() else {
+            return true;
+        };
+        self.begins[usize::from(first)] && self.words.iter().any(|word| word == text)
+    }
+}
+
+/// A field as trimmed text.
+pub(crate) fn field(record: &ByteRecord, index: usize) -> Result<&str, String> {
+    let bytes = record.get(index).unwrap_or_default();
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.trim()),
+        Err(_) => Err(format!("field {} is not UTF-8 text", index + 1)),
+    }
+}
+
+/// A field as a value of a type; `None` when it is none.
+pub(crate) fn read_value(text: &str, ty: ColumnType) -> Option<Value> {
+    let float = |text: &str| text.parse::<f64>().ok();
+    Some(match ty {
+        ColumnType::F64 => Value::F64(float(text)?),
+        ColumnType::F32 => Value::from(text.parse::<f32>().ok()?),
+        ColumnType::I64 => Value::I64(text.parse().ok()?),
+        ColumnType::U64 => Value::U64(text.parse().ok()?),
+        ColumnType::Bool => Value::Bool(match text.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "t" | "y" | "1" => true,
+            "false" | "no" | "f" | "n" | "0" => false,
+            _ => return None,
+        }),
+        ColumnType::Decimal(scale) => Value::Decimal(Decimal::parse(text, scale)?),
+        ColumnType::String => Value::from(text),
+        ColumnType::Bytes => Value::Bytes(hex(text)?),
+        ColumnType::Guid => Value::Guid(hex(&text.replace('-', ""))?.try_into().ok()?),
+        _ => return None,
+    })
+}
+
+fn hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let pairs = digits.chunks(2).map(|pair| match pair {
+        [high, low] => u8::try_from(digit(*high)? * 16 + digit(*low)?).ok(),
+        _ => None,
+    });
+    pairs.collect()
+}
