@@ -422,6 +422,11 @@ fn seal_below<W: PageWrite>(w: &mut W, ptr: &Ptr, level: u8) -> Result<Ptr> {
                 crate::edit::set_child_ptr(w.page_mut(ptr)?, level, ptr.addr, index, &sealed)?;
             }
         }
+    } else if let Some((sealed, flags)) = w.sealed(ptr)
+        && flags & NESTED == 0
+    {
+        // Perhaps written early: it need not be read for that.
+        return Ok(sealed);
     } else if w.page(ptr)?[crate::node::FLAGS_AT] & NESTED != 0 {
         seal_nested(w, ptr)?;
     }

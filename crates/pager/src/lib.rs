@@ -18,6 +18,7 @@
 //! options   Options                         space     who may allocate what     seeded      deliberate bugs
 //!                                           turns     the queue of writers                  (tests only)
 //!                                           verified  what was verified
+//!                                           unwritten pages of `None` commits
 //! ```
 //!
 //! large_file the second file, for large values; space/large its free space.
@@ -52,6 +53,7 @@ pub mod storage;
 mod superblock;
 mod turns;
 mod txn;
+mod unwritten;
 mod verified;
 mod writer;
 

@@ -160,6 +160,8 @@ pub struct MetricsReport {
     pub syncs_saved: u64,
     /// Bytes of pages and extents written.
     pub bytes_data: u64,
+    /// Calls of the system that wrote pages; neighbours are written together.
+    pub writes: u64,
     /// Bytes of records written.
     pub bytes_meta: u64,
     /// Pages allocated by commits.
@@ -192,6 +194,7 @@ pub(crate) struct Metrics {
     pub(crate) syncs: AtomicU64,
     pub(crate) syncs_saved: AtomicU64,
     pub(crate) bytes_data: AtomicU64,
+    pub(crate) writes: AtomicU64,
     pub(crate) bytes_meta: AtomicU64,
     pub(crate) pages_allocated: AtomicU64,
     pub(crate) pages_freed: AtomicU64,
@@ -208,6 +211,7 @@ impl Metrics {
             syncs: AtomicU64::new(0),
             syncs_saved: AtomicU64::new(0),
             bytes_data: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
             bytes_meta: AtomicU64::new(0),
             pages_allocated: AtomicU64::new(0),
             pages_freed: AtomicU64::new(0),
@@ -255,6 +259,7 @@ impl Metrics {
             syncs: load(&self.syncs),
             syncs_saved: load(&self.syncs_saved),
             bytes_data: load(&self.bytes_data),
+            writes: load(&self.writes),
             bytes_meta: load(&self.bytes_meta),
             pages_allocated: load(&self.pages_allocated),
             pages_freed: load(&self.pages_freed),

@@ -58,6 +58,9 @@ pub struct Options {
     pub map: bool,
     /// Bytes of changed pages that a transaction keeps in memory before it writes some of them early.
     pub dirty_bytes_max: usize,
+    /// Bytes of pages that `None` commits keep in memory, for this process to read, until a commit of another kind writes
+    /// them. When there would be more the commit writes them.
+    pub unwritten_bytes_max: usize,
     /// Who is told when something happens to the file.
     pub logger: Option<Logger>,
     /// The logger hears of commits that take longer than this.
@@ -112,6 +115,7 @@ impl Default for Options {
             verify: Verify::default(),
             map: true,
             dirty_bytes_max: 64 << 20,
+            unwritten_bytes_max: 128 << 20,
             logger: None,
             slow_commit: Duration::from_secs(1),
             clock_step: Duration::from_secs(60),

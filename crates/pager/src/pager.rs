@@ -32,6 +32,7 @@ use crate::storage::{Observer, Storage};
 use crate::superblock::{Superblock, read_failed};
 use crate::turns::{Turn, Turns};
 use crate::txn::{Wakers, WriteTxn, make_durable};
+use crate::unwritten::Unwritten;
 use crate::verified::Verified;
 use crate::verify_block;
 use crate::writer::Writer;
@@ -63,6 +64,8 @@ pub(crate) struct State {
     /// this process alone sees.)
     pub(crate) word: u64,
     pub(crate) bytes: u64,
+    /// What was born up to here is in the file; of what is younger, pages may be in `Inner::unwritten`.
+    pub(crate) written: u64,
     pub(crate) app: Arc<[u8]>,
     pub(crate) user: Arc<[u8]>,
     pub(crate) time_ns: i64,
@@ -79,6 +82,7 @@ impl State {
             txn: TxnId(meta.txn),
             word: meta.txn,
             bytes: meta.pages * page_size as u64,
+            written: u64::MAX,
             app: Arc::clone(&meta.app),
             user: Arc::clone(&meta.user),
             time_ns: meta.time_ns,
@@ -111,6 +115,7 @@ pub(crate) struct Inner {
     pub(crate) page_size: usize,
     pub(crate) options: Options,
     pub(crate) verified: Verified,
+    pub(crate) unwritten: Unwritten,
     pub(crate) state: ArcSwap<State>,
     /// The transaction of `state`, for readers who look again.
     pub(crate) local: AtomicU64,
@@ -512,6 +517,7 @@ impl Inner {
             large: None,
             page_size: superblock.page_size,
             verified: Verified::new(superblock.page_size),
+            unwritten: Unwritten::default(),
             superblock,
             options,
             local: AtomicU64::new(state.txn.0),
@@ -754,6 +760,7 @@ impl Inner {
                     if !self.options.read_only {
                         let state = State::of_meta(&found.meta, self.page_size);
                         self.pipeline.reset(&found, &Arc::new(state));
+                        self.unwritten.lock().bury_all();
                     }
                     Writer::load(self, found).map(Box::new)
                 });
@@ -867,7 +874,18 @@ impl Inner {
         Ok(bytes)
     }
 
-    /// A whole page, verified as the options say.
+    /// A whole page as a state sees it.
+    #[inline]
+    pub(crate) fn page_of(&self, state: &State, ptr: &Ptr) -> Result<PageRef<'_>> {
+        if ptr.birth.0 > state.written
+            && let Some(bytes) = self.unwritten.get(ptr, self.page_size)
+        {
+            return Ok(PageRef::Owned(bytes));
+        }
+        self.page(ptr, state.bytes)
+    }
+
+    /// A whole page of the file, verified as the options say.
     #[inline]
     pub(crate) fn page(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
         self.expect_page(ptr)?;

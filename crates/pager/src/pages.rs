@@ -145,6 +145,13 @@ pub trait PageWrite: PageRead {
     /// `Io` when the page was spilled and cannot be read back.
     fn page_mut(&mut self, ptr: &Ptr) -> Result<&mut [u8]>;
 
+    /// The final pointer and the header's flags of a page of this transaction that was not changed since it was sealed; `None`
+    /// also when that is not known. (Pages below it may have been changed.)
+    fn sealed(&self, ptr: &Ptr) -> Option<(Ptr, u8)> {
+        let _ = ptr;
+        None
+    }
+
     /// Writes header and checksum and returns the final pointer. The page may be changed and sealed
     /// again until commit.
     ///

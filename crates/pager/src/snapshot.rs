@@ -321,9 +321,14 @@ impl PageRead for Snapshot {
         Counters::bump(&self.counters.pages_read);
         if self.is_evictable() {
             self.inner.expect_page(ptr)?;
+            if ptr.birth.0 > self.state.written
+                && let Some(bytes) = self.inner.unwritten.get(ptr, self.inner.page_size)
+            {
+                return self.if_still_here(Ok(PageRef::Owned(bytes)));
+            }
             return self.if_still_here(self.inner.copied(ptr, self.state.bytes));
         }
-        self.inner.page(ptr, self.state.bytes)
+        self.inner.page_of(&self.state, ptr)
     }
 
     #[inline]

@@ -90,6 +90,11 @@ impl TxnSpace {
         self.freed.entry(birth).or_default().insert(page, pages);
     }
 
+    /// This transaction has freed a page of an earlier one.
+    pub(crate) fn has_freed(&self, page: u64) -> bool {
+        self.freed_all.overlaps(page, 1)
+    }
+
     /// A freed range is in use after all.
     pub(crate) fn unfree(&mut self, page: u64, pages: u64, birth: u64) {
         self.freed_all.remove(page, pages);

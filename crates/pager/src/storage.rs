@@ -138,11 +138,14 @@ pub struct Committed<'a> {
     pub allocated: &'a [(u64, u64)],
     /// Ranges it freed: (byte address, bytes, birth).
     pub freed: &'a [(u64, u64, u64)],
+    /// Those of the allocated ranges that are not written yet: they will be before a record names them.
+    pub unwritten: &'a [(u64, u64)],
 }
 
 /// Hears of commits and snapshots, to judge each write by itself.
 pub trait Observer {
-    /// A commit is whole: its pages are written, and the next one builds on it. Nothing is promised yet.
+    /// A commit is whole: its pages are written, or kept in memory (`unwritten`), and the next one builds on it. Nothing is
+    /// promised yet.
     fn committed(&self, commit: &Committed<'_>);
     /// A commit begins to be made durable, with all before it.
     fn flush_began(&self, txn: u64);

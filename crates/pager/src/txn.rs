@@ -294,7 +294,7 @@ impl WriteTxn {
         pages * self.inner.page_size as u64
     }
 
-    fn put(&mut self, kind: Kind, owner: u64, bytes: Box<[u8]>) -> Result<Ptr> {
+    fn put(&mut self, kind: Kind, owner: u64, bytes: Arc<[u8]>) -> Result<Ptr> {
         let page = self.alloc(1, false)?;
         let epoch = self.epochs.current();
         let inserted = self
@@ -362,7 +362,7 @@ impl PageRead for WriteTxn {
         if ptr.birth == self.txn {
             return self.dirty.get(&*self.inner.storage, ptr);
         }
-        self.inner.page(ptr, self.base.bytes)
+        self.inner.page_of(&self.base, ptr)
     }
 
     #[inline]
@@ -394,19 +394,19 @@ impl PageWrite for WriteTxn {
     }
 
     fn new_page(&mut self, kind: Kind, owner: u64) -> Result<Ptr> {
-        let bytes = vec![0u8; self.inner.page_size].into_boxed_slice();
+        let bytes = std::iter::repeat_n(0, self.inner.page_size).collect();
         self.put(kind, owner, bytes)
     }
 
     fn shadow(&mut self, ptr: &Ptr) -> Result<Ptr> {
-        let bytes: Box<[u8]> = if ptr.birth == self.txn {
+        let bytes: Arc<[u8]> = if ptr.birth == self.txn {
             if self.epochs.may_change(self.dirty.epoch(ptr)?) {
                 return Ok(*ptr);
             }
             let page = self.dirty.get(&*self.inner.storage, ptr)?;
-            page.to_vec().into()
+            Arc::from(&*page)
         } else {
-            self.inner.page(ptr, self.base.bytes)?.to_vec().into()
+            Arc::from(&*self.inner.page_of(&self.base, ptr)?)
         };
         let owner = Header::decode(&bytes).owner;
         let new = self.put(ptr.kind, owner, bytes)?;
@@ -423,6 +423,10 @@ impl PageWrite for WriteTxn {
     fn page_mut(&mut self, ptr: &Ptr) -> Result<&mut [u8]> {
         self.check()?;
         self.dirty.get_mut(&*self.inner.storage, ptr)
+    }
+
+    fn sealed(&self, ptr: &Ptr) -> Option<(Ptr, u8)> {
+        self.dirty.sealed(ptr)
     }
 
     fn seal_page(&mut self, ptr: &Ptr) -> Result<Ptr> {

@@ -68,7 +68,7 @@ fn at_every_call(kind: FaultKind, forever: bool) {
         match open(&disk) {
             Err(error) => failed = Some(error),
             Ok(pager) => {
-                for id in 11..20 {
+                for id in 11..23 {
                     let durability = if id % 3 == 0 {
                         Durability::None
                     } else {

@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod toy;
+
 use std::sync::Arc;
-use tidalite_pager::{Durability, Kind, Options, PageWrite, Pager};
+use tidalite_pager::{Durability, Kind, Options, PageWrite, Pager, Snapshot};
 use tidalite_testkit::SimDisk;
 
 const PAGE: usize = 512;
@@ -41,4 +43,87 @@ fn removing_is_not_refused_while_the_file_can_grow() {
     for id in 1..1500 {
         take(&pager, 1 + id % 3, id, true);
     }
+}
+
+/// A chain of pages, each with its number: the root is the newest.
+fn push(pager: &Pager, id: u64, durability: Durability) -> u64 {
+    let mut txn = pager.begin_write().unwrap();
+    let old = toy::root_of(txn.app());
+    let slot = (id * 7 % toy::SLOTS as u64) as usize;
+    let root = toy::apply(&mut txn, &old, &[(slot, id)]).unwrap();
+    let info = txn.commit(&toy::app(&root, id), durability).unwrap();
+    info.pages_written
+}
+
+fn content(snapshot: &Snapshot) -> toy::Content {
+    toy::read(snapshot, &toy::root_of(snapshot.app()), &mut |_, _| ()).unwrap()
+}
+
+/// None of the commits writes a page, whoever reads them reads what they were, and the commit after them writes what
+/// is left of them, once.
+#[test]
+fn commits_that_promise_nothing_are_written_once_and_late() {
+    let (disk, pager) = open(Options::default());
+    push(&pager, 1, Durability::Durable);
+    let before = pager.metrics();
+    let mut readers = Vec::new();
+    for id in 2..300 {
+        // (Slots that are extents are written at once.)
+        assert_eq!(push(&pager, id, Durability::None), 0);
+        if id % 40 == 0 {
+            readers.push((id, pager.begin_read().unwrap()));
+        }
+        let newest = pager.begin_read().unwrap();
+        assert_eq!(toy::id_of(newest.app()), id);
+        content(&newest);
+    }
+    assert_eq!(pager.metrics().writes, before.writes);
+    let kept: Vec<_> = readers.iter().map(|(_, reader)| content(reader)).collect();
+    let pages = push(&pager, 300, Durability::Durable);
+    // One root, at most twelve branches and the leaves in pages, and the structure of the free space.
+    assert!((20..160).contains(&pages), "{pages} pages");
+    let writes = pager.metrics().writes - before.writes;
+    assert!(writes <= pages, "{writes} writes of {pages} pages");
+    for ((id, reader), kept) in readers.iter().zip(&kept) {
+        assert_eq!(toy::id_of(reader.app()), *id);
+        let again = content(reader);
+        assert_eq!(&again, kept, "as of {id}");
+    }
+    let newest = pager.begin_read().unwrap();
+    let last = content(&newest);
+    drop((newest, readers));
+    assert_eq!(toy::problems(&pager).unwrap(), [""; 0]);
+    drop(pager);
+    let pager = Pager::open_storage(disk, &Options::default()).unwrap();
+    let again = pager.begin_read().unwrap();
+    assert_eq!(content(&again), last);
+}
+
+/// Memory is bounded: beyond the bound a commit writes, and what is written leaves the memory.
+#[test]
+fn what_is_kept_in_memory_is_bounded() {
+    let (_disk, pager) = open(Options {
+        unwritten_bytes_max: 40 * PAGE,
+        ..Options::default()
+    });
+    push(&pager, 1, Durability::Durable);
+    let mut writing = 0;
+    for id in 2..400 {
+        let pages = push(&pager, id, Durability::None);
+        assert!(pages <= 40 + 4, "{pages} pages");
+        writing += u64::from(pages > 0);
+    }
+    assert!((5..100).contains(&writing), "{writing} commits wrote");
+    assert_eq!(toy::problems(&pager).unwrap(), [""; 0]);
+}
+
+/// Neighbouring pages are written together.
+#[test]
+fn neighbours_are_one_write() {
+    let (_disk, pager) = open(Options::default());
+    take(&pager, 3, 1, false);
+    let before = pager.metrics().writes;
+    take(&pager, 100, 2, false);
+    let writes = pager.metrics().writes - before;
+    assert!(writes <= 2, "{writes} writes of 100 neighbouring pages");
 }

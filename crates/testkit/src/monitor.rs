@@ -44,6 +44,10 @@ struct Slot {
 struct Life {
     birth: u64,
     freed: Option<u64>,
+    /// Its commit left it to a later one to write it ...
+    unwritten: bool,
+    /// ... and one has, but may have failed after that: then it is written again.
+    written_late: bool,
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +59,7 @@ struct State {
     unsynced: HashMap<u64, u64>,
     writes: u64,
     lives: HashMap<u64, Life>,
+    any_unwritten: bool,
     readers: BTreeMap<u64, u64>,
     durable: [u64; 2],
     newest_txn: u64,
@@ -180,6 +185,17 @@ impl State {
                 })
             };
             let unsynced = self.unsynced.keys().filter(sees).min().copied();
+            let missing = self
+                .lives
+                .iter()
+                .filter(|(unit, life)| life.unwritten && !life.written_late && sees(unit));
+            if let Some((unit, _)) = missing.min_by_key(|(unit, _)| **unit) {
+                let byte = unit * UNIT;
+                self.violated(format!(
+                    "{found:?} sees byte {byte}, which was never written"
+                ));
+                return;
+            }
             // What is not known to belong to any commit yet is written by a transaction under way.
             if let Some(unit) = unsynced {
                 let byte = unit * UNIT;
@@ -202,7 +218,13 @@ impl State {
 
     fn write_data(&mut self, at: u64, len: u64) {
         let newest = self.newest_txn;
-        self.lose(at, len, &[newest]);
+        for unit in at / UNIT..(at + len).div_ceil(UNIT) {
+            let life = self.lives.get_mut(&unit);
+            match life.filter(|life| life.unwritten) {
+                Some(life) => life.written_late = true,
+                None => self.lose(unit * UNIT, UNIT, &[newest]),
+            }
+        }
     }
 
     /// A stretch loses what it held; `besides` are snapshots that see it, besides readers and durable commits.
@@ -304,15 +326,34 @@ impl Observer for Monitor {
                 let life = Life {
                     birth: commit.txn,
                     freed: None,
+                    unwritten: false,
+                    written_late: false,
                 };
                 state.lives.insert(unit, life);
             }
         }
+        if commit.unwritten.is_empty() && state.any_unwritten {
+            // It has written all that was left to it.
+            let lives = state.lives.values_mut();
+            lives.for_each(|life| life.unwritten &= !life.written_late);
+            state.any_unwritten = false;
+        }
+        state.any_unwritten |= !commit.unwritten.is_empty();
+        for &(at, len) in commit.unwritten {
+            for unit in at / UNIT..(at + len) / UNIT {
+                if let Some(life) = state.lives.get_mut(&unit) {
+                    life.unwritten = true;
+                }
+            }
+        }
         for &(at, len, birth) in commit.freed {
             for unit in at / UNIT..(at + len) / UNIT {
+                let known = state.lives.get(&unit);
                 let life = Life {
                     birth,
                     freed: Some(commit.txn),
+                    unwritten: known.is_some_and(|life| life.unwritten),
+                    written_late: known.is_some_and(|life| life.written_late),
                 };
                 state.lives.insert(unit, life);
             }

@@ -151,6 +151,14 @@ impl Options {
         self
     }
 
+    /// Bytes of pages that commits of [`Durability::None`](crate::Durability::None) keep in memory until a commit of another kind writes
+    /// them, or [`Database::sync`](crate::Database::sync) does (128 MiB). What is changed again before that is written once; beyond the bound
+    /// the commit writes. With 0 each of them writes at once.
+    pub fn unwritten_bytes(mut self, bytes: usize) -> Self {
+        self.store.unwritten_bytes_max = bytes;
+        self
+    }
+
     /// Calls `f` when something happens to the file ([`Event`](crate::Event)): opened, healed, recovered, grown, cut, poisoned; a commit that took
     /// longer than a second ([`slow_commit`](Self::slow_commit)); a reader that is in the way. From whatever thread; it must not
     /// use the database.

@@ -86,7 +86,7 @@ impl Database {
         Ok(weights)
     }
 
-    /// One page as it stands in the file; `None` beyond its end.
+    /// One page as it stands in the file; `None` beyond its end. (Pages of a commit of `Durability::None` may not stand there yet.)
     ///
     /// # Errors
     /// What cannot be read.

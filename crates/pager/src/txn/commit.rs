@@ -16,6 +16,7 @@ use crate::seeded::{Bug, active};
 use crate::space::build::Built;
 use crate::space::large::LargeWhat;
 use crate::storage::Committed;
+use crate::unwritten::Waiting;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -58,6 +59,9 @@ pub struct CommitInfo {
     /// Pages of the free-space structure among the pages written.
     pub space_pages_written: u64,
 }
+
+/// After so many commits that nobody has written, what they change about the free space is no longer listed.
+const LONG_CHAIN: u64 = 64;
 
 /// What a commit with one barrier wrote, and on which one it builds.
 type OnTop = Option<(u64, Vec<Flushed>)>;
@@ -171,9 +175,16 @@ impl WriteTxn {
             }
             prepared = Some(ready);
         }
+        self.dirty.expect_sealed()?;
+        let page_bytes = inner.page_size;
+        let kept = self.dirty.in_memory() + inner.unwritten.len();
+        let keeps = !with_record && kept * page_bytes <= inner.options.unwritten_bytes_max;
+        let waiting = if keeps { Vec::new() } else { self.waiting() };
         let dirty = &mut self.dirty;
         metrics.time(Phase::Write, || {
-            dirty.write_all(&*inner.storage)?;
+            if !keeps {
+                dirty.write_all(&*inner.storage, &waiting)?;
+            }
             let mut writes = prepared.iter().flat_map(|ready| &ready.built.writes);
             writes.try_for_each(|(at, bytes)| write(&*inner.storage, *at, bytes))
         })?;
@@ -185,6 +196,15 @@ impl WriteTxn {
         if inner.options.verify == Verify::OnFirstTouch {
             // What this process has just written it need not verify when it reads it.
             self.dirty.for_each_sealed(|ptr| inner.verified.learn(ptr));
+            for (number, page) in &waiting {
+                inner.verified.learn(&Ptr {
+                    addr: number * page_bytes as u64,
+                    len: page_bytes as u32,
+                    kind: page.kind,
+                    checksum: page.checksum,
+                    birth: page.birth,
+                });
+            }
         }
         self.staged = false;
         let syncs_before = inner.pipeline.syncs_begun();
@@ -213,10 +233,50 @@ impl WriteTxn {
         };
         let info = self.info(self.txn, space_bytes, meta_bytes);
         self.count(durability, &info, &dead);
-        self.tell(&dead);
+        let later = if keeps && inner.observed {
+            self.dirty.numbers_unwritten()
+        } else {
+            Vec::new()
+        };
+        self.tell(&dead, &later);
+        let written = self.settle_unwritten(keeps, &dead);
         let recorded = record.map(|record| (record, syncs_before, flushed));
-        self.finish(app, recorded, &info, durability);
+        self.finish(app, recorded, &info, durability, written);
         Ok((info, durability))
+    }
+
+    /// Pages of commits before this one that nobody has written yet, and that it does not free.
+    fn waiting(&self) -> Vec<(u64, Waiting)> {
+        let is_wanted = |number| !self.space.has_freed(number);
+        self.inner.unwritten.to_write(is_wanted)
+    }
+
+    /// Keeps the pages of this commit in memory, or forgets those that it has written. Returns `State::written`.
+    fn settle_unwritten(&mut self, keeps: bool, dead: &[Dead]) -> u64 {
+        let inner = Arc::clone(&self.inner);
+        if !keeps && inner.unwritten.len() == 0 {
+            return u64::MAX;
+        }
+        let mut pages = inner.unwritten.lock();
+        for range in dead.iter().filter(|range| range.birth > self.base.written) {
+            (range.page..range.page + range.pages).for_each(|number| pages.bury(number));
+        }
+        if keeps {
+            let written = self.base.written.min(self.base.txn.0);
+            if self.txn.0 - written > LONG_CHAIN
+                && let Some(writer) = &mut self.writer
+            {
+                // The record to come could not hold the list of what they change.
+                writer.space.rewrite();
+            }
+            return pages.put(self.base.txn.0, self.dirty.take_unwritten());
+        }
+        let Some(writer) = &mut self.writer else {
+            unreachable!("the writer state leaves with the transaction")
+        };
+        let own = &self.space.own;
+        pages.written(|number| !own.contains(number, 1) && !writer.space.any_free(number, 1));
+        u64::MAX
     }
 
     /// True when there is nothing that the commit would add to the one it builds on.
@@ -314,6 +374,7 @@ impl WriteTxn {
         let page_size = self.inner.page_size as u64;
         let bytes = info.pages_written * page_size + self.extent_bytes_written;
         Metrics::add(&metrics.bytes_data, bytes);
+        Metrics::add(&metrics.writes, self.dirty.writes);
         Metrics::add(&metrics.pages_allocated, self.space.own_pages);
         let freed = dead.iter().map(|range| range.pages).sum();
         Metrics::add(&metrics.pages_freed, freed);
@@ -321,7 +382,8 @@ impl WriteTxn {
         freed_pages.fetch_add(freed, Ordering::Relaxed);
     }
 
-    fn tell(&self, dead: &[Dead]) {
+    /// `later`: pages that it has allocated and not written yet.
+    fn tell(&self, dead: &[Dead], later: &[u64]) {
         let Some(observer) = self.inner.observer() else {
             return;
         };
@@ -332,10 +394,13 @@ impl WriteTxn {
         let freed: Vec<_> = freed
             .map(|range| (range.page * page_size, range.pages * page_size, range.birth))
             .collect();
+        let later = later.iter();
+        let later: Vec<_> = later.map(|page| (page * page_size, page_size)).collect();
         observer.committed(&Committed {
             txn: self.txn.0,
             allocated: &allocated,
             freed: &freed,
+            unwritten: &later,
         });
     }
 
@@ -346,6 +411,7 @@ impl WriteTxn {
         record: Option<(Meta, u64, OnTop)>,
         info: &CommitInfo,
         durability: Durability,
+        written: u64,
     ) {
         let pins = self.take_pins();
         let Some(mut writer) = self.writer.take() else {
@@ -364,6 +430,7 @@ impl WriteTxn {
             txn: self.txn,
             word: self.txn.0,
             bytes: end * inner.page_size as u64,
+            written,
             app: app.into(),
             user: Arc::clone(&self.user),
             time_ns: record

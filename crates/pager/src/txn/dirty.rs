@@ -1,7 +1,7 @@
 //! The changed pages of a write transaction.
 //!
 //! Invariants
-//! 1. A page is in memory, or on disk as it was last (`spilled` holds the checksum of all its bytes), or both.
+//! 1. A page is in memory, or on disk as it was last (`spilled` holds the checksum of its bytes after the first eight), or both.
 //! 2. `sealed` holds the checksum of the last seal exactly when nothing was changed since.
 
 use crate::error::{Error, Result};
@@ -9,15 +9,18 @@ use crate::header::{Header, Kind, seal_block};
 use crate::pages::PageRef;
 use crate::ptr::Ptr;
 use crate::storage::Storage;
+use crate::unwritten::Waiting;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::ops::Deref;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId, checksum};
 
 /// Neighbouring pages are written together, up to this many bytes; more makes later writes of single pages slower
 /// (decision 1000).
 const WRITE_BYTES_MAX: usize = 64 << 10;
+
+/// The flags in a page's header.
+const FLAGS_AT: usize = 9;
 
 /// Page numbers need no protection against chosen keys: they are ours.
 #[derive(Default)]
@@ -36,65 +39,25 @@ impl Hasher for PageHasher {
     }
 }
 
-/// A page in memory: the transaction's alone, or shared with readers of uncommitted state, who keep what they
-/// were given when it is changed.
-#[derive(Debug)]
-enum Bytes {
-    Own(Box<[u8]>),
-    Shared(Arc<Box<[u8]>>),
-}
-
-impl Bytes {
-    fn get_mut(&mut self) -> &mut [u8] {
-        if let Self::Shared(shared) = self {
-            let own = match Arc::get_mut(shared) {
-                Some(bytes) => std::mem::take(bytes),
-                None => Box::clone(shared),
-            };
-            *self = Self::Own(own);
-        }
-        match self {
-            Self::Own(bytes) => bytes,
-            Self::Shared(_) => unreachable!("it was made the transaction's own"),
-        }
-    }
-
-    fn share(&mut self) -> Arc<Box<[u8]>> {
-        let shared = match self {
-            Self::Own(bytes) => Arc::new(std::mem::take(bytes)),
-            Self::Shared(shared) => return Arc::clone(shared),
-        };
-        *self = Self::Shared(Arc::clone(&shared));
-        shared
-    }
-}
-
-impl Deref for Bytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Own(bytes) => bytes,
-            Self::Shared(bytes) => bytes,
-        }
-    }
-}
-
 /// A page as a reader of uncommitted state keeps it.
 #[derive(Clone, Debug)]
 pub(crate) enum Kept {
-    InMemory(Arc<Box<[u8]>>),
-    /// Written early; the checksum of all its bytes.
+    InMemory(Arc<[u8]>),
+    /// Written early; the checksum of its bytes after the first eight.
     OnDisk(u64),
 }
 
 #[derive(Debug)]
 struct DirtyPage {
-    bytes: Option<Bytes>,
+    /// The transaction's alone, or shared with readers of uncommitted state, who keep what they were given when it is
+    /// changed.
+    bytes: Option<Arc<[u8]>>,
     kind: Kind,
     owner: u64,
     /// The epoch in which it was allocated.
     epoch: u64,
+    /// The header's flags, as sealed last.
+    flags: u8,
     sealed: Option<u64>,
     spilled: Option<u64>,
     touched: bool,
@@ -110,6 +73,8 @@ pub(crate) struct Dirty {
     in_memory: usize,
     in_memory_max: usize,
     pub(crate) pages_written: u64,
+    /// Calls that wrote them.
+    pub(crate) writes: u64,
 }
 
 impl Dirty {
@@ -122,6 +87,7 @@ impl Dirty {
             in_memory: 0,
             in_memory_max: (bytes_max / page_size).max(16),
             pages_written: 0,
+            writes: 0,
         }
     }
 
@@ -140,14 +106,15 @@ impl Dirty {
         kind: Kind,
         owner: u64,
         epoch: u64,
-        bytes: Box<[u8]>,
+        bytes: Arc<[u8]>,
     ) -> Result<Ptr> {
         self.make_room(storage)?;
         let dirty = DirtyPage {
-            bytes: Some(Bytes::Own(bytes)),
+            bytes: Some(bytes),
             kind,
             owner,
             epoch,
+            flags: 0,
             sealed: None,
             spilled: None,
             touched: true,
@@ -193,11 +160,11 @@ impl Dirty {
     }
 
     /// Every page as it is now, for a reader of uncommitted state.
-    pub(crate) fn keep(&mut self) -> HashMap<u64, (Kind, Kept), BuildHasherDefault<PageHasher>> {
-        let each = self.pages.iter_mut();
+    pub(crate) fn keep(&self) -> HashMap<u64, (Kind, Kept), BuildHasherDefault<PageHasher>> {
+        let each = self.pages.iter();
         each.filter_map(|(&number, page)| {
-            let kept = match (&mut page.bytes, page.spilled) {
-                (Some(bytes), _) => Kept::InMemory(bytes.share()),
+            let kept = match (&page.bytes, page.spilled) {
+                (Some(bytes), _) => Kept::InMemory(Arc::clone(bytes)),
                 (None, Some(sum)) => Kept::OnDisk(sum),
                 (None, None) => return None,
             };
@@ -212,7 +179,7 @@ impl Dirty {
             Some(bytes) => Ok(PageRef::Borrowed(bytes)),
             None => {
                 let bytes = read_back(storage, ptr.addr, self.page_size, page.spilled)?;
-                Ok(PageRef::Owned(bytes.into()))
+                Ok(PageRef::Owned(bytes))
             }
         }
     }
@@ -225,7 +192,7 @@ impl Dirty {
             Some(_) => None,
             None => {
                 let bytes = read_back(storage, ptr.addr, self.page_size, page.spilled)?;
-                Some(Bytes::Own(bytes))
+                Some(bytes)
             }
         };
         if bytes.is_some() {
@@ -248,7 +215,7 @@ impl Dirty {
         let page = self.load(storage, ptr)?;
         page.sealed = None;
         match &mut page.bytes {
-            Some(bytes) => Ok(bytes.get_mut()),
+            Some(bytes) => Ok(Arc::make_mut(bytes)),
             None => unreachable!("load brought it into memory"),
         }
     }
@@ -265,17 +232,25 @@ impl Dirty {
         let Some(bytes) = &mut page.bytes else {
             unreachable!("load brought it into memory")
         };
-        let bytes = bytes.get_mut();
+        let bytes = Arc::make_mut(bytes);
         let header = Header {
             kind: page.kind,
-            flags: bytes[9],
+            flags: bytes[FLAGS_AT],
             owner: page.owner,
             address: ptr.addr,
             birth: txn,
         };
         let sealed = seal_block(bytes, &header);
         page.sealed = Some(sealed.checksum);
+        page.flags = header.flags;
         Ok(sealed)
+    }
+
+    /// The final pointer of a page that was not changed since it was sealed, and its flags.
+    pub(crate) fn sealed(&self, ptr: &Ptr) -> Option<(Ptr, u8)> {
+        let page = self.known(ptr).ok()?;
+        let checksum = page.sealed?;
+        Some((Ptr { checksum, ..*ptr }, page.flags))
     }
 
     /// Tells of every page, all of them sealed, the pointer that leads to it.
@@ -325,27 +300,55 @@ impl Dirty {
         }
         chosen.sort_unstable();
         chosen.dedup();
-        let written = self.write(storage, &chosen, true);
-        if written.is_err() {
-            self.order.extend(chosen);
-            return written;
+        // A leaf without nested tables leads nowhere: sealed now, it need not be written again unless it is changed.
+        for &number in &chosen {
+            if let Some(page) = self.pages.get_mut(&number)
+                && let Some(bytes) = &mut page.bytes
+                && page.sealed.is_none()
+                && page.kind == Kind::KvLeaf
+                && bytes[FLAGS_AT] == 0
+            {
+                let header = Header {
+                    kind: page.kind,
+                    flags: 0,
+                    owner: page.owner,
+                    address: number * self.page_size as u64,
+                    birth: self.txn,
+                };
+                page.sealed = Some(seal_block(Arc::make_mut(bytes), &header).checksum);
+                page.flags = 0;
+            }
         }
+        let in_memory = chosen.iter().filter_map(|number| {
+            let bytes = self.pages.get(number)?.bytes.as_ref()?;
+            Some((*number, &**bytes))
+        });
+        let written = write_pages(storage, self.page_size, in_memory.collect());
+        match written {
+            Ok(writes) => self.writes += writes,
+            Err(error) => {
+                self.order.extend(chosen);
+                return Err(error);
+            }
+        }
+        self.pages_written += chosen.len() as u64;
         for number in chosen {
-            if let Some(page) = self.pages.get_mut(&number) {
-                page.bytes = None;
+            if let Some(page) = self.pages.get_mut(&number)
+                && let Some(bytes) = page.bytes.take()
+            {
+                page.spilled = page.sealed.or_else(|| Some(checksum(&bytes[8..])));
                 self.in_memory -= 1;
             }
         }
         Ok(())
     }
 
-    /// Writes what is not on disk yet. Every page must be sealed: one that is not would be lost.
+    /// Every page must be sealed before a commit: one that is not would be lost.
     ///
     /// # Errors
     /// When a page was changed after its last seal: a mistake of the structure that owns it, or a hostile file whose tree
-    /// has one page in two places. Else the system's.
-    pub(crate) fn write_all(&mut self, storage: &dyn Storage) -> Result<()> {
-        let mut numbers = Vec::with_capacity(self.pages.len());
+    /// has one page in two places.
+    pub(crate) fn expect_sealed(&self) -> Result<()> {
         for (&number, page) in &self.pages {
             if page.sealed.is_none() {
                 let what = format!("{:?} of {}", page.kind, page.owner);
@@ -353,55 +356,84 @@ impl Dirty {
                 let (found, expected) = ("a changed page that nothing leads to", "one in its tree");
                 return Err(Corrupt::new(what, at, found, expected).into());
             }
-            if page.spilled.is_none() {
-                numbers.push(number);
-            }
-        }
-        numbers.sort_unstable();
-        self.write(storage, &numbers, false)
-    }
-
-    /// Writes pages in memory, neighbours together. `early`: they may be read back.
-    fn write(&mut self, storage: &dyn Storage, numbers: &[u64], early: bool) -> Result<()> {
-        let per_write = (WRITE_BYTES_MAX / self.page_size).max(1);
-        let mut at = 0;
-        let mut buffer = Vec::new();
-        while at < numbers.len() {
-            let mut end = at + 1;
-            while end < numbers.len()
-                && end - at < per_write
-                && numbers[end] == numbers[end - 1] + 1
-            {
-                end += 1;
-            }
-            let group = &numbers[at..end];
-            buffer.clear();
-            for number in group {
-                if let Some(page) = self.pages.get_mut(number)
-                    && let Some(bytes) = &page.bytes
-                {
-                    if group.len() > 1 {
-                        buffer.extend_from_slice(bytes);
-                    } else {
-                        write(storage, number * self.page_size as u64, bytes)?;
-                    }
-                }
-            }
-            if group.len() > 1 {
-                write(storage, group[0] * self.page_size as u64, &buffer)?;
-            }
-            for number in group.iter().filter(|_| early) {
-                if let Some(page) = self.pages.get_mut(number)
-                    && let Some(bytes) = &page.bytes
-                {
-                    page.spilled = Some(checksum(bytes));
-                }
-            }
-            self.pages_written += group.len() as u64;
-            at = end;
         }
         Ok(())
     }
+
+    /// Writes what is not on disk yet, and pages of commits before that wait.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn write_all(
+        &mut self,
+        storage: &dyn Storage,
+        waiting: &[(u64, Waiting)],
+    ) -> Result<()> {
+        let own = self.pages.iter().filter(|(_, page)| page.spilled.is_none());
+        let own = own.filter_map(|(&number, page)| Some((number, &**page.bytes.as_ref()?)));
+        let before = waiting.iter().map(|(number, page)| (*number, &*page.bytes));
+        let pages: Vec<_> = own.chain(before).collect();
+        self.pages_written += pages.len() as u64;
+        self.writes += write_pages(storage, self.page_size, pages)?;
+        Ok(())
+    }
+
+    /// The numbers of those pages that are not on disk.
+    pub(crate) fn numbers_unwritten(&self) -> Vec<u64> {
+        let each = self.pages.iter();
+        each.filter(|(_, page)| page.spilled.is_none())
+            .map(|(&number, _)| number)
+            .collect()
+    }
+
+    /// Pages in memory.
+    pub(crate) fn in_memory(&self) -> usize {
+        self.in_memory
+    }
+
+    /// Hands over what is in memory and not on disk, all of it sealed.
+    pub(crate) fn take_unwritten(&mut self) -> impl Iterator<Item = (u64, Waiting)> + use<> {
+        let birth = self.txn;
+        let pages = std::mem::take(&mut self.pages).into_iter();
+        pages.filter_map(move |(number, page)| {
+            let bytes = page.bytes.filter(|_| page.spilled.is_none())?;
+            let waiting = Waiting {
+                kind: page.kind,
+                checksum: page.sealed?,
+                birth,
+                is_dead: false,
+                bytes,
+            };
+            Some((number, waiting))
+        })
+    }
+}
+
+/// Writes pages, neighbours together; returns the calls.
+fn write_pages(
+    storage: &dyn Storage,
+    page_size: usize,
+    mut pages: Vec<(u64, &[u8])>,
+) -> Result<u64> {
+    pages.sort_unstable_by_key(|(number, _)| *number);
+    let per_write = (WRITE_BYTES_MAX / page_size).max(1);
+    let (mut buffer, mut writes) = (Vec::new(), 0);
+    let neighbours = pages.chunk_by(|(number, _), (next, _)| number + 1 == *next);
+    for group in neighbours.flat_map(|stretch| stretch.chunks(per_write)) {
+        let at = group[0].0 * page_size as u64;
+        match group {
+            [(_, bytes)] => write(storage, at, bytes)?,
+            _ => {
+                buffer.clear();
+                group
+                    .iter()
+                    .for_each(|(_, bytes)| buffer.extend_from_slice(bytes));
+                write(storage, at, &buffer)?;
+            }
+        }
+        writes += 1;
+    }
+    Ok(writes)
 }
 
 /// A page that was written early.
@@ -410,8 +442,8 @@ pub(crate) fn read_back(
     at: u64,
     page_size: usize,
     sum: Option<u64>,
-) -> Result<Box<[u8]>> {
-    let mut bytes = vec![0u8; page_size].into_boxed_slice();
+) -> Result<Arc<[u8]>> {
+    let mut bytes = vec![0u8; page_size];
     storage
         .read_at(at, &mut bytes)
         .map_err(|source| Error::Io {
@@ -419,13 +451,13 @@ pub(crate) fn read_back(
             at,
             source,
         })?;
-    let found = checksum(&bytes);
+    let found = checksum(&bytes[8..]);
     if Some(found) != sum {
         let found = format!("checksum {found:016x}");
         let expected = format!("{sum:016x?}");
         return Err(Corrupt::new("page written early", at, found, expected).into());
     }
-    Ok(bytes)
+    Ok(bytes.into())
 }
 
 pub(crate) fn write(storage: &dyn Storage, at: u64, bytes: &[u8]) -> Result<()> {

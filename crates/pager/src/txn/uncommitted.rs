@@ -63,9 +63,9 @@ impl UncommittedRead {
                 match kept {
                     Kept::InMemory(bytes) => Ok(PageRef::Borrowed(bytes)),
                     Kept::OnDisk(sum) => {
-                        let bytes =
-                            read_back(&*self.inner.storage, ptr.addr, page_size, Some(*sum));
-                        Ok(PageRef::Owned(bytes?.into()))
+                        let storage = &*self.inner.storage;
+                        let bytes = read_back(storage, ptr.addr, page_size, Some(*sum));
+                        Ok(PageRef::Owned(bytes?))
                     }
                 }
             }
@@ -87,7 +87,7 @@ impl PageRead for UncommittedRead {
         if ptr.birth == self.txn {
             return self.unless_ended(self.own_page(ptr));
         }
-        self.inner.page(ptr, self.base.bytes)
+        self.inner.page_of(&self.base, ptr)
     }
 
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
