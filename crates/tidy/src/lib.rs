@@ -12,12 +12,14 @@
 //! leftovers  nothing unfinished, no machine's paths, no registry hosts
 //! parity     docs/parity: every call and test that a row names exists
 //! sizes      long files and functions, for the eye
+//! built      lines by room, and the size of what is compiled
 //! ```
 //!
 //! Each check is a function from a [`Tree`] to findings, so that each is also run on a small made-up
 //! tree that breaks its rule. `tests/repository.rs` runs them on the project.
 
 pub mod arrows;
+pub mod built;
 pub mod documents;
 pub mod excerpts;
 pub mod fence;

@@ -1,11 +1,22 @@
-//! Prints the sizes of files and functions, for the eye. The checks are tests.
+//! Prints the sizes of files, functions and rooms, for the eye; and of each compiled program that is named. The checks are tests.
 
 use std::path::Path;
-use tidalite_tidy::{Tree, sizes};
+use tidalite_tidy::{Tree, built, sizes};
 
 #[expect(clippy::print_stdout, reason = "printing is what this program is for")]
 fn main() -> std::io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    print!("{}", sizes::report(&Tree::load(&root)?));
+    let tree = Tree::load(&root)?;
+    print!("{}\n{}", sizes::report(&tree), built::report(&tree));
+    for program in std::env::args().skip(1) {
+        let bytes = std::fs::read(&program)?;
+        match built::sections(&bytes) {
+            Some((code, constants)) => println!(
+                "{program}: {} bytes, of them {code} machine code and {constants} constants",
+                bytes.len()
+            ),
+            None => println!("{program}: {} bytes, not an ELF program", bytes.len()),
+        }
+    }
     Ok(())
 }
