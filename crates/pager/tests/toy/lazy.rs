@@ -10,94 +10,22 @@
 
 use super::toy::{Content, app, apply, changes, describe, id_of, options, problems, read, root_of};
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use tidalite_pager::storage::{Growth, Observer};
 use tidalite_pager::{Durability, LockMemory, Pager, Storage, Ticket};
 use tidalite_testkit::rng::Rng;
-use tidalite_testkit::{Fault, FaultKind, Monitor, Op, Recording, Replay, SimDisk};
+use tidalite_testkit::{
+    Fault, FaultKind, Hook, Monitor, Note, Op, Recording, Replay, SimDisk, Tap,
+};
 
-/// Kinds of marks in the log.
-const BEGUN: u64 = 0;
-const DURABLE: u64 = 1;
-const LAZY: u64 = 2;
-const LOCK: u64 = 3;
 /// The words and the weak records of a lock area; its readers and handles die with the process.
 const LOCK_BYTES: usize = 12_288;
 const WEAK_AT: usize = 4096;
 const SECOND_WEAK_AT: usize = 8192;
 
 type Judged<T = ()> = Result<T, String>;
-type Hook = Box<dyn FnMut() + Send>;
-
-/// A storage that notes the lock area before every operation and lets something happen before a sync.
-struct Tap {
-    inner: Arc<dyn Storage>,
-    disk: Arc<SimDisk>,
-    memory: LockMemory,
-    locks: Mutex<Vec<Vec<u8>>>,
-    hook: Mutex<Option<Hook>>,
-}
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Tap {
-    /// What a dead process still does to the area in the memory of this one does not count.
-    fn note(&self) {
-        if self.disk.is_dead() {
-            return;
-        }
-        let mut locks = lock(&self.locks);
-        self.disk.mark((locks.len() as u64) << 2 | LOCK);
-        let mut image = self.memory.image();
-        image.truncate(LOCK_BYTES);
-        locks.push(image);
-    }
-
-    fn before_sync(&self) {
-        let hook = lock(&self.hook).take();
-        if let Some(mut hook) = hook {
-            hook();
-            lock(&self.hook).get_or_insert(hook);
-        }
-        self.note();
-    }
-}
-
-impl Storage for Tap {
-    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.inner.read_at(at, bytes)
-    }
-    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.note();
-        self.inner.write_at(at, bytes)
-    }
-    fn sync(&self) -> io::Result<()> {
-        self.before_sync();
-        self.inner.sync()
-    }
-    fn sync_all(&self) -> io::Result<()> {
-        self.before_sync();
-        self.inner.sync_all()
-    }
-    fn len(&self) -> io::Result<u64> {
-        self.inner.len()
-    }
-    fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
-        self.note();
-        self.inner.grow(len, how)
-    }
-    fn cut(&self, len: u64) -> io::Result<()> {
-        self.inner.cut(len)
-    }
-    fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {
-        self.inner.mapped(at, len)
-    }
-    fn observer(&self) -> Option<&dyn Observer> {
-        self.inner.observer()
-    }
 }
 
 /// How many crash states were looked at.
@@ -160,12 +88,12 @@ fn commit(
         history.contents.insert(id, content);
         history.recorded.insert(id, durability != Durability::None);
     }
-    world.disk.mark(id << 2 | BEGUN);
+    world.disk.mark(Note::Begun(id).encode());
     let ticket = txn
         .commit_ticket(&app(&root, id), durability)
         .map_err(words)?;
     if durability == Durability::Lazy {
-        world.disk.mark(id << 2 | LAZY);
+        world.disk.mark(Note::Lazy(id).encode());
     }
     Ok(Some((id, ticket)))
 }
@@ -179,7 +107,7 @@ fn settled(world: &World, pager: &Pager, (id, ticket): &(u64, Ticket)) -> Judged
     if reader.txn() < ticket.info().txn {
         return Err("a durable commit is not shown".into());
     }
-    world.disk.mark(id << 2 | DURABLE);
+    world.disk.mark(Note::Durable(*id).encode());
     Ok(())
 }
 
@@ -204,16 +132,11 @@ fn record(
     while left > 0 {
         let inner: Arc<dyn Storage> = Arc::clone(&disk) as Arc<dyn Storage>;
         let monitor = watch.then(|| Monitor::with_area(Arc::clone(&inner), &memory.image()));
-        let tap = Arc::new(Tap {
-            inner: match &monitor {
-                Some(monitor) => Arc::clone(monitor) as Arc<dyn Storage>,
-                None => inner,
-            },
-            disk: Arc::clone(&disk),
-            memory: memory.clone(),
-            locks: Mutex::new(std::mem::take(&mut locks)),
-            hook: Mutex::new(None),
-        });
+        let inner = match &monitor {
+            Some(monitor) => Arc::clone(monitor) as Arc<dyn Storage>,
+            None => inner,
+        };
+        let tap = Tap::new(inner, &disk, &memory, std::mem::take(&mut locks));
         let storage = Arc::clone(&tap) as Arc<dyn Storage>;
         let pager = Pager::open_storage_with(storage, &memory, &options())
             .map_err(|error| format!("open: {error}"))?;
@@ -238,9 +161,9 @@ fn record(
                 }
             }
         });
-        *lock(&tap.hook) = Some(hook);
+        tap.set_hook(Some(hook));
         let killed = life(&world, &pager, &waiting, rng, &mut left);
-        *lock(&tap.hook) = None;
+        tap.set_hook(None);
         let faulted = disk.fault_hit();
         if let Err(error) = &killed
             && !faulted
@@ -255,7 +178,7 @@ fn record(
                 forever: true,
                 kind: FaultKind::Killed,
             }));
-            let image = lock(&tap.locks).last().cloned().unwrap_or_default();
+            let image = tap.area();
             memory.kill_all();
             lock(&waiting).clear();
             drop(pager);
@@ -273,7 +196,7 @@ fn record(
                 return Err(format!("monitor: {found:?}"));
             }
         }
-        locks = std::mem::take(&mut *lock(&tap.locks));
+        locks = tap.take_areas();
     }
     let history = lock(&world.history).clone();
     Ok(Run {
@@ -373,12 +296,13 @@ impl Explorer<'_> {
             replay.step(op);
             let place = |error: String| format!("depth {depth}, operation {at}: {error}");
             match op {
-                Op::Mark(mark) => match mark & 3 {
-                    BEGUN => promise.begun = mark >> 2,
-                    DURABLE => promise.durable = promise.durable.max(mark >> 2),
-                    LAZY => promise.lazy = mark >> 2,
-                    _ => {
-                        let next = &run.locks[(mark >> 2) as usize];
+                Op::Mark(mark) => match Note::decode(*mark) {
+                    Note::Begun(id) => promise.begun = id,
+                    Note::Durable(id) => promise.durable = promise.durable.max(id),
+                    Note::Lazy(id) => promise.lazy = id,
+                    Note::Recorded(_) | Note::Second(_) => {}
+                    Note::Area(number) => {
+                        let next = &run.locks[number as usize];
                         let torn = torn(area, next, &mut self.rng);
                         // A record that is half-written has not been acknowledged.
                         let by = if torn == *next { promise } else { before };
@@ -401,6 +325,11 @@ impl Explorer<'_> {
                         if !replay.at_stake() {
                             break;
                         }
+                        let killed = replay.killed();
+                        self.tally.kills += 1;
+                        let from = promise.durable.max(promise.lazy);
+                        self.look(run, (&killed, area), from, promise, depth)
+                            .map_err(|e| place(format!("killed: {e}")))?;
                     }
                 }
             }
@@ -462,20 +391,20 @@ impl Explorer<'_> {
 fn described(run: &Run, count: usize) -> String {
     let line = |(at, op): (usize, &Op)| match op {
         Op::Write(address, bytes) => format!("{at}: write {address} +{}\n", bytes.len()),
-        Op::Mark(mark) if mark & 3 == LOCK => {
-            let area = &run.locks[(mark >> 2) as usize];
-            let weak = |slot: usize| {
-                let at = WEAK_AT + slot * 4096;
-                let word =
-                    |at: usize| u64::from_le_bytes(area[at..at + 8].try_into().unwrap_or([0; 8]));
-                format!("txn {} on {}", word(at + 24), word(at + 216))
-            };
-            format!("{at}: lock area: weak {}, {}\n", weak(0), weak(1))
-        }
-        Op::Mark(mark) => {
-            let what = ["begun", "durable", "lazy"][(mark & 3) as usize];
-            format!("{at}: commit {} {what}\n", mark >> 2)
-        }
+        Op::Mark(mark) => match Note::decode(*mark) {
+            Note::Area(number) => {
+                let area = &run.locks[number as usize];
+                let weak = |slot: usize| {
+                    let at = WEAK_AT + slot * 4096;
+                    let word = |at: usize| {
+                        u64::from_le_bytes(area[at..at + 8].try_into().unwrap_or([0; 8]))
+                    };
+                    format!("txn {} on {}", word(at + 24), word(at + 216))
+                };
+                format!("{at}: lock area: weak {}, {}\n", weak(0), weak(1))
+            }
+            note => format!("{at}: {note:?}\n"),
+        },
         other => format!("{at}: {other:?}\n"),
     };
     let ops = run.recording.ops.iter().enumerate().take(count);
