@@ -1,5 +1,6 @@
 //! What every error about damage carries: what was read, where, what was found, what was expected.
 
+use crate::limits::SECOND_FILE_AT;
 use core::fmt;
 
 /// Damage found in a file.
@@ -7,7 +8,7 @@ use core::fmt;
 pub struct Corrupt {
     /// What was being read, in the field's terms: "leaf directory of series 7".
     pub what: String,
-    /// Byte address in the file.
+    /// Byte address in the file; from [`SECOND_FILE_AT`] on in the second one.
     pub at: u64,
     /// What was found there.
     pub found: String,
@@ -34,11 +35,12 @@ impl Corrupt {
 
 impl fmt::Display for Corrupt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "damaged {} at byte {}: found {}, expected {}",
-            self.what, self.at, self.found, self.expected
-        )
+        write!(f, "damaged {} at byte ", self.what)?;
+        match self.at.checked_sub(SECOND_FILE_AT) {
+            Some(at) => write!(f, "{at} of the second file")?,
+            None => write!(f, "{}", self.at)?,
+        }
+        write!(f, ": found {}, expected {}", self.found, self.expected)
     }
 }
 

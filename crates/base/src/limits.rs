@@ -20,3 +20,6 @@ pub const PAGE_SIZE_DEFAULT: usize = 4096;
 
 /// Largest page size.
 pub const PAGE_SIZE_MAX: usize = 256 * 1024;
+
+/// Byte addresses from here on lie in the second file, the first of them at its byte 0.
+pub const SECOND_FILE_AT: u64 = 1 << 62;

@@ -113,6 +113,8 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
             .hint(format!("`fuser {shown}` shows which process has it open")),
         Store::LockFile { .. } => Failure::new(Exit::Failure, error)
             .hint("name it with --lock-path FILE, the same for all who use the database"),
+        Store::LargeFile { .. } => Failure::new(Exit::Failure, format!("{shown}: {error}"))
+            .hint("say where it is: --large FILE"),
         Store::WriterBusy { .. } => Failure::new(Exit::Busy, error)
             .hint(format!("tidalite readers {shown} shows who has it")),
         Store::Open { source, .. } => Failure::file("cannot open", path, source),

@@ -1,14 +1,16 @@
-//! What the command line says about the file that a command works on, whatever the command: where its lock file is, and
-//! how its commits become durable.
+//! What the command line says about the file that a command works on, whatever the command: where its lock file and its second
+//! file are, and how its commits become durable.
 
 use crate::args::{Cli, Command, DurabilityArg, DurabilityName, KvCommand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tidalite::{Durability, Options, WriteTxn};
 
 #[derive(Debug)]
 struct Said {
     lock_path: Option<PathBuf>,
+    /// The second file, and from how many bytes on values go there.
+    large: Option<(PathBuf, u64)>,
     durability: Durability,
 }
 
@@ -27,6 +29,7 @@ pub(crate) fn listen(cli: &Cli) {
     // The program has one command line.
     let _ = SAID.set(Said {
         lock_path,
+        large: cli.large.clone().map(|large| (large, cli.large_from)),
         durability,
     });
 }
@@ -47,10 +50,20 @@ fn said_of(command: &Command) -> Option<&DurabilityArg> {
 
 /// Options for the file that the command names. (Not for a second one, such as a copy: that has its lock file beside it.)
 pub(crate) fn options() -> Options {
-    match SAID.get().and_then(|said| said.lock_path.as_ref()) {
-        Some(lock_path) => Options::new().lock_path(lock_path),
-        None => Options::new(),
+    let mut options = Options::new();
+    if let Some(lock_path) = SAID.get().and_then(|said| said.lock_path.as_ref()) {
+        options = options.lock_path(lock_path);
     }
+    if let Some((large, from)) = SAID.get().and_then(|said| said.large.as_ref()) {
+        options = options.large_values(large, *from);
+    }
+    options
+}
+
+/// Where the second file is, when the command line says so.
+pub(crate) fn second_file() -> Option<&'static Path> {
+    let said = SAID.get()?.large.as_ref();
+    said.map(|(path, _)| path.as_path())
 }
 
 /// Commits as was said.

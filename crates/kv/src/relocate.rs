@@ -9,13 +9,15 @@ use crate::key;
 use crate::node::{Node, tag};
 use crate::tree::{LEADS_ON, Tree};
 use crate::value::{self, Reference};
-use tidalite_pager::{PageWrite, Ptr, Result, in_second_file};
+use tidalite_pager::{Extent, PageWrite, Ptr, Result, in_second_file};
 
 /// What one step may do.
 #[derive(Clone, Copy, Debug)]
 pub struct Relocation {
     /// Byte address from which on things move.
     pub boundary: u64,
+    /// The same in the second file, where a value moves only if that brings it lower; `u64::MAX`: nothing moves there.
+    pub second_boundary: u64,
     /// Pages that may still be moved. A step goes a little further than that.
     pub pages: u64,
     /// Pages that may still be read to look for them.
@@ -45,7 +47,7 @@ struct Below<'a> {
     /// Where the step before ended.
     from: &'a [u8],
     /// Keys of values whose extents are to move.
-    large: Vec<Vec<u8>>,
+    large: Vec<(Vec<u8>, Extent)>,
 }
 
 impl Tree {
@@ -76,7 +78,11 @@ impl Tree {
         let (root, stop) = below.page(w, &self.root, level, &[])?;
         let large = std::mem::take(&mut below.large);
         self.root = root;
-        for key in large {
+        for (key, extent) in large {
+            // The values before it may have taken the room.
+            if in_second_file(extent.addr) && !w.value_gets_lower(&extent) {
+                continue;
+            }
             let value = match self.get(w, &key)? {
                 Some(value) => value.to_vec()?,
                 None => continue,
@@ -90,6 +96,14 @@ impl Tree {
 impl Below<'_> {
     fn beyond(&self, addr: u64) -> bool {
         addr >= self.step.boundary && !in_second_file(addr)
+    }
+
+    /// Whether an extent of a value or of a key is to move.
+    fn extent_beyond<W: PageWrite>(&self, w: &mut W, extent: &Extent) -> bool {
+        if in_second_file(extent.addr) {
+            return extent.addr >= self.step.second_boundary && w.value_gets_lower(extent);
+        }
+        self.beyond(extent.addr)
     }
 
     /// A page with everything below it; `lower` is the least key that it can hold.
@@ -150,7 +164,7 @@ impl Below<'_> {
         };
         for rest in rests {
             let old = key::reference(&rest, w.page_size(), own.addr)?;
-            if !self.beyond(old.extent().addr) {
+            if !self.extent_beyond(w, &old.extent()) {
                 continue;
             }
             own = w.shadow(&own)?;
@@ -176,7 +190,7 @@ impl Below<'_> {
         }
         self.step.looked();
         own = self.rests(w, own, 0)?;
-        let mut nested = Vec::new();
+        let (mut nested, mut large) = (Vec::new(), Vec::new());
         {
             let page = w.page(&own)?;
             let node = Node::open(&page, 0, own.addr)?;
@@ -185,13 +199,26 @@ impl Below<'_> {
                 let reference = value::reference(cell.tag, cell.payload, page.len(), own.addr)?;
                 if let Some(reference) = reference {
                     let extent = reference.extent();
-                    if self.beyond(extent.addr) && !self.tree.is_multi() {
-                        self.large.push(node.key(w, index)?);
-                        self.step.moved(extent.pages);
+                    let beyond = match in_second_file(extent.addr) {
+                        true => extent.addr >= self.step.second_boundary,
+                        false => self.beyond(extent.addr),
+                    };
+                    if beyond && !self.tree.is_multi() {
+                        large.push((node.key(w, index)?, extent));
                     }
                 } else if tag::kind(cell.tag) == tag::ROOT {
                     nested.push((index, cell.tag, cell.payload.to_vec()));
                 }
+            }
+        }
+        for (key, extent) in large {
+            // The step before has moved those before it as far as they go.
+            if key.as_slice() >= self.from && self.extent_beyond(w, &extent) {
+                if self.step.pages == 0 {
+                    return Ok((own, Some(key)));
+                }
+                self.step.moved(extent.pages);
+                self.large.push((key, extent));
             }
         }
         for (index, tag, payload) in nested {

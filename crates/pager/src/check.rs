@@ -2,10 +2,17 @@
 //!
 //! The structures above walk themselves from the snapshot and claim what they reach; `finish` adds the
 //! free-space structure and compares. The damaged, the doubly claimed, the lost and the leaked are reported.
+//!
+//! ```text
+//! head      the heads of both files        compare   what is reached beside what is free
+//! ```
+
+mod compare;
+mod head;
 
 use crate::error::Result;
-use crate::layout::{LARGE_AT, first_page, is_large_page, meta_at, superblock_at};
-use crate::meta::{Dead, Meta, MetaBlocks};
+use crate::layout::{LARGE_AT, first_page, is_large_page};
+use crate::meta::{Dead, Meta};
 use crate::pager::Pager;
 use crate::pages::{PageRef, expect_zeros};
 use crate::pipeline::Waited;
@@ -22,14 +29,9 @@ use crate::verify_block;
 use crate::writer::Writer;
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::time::Duration;
 
 /// Problems that are described one by one; the rest are counted.
 const PROBLEMS_MAX: usize = 100;
-/// The head is read again so often while it looks damaged, after pauses that grow by this.
-const HEAD_ATTEMPTS: u32 = 4;
-const HEAD_PAUSE: Duration = Duration::from_millis(10);
-
 /// What a check found.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -286,39 +288,6 @@ impl Check {
         sound
     }
 
-    /// Compares what was claimed of the second file with what the free space says of it.
-    fn compare_large(&mut self, which: &str, free: &PageSet, pages: u64, held: &[Dead]) {
-        let first = Large::first_number(self.page_size as usize);
-        let mut waits = PageSet::new(pages);
-        for range in held.iter().filter(|range| is_large_page(range.page)) {
-            let from = range.page.saturating_sub(first).min(pages);
-            for page in from..from.saturating_add(range.pages).min(pages) {
-                if !waits.insert(page) || free.has(page) {
-                    self.problem(format!(
-                        "page {page} of the second file is listed as free twice ({which})"
-                    ));
-                }
-            }
-        }
-        let head = first_page(self.page_size as usize);
-        for page in head..pages.min(self.captured.large_pages) {
-            let (used, free) = (
-                self.claimed_large.has(page),
-                free.has(page) || waits.has(page),
-            );
-            if used == free {
-                let problem = if used {
-                    "in use and free"
-                } else {
-                    "leaked: neither in use nor free"
-                };
-                self.problem(format!(
-                    "page {page} of the second file {problem} ({which})"
-                ));
-            }
-        }
-    }
-
     /// Pages that the newest version is expected to reach.
     #[must_use]
     pub fn pages_expected(&self) -> u64 {
@@ -416,83 +385,6 @@ impl Check {
             pages_free: free.len(),
             pages_pending: self.captured.held_pages,
         }
-    }
-
-    /// The head as it stands. A commit that is just being written looks like damage, but it does not last.
-    fn check_head(&mut self) -> Vec<String> {
-        let (mut problems, mut notes) = self.head_problems();
-        if !problems.is_empty() {
-            // A handle that only reads cannot keep the writers of other processes away.
-            let turn = self.pager.inner.turn();
-            (problems, notes) = self.head_problems();
-            drop(turn);
-        }
-        for attempt in 1..=HEAD_ATTEMPTS {
-            if problems.is_empty() || !self.written_since() {
-                break;
-            }
-            std::thread::sleep(HEAD_PAUSE * attempt);
-            (problems, notes) = self.head_problems();
-        }
-        for problem in problems {
-            self.problem(problem);
-        }
-        notes
-    }
-
-    /// Whether somebody has committed since the check began.
-    fn written_since(&self) -> bool {
-        let blocks = MetaBlocks::load(&*self.pager.inner.storage, &self.pager.uuid());
-        let newest = blocks.newest();
-        newest.is_ok_and(|(newest, _)| newest.sequence != self.captured.meta.sequence)
-    }
-
-    /// Damage, and what is none: a pair that does not hold the newest record is torn by a crash, and healed by the next writer.
-    fn head_problems(&self) -> (Vec<String>, Vec<String>) {
-        let (mut problems, mut notes) = (Vec::new(), Vec::new());
-        let storage = self.pager.inner.storage.clone();
-        match superblock::load(&*storage) {
-            Ok((_, damaged)) => {
-                for (copy, error) in damaged.into_iter().enumerate() {
-                    if let Some(error) = error {
-                        let at = superblock_at(copy);
-                        problems.push(format!("superblock copy at byte {at}: {error}"));
-                    }
-                }
-            }
-            Err(error) => problems.push(format!("superblock: {error}")),
-        }
-        let blocks = MetaBlocks::load(&*storage, &self.pager.uuid());
-        // Who may write has healed it when it was opened; then it is damage that came since.
-        let read_only = self.pager.inner.options.read_only;
-        let newest = blocks.newest().map(|(newest, _)| newest.pair());
-        for (pair, copies) in blocks.copies.iter().enumerate() {
-            for (copy, found) in copies.iter().enumerate() {
-                if let Err(error) = found {
-                    let at = meta_at(pair, copy);
-                    let problem = format!("meta block at byte {at}: {error}");
-                    if read_only && newest.as_ref().is_ok_and(|newest| *newest != pair) {
-                        notes.push(format!("left by a commit that did not end: {problem}"));
-                    } else {
-                        problems.push(problem);
-                    }
-                }
-            }
-            if let [Ok(a), Ok(b)] = copies
-                && !a.is_copy_of(b)
-            {
-                let problem = format!(
-                    "meta pair {pair}: its copies hold txn {} and txn {}",
-                    a.txn, b.txn
-                );
-                if read_only && newest.as_ref().is_ok_and(|newest| *newest != pair) {
-                    notes.push(format!("left by a commit that did not end: {problem}"));
-                } else {
-                    problems.push(problem);
-                }
-            }
-        }
-        (problems, notes)
     }
 
     /// Reads the free-space structure, pins and clock afresh and claims their pages.
@@ -596,55 +488,6 @@ impl Check {
         let large = stored.large.as_deref();
         let large = large.map(|large| (free_of(large), large.pages()));
         Ok((free, held, stored.stacks().to_vec(), large))
-    }
-
-    /// What the free space says of each page: 0 used, 1 free, 2 waits.
-    fn states(&mut self, free: &PageSet, held: &[Dead], which: &str) -> Vec<u8> {
-        let mut state: Vec<u8> = (0..self.pages)
-            .map(|page| u8::from(free.has(page)))
-            .collect();
-        let mut doubly = Vec::new();
-        for range in held {
-            for page in range.page..range.page.saturating_add(range.pages).min(self.pages) {
-                if state[page as usize] != 0 {
-                    doubly.push(page);
-                }
-                state[page as usize] |= 2;
-            }
-        }
-        for page in doubly {
-            self.problem(format!("page {page} is listed as free twice ({which})"));
-        }
-        state
-    }
-
-    fn compare(&mut self, which: &str, state: &[u8]) {
-        // Neighbours with the same problem are one problem.
-        let mut runs: BTreeMap<u64, (u64, &str)> = BTreeMap::new();
-        let mut last: Option<(u64, &str)> = None;
-        for page in first_page(self.page_size as usize)..self.pages {
-            let problem = match (self.claimed.has(page), state[page as usize]) {
-                (true, 0) | (false, 1 | 2) => None,
-                (true, 1) => Some("in use and free"),
-                (true, _) => Some("in use and about to become free"),
-                (false, 0) => Some("leaked: neither in use nor free"),
-                (false, _) => None,
-            };
-            match (problem, last) {
-                (Some(problem), Some((start, same))) if problem == same => {
-                    runs.insert(start, (page - start + 1, problem));
-                }
-                (Some(problem), _) => {
-                    runs.insert(page, (1, problem));
-                    last = Some((page, problem));
-                    continue;
-                }
-                (None, _) => last = None,
-            }
-        }
-        for (page, (count, problem)) in runs {
-            self.problem(format!("page {page} ({count} pages) {problem} ({which})"));
-        }
     }
 }
 

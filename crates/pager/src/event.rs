@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tidalite_base::TxnId;
+use tidalite_base::limits::SECOND_FILE_AT;
 
 /// Something that happened to the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +39,13 @@ pub enum Event {
     },
     /// The file's end was cut off.
     Cut {
+        /// Bytes before.
+        from: u64,
+        /// Bytes now.
+        to: u64,
+    },
+    /// Free space was cut off the end of the second file.
+    CutSecond {
         /// Bytes before.
         from: u64,
         /// Bytes now.
@@ -84,7 +92,13 @@ impl fmt::Display for Event {
                 let how = if *read_only { " for reading" } else { "" };
                 write!(f, "opened{how} at {txn}, {bytes} bytes")
             }
-            Self::Healed { at } => write!(f, "the block at byte {at} was rewritten from its copy"),
+            Self::Healed { at } => {
+                let (at, of) = match at.checked_sub(SECOND_FILE_AT) {
+                    Some(at) => (at, " of the second file"),
+                    None => (*at, ""),
+                };
+                write!(f, "the block at byte {at}{of} was rewritten from its copy")
+            }
             Self::WentBack { from } => write!(f, "{from} had not ended and is left out"),
             Self::FoundLazy { txn, durable } => {
                 write!(
@@ -93,6 +107,9 @@ impl fmt::Display for Event {
                 )
             }
             Self::Cut { from, to } => write!(f, "cut from {from} to {to} bytes"),
+            Self::CutSecond { from, to } => {
+                write!(f, "the second file: cut from {from} to {to} bytes")
+            }
             Self::Laggard(Laggard {
                 reader, disk_full, ..
             }) => {

@@ -14,7 +14,7 @@
 //! 2. It belongs to one first file, by uuid, and the first file knows its uuid: neither works with another one's.
 
 use crate::error::{Error, Result};
-use crate::header::{HEADER_BYTES, Header, Kind, seal_block};
+use crate::header::{HEADER_BYTES, Kind};
 use crate::layout::{BLOCK_BYTES, LARGE_AT, first_page, superblock_at};
 use crate::meta::Meta;
 use crate::open::new_uuid;
@@ -23,14 +23,14 @@ use crate::ptr::Ptr;
 use crate::seeded::{Bug, active};
 use crate::space::large::{LargeId, NAME_BYTES_MAX, read_id};
 use crate::storage::{FileStorage, Growth, Storage, create_file};
-use crate::superblock::{Superblock, read_block, read_failed, verify_own};
+use crate::superblock::{Superblock, read_block, read_failed, seal_copy, verify_own};
 use crate::{PageRef, verify_block};
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tidalite_base::{Corrupt, TxnId, get_u32, put_u32};
+use tidalite_base::{Corrupt, get_u32, put_u32};
 
 const MAGIC: [u8; 16] = *b"Tidalite values\n";
 const VERSION: u32 = 1;
@@ -63,43 +63,42 @@ fn block_of(page_size: usize, uuid: &[u8; 16], owner: &[u8; 16], copy: usize) ->
     put_u32(&mut block, PAGE_SIZE_AT, page_size as u32);
     block[UUID_AT..OWNER_AT].copy_from_slice(uuid);
     block[OWNER_AT..OWNER_AT + 16].copy_from_slice(owner);
-    let header = Header {
-        kind: Kind::Superblock,
-        flags: 0,
-        owner: 0,
-        address: superblock_at(copy),
-        birth: TxnId(1),
-    };
-    let _ = seal_block(&mut block, &header);
+    seal_copy(&mut block, copy);
     block
 }
 
-/// Its uuid and that of its first file, from whichever copy is whole.
-fn identity(storage: &dyn Storage, page_size: usize) -> Result<([u8; 16], [u8; 16])> {
-    let mut first = None;
-    for copy in [0, 1] {
-        let found = read_block(storage, superblock_at(copy)).and_then(|block| {
-            verify_own(&block, Kind::Superblock, superblock_at(copy))?;
-            let what = "head of the second file";
-            let wrong = |found: String, expected: String| Corrupt::new(what, 0, found, expected);
-            if block[MAGIC_AT..VERSION_AT] != MAGIC || get_u32(&block, VERSION_AT) != VERSION {
-                return Err(wrong("another file".into(), "a file of large values".into()).into());
-            }
-            let found = get_u32(&block, PAGE_SIZE_AT) as usize;
-            if found != page_size {
-                return Err(wrong(format!("pages of {found}"), page_size.to_string()).into());
-            }
-            let (mut uuid, mut owner) = ([0; 16], [0; 16]);
-            uuid.copy_from_slice(&block[UUID_AT..OWNER_AT]);
-            owner.copy_from_slice(&block[OWNER_AT..OWNER_AT + 16]);
-            Ok((uuid, owner))
-        });
-        match found {
-            Ok(found) => return Ok(found),
-            Err(error) => drop(first.get_or_insert(error)),
-        }
+/// The uuids of a file and of its first file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    uuid: [u8; 16],
+    owner: [u8; 16],
+}
+
+/// What one copy of the head says.
+fn read_head(storage: &dyn Storage, page_size: usize, copy: usize) -> Result<Identity> {
+    let at = superblock_at(copy);
+    let block = read_block(storage, at)?;
+    verify_own(&block, Kind::Superblock, at)?;
+    let wrong = |found: String, expected: String| {
+        Corrupt::new("head of the second file", LARGE_AT + at, found, expected)
+    };
+    if block[MAGIC_AT..VERSION_AT] != MAGIC || get_u32(&block, VERSION_AT) != VERSION {
+        return Err(wrong("another file".into(), "a file of large values".into()).into());
     }
-    Err(first.unwrap_or(Error::Cancelled))
+    let found = get_u32(&block, PAGE_SIZE_AT) as usize;
+    if found != page_size {
+        return Err(wrong(format!("pages of {found}"), page_size.to_string()).into());
+    }
+    let (mut uuid, mut owner) = ([0; 16], [0; 16]);
+    uuid.copy_from_slice(&block[UUID_AT..OWNER_AT]);
+    owner.copy_from_slice(&block[OWNER_AT..OWNER_AT + 16]);
+    Ok(Identity { uuid, owner })
+}
+
+/// Which file it is, from whichever copy of its head is whole.
+fn identity(storage: &dyn Storage, page_size: usize) -> Result<Identity> {
+    let first = read_head(storage, page_size, 0);
+    first.or_else(|error| read_head(storage, page_size, 1).map_err(|_| error))
 }
 
 /// The second file of the database whose newest record this is: `None` when it has none and none is asked for.
@@ -150,7 +149,7 @@ pub(crate) fn open(
         }
         create_in(&*storage, superblock)?;
     }
-    let (uuid, owner) =
+    let Identity { uuid, owner } =
         identity(&*storage, page_size).map_err(|error| failed(error.to_string()))?;
     if owner != superblock.uuid {
         return Err(failed("it belongs to another database".into()));
@@ -202,7 +201,7 @@ fn open_file(
 ) -> io::Result<FileStorage> {
     if create && !path.exists() {
         let uuid = new_uuid().map_err(io::Error::other)?;
-        let created = create_file(path, &image(superblock, &uuid));
+        let created = create_file(path, &image(superblock.page_size, &superblock.uuid, &uuid));
         created.map_err(|error| match error {
             Error::Open { source, .. } => source,
             other => io::Error::other(other),
@@ -215,19 +214,19 @@ fn open_file(
     FileStorage::new(opened, options.map)
 }
 
-fn image(superblock: &Superblock, uuid: &[u8; 16]) -> Vec<u8> {
-    let page_size = superblock.page_size;
+/// What a second file begins with: its head.
+pub(crate) fn image(page_size: usize, owner: &[u8; 16], uuid: &[u8; 16]) -> Vec<u8> {
     let mut image = vec![0; first_page(page_size) as usize * page_size];
     for copy in [0, 1] {
         let at = superblock_at(copy) as usize;
-        let block = block_of(page_size, uuid, &superblock.uuid, copy);
+        let block = block_of(page_size, uuid, owner, copy);
         image[at..at + BLOCK_BYTES].copy_from_slice(&block);
     }
     image
 }
 
 fn create_in(storage: &dyn Storage, superblock: &Superblock) -> Result<()> {
-    let image = image(superblock, &new_uuid()?);
+    let image = image(superblock.page_size, &superblock.uuid, &new_uuid()?);
     let len = image.len() as u64;
     let failed = |error| Error::of_write("creation", LARGE_AT, len, error);
     storage.grow(len, Growth::Zeros).map_err(failed)?;
@@ -249,6 +248,49 @@ fn read_page<'a>(storage: &dyn Storage, page_size: usize, ptr: &Ptr) -> Result<P
 }
 
 impl LargeFile {
+    /// A file for salvage: whatever its head says, values carry checksums of their own.
+    pub(crate) fn raw(path: &Path) -> Result<Self> {
+        let failed = |source| Error::Open {
+            path: path.to_owned(),
+            source,
+        };
+        let file = std::fs::File::open(path).map_err(failed)?;
+        let storage = FileStorage::new(file, false).map_err(failed)?;
+        Ok(Self {
+            storage: Arc::new(storage),
+            id: LargeId {
+                uuid: [0; 16],
+                name: String::new(),
+            },
+            path: path.to_owned(),
+            unsynced: AtomicBool::new(false),
+        })
+    }
+
+    /// The copies of the head that are damaged.
+    pub(crate) fn damaged_heads(&self, page_size: usize) -> Vec<(usize, Error)> {
+        let read = |copy| read_head(&*self.storage, page_size, copy).err();
+        let damaged = [0, 1].into_iter();
+        damaged
+            .filter_map(|copy| read(copy).map(|error| (copy, error)))
+            .collect()
+    }
+
+    /// Rewrites a damaged copy of the head; where it is. One is whole, or the file would not be open.
+    pub(crate) fn heal(&self, page_size: usize, owner: &[u8; 16]) -> Result<Option<u64>> {
+        let damaged = self.damaged_heads(page_size);
+        let [(copy, _)] = damaged[..] else {
+            return Ok(None);
+        };
+        let at = superblock_at(copy);
+        let block = block_of(page_size, &self.id.uuid, owner, copy);
+        let len = block.len() as u64;
+        let failed = |error| Error::of_write("healing", LARGE_AT + at, len, error);
+        self.storage.write_at(at, &block).map_err(failed)?;
+        self.storage.sync_all().map_err(failed)?;
+        Ok(Some(LARGE_AT + at))
+    }
+
     /// Bytes at an address of the second file.
     pub(crate) fn bytes(&self, addr: u64, len: usize, lend: bool) -> Result<PageRef<'_>> {
         let at = addr - LARGE_AT;

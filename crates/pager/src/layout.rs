@@ -22,7 +22,7 @@ const SECOND_COPIES_AT: u64 = 3 * BLOCK_BYTES as u64;
 pub(crate) const BITMAP_AT: usize = 64;
 
 /// Addresses from here on lie in the second file, the first of them at its byte 0.
-pub(crate) const LARGE_AT: u64 = 1 << 62;
+pub(crate) const LARGE_AT: u64 = tidalite_base::limits::SECOND_FILE_AT;
 
 /// Whether an address lies in the second file, where large values are.
 #[must_use]

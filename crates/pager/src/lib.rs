@@ -76,4 +76,4 @@ pub use readers::{Laggard, LaggardAction, OnLaggard, OnWait, Reader, ReaderKind,
 pub use salvage::{Candidate, RawFile, RawState};
 pub use snapshot::{Parked, Snapshot};
 pub use storage::{FileStorage, MemoryStorage, Storage};
-pub use txn::{CommitInfo, Durability, Savepoint, Ticket, UncommittedRead, WriteTxn};
+pub use txn::{CommitInfo, Durability, Savepoint, SecondFile, Ticket, UncommittedRead, WriteTxn};

@@ -165,13 +165,12 @@ impl Pager {
             let mut found = Found::newest(&blocks)?;
             check_length(&*storage, &superblock, &found.meta)?;
             if !options.read_only {
-                for (copy, damage) in damaged.iter().enumerate() {
-                    if damage.is_some() {
-                        heal(&*storage, superblock_at(copy), &superblock.encode(copy))?;
-                        healed.push(superblock_at(copy));
-                    }
-                }
-                healed.extend(heal_metas(&*storage, &mut blocks, &found.meta)?);
+                let done = heal_superblocks(&*storage, &superblock, &damaged).and_then(|at| {
+                    healed.extend(at);
+                    heal_metas(&*storage, &mut blocks, &found.meta)
+                });
+                // What a killed process has not synced may have gone with a failed sync: its weak records are void.
+                healed.extend(done.inspect_err(|_| lock.poison())?);
                 found = Found::newest(&blocks)?;
             }
             found = found.with_weak(&*storage, superblock.page_size, &lock)?;
@@ -183,6 +182,10 @@ impl Pager {
             found.ok_or_else(|| Corrupt::new("meta records", 0, "none", "one"))?
         };
         let large = large_file::open(&*storage, &superblock, &found.meta, &place.large, options)?;
+        if let Some(large) = large.as_ref().filter(|_| first && !options.read_only) {
+            let done = large.heal(superblock.page_size, &superblock.uuid);
+            healed.extend(done.inspect_err(|_| lock.poison())?);
+        }
         lock.opened()?;
         let lazy = found.weak.filter(|_| first);
         let lazy = lazy.map(|weak| (TxnId(weak.txn), TxnId(found.durable.txn)));
@@ -262,6 +265,21 @@ fn heal(storage: &dyn Storage, at: u64, block: &[u8]) -> Result<()> {
     let failed = |error| Error::of_write("healing", at, block.len() as u64, error);
     storage.write_at(at, block).map_err(failed)?;
     storage.sync().map_err(failed)
+}
+
+fn heal_superblocks(
+    storage: &dyn Storage,
+    superblock: &Superblock,
+    damaged: &[Option<Error>; 2],
+) -> Result<Vec<u64>> {
+    let mut at_all = Vec::new();
+    for (copy, damage) in damaged.iter().enumerate() {
+        if damage.is_some() {
+            heal(storage, superblock_at(copy), &superblock.encode(copy))?;
+            at_all.push(superblock_at(copy));
+        }
+    }
+    Ok(at_all)
 }
 
 /// Rewrites damaged meta blocks, each alone and synced: first beside the newest record, then in the other

@@ -675,7 +675,8 @@ impl Inner {
         }
         let found = Found::newest(&blocks)?;
         check_length(&*self.storage, &self.superblock, &found.meta)?;
-        for at in heal_metas(&*self.storage, &mut blocks, &found.meta)? {
+        let healed = heal_metas(&*self.storage, &mut blocks, &found.meta);
+        for at in healed.inspect_err(|error| self.poison(error))? {
             self.log(&Event::Healed { at });
         }
         Found::newest(&blocks)?.with_weak(&*self.storage, self.page_size, &self.lock)

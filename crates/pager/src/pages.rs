@@ -177,6 +177,12 @@ pub trait PageWrite: PageRead {
         self.alloc_extent(pages)
     }
 
+    /// Whether a value of so many pages that lies in the second file would come to lie at a lower address if it were written anew.
+    fn value_gets_lower(&mut self, extent: &Extent) -> bool {
+        let _ = extent;
+        false
+    }
+
     /// Writes into an extent of this transaction. It goes to the file at once; nobody can see it before the commit.
     ///
     /// # Errors

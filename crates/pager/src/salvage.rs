@@ -88,6 +88,16 @@ impl RawFile {
         Ok(raw)
     }
 
+    /// The same with the second file where it is now. Its head need not be whole.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn open_in_two(path: impl AsRef<Path>, second: impl AsRef<Path>) -> Result<Self> {
+        let mut raw = Self::open(path)?;
+        raw.large = Some(LargeFile::raw(second.as_ref())?);
+        Ok(raw)
+    }
+
     /// The second file by the name that the newest record has for it; without it what lies there is lost.
     fn find_large(&self, path: &Path) -> Option<LargeFile> {
         let (superblock, _) = superblock::load(&*self.storage).ok()?;

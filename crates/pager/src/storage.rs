@@ -7,7 +7,7 @@ mod file;
 mod map;
 mod memory;
 
-pub(crate) use create::{create_file, open};
+pub(crate) use create::{create_file, give_name, open, sync_directory};
 pub use file::FileStorage;
 pub use memory::MemoryStorage;
 

@@ -50,6 +50,18 @@ pub(crate) struct Superblock {
     pub(crate) incompatible: u64,
 }
 
+/// Puts the header before a copy of what stands at the beginning of a file, the first or the second one.
+pub(crate) fn seal_copy(block: &mut [u8], copy: usize) {
+    let header = Header {
+        kind: Kind::Superblock,
+        flags: 0,
+        owner: 0,
+        address: superblock_at(copy),
+        birth: TxnId(1),
+    };
+    let _ = seal_block(block, &header);
+}
+
 impl Superblock {
     pub(crate) fn new(page_size: usize, uuid: [u8; 16]) -> Self {
         Self {
@@ -71,14 +83,7 @@ impl Superblock {
         put_u64(&mut block, COMPATIBLE_AT, self.compatible);
         put_u64(&mut block, READ_ONLY_AT, self.read_only);
         put_u64(&mut block, INCOMPATIBLE_AT, self.incompatible);
-        let header = Header {
-            kind: Kind::Superblock,
-            flags: 0,
-            owner: 0,
-            address: superblock_at(copy),
-            birth: TxnId(1),
-        };
-        let _ = seal_block(&mut block, &header);
+        seal_copy(&mut block, copy);
         block
     }
 

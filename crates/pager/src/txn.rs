@@ -17,6 +17,7 @@ mod ticket;
 
 pub use commit::{CommitInfo, Durability};
 pub use epochs::Savepoint;
+pub use large::SecondFile;
 pub use ticket::Ticket;
 pub(crate) use ticket::{Wakers, make_durable};
 pub use uncommitted::UncommittedRead;
@@ -469,6 +470,10 @@ impl PageWrite for WriteTxn {
             pages,
             birth: self.txn,
         })
+    }
+
+    fn value_gets_lower(&mut self, extent: &Extent) -> bool {
+        self.fits_lower(extent)
     }
 
     fn write_extent(&mut self, addr: u64, bytes: &[u8]) -> Result<()> {

@@ -7,6 +7,8 @@
 //! 2. `length_unsynced` while the file's length may be lost by a power cut; the next durable commit then
 //!    syncs the length too, before any meta record relies on it.
 
+mod large;
+
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::layout::{LARGE_AT, meta_at};
@@ -33,9 +35,6 @@ const PUNCH_BYTES_MIN: u64 = 1 << 20;
 const RESERVE_PAGES_MIN: u64 = 64;
 /// This part of the reserve may be lost to transactions that free a little less than they take.
 const RESERVE_WORN_PART: u64 = 8;
-/// The second file grows by an eighth beyond what is needed, between these.
-const LARGE_STEP_MIN: u64 = 1 << 20;
-const LARGE_STEP_MAX: u64 = 64 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -88,6 +87,12 @@ impl Writer {
                 .large
                 .get_or_insert_with(|| Box::new(Large::new(inner.page_size, file.id.clone())));
             large.rename(&file.id.name);
+            if file.storage.resizes() {
+                let len = file.storage.len();
+                let len = len.map_err(|error| read_failed(LARGE_AT, error))?;
+                // Cut, and no record told of it.
+                large.cut(len / inner.page_size as u64);
+            }
         }
         let longer = pages > meta.pages;
         if longer {
@@ -294,77 +299,6 @@ impl Writer {
         Ok(page)
     }
 
-    /// Takes an extent of the second file for a transaction; that file grows when it must.
-    pub(crate) fn alloc_large(
-        &mut self,
-        inner: &Inner,
-        txn: &mut TxnSpace,
-        pages: u64,
-    ) -> Result<u64> {
-        let (page_bytes, mut retries) = (inner.page_size as u64, 0);
-        let page = loop {
-            let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &inner.large) else {
-                return self.alloc(inner, txn, pages, true, true);
-            };
-            if let Some(page) = large.take(pages) {
-                break page;
-            }
-            if self.take_lists(inner, 1) {
-                continue;
-            }
-            if self.relieve(inner, retries, false) {
-                retries += 1;
-                continue;
-            }
-            let Some(large) = self.space.large.as_deref_mut() else {
-                continue;
-            };
-            let Some(length) = large.length_for(pages) else {
-                let bytes_max = large.pages() * page_bytes;
-                let needed_bytes = pages * page_bytes;
-                return Err(Error::FileFull {
-                    needed_bytes,
-                    bytes_max,
-                });
-            };
-            let step = (large.pages() * page_bytes / 8).clamp(LARGE_STEP_MIN, LARGE_STEP_MAX);
-            match file.grow(length * page_bytes, step) {
-                Ok(()) => {
-                    large.grow(length);
-                    break large.take_tail(pages);
-                }
-                Err(_) if self.relieve(inner, retries, true) => retries += 1,
-                Err(error) => {
-                    let bytes = pages * page_bytes;
-                    return Err(Error::of_write("growth", LARGE_AT, bytes, error));
-                }
-            }
-        };
-        let fresh = txn.own.insert(page, pages);
-        assert!(fresh, "pages {page}+{pages} are allocated twice");
-        Ok(page)
-    }
-
-    /// Gives long free stretches of the second file back to its file system, a zone a commit.
-    fn punch_large(&mut self, inner: &Inner) {
-        let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &inner.large) else {
-            return;
-        };
-        let page_bytes = inner.page_size as u64;
-        if self.cannot_punch_large || large.free_pages() * page_bytes < inner.options.shrink_bytes {
-            return;
-        }
-        for (place, pages) in large.unpunched((PUNCH_BYTES_MIN / page_bytes).max(1)) {
-            match file.storage.punch(place * page_bytes, pages * page_bytes) {
-                Ok(true) => large.punch(place, pages),
-                Ok(false) | Err(_) => {
-                    self.cannot_punch_large = true;
-                    break;
-                }
-            }
-        }
-    }
-
     /// Takes pages that would leave less than the reserve, or that are not there: the file grows, so that both are there.
     fn alloc_grown(
         &mut self,
@@ -437,7 +371,7 @@ impl Writer {
     /// After a durable commit: cuts free space off the file's end, and gives long free stretches inside back to the
     /// file system, a zone a commit.
     pub(crate) fn tidy(&mut self, inner: &Inner, compacts: bool) {
-        self.punch_large(inner);
+        self.tidy_large(inner, compacts);
         let page_bytes = inner.page_size as u64;
         let much = if compacts {
             inner.options.growth_bytes_min

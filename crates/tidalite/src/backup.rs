@@ -134,7 +134,8 @@ impl Database {
 }
 
 /// Makes a database of a full backup and the increments on it, in order. It must not exist, has an identity of its
-/// own and no pins; when anything is wrong there is nothing under its name.
+/// own and no pins; when anything is wrong there is nothing under its name. Large values that the original has in a second file
+/// come to lie in one beside it, `-large` behind its name; see [`restore_in_two`].
 ///
 /// # Errors
 /// `Store` with: a backup that is damaged, cut off, or does not build on the one before; a full disk.
@@ -143,18 +144,40 @@ pub fn restore<R: Read>(
     path: impl AsRef<Path>,
     watch: Watch<'_>,
 ) -> Result<BackupInfo> {
+    restore_from(chain, path.as_ref(), None, watch)
+}
+
+/// As [`restore`], with the second file under a name of its own, on another disk perhaps. It must not exist; it is made only when
+/// the backup has something for it.
+///
+/// # Errors
+/// As for [`restore`].
+pub fn restore_in_two<R: Read>(
+    chain: impl IntoIterator<Item = R>,
+    path: impl AsRef<Path>,
+    second: impl AsRef<Path>,
+    watch: Watch<'_>,
+) -> Result<BackupInfo> {
+    restore_from(chain, path.as_ref(), Some(second.as_ref()), watch)
+}
+
+fn restore_from<R: Read>(
+    chain: impl IntoIterator<Item = R>,
+    path: &Path,
+    second: Option<&Path>,
+    watch: Watch<'_>,
+) -> Result<BackupInfo> {
     let mut running = Running::new(watch, 0);
     running.at("pages");
     let mut chain = chain.into_iter().map(|from| {
         let from: Box<dyn Read + '_> = Box::new(BufReader::with_capacity(1 << 16, from));
         Ok(from)
     });
+    let mut moved = |bytes, done, total| {
+        (running.done, running.total) = (done, total);
+        running.moved(bytes)
+    };
     Ok(tidalite_pager::restore(
-        &mut chain,
-        path.as_ref(),
-        &mut |bytes, done, total| {
-            (running.done, running.total) = (done, total);
-            running.moved(bytes)
-        },
+        &mut chain, path, second, &mut moved,
     )?)
 }

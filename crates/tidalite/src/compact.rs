@@ -2,7 +2,7 @@
 //! readers and other writers go on; then the file is cut.
 //!
 //! A *pass* fixes a boundary: a little beyond what is in use. It walks every structure once and moves what lies at or behind
-//! it (and leaves out of extents that are mostly dead). Where it stands is kept in memory between the steps (`Pass`); what other
+//! it (and leaves out of extents that are mostly dead; and values at the end of the second file, where they fit further down). Where it stands is kept in memory between the steps (`Pass`); what other
 //! writers put behind the boundary meanwhile is found by the next pass. Nothing depends on a pass being finished.
 //!
 //! ```text
@@ -15,6 +15,7 @@ use crate::write::WriteTxn;
 use std::ops::Bound;
 use std::sync::PoisonError;
 use tidalite_base::SeriesId;
+use tidalite_base::limits::SECOND_FILE_AT;
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{Durability, PageRead};
 use tidalite_series::Moving;
@@ -24,6 +25,8 @@ const LOOKS_PER_PAGE: u64 = 64;
 const PAGES_MIN: u64 = 16;
 /// A pass is not the last one while it brings the end down by more than a 32nd; then, too, not more than this many.
 const PASSES_MAX: u32 = 6;
+/// A second file that is longer than it need be by no more than this is short.
+const SECOND_STEP_BYTES: u64 = 1 << 20;
 /// Commits after a pass, until what was moved away is free and cut off.
 const SETTLING: u32 = 6;
 
@@ -39,6 +42,8 @@ pub struct Compaction {
     pub file_bytes: u64,
     /// Bytes in use, those that snapshots hold included.
     pub used_bytes: u64,
+    /// Bytes of the second file now; 0 without one.
+    pub large_bytes: u64,
 }
 
 /// Where the next step goes on.
@@ -57,9 +62,11 @@ enum At {
 pub(crate) struct Pass {
     at: At,
     moving: Moving,
+    /// The boundary in the second file.
+    second_boundary: u64,
     number: u32,
-    /// Where the file ended when the pass began, in pages.
-    end: u64,
+    /// Where the files ended when the pass began, in pages.
+    ends: [u64; 2],
 }
 
 impl Database {
@@ -102,6 +109,7 @@ impl Database {
         };
         let mut step = Relocation {
             boundary: pass.moving.boundary,
+            second_boundary: pass.second_boundary,
             pages,
             looks: pages.saturating_mul(LOOKS_PER_PAGE),
         };
@@ -114,8 +122,8 @@ impl Database {
         if let At::Settle = pass.at {
             self.shorten()?;
             let tx = self.begin_write()?;
-            let (_, end) = tx.pages.pages_in_use();
-            let better = end + pass.end / 32 < pass.end;
+            let now = ends(&tx);
+            let better = (0..2).any(|file| now[file] + pass.ends[file] / 32 < pass.ends[file]);
             match Pass::new(&tx, pass.number + 1)? {
                 Some(next) if better && next.number < PASSES_MAX => *kept = Some(next),
                 _ => done = true,
@@ -131,10 +139,13 @@ impl Database {
     fn shorten(&self) -> Result<()> {
         for _ in 0..SETTLING {
             let tx = self.begin_write()?;
-            let (_, end) = tx.pages.pages_in_use();
+            let [end, second_end] = ends(&tx);
+            let page_size = tx.pages.page_size() as u64;
+            let second_pages = tx.pages.second_file().bytes / page_size;
             let short = tx.pages.file_pages() <= end + PAGES_MIN;
+            let second_short = second_pages <= second_end + SECOND_STEP_BYTES / page_size;
             drop(tx);
-            if short {
+            if short && second_short {
                 break;
             }
             self.settle(u64::MAX)?;
@@ -158,6 +169,7 @@ impl Database {
             moved_bytes,
             file_bytes: tx.pages.file_pages() * page_size,
             used_bytes: used * page_size,
+            large_bytes: tx.pages.second_file().bytes,
         }
     }
 }
@@ -165,14 +177,15 @@ impl Database {
 impl Pass {
     /// `None` when the file is as short as it can be expected to become.
     fn new(tx: &WriteTxn, number: u32) -> Result<Option<Self>> {
-        let (used, end) = tx.pages.pages_in_use();
+        let (used, _) = tx.pages.pages_in_use();
+        let [end, second_end] = ends(tx);
+        let page_size = tx.pages.page_size() as u64;
         let boundary = used + used / 32 + PAGES_MIN;
-        let moving = Moving::new(
-            &tx.pages,
-            &tx.roots.extents,
-            boundary * tx.pages.page_size() as u64,
-        )?;
-        if end <= boundary && (moving.sparse_extents() == 0 || number > 0) {
+        let second_used = tx.pages.second_file().used;
+        let second_boundary = second_used + second_used / 32 + PAGES_MIN;
+        let moving = Moving::new(&tx.pages, &tx.roots.extents, boundary * page_size)?;
+        let short = end <= boundary && second_end <= second_boundary;
+        if short && (moving.sparse_extents() == 0 || number > 0) {
             return Ok(None);
         }
         Ok(Some(Self {
@@ -181,8 +194,9 @@ impl Pass {
                 key: Vec::new(),
             },
             moving,
+            second_boundary: SECOND_FILE_AT + second_boundary * page_size,
             number,
-            end,
+            ends: [end, second_end],
         }))
     }
 
@@ -244,6 +258,11 @@ impl Pass {
         };
         Ok(())
     }
+}
+
+/// Where what is in use ends in either file, in pages.
+fn ends(tx: &WriteTxn) -> [u64; 2] {
+    [tx.pages.pages_in_use().1, tx.pages.second_file().end]
 }
 
 /// The first table whose name is not before `name`, as the catalog has it.

@@ -89,8 +89,9 @@ impl Options {
     /// database remembers it: later it need be named only when it was moved. What is stored already stays where it is. One commit covers
     /// both files, and costs one more sync when it wrote to the second one.
     ///
-    /// Everything but that file's bytes is in the first one; each is worth nothing without the other. `copy_to` and salvage bring both
-    /// together in one file; backups and images do not hold the second file and are refused (`StoreError::LargeFile`).
+    /// Everything but that file's bytes is in the first one; each is worth nothing without the other. backups carry both,
+    /// and compaction packs both. `copy_to` and salvage bring both together in one file; an image of the file is refused
+    /// (`StoreError::LargeFile`).
     pub fn large_values(mut self, path: impl Into<std::path::PathBuf>, min: u64) -> Self {
         self.store.large_values_path = Some(path.into());
         self.store.large_values_min = min;

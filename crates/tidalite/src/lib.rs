@@ -107,7 +107,7 @@ mod write;
 
 pub use aggregate::{Aggregate, Window};
 pub use annotations::{ANNOTATION_BYTES_MAX, ANNOTATION_KEY_BYTES_MAX};
-pub use backup::{BackupInfo, restore};
+pub use backup::{BackupInfo, restore, restore_in_two};
 pub use catalog::{SeriesInfo, guid_dotnet, guid_text};
 pub use check::{CheckReport, Finding, Place, key_text};
 pub use column::{Column, ColumnType, DECIMAL_SCALE_MAX};
@@ -138,7 +138,7 @@ pub use record::{Field, Record, RecordTime, RowReader, RowWriter, column_of, dec
 pub use retention::{
     Budget, Maintained, RETENTION_NAME_BYTES_MAX, RETENTION_PATTERN_BYTES_MAX, Retention,
 };
-pub use salvage::{SalvageReport, Saved, salvage, salvage_storage};
+pub use salvage::{SalvageReport, Saved, salvage, salvage_in_two, salvage_storage};
 pub use savepoint::Savepoint;
 pub use schema::{COLUMN_NAME_BYTES_MAX, Schema, Unit};
 pub use series::Series;

@@ -99,6 +99,8 @@ pub(crate) struct BackupArgs {
 #[command(after_long_help = "\
 The new database has the content of the last backup given, an identity of its own and no pins.
 Each increment must build on the one before it; otherwise nothing is made.
+Large values that the original has in a second file come to lie in one, too: --large FILE, or
+`-large` behind the new name.
 
 Example:
   tidalite restore plant.tdl monday.tdb tuesday.tdb && tidalite check plant.tdl")]
@@ -116,6 +118,7 @@ pub(crate) struct RestoreArgs {
 #[command(after_long_help = "\
 Reads the damaged file only. Every page and block that is intact is found, by the trees or by its
 header, also when the head of the file is lost; names that are lost are made up (series-17).
+Large values in a second file come into the new one; --large FILE says where it is now.
 Exit code 0: everything was saved, 4: something is missing, described line by line.
 
 Example:

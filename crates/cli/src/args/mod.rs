@@ -71,6 +71,21 @@ pub(crate) struct Cli {
     /// Lock file, if not FILE.tdl-lock beside the database: the same for all who use it. A block device needs one
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub lock_path: Option<PathBuf>,
+
+    /// Second file of the database, for large values, on another disk perhaps. It is made where there is none; named once it is found
+    /// again, unless it is moved
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub large: Option<PathBuf>,
+
+    /// With --large: values of so many bytes and more go there
+    #[arg(
+        long,
+        global = true,
+        value_name = "BYTES",
+        requires = "large",
+        default_value_t = 65536
+    )]
+    pub large_from: u64,
 }
 
 #[derive(Debug, Subcommand)]

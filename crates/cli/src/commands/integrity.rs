@@ -5,6 +5,7 @@ use crate::args::{BackupArgs, PageArgs, PinsArgs, RestoreArgs, SalvageArgs, Stat
 use crate::database::{failure, open, open_to_write, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, bytes_text, grouped, printable};
+use crate::store::second_file;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -87,7 +88,11 @@ pub(crate) fn restore(args: &RestoreArgs, terminal: &mut Terminal<'_>) -> Outcom
         let opened = File::open(backup);
         backups.push(opened.map_err(|error| Failure::file("cannot read", backup, &error))?);
     }
-    let info = tidalite::restore(backups, path, Watch::new()).map_err(|error| {
+    let restored = match second_file() {
+        Some(second) => tidalite::restore_in_two(backups, path, second, Watch::new()),
+        None => tidalite::restore(backups, path, Watch::new()),
+    };
+    let info = restored.map_err(|error| {
         use tidalite::StoreError as Store;
         match &error {
             tidalite::Error::Store(Store::Corrupt(_) | Store::BackupOrder { .. }) => {
@@ -122,8 +127,11 @@ pub(crate) fn salvage(args: &SalvageArgs, terminal: &mut Terminal<'_>) -> Outcom
             .hint("choose another name, or remove it first"));
     }
     refuse_wrong_place(to)?;
-    let report =
-        tidalite::salvage(from, to, Watch::new()).map_err(|error| failure(from, &error))?;
+    let saved = match second_file() {
+        Some(second) => tidalite::salvage_in_two(from, second, to, Watch::new()),
+        None => tidalite::salvage(from, to, Watch::new()),
+    };
+    let report = saved.map_err(|error| failure(from, &error))?;
     let lost = report.lost.len() as u64 + report.more_lost;
     if args.json {
         let saved = |all: &[tidalite::Saved]| -> Vec<Value> {

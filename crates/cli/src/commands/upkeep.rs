@@ -93,6 +93,11 @@ fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
             Cell::Count(stat.large_bytes),
             "size of the second file, for large values",
         ),
+        (
+            "large_pages_free",
+            Cell::Count(stat.large_pages_free),
+            "of its pages can be allocated",
+        ),
         ("tables", Cell::Count(stat.tables), "ordered tables"),
         (
             "table_entries",

@@ -115,3 +115,43 @@ fn pages_and_weights_are_shown() {
         .say("page plant.tdl 99999999")
         .failed(3, &["no page"]);
 }
+
+#[test]
+fn a_second_file_goes_where_it_is_told() {
+    let folder = Folder::new("a_second_file_goes_where_it_is_told");
+    let picture = "x".repeat(100_000);
+    let put = "kv put plant.tdl pictures";
+    let large = "--large plant.values --large-from 50000";
+    folder.say(&format!("{put} one {picture} {large}")).ok();
+    folder.say(&format!("{put} two small")).ok();
+    let stat = folder.say("stat plant.tdl -f csv").ok();
+    assert!(stat.contains("large_bytes"), "{stat}");
+    assert!(
+        std::fs::metadata(folder.path("plant.values"))
+            .unwrap()
+            .len()
+            > 100_000
+    );
+    folder.say("backup plant.tdl full.tdb").ok();
+    folder.say("restore beside.tdl full.tdb").ok();
+    assert!(folder.path("beside.tdl-large").exists());
+    folder
+        .say("restore there.tdl full.tdb --large there.values")
+        .ok();
+    assert_eq!(
+        folder.say("kv get there.tdl pictures one").ok().trim_end(),
+        picture
+    );
+    folder.say("compact there.tdl").ok();
+    folder.say("check there.tdl").ok();
+    std::fs::rename(folder.path("there.values"), folder.path("moved.values")).unwrap();
+    folder.say("check there.tdl").failed(1, &["there.values"]);
+    folder.say("check there.tdl --large moved.values").ok();
+    folder
+        .say("salvage there.tdl saved.tdl --large moved.values")
+        .ok();
+    assert_eq!(
+        folder.say("kv get saved.tdl pictures one").ok().trim_end(),
+        picture
+    );
+}

@@ -274,6 +274,7 @@ fn use_it(rng: &mut Rng, raw: &mut RawPages, mut tree: Tree, old: &Tree, page_si
     }
     let mut step = crate::Relocation {
         boundary: 0,
+        second_boundary: u64::MAX,
         pages: 200,
         looks: 200,
     };

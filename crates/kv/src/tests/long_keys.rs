@@ -143,6 +143,7 @@ fn against_model(seed: u64, page_size: usize, make: fn(&mut Rng, usize) -> Vec<u
     loop {
         let mut step = Relocation {
             boundary,
+            second_boundary: u64::MAX,
             pages: 50,
             looks: 1000,
         };

@@ -13,7 +13,8 @@
 //!    there, so that what is held stands on the same lists, by the same rule.
 //! 2. `touched` are the zones that differ from the bitmaps on disk; every record that is written has none left (`plan`), so what
 //!    a record calls held is used in its bitmaps.
-//! 3. The file only grows; free stretches inside are punched.
+//! 3. Free pages at the file's end may be cut off (`cut`), and free stretches inside punched. The pages that described what is gone
+//!    (`gone`) are in use until a record was written that does not lead to them.
 
 use super::ReadPage;
 use super::zone::Zone;
@@ -76,6 +77,8 @@ pub(crate) struct Large {
     root: Ptr,
     directories: Vec<Ptr>,
     bitmaps: Vec<Ptr>,
+    /// Bitmaps and directories of zones that were cut off.
+    gone: Vec<Ptr>,
     punched: RangeSet,
     punch_zone: usize,
 }
@@ -148,6 +151,7 @@ impl Large {
             root: Ptr::NULL,
             directories: Vec::new(),
             bitmaps: Vec::new(),
+            gone: Vec::new(),
             punched: RangeSet::default(),
             punch_zone: 0,
         };
@@ -245,7 +249,23 @@ impl Large {
     /// Every page that it takes in the first file.
     pub(crate) fn structure(&self) -> impl Iterator<Item = &Ptr> {
         let all = self.bitmaps.iter().chain(&self.directories);
-        all.chain([&self.root]).filter(|ptr| !ptr.is_null())
+        all.chain(&self.gone)
+            .chain([&self.root])
+            .filter(|ptr| !ptr.is_null())
+    }
+
+    /// The number of its page 0.
+    pub(crate) fn first_page(&self) -> u64 {
+        self.first
+    }
+
+    /// Whether a stretch of so many free pages lies wholly before a place.
+    pub(crate) fn fits_before(&mut self, place: u64, pages: u64) -> bool {
+        let zones = self.zones.iter_mut().enumerate();
+        let mut starts = zones.map(|(number, zone)| (number as u64 * self.zone_pages, zone));
+        let lowest =
+            starts.find_map(|(start, zone)| zone.find(pages).map(|bit| start.saturating_add(bit)));
+        lowest.is_some_and(|at| at + pages <= place)
     }
 
     /// The place in the second file of a page that may lie there.
@@ -322,13 +342,13 @@ impl Large {
         let most = directories_max(self.page_size) as u64
             * zones_per_directory(self.page_size) as u64
             * self.zone_pages;
-        let start = self.tail_start();
+        let start = self.end();
         let end = start.checked_add(pages)?;
         (end <= most).then_some(end)
     }
 
     /// Where the free end of the file begins.
-    fn tail_start(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         for (number, zone) in self.zones.iter().enumerate().rev() {
             let from = number as u64 * self.zone_pages;
             let here = (self.pages - from).min(self.zone_pages);
@@ -341,7 +361,7 @@ impl Large {
 
     /// Takes pages at the file's free end; its page number.
     pub(crate) fn take_tail(&mut self, pages: u64) -> u64 {
-        let place = self.tail_start();
+        let place = self.end();
         self.take_at(place, pages);
         self.punched.cut_out(place, pages);
         self.first + place
@@ -359,6 +379,40 @@ impl Large {
         self.release(old, pages - old);
         self.note(old, pages - old);
         self.changed = true;
+    }
+
+    /// The file ends here now, or where its last used page does if that is later.
+    pub(crate) fn cut(&mut self, pages: u64) {
+        let pages = pages.max(self.end());
+        if pages >= self.pages {
+            return;
+        }
+        self.punched.cut_out(pages, self.pages - pages);
+        self.pages = pages;
+        let zones = pages.div_ceil(self.zone_pages) as usize;
+        self.zones.truncate(zones);
+        if let Some(last) = self.zones.last_mut()
+            && !pages.is_multiple_of(self.zone_pages)
+        {
+            last.cut(pages % self.zone_pages);
+        }
+        let directories = zones.div_ceil(zones_per_directory(self.page_size));
+        for (list, left) in [
+            (&mut self.bitmaps, zones),
+            (&mut self.directories, directories),
+        ] {
+            let gone = list.drain(left.min(list.len())..);
+            self.gone.extend(gone.filter(|ptr| !ptr.is_null()));
+        }
+        // The last directory is written anew, too: it names no page that is gone.
+        self.touched.retain(|zone| *zone < zones);
+        self.touched.extend(zones.checked_sub(1));
+        self.changed = true;
+    }
+
+    /// Pages of the first file that the next record does not lead to.
+    pub(crate) fn gone(&self) -> &[Ptr] {
+        &self.gone
     }
 
     /// The next record writes all of it anew.
@@ -457,6 +511,7 @@ impl Large {
             }
         }
         self.touched.clear();
+        self.gone.clear();
         self.changed = false;
     }
 

@@ -150,7 +150,8 @@ fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-fn give_name(temporary: &Path, path: &Path) -> io::Result<()> {
+/// Gives a file its name, where nothing has it yet.
+pub(crate) fn give_name(temporary: &Path, path: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     match fs::hard_link(temporary, path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
@@ -167,7 +168,7 @@ fn give_name(temporary: &Path, path: &Path) -> io::Result<()> {
     }
 }
 
-fn sync_directory(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -287,6 +287,7 @@ impl WriteTxn {
             && app == &*self.base.app
             && self.user == self.base.user
             && !self.pins.any()
+            && !(with_record && self.second_changed())
             && (!with_record || self.inner.pipeline.has_record(self.base.txn.0))
     }
 

@@ -98,13 +98,29 @@ pub fn salvage(
     to: impl AsRef<Path>,
     watch: Watch<'_>,
 ) -> Result<SalvageReport> {
-    let raw = RawFile::open(damaged)?;
-    let to = to.as_ref();
+    save_new(&RawFile::open(damaged)?, to.as_ref(), watch)
+}
+
+/// As [`salvage`], of a database whose large values lie in a second file: where that is now, for the damaged file may no longer say
+/// it. The new file holds them itself.
+///
+/// # Errors
+/// As for `salvage`; when the second file cannot be read at all.
+pub fn salvage_in_two(
+    damaged: impl AsRef<Path>,
+    second: impl AsRef<Path>,
+    to: impl AsRef<Path>,
+    watch: Watch<'_>,
+) -> Result<SalvageReport> {
+    save_new(&RawFile::open_in_two(damaged, second)?, to.as_ref(), watch)
+}
+
+fn save_new(raw: &RawFile, to: &Path, watch: Watch<'_>) -> Result<SalvageReport> {
     let db = Options::new()
         .mode(OpenMode::Create)
         .page_size(raw.page_size())
         .open(to)?;
-    let saved = save(&raw, &db, watch);
+    let saved = save(raw, &db, watch);
     drop(db);
     if saved.is_err() {
         let _ = std::fs::remove_file(to);

@@ -4,7 +4,8 @@ use crate::common::{Folder, assert_clean, pairs_of};
 use std::path::Path;
 use std::sync::Arc;
 use tidalite::{
-    Database, Error, LockMemory, MemoryStorage, OpenMode, Options, StoreError, Watch, salvage,
+    Database, Error, LockMemory, MemoryStorage, OpenMode, Options, StoreError, Watch, restore,
+    restore_in_two, salvage, salvage_in_two,
 };
 
 fn value(seed: u8, bytes: usize) -> Vec<u8> {
@@ -114,13 +115,10 @@ fn large_values_lie_in_the_second_file() {
     verify(&db, 15, 40);
     assert_clean(&db);
 
-    // Both come together in one file; a stream of pages does not hold the second one.
+    // Both come together in one file; an image is of one file.
     let copy = folder.file("copy.tdl");
     db.copy_to(&copy).unwrap();
-    let refused = db
-        .backup(None, &mut Vec::new(), Watch::new())
-        .err()
-        .unwrap();
+    let refused = db.copy_image(&mut Vec::new(), Watch::new()).err().unwrap();
     assert!(problem(&refused).contains("copy"), "{refused}");
     drop((db, other));
     let copied = Database::open(&copy).unwrap();
@@ -213,4 +211,193 @@ fn the_second_file_can_come_later_and_lie_in_memory() {
             .len(),
         20
     );
+}
+
+#[test]
+fn backups_carry_the_second_file() {
+    let folder = Folder::new("large");
+    std::fs::create_dir(folder.file("disk2")).unwrap();
+    let path = folder.file("plant.tdl");
+    let db = options(&folder).open(&path).unwrap();
+    fill(&db, 0, 12);
+    db.pin("monday").unwrap();
+    let (mut full, mut more) = (Vec::new(), Vec::new());
+    db.backup(Some("monday"), &mut full, Watch::new()).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    for i in 0..5 {
+        tx.table("pictures").unwrap().remove(&[i]).unwrap();
+    }
+    tx.commit().unwrap();
+    fill(&db, 12, 16);
+    let info = db
+        .backup_incremental("monday", None, &mut more, Watch::new())
+        .unwrap();
+    // Three large values and a small one are new; nothing that was there before goes in again.
+    assert!(info.bytes < 900_000, "{info:?}");
+
+    let restored = folder.file("restored.tdl");
+    restore([&full[..]], &restored, Watch::new()).unwrap();
+    let monday = Database::open(&restored).unwrap();
+    verify(&monday, 0, 12);
+    assert_clean(&monday);
+    assert!(folder.file("restored.tdl-large").exists());
+    // Its second file is its own.
+    let mut tx = monday.begin_write().unwrap();
+    for i in 0..12 {
+        tx.table("pictures").unwrap().remove(&[i]).unwrap();
+    }
+    tx.commit().unwrap();
+    fill(&monday, 20, 40);
+    verify(&monday, 20, 40);
+    assert_clean(&monday);
+    verify(&db, 5, 16);
+    assert_clean(&db);
+
+    let (first, second) = (
+        folder.file("tuesday.tdl"),
+        folder.file("disk2").join("tuesday.values"),
+    );
+    restore_in_two([&full[..], &more[..]], &first, &second, Watch::new()).unwrap();
+    let tuesday = Database::open(&first).unwrap();
+    verify(&tuesday, 5, 16);
+    assert_clean(&tuesday);
+    assert!(tuesday.pins().unwrap().is_empty());
+    drop(tuesday);
+
+    // Cut off in the second file's pages, or a bit of them changed: nothing is left.
+    let (cut, mut bent) = (&full[..full.len() - 200_000], full.clone());
+    bent[full.len() - 100_000] ^= 4;
+    for broken in [cut, &bent] {
+        let (first, second) = (folder.file("none.tdl"), folder.file("none.values"));
+        let error = restore_in_two([broken], &first, &second, Watch::new());
+        error.expect_err("a damaged backup");
+        assert!(!first.exists() && !second.exists());
+    }
+    // What is in the way stays as it is.
+    let (first, second) = (folder.file("none.tdl"), folder.file("in the way"));
+    std::fs::write(&second, b"mine").unwrap();
+    restore_in_two([&full[..]], &first, &second, Watch::new()).expect_err("there is something");
+    assert_eq!(std::fs::read(&second).unwrap(), b"mine");
+    assert!(!first.exists());
+}
+
+#[test]
+fn compaction_packs_the_second_file() {
+    let folder = Folder::new("large");
+    std::fs::create_dir(folder.file("disk2")).unwrap();
+    let path = folder.file("plant.tdl");
+    let second = folder.file("disk2").join("plant.values");
+    let db = options(&folder).open(&path).unwrap();
+    fill(&db, 0, 120);
+    let full = std::fs::metadata(&second).unwrap().len();
+    let held = db.begin_read().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    for i in 0..100 {
+        tx.table("pictures").unwrap().remove(&[i]).unwrap();
+    }
+    tx.commit().unwrap();
+    // The snapshot keeps all of it where it is.
+    while !db.compact(512 << 10).unwrap().done {}
+    assert!(std::fs::metadata(&second).unwrap().len() >= full - (2 << 20));
+    let table = held.table("pictures").unwrap().unwrap();
+    assert!(table.get(&[1]).unwrap().unwrap() == value(1, 150_001));
+    drop(table);
+    drop(held);
+    let steps = (0..)
+        .take_while(|_| !db.compact(512 << 10).unwrap().done)
+        .count();
+    assert!(steps >= 3, "in steps: {steps}");
+    let packed = std::fs::metadata(&second).unwrap().len();
+    let used = 14 * 150_000 + 128 * 1024;
+    assert!(
+        packed < used + used / 8 + (1 << 20),
+        "{packed} of {full} bytes"
+    );
+    verify(&db, 100, 120);
+    assert_clean(&db);
+    // It grows again, here and from another handle.
+    fill(&Database::open(&path).unwrap(), 120, 160);
+    verify(&db, 100, 160);
+    fill(&db, 160, 170);
+    assert_clean(&db);
+    drop(db);
+    let db = Database::open(&path).unwrap();
+    verify(&db, 100, 170);
+    assert_clean(&db);
+}
+
+#[test]
+fn damage_of_the_second_file_is_named_healed_and_worked_around() {
+    let folder = Folder::new("large");
+    std::fs::create_dir(folder.file("disk2")).unwrap();
+    let path = folder.file("plant.tdl");
+    let second = folder.file("disk2").join("plant.values");
+    let db = options(&folder).open(&path).unwrap();
+    fill(&db, 0, 6);
+    // A copy of its head, while it is open.
+    let sound = std::fs::read(&second).unwrap();
+    let mut bytes = sound.clone();
+    bytes[12_288 + 70] ^= 1;
+    std::fs::write(&second, &bytes).unwrap();
+    let problems = db.check().unwrap().problems;
+    assert!(
+        problems.len() == 1 && problems[0].to_string().contains("head of the second file"),
+        "{problems:?}"
+    );
+    drop(db);
+    let db = Database::open(&path).unwrap();
+    assert_clean(&db);
+    drop(db);
+    assert_eq!(std::fs::read(&second).unwrap(), sound);
+
+    // A value: which one, and where.
+    let piece = &value(5, 150_005)[90_000..90_064];
+    let at = sound.windows(64).position(|bytes| bytes == piece).unwrap();
+    let mut bytes = sound.clone();
+    bytes[at] ^= 1;
+    std::fs::write(&second, &bytes).unwrap();
+    let db = Database::open(&path).unwrap();
+    let problems = db.check().unwrap().problems;
+    let text = format!("{problems:?}");
+    assert!(text.contains("of the second file"), "{text}");
+    assert!(text.contains("pictures"), "{text}");
+    drop(db);
+    let saved = salvage(&path, folder.file("saved.tdl"), Watch::new()).unwrap();
+    assert!(!saved.is_complete());
+    let db = Database::open(folder.file("saved.tdl")).unwrap();
+    let kept = db
+        .begin_read()
+        .unwrap()
+        .table("pictures")
+        .unwrap()
+        .unwrap()
+        .count();
+    assert_eq!(kept, 5, "one value is lost");
+
+    // Moved, its head destroyed, and the first file's head, too.
+    let mut bytes = sound.clone();
+    bytes[..16_384].fill(0);
+    let moved = folder.file("moved");
+    std::fs::remove_file(&second).unwrap();
+    std::fs::write(&moved, &bytes).unwrap();
+    let mut first = std::fs::read(&path).unwrap();
+    first[..24_576].fill(0);
+    std::fs::write(&path, &first).unwrap();
+    let saved = salvage_in_two(&path, &moved, folder.file("all.tdl"), Watch::new()).unwrap();
+    let db = Database::open(folder.file("all.tdl")).unwrap();
+    let names = db.begin_read().unwrap().tables().unwrap();
+    assert_eq!(names.len(), 1, "{saved:?}");
+    let snap = db.begin_read().unwrap();
+    let table = snap.table(&names[0]).unwrap().unwrap();
+    for i in 0..6 {
+        let bytes = if i % 3 == 0 {
+            20_000
+        } else {
+            150_000 + usize::from(i)
+        };
+        assert!(
+            table.get(&[i]).unwrap().unwrap() == value(i, bytes),
+            "value {i}"
+        );
+    }
 }
