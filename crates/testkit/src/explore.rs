@@ -7,6 +7,7 @@
 //! Begun n      a commit of content n begins          Recorded n   it gets a record, so it may be found
 //! Lazy n       acknowledged: survives a kill         Durable n    acknowledged: survives a power cut
 //! Area i       the lock area is now image i of the run
+//! Second n     the second disk has gone through its first n operations
 //! ```
 //!
 //! Promised is, after a power cut (the lock area is gone), the newest content acknowledged as durable, or a later one with a
@@ -38,6 +39,8 @@ pub enum Note {
     Durable(u64),
     /// From here on the lock area is this image.
     Area(u64),
+    /// From here on the second disk has gone through so many of its operations.
+    Second(u64),
 }
 
 impl Note {
@@ -50,6 +53,7 @@ impl Note {
             Self::Lazy(number) => (2, number),
             Self::Durable(number) => (3, number),
             Self::Area(number) => (4, number),
+            Self::Second(number) => (5, number),
         };
         number << KIND_BITS | kind
     }
@@ -63,7 +67,8 @@ impl Note {
             1 => Self::Recorded(number),
             2 => Self::Lazy(number),
             3 => Self::Durable(number),
-            _ => Self::Area(number),
+            4 => Self::Area(number),
+            _ => Self::Second(number),
         }
     }
 }
@@ -73,6 +78,8 @@ impl Note {
 pub struct Taped {
     /// What happened to the disk.
     pub recording: Recording,
+    /// What happened to the second disk, in the order that the notes of the first one tell; `None` without one.
+    pub second: Option<Recording>,
     /// The images that its notes name.
     pub areas: Vec<Vec<u8>>,
 }
@@ -100,7 +107,7 @@ impl Promise {
             Note::Recorded(number) => drop(self.unrecorded.remove(&number)),
             Note::Lazy(number) => self.lazy = number,
             Note::Durable(number) => self.durable = self.durable.max(number),
-            Note::Area(_) => {}
+            Note::Area(_) | Note::Second(_) => {}
         }
     }
 
@@ -138,12 +145,54 @@ pub struct Crash<'a> {
     pub cut: Cut,
     /// The file.
     pub image: Vec<u8>,
+    /// The second file.
+    pub second: Option<Vec<u8>>,
     /// The lock area.
     pub area: Vec<u8>,
     /// Nothing older may be found.
     pub from: u64,
     /// What may be found.
     pub promise: &'a Promise,
+}
+
+/// Both disks on their way through a run.
+struct Disks<'a> {
+    first: Replay,
+    second: Option<(Replay, &'a [Op])>,
+    /// Operations of the second disk that are done.
+    at: usize,
+}
+
+impl Disks<'_> {
+    /// The second disk goes on; true when one of its syncs has failed.
+    fn second_to(&mut self, to: u64) -> bool {
+        let Some((replay, ops)) = &mut self.second else {
+            return false;
+        };
+        let ops = &ops[self.at..to as usize];
+        self.at = to as usize;
+        ops.iter().for_each(|op| replay.step(op));
+        ops.iter().any(|op| matches!(op, Op::SyncFailed))
+    }
+
+    fn at_stake(&self) -> bool {
+        let second = self.second.as_ref();
+        self.first.at_stake() || second.is_some_and(|(replay, _)| replay.at_stake())
+    }
+
+    fn killed(&self) -> (Vec<u8>, Option<Vec<u8>>) {
+        let second = self.second.as_ref();
+        (
+            self.first.killed(),
+            second.map(|(replay, _)| replay.killed()),
+        )
+    }
+
+    fn power_cut(&self, rng: &mut Rng) -> (Vec<u8>, Option<Vec<u8>>) {
+        let first = self.first.power_cut(rng);
+        let second = self.second.as_ref();
+        (first, second.map(|(replay, _)| replay.power_cut(rng)))
+    }
 }
 
 /// Goes through a run and calls `look` with what each crash leaves: after every operation the outcomes of `images` power cuts and,
@@ -158,74 +207,83 @@ pub fn explore(
     rng: &mut Rng,
     look: &mut dyn FnMut(Crash<'_>, &mut Rng) -> Result<(), String>,
 ) -> Result<(), String> {
-    let mut replay = Replay::new(&taped.recording);
+    let second = taped.second.as_ref();
+    let mut disks = Disks {
+        first: Replay::new(&taped.recording),
+        second: second.map(|second| (Replay::new(second), &second.ops[..])),
+        at: 0,
+    };
     let mut promise = first.clone();
     // A lazy commit is acknowledged after its area and noted before: half an area holds to what was said before.
     let mut lazy_before = first.lazy;
     let mut area: &[u8] = &[];
     for (at, op) in taped.recording.ops.iter().enumerate() {
-        replay.step(op);
+        disks.first.step(op);
         let place = |error: String| format!("operation {at}: {error}");
-        let killed = |replay: &Replay, area: Vec<u8>, lazy: u64, promise| Crash {
-            cut: Cut::Killed,
-            image: replay.killed(),
+        let note = match op {
+            Op::Mark(mark) => Some(Note::decode(*mark)),
+            _ => None,
+        };
+        let crash = |cut, (image, second), area, from, promise| Crash {
+            cut,
+            image,
+            second,
             area,
-            from: lazy,
+            from,
             promise,
         };
-        match op {
-            Op::Mark(mark) => match Note::decode(*mark) {
-                Note::Area(number) => {
-                    let next = &taped.areas[number as usize];
-                    if next[POISON_AT..POISON_AT + 8] != [0; 8] {
-                        (promise.lazy, lazy_before) = (0, 0);
-                    }
-                    let torn = torn(area, next, rng);
-                    let lazy = if torn == *next {
-                        promise.lazy
-                    } else {
-                        lazy_before
-                    };
-                    let from = promise.durable.max(lazy);
-                    look(killed(&replay, torn, from, &promise), rng).map_err(place)?;
-                    (area, lazy_before) = (next, promise.lazy);
+        match note {
+            Some(Note::Area(number)) => {
+                let next = &taped.areas[number as usize];
+                if next[POISON_AT..POISON_AT + 8] != [0; 8] {
+                    (promise.lazy, lazy_before) = (0, 0);
                 }
-                note => {
-                    let before = promise.durable;
-                    promise.step(note);
-                    if promise.durable > before {
-                        let crash = Crash {
-                            cut: Cut::Acknowledged,
-                            image: replay.killed(),
-                            area: Vec::new(),
-                            from: before,
-                            promise: &promise,
-                        };
-                        look(crash, rng).map_err(place)?;
-                    }
-                }
-            },
-            Op::SyncFailed => (promise.lazy, lazy_before) = (0, 0),
-            _ => {
-                for _ in 0..images {
-                    let crash = Crash {
-                        cut: Cut::Power,
-                        image: replay.power_cut(rng),
-                        area: Vec::new(),
-                        from: promise.durable,
-                        promise: &promise,
-                    };
-                    look(crash, rng).map_err(place)?;
-                    if !replay.at_stake() {
-                        break;
-                    }
-                }
-                if kill_one_in > 0 && rng.one_in(kill_one_in) {
-                    let from = promise.durable.max(promise.lazy);
-                    let crash = killed(&replay, area.to_vec(), from, &promise);
-                    look(crash, rng).map_err(place)?;
-                }
+                let torn = torn(area, next, rng);
+                let lazy = if torn == *next {
+                    promise.lazy
+                } else {
+                    lazy_before
+                };
+                let from = promise.durable.max(lazy);
+                let crash = crash(Cut::Killed, disks.killed(), torn, from, &promise);
+                look(crash, rng).map_err(place)?;
+                (area, lazy_before) = (next, promise.lazy);
+                continue;
             }
+            // The second disk goes on, and a sync of it has failed.
+            Some(Note::Second(to)) if disks.second_to(to) => {
+                (promise.lazy, lazy_before) = (0, 0);
+                continue;
+            }
+            Some(Note::Second(_)) => {}
+            Some(note) => {
+                let before = promise.durable;
+                promise.step(note);
+                if promise.durable > before {
+                    let left = disks.killed();
+                    let crash = crash(Cut::Acknowledged, left, Vec::new(), before, &promise);
+                    look(crash, rng).map_err(place)?;
+                }
+                continue;
+            }
+            None if matches!(op, Op::SyncFailed) => {
+                (promise.lazy, lazy_before) = (0, 0);
+                continue;
+            }
+            None => {}
+        }
+        for _ in 0..images {
+            let left = disks.power_cut(rng);
+            let crash = crash(Cut::Power, left, Vec::new(), promise.durable, &promise);
+            look(crash, rng).map_err(place)?;
+            if !disks.at_stake() {
+                break;
+            }
+        }
+        if kill_one_in > 0 && rng.one_in(kill_one_in) {
+            let from = promise.durable.max(promise.lazy);
+            let crash = crash(Cut::Killed, disks.killed(), area.to_vec(), from, &promise);
+            look(crash, rng).map_err(place)?;
         }
     }
     Ok(())

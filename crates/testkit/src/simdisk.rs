@@ -144,6 +144,12 @@ impl SimDisk {
         self.state().recording.ops.push(Op::Mark(note));
     }
 
+    /// Operations and notes in the log so far.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.state().recording.ops.len() as u64
+    }
+
     /// Calls so far that change the disk.
     #[must_use]
     pub fn calls(&self) -> u64 {

@@ -71,7 +71,8 @@ impl Tap {
         std::mem::take(&mut *lock(&self.areas))
     }
 
-    fn before_sync(&self) {
+    /// Lets happen what is to happen before a sync.
+    pub(crate) fn before_sync(&self) {
         let hook = lock(&self.hook).take();
         if let Some(mut hook) = hook {
             hook();

@@ -95,10 +95,13 @@ impl History {
         allowed: impl Fn(u64) -> bool,
     ) -> Option<u64> {
         let is = |content: &Content| content.user == user && content.digest == digest;
-        let numbers = (0..self.next()).rev();
-        numbers
-            .into_iter()
-            .find(|&number| is(&self.contents[number as usize]) && allowed(number))
+        self.newest(is, allowed)
+    }
+
+    /// The newest content that is allowed and of which this holds.
+    fn newest(&self, is: impl Fn(&Content) -> bool, allowed: impl Fn(u64) -> bool) -> Option<u64> {
+        let of = |number: u64| is(&self.contents[number as usize]) && allowed(number);
+        (0..self.next()).rev().find(|&number| of(number))
     }
 
     /// What a database holds, as one of the contents that are allowed.
@@ -127,14 +130,10 @@ impl History {
         let snap = db.begin_read().map_err(|error| format!("read: {error}"))?;
         let user = user_of(snap.user_data());
         let digest = digest_of_snapshot(&snap).map_err(|error| format!("snapshot: {error}"))?;
-        let is = |number: u64| {
-            let content = &self.contents[number as usize];
-            content.user == user && content.model.content_digest() == digest && allowed(number)
-        };
-        (0..self.next())
-            .rev()
-            .find(|&number| is(number))
-            .ok_or_else(|| format!("not what {user} was"))
+        let is =
+            |content: &Content| content.user == user && content.model.content_digest() == digest;
+        let found = self.newest(is, allowed);
+        found.ok_or_else(|| format!("not what {user} was"))
     }
 
     /// Whether a snapshot shows a content; returns its digest.

@@ -4,7 +4,7 @@
 //! policies and pins with every durability, tickets that wait, commits inside the syncs of others, compaction, maintenance,
 //! backups, two handles that take turns, snapshots held, kills, disks that fail, reopenings. Then, after every single operation of the recording, what a power cut or the
 //! death of the process could leave is opened: it must open, check clean, and hold exactly the content of a commit that was promised
-//! (`tidalite_testkit::Promise`). Some of it is gone on with (healing, further commits), and cut again inside that.
+//! (`tidalite_testkit::Promise`). A share of the seeds has large values on a second disk, and both lose what they like. Some of it is gone on with (healing, further commits), and cut again inside that.
 //!
 //! ```text
 //! history   contents by number, and which one a file holds
@@ -23,8 +23,8 @@ use tidalite::{Database, LockMemory, OpenMode, Options, Storage};
 use tidalite_base::{TxnId, get_u64};
 use tidalite_testkit::rng::{Rng, mix};
 use tidalite_testkit::{
-    Crash, Cut, Fault, FaultKind, Hook, Monitor, Note, Op, Promise, SECTOR_BYTES, SimDisk, Tap,
-    Taped, explore,
+    Crash, Cut, Fault, FaultKind, Hook, Monitor, Note, Op, Promise, SECTOR_BYTES, Second, SimDisk,
+    Tap, Taped, explore,
 };
 
 /// Calls that change the disk within which a fault hits a step.
@@ -51,6 +51,8 @@ pub struct Plan {
     pub kill_one_in: u64,
     /// One of so many images is gone on with and cut again; 0 = none.
     pub nest_one_in: u64,
+    /// Large values lie on a second disk.
+    pub two_disks: bool,
     /// Bytes of a page.
     pub page_size: usize,
     /// Shape of the transactions.
@@ -64,6 +66,7 @@ impl Default for Plan {
             images: 2,
             kill_one_in: 3,
             nest_one_in: 50,
+            two_disks: false,
             page_size: 512,
             shape: Shape::default(),
         }
@@ -71,11 +74,13 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The plan of a seed: one in eight runs is long, so that runs pile up and merges are cut in the middle.
+    /// The plan of a seed: one in eight runs is long, so that runs pile up and merges are cut in the middle; one in four, long or
+    /// not, has two disks.
     #[must_use]
     pub fn of_seed(seed: u64, page_size: usize) -> Self {
         let plan = Self {
             page_size,
+            two_disks: (seed / 8 + seed) % 4 == 2,
             ..Self::default()
         };
         if seed % 8 == 7 { plan.long() } else { plan }
@@ -140,6 +145,7 @@ pub(crate) fn checked(db: &Database) -> Judged {
 /// What a run begins with.
 struct Start<'a> {
     image: Vec<u8>,
+    second: Option<Vec<u8>>,
     area: Vec<u8>,
     history: History,
     steps: u64,
@@ -152,8 +158,12 @@ impl Start<'_> {
     /// Records steps of processes with kills and failing disks in between.
     fn record(self, rng: &mut Rng) -> Judged<Run> {
         let disk = Arc::new(SimDisk::from_image(self.image));
+        let second = self
+            .second
+            .map(|image| Arc::new(SimDisk::from_image(image)));
         let world = Arc::new(World {
             disk: Arc::clone(&disk),
+            second: second.clone(),
             history: Mutex::new(self.history),
             shape: self.plan.shape,
             page_size: self.plan.page_size,
@@ -179,7 +189,7 @@ impl Start<'_> {
             if disk.is_dead() {
                 memory = LockMemory::from_image(&tap.area());
             }
-            disk.set_fault(None);
+            world.set_fault(None, rng);
             if let Some(found) = monitor.map(|monitor| monitor.take_violations())
                 && !found.is_empty()
             {
@@ -190,6 +200,7 @@ impl Start<'_> {
         Ok(Run {
             taped: Taped {
                 recording: disk.recording(),
+                second: second.map(|second| second.recording()),
                 areas,
             },
             history: lock(&world.history).clone(),
@@ -206,7 +217,12 @@ fn live(
     left: &mut u64,
     watch: bool,
 ) -> Judged {
-    let opened = || open(Arc::clone(tap) as Arc<dyn Storage>, memory, world.page_size);
+    let second = world.second.as_ref();
+    let second = second.map(|second| Second::new(second, &world.disk, tap) as Arc<dyn Storage>);
+    let opened = || {
+        let first = Arc::clone(tap) as Arc<dyn Storage>;
+        open(first, second.clone(), memory, world.page_size)
+    };
     let handles = if watch || !rng.one_in(4) { 1 } else { 2 };
     let (waiting, overlap) = (Arc::default(), Arc::new(Mutex::new(true)));
     let mut processes = Vec::new();
@@ -249,7 +265,7 @@ fn live(
     tap.set_hook(Some(hook));
     let lived = steps(world, &mut processes, rng, left);
     tap.set_hook(None);
-    let faulted = world.disk.fault_hit();
+    let faulted = world.fault_hit();
     if let Err(error) = &lived
         && !faulted
     {
@@ -258,7 +274,7 @@ fn live(
     tap.note();
     if lived.is_err() || rng.one_in(2) {
         // The process dies as it is: nothing of what closing does is done.
-        world.disk.kill();
+        world.kill();
         memory.kill_all();
     }
     for process in &processes {
@@ -281,11 +297,12 @@ fn steps(world: &World, processes: &mut [Process<'_>], rng: &mut Rng, left: &mut
                 FaultKind::DiskFull,
             ];
             let kind = *rng.pick(&kinds);
-            world.disk.set_fault(Some(Fault {
+            let fault = Fault {
                 at_call: rng.below(FAULT_CALLS),
                 forever: kind == FaultKind::Killed,
                 kind,
-            }));
+            };
+            world.set_fault(Some(fault), rng);
         }
         if rng.one_in(3) {
             let other = processes.len() - 1 - at;
@@ -296,7 +313,7 @@ fn steps(world: &World, processes: &mut [Process<'_>], rng: &mut Rng, left: &mut
         let process = &mut processes[at];
         process.step()?;
         // A commit inside a sync may have met the fault.
-        if world.disk.fault_hit() {
+        if world.fault_hit() {
             return Err("an error of the disk".to_owned());
         }
         if rng.one_in(3) && process.has_turn()? {
@@ -348,7 +365,12 @@ impl Judge<'_> {
     fn crashed(&self, crash: Crash<'_>, rng: &mut Rng) -> Judged {
         let disk = Arc::new(SimDisk::from_image(crash.image.clone()));
         let memory = LockMemory::from_image(&crash.area);
-        let db = open(disk, &memory, self.plan.page_size)?;
+        let db = open(
+            disk,
+            storage_of(crash.second.as_ref()),
+            &memory,
+            self.plan.page_size,
+        )?;
         self.count(&db, crash.cut);
         let allowed = |number: u64| crash.promise.allows(number, crash.from);
         let found = self.history.identify(&db, allowed);
@@ -376,6 +398,7 @@ impl Judge<'_> {
         let promise = crash.promise.after(crash.cut, crash.from);
         let run = Start {
             image: crash.image,
+            second: crash.second,
             area: crash.area,
             history: self.history.up_to(crash.promise.begun),
             steps: NESTED_STEPS,
@@ -415,7 +438,8 @@ impl Judge<'_> {
         rng.fill(&mut image[at..at + SECTOR_BYTES]);
         let disk = Arc::new(SimDisk::from_image(image));
         let place = |error: String| format!("one damaged sector at {at}: {error}");
-        let db = open(disk, &LockMemory::new(), self.plan.page_size).map_err(place)?;
+        let second = storage_of(crash.second.as_ref());
+        let db = open(disk, second, &LockMemory::new(), self.plan.page_size).map_err(place)?;
         self.count(&db, crash.cut);
         // What is damaged below a record is reported when it is read.
         let Ok(snap) = db.begin_read() else {
@@ -440,13 +464,16 @@ impl Judge<'_> {
 
 fn start(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
     let empty = Arc::new(SimDisk::new());
+    let second = plan.two_disks.then(|| Arc::new(SimDisk::new()));
     drop(open(
         Arc::clone(&empty) as Arc<dyn Storage>,
+        second.clone().map(|second| second as Arc<dyn Storage>),
         &LockMemory::new(),
         plan.page_size,
     )?);
     Start {
         image: empty.image(),
+        second: second.map(|second| second.image()),
         area: Vec::new(),
         history: History::new(),
         steps: plan.steps,
@@ -454,6 +481,10 @@ fn start(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
         watch,
     }
     .record(&mut Rng::new(seed))
+}
+
+fn storage_of(image: Option<&Vec<u8>>) -> Option<Arc<dyn Storage>> {
+    image.map(|image| Arc::new(SimDisk::from_image(image.clone())) as Arc<dyn Storage>)
 }
 
 /// One seed: a run, and every crash of it.

@@ -13,10 +13,12 @@ use tidalite::{
     Timestamp, Watch,
 };
 use tidalite_testkit::rng::Rng;
-use tidalite_testkit::{Note, SimDisk};
+use tidalite_testkit::{Fault, Note, SimDisk};
 
 /// Snapshots held at a time.
 const READERS_MAX: usize = 3;
+/// Values of so many bytes lie on the second disk, where there is one.
+const LARGE_BYTES_MIN: u64 = 600;
 /// Tickets that wait at a time; the oldest is waited for then.
 const WAITING_MAX: usize = 3;
 
@@ -31,6 +33,8 @@ pub(super) fn text(error: impl std::fmt::Display) -> String {
 /// What all processes of a run share.
 pub(super) struct World {
     pub(super) disk: Arc<SimDisk>,
+    /// Where large values lie.
+    pub(super) second: Option<Arc<SimDisk>>,
     pub(super) history: Mutex<History>,
     pub(super) shape: Shape,
     pub(super) page_size: usize,
@@ -43,6 +47,32 @@ pub(super) struct Waiting {
 }
 
 impl World {
+    /// A fault of one of the disks.
+    pub(super) fn set_fault(&self, fault: Option<Fault>, rng: &mut Rng) {
+        let other = self.second.as_ref();
+        match (fault, other) {
+            (Some(fault), Some(second)) if rng.one_in(3) => second.set_fault(Some(fault)),
+            (Some(fault), _) => self.disk.set_fault(Some(fault)),
+            (None, _) => {
+                self.disk.set_fault(None);
+                other.inspect(|second| second.set_fault(None));
+            }
+        }
+    }
+
+    pub(super) fn fault_hit(&self) -> bool {
+        let second = self.second.as_ref();
+        self.disk.fault_hit() || second.is_some_and(|second| second.fault_hit())
+    }
+
+    /// The process dies as it is.
+    pub(super) fn kill(&self) {
+        self.disk.kill();
+        if let Some(second) = &self.second {
+            second.kill();
+        }
+    }
+
     pub(super) fn note(&self, note: Note) {
         self.disk.mark(note.encode());
     }
@@ -318,7 +348,14 @@ impl Process<'_> {
         let failed = |error: tidalite::Error| format!("backup: {error}");
         let allowed = |number: u64| number >= shown;
         let history = || lock(&self.world.history).clone();
-        if pins.is_empty() || self.rng.one_in(2) {
+        if pins.is_empty() && self.world.second.is_some() {
+            self.db
+                .backup(None, &mut out, Watch::new())
+                .map_err(failed)?;
+            let full = [&out.bytes[..]];
+            return restored(&full, &history(), self.world.page_size, shown);
+        }
+        if self.world.second.is_none() && (pins.is_empty() || self.rng.one_in(2)) {
             self.db.copy_image(&mut out, Watch::new()).map_err(failed)?;
             let copy: Arc<dyn Storage> = Arc::new(MemoryStorage::from_image(out.bytes));
             let copy = options(self.world.page_size)
@@ -342,12 +379,13 @@ impl Process<'_> {
         self.db
             .backup_incremental(pin, None, &mut out, Watch::new())
             .map_err(failed)?;
-        restored(&full, &out.bytes, &history(), self.world.page_size, shown)
+        let chain = [&full[..], &out.bytes[..]];
+        restored(&chain, &history(), self.world.page_size, shown)
     }
 }
 
 /// Makes a file of a backup and its increment, and compares it.
-fn restored(full: &[u8], more: &[u8], history: &History, page_size: usize, shown: u64) -> Judged {
+fn restored(chain: &[&[u8]], history: &History, page_size: usize, shown: u64) -> Judged {
     static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let memory = std::path::Path::new("/dev/shm");
@@ -360,14 +398,16 @@ fn restored(full: &[u8], more: &[u8], history: &History, page_size: usize, shown
         std::process::id()
     ));
     let judged = || -> Judged {
-        tidalite::restore([full, more], &path, Watch::new()).map_err(text)?;
+        tidalite::restore(chain.iter().copied(), &path, Watch::new()).map_err(text)?;
         let db = options(page_size).open(&path).map_err(text)?;
         history.identify_without_pins(&db, |number| number >= shown)?;
         super::checked(&db)
     };
     let result = judged();
     let _ = std::fs::remove_file(&path);
-    let _ = std::fs::remove_file(format!("{}-lock", path.display()));
+    for end in ["lock", "large"] {
+        let _ = std::fs::remove_file(format!("{}-{end}", path.display()));
+    }
     result.map_err(|error| format!("restored: {error}, {shown} was shown"))
 }
 
@@ -422,13 +462,19 @@ pub(super) fn inside(shape: &Shape) -> Shape {
 /// Opens the database of a process.
 pub(super) fn open(
     storage: Arc<dyn Storage>,
+    second: Option<Arc<dyn Storage>>,
     memory: &LockMemory,
     page_size: usize,
 ) -> Result<Database, String> {
-    options(page_size)
-        .open_storage_with(storage, memory)
-        .map_err(|error| match error {
-            tidalite::Error::Store(StoreError::Io { source, .. }) => format!("open: {source}"),
-            error => format!("open: {error}"),
-        })
+    let options = options(page_size);
+    let opened = match second {
+        None => options.open_storage_with(storage, memory),
+        Some(second) => options
+            .large_values("", LARGE_BYTES_MIN)
+            .open_storages(storage, second, memory),
+    };
+    opened.map_err(|error| match error {
+        tidalite::Error::Store(StoreError::Io { source, .. }) => format!("open: {source}"),
+        error => format!("open: {error}"),
+    })
 }
