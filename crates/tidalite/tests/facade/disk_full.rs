@@ -262,9 +262,9 @@ fn a_short_write_at_every_call() {
 }
 
 /// A file system of its own in a file.
-struct Mounted {
+pub(crate) struct Mounted {
     folder: Folder,
-    mount: PathBuf,
+    pub(crate) mount: PathBuf,
 }
 
 impl Mounted {
@@ -296,7 +296,7 @@ impl Mounted {
     }
 
     /// One in memory, without a disk below.
-    fn in_memory(folder: Folder, bytes: &str) -> Option<Self> {
+    pub(crate) fn in_memory(folder: Folder, bytes: &str) -> Option<Self> {
         let mount = folder.file("mounted");
         std::fs::create_dir(&mount).unwrap();
         let size = format!("size={bytes}");

@@ -13,6 +13,7 @@
 //! readers    snapshots that are renewed, parked, taken away, listed
 //! backup     backups and restoring
 //! copy       backup while writing goes on
+//! upkeep_faults  compaction, maintenance, backup, restore, salvage over disks that fail at every call
 //! common, oracle: contents to compare, and brute force
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
@@ -38,3 +39,4 @@ mod pins;
 mod readers;
 mod salvage;
 mod threads;
+mod upkeep_faults;
