@@ -9,7 +9,7 @@
 //! 2. What a replaced link led to is freed (nodes) or buried (leaves) in the same step.
 //! 3. A node is split when it has more links than the fan-out; it is never merged with a neighbour.
 
-use crate::leaf::{Leaf, vectors_max};
+use crate::leaf::Leaf;
 use crate::link::{Entry, Link};
 use crate::node::{self, Node, Spine};
 use crate::packer::Packer;
@@ -44,7 +44,7 @@ pub(crate) struct Edit<'a, W> {
 impl<W: PageWrite> Edit<'_, W> {
     /// Writes rows as leaves: full ones, or of equal size when they replace a leaf that grew too large.
     pub(crate) fn leaves(&mut self, rows: RowsRef<'_>, split: Split) -> Result<Vec<Entry>> {
-        let full = vectors_max(self.types.len()) * VECTOR_ROWS;
+        let full = self.packer.leaf_vectors(self.types.len()) * VECTOR_ROWS;
         let mut leaf = self.packer.take_leaf();
         let mut leaves = Vec::new();
         let mut at = 0;

@@ -15,9 +15,10 @@
 //! 4. `buffer` holds the bytes of the open extent from `written` to `used`; until `flush` they cannot be read.
 
 use crate::extents::{self, ExtentRecord};
-use crate::leaf::OpenLeaf;
+use crate::leaf::{OpenLeaf, vectors_max};
 use std::collections::BTreeMap;
 use tidalite_base::Corrupt;
+use tidalite_base::limits::LEAF_VECTORS_MAX;
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{Extent, Header, Kind, PageWrite, Ptr, Result, seal_block};
 
@@ -68,6 +69,8 @@ pub struct Packer {
     bytes: Vec<u8>,
     /// Memory of the trees' open leaves.
     open_bytes: usize,
+    /// Vectors of a leaf at most.
+    leaf_vectors: usize,
 }
 
 impl Packer {
@@ -84,7 +87,20 @@ impl Packer {
             spare: Vec::new(),
             bytes: Vec::new(),
             open_bytes: 0,
+            leaf_vectors: LEAF_VECTORS_MAX,
         }
+    }
+
+    /// Leaves that are written take up to `vectors` vectors, between one and 16; those that are there stay as they are.
+    #[must_use]
+    pub fn with_leaf_vectors(mut self, vectors: usize) -> Self {
+        self.leaf_vectors = vectors.clamp(1, LEAF_VECTORS_MAX);
+        self
+    }
+
+    /// Vectors that a leaf of so many columns takes.
+    pub(crate) fn leaf_vectors(&self, columns: usize) -> usize {
+        vectors_max(columns).min(self.leaf_vectors)
     }
 
     /// Memory that the open leaves of all trees take (`SeriesTree::close_leaf`).
@@ -99,7 +115,9 @@ impl Packer {
     }
 
     pub(crate) fn take_leaf(&mut self) -> Box<OpenLeaf> {
-        self.spare.pop().unwrap_or_default()
+        let mut leaf = self.spare.pop().unwrap_or_default();
+        leaf.take_at_most(self.leaf_vectors);
+        leaf
     }
 
     /// Takes back a leaf without rows.

@@ -8,7 +8,7 @@ use crate::write::WriteTxn;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tidalite_base::limits::PAGE_SIZE_DEFAULT;
+use tidalite_base::limits::{LEAF_VECTORS_MAX, PAGE_SIZE_DEFAULT};
 use tidalite_pager::{LockMemory, Pager, Storage};
 use tidalite_runs::{STAGING_BYTES_DEFAULT, Staging};
 
@@ -26,6 +26,7 @@ pub use tidalite_pager::{OpenMode, Verify};
 pub struct Options {
     pub(crate) store: tidalite_pager::Options,
     staging_bytes: usize,
+    leaf_vectors: usize,
     maintain_every: Option<Duration>,
 }
 
@@ -45,6 +46,7 @@ impl Options {
         Self {
             store,
             staging_bytes: STAGING_BYTES_DEFAULT,
+            leaf_vectors: LEAF_VECTORS_MAX,
             maintain_every: None,
         }
     }
@@ -186,6 +188,13 @@ impl Options {
         self
     }
 
+    /// Leaves of series are written with up to this many vectors of 1024 rows, between 1 and 16 (the default). Large leaves take fewer bytes and less
+    /// to find; with small ones a row that comes late, or goes, rewrites less. Leaves that are there stay as they are.
+    pub fn leaf_vectors(mut self, vectors: usize) -> Self {
+        self.leaf_vectors = vectors.clamp(1, LEAF_VECTORS_MAX);
+        self
+    }
+
     /// Keeps to the retention policies in a thread of its own that calls [`Database::maintain`] so often, a second of
     /// work at most each time (not at all). The thread ends with the last clone of the database.
     pub fn maintain_every(mut self, every: Duration) -> Self {
@@ -239,12 +248,13 @@ impl Options {
 
     fn wrap(&self, pager: Pager) -> Result<Database> {
         let staging = Mutex::new(None);
-        let staging_bytes = self.staging_bytes;
+        let (staging_bytes, leaf_vectors) = (self.staging_bytes, self.leaf_vectors);
         let mut database = Database {
             pager,
             shared: Arc::new(Shared {
                 staging,
                 staging_bytes,
+                leaf_vectors,
                 pass: Mutex::new(None),
                 opened: Opened::default(),
             }),
@@ -263,6 +273,7 @@ pub(crate) struct Shared {
     /// The memory of the last write transaction's staging: fresh memory costs more than all the rest.
     staging: Mutex<Option<Staging>>,
     staging_bytes: usize,
+    pub(crate) leaf_vectors: usize,
     /// Where compaction goes on.
     pub(crate) pass: Mutex<Option<Pass>>,
     pub(crate) opened: Opened,

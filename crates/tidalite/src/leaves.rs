@@ -36,11 +36,11 @@ pub(crate) struct Leaves {
 }
 
 impl Leaves {
-    /// Of a transaction that stages up to `staging_bytes`.
-    pub(crate) fn new(roots: &Roots, staging_bytes: usize) -> Self {
+    /// Of a transaction that stages up to `staging_bytes`, with leaves of up to `leaf_vectors` vectors.
+    pub(crate) fn new(roots: &Roots, staging_bytes: usize, leaf_vectors: usize) -> Self {
         Self {
             records: roots.records,
-            packer: Packer::new(roots.extents),
+            packer: Packer::new(roots.extents).with_leaf_vectors(leaf_vectors),
             trees: HashMap::new(),
             open_bytes_max: staging_bytes / OPEN_PART,
         }

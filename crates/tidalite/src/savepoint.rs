@@ -78,7 +78,11 @@ impl WriteTxn {
     /// Series are opened anew, from the roots.
     pub(crate) fn begin_again(&mut self) -> Result<()> {
         self.front = Front::load(&self.pages, &self.roots.front)?;
-        self.leaves = Leaves::new(&self.roots, self.staging.budget_bytes());
+        self.leaves = Leaves::new(
+            &self.roots,
+            self.staging.budget_bytes(),
+            self.shared.leaf_vectors,
+        );
         self.texts = Texts::default();
         self.staging.reset();
         self.series.clear();

@@ -101,7 +101,7 @@ impl WriteTxn {
         let roots = Roots::decode(pages.app())?;
         let front = Front::load(&pages, &roots.front)?;
         let staging = shared.take_staging();
-        let leaves = Leaves::new(&roots, staging.budget_bytes());
+        let leaves = Leaves::new(&roots, staging.budget_bytes(), shared.leaf_vectors);
         Ok(Self {
             shared,
             pages,

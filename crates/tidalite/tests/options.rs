@@ -14,6 +14,7 @@ struct Setup {
     page_size: usize,
     staging_bytes: usize,
     dirty_bytes: usize,
+    leaf_vectors: usize,
     growth: (u64, u64),
     map: bool,
     verify: Verify,
@@ -27,6 +28,7 @@ impl Setup {
             page_size: 1 << rng.between(10, 16),
             staging_bytes: 1 << rng.between(10, 24),
             dirty_bytes: 1 << rng.between(16, 26),
+            leaf_vectors: rng.between(1, 16) as usize,
             growth: (1 << rng.between(12, 20), 1 << rng.between(20, 24)),
             map: rng.one_in(2),
             verify: *rng.pick(&[Verify::Always, Verify::OnFirstTouch]),
@@ -40,6 +42,7 @@ impl Setup {
             .page_size(self.page_size)
             .staging_bytes(self.staging_bytes)
             .dirty_bytes(self.dirty_bytes)
+            .leaf_vectors(self.leaf_vectors)
             .growth_bytes(self.growth.0, self.growth.1)
             .map(self.map)
             .verify(self.verify)
@@ -246,6 +249,24 @@ fn answers_do_not_depend_on_options() {
                 "seed {seed}: {setup:?}, {first:?}"
             );
         }
+    }
+}
+
+#[test]
+fn leaves_have_the_size_that_was_asked_for() {
+    for (vectors, leaves) in [(1, 40), (4, 10), (16, 3)] {
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let options = Options::new().leaf_vectors(vectors);
+        let db = options.open_storage(storage).unwrap();
+        let mut tx = db.begin_write().unwrap();
+        let mut series = tx.series("a").unwrap();
+        for time in 0..40 * 1024 {
+            series.insert_point(time * time, 0, 0.5).unwrap();
+        }
+        tx.commit().unwrap();
+        let report = db.check().unwrap();
+        assert!(report.is_clean());
+        assert_eq!(report.leaves, leaves, "leaves of {vectors} vectors");
     }
 }
 

@@ -40,6 +40,8 @@ pub(crate) struct OpenLeaf {
     columns: Vec<OpenColumn>,
     payloads: Vec<u8>,
     last: Before,
+    /// How many vectors it takes, where the columns allow as many.
+    vectors_most: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -137,9 +139,14 @@ impl OpenLeaf {
         self.rows == self.vectors * VECTOR_ROWS
     }
 
+    /// Whole vectors that it takes at most; at least one.
+    pub(crate) fn take_at_most(&mut self, vectors: usize) {
+        self.vectors_most = vectors.max(1);
+    }
+
     /// Whether it takes no row any more.
     pub(crate) fn is_full(&self) -> bool {
-        self.is_even() && self.vectors >= vectors_max(self.columns.len())
+        self.is_even() && self.vectors >= vectors_max(self.columns.len()).min(self.vectors_most)
     }
 
     /// Whether it takes in a vector of `rows` rows behind whole ones. A last part of a vector is taken in even when it has
