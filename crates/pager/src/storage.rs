@@ -37,6 +37,14 @@ pub trait Storage: Send + Sync {
     /// The system's. Part of the bytes may have been written.
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()>;
 
+    /// Writes pieces one after the other, the first at byte `at`, as `write_at` would write them joined.
+    ///
+    /// # Errors
+    /// As for `write_at`.
+    fn write_pieces(&self, at: u64, pieces: &[&[u8]]) -> io::Result<()> {
+        self.write_at(at, &pieces.concat())
+    }
+
     /// Makes everything written durable. The file's length only as far as `sync_all` made it so:
     /// nobody should rely on more.
     ///

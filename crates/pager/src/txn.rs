@@ -77,8 +77,9 @@ impl WriteTxn {
         writer.space.begin_stretch();
         let base = inner.pipeline.base(inner.state());
         let txn = base.txn.next();
+        let spare = std::mem::take(&mut writer.spare);
         Ok(Self {
-            dirty: Dirty::new(inner.page_size, txn, inner.options.dirty_bytes_max),
+            dirty: Dirty::new(inner.page_size, txn, inner.options.dirty_bytes_max, spare),
             inner,
             writer: Some(writer),
             user: Arc::clone(&base.user),
@@ -347,6 +348,7 @@ impl Drop for WriteTxn {
         }
         let _ = self.epochs.finish();
         writer.space.roll_back(&mut self.space);
+        writer.spare = self.dirty.take_spare();
         self.inner.put_writer(writer);
     }
 }
@@ -395,7 +397,7 @@ impl PageWrite for WriteTxn {
     }
 
     fn new_page(&mut self, kind: Kind, owner: u64) -> Result<Ptr> {
-        let bytes = std::iter::repeat_n(0, self.inner.page_size).collect();
+        let bytes = dirty::zeroed(self.dirty.buffer(), self.inner.page_size);
         self.put(kind, owner, bytes)
     }
 
@@ -404,10 +406,11 @@ impl PageWrite for WriteTxn {
             if self.epochs.may_change(self.dirty.epoch(ptr)?) {
                 return Ok(*ptr);
             }
-            let page = self.dirty.get(&*self.inner.storage, ptr)?;
-            Arc::from(&*page)
+            let buffer = self.dirty.buffer();
+            dirty::filled(buffer, &self.dirty.get(&*self.inner.storage, ptr)?)
         } else {
-            Arc::from(&*self.inner.page_of(&self.base, ptr)?)
+            let page = self.inner.page_of(&self.base, ptr)?;
+            dirty::filled(self.dirty.buffer(), &page)
         };
         let owner = Header::decode(&bytes).owner;
         let new = self.put(ptr.kind, owner, bytes)?;

@@ -78,9 +78,19 @@ impl Unwritten {
 
 impl Pages {
     /// Takes pages of a commit on top of `base`; returns what `State::written` is to say.
-    pub(crate) fn put(&mut self, base: u64, pages: impl Iterator<Item = (u64, Waiting)>) -> u64 {
+    /// `reuse` gets the bytes of those whose numbers they have.
+    pub(crate) fn put(
+        &mut self,
+        base: u64,
+        pages: impl Iterator<Item = (u64, Waiting)>,
+        mut reuse: impl FnMut(Arc<[u8]>),
+    ) -> u64 {
         let written = *self.written.get_or_insert(base);
-        self.map.extend(pages);
+        for (number, page) in pages {
+            if let Some(before) = self.map.insert(number, page) {
+                reuse(before.bytes);
+            }
+        }
         written
     }
 

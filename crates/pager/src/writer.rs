@@ -23,6 +23,7 @@ use crate::space::{LISTS_PER_COMMIT, Space, TxnSpace, base};
 use crate::storage::Growth;
 use crate::superblock::read_failed;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A transaction that has allocated this much, or needs this much at once, is a bulk write.
@@ -35,6 +36,9 @@ const PUNCH_BYTES_MIN: u64 = 1 << 20;
 const RESERVE_PAGES_MIN: u64 = 64;
 /// This part of the reserve may be lost to transactions that free a little less than they take.
 const RESERVE_WORN_PART: u64 = 8;
+
+/// The ends of commits that nobody sees any more are forgotten when there are so many to each that somebody does.
+const ENDS_PER_LIVE: usize = 16;
 
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -55,6 +59,8 @@ pub(crate) struct Writer {
     confirmation: Confirmation,
     /// Copies of the record that were rewritten; 2 when it is confirmed.
     confirmed: usize,
+    /// Buffers of pages for the next transaction.
+    pub(crate) spare: Vec<Arc<[u8]>>,
 }
 
 impl Writer {
@@ -110,6 +116,7 @@ impl Writer {
             cannot_punch: false,
             cannot_punch_large: false,
             confirmation: *confirmation,
+            spare: Vec::new(),
             // Another process that is alive, or was a moment ago, may have said that it is on the medium.
             confirmed: if inner.lock.area.durable().load(Ordering::Acquire) == durable.txn {
                 2
@@ -150,6 +157,12 @@ impl Writer {
         }
         self.live.sort_unstable();
         self.live.dedup();
+        if self.ends.len() > ENDS_PER_LIVE * (self.live.len() + 1) {
+            let newest = self.live.last().copied().unwrap_or(0);
+            let live = &self.live;
+            self.ends
+                .retain(|txn, _| *txn > newest || live.binary_search(txn).is_ok());
+        }
         self.take_lists(inner, LISTS_PER_COMMIT);
         self.note_held(inner);
     }

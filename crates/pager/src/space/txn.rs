@@ -3,7 +3,6 @@
 use super::ranges::RangeSet;
 use crate::layout::is_large_page;
 use crate::meta::Dead;
-use std::collections::BTreeMap;
 
 /// What one transaction allocated and freed.
 #[derive(Debug, Default)]
@@ -12,9 +11,9 @@ pub(crate) struct TxnSpace {
     pub(crate) own: RangeSet,
     /// Pages of `own`, those of the second file left out.
     pub(crate) own_pages: u64,
-    /// Freed, of earlier transactions, by birth.
-    freed: BTreeMap<u64, RangeSet>,
-    /// The same, whatever the birth.
+    /// Freed, of earlier transactions, in the order in which it was: (page, pages, birth).
+    freed: Vec<(u64, u64, u64)>,
+    /// The same, without the birth.
     pub(super) freed_all: RangeSet,
     /// Pages of it, those of the second file left out.
     pub(crate) freed_pages: u64,
@@ -44,7 +43,7 @@ impl TxnSpace {
         if !is_large_page(page) {
             self.freed_pages += pages;
         }
-        self.freed.entry(birth).or_default().insert(page, pages);
+        self.freed.push((page, pages, birth));
     }
 
     /// This transaction has freed a page of an earlier one.
@@ -58,27 +57,30 @@ impl TxnSpace {
         if !is_large_page(page) {
             self.freed_pages -= pages;
         }
-        if let Some(ranges) = self.freed.get_mut(&birth) {
-            ranges.remove(page, pages);
-            if ranges.iter().next().is_none() {
-                self.freed.remove(&birth);
-            }
+        // Going back takes the newest first.
+        let freed = self.freed.iter();
+        if let Some(at) = freed.rev().position(|range| *range == (page, pages, birth)) {
+            self.freed.remove(self.freed.len() - 1 - at);
         }
     }
 
     /// The freed ranges as they are after the commit of `txn`, ascending.
     pub(crate) fn dead(&self, txn: u64) -> Vec<Dead> {
-        let births = self.freed.iter();
-        let dead = births.flat_map(|(&birth, set)| {
-            set.iter().map(move |(page, pages)| Dead {
-                page,
-                pages,
-                birth,
-                freed: txn,
-            })
+        let each = self.freed.iter().map(|&(page, pages, birth)| Dead {
+            page,
+            pages,
+            birth,
+            freed: txn,
         });
-        let mut dead: Vec<Dead> = dead.collect();
+        let mut dead: Vec<Dead> = each.collect();
         dead.sort_unstable_by_key(|range| range.page);
+        dead.dedup_by(|next, range| {
+            let joins = range.page + range.pages == next.page && range.birth == next.birth;
+            if joins {
+                range.pages += next.pages;
+            }
+            joins
+        });
         dead
     }
 

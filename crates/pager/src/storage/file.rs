@@ -9,7 +9,7 @@ use super::map::{MAP_BYTES, Map};
 use super::{Growth, Storage, device};
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSlice};
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
@@ -130,6 +130,29 @@ impl Storage for FileStorage {
 
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all_at(bytes, at)
+    }
+
+    fn write_pieces(&self, at: u64, pieces: &[&[u8]]) -> io::Result<()> {
+        let slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+        let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let mut written = match rustix::io::pwritev(&self.file, &slices, at) {
+            Ok(written) => written,
+            Err(rustix::io::Errno::INTR) => 0,
+            Err(error) => return Err(error.into()),
+        };
+        if written == bytes {
+            return Ok(());
+        }
+        // A short write: the rest piece by piece.
+        let mut start = at;
+        for piece in pieces {
+            let done = written.min(piece.len());
+            self.file
+                .write_all_at(&piece[done..], start + done as u64)?;
+            written -= done;
+            start += piece.len() as u64;
+        }
+        Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {

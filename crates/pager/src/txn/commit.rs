@@ -269,7 +269,8 @@ impl WriteTxn {
                 // The record to come could not hold the list of what they change.
                 writer.space.rewrite();
             }
-            return pages.put(self.base.txn.0, self.dirty.take_unwritten());
+            let kept = self.dirty.take_unwritten();
+            return pages.put(self.base.txn.0, kept, |bytes| self.dirty.reuse(bytes));
         }
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
@@ -427,6 +428,7 @@ impl WriteTxn {
         if record.is_some() {
             writer.tidy(inner, self.space.compacts);
         }
+        writer.spare = self.dirty.take_spare();
         let state = Arc::new(State {
             txn: self.txn,
             word: self.txn.0,

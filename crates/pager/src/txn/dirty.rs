@@ -19,6 +19,9 @@ use tidalite_base::{Corrupt, TxnId, checksum};
 /// (decision 1000).
 const WRITE_BYTES_MAX: usize = 64 << 10;
 
+/// Buffers of pages that a transaction leaves to the next one, in bytes at most: the memory is warm, and need not be asked for.
+const SPARE_BYTES_MAX: usize = 2 << 20;
+
 /// The flags in a page's header.
 const FLAGS_AT: usize = 9;
 
@@ -72,13 +75,21 @@ pub(crate) struct Dirty {
     order: VecDeque<u64>,
     in_memory: usize,
     in_memory_max: usize,
+    /// Buffers that nobody uses.
+    spare: Vec<Arc<[u8]>>,
     pub(crate) pages_written: u64,
     /// Calls that wrote them.
     pub(crate) writes: u64,
 }
 
 impl Dirty {
-    pub(crate) fn new(page_size: usize, txn: TxnId, bytes_max: usize) -> Self {
+    /// `spare`: what `into_spare` of the transaction before gave.
+    pub(crate) fn new(
+        page_size: usize,
+        txn: TxnId,
+        bytes_max: usize,
+        spare: Vec<Arc<[u8]>>,
+    ) -> Self {
         Self {
             page_size,
             txn,
@@ -86,6 +97,7 @@ impl Dirty {
             order: VecDeque::new(),
             in_memory: 0,
             in_memory_max: (bytes_max / page_size).max(16),
+            spare,
             pages_written: 0,
             writes: 0,
         }
@@ -97,6 +109,34 @@ impl Dirty {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.pages.is_empty()
+    }
+
+    /// A buffer for a page, and what is in it does not count; `filled` takes it.
+    pub(crate) fn buffer(&mut self) -> Option<Arc<[u8]>> {
+        self.spare.pop()
+    }
+
+    /// Keeps a buffer for later, if nobody else has it.
+    fn keep_buffer(&mut self, mut bytes: Arc<[u8]>) {
+        if self.spare.len() * self.page_size < SPARE_BYTES_MAX && Arc::get_mut(&mut bytes).is_some()
+        {
+            self.spare.push(bytes);
+        }
+    }
+
+    /// The buffers, for the next transaction; the pages are gone then.
+    pub(crate) fn take_spare(&mut self) -> Vec<Arc<[u8]>> {
+        for (_, page) in std::mem::take(&mut self.pages) {
+            if let Some(bytes) = page.bytes {
+                self.keep_buffer(bytes);
+            }
+        }
+        std::mem::take(&mut self.spare)
+    }
+
+    /// The buffer of a page that waited in memory and is not needed any more.
+    pub(crate) fn reuse(&mut self, bytes: Arc<[u8]>) {
+        self.keep_buffer(bytes);
     }
 
     pub(crate) fn insert(
@@ -269,11 +309,14 @@ impl Dirty {
     }
 
     pub(crate) fn remove(&mut self, page: u64) -> bool {
-        let removed = self.pages.remove(&page);
-        if removed.as_ref().is_some_and(|page| page.bytes.is_some()) {
+        let Some(removed) = self.pages.remove(&page) else {
+            return false;
+        };
+        if let Some(bytes) = removed.bytes {
             self.in_memory -= 1;
+            self.keep_buffer(bytes);
         }
-        removed.is_some()
+        true
     }
 
     /// Writes a quarter of the pages early when too many are in memory.
@@ -409,6 +452,29 @@ impl Dirty {
     }
 }
 
+/// A page of zeros, in a buffer that is unused if there is one.
+pub(crate) fn zeroed(buffer: Option<Arc<[u8]>>, page_size: usize) -> Arc<[u8]> {
+    if let Some(mut buffer) = buffer
+        && let Some(bytes) = Arc::get_mut(&mut buffer)
+    {
+        bytes.fill(0);
+        return buffer;
+    }
+    std::iter::repeat_n(0, page_size).collect()
+}
+
+/// The bytes of a page, in a buffer that is unused if there is one.
+pub(crate) fn filled(buffer: Option<Arc<[u8]>>, page: &[u8]) -> Arc<[u8]> {
+    if let Some(mut buffer) = buffer
+        && let Some(bytes) = Arc::get_mut(&mut buffer)
+        && bytes.len() == page.len()
+    {
+        bytes.copy_from_slice(page);
+        return buffer;
+    }
+    Arc::from(page)
+}
+
 /// Writes pages, neighbours together; returns the calls.
 fn write_pages(
     storage: &dyn Storage,
@@ -417,18 +483,18 @@ fn write_pages(
 ) -> Result<u64> {
     pages.sort_unstable_by_key(|(number, _)| *number);
     let per_write = (WRITE_BYTES_MAX / page_size).max(1);
-    let (mut buffer, mut writes) = (Vec::new(), 0);
+    let (mut pieces, mut writes) = (Vec::with_capacity(per_write), 0);
     let neighbours = pages.chunk_by(|(number, _), (next, _)| number + 1 == *next);
     for group in neighbours.flat_map(|stretch| stretch.chunks(per_write)) {
         let at = group[0].0 * page_size as u64;
         match group {
             [(_, bytes)] => write(storage, at, bytes)?,
             _ => {
-                buffer.clear();
-                group
-                    .iter()
-                    .for_each(|(_, bytes)| buffer.extend_from_slice(bytes));
-                write(storage, at, &buffer)?;
+                pieces.clear();
+                pieces.extend(group.iter().map(|(_, bytes)| *bytes));
+                let bytes = (group.len() * page_size) as u64;
+                let failed = |error| Error::of_write("write", at, bytes, error);
+                storage.write_pieces(at, &pieces).map_err(failed)?;
             }
         }
         writes += 1;
