@@ -54,6 +54,7 @@
 //! ```
 
 mod aggregate;
+mod amend;
 mod annotations;
 mod background;
 mod backup;

@@ -4,7 +4,9 @@ use crate::common::{Content, Folder, assert_clean, in_memory};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tidalite::{Database, Error, LaggardAction, Options, ReadTxn, ReaderKind, StoreError};
+use tidalite::{
+    Database, Durability, Error, LaggardAction, Options, ReadTxn, ReaderKind, StoreError,
+};
 
 fn content_of(snap: &ReadTxn) -> Content {
     crate::common::content_of(snap).unwrap()
@@ -121,4 +123,57 @@ fn what_an_evictable_snapshot_shows_is_true_until_it_is_gone() {
     let snap = parked.unpark_or_renew().unwrap();
     assert_eq!(content_of(&snap), content_of(&db.begin_read().unwrap()));
     assert_clean(&db);
+}
+
+/// What `amend` gives builds on what the snapshot shows, or on nothing.
+#[test]
+fn a_snapshot_is_amended_only_while_it_is_the_newest() {
+    let folder = Folder::new("amend");
+    let path = folder.file("plant.tdl");
+    let (a, b) = (
+        Database::open(&path).unwrap(),
+        Database::open(&path).unwrap(),
+    );
+    commit(&a, 1);
+    let snap = a.begin_read().unwrap();
+    drop(a.amend(&snap).unwrap().expect("it is the newest"));
+    let mut tx = a.amend(&snap).unwrap().expect("nothing was written");
+    tx.table("state").unwrap().put(b"amended", b"1").unwrap();
+    tx.commit().unwrap();
+    assert!(a.amend(&snap).unwrap().is_none(), "its own commit is newer");
+    assert_eq!(snap.table("state").unwrap().unwrap().count(), 400);
+
+    // Another handle, as another process: behind a commit of it, and on top of one.
+    let snap = a.begin_read().unwrap();
+    commit(&b, 2);
+    assert!(a.amend(&snap).unwrap().is_none(), "another's is newer");
+    let snap = a.begin_read().unwrap();
+    assert!(a.amend(&snap).unwrap().is_some());
+
+    // One that waits for its sync is not seen yet, and newer all the same; so is one of this process alone.
+    let mut tx = a.begin_write().unwrap();
+    tx.table("state").unwrap().put(b"late", b"1").unwrap();
+    let ticket = tx.commit_ticket(Durability::Durable).unwrap();
+    let snap = a.begin_read().unwrap();
+    let seen = snap.table("state").unwrap().unwrap();
+    let sees = seen.get(b"late").unwrap().is_some();
+    assert_eq!(a.amend(&snap).unwrap().is_some(), sees);
+    ticket.wait().unwrap();
+    let snap = a.begin_read().unwrap();
+    let mut tx = a.amend(&snap).unwrap().expect("it is durable");
+    tx.table("state").unwrap().put(b"none", b"1").unwrap();
+    tx.commit_with(Durability::None).unwrap();
+    assert!(a.amend(&snap).unwrap().is_none());
+    let snap = a.begin_read().unwrap();
+    assert!(a.amend(&snap).unwrap().is_some());
+
+    // Of another file.
+    let other = Database::open(folder.file("other.tdl")).unwrap();
+    let mut tx = other.begin_write().unwrap();
+    tx.table("other").unwrap().put(b"a", b"1").unwrap();
+    tx.commit().unwrap();
+    while other.begin_read().unwrap().txn() < snap.txn() {
+        commit(&other, 1);
+    }
+    assert!(other.amend(&snap).unwrap().is_none());
 }
