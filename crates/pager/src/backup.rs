@@ -19,11 +19,11 @@ mod restore;
 pub use restore::restore;
 
 use crate::error::{Error, Result};
+use crate::handle::Pager;
 use crate::layout::{
     BLOCK_BYTES, HEAD_BYTES, LARGE_AT, first_page, is_large_page, meta_at, superblock_at,
 };
 use crate::meta::{Dead, Meta};
-use crate::pager::Pager;
 use crate::ptr::Ptr;
 use crate::snapshot::Snapshot;
 use crate::space::base;

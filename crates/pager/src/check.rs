@@ -11,9 +11,9 @@ mod compare;
 mod head;
 
 use crate::error::Result;
+use crate::handle::Pager;
 use crate::layout::{LARGE_AT, first_page, is_large_page};
 use crate::meta::{Dead, Meta};
-use crate::pager::Pager;
 use crate::pages::{PageRef, expect_zeros};
 use crate::pipeline::Waited;
 use crate::ptr::Ptr;

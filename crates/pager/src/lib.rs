@@ -2,15 +2,16 @@
 //!
 //! ```text
 //! what the structures above see            the open file                       on disk
-//! ptr       Ptr, a Merkle pointer           pager     Pager, its states         layout      where things are
+//! ptr       Ptr, a Merkle pointer           pager     what is open, its states  layout      where things are
 //! header    32 bytes of every page          open      find, heal, replay none   superblock  what never changes
 //! pages     PageRead, PageWrite             snapshot  Snapshot                  meta        one durable commit
-//! event     Event, Logger
+//! event     Event, Logger                   reading   pages: lent, verified
 //! error     Error                           txn       WriteTxn: commit, dirty,  space/base  free-space structure
-//! backup    pages as a stream, and back
-//! salvage   RawFile, by headers alone
-//! check     Check, claims of every page               epochs, uncommitted, ticket
-//! metrics   phases of commits               pipeline  from committed to durable
+//! backup    pages as a stream, and back               epochs, uncommitted,
+//! salvage   RawFile, by headers alone                 ticket
+//! check     Check, claims of every page     found     which record is newest
+//! handle    Pager, Stat                     pipeline  from committed to durable
+//! metrics   phases of commits
 //!                                           one_flush one barrier instead of two
 //!                                           flusher   the thread that flushes
 //!                                           writer    growth, what a writer     storage     Storage: the system's
@@ -30,6 +31,8 @@ mod check;
 mod error;
 mod event;
 mod flusher;
+mod found;
+mod handle;
 mod header;
 mod large_file;
 mod layout;
@@ -45,6 +48,7 @@ mod pins;
 mod pipeline;
 mod ptr;
 mod readers;
+mod reading;
 mod salvage;
 pub mod seeded;
 mod snapshot;
@@ -61,6 +65,7 @@ pub use backup::{BackupInfo, OnMoved, restore};
 pub use check::{Check, CheckReport};
 pub use error::{Error, Result};
 pub use event::{Event, Logger};
+pub use handle::{Pager, Stat};
 pub use header::{HEADER_BYTES, Header, Kind, seal_block, verify_block};
 pub use layout::in_second_file;
 pub use lock::{HANDLES_MAX, LockMemory, READERS_MAX};
@@ -68,7 +73,6 @@ pub use meta::{APP_BYTES_MAX, USER_BYTES_MAX};
 pub use metrics::{MetricsReport, PHASES, Phase, Times};
 pub use one_flush::Recovery;
 pub use options::{OpenMode, Options, Verify};
-pub use pager::{Pager, Stat};
 pub use pages::{Counters, Extent, PageRead, PageRef, PageWrite, expect_zeros};
 pub use pins::{PIN_NAME_BYTES_MAX, PINS_MAX, Pin};
 pub use ptr::{PTR_BYTES, Ptr};

@@ -3,13 +3,15 @@
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::flusher;
+use crate::found::Found;
+use crate::handle::Pager;
 use crate::large_file::{self, LargePlace};
 use crate::layout::{HEAD_BYTES, first_page, meta_at, page_size_ok, superblock_at};
 use crate::lock::{self, Identity, LockMemory, Seat, protocol};
 use crate::meta::{Confirmation, Meta, MetaBlocks};
 use crate::one_flush::{self, Recovery};
 use crate::options::{OpenMode, Options};
-use crate::pager::{Found, Inner, Pager};
+use crate::pager::Inner;
 use crate::storage::{self, FileStorage, Growth, Storage};
 use crate::superblock::{self, Superblock};
 use std::path::Path;

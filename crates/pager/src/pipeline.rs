@@ -26,11 +26,12 @@
 //!    to one of the syncs under way, and that need not be the one of the flush.
 
 use crate::error::{Error, Result};
+use crate::found::Found;
 use crate::large_file::LargeFile;
 use crate::layout::{BLOCK_BYTES, meta_at};
 use crate::meta::{Flushed, Meta, Standing};
 use crate::metrics::{Metrics, Phase};
-use crate::pager::{Found, Inner, State};
+use crate::pager::{Inner, State};
 use crate::seeded::{Bug, active};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

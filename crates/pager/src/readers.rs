@@ -6,9 +6,10 @@
 
 use crate::error::Result;
 use crate::event::Event;
+use crate::handle::Pager;
 use crate::lock::protocol;
 use crate::lock::slots::{Seen, clock_ns};
-use crate::pager::{Inner, Pager};
+use crate::pager::Inner;
 use crate::writer::Writer;
 use std::fmt;
 use std::sync::Arc;

@@ -11,9 +11,10 @@ mod large;
 
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::found::Found;
 use crate::layout::{LARGE_AT, meta_at};
 use crate::meta::{Confirmation, Dead, Meta};
-use crate::pager::{Found, Inner};
+use crate::pager::Inner;
 use crate::pins::Pins;
 use crate::ptr::Ptr;
 use crate::seeded::{Bug, active};

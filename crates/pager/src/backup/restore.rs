@@ -9,11 +9,11 @@ use super::{
     BackupInfo, HEAD_LEN, LARGE_PAGES_AT, MAGIC, OnMoved, PART_BYTES, RECORD_AT, SUM_AT, VERSION,
 };
 use crate::error::{Error, Result};
+use crate::handle::Pager;
 use crate::large_file;
 use crate::layout::{LARGE_AT, first_page, meta_at, page_size_ok};
 use crate::meta::Meta;
 use crate::open::new_uuid;
-use crate::pager::Pager;
 use crate::pages::PageRef;
 use crate::ptr::Ptr;
 use crate::space::large::read_id;

@@ -1,0 +1,146 @@
+//! What is found in the file and the lock area: which record is the newest.
+
+use crate::error::Result;
+use crate::lock::Lock;
+use crate::meta::{Confirmation, Meta, MetaBlocks};
+use crate::open::check_length;
+use crate::pipeline::{Weak, checksum_of};
+use crate::storage::Storage;
+use crate::superblock::{Superblock, read_failed};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tidalite_base::Corrupt;
+
+/// A record that was published is looked for this long.
+const PUBLISHED_WAIT: Duration = Duration::from_secs(2);
+
+/// What the file and the lock area hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    /// The newest state: `durable`, or a weak record that stands on it.
+    pub(crate) meta: Meta,
+    pub(crate) durable: Meta,
+    /// The transaction of the durable record before.
+    pub(crate) before: u64,
+    /// How the durable record is rewritten.
+    pub(crate) confirmation: Confirmation,
+    pub(crate) weak: Option<Weak>,
+}
+
+impl Found {
+    /// The newest record of the file.
+    pub(crate) fn newest(blocks: &MetaBlocks) -> Result<Self> {
+        let (meta, older) = blocks.newest()?;
+        // Without a readable older record, everything pending counts as needed by it.
+        let before = older.map_or(meta.txn.saturating_sub(1), |older| older.txn);
+        let confirmation = Confirmation::after(blocks.confirmations(&meta));
+        Ok(Self {
+            durable: meta.clone(),
+            meta,
+            before,
+            confirmation,
+            weak: None,
+        })
+    }
+
+    /// The same with the newest weak record that stands on it, if there is one.
+    pub(crate) fn with_weak(
+        mut self,
+        storage: &dyn Storage,
+        page_size: usize,
+        lock: &Lock,
+    ) -> Result<Self> {
+        let len = storage.len().map_err(|error| read_failed(0, error))?;
+        for slot in [0, 1] {
+            if let Some(record) = weak_record(lock, slot, &self.durable)
+                && record.txn > self.meta.txn
+                && record.pages <= len / page_size as u64
+            {
+                self.weak = Some(Weak {
+                    txn: record.txn,
+                    slot,
+                });
+                self.meta = record;
+            }
+        }
+        Ok(self)
+    }
+
+    /// The record of what is published; `None` when that is `known`.
+    pub(crate) fn published(
+        storage: &dyn Storage,
+        superblock: &Superblock,
+        lock: &Lock,
+        known: Option<u64>,
+    ) -> Result<Option<Self>> {
+        let begun = Instant::now();
+        let mut wanted = 0;
+        loop {
+            let word = lock.area.published().load(Ordering::SeqCst);
+            if known == Some(word) {
+                return Ok(None);
+            }
+            // While it is being read, two more commits may write over it; then there is a newer one.
+            let blocks = MetaBlocks::load(storage, &superblock.uuid);
+            let found = Self::of_txn(&blocks, word).or_else(|| Self::of_weak(&blocks, lock, word));
+            if let Some(found) = found {
+                storage.refresh().map_err(|error| read_failed(0, error))?;
+                check_length(storage, superblock, &found.meta)?;
+                return Ok(Some(found));
+            }
+            if wanted == word && begun.elapsed() > PUBLISHED_WAIT {
+                return Err(match blocks.newest() {
+                    Err(error) => error,
+                    Ok((newest, _)) => {
+                        let found = format!("transaction {} as the newest one", newest.txn);
+                        let wanted = format!("transaction {word}, which was published");
+                        Corrupt::new("meta records", 0, found, wanted).into()
+                    }
+                });
+            }
+            wanted = word;
+            std::thread::yield_now();
+        }
+    }
+
+    /// The record of a transaction, if one of its copies can be read.
+    fn of_txn(blocks: &MetaBlocks, txn: u64) -> Option<Self> {
+        let mut copies = blocks.copies.iter().flatten().flatten();
+        let meta = copies.find(|meta| meta.txn == txn)?.clone();
+        let copies = blocks.copies.iter().flatten().flatten();
+        let older = copies.map(|copy| copy.txn).filter(|&other| other < txn);
+        Some(Self {
+            before: older.max().unwrap_or(txn.saturating_sub(1)),
+            confirmation: Confirmation::after(blocks.confirmations(&meta)),
+            durable: meta.clone(),
+            meta,
+            weak: None,
+        })
+    }
+
+    /// The weak record of a transaction.
+    fn of_weak(blocks: &MetaBlocks, lock: &Lock, txn: u64) -> Option<Self> {
+        let found = Self::newest(blocks).ok()?;
+        let record = |slot| weak_record(lock, slot, &found.durable);
+        let slot = [0, 1]
+            .into_iter()
+            .find(|&slot| record(slot).is_some_and(|record| record.txn == txn))?;
+        Some(Self {
+            meta: record(slot)?,
+            weak: Some(Weak { txn, slot }),
+            ..found
+        })
+    }
+}
+
+/// What a slot for weak records holds, if it stands on this durable record.
+fn weak_record(lock: &Lock, slot: usize, durable: &Meta) -> Option<Meta> {
+    let record = Meta::decode(&lock.area.weak(slot), 0, &durable.uuid).ok()?;
+    let standing = &record.standing;
+    let checksum = checksum_of(durable);
+    let same_boot = standing.boot_id == lock.area.identity().boot && standing.boot_id != [0; 16];
+    let on_it = (standing.sequence, standing.checksum) == (durable.sequence, checksum);
+    let on_the_one_before =
+        standing.sequence + 1 == durable.sequence && standing.next_checksum == checksum;
+    (same_boot && (on_it || on_the_one_before)).then_some(record)
+}

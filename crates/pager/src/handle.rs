@@ -1,0 +1,242 @@
+//! An open file as its users have it: snapshots, the write transaction, syncs, figures.
+
+use crate::error::{Error, Result};
+use crate::lock::protocol;
+use crate::metrics::{MetricsReport, Phase};
+use crate::one_flush::Recovery;
+use crate::options::Options;
+use crate::pager::Inner;
+use crate::pins::Pin;
+use crate::snapshot::Snapshot;
+use crate::space::large::Large;
+use crate::txn::{WriteTxn, make_durable};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tidalite_base::TxnId;
+
+/// The system reads ahead no more than this at once, whatever it is asked for.
+const WARM_BYTES: u64 = 128 << 10;
+/// One open file. Clones share it.
+#[derive(Clone)]
+pub struct Pager {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// Figures about the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stat {
+    /// Bytes of a page.
+    pub page_size: usize,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Pages of the file, its head included.
+    pub pages_total: u64,
+    /// Pages that can be allocated now.
+    pub pages_free: u64,
+    /// Pages that are dead but seen by a snapshot or needed by the newest durable states, in both files.
+    pub pages_pending: u64,
+    /// The longest free stretch, at most.
+    pub longest_free_pages: u64,
+    /// Bytes of the second file, for large values, as of the newest commit; 0 without one.
+    pub large_bytes: u64,
+    /// Pages of the second file that can be allocated now.
+    pub large_pages_free: u64,
+    /// The newest commit.
+    pub txn: TxnId,
+    /// Its wall-clock time, nanoseconds since 1970.
+    pub commit_time_ns: i64,
+    /// The file's identity.
+    pub uuid: [u8; 16],
+}
+
+impl Pager {
+    /// A snapshot of the newest commit of any process; any number, in any thread. Waits for nobody: about as
+    /// long as a miss of the cache, unless another process has committed since the last one.
+    ///
+    /// # Errors
+    /// `Limit` when too many snapshots are held, in all processes together; `Forked`; after a commit of another
+    /// process `Io` and `Corrupt` from reading its record.
+    pub fn begin_read(&self) -> Result<Snapshot> {
+        Snapshot::begin(&self.inner, 0)
+    }
+
+    /// A snapshot that the writer may take away when it holds space for too long
+    /// ([`Options::evictable_age_max`], [`Options::on_laggard`], a full disk): every read copies, looks whether the snapshot is
+    /// still there, and gives `Evicted` when it is not.
+    ///
+    /// # Errors
+    /// As for `begin_read`.
+    pub fn begin_read_evictable(&self) -> Result<Snapshot> {
+        Snapshot::begin(&self.inner, protocol::EVICTABLE)
+    }
+
+    /// A snapshot of a pinned version; `None` when there is no pin of that name.
+    ///
+    /// # Errors
+    /// As for `begin_read`; damage in the table of pins or in the pin's record.
+    pub fn begin_read_at(&self, pin: &str) -> Result<Option<Snapshot>> {
+        Snapshot::begin_at(&self.inner, pin)
+    }
+
+    /// All pins of the newest commit, the oldest first.
+    ///
+    /// # Errors
+    /// As for `begin_read`; damage in the table of pins.
+    pub fn pins(&self) -> Result<Vec<Pin>> {
+        self.begin_read()?.pins()
+    }
+
+    /// The newest commit that is known to have been done at or before this time (nanoseconds since 1970, by the wall
+    /// clock of the writers), with its time. Known are the newest commit, the pins, and about one a minute, fewer
+    /// where they are old.
+    ///
+    /// # Errors
+    /// As for `begin_read`; damage in the clock.
+    pub fn txn_at(&self, time_ns: i64) -> Result<Option<(TxnId, i64)>> {
+        self.begin_read()?.txn_at(time_ns)
+    }
+
+    /// Begins the write transaction; waits for others in all processes, first come first served.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `Poisoned`, `Forked`; what reading the free space or confirming the newest state meets.
+    pub fn begin_write(&self) -> Result<WriteTxn> {
+        self.inner.check_writable()?;
+        let metrics = &self.inner.pipeline.metrics;
+        let turn = metrics.time(Phase::WaitForWriter, || self.inner.turn())?;
+        WriteTxn::begin(Arc::clone(&self.inner), turn)
+    }
+
+    /// Begins the write transaction unless others have it for longer than this.
+    ///
+    /// # Errors
+    /// `WriterBusy`, which names the writer; else as for `begin_write`.
+    pub fn begin_write_within(&self, patience: Duration) -> Result<WriteTxn> {
+        self.inner.check_writable()?;
+        self.inner.let_others()?;
+        let until = Instant::now().checked_add(patience);
+        match self.inner.turns.wait(until, &mut || ())? {
+            Some(turn) => WriteTxn::begin(Arc::clone(&self.inner), turn),
+            None => Err(self.inner.writer_busy()),
+        }
+    }
+
+    /// Begins the write transaction unless another one is under way in any process (then `None`).
+    ///
+    /// # Errors
+    /// As for `begin_write`.
+    pub fn try_begin_write(&self) -> Result<Option<WriteTxn>> {
+        self.inner.check_writable()?;
+        let Some(turn) = self.inner.turns.try_take()? else {
+            return Ok(None);
+        };
+        WriteTxn::begin(Arc::clone(&self.inner), turn).map(Some)
+    }
+
+    /// What opening had to do to find a state that is whole.
+    #[must_use]
+    pub fn recovery(&self) -> Recovery {
+        self.inner.recovery
+    }
+
+    /// Makes every commit so far durable. Waits for a write transaction under way when there are lazy or `None`
+    /// commits, so it must not be called by who holds one. Returns the newest commit.
+    ///
+    /// # Errors
+    /// `Poisoned`; any error of a sync or of writing the record (then nothing more is acknowledged until
+    /// reopened).
+    pub fn sync(&self) -> Result<TxnId> {
+        self.inner.check_writable()?;
+        let newest = self.inner.pipeline.base(self.inner.state()).txn;
+        make_durable(&self.inner, newest, None)?;
+        Ok(newest)
+    }
+
+    /// Makes everything durable and closes this handle. (Others, and snapshots, keep the file open.)
+    ///
+    /// # Errors
+    /// As for `sync`.
+    pub fn close(self) -> Result<()> {
+        if self.inner.options.read_only {
+            return Ok(());
+        }
+        self.sync().map(|_| ())
+    }
+
+    /// Closes this handle without a sync, as dropping it does: lazy commits survive the process, not a power cut;
+    /// `None` commits are lost.
+    pub fn close_without_sync(self) {}
+
+    /// Has the system read the file into memory ahead, from its beginning, up to `bytes_max` bytes; returns how many that is. It does not
+    /// wait for them. Where the file is larger than what memory is to spare, nothing is gained beyond that.
+    ///
+    /// # Errors
+    /// `Io` when the system refuses.
+    pub fn warm_up(&self, bytes_max: u64) -> Result<u64> {
+        let bytes = self.inner.state().bytes.min(bytes_max);
+        for at in (0..bytes).step_by(WARM_BYTES as usize) {
+            let len = (bytes - at).min(WARM_BYTES);
+            let asked = self.inner.storage.read_ahead(at, len);
+            asked.map_err(|source| Error::Io {
+                what: "reading ahead".into(),
+                at,
+                source,
+            })?;
+        }
+        Ok(bytes)
+    }
+
+    /// Counters and times of what was committed since the file was opened by this handle.
+    #[must_use]
+    pub fn metrics(&self) -> MetricsReport {
+        self.inner.pipeline.metrics.report()
+    }
+
+    /// Bytes of a page.
+    #[must_use]
+    pub fn page_size(&self) -> usize {
+        self.inner.page_size
+    }
+
+    /// The file's identity.
+    #[must_use]
+    pub fn uuid(&self) -> [u8; 16] {
+        self.inner.superblock.uuid
+    }
+
+    /// How the file was opened.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    /// Figures about the file. Waits for a write transaction under way.
+    ///
+    /// # Errors
+    /// What reading the free space meets.
+    pub fn stat(&self) -> Result<Stat> {
+        let _turn = self.inner.turn()?;
+        // What a handle that only reads finds its free space in must stay as it is meanwhile.
+        let snapshot = self.begin_read()?;
+        let mut writer = self.inner.take_writer(snapshot.state())?;
+        writer.reclaim(&self.inner);
+        let state = Arc::clone(snapshot.state());
+        let large = writer.space.large.as_deref();
+        let stat = Stat {
+            page_size: self.inner.page_size,
+            file_bytes: writer.space.pages() * self.inner.page_size as u64,
+            pages_total: writer.space.pages(),
+            pages_free: writer.space.free_pages(),
+            pages_pending: writer.space.held_pages(),
+            longest_free_pages: writer.space.longest_free(),
+            large_bytes: large.map_or(0, |large| large.pages() * self.inner.page_size as u64),
+            large_pages_free: large.map_or(0, Large::free_pages),
+            txn: state.txn,
+            commit_time_ns: state.time_ns,
+            uuid: self.inner.superblock.uuid,
+        };
+        self.inner.put_writer(writer);
+        Ok(stat)
+    }
+}
