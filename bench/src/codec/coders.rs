@@ -1,7 +1,9 @@
 //! Ours and the others behind one face: a stretch of words to bytes and back.
 
 use tidalite_codec::{CHUNK_BYTES, Chunk, ColumnType, Hint};
-use tidalite_codec::{decode_column, decode_times, encode_column, encode_times, times_mut};
+use tidalite_codec::{
+    decode_cold, decode_column, decode_times, encode_cold, encode_column, encode_times, times_mut,
+};
 
 use super::columns::Kind;
 use super::{gorilla, plain_alp};
@@ -16,6 +18,8 @@ const LEAF: usize = 16 * VECTOR;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coder {
     Ours,
+    /// Ours in cold form: a leaf at a time, each vector readable alone.
+    Cold,
     Pco,
     Zstd,
     Gorilla,
@@ -23,8 +27,9 @@ pub(crate) enum Coder {
 }
 
 /// All of them, ours first.
-pub(crate) const CODERS: [Coder; 5] = [
+pub(crate) const CODERS: [Coder; 6] = [
     Coder::Ours,
+    Coder::Cold,
     Coder::Pco,
     Coder::Zstd,
     Coder::Gorilla,
@@ -109,6 +114,7 @@ impl Coder {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ours => "tidalite",
+            Self::Cold => "cold",
             Self::Pco => "pco-8",
             Self::Zstd => "zstd-3",
             Self::Gorilla => "gorilla",
@@ -118,12 +124,12 @@ impl Coder {
 
     /// Whether it is meant for such words.
     pub(crate) fn takes(self, kind: Kind) -> bool {
-        kind == Kind::Float || matches!(self, Self::Ours | Self::Pco | Self::Zstd)
+        kind == Kind::Float || matches!(self, Self::Ours | Self::Cold | Self::Pco | Self::Zstd)
     }
 
     fn rows(self) -> usize {
         match self {
-            Self::Pco | Self::Zstd => LEAF,
+            Self::Cold | Self::Pco | Self::Zstd => LEAF,
             _ => VECTOR,
         }
     }
@@ -135,6 +141,7 @@ impl Coder {
             let (begin, out) = (to.bytes.len(), &mut to.bytes);
             match self {
                 Self::Ours => ours(kind, block, &mut hint, out),
+                Self::Cold => to.padding += cold(kind, block, &mut hint, out),
                 Self::Pco => {
                     let config = pco::ChunkConfig::default().with_compression_level(8);
                     if kind == Kind::Float {
@@ -181,6 +188,9 @@ impl Coder {
                         decode_column(&chunk, payload, out)?;
                     }
                 }
+                Self::Cold => {
+                    warm(kind, bytes, out)?;
+                }
                 Self::Pco if kind == Kind::Float => {
                     pco::standalone::simple_decompress_into(bytes, floats)?;
                     see(Seen::Floats(floats));
@@ -217,6 +227,61 @@ fn ours(kind: Kind, block: &[u64], hint: &mut Hint, out: &mut Vec<u8>) {
         Kind::Time => encode_times(integers(block), hint, out),
     };
     out[at..at + CHUNK_BYTES].copy_from_slice(&chunk.to_bytes());
+}
+
+/// As a leaf in cold form has them: the model if there is one, behind its 16 bytes of the directory, then chunk and payload of each vector in the
+/// form that is smaller. Answers how many of the bytes are not in a file: where each part ends.
+fn cold(kind: Kind, block: &[u64], hint: &mut Hint, out: &mut Vec<u8>) -> usize {
+    const MODEL_ENTRY_BYTES: usize = 16;
+    let mut hot: Vec<Vec<u8>> = Vec::new();
+    for vector in block.chunks(VECTOR) {
+        let mut bytes = Vec::new();
+        ours(kind, vector, hint, &mut bytes);
+        hot.push(bytes);
+    }
+    let ty = match kind {
+        Kind::Float => ColumnType::F64,
+        Kind::Integer | Kind::Time => ColumnType::I64,
+    };
+    let vectors: Vec<&[u64]> = block.chunks(VECTOR).collect();
+    let column = encode_cold(ty, &vectors).unwrap_or_default();
+    let mut parts = hot.clone();
+    for (part, vector) in parts.iter_mut().zip(&column.vectors) {
+        if let Some((chunk, page)) = vector
+            && CHUNK_BYTES + page.len() < part.len()
+        {
+            *part = [&chunk.to_bytes()[..], page].concat();
+        }
+    }
+    let size = |parts: &[Vec<u8>]| parts.iter().map(Vec::len).sum::<usize>();
+    let mut model = [&[0; MODEL_ENTRY_BYTES][..], &column.model].concat();
+    if size(&parts) + model.len() >= size(&hot) {
+        (parts, model) = (hot, Vec::new());
+    }
+    out.extend((model.len() as u32).to_le_bytes());
+    out.extend(&model);
+    parts.iter().for_each(|part| out.extend(part));
+    4
+}
+
+/// Reads what `cold` wrote.
+fn warm(kind: Kind, bytes: &[u8], out: &mut [u64]) -> Result<()> {
+    let length = u32::from_le_bytes(*bytes.first_chunk().ok_or("no length")?);
+    let (model, mut rest) = bytes[4..].split_at(length as usize);
+    let model = model.get(16..).unwrap_or_default();
+    for vector in out.chunks_mut(VECTOR) {
+        let chunk = Chunk::decode_at(rest, 0);
+        let (payload, behind) = rest[CHUNK_BYTES..].split_at(chunk.len());
+        rest = behind;
+        if chunk.is_cold() {
+            decode_cold(model, &chunk, payload, vector)?;
+        } else if kind == Kind::Time {
+            decode_times(&chunk, payload, times_mut(vector))?;
+        } else {
+            decode_column(&chunk, payload, vector)?;
+        }
+    }
+    Ok(())
 }
 
 /// What each block of ours is, in few words.

@@ -78,6 +78,13 @@ impl Chunk {
         self.length == 0
     }
 
+    /// Whether the payload is in cold form: `decode_cold` reads it, with the model that its column has in the leaf.
+    #[must_use]
+    #[inline]
+    pub fn is_cold(&self) -> bool {
+        self.encoding == COLD
+    }
+
     /// The encoding in a word, for people.
     #[must_use]
     pub fn encoding_name(&self) -> &'static str {
@@ -94,6 +101,7 @@ impl Chunk {
             SPLIT => "split",
             LIST => "list",
             RUNS => "runs",
+            COLD => "cold",
             _ => "unknown",
         }
     }
@@ -178,6 +186,8 @@ pub(crate) const SPLIT: u8 = 10;
 pub(crate) const LIST: u8 = 11;
 /// Words of runs, which are a vector of their own, and how long each is.
 pub(crate) const RUNS: u8 = 12;
+/// A page of pco, whose model the leaf has; see cold.rs.
+pub(crate) const COLD: u8 = 13;
 /// Most bits of the high part of a split.
 pub(crate) const SPLIT_HIGH_MAX: u32 = 16;
 

@@ -75,8 +75,9 @@ pub(crate) fn at_every_level(mut work: impl FnMut(&str)) {
 }
 
 /// The same memory as words.
+#[must_use]
 #[inline]
-pub(crate) fn words(times: &[i64]) -> &[u64] {
+pub fn words(times: &[i64]) -> &[u64] {
     // SAFETY: i64 and u64 have one size and alignment, and every bit pattern is valid in both.
     #[expect(unsafe_code, reason = "reads i64 as u64 in place")]
     unsafe {
@@ -85,8 +86,9 @@ pub(crate) fn words(times: &[i64]) -> &[u64] {
 }
 
 /// The same memory as words.
+#[must_use]
 #[inline]
-pub(crate) fn words_mut(times: &mut [i64]) -> &mut [u64] {
+pub fn words_mut(times: &mut [i64]) -> &mut [u64] {
     // SAFETY: i64 and u64 have one size and alignment, every bit pattern is valid in both, and the
     // borrow of `times` lasts as long as the answer.
     #[expect(unsafe_code, reason = "writes i64 as u64 in place")]

@@ -14,6 +14,7 @@
 //! pack      1 to 64 bits a value     the layout in lanes
 //! kernel    the loops above          for AVX-512, AVX2, any; as_floats, as_integers, fill_steps
 //! decode    decode_times, _column    payload -> words; any bytes give values or Corrupt
+//! cold      ColdColumn                many vectors as pages of pco, which share a model; a feature
 //! line      Line                     vectors by a rule: a word is made when it is asked for
 //! stats     Stats                    count, sums, extremes with their times, first, last
 //! ```
@@ -37,6 +38,7 @@
 //! ```
 
 mod chunk;
+mod cold;
 mod column;
 mod decode;
 mod encode;
@@ -55,12 +57,13 @@ mod scan;
 mod stats;
 
 pub use chunk::{CHUNK_BYTES, Chunk};
+pub use cold::{COLD, ColdColumn, decode_cold, encode_cold};
 pub use column::ColumnType;
 pub use decode::{decode_column, decode_times};
 pub use encode::{encode_column, encode_times};
 pub use hint::Hint;
 pub use hint_bytes::HINT_BYTES;
-pub use kernel::{as_floats, as_integers, fill_steps, is_ascending, times_mut};
+pub use kernel::{as_floats, as_integers, fill_steps, is_ascending, times_mut, words, words_mut};
 pub use line::{Line, LineWords};
 pub use rows::{Rows, RowsRef};
 pub use stats::{STATS_BYTES, Stats};

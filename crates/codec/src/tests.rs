@@ -1,5 +1,7 @@
 //! Whole vectors: round trips, golden bytes, damage, real data.
 
+#[cfg(feature = "cold")]
+mod cold;
 mod damage;
 mod golden;
 mod nulls;

@@ -69,6 +69,8 @@ pub enum Kind {
     Clock = 18,
     /// Free space of the second file: its root, or a directory.
     LargeSpace = 19,
+    /// Header and directory of a series leaf in cold form.
+    SeriesCold = 20,
 }
 
 impl Kind {
@@ -95,6 +97,7 @@ impl Kind {
             17 => Self::Pins,
             18 => Self::Clock,
             19 => Self::LargeSpace,
+            20 => Self::SeriesCold,
             _ => Self::None,
         }
     }

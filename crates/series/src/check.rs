@@ -9,7 +9,7 @@
 //! Damage is collected, not returned: a damaged leaf costs only itself.
 
 use crate::extents::{self, ExtentRecord};
-use crate::leaf::Leaf;
+use crate::leaf::{Leaf, is_leaf};
 use crate::link::Link;
 use crate::node::{self, Spine};
 use crate::packer::{LEAF_ALIGN, aligned};
@@ -18,7 +18,7 @@ use tidalite_base::{Corrupt, SeriesId, TxnId};
 use tidalite_codec::{Rows, Stats};
 use tidalite_kv::{Claim, Tree};
 use tidalite_pager::{
-    Error, HEADER_BYTES, Header, Kind, PageRead, Ptr, Result, expect_zeros, verify_block,
+    Error, HEADER_BYTES, Header, PageRead, Ptr, Result, expect_zeros, verify_block,
 };
 
 /// Something wrong with rows of a series.
@@ -400,10 +400,13 @@ fn dead_leaf<R: PageRead>(r: &R, addr: u64, room: u64) -> Result<u64> {
         ));
     }
     let header = Header::decode(&head);
+    if !is_leaf(header.kind) {
+        return bad(format!("{:?}", header.kind));
+    }
     let ptr = Ptr {
         addr,
         len: directory as u32,
-        kind: Kind::SeriesLeaf,
+        kind: header.kind,
         checksum: tidalite_base::get_u64(&head, 0),
         birth: header.birth,
     };

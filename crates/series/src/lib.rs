@@ -11,6 +11,7 @@
 //! extents     how much of each extent is alive      an ordered table
 //! read        View: vectors, cursor, aggregate,     the tree and the late rows as one
 //!             windows, candles, filter, count
+//! cold        old leaves in cold form               joined, and smaller
 //! walk        Walk: by links, around damage; what differs between two versions
 //! salvage     leaves without a tree
 //! check       every rule of the format, every byte
@@ -25,6 +26,7 @@
 //! The caller keeps the records, the root of the extents table and the front. Errors are the pager's.
 
 mod check;
+mod cold;
 mod edit;
 mod extents;
 mod leaf;
@@ -39,6 +41,7 @@ mod tree;
 mod walk;
 
 pub use check::{Check, Damage, Report};
+pub use cold::Cooling;
 pub use extents::ExtentRecord;
 pub use link::Link;
 pub use packer::Packer;

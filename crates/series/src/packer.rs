@@ -142,7 +142,7 @@ impl Packer {
         w: &mut W,
         leaf: &mut [u8],
         directory: usize,
-        owner: u64,
+        (kind, owner): (Kind, u64),
         last_time: i64,
     ) -> Result<Ptr> {
         let size = aligned(leaf.len());
@@ -170,7 +170,7 @@ impl Packer {
             }
         };
         let header = Header {
-            kind: Kind::SeriesLeaf,
+            kind,
             flags: 0,
             owner,
             address: open.extent.addr + open.used as u64,

@@ -15,6 +15,7 @@
 //!
 //! At most 8 links wait, so a record of c columns has at most 15 + 9 c + 9 (72 + 105 c) bytes.
 
+use crate::leaf::is_leaf;
 use crate::link::{Entry, LINK_BYTES, Link};
 use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX};
 use crate::tree::{PENDING_MAX, SeriesTree};
@@ -80,11 +81,16 @@ impl<'a> Fields<'a> {
         Ok(field)
     }
 
-    fn entry(&mut self, types: &[ColumnType], kind: Kind, after: Option<i64>) -> Result<Entry> {
+    fn entry(
+        &mut self,
+        types: &[ColumnType],
+        of_kind: fn(Kind) -> bool,
+        after: Option<i64>,
+    ) -> Result<Entry> {
         let link = Link::decode(self.take(LINK_BYTES)?, 0);
         let room = i128::from(link.end) - i128::from(link.begin) + 1;
         let behind = after.is_none_or(|after| after < link.begin);
-        if link.ptr.kind != kind || !behind || link.count == 0 || i128::from(link.count) > room {
+        if !of_kind(link.ptr.kind) || !behind || link.count == 0 || i128::from(link.count) > room {
             return Err(self.bad(format!("{link:?}"), "a link behind those before it"));
         }
         let mut stats = Vec::with_capacity(types.len());
@@ -160,13 +166,13 @@ impl SeriesTree {
         let mut after = None;
         let mut root = None;
         if height > 0 {
-            let entry = fields.entry(&types, Kind::SeriesNode, after)?;
+            let entry = fields.entry(&types, |kind| kind == Kind::SeriesNode, after)?;
             after = Some(entry.link.end);
             root = Some(entry);
         }
         let mut pending = Vec::with_capacity(pending_links);
         for _ in 0..pending_links {
-            let entry = fields.entry(&types, Kind::SeriesLeaf, after)?;
+            let entry = fields.entry(&types, is_leaf, after)?;
             after = Some(entry.link.end);
             pending.push(entry);
         }

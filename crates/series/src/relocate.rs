@@ -4,6 +4,7 @@
 //! Rows stay as they are; a leaf that is read and written again has the same words. Nodes are rewritten where something below them
 //! moved. To find out, the spines of nodes are read, no statistics and no leaf.
 
+use crate::cold::Cooling;
 use crate::edit::{Edit, Split};
 use crate::extents;
 use crate::link::{Entry, Link};
@@ -12,7 +13,7 @@ use crate::packer::Packer;
 use crate::tree::{SeriesTree, raise};
 use std::collections::BTreeMap;
 use tidalite_kv::{Relocation, Tree};
-use tidalite_pager::{PageRead, PageWrite, Result};
+use tidalite_pager::{Kind, PageRead, PageWrite, Result};
 
 /// What is to move: addresses from a boundary on, and extents of leaves that are mostly dead.
 #[derive(Clone, Debug, Default)]
@@ -105,7 +106,10 @@ impl<W: PageWrite> Edit<'_, W> {
                 let rows = self.read_leaf(&entry)?;
                 self.bury(&entry)?;
                 step.moved(entry.link.bytes.div_ceil(self.w.page_size() as u64));
-                out.extend(self.leaves(rows.view(), Split::Even)?);
+                out.extend(match entry.link.ptr.kind {
+                    Kind::SeriesCold => self.cold_leaves(rows.view(), &mut Cooling::default())?,
+                    _ => self.leaves(rows.view(), Split::Even)?,
+                });
             } else if !self.moves_below(level, &entry.link, moving)? {
                 out.push(entry);
             } else {

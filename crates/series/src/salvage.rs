@@ -1,9 +1,9 @@
 //! Leaves without a tree above them: what a directory says of itself, and whatever rows can still be read.
 
-use crate::leaf::Leaf;
-use tidalite_base::SeriesId;
+use crate::leaf::{Leaf, is_leaf};
+use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::{ColumnType, Rows};
-use tidalite_pager::{Candidate, Kind, PageRead, Ptr, Result};
+use tidalite_pager::{Candidate, Error, PageRead, Ptr, Result};
 
 /// A leaf that was found by its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,11 @@ pub fn lone_leaf<R: PageRead>(r: &R, found: &Candidate) -> Result<LoneLeaf> {
     let (directory, _) = Leaf::lengths(&head);
     let columns = Leaf::columns(&head);
     let mut ptr = found.ptr(directory);
-    ptr.kind = Kind::SeriesLeaf;
+    ptr.kind = found.header.kind;
+    if !is_leaf(ptr.kind) {
+        let found = format!("{:?}", ptr.kind);
+        return Err(Corrupt::new("series leaf", ptr.addr, found, "a leaf").into());
+    }
     let leaf = Leaf::parse(r.block(&ptr)?, ptr)?;
     Ok(LoneLeaf {
         ptr,
@@ -56,7 +60,7 @@ pub fn leaf_types<R: PageRead>(r: &R, leaf: &LoneLeaf) -> Result<Vec<Option<Colu
 /// before columns were added has the fewer columns.
 ///
 /// # Errors
-/// `Corrupt` when the directory is damaged; `Io`.
+/// `Corrupt` when the directory is damaged; `Io`; `Unsupported` for cold leaves in a build without them.
 pub fn leaf_rows<R: PageRead>(r: &R, ptr: &Ptr) -> Result<(Rows, Vec<(i64, i64)>)> {
     let leaf = Leaf::parse(r.block(ptr)?, *ptr)?;
     let columns = leaf.own_columns();
@@ -68,6 +72,10 @@ pub fn leaf_rows<R: PageRead>(r: &R, ptr: &Ptr) -> Result<(Rows, Vec<(i64, i64)>
         let mut read = leaf.times(r, v, &mut rows.times[at.clone()]);
         for c in 0..columns {
             read = read.and_then(|()| leaf.column(r, v, c, &mut rows.columns[c][at.clone()]));
+        }
+        // Not lost, but not for this build.
+        if let Err(error @ Error::Unsupported { .. }) = read {
+            return Err(error);
         }
         if read.is_err() || !rows.slice(at).is_sorted_unique() {
             rows.truncate(before);

@@ -17,7 +17,7 @@ use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{PageRead, PageWrite};
 use tidalite_runs::Sink;
-use tidalite_series::{Moving, Packer, SeriesTree};
+use tidalite_series::{Cooling, Moving, Packer, SeriesTree};
 
 /// The part of what a transaction may keep in memory that its open leaves, one a series, get beside the staged rows.
 const OPEN_PART: usize = 4;
@@ -85,6 +85,23 @@ impl Leaves {
         let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
         open.changed |= open.tree.delete(pages, &mut self.packer, from, to)? > 0;
         Ok(())
+    }
+
+    /// Makes the leaves of a series cold that lie before `before`; whether some are left for another step.
+    pub(crate) fn cool<W: PageWrite>(
+        &mut self,
+        pages: &mut W,
+        id: SeriesId,
+        types: &[ColumnType],
+        before: i64,
+        step: &mut Cooling,
+    ) -> Result<bool> {
+        let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
+        let stop = open
+            .tree
+            .cool(pages, &mut self.packer, before, step, i64::MIN)?;
+        open.changed |= step.rows > 0;
+        Ok(stop.is_some())
     }
 
     /// Moves leaves and nodes, from a series and a time on. Where to go on; `None` behind the last series.

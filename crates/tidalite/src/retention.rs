@@ -15,6 +15,7 @@
 //! reading leaves; whole leaves behind the cut are unlinked unread, so a damaged old leaf is no obstacle.
 
 use crate::catalog::SeriesInfo;
+use crate::cold::Cooled;
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::leaves::stored_tree;
@@ -30,10 +31,11 @@ use tidalite_base::{Corrupt, SeriesId, get_u16, get_u64, put_u16, put_u64};
 use tidalite_kv::Tree;
 use tidalite_pager::PageRead;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const KEEP_AT: usize = 8;
 const BYTES_AT: usize = KEEP_AT + 8;
-const PATTERN_LEN_AT: usize = BYTES_AT + 8;
+const COLD_AT: usize = BYTES_AT + 8;
+const PATTERN_LEN_AT: usize = COLD_AT + 8;
 const PATTERN_AT: usize = PATTERN_LEN_AT + 2;
 
 /// A bound by size is acted on when more than this part of it is used ...
@@ -49,8 +51,8 @@ pub const RETENTION_NAME_BYTES_MAX: usize = 100;
 /// Bytes of a policy's pattern at most.
 pub const RETENTION_PATTERN_BYTES_MAX: usize = 1000;
 
-/// What is kept of the series that a pattern selects.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What is kept of the series that a pattern selects, and in which form.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Which series, as for [`ReadTxn::list`]; the empty text selects all.
     pub pattern: String,
@@ -59,6 +61,8 @@ pub struct Retention {
     /// What may be used: by the leaves of these series together, or, with the empty pattern, by the whole
     /// file. When it is nearly reached the oldest rows of the series are removed, up to one time for all of them.
     pub bytes: Option<u64>,
+    /// Leaves whose rows are all older than this are written anew in cold form (`cold.rs`), which takes the feature `cold`.
+    pub cold: Option<Duration>,
 }
 
 /// How much one call of [`Database::maintain`] may do.
@@ -92,6 +96,8 @@ pub struct Maintained {
     pub rows: u64,
     /// Commits.
     pub commits: u64,
+    /// What became cold; its commits are counted there.
+    pub cold: Cooled,
     /// True when the budget ended before the work did.
     pub more: bool,
 }
@@ -114,8 +120,9 @@ impl Retention {
             )));
         }
         SeriesPattern::parse(&self.pattern)?;
-        let empty = self.keep.is_none_or(|keep| keep.is_zero()) && self.bytes.unwrap_or(0) == 0;
-        if empty || self.keep.is_some_and(|keep| keep.is_zero()) || self.bytes == Some(0) {
+        let times = [self.keep, self.cold];
+        let empty = times.iter().all(Option::is_none) && self.bytes.is_none();
+        if empty || times.contains(&Some(Duration::ZERO)) || self.bytes == Some(0) {
             return Err(problem(
                 "bounds are more than zero, and one is there".to_owned(),
             ));
@@ -129,6 +136,7 @@ impl Retention {
         let keep = self.keep.map_or(0, nanos);
         put_u64(&mut bytes, KEEP_AT, keep);
         put_u64(&mut bytes, BYTES_AT, self.bytes.unwrap_or(0));
+        put_u64(&mut bytes, COLD_AT, self.cold.map_or(0, nanos));
         put_u16(&mut bytes, PATTERN_LEN_AT, self.pattern.len() as u16);
         bytes.extend_from_slice(self.pattern.as_bytes());
         bytes
@@ -148,6 +156,7 @@ impl Retention {
             pattern: pattern.to_owned(),
             keep: bound(KEEP_AT).map(Duration::from_nanos),
             bytes: bound(BYTES_AT),
+            cold: bound(COLD_AT).map(Duration::from_nanos),
         };
         if usize::from(get_u16(bytes, PATTERN_LEN_AT)) != pattern.len() || policy.encode() != bytes
         {
@@ -235,9 +244,7 @@ impl Candidate {
 
     /// The first raw time at or after `nanos`.
     fn raw(&self, nanos: i128) -> i64 {
-        let unit = self.info.schema.unit;
-        let raw = -(-nanos).div_euclid(unit.nanos().into()) + i128::from(unit.steps_to_1970());
-        raw.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+        raw_time(self.info.schema.unit, nanos)
     }
 
     /// Bytes before `nanos`, if its rows lie evenly in time.
@@ -249,10 +256,18 @@ impl Candidate {
     }
 }
 
+/// The first raw time at or after `nanos`.
+fn raw_time(unit: Unit, nanos: i128) -> i64 {
+    let raw = -(-nanos).div_euclid(unit.nanos().into()) + i128::from(unit.steps_to_1970());
+    raw.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
 /// Where each series is to be cut: rows before that raw time go.
 #[derive(Default)]
 struct Plan {
     cuts: BTreeMap<SeriesId, i64>,
+    /// Leaves before that raw time become cold.
+    cools: BTreeMap<SeriesId, i64>,
 }
 
 impl Plan {
@@ -266,11 +281,12 @@ impl Plan {
 }
 
 impl Database {
-    /// Keeps to the policies: removes what is too old or too much, oldest first, in commits of bounded size. Reads the
-    /// record of each series that a policy selects. Space comes back when no snapshot sees it any more.
+    /// Keeps to the policies: removes what is too old or too much, oldest first, in commits of bounded size; then gives old leaves the
+    /// cold form. Reads the record of each series that a policy selects, and the nodes of those that are to become cold. Space comes back when no snapshot sees it any more.
     ///
     /// # Errors
-    /// What reading and committing report; commits done before stay.
+    /// What reading and committing report; `Unsupported` where leaves are to become cold and the build has not the feature `cold`.
+    /// Commits done before stay.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -279,7 +295,7 @@ impl Database {
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let month = Some(Duration::from_secs(30 * 86_400));
-    /// tx.set_retention("default", &Retention { pattern: String::new(), keep: month, bytes: None })?;
+    /// tx.set_retention("default", &Retention { pattern: String::new(), keep: month, bytes: None, cold: None })?;
     /// tx.series("load")?.insert("2014-01-01", 1.0)?;
     /// tx.series("load")?.insert("2014-06-01", 2.0)?;
     /// tx.commit()?;
@@ -297,6 +313,28 @@ impl Database {
         &self,
         budget: &Budget,
         begin: impl Fn() -> Result<Option<WriteTxn>>,
+    ) -> Result<Maintained> {
+        let start = Instant::now();
+        let mut done = self.cut_with(budget, &begin)?;
+        let rest = budget.time.saturating_sub(start.elapsed());
+        if done.more {
+            return Ok(done);
+        }
+        let cools = self.plan(budget.now)?.cools;
+        let due: Vec<(SeriesId, i64)> = cools.into_iter().collect();
+        let budget = Budget {
+            time: rest,
+            ..*budget
+        };
+        done.cold = self.cool_all(&due, &budget, begin)?;
+        done.more = done.cold.more;
+        Ok(done)
+    }
+
+    fn cut_with(
+        &self,
+        budget: &Budget,
+        begin: &impl Fn() -> Result<Option<WriteTxn>>,
     ) -> Result<Maintained> {
         let deadline = Instant::now().checked_add(budget.time);
         let mut done = Maintained::default();
@@ -343,6 +381,13 @@ impl Database {
                     plan.cut(candidate, horizon);
                 }
             }
+            if let Some(cold) = policy.cold {
+                let horizon = i128::from(now.0) - i128::from(nanos(cold));
+                for (id, raw) in snap.warm_series(&policy.pattern, horizon)? {
+                    let cool = plan.cools.entry(id).or_insert(raw);
+                    *cool = raw.max(*cool);
+                }
+            }
             if let Some(bytes) = policy.bytes {
                 let used = if policy.pattern.is_empty() {
                     let pages = self.pager.stat()?;
@@ -364,6 +409,20 @@ impl Database {
 }
 
 impl ReadTxn {
+    /// The series of the pattern that have leaves, not cold yet, all of whose rows are before `nanos`; and that time as they count.
+    pub(crate) fn warm_series(&self, pattern: &str, nanos: i128) -> Result<Vec<(SeriesId, i64)>> {
+        let mut warm = Vec::new();
+        for info in self.list(pattern)? {
+            let types = info.schema.word_types();
+            let tree = stored_tree(&self.roots.records, &self.pages, info.id, &types)?;
+            let raw = raw_time(info.schema.unit, nanos);
+            if tree.has_warm_leaves(&self.pages, raw)? {
+                warm.push((info.id, raw));
+            }
+        }
+        Ok(warm)
+    }
+
     fn candidates(&self, pattern: &str) -> Result<Vec<Candidate>> {
         let mut candidates = Vec::new();
         // The oldest rows of a series that never filled a leaf are in the front.

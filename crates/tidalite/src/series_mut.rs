@@ -19,6 +19,7 @@ use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::{Rows, RowsRef};
 use tidalite_runs::{Sink, Slot};
+use tidalite_series::Cooling;
 
 /// A series of a write transaction, for changing. Insert anywhere: at the end, before, or over an existing
 /// timestamp (the newest write wins, unless the series has another [`MergePolicy`]).
@@ -417,6 +418,19 @@ impl<'t> SeriesMut<'t> {
             self.trim_texts()?;
         }
         Ok(removed)
+    }
+
+    /// Makes leaves cold; whether some are left for another step.
+    pub(crate) fn cool(&mut self, before: i64, step: &mut Cooling) -> Result<bool> {
+        let id = self.id();
+        let types = self.info().schema.word_types();
+        if !tidalite_codec::COLD {
+            let found = "leaves in cold form were asked for".to_owned();
+            let expected = "a build with the feature `cold`".to_owned();
+            return Err(tidalite_pager::Error::Unsupported { found, expected }.into());
+        }
+        self.txn
+            .changing(|txn| txn.leaves.cool(&mut txn.pages, id, &types, before, step))
     }
 
     /// Frees the texts that lie before those of the rows that are left.

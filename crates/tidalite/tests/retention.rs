@@ -21,7 +21,7 @@ fn keep(pattern: &str, seconds: u64) -> Retention {
     Retention {
         pattern: pattern.to_owned(),
         keep: Some(Duration::from_secs(seconds)),
-        bytes: None,
+        ..Retention::default()
     }
 }
 
@@ -120,11 +120,7 @@ fn age_cuts_each_series_in_its_own_unit_wherever_its_rows_are() {
 fn policies_that_cannot_be_are_refused() {
     let db = memory(&Options::new());
     let mut tx = db.begin_write().unwrap();
-    let nothing = Retention {
-        pattern: String::new(),
-        keep: None,
-        bytes: None,
-    };
+    let nothing = Retention::default();
     let zero = Retention {
         keep: Some(Duration::ZERO),
         ..nothing.clone()
@@ -162,9 +158,8 @@ fn a_cap_for_the_file_holds_within_five_percent() {
     let db = options.open_storage(storage).unwrap();
     let mut tx = db.begin_write().unwrap();
     let policy = Retention {
-        pattern: String::new(),
-        keep: None,
         bytes: Some(cap),
+        ..Retention::default()
     };
     tx.set_retention("cap", &policy).unwrap();
     tx.commit().unwrap();

@@ -624,8 +624,8 @@ fn a_cap_in_bytes_counts_texts() {
     let cap = 2 << 20;
     let policy = Retention {
         pattern: "log".to_owned(),
-        keep: None,
         bytes: Some(cap),
+        ..Retention::default()
     };
     tx.set_retention("cap", &policy).unwrap();
     tx.commit().unwrap();

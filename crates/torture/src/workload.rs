@@ -267,7 +267,7 @@ fn policy(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let policy = Retention {
         pattern: format!("m{}", rng.below(SERIES)),
         keep: Some(Duration::from_nanos(100 + rng.below(TIME_MAX as u64))),
-        bytes: None,
+        ..Retention::default()
     };
     tx.set_retention(&name, &policy)?;
     next.retentions.insert(name, policy);

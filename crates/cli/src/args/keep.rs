@@ -194,7 +194,8 @@ pub(crate) struct CopyArgs {
 Others may read and write meanwhile. A reader keeps what it sees: the file gets shorter when it is done.
 
 Example:
-  tidalite compact plant.tdl --step 4194304")]
+  tidalite compact plant.tdl --step 4194304
+  tidalite compact plant.tdl --cold 90d --series 'raw.*'")]
 pub(crate) struct CompactArgs {
     #[command(flatten)]
     pub file: FileArg,
@@ -202,18 +203,33 @@ pub(crate) struct CompactArgs {
     /// Bytes that one write transaction moves
     #[arg(long, default_value_t = 16 << 20, value_name = "BYTES")]
     pub step: u64,
+
+    /// First write rows older than this in cold form: smaller, and slower to read
+    #[arg(long, value_name = "WIDTH", value_parser = width_nanos)]
+    pub cold: Option<i64>,
+
+    /// With --cold: of which series; of all if not given
+    #[arg(
+        long,
+        value_name = "SERIES",
+        default_value = "",
+        hide_default_value = true,
+        requires = "cold"
+    )]
+    pub series: String,
 }
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 A policy says what is kept of the series that it selects: rows up to an age, or so many bytes; the oldest
-rows go first. Policies are part of the file. They take effect with --apply, and in a program
+rows go first. It also says which rows are kept in cold form: smaller, and slower to read. Policies are part of the file. They take effect with --apply, and in a program
 that maintains the file in the background.
 
 Examples:
   tidalite retention plant.tdl
   tidalite retention plant.tdl --set short --series 'raw.*' --keep 30d
   tidalite retention plant.tdl --set cap --max-bytes 10737418240 --apply
+  tidalite retention plant.tdl --set old --cold 90d
   tidalite retention plant.tdl --remove short")]
 pub(crate) struct RetentionArgs {
     #[command(flatten)]
@@ -245,7 +261,11 @@ pub(crate) struct RetentionArgs {
     #[arg(long, value_name = "BYTES", requires = "set")]
     pub max_bytes: Option<u64>,
 
-    /// Remove now what the policies do not keep
+    /// With --set: rows older than this take fewer bytes and are slower to read
+    #[arg(long, value_name = "WIDTH", value_parser = width_nanos, requires = "set")]
+    pub cold: Option<i64>,
+
+    /// Remove now what the policies do not keep, make cold what is to be
     #[arg(long)]
     pub apply: bool,
 

@@ -4,7 +4,7 @@ use super::Terminal;
 use crate::args::RetentionArgs;
 use crate::database::{failure, open, open_to_write};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Cell, Column, grouped};
+use crate::output::{Cell, Column, bytes_text, grouped};
 use std::time::Duration;
 use tidalite::{Budget, Retention};
 
@@ -27,10 +27,13 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
                     .keep
                     .map(|nanos| Duration::from_nanos(nanos.unsigned_abs())),
                 bytes: args.max_bytes,
+                cold: args
+                    .cold
+                    .map(|nanos| Duration::from_nanos(nanos.unsigned_abs())),
             };
-            if policy.keep.is_none() && policy.bytes.is_none() {
+            if policy.keep.is_none() && policy.bytes.is_none() && policy.cold.is_none() {
                 return Err(Failure::usage("a policy needs a bound")
-                    .hint("--keep 30d, --max-bytes 10737418240, or both"));
+                    .hint("--keep 30d, --max-bytes 10737418240, --cold 7d, or several"));
             }
             txn.set_retention(name, &policy).map_err(fail)?;
         }
@@ -57,6 +60,17 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
         } else {
             ""
         };
+        if done.cold.rows > 0 {
+            let cold = &done.cold;
+            writeln!(
+                terminal.out,
+                "{} rows of {} leaves cold: {} instead of {}",
+                grouped(cold.rows),
+                grouped(cold.leaves),
+                bytes_text(cold.bytes_after),
+                bytes_text(cold.bytes_before)
+            )?;
+        }
         writeln!(
             terminal.out,
             "{} rows removed from {} series in {} commits{more}",
@@ -72,6 +86,7 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
         Column::text("series"),
         Column::number("keep_seconds"),
         Column::number("max_bytes"),
+        Column::number("cold_seconds"),
     ];
     let mut sheet = terminal.sheet(args.format.format, columns);
     for (name, policy) in snapshot.retentions().map_err(fail)? {
@@ -79,7 +94,17 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
             .keep
             .map_or(Cell::Missing, |keep| Cell::Computed(keep.as_secs_f64()));
         let bytes = policy.bytes.map_or(Cell::Missing, Cell::Count);
-        sheet.row(&[Cell::Text(name), Cell::Text(policy.pattern), keep, bytes])?;
+        let cold = policy
+            .cold
+            .map_or(Cell::Missing, |cold| Cell::Computed(cold.as_secs_f64()));
+        let cells = [
+            Cell::Text(name),
+            Cell::Text(policy.pattern),
+            keep,
+            bytes,
+            cold,
+        ];
+        sheet.row(&cells)?;
     }
     Ok(sheet.finish()?)
 }

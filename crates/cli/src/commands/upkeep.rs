@@ -6,7 +6,8 @@ use crate::database::{failure, open, open_to_write, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, Format, bytes_text, grouped, printable};
 use std::io;
-use tidalite::{Stat, Watch};
+use std::time::Duration;
+use tidalite::{Budget, Stat, Timestamp, Watch};
 
 /// Problems that `check` prints; a broken file may have one a page.
 const PROBLEMS_SHOWN: usize = 100;
@@ -235,6 +236,23 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
 pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let database = open_to_write(path)?;
+    if let Some(age) = args.cold {
+        let budget = Budget {
+            time: Duration::MAX,
+            ..Budget::default()
+        };
+        let older_than = Timestamp(budget.now.0.saturating_sub(age.saturating_abs()));
+        let done = database.rewrite_cold(&args.series, older_than, &budget);
+        let done = done.map_err(|error| failure(path, &error))?;
+        writeln!(
+            terminal.out,
+            "{} rows of {} leaves cold: {} instead of {}",
+            grouped(done.rows),
+            grouped(done.leaves),
+            bytes_text(done.bytes_after),
+            bytes_text(done.bytes_before)
+        )?;
+    }
     let mut moved = 0;
     let after = loop {
         let step = database.compact(args.step);

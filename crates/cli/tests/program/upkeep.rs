@@ -51,6 +51,9 @@ fn compact_keeps_what_is_there() {
     let folder = Folder::with_plant("compact_keeps_what_is_there");
     let rows = || folder.say("scan plant.tdl hb.* -f csv").ok();
     let before = rows();
+    let cold = folder.say("compact plant.tdl --cold 1d --series hb.*").ok();
+    assert!(cold.contains(" leaves cold: "), "{cold}");
+    assert_eq!(rows(), before);
     let out = folder.say("compact plant.tdl --step 65536").ok();
     assert!(out.starts_with("plant.tdl compacted to "), "{out}");
     assert_eq!(rows(), before);

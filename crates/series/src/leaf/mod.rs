@@ -24,10 +24,17 @@
 //!           |  u32   | u32 |   u64    | 32 B  |   104 B    |
 //! ```
 //!
+//! A leaf in cold form has the kind of its own, so that a link tells it; its times and columns may be in mode 2: what the
+//! vectors of one share lies in front of their entries, which are those of mode 0 (decision 0414).
+//! ```text
+//!           | offset | bytes | checksum |  of the model, a payload of its own
+//!           |  u32   |  u32  |   u64    |
+//! ```
 //! A leaf with fewer columns than its series was written before the others were added (decision 0410).
 //! Offsets count from the end of the directory. A payload's checksum is 0 when it has no bytes. The
 //! statistics of a vector of a constant column are those of its rows; they follow from the word.
 
+mod cold;
 mod reader;
 mod writer;
 
@@ -36,7 +43,7 @@ pub(crate) use writer::OpenLeaf;
 
 use tidalite_base::limits::{CHECKSUM_SPAN_MAX, LEAF_VECTORS_MAX};
 use tidalite_codec::{CHUNK_BYTES, STATS_BYTES};
-use tidalite_pager::HEADER_BYTES;
+use tidalite_pager::{HEADER_BYTES, Kind};
 
 const ROWS_AT: usize = HEADER_BYTES;
 const VECTORS_AT: usize = ROWS_AT + 4;
@@ -54,6 +61,14 @@ const MODE_VECTORS: u8 = 0;
 /// Times: one step for the whole leaf. Columns: one word for the whole leaf.
 const MODE_WHOLE: u8 = 1;
 
+/// As 0; the entries follow that of a model, which vectors in cold form need.
+const MODE_COLD: u8 = 2;
+
+const MODEL_OFFSET: usize = 0;
+const MODEL_BYTES: usize = MODEL_OFFSET + 4;
+const MODEL_CHECKSUM: usize = MODEL_BYTES + 4;
+const MODEL_ENTRY_BYTES: usize = MODEL_CHECKSUM + 8;
+
 const TIME_BEGIN: usize = 0;
 const TIME_END: usize = TIME_BEGIN + 8;
 const TIME_OFFSET: usize = TIME_END + 8;
@@ -69,6 +84,11 @@ const COLUMN_ENTRY_BYTES: usize = COLUMN_STATS + STATS_BYTES;
 
 /// Payload bytes after which a leaf takes no further vector: rewriting one then stays cheap.
 const DATA_BYTES_SOFT: usize = 64 * 1024;
+
+/// Whether a pointer of this kind leads to a leaf.
+pub(crate) fn is_leaf(kind: Kind) -> bool {
+    matches!(kind, Kind::SeriesLeaf | Kind::SeriesCold)
+}
 
 fn modes_bytes(columns: usize) -> usize {
     columns.next_multiple_of(8)

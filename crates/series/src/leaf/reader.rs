@@ -4,9 +4,10 @@
 use super::writer::payload_checksum;
 use super::{
     BEGIN_AT, COLUMN_CHECKSUM, COLUMN_CHUNK, COLUMN_ENTRY_BYTES, COLUMN_OFFSET, COLUMN_STATS,
-    COLUMNS_AT, DATA_BYTES_AT, DIRECTORY_BYTES_AT, END_AT, MODE_VECTORS, MODE_WHOLE, MODES_AT,
-    ROWS_AT, TIME_BEGIN, TIME_CHECKSUM, TIME_CHUNK, TIME_END, TIME_ENTRY_BYTES, TIME_MODE_AT,
-    TIME_OFFSET, VECTORS_AT, modes_bytes,
+    COLUMNS_AT, DATA_BYTES_AT, DIRECTORY_BYTES_AT, END_AT, MODE_COLD, MODE_VECTORS, MODE_WHOLE,
+    MODEL_BYTES, MODEL_CHECKSUM, MODEL_ENTRY_BYTES, MODEL_OFFSET, MODES_AT, ROWS_AT, TIME_BEGIN,
+    TIME_CHECKSUM, TIME_CHUNK, TIME_END, TIME_ENTRY_BYTES, TIME_MODE_AT, TIME_OFFSET, VECTORS_AT,
+    is_leaf, modes_bytes,
 };
 use crate::link::Link;
 use crate::packer::aligned;
@@ -14,9 +15,10 @@ use std::fmt::Display;
 use tidalite_base::limits::{COLUMNS_MAX, LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_base::{Corrupt, get_i64, get_u32, get_u64};
 use tidalite_codec::{
-    Chunk, ColumnType, Line, Rows, Stats, decode_column, decode_times, fill_steps,
+    COLD, Chunk, ColumnType, Line, Rows, Stats, decode_cold, decode_column, decode_times,
+    fill_steps, words_mut,
 };
-use tidalite_pager::{Kind, PageRead, PageRef, Ptr, Result};
+use tidalite_pager::{Error, Kind, PageRead, PageRef, Ptr, Result};
 
 /// Where statistics name the column's type.
 const STATS_TYPE_AT: usize = 96;
@@ -31,7 +33,7 @@ pub(crate) struct Leaf<'r> {
     step: Option<u64>,
     data_bytes: usize,
     times_at: usize,
-    /// Where each column's section begins.
+    /// Where each column's section begins; behind the entry of its model, if it has one.
     sections: Vec<u32>,
     /// Words of the columns that were added after it was written, behind those of `sections`.
     added: Vec<u64>,
@@ -40,7 +42,7 @@ pub(crate) struct Leaf<'r> {
 impl<'r> Leaf<'r> {
     /// Reads and verifies header and directory of the leaf that `link` names.
     pub(crate) fn open<R: PageRead>(r: &'r R, link: &Link, types: &[ColumnType]) -> Result<Self> {
-        if link.ptr.kind != Kind::SeriesLeaf {
+        if !is_leaf(link.ptr.kind) {
             let found = format!("a link to {:?}", link.ptr.kind);
             return Err(Corrupt::new("series leaf", link.ptr.addr, found, "a leaf").into());
         }
@@ -98,10 +100,12 @@ impl<'r> Leaf<'r> {
                 "room for the column modes",
             );
         }
-        let stepped = match block[TIME_MODE_AT] {
-            MODE_VECTORS => false,
-            MODE_WHOLE => true,
-            other => return bad(format!("time mode {other}"), "0 or 1"),
+        let is_cold = ptr.kind == Kind::SeriesCold;
+        let (stepped, times_at) = match block[TIME_MODE_AT] {
+            MODE_VECTORS => (false, times_at),
+            MODE_WHOLE => (true, times_at),
+            MODE_COLD if is_cold => (false, times_at + MODEL_ENTRY_BYTES),
+            other => return bad(format!("time mode {other}"), "0 or 1, 2 in a cold leaf"),
         };
         let mut at = times_at
             + if stepped {
@@ -111,11 +115,19 @@ impl<'r> Leaf<'r> {
             };
         let mut sections = Vec::with_capacity(columns);
         for c in 0..columns {
+            let mode = block[MODES_AT + c];
+            if mode == MODE_COLD && is_cold {
+                at += MODEL_ENTRY_BYTES;
+            }
             sections.push(at as u32);
-            at += match block[MODES_AT + c] {
+            at += match mode {
                 MODE_VECTORS => vectors * COLUMN_ENTRY_BYTES,
                 MODE_WHOLE => 8,
-                other => return bad(format!("mode {other} of column {c}"), "0 or 1"),
+                MODE_COLD if is_cold => vectors * COLUMN_ENTRY_BYTES,
+                other => {
+                    let found = format!("mode {other} of column {c}");
+                    return bad(found, "0 or 1, 2 in a cold leaf");
+                }
             };
         }
         let own = get_u32(&block, DIRECTORY_BYTES_AT) as usize;
@@ -217,6 +229,14 @@ impl<'r> Leaf<'r> {
     /// Verifies every payload without decoding it, and that they fill their room.
     pub(crate) fn verify_payloads<R: PageRead>(&self, r: &'r R) -> Result<()> {
         let mut bytes = 0;
+        if self.block[TIME_MODE_AT] == MODE_COLD {
+            bytes += self.model(r, self.times_at)?.len();
+        }
+        for c in 0..self.sections.len() {
+            if self.block[MODES_AT + c] == MODE_COLD {
+                bytes += self.model(r, self.sections[c] as usize)?.len();
+            }
+        }
         for v in 0..self.vectors {
             if self.step.is_none() {
                 bytes += self.time_payload(r, v)?.1.len();
@@ -328,6 +348,40 @@ impl<'r> Leaf<'r> {
         Ok(bytes)
     }
 
+    /// The model whose entry ends at byte `at` of the directory.
+    fn model<R: PageRead>(&self, r: &'r R, at: usize) -> Result<PageRef<'r>> {
+        let entry = &self.block[at - MODEL_ENTRY_BYTES..at];
+        let len = get_u32(entry, MODEL_BYTES) as usize;
+        let sum = get_u64(entry, MODEL_CHECKSUM);
+        self.payload(r, get_u32(entry, MODEL_OFFSET), len, sum)
+    }
+
+    /// Decodes a vector in cold form, whose entries begin at byte `at` of the directory; `mode` is that of its times or its
+    /// column.
+    #[cold]
+    #[inline(never)]
+    fn decode_cold<R: PageRead>(
+        &self,
+        r: &'r R,
+        (mode, at): (u8, usize),
+        chunk: &Chunk,
+        bytes: &[u8],
+        out: &mut [u64],
+    ) -> Result<()> {
+        if mode != MODE_COLD {
+            return Err(self.corrupt("a cold vector without a model", "a model"));
+        }
+        if !COLD {
+            return Err(Error::Unsupported {
+                found: "a leaf in cold form".to_owned(),
+                expected: "a build with the feature `cold`".to_owned(),
+            });
+        }
+        let model = self.model(r, at)?;
+        decode_cold(&model, chunk, bytes, out)?;
+        Ok(())
+    }
+
     fn time_payload<R: PageRead>(&self, r: &'r R, v: usize) -> Result<(Chunk, PageRef<'r>)> {
         let entry = self.times_at + v * TIME_ENTRY_BYTES;
         let chunk = self.time_chunk(v);
@@ -360,7 +414,12 @@ impl<'r> Leaf<'r> {
             return Ok(());
         }
         let (chunk, bytes) = self.time_payload(r, v)?;
-        decode_times(&chunk, &bytes, out)?;
+        if chunk.is_cold() {
+            let of = (self.block[TIME_MODE_AT], self.times_at);
+            self.decode_cold(r, of, &chunk, &bytes, words_mut(out))?;
+        } else {
+            decode_times(&chunk, &bytes, out)?;
+        }
         let (begin, end) = self.span(v);
         if out.first() != Some(&begin) || out.last() != Some(&end) {
             return Err(self.corrupt(format!("vector {v} decodes to other times"), begin));
@@ -388,6 +447,10 @@ impl<'r> Leaf<'r> {
         if chunk.rows() != out.len() {
             let found = format!("{} rows in vector {v} of column {c}", chunk.rows());
             return Err(self.corrupt(found, out.len()));
+        }
+        if chunk.is_cold() {
+            let of = (self.block[MODES_AT + c], self.sections[c] as usize);
+            return self.decode_cold(r, of, &chunk, &bytes, out);
         }
         decode_column(&chunk, &bytes, out)?;
         Ok(())

@@ -11,9 +11,10 @@
 
 use super::{
     BEGIN_AT, COLUMN_CHECKSUM, COLUMN_CHUNK, COLUMN_ENTRY_BYTES, COLUMN_OFFSET, COLUMN_STATS,
-    COLUMNS_AT, DATA_BYTES_AT, DATA_BYTES_SOFT, DIRECTORY_BYTES_AT, END_AT, MODE_VECTORS,
-    MODE_WHOLE, MODES_AT, ROWS_AT, TIME_BEGIN, TIME_CHECKSUM, TIME_CHUNK, TIME_END,
-    TIME_ENTRY_BYTES, TIME_MODE_AT, TIME_OFFSET, VECTORS_AT, modes_bytes, vectors_max,
+    COLUMNS_AT, DATA_BYTES_AT, DATA_BYTES_SOFT, DIRECTORY_BYTES_AT, END_AT, MODE_COLD,
+    MODE_VECTORS, MODE_WHOLE, MODEL_ENTRY_BYTES, MODES_AT, ROWS_AT, TIME_BEGIN, TIME_CHECKSUM,
+    TIME_CHUNK, TIME_END, TIME_ENTRY_BYTES, TIME_MODE_AT, TIME_OFFSET, VECTORS_AT, modes_bytes,
+    vectors_max,
 };
 use crate::link::{Entry, Link};
 use crate::packer::{Packer, aligned};
@@ -23,7 +24,7 @@ use tidalite_codec::{
     Chunk, ColumnType, Hint, Line, Rows, RowsRef, Stats, decode_column, decode_times,
     encode_column, encode_times, fill_steps,
 };
-use tidalite_pager::{PageWrite, Result};
+use tidalite_pager::{Kind, PageWrite, Result};
 
 /// Entries for which an open leaf takes memory at a time.
 const ENTRIES_STEP: usize = 3;
@@ -31,23 +32,31 @@ const ENTRIES_STEP: usize = 3;
 /// A leaf that is being filled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenLeaf {
-    vectors: usize,
-    rows: usize,
+    pub(super) vectors: usize,
+    pub(super) rows: usize,
     begin: i64,
     end: i64,
-    step: Option<u64>,
-    times: Vec<u8>,
-    columns: Vec<OpenColumn>,
-    payloads: Vec<u8>,
+    pub(super) step: Option<u64>,
+    pub(super) times: Vec<u8>,
+    /// The entry of the model of the times, in cold form.
+    pub(super) times_model: Option<Model>,
+    pub(super) columns: Vec<OpenColumn>,
+    pub(super) payloads: Vec<u8>,
+    /// It takes vectors up to its number of vectors, and what was tried to make it smaller is done: see cold.rs.
+    pub(super) cold: bool,
     last: Before,
     /// How many vectors it takes, where the columns allow as many.
     vectors_most: usize,
 }
 
+/// The entry of a model.
+pub(super) type Model = [u8; MODEL_ENTRY_BYTES];
+
 #[derive(Clone, Debug)]
-struct OpenColumn {
-    word: Option<u64>,
-    entries: Vec<u8>,
+pub(super) struct OpenColumn {
+    pub(super) word: Option<u64>,
+    pub(super) entries: Vec<u8>,
+    pub(super) model: Option<Model>,
     /// Of all rows.
     stats: Stats,
     /// Of the rows before the last vector.
@@ -94,11 +103,14 @@ impl OpenLeaf {
     fn clear(&mut self, types: &[ColumnType]) {
         (self.vectors, self.rows) = (0, 0);
         self.step = None;
+        self.cold = false;
+        self.times_model = None;
         self.times.clear();
         self.payloads.clear();
         self.columns.truncate(types.len());
         for (column, &ty) in self.columns.iter_mut().zip(types) {
             column.word = None;
+            column.model = None;
             column.entries.clear();
             column.stats = Stats::empty(ty);
         }
@@ -108,6 +120,7 @@ impl OpenLeaf {
             self.columns.push(OpenColumn {
                 word: None,
                 entries: Vec::new(),
+                model: None,
                 stats: Stats::empty(ty),
                 stats_before: Stats::empty(ty),
             });
@@ -152,7 +165,8 @@ impl OpenLeaf {
     /// Whether it takes in a vector of `rows` rows behind whole ones. A last part of a vector is taken in even when it has
     /// bytes enough: it would make a leaf of few rows.
     fn takes(&self, rows: usize) -> bool {
-        !self.is_full() && (self.payloads.len() < DATA_BYTES_SOFT || rows < VECTOR_ROWS)
+        !self.is_full()
+            && (self.cold || self.payloads.len() < DATA_BYTES_SOFT || rows < VECTOR_ROWS)
     }
 
     /// Takes in rows, which lie behind those that it has; answers how many. `hints`: one a column, and that of the times.
@@ -165,6 +179,22 @@ impl OpenLeaf {
         if self.vectors == 0 {
             self.clear(types);
         }
+        self.take_in(types, hints, rows)
+    }
+
+    /// Forgets everything; takes in as many rows as a leaf in cold form holds, which `cool` then makes of it.
+    pub(super) fn fill_cold(
+        &mut self,
+        types: &[ColumnType],
+        hints: &mut [Hint],
+        rows: RowsRef<'_>,
+    ) -> usize {
+        self.clear(types);
+        self.cold = true;
+        self.take_in(types, hints, rows)
+    }
+
+    fn take_in(&mut self, types: &[ColumnType], hints: &mut [Hint], rows: RowsRef<'_>) -> usize {
         let mut at = 0;
         if !self.is_even() && !rows.is_empty() {
             let mut vector = self.take_last(types);
@@ -316,7 +346,11 @@ impl OpenLeaf {
         let mut bytes = packer.take_bytes();
         let directory = self.assemble(&mut bytes);
         let size = aligned(bytes.len()) as u64;
-        let ptr = packer.append(w, &mut bytes, directory, owner, self.end)?;
+        let kind = match self.cold {
+            true => Kind::SeriesCold,
+            false => Kind::SeriesLeaf,
+        };
+        let ptr = packer.append(w, &mut bytes, directory, (kind, owner), self.end)?;
         packer.give_bytes(bytes);
         let link = Link {
             ptr,
@@ -327,36 +361,57 @@ impl OpenLeaf {
             bytes: size,
         };
         let stats = self.columns.iter().map(|column| column.stats).collect();
-        (self.vectors, self.rows) = (0, 0);
+        self.empty();
         Ok(Entry { link, stats })
+    }
+
+    /// What it would take in its extent, alignment included.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        aligned(self.directory_bytes() + self.payloads.len()) as u64
+    }
+
+    /// Forgets its rows.
+    pub(crate) fn empty(&mut self) {
+        (self.vectors, self.rows) = (0, 0);
+    }
+
+    fn directory_bytes(&self) -> usize {
+        let modes = modes_bytes(self.columns.len());
+        let whole = |known: Option<u64>, model: &Option<Model>, entries: &Vec<u8>| {
+            let model = model.map_or(0, |_| MODEL_ENTRY_BYTES);
+            model + known.map_or(entries.len(), |_| 8)
+        };
+        let columns = self.columns.iter();
+        let columns: usize = columns
+            .map(|column| whole(column.word, &column.model, &column.entries))
+            .sum();
+        let times = whole(self.step, &self.times_model, &self.times);
+        MODES_AT + modes + times + columns
     }
 
     /// Fills `out` with everything but the header; returns the directory's length.
     fn assemble(&self, out: &mut Vec<u8>) -> usize {
         let modes = modes_bytes(self.columns.len());
-        let whole = |known: Option<u64>, entries: &Vec<u8>| known.map_or(entries.len(), |_| 8);
-        let columns = self.columns.iter();
-        let columns: usize = columns
-            .map(|column| whole(column.word, &column.entries))
-            .sum();
-        let directory = MODES_AT + modes + whole(self.step, &self.times) + columns;
+        let directory = self.directory_bytes();
         out.clear();
         out.reserve(directory + self.payloads.len());
         out.resize(MODES_AT + modes, 0);
         put_u32(out, ROWS_AT, self.rows as u32);
         out[VECTORS_AT] = self.vectors as u8;
         out[COLUMNS_AT] = self.columns.len() as u8;
-        out[TIME_MODE_AT] = mode(self.step);
+        out[TIME_MODE_AT] = mode(self.step, &self.times_model);
         put_u32(out, DIRECTORY_BYTES_AT, directory as u32);
         put_u32(out, DATA_BYTES_AT, self.payloads.len() as u32);
         put_i64(out, BEGIN_AT, self.begin);
         put_i64(out, END_AT, self.end);
+        out.extend(self.times_model.iter().flatten());
         match self.step {
             Some(step) => out.extend_from_slice(&step.to_le_bytes()),
             None => out.extend_from_slice(&self.times),
         }
         for (c, column) in self.columns.iter().enumerate() {
-            out[MODES_AT + c] = mode(column.word);
+            out[MODES_AT + c] = mode(column.word, &column.model);
+            out.extend(column.model.iter().flatten());
             match column.word {
                 Some(word) => out.extend_from_slice(&word.to_le_bytes()),
                 None => out.extend_from_slice(&column.entries),
@@ -368,8 +423,12 @@ impl OpenLeaf {
     }
 }
 
-fn mode(known: Option<u64>) -> u8 {
-    known.map_or(MODE_VECTORS, |_| MODE_WHOLE)
+fn mode(known: Option<u64>, model: &Option<Model>) -> u8 {
+    match (known, model) {
+        (Some(_), _) => MODE_WHOLE,
+        (None, Some(_)) => MODE_COLD,
+        (None, None) => MODE_VECTORS,
+    }
 }
 
 /// The first time of vector `v` where all vectors before it are whole.

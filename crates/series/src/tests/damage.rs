@@ -4,7 +4,7 @@ use super::{POINT, World, ramp};
 use crate::{SeriesTree, View};
 use std::sync::Arc;
 use tidalite_base::{Corrupt, SeriesId};
-use tidalite_codec::{ColumnType, Rows};
+use tidalite_codec::{COLD, ColumnType, Rows};
 use tidalite_pager::{Counters, Error, PageRead, PageRef, Ptr, Result};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
@@ -35,6 +35,20 @@ fn world(rng: &mut Rng) -> World {
         world.note(ramp(i * 1_000_000, 10, 600).view());
     }
     world.delete(21_000_000, 21_999_999);
+    if COLD {
+        // One whose times and words get smaller, in front of all others; short ones; and dead ones.
+        let mut rows = ramp(-10_000_000, 10, 2500);
+        for (time, word) in rows.times.iter_mut().zip(&mut rows.columns[1]) {
+            *time += i64::from(rng.u64().trailing_zeros().min(8));
+            *word = f64::from(rng.u64().leading_zeros()).to_bits();
+        }
+        world.link(rows.view());
+        let done = world.cool(-1_000_000, u64::MAX);
+        assert!(done.bytes_after < done.bytes_before, "{done:?}");
+        assert!(world.cool(9_000_000, u64::MAX).leaves > 2);
+        world.link(ramp(4_000_001, 1_000_000, 2).view());
+        assert!(world.cool(9_000_000, u64::MAX).leaves > 0);
+    }
     world.check();
     world
 }

@@ -1,6 +1,8 @@
 //! A series over pages in memory, beside the sorted map that it must equal.
 
 mod added;
+#[cfg(feature = "cold")]
+mod cold;
 mod damage;
 mod edges;
 mod model;
@@ -8,7 +10,7 @@ mod open_leaf;
 mod pieces;
 mod structure;
 
-use crate::{Check, Packer, Report, SeriesTree, View};
+use crate::{Check, Cooling, Packer, Report, SeriesTree, View};
 use std::collections::BTreeMap;
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows, RowsRef};
@@ -77,6 +79,23 @@ impl World {
         let before = self.model.len();
         self.model.retain(|&time, _| time < from || time > to);
         assert_eq!(deleted, (before - self.model.len()) as u64, "rows deleted");
+    }
+
+    /// One step of making leaves before `before` cold; what it came to.
+    pub(super) fn cool(&mut self, before: i64, rows_left: u64) -> Cooling {
+        let mut step = Cooling {
+            rows_left,
+            ..Cooling::default()
+        };
+        let mut more = None;
+        self.transact(|tree, pages, packer| {
+            more = tree
+                .cool(pages, packer, before, &mut step, i64::MIN)
+                .unwrap();
+        });
+        let warm = self.tree.has_warm_leaves(&self.pages, before).unwrap();
+        assert_eq!(warm, more.is_some(), "before {before}: {step:?}");
+        step
     }
 
     pub(super) fn view(&self) -> View<'_, ScratchPages> {

@@ -3,7 +3,7 @@
 use super::World;
 use crate::{Found, Lines, Stretch, Window};
 use std::collections::BTreeMap;
-use tidalite_codec::{ColumnType, Rows, RowsRef, Stats};
+use tidalite_codec::{COLD, ColumnType, Rows, RowsRef, Stats};
 use tidalite_testkit::rng::Rng;
 
 /// How the times of a world run.
@@ -426,7 +426,7 @@ fn run(seed: u64, operations: usize) {
     for _ in 0..operations {
         let style = rng.below(4);
         let rows_before = world.rows();
-        match rng.below(12) {
+        match rng.below(if COLD { 14 } else { 12 }) {
             0..=3 => {
                 let count = *rng.pick(&[1, 5, 300, 1024, 2048, 5000]);
                 let rows = later(&mut rng, &world, clock, count, style);
@@ -477,6 +477,11 @@ fn run(seed: u64, operations: usize) {
                 if rng.one_in(3) || world.model.range(a.min(b)..=a.max(b)).count() < 3000 {
                     world.delete(a.min(b), a.max(b));
                 }
+            }
+            12 | 13 => {
+                let before = a_time(&mut rng, &rows_before);
+                let rows_left = *rng.pick(&[1, 4000, u64::MAX]);
+                world.cool(before, rows_left);
             }
             _ => {
                 let (a, b) = (

@@ -77,7 +77,7 @@ impl Collected {
                 }
                 Ok(page_size)
             }
-            Kind::SeriesLeaf => {
+            Kind::SeriesLeaf | Kind::SeriesCold => {
                 let leaf = tidalite_series::lone_leaf(raw, found)?;
                 self.series_leaves
                     .entry(leaf.series)

@@ -285,7 +285,8 @@ fn retention_policies_are_saved() {
     let policy = Retention {
         pattern: "wind*".to_owned(),
         keep: Some(std::time::Duration::from_secs(86_400)),
-        bytes: None,
+        cold: Some(std::time::Duration::from_secs(3600)),
+        ..Retention::default()
     };
     let mut tx = db.begin_write().unwrap();
     tx.set_retention("a day", &policy).unwrap();

@@ -141,6 +141,7 @@ fn images() -> [Vec<u8>; 2] {
         pattern: "a".to_owned(),
         keep: Some(Duration::from_nanos(9_000)),
         bytes: None,
+        cold: None,
     };
     tx.set_retention("short", &policy).unwrap();
     tx.commit().unwrap();

@@ -193,6 +193,7 @@ fn sets(db: &Database) -> Result<()> {
             pattern: name.to_owned(),
             keep: Some(Duration::from_secs(60)),
             bytes: Some(1 << 20),
+            cold: Some(Duration::from_secs(30)),
         };
         tx.set_retention(name, &policy)?;
     }

@@ -79,7 +79,7 @@ impl Search<'_> {
         if kind == Kind::KvValue {
             self.next_chunk(number);
         }
-        if kind == Kind::SeriesLeaf {
+        if matches!(kind, Kind::SeriesLeaf | Kind::SeriesCold) {
             self.payloads(number);
         }
         self.order.push(number);
@@ -128,15 +128,18 @@ impl Search<'_> {
         self.link(number, NEXT_CHUNK_AT, next);
     }
 
-    /// In a leaf's directory an entry has: offset u32, 0 u32, checksum u64, chunk 32 B with the length at its byte 12.
+    /// In a leaf's directory an entry has: offset u32, 0 u32, checksum u64, chunk 32 B with the length at its byte 12. That of a
+    /// model has its length in the place of the zero.
     fn payloads(&mut self, number: usize) {
         let Block { at, len, .. } = self.blocks[number];
         for offset in HEADER_BYTES..(len + 1).saturating_sub(16 + 32) {
             let entry = at + offset;
             let from = at + len + get_u32(self.file, entry) as usize;
-            let bytes = get_u32(self.file, entry + 16 + 12) as usize;
-            let padding = get_u32(self.file, entry + 4);
-            if padding != 0 || bytes == 0 || from + bytes > self.file.len() {
+            let bytes = match get_u32(self.file, entry + 4) {
+                0 => get_u32(self.file, entry + 16 + 12),
+                model => model,
+            } as usize;
+            if bytes == 0 || from.saturating_add(bytes) > self.file.len() {
                 continue;
             }
             if checksum(&self.file[from..from + bytes]) == get_u64(self.file, entry + 8) {

@@ -1,0 +1,167 @@
+//! A leaf in cold form: each column whose vectors get smaller as pages of one model, the others as they were.
+
+use super::writer::{Model, OpenLeaf, payload_checksum};
+use super::{
+    COLUMN_CHECKSUM, COLUMN_CHUNK, COLUMN_ENTRY_BYTES, COLUMN_OFFSET, MODEL_BYTES, MODEL_CHECKSUM,
+    MODEL_ENTRY_BYTES, MODEL_OFFSET, TIME_CHECKSUM, TIME_CHUNK, TIME_ENTRY_BYTES, TIME_OFFSET,
+};
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_base::{get_u32, put_u32, put_u64};
+use tidalite_codec::{
+    CHUNK_BYTES, Chunk, ColdColumn, ColumnType, Hint, RowsRef, encode_cold, words,
+};
+
+/// Where the fields of an entry are.
+struct Fields {
+    bytes: usize,
+    offset: usize,
+    checksum: usize,
+    chunk: usize,
+}
+
+const TIMES: Fields = Fields {
+    bytes: TIME_ENTRY_BYTES,
+    offset: TIME_OFFSET,
+    checksum: TIME_CHECKSUM,
+    chunk: TIME_CHUNK,
+};
+
+const COLUMNS: Fields = Fields {
+    bytes: COLUMN_ENTRY_BYTES,
+    offset: COLUMN_OFFSET,
+    checksum: COLUMN_CHECKSUM,
+    chunk: COLUMN_CHUNK,
+};
+
+impl OpenLeaf {
+    /// Forgets everything; takes in rows, which become a leaf in cold form; answers how many.
+    pub(crate) fn fill_with_cold(
+        &mut self,
+        types: &[ColumnType],
+        hints: &mut [Hint],
+        rows: RowsRef<'_>,
+    ) -> usize {
+        let taken = self.fill_cold(types, hints, rows);
+        let rows = rows.slice(0..taken);
+        let hot = std::mem::take(&mut self.payloads);
+        let mut payloads = Vec::with_capacity(hot.len());
+        if self.step.is_none() {
+            let vectors: Vec<&[u64]> = words(rows.times()).chunks(VECTOR_ROWS).collect();
+            let column = encode_cold(ColumnType::I64, &vectors);
+            self.times_model = cool(&mut self.times, &TIMES, column, &hot, &mut payloads);
+        }
+        for (c, (column, &ty)) in self.columns.iter_mut().zip(types).enumerate() {
+            if column.word.is_none() {
+                let vectors: Vec<&[u64]> = rows.column(c).chunks(VECTOR_ROWS).collect();
+                let cold = encode_cold(ty, &vectors);
+                column.model = cool(&mut column.entries, &COLUMNS, cold, &hot, &mut payloads);
+            }
+        }
+        self.payloads = payloads;
+        taken
+    }
+}
+
+/// Appends the payloads of a column's entries to `out`, where they get smaller in cold form; the entry of the model if there is one.
+fn cool(
+    entries: &mut [u8],
+    at: &Fields,
+    cold: Option<ColdColumn>,
+    hot: &[u8],
+    out: &mut Vec<u8>,
+) -> Option<Model> {
+    let chunk_of = |entry: &[u8]| Chunk::decode_at(entry, at.chunk);
+    let cold = cold.filter(|cold| {
+        let entries = entries.chunks_exact(at.bytes);
+        let gain = entries.zip(&cold.vectors).map(|(entry, vector)| {
+            let length = vector.as_ref().map_or(usize::MAX, |(_, page)| page.len());
+            chunk_of(entry).len().saturating_sub(length)
+        });
+        gain.sum::<usize>() > MODEL_ENTRY_BYTES + cold.model.len()
+    });
+    let model = cold.as_ref().map(|cold| {
+        let mut entry = [0; MODEL_ENTRY_BYTES];
+        put_u32(&mut entry, MODEL_OFFSET, out.len() as u32);
+        put_u32(&mut entry, MODEL_BYTES, cold.model.len() as u32);
+        put_u64(&mut entry, MODEL_CHECKSUM, payload_checksum(&cold.model));
+        out.extend_from_slice(&cold.model);
+        entry
+    });
+    let mut vectors = cold.into_iter().flat_map(|cold| cold.vectors);
+    for entry in entries.chunks_exact_mut(at.bytes) {
+        let chunk = chunk_of(entry);
+        let offset = out.len();
+        match vectors.next().flatten() {
+            Some((cold, page)) if page.len() < chunk.len() => {
+                entry[at.chunk..at.chunk + CHUNK_BYTES].copy_from_slice(&cold.to_bytes());
+                put_u64(entry, at.checksum, payload_checksum(&page));
+                out.extend_from_slice(&page);
+            }
+            _ => {
+                let begin = get_u32(entry, at.offset) as usize;
+                out.extend_from_slice(&hot[begin..begin + chunk.len()]);
+            }
+        }
+        let offset = if out.len() > offset { offset } else { 0 };
+        put_u32(entry, at.offset, offset as u32);
+    }
+    model
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leaf::Leaf;
+    use crate::packer::Packer;
+    use tidalite_codec::{COLD, Rows};
+    use tidalite_kv::Tree;
+    use tidalite_pager::Error;
+    use tidalite_testkit::ScratchPages;
+
+    /// A leaf whose second column is cold, by its own word: a build without the feature says what it needs, one that has
+    /// it that the bytes are damaged. The other column is read by both.
+    #[test]
+    fn a_cold_leaf_is_read_or_the_feature_is_named() {
+        let types = [ColumnType::I64, ColumnType::F64];
+        let mut rows = Rows::new(2);
+        for i in 0..600 {
+            rows.push_row(i * 10, &[i as u64 % 7, (i as f64).sqrt().to_bits()]);
+        }
+        let mut leaf = OpenLeaf::default();
+        let mut hints = vec![Hint::default(); 3];
+        assert_eq!(leaf.fill_cold(&types, &mut hints, rows.view()), 600);
+        let mut chunk = [0; CHUNK_BYTES];
+        chunk[0] = 13;
+        chunk[4..6].copy_from_slice(&600u16.to_le_bytes());
+        chunk[12] = 40;
+        let cold = ColdColumn {
+            model: vec![3; 20],
+            vectors: vec![Some((Chunk::decode(&chunk), vec![7; 40]))],
+        };
+        let hot = std::mem::take(&mut leaf.payloads);
+        let mut payloads = hot.clone();
+        let entries = &mut leaf.columns[1].entries;
+        leaf.columns[1].model = cool(entries, &COLUMNS, Some(cold), &hot, &mut payloads);
+        assert!(leaf.columns[1].model.is_some());
+        leaf.payloads = payloads;
+        let mut pages = ScratchPages::new(4096);
+        let mut packer = Packer::new(Tree::new(3));
+        let entry = leaf.close(&mut pages, &mut packer, 7).unwrap();
+        packer.finish(&mut pages).unwrap();
+        pages.commit();
+        let leaf = Leaf::open(&pages, &entry.link, &types).unwrap();
+        let mut words = vec![0; 600];
+        leaf.column(&pages, 0, 0, &mut words).unwrap();
+        assert_eq!(words, rows.columns[0]);
+        let error = leaf.column(&pages, 0, 1, &mut words).unwrap_err();
+        match error {
+            Error::Unsupported { .. } if !COLD => {
+                assert!(error.to_string().contains("the feature `cold`"), "{error}");
+            }
+            Error::Corrupt(_) if COLD => {}
+            other => panic!("{other}"),
+        }
+        let lone = crate::leaf_rows(&pages, &entry.link.ptr);
+        assert_eq!(lone.is_err(), !COLD, "{lone:?}");
+    }
+}

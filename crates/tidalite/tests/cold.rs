@@ -1,0 +1,171 @@
+//! Leaves in cold form, through the public face; and what a build without the feature says.
+
+use std::sync::Arc;
+use std::time::Duration;
+use tidalite::{Budget, Database, MemoryStorage, Options, Retention, Storage, Timestamp};
+#[cfg(feature = "cold")]
+use tidalite::{Watch, salvage_storage};
+use tidalite_testkit::rng::Rng;
+
+const SECOND: i64 = 1_000_000_000;
+const ROWS: i64 = 40_000;
+
+/// Two series of walks with two decimals at jittered times, and one of constant steps.
+fn filled(storage: Arc<dyn Storage>) -> Database {
+    let db = Options::new().open_storage(storage).expect("a fresh file");
+    let mut rng = Rng::new(3);
+    let mut tx = db.begin_write().expect("a transaction");
+    for name in ["walk.a", "walk.b", "steps"] {
+        let mut walk = 0i64;
+        for i in 0..ROWS {
+            walk += rng.below(7) as i64 * rng.below(7) as i64 - 9;
+            let jitter = match name {
+                "steps" => 0,
+                _ => rng.below(30_000) as i64 * rng.below(30_000) as i64 / 1000,
+            };
+            let mut series = tx.series(name).expect("a series");
+            let value = walk as f64 / 100.0;
+            series.insert(i * SECOND + jitter, value).expect("a row");
+        }
+    }
+    tx.commit().expect("a commit");
+    db
+}
+
+fn rows(db: &Database) -> Vec<(i64, u64)> {
+    let snap = db.begin_read().expect("a snapshot");
+    let mut rows = Vec::new();
+    for name in ["walk.a", "walk.b", "steps"] {
+        let series = snap.series(name).expect("a name").expect("a series");
+        let all = series.all();
+        all.for_each(|time, words| rows.push((time, words[1])))
+            .expect("rows");
+    }
+    rows
+}
+
+fn leaf_bytes(db: &Database) -> u64 {
+    db.stat().expect("figures").leaf_bytes
+}
+
+fn at(seconds: i64) -> Budget {
+    Budget {
+        now: Timestamp(seconds * SECOND),
+        time: Duration::from_secs(600),
+        ..Budget::default()
+    }
+}
+
+#[test]
+#[cfg(feature = "cold")]
+fn old_rows_become_cold_and_stay_what_they_are() {
+    let storage = Arc::new(MemoryStorage::new());
+    let db = filled(Arc::clone(&storage) as Arc<dyn Storage>);
+    let (before, bytes) = (rows(&db), leaf_bytes(&db));
+    let pin = db.begin_read().unwrap();
+
+    // By a call: up to a time, of some series.
+    let half = Timestamp(ROWS / 2 * SECOND);
+    let done = db.rewrite_cold("walk*", half, &at(0)).unwrap();
+    assert_eq!(done.series, 2);
+    assert!(done.rows > 20_000 && done.rows <= ROWS as u64, "{done:?}");
+    assert!(
+        done.bytes_after < done.bytes_before && !done.more,
+        "{done:?}"
+    );
+    assert_eq!(rows(&db), before);
+    let again = db.rewrite_cold("walk*", half, &at(0)).unwrap();
+    assert_eq!((again.rows, again.commits), (0, 0));
+
+    // By a policy, once they are old.
+    let policy = Retention {
+        cold: Some(Duration::from_secs(100)),
+        ..Retention::default()
+    };
+    let mut tx = db.begin_write().unwrap();
+    tx.set_retention("old", &policy).unwrap();
+    tx.commit().unwrap();
+    assert_eq!(db.begin_read().unwrap().retentions().unwrap()[0].1, policy);
+    let done = db.maintain(&at(ROWS / 2)).unwrap();
+    assert_eq!((done.rows, done.more), (0, false));
+    let done = db.maintain(&at(2 * ROWS)).unwrap();
+    assert!(done.cold.rows > 60_000, "{done:?}");
+    assert_eq!(db.maintain(&at(2 * ROWS)).unwrap().cold.rows, 0);
+    assert_eq!(rows(&db), before);
+    let cold = leaf_bytes(&db);
+    println!("{bytes} bytes of leaves hot, {cold} cold");
+    assert!(cold * 100 < bytes * 95, "{bytes} bytes hot, {cold} cold");
+    let report = db.check().unwrap();
+    assert!(report.is_clean(), "{report:?}");
+
+    // No time left: nothing is done, and it is said.
+    let mut tx = db.begin_write().unwrap();
+    let late = (0..2000).map(|i| (i * SECOND + 77, 0.5));
+    let mut series = tx.series("walk.a").unwrap();
+    late.for_each(|(time, value)| series.insert(time, value).unwrap());
+    tx.commit().unwrap();
+    let none = Budget {
+        time: Duration::ZERO,
+        ..at(2 * ROWS)
+    };
+    assert!(db.maintain(&none).unwrap().more);
+    // In steps of a transaction of one's own.
+    let mut tx = db.begin_write().unwrap();
+    let mut series = tx.series("walk.a").unwrap();
+    let mut steps = 0;
+    while series.rewrite_cold(i64::MAX, 1).unwrap().more {
+        steps += 1;
+    }
+    assert_eq!(series.view().unwrap().count().unwrap(), ROWS as u64 + 2000);
+    drop(tx);
+    println!("{steps} more steps");
+
+    // Deleted, compacted, copied, saved from a damaged file.
+    let mut tx = db.begin_write().unwrap();
+    let mut series = tx.series("walk.a").unwrap();
+    series.delete(..1000 * SECOND).unwrap();
+    tx.commit().unwrap();
+    drop(pin);
+    while !db.compact(1 << 20).unwrap().done {}
+    assert!(db.check().unwrap().is_clean());
+    let expected = rows(&db);
+    let snap = db.begin_read().unwrap();
+    let path = std::env::temp_dir().join(format!("tidalite-cold-{}.tdl", std::process::id()));
+    snap.copy_to(&path).unwrap();
+    drop(snap);
+    let copy = Options::new().open(&path).unwrap();
+    assert_eq!(rows(&copy), expected);
+    drop(copy);
+    std::fs::remove_file(&path).unwrap();
+    let _ = std::fs::remove_file(path.with_extension("tdl-lock"));
+    drop(db);
+    let saved = Options::new()
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap();
+    let report = salvage_storage(storage, &saved, Watch::new()).unwrap();
+    println!("{} rows saved", report.rows());
+    assert_eq!(rows(&saved), expected);
+}
+
+#[test]
+#[cfg(not(feature = "cold"))]
+fn a_build_without_the_feature_names_it() {
+    let db = filled(Arc::new(MemoryStorage::new()));
+    let before = (rows(&db), leaf_bytes(&db));
+    let error = db
+        .rewrite_cold("", Timestamp(i64::MAX), &at(0))
+        .expect_err("no feature");
+    assert!(error.to_string().contains("the feature `cold`"), "{error}");
+    // A policy is stored by any build; it is carried out by those that can.
+    let mut tx = db.begin_write().unwrap();
+    let policy = Retention {
+        keep: Some(Duration::from_secs(1_000_000)),
+        cold: Some(Duration::from_secs(100)),
+        ..Retention::default()
+    };
+    tx.set_retention("old", &policy).unwrap();
+    tx.commit().unwrap();
+    assert!(db.maintain(&at(2 * ROWS)).is_err());
+    assert_eq!((rows(&db), leaf_bytes(&db)), before);
+    assert!(db.check().unwrap().is_clean());
+}
