@@ -211,7 +211,8 @@ fn open_file(
         .read(true)
         .write(!options.read_only)
         .open(path)?;
-    FileStorage::new(opened, options.map)
+    let storage = FileStorage::new(opened, options.map)?;
+    Ok(storage.read_ahead(options.read_ahead))
 }
 
 /// What a second file begins with: its head.

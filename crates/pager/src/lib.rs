@@ -22,6 +22,7 @@
 //!                                           unwritten pages of `None` commits
 //! ```
 //!
+//! look       what the head of a file says, before it is opened
 //! large_file the second file, for large values; space/large its free space.
 //!
 //! docs/format.md sections 1 to 4 are the format, docs/durability.md the argument.
@@ -37,6 +38,7 @@ mod header;
 mod large_file;
 mod layout;
 mod lock;
+mod look;
 mod meta;
 mod metrics;
 mod one_flush;
@@ -69,10 +71,11 @@ pub use handle::{Pager, Stat};
 pub use header::{HEADER_BYTES, Header, Kind, seal_block, verify_block};
 pub use layout::in_second_file;
 pub use lock::{HANDLES_MAX, LockMemory, READERS_MAX};
+pub use look::{Look, Place, Record, look};
 pub use meta::{APP_BYTES_MAX, USER_BYTES_MAX};
 pub use metrics::{MetricsReport, PHASES, Phase, Times};
 pub use one_flush::Recovery;
-pub use options::{OpenMode, Options, Verify};
+pub use options::{OpenMode, Options, ReadAhead, Verify};
 pub use pages::{Counters, Extent, PageRead, PageRef, PageWrite, expect_zeros};
 pub use pins::{PIN_NAME_BYTES_MAX, PINS_MAX, Pin};
 pub use ptr::{PTR_BYTES, Ptr};

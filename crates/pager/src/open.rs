@@ -80,6 +80,7 @@ impl Pager {
             path: path.to_owned(),
             source,
         })?;
+        let storage = storage.read_ahead(options.read_ahead);
         let place = Place {
             storage: Arc::new(storage),
             large: LargePlace::Beside(path),
@@ -165,6 +166,9 @@ impl Pager {
             let in_flight = lock.area.in_flight().load(Ordering::SeqCst);
             recovery = one_flush::verify(&*storage, superblock.page_size, in_flight, &mut blocks)?;
             let mut found = Found::newest(&blocks)?;
+            if options.older_record {
+                found = older(&mut blocks, &found.meta, options)?;
+            }
             check_length(&*storage, &superblock, &found.meta)?;
             if !options.read_only {
                 let done = heal_superblocks(&*storage, &superblock, &damaged).and_then(|at| {
@@ -175,7 +179,9 @@ impl Pager {
                 healed.extend(done.inspect_err(|_| lock.poison())?);
                 found = Found::newest(&blocks)?;
             }
-            found = found.with_weak(&*storage, superblock.page_size, &lock)?;
+            if !options.older_record {
+                found = found.with_weak(&*storage, superblock.page_size, &lock)?;
+            }
             protocol::publish(lock.area.published(), found.meta.txn);
             found
         } else {
@@ -240,6 +246,24 @@ fn create_in(storage: &dyn Storage, options: &Options) -> Result<()> {
         .map_err(write)?;
     storage.write_at(0, &image[..head]).map_err(write)?;
     storage.sync_all().map_err(write)
+}
+
+/// What the other pair shows.
+fn older(blocks: &mut MetaBlocks, newest: &Meta, options: &Options) -> Result<Found> {
+    let expected = "an older durable record; and with older_record, exclusive and read_only";
+    let none = |found: &str| Error::from(Corrupt::new("meta records", 0, found, expected));
+    if !options.read_only || !options.exclusive {
+        return Err(none("an opening that others could join"));
+    }
+    let newest_pair = newest.pair();
+    for copy in &mut blocks.copies[newest_pair] {
+        *copy = Err(none("the newest record, which is not wanted"));
+    }
+    let found = Found::newest(blocks)?;
+    if found.meta.txn == newest.txn {
+        return Err(none("the newest record in both pairs"));
+    }
+    Ok(found)
 }
 
 /// The file must be as long as the newest record says: a shorter one was truncated.

@@ -18,6 +18,18 @@ pub enum Verify {
     Never,
 }
 
+/// How much the system reads around a page of the map that is not in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadAhead {
+    /// As it sees fit while the file is no larger than a quarter of the machine's memory; beyond, single pages are read alone.
+    #[default]
+    Auto,
+    /// As it sees fit.
+    On,
+    /// Pages, and blocks of series and values, are read alone.
+    Off,
+}
+
 /// Whether the file must, may or must not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OpenMode {
@@ -41,6 +53,9 @@ pub struct Options {
     pub read_only: bool,
     /// Nobody else at all, not even readers beside a reader.
     pub exclusive: bool,
+    /// Opens what the durable record *before* the newest one shows, to look at it or to copy it: the newest commit may be what one wants
+    /// to be rid of. Only with `read_only` and `exclusive`; nothing is written, and whoever opens the file next finds the newest.
+    pub older_record: bool,
     /// Where the lock file is: `None` for `name.tdl-lock` beside `name.tdl`. All who open the database must say the same (else
     /// `OpenElsewhere`), and no other database may use that file. A block device needs one.
     pub lock_path: Option<PathBuf>,
@@ -56,6 +71,14 @@ pub struct Options {
     pub verify: Verify,
     /// Lend pages from a read-only map. Off: every read is a `pread`, and every media error a typed error.
     pub map: bool,
+    /// How much the system reads around a page of the map that is not in memory.
+    pub read_ahead: ReadAhead,
+    /// Single pages that became free last are taken first, not the lowest ones side by side: what is written over is then what was
+    /// written a moment ago, and is in the caches of system and disk. The file is shortened later, and commits are more stretches.
+    pub recent_first: bool,
+    /// To find reads of what is gone: pages that become free are overwritten with a pattern, so that whoever still has a pointer to one
+    /// meets a wrong checksum at once. Costs a write of everything that is freed.
+    pub spoil_freed: bool,
     /// Bytes of changed pages that a transaction keeps in memory before it writes some of them early.
     pub dirty_bytes_max: usize,
     /// Bytes of pages that `None` commits keep in memory, for this process to read, until a commit of another kind writes
@@ -108,12 +131,16 @@ impl Default for Options {
             page_size: PAGE_SIZE_DEFAULT,
             read_only: false,
             exclusive: false,
+            older_record: false,
             lock_path: None,
             overwrite_device: false,
             large_values_path: None,
             large_values_min: 64 << 10,
             verify: Verify::default(),
             map: true,
+            read_ahead: ReadAhead::default(),
+            recent_first: false,
+            spoil_freed: false,
             dirty_bytes_max: 64 << 20,
             unwritten_bytes_max: 128 << 20,
             logger: None,

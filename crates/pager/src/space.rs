@@ -20,6 +20,7 @@ pub(crate) mod large;
 pub(crate) mod lists;
 pub(crate) mod plan;
 pub(crate) mod ranges;
+mod recent;
 pub(crate) mod reclaim;
 mod stretch;
 mod txn;
@@ -37,6 +38,7 @@ use base::Base;
 use large::Large;
 use lists::Stack;
 use ranges::{Changes, RangeSet};
+use recent::Recent;
 use std::collections::{BTreeMap, BTreeSet};
 use stretch::Stretch;
 use zone::{Use, Zone};
@@ -61,6 +63,7 @@ pub(crate) struct Space {
     page_zone: usize,
     /// Where the transaction takes its pages, side by side.
     stretch: Stretch,
+    recent: Recent,
     /// In memory, by holder.
     held: BTreeMap<u64, Vec<Dead>>,
     held_pages: u64,
@@ -107,6 +110,7 @@ impl Space {
             zones: Vec::new(),
             page_zone: 0,
             stretch: Stretch::default(),
+            recent: Recent::default(),
             held: BTreeMap::new(),
             held_pages: 0,
             stacks: Vec::new(),
@@ -278,6 +282,9 @@ impl Space {
 
     /// Takes one page, beside the one taken before if that can be; where space was written before, as long as there is any.
     pub(crate) fn take_page(&mut self) -> Option<u64> {
+        if let Some(page) = self.take_recent() {
+            return Some(page);
+        }
         if let Some(page) = self.take_beside(1) {
             return Some(page);
         }

@@ -8,6 +8,7 @@
 //!    syncs the length too, before any meta record relies on it.
 
 mod large;
+mod spoil;
 
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -82,6 +83,12 @@ impl Writer {
             pins.keep_those_of(durable, meta.txn, &|ptr| inner.block(ptr, end))?;
         }
         space.durable = [durable.txn, *before];
+        if inner.options.recent_first {
+            space.take_recent_first();
+        }
+        if inner.options.spoil_freed {
+            space.remember_freed();
+        }
         let len = inner.storage.len().map_err(|error| read_failed(0, error))?;
         let pages = if inner.storage.resizes() {
             (len / inner.page_size as u64).max(meta.pages)
@@ -165,6 +172,7 @@ impl Writer {
                 .retain(|txn, _| *txn > newest || live.binary_search(txn).is_ok());
         }
         self.take_lists(inner, LISTS_PER_COMMIT);
+        self.spoil(inner);
         self.note_held(inner);
     }
 

@@ -12,7 +12,7 @@ use tidalite_base::limits::{LEAF_VECTORS_MAX, PAGE_SIZE_DEFAULT};
 use tidalite_pager::{LockMemory, Pager, Storage};
 use tidalite_runs::{STAGING_BYTES_DEFAULT, Staging};
 
-pub use tidalite_pager::{OpenMode, Verify};
+pub use tidalite_pager::{OpenMode, ReadAhead, Verify};
 
 /// How a database is opened.
 ///
@@ -73,6 +73,13 @@ impl Options {
         self
     }
 
+    /// Opens what the durable commit *before* the newest one shows, read-only and with nobody else: see [`look`](crate::look). Whoever
+    /// opens the file next finds the newest again.
+    pub fn older_record(mut self) -> Self {
+        self.store.older_record = true;
+        self.exclusive(true).read_only(true)
+    }
+
     /// Where the lock file is, instead of `name.tdl-lock` beside `name.tdl`: on a faster file system, or because the database is a
     /// block device. All who open the database must say the same, and no other database may use that file.
     pub fn lock_path(mut self, path: impl Into<std::path::PathBuf>) -> Self {
@@ -84,6 +91,25 @@ impl Options {
     /// first and last MiB are zeros.
     pub fn overwrite_device(mut self, overwrite: bool) -> Self {
         self.store.overwrite_device = overwrite;
+        self
+    }
+
+    /// How much the system reads around a page of the map that is not in memory (as the file's size suggests).
+    pub fn read_ahead(mut self, read_ahead: ReadAhead) -> Self {
+        self.store.read_ahead = read_ahead;
+        self
+    }
+
+    /// Single pages that became free last are taken first, not the lowest ones side by side (no): see
+    /// [`recent_first`](tidalite_pager::Options::recent_first).
+    pub fn recent_first(mut self, recent_first: bool) -> Self {
+        self.store.recent_first = recent_first;
+        self
+    }
+
+    /// Pages that become free are overwritten with a pattern (no), so that a pointer to what is gone shows at once.
+    pub fn spoil_freed(mut self, spoil_freed: bool) -> Self {
+        self.store.spoil_freed = spoil_freed;
         self
     }
 

@@ -116,7 +116,7 @@ pub use cold::Cooled;
 pub use column::{Column, ColumnType, DECIMAL_SCALE_MAX};
 pub use compact::Compaction;
 pub use cursor::{Cursor, Row};
-pub use database::{Database, OpenMode, Options, Verify};
+pub use database::{Database, OpenMode, Options, ReadAhead, Verify};
 pub use diff::Change;
 pub use equal::MergePolicy;
 pub use error::{Error, Result};
@@ -163,6 +163,7 @@ pub use tidalite_pager::{
     LockMemory, MetricsReport, PHASES, Phase, READERS_MAX, Reader, ReaderKind, Recovery, Ticket,
     Times, USER_BYTES_MAX, WriterSeen,
 };
+pub use tidalite_pager::{Look, look};
 pub use time::{Instant, Timestamp};
 pub use typed::{TypedTable, TypedTableMut};
 pub use uncommitted::UncommittedRead;

@@ -100,6 +100,7 @@ impl Space {
                 // A damaged file can name a page twice; it must not be free twice.
                 if !self.any_free(range.page, range.pages) {
                     self.release(range.page, range.pages);
+                    self.became_free(range.page, range.pages);
                     self.note(range.page, range.pages, false);
                 }
             }

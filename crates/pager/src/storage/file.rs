@@ -7,6 +7,7 @@
 
 use super::map::{MAP_BYTES, Map};
 use super::{Growth, Storage, device};
+use crate::options::ReadAhead;
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -37,6 +38,7 @@ pub struct FileStorage {
     is_device: bool,
     len: AtomicU64,
     use_map: bool,
+    read_ahead: ReadAhead,
     /// For blocks of extents, which lie side by side.
     maps: [OnceLock<Option<Map>>; MAPS_MAX],
     /// For single pages, which do not.
@@ -62,9 +64,16 @@ impl FileStorage {
             is_device,
             len: AtomicU64::new(len),
             use_map,
+            read_ahead: ReadAhead::Auto,
             maps: [const { OnceLock::new() }; MAPS_MAX],
             page_maps: [const { OnceLock::new() }; MAPS_MAX],
         })
+    }
+
+    /// The same, with a say in what is read ahead.
+    #[must_use]
+    pub fn read_ahead(self, read_ahead: ReadAhead) -> Self {
+        Self { read_ahead, ..self }
     }
 
     #[cold]
@@ -72,10 +81,15 @@ impl FileStorage {
         let from = index as u64 * MAP_BYTES;
         if scattered {
             // Reading ahead helps as long as what it drags in can stay.
-            let large = self.len.load(Ordering::Acquire) > memory_bytes() / LARGE_PART;
+            let large = match self.read_ahead {
+                ReadAhead::Auto => self.len.load(Ordering::Acquire) > memory_bytes() / LARGE_PART,
+                ReadAhead::On => false,
+                ReadAhead::Off => true,
+            };
             self.page_maps[index].get_or_init(|| Map::new(&self.file, from, large))
         } else {
-            self.maps[index].get_or_init(|| Map::new(&self.file, from, false))
+            let alone = self.read_ahead == ReadAhead::Off;
+            self.maps[index].get_or_init(|| Map::new(&self.file, from, alone))
         }
     }
 

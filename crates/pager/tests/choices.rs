@@ -1,0 +1,186 @@
+//! What may be chosen and mostly is not: pages that became free last first, spoilt pages, read-ahead, the record before the newest.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tidalite_pager::{
+    Durability, Error, Kind, MemoryStorage, OpenMode, Options, PageRead, PageWrite, Pager, Ptr,
+    ReadAhead, Storage, Verify, look,
+};
+
+const PAGE: usize = 512;
+
+fn options() -> Options {
+    Options {
+        mode: OpenMode::CreateOrOpen,
+        page_size: PAGE,
+        ..Options::default()
+    }
+}
+
+/// A page with this number in it.
+fn page(txn: &mut tidalite_pager::WriteTxn, number: u64) -> Ptr {
+    let ptr = txn.new_page(Kind::KvLeaf, 7).unwrap();
+    txn.page_mut(&ptr).unwrap()[64..72].copy_from_slice(&number.to_le_bytes());
+    txn.seal_page(&ptr).unwrap()
+}
+
+/// Pages in use, then one that is freed; where the next commits put theirs.
+fn places(recent_first: bool) -> (u64, BTreeSet<u64>) {
+    let options = Options {
+        recent_first,
+        ..options()
+    };
+    let pager = Pager::open_storage(Arc::new(MemoryStorage::new()), &options).unwrap();
+    let mut txn = pager.begin_write().unwrap();
+    let all: Vec<Ptr> = (0..200).map(|number| page(&mut txn, number)).collect();
+    txn.commit(b"", Durability::Durable).unwrap();
+    // A long free stretch below, then a single page above, which is freed last.
+    for part in [&all[..100], &all[150..151]] {
+        let mut txn = pager.begin_write().unwrap();
+        part.iter().for_each(|ptr| txn.free_page(ptr));
+        txn.commit(b"", Durability::Durable).unwrap();
+    }
+    let mut places = BTreeSet::new();
+    for round in 0..4 {
+        let mut txn = pager.begin_write().unwrap();
+        places.insert(page(&mut txn, round).addr);
+        txn.commit(&[round as u8], Durability::Durable).unwrap();
+    }
+    assert_eq!(pager.begin_check().unwrap().snapshot().app(), [3]);
+    (all[150].addr, places)
+}
+
+#[test]
+fn pages_that_became_free_last_are_taken_first() {
+    let (last, places_taken) = places(true);
+    assert!(places_taken.contains(&last), "{last} of {places_taken:?}");
+    let (last, places_taken) = places(false);
+    assert!(!places_taken.contains(&last), "{last} of {places_taken:?}");
+}
+
+#[test]
+fn a_page_that_became_free_is_spoilt() {
+    let storage = Arc::new(MemoryStorage::new());
+    for spoil_freed in [false, true] {
+        let options = Options {
+            spoil_freed,
+            ..options()
+        };
+        let pager =
+            Pager::open_storage(Arc::clone(&storage) as Arc<dyn Storage>, &options).unwrap();
+        let mut txn = pager.begin_write().unwrap();
+        let ptr = page(&mut txn, 9);
+        txn.commit(b"a", Durability::Durable).unwrap();
+        let held = pager.begin_read().unwrap();
+        let mut txn = pager.begin_write().unwrap();
+        txn.free_page(&ptr);
+        txn.commit(b"b", Durability::Durable).unwrap();
+        for round in 0..4u8 {
+            let mut txn = pager.begin_write().unwrap();
+            txn.set_user_data(&[round]).unwrap();
+            txn.commit(b"c", Durability::Durable).unwrap();
+        }
+        // A snapshot holds it as it was.
+        assert_eq!(held.page(&ptr).unwrap()[64], 9);
+        drop(held);
+        for round in 0..4u8 {
+            let mut txn = pager.begin_write().unwrap();
+            txn.set_user_data(&[round]).unwrap();
+            txn.commit(b"d", Durability::Durable).unwrap();
+        }
+        let mut bytes = [0; PAGE];
+        storage.read_at(ptr.addr, &mut bytes).unwrap();
+        assert_eq!(bytes.iter().all(|byte| *byte == 0xdb), spoil_freed);
+    }
+}
+
+#[test]
+fn every_way_of_reading_ahead_reads_the_same() {
+    let folder = std::env::temp_dir().join(format!("tidalite-choices-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("ahead.tdl");
+    let pager = Pager::open(&path, &options()).unwrap();
+    let mut txn = pager.begin_write().unwrap();
+    let ptrs: Vec<Ptr> = (0..300).map(|number| page(&mut txn, number)).collect();
+    txn.commit(b"", Durability::Durable).unwrap();
+    drop(pager);
+    for read_ahead in [ReadAhead::Auto, ReadAhead::On, ReadAhead::Off] {
+        let options = Options {
+            read_ahead,
+            verify: Verify::Always,
+            ..options()
+        };
+        let pager = Pager::open(&path, &options).unwrap();
+        let snapshot = pager.begin_read().unwrap();
+        for (number, ptr) in ptrs.iter().enumerate() {
+            let page = snapshot.page(ptr).unwrap();
+            assert_eq!(
+                page[64..72],
+                (number as u64).to_le_bytes(),
+                "{read_ahead:?}"
+            );
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn one_may_look_before_opening_and_open_the_record_before() {
+    let folder = std::env::temp_dir().join(format!("tidalite-look-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("look.tdl");
+    let pager = Pager::open(&path, &options()).unwrap();
+    for number in 1..=3u8 {
+        let mut txn = pager.begin_write().unwrap();
+        page(&mut txn, u64::from(number));
+        txn.set_user_data(&[number]).unwrap();
+        txn.commit(&[number], Durability::Durable).unwrap();
+    }
+    drop(pager);
+    let before = std::fs::read(&path).unwrap();
+    let seen = look(&path).unwrap();
+    assert_eq!((seen.page_size, seen.bytes), (PAGE, before.len() as u64));
+    assert_eq!(seen.txns().len(), 2, "{seen:?}");
+    let newest = seen.records.iter().flat_map(|place| &place.record);
+    let newest = newest.max_by_key(|record| record.txn).unwrap();
+    assert_eq!(
+        (newest.user.as_slice(), newest.one_flush),
+        (&[3][..], false)
+    );
+
+    let older = Options {
+        older_record: true,
+        read_only: true,
+        exclusive: true,
+        mode: OpenMode::Open,
+        ..options()
+    };
+    let pager = Pager::open(&path, &older).unwrap();
+    let snapshot = pager.begin_read().unwrap();
+    assert_eq!((snapshot.app(), snapshot.user_data()), (&[2][..], &[2][..]));
+    assert_eq!(Some(&snapshot.txn()), seen.txns().get(1));
+    drop((snapshot, pager));
+    assert_eq!(std::fs::read(&path).unwrap(), before, "nothing is written");
+    let joined = Options {
+        exclusive: false,
+        ..older.clone()
+    };
+    assert!(matches!(
+        Pager::open(&path, &joined),
+        Err(Error::Corrupt(_))
+    ));
+    let pager = Pager::open(&path, &options()).unwrap();
+    assert_eq!(pager.begin_read().unwrap().app(), [3]);
+    drop(pager);
+
+    // A damaged record is told, not healed.
+    let mut bytes = before.clone();
+    bytes[4096 + 100] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let seen = look(&path).unwrap();
+    let damaged = seen.records.iter().filter(|place| place.record.is_err());
+    assert_eq!(damaged.map(|place| place.at).collect::<Vec<_>>(), [4096]);
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    std::fs::remove_dir_all(folder).unwrap();
+}
