@@ -6,7 +6,9 @@
 
 use std::path::Path;
 
-use tidalite::{ColumnType, Database, Schema, Series, SeriesId, SeriesMut, Unit, Vector, WriteTxn};
+use tidalite::{
+    ColumnType, Database, Options, Schema, Series, SeriesId, SeriesMut, Unit, Vector, WriteTxn,
+};
 
 use super::digest::{Digest, Record, Touch};
 use super::plan::{Plan, Result, Writer, write_all};
@@ -106,7 +108,9 @@ impl Tidalite {
 impl<P: Columns> Side<P> for Tidalite {
     fn open(dir: &Path, plan: &Plan) -> Result<Self> {
         Ok(Self {
-            db: Database::open(dir.join("harlinn.tdl"))?,
+            db: Options::new()
+                .sealing_threads(plan.sealing)
+                .open(dir.join("harlinn.tdl"))?,
             guids: guids(plan.series),
         })
     }

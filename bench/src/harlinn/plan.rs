@@ -11,7 +11,7 @@ pub(crate) use crate::engine::Result;
 /// A program of the article, on one set of data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
-    /// `01`, `03`, `04` or `06`; with an `r` on the hard set.
+    /// `01`, `03`, `04` or `06`; with an `r` on the hard set; `04-2` with sealing on the second core.
     pub(crate) name: &'static str,
     /// Whether the data is the hard set.
     pub(crate) hard: bool,
@@ -24,6 +24,8 @@ pub(crate) struct Plan {
     /// Rows written to a series before the next one gets its turn.
     pub(crate) batch: u64,
     pub(crate) order: Order,
+    /// Threads that help our side to encode.
+    pub(crate) sealing: usize,
 }
 
 /// In which order the rows of a program are written.
@@ -52,6 +54,7 @@ pub(crate) fn all(points: u64) -> Vec<Plan> {
         let (hard, trades, order) = (false, name == "06", Order::Ascending);
         Plan {
             order,
+            sealing: 0,
             name,
             hard,
             trades,
@@ -84,6 +87,12 @@ pub(crate) fn all(points: u64) -> Vec<Plan> {
         order: Order::Again,
         ..one
     };
+    // The second core: only writing is another thing then.
+    let helped = Plan {
+        name: "04-2",
+        sealing: 1,
+        ..turns
+    };
     vec![
         one,
         hard("01r", one),
@@ -93,6 +102,7 @@ pub(crate) fn all(points: u64) -> Vec<Plan> {
         batches,
         hard("03r", batches),
         turns,
+        helped,
         hard("04r", turns),
         trades,
         hard("06r", trades),

@@ -61,7 +61,7 @@ pub(crate) fn run(
         let known = plans.iter().any(|plan| plan.name == name) || is_05(name);
         if !known {
             return Err(
-                format!("there is no case {name}: 01, 03, 04, 05, 06, each also with r; 01-again, 01-desc, 01-late").into(),
+                format!("there is no case {name}: 01, 03, 04, 05, 06, each also with r; 01-again, 01-desc, 01-late, 04-2").into(),
             );
         }
     }
@@ -69,7 +69,8 @@ pub(crate) fn run(
     for plan in plans {
         let hard = if plan.hard { "r" } else { "" };
         let name_05 = format!("05{hard}");
-        let for_05 = chosen(&name_05) && matches!(&plan.name[..2], "03" | "04");
+        let for_05 =
+            chosen(&name_05) && matches!(&plan.name[..2], "03" | "04") && plan.sealing == 0;
         if !chosen(plan.name) && !for_05 {
             continue;
         }
@@ -225,6 +226,18 @@ fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(f64, T)> {
 impl Outcome {
     fn lines(&self) -> Vec<Line> {
         let rows = self.plan.rows() as f64;
+        if self.plan.sealing > 0 {
+            let rates = |rounds: &[Round]| rounds.iter().map(|r| rows / r.write / 1e6).collect();
+            return vec![Line {
+                suite: "harlinn",
+                case: format!("{}-write-{}", &self.plan.name[..2], 1 + self.plan.sealing),
+                unit: "Mpoints/s",
+                peer: "lmdb",
+                ours: rates(&self.ours),
+                theirs: rates(&self.theirs),
+                less_is_better: false,
+            }];
+        }
         let line = |pass: &str, unit, less_is_better, value: &dyn Fn(&Round) -> f64| Line {
             suite: "harlinn",
             case: format!("{}-{pass}", self.plan.name),

@@ -16,7 +16,7 @@ use tidalite_pager::{Error, PageRead, PageWrite, Ptr, Result};
 
 /// Answers, series by series, whether anything in the front lies within a span.
 #[derive(Debug)]
-pub(crate) struct Obstacles {
+pub struct Obstacles {
     layouts: Layouts,
     probes: Vec<Probe>,
     tail: Ptr,
@@ -117,7 +117,7 @@ pub(crate) fn whole_vectors(rows: usize) -> usize {
 /// Its rows would be written again by every merge they take part in, and every reader of the series would
 /// collect them anew.
 /// Where the transaction has linked rows of the series before, a shorter rest follows them: a bulk load ends in leaves.
-fn linkable(rows: usize, linked_before: bool) -> usize {
+pub(crate) fn linkable(rows: usize, linked_before: bool) -> usize {
     let whole = whole_vectors(rows);
     let least = if linked_before || whole > 0 {
         BULK_REST_ROWS_MIN
@@ -264,14 +264,28 @@ impl Front {
         staging: &mut Staging,
         sink: &mut S,
     ) -> Result<FrontRoot> {
-        if !staging.is_empty() {
-            let left = staging.remainder(VECTOR_ROWS);
-            let room = tail::tail_capacity(w.page_size()) - tail::used(w, &self.tail)?;
-            let fits = left.row_bytes <= room;
-            self.hand_over(w, staging, sink, false, if fits { room } else { 0 })?;
-        }
+        self.store(w, staging, sink)?;
         self.linked.clear();
         self.seal(w)
+    }
+
+    /// Hands over everything that is staged.
+    ///
+    /// # Errors
+    /// As for `flush`.
+    pub fn store<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        staging: &mut Staging,
+        sink: &mut S,
+    ) -> Result<()> {
+        if staging.is_empty() {
+            return Ok(());
+        }
+        let left = staging.remainder(VECTOR_ROWS);
+        let room = tail::tail_capacity(w.page_size()) - tail::used(w, &self.tail)?;
+        let fits = left.row_bytes <= room;
+        self.hand_over(w, staging, sink, false, if fits { room } else { 0 })
     }
 
     fn hand_over_leaf<W: PageWrite, S: Sink<W>>(

@@ -12,6 +12,7 @@
 //! key        class, series, time             what everything here is ordered by
 //! staging    Staging, Slot                   the open transaction's rows, in memory
 //! handover   Front::flush, commit            from staging to sink, tail and runs; the rule for linking
+//! sealing    several threads that encode, one writer that links
 //! tail       the page of the newest rows
 //! block      up to 1024 rows, encoded
 //! run        blocks in extents; their writer
@@ -42,6 +43,7 @@ mod read;
 mod record;
 mod run;
 mod salvage;
+mod sealing;
 mod sink;
 mod staging;
 mod tail;
@@ -51,10 +53,12 @@ mod work;
 pub use bugs::set_merge_forgets_watermark;
 pub use check::{FrontClaim, FrontDamage, FrontReport, Held};
 pub use front::Front;
+pub use handover::Obstacles;
 pub use read::FrontRow;
 pub use record::{FRONT_ROOT_BYTES, FrontRoot};
 pub use salvage::{LoneBlock, block_rows, layouts_of, lone_block, tail_rows};
-pub use sink::Sink;
+pub use sealing::{Linker, Linking};
+pub use sink::{SealingSink, Sink};
 pub use staging::{LEAF_ROWS, STAGING_BYTES_DEFAULT, Slot, Staging};
 pub use tail::SERIES_MAX;
 pub use work::{

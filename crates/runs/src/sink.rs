@@ -23,3 +23,37 @@ pub trait Sink<W: PageWrite> {
         rows: RowsRef<'_>,
     ) -> Result<()>;
 }
+
+/// A sink to which other threads than the writer's may do the part that needs no page: encoding.
+pub trait SealingSink<W: PageWrite>: Sink<W> {
+    /// Encoded rows of a series; its memory is used again.
+    type Sealed: Default + Send;
+
+    /// Begins with what is known of a series' data.
+    ///
+    /// # Errors
+    /// Those of the pager.
+    fn begin(
+        &mut self,
+        w: &mut W,
+        series: SeriesId,
+        types: &[ColumnType],
+        sealed: &mut Self::Sealed,
+    ) -> Result<()>;
+
+    /// Encodes rows, in any thread.
+    fn seal(types: &[ColumnType], rows: RowsRef<'_>, sealed: &mut Self::Sealed);
+
+    /// As `link`, of rows that are encoded.
+    ///
+    /// # Errors
+    /// Those of the pager.
+    fn link_sealed(
+        &mut self,
+        w: &mut W,
+        series: SeriesId,
+        types: &[ColumnType],
+        rows: RowsRef<'_>,
+        sealed: &Self::Sealed,
+    ) -> Result<()>;
+}

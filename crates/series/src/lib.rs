@@ -8,6 +8,7 @@
 //! link        pointer, span, count                  72 bytes
 //! leaf        up to 16 vectors of 1024 rows         directory, payloads
 //! packer      a transaction's stream of leaves      extents of up to 1 MiB, 64-byte aligned
+//! sealed      vectors encoded before their leaf is known, by any thread
 //! extents     how much of each extent is alive      an ordered table
 //! read        View: vectors, cursor, aggregate,     the tree and the late rows as one
 //!             windows, candles, filter, count
@@ -37,6 +38,7 @@ mod read;
 mod record;
 mod relocate;
 mod salvage;
+mod sealed;
 mod tree;
 mod walk;
 
@@ -54,6 +56,7 @@ pub use read::scan::{Scan, Stretch, Vector};
 pub use read::{Row, View};
 pub use relocate::Moving;
 pub use salvage::{LoneLeaf, leaf_rows, leaf_types, lone_leaf};
+pub use sealed::Sealed;
 pub use tree::{PENDING_MAX, SeriesTree, Shape};
 pub use walk::Walk;
 

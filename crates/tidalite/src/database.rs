@@ -3,7 +3,9 @@
 use crate::background::Background;
 use crate::compact::Pass;
 use crate::error::Result;
+use crate::open_series::OpenSeries;
 use crate::read::{Opened, ReadTxn};
+use crate::roots::Roots;
 use crate::write::WriteTxn;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +15,12 @@ use tidalite_pager::{LockMemory, Pager, Storage};
 use tidalite_runs::{STAGING_BYTES_DEFAULT, Staging};
 
 pub use tidalite_pager::{OpenMode, ReadAhead, Verify};
+
+/// More threads than this would only wait for the one that writes.
+const SEALING_THREADS_MAX: usize = 64;
+
+/// Appenders' memory that is kept.
+const APPENDING_KEPT_MAX: usize = 64;
 
 /// How a database is opened.
 ///
@@ -27,6 +35,7 @@ pub struct Options {
     pub(crate) store: tidalite_pager::Options,
     staging_bytes: usize,
     leaf_vectors: usize,
+    sealing_threads: usize,
     maintain_every: Option<Duration>,
 }
 
@@ -47,6 +56,7 @@ impl Options {
             store,
             staging_bytes: STAGING_BYTES_DEFAULT,
             leaf_vectors: LEAF_VECTORS_MAX,
+            sealing_threads: 0,
             maintain_every: None,
         }
     }
@@ -221,6 +231,15 @@ impl Options {
         self
     }
 
+    /// Threads that help a write transaction when it hands many rows over: when `staging_bytes` are staged, and at a commit of 1 MiB
+    /// of rows and more. They sort and encode; the transaction's own thread does, too, and waits for them, so nothing of them is left
+    /// when the call returns. As many as there are cores besides that one are of use (none): a database takes no cores that it was
+    /// not given. The rows are the same with any number; where in the file they lie is not.
+    pub fn sealing_threads(mut self, threads: usize) -> Self {
+        self.sealing_threads = threads.min(SEALING_THREADS_MAX);
+        self
+    }
+
     /// Keeps to the retention policies in a thread of its own that calls [`Database::maintain`] so often, a second of
     /// work at most each time (not at all). The thread ends with the last clone of the database.
     pub fn maintain_every(mut self, every: Duration) -> Self {
@@ -281,6 +300,9 @@ impl Options {
                 staging,
                 staging_bytes,
                 leaf_vectors,
+                sealing_threads: self.sealing_threads,
+                appending: Mutex::default(),
+                open: Mutex::new(None),
                 pass: Mutex::new(None),
                 opened: Opened::default(),
             }),
@@ -300,6 +322,11 @@ pub(crate) struct Shared {
     staging: Mutex<Option<Staging>>,
     staging_bytes: usize,
     pub(crate) leaf_vectors: usize,
+    pub(crate) sealing_threads: usize,
+    /// The memory of appenders, as above.
+    appending: Mutex<Vec<Staging>>,
+    /// The series that the last write transaction had open.
+    open: Mutex<Option<OpenSeries>>,
     /// Where compaction goes on.
     pub(crate) pass: Mutex<Option<Pass>>,
     pub(crate) opened: Opened,
@@ -313,6 +340,43 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         kept.unwrap_or_else(|| Staging::new(self.staging_bytes))
+    }
+
+    /// The series that the transaction before knew, if the catalog is still the one that it left.
+    pub(crate) fn take_open(&self, roots: &Roots) -> OpenSeries {
+        let kept = self
+            .open
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        kept.and_then(|kept| kept.again(roots)).unwrap_or_default()
+    }
+
+    pub(crate) fn give_open(&self, open: OpenSeries, roots: &Roots) {
+        let kept = open.kept(roots);
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+    }
+
+    /// For an appender.
+    pub(crate) fn take_appending(&self, bytes: usize) -> Staging {
+        let mut kept = self
+            .appending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // Another number of appenders asks for another size.
+        kept.retain(|staging| staging.budget_bytes() == bytes);
+        kept.pop().unwrap_or_else(|| Staging::new(bytes))
+    }
+
+    pub(crate) fn give_appending(&self, mut staging: Staging) {
+        staging.reset();
+        let mut kept = self
+            .appending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < APPENDING_KEPT_MAX {
+            kept.push(staging);
+        }
     }
 
     pub(crate) fn give_staging(&self, mut staging: Staging) {

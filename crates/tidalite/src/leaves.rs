@@ -16,8 +16,8 @@ use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{PageRead, PageWrite};
-use tidalite_runs::Sink;
-use tidalite_series::{Cooling, Moving, Packer, SeriesTree};
+use tidalite_runs::{SealingSink, Sink};
+use tidalite_series::{Cooling, Moving, Packer, Sealed, SeriesTree};
 
 /// The part of what a transaction may keep in memory that its open leaves, one a series, get beside the staged rows.
 const OPEN_PART: usize = 4;
@@ -162,6 +162,14 @@ impl Leaves {
         Ok(self.packer.relocate_table(pages, step, from)?)
     }
 
+    /// Keeps the open leaves within their memory.
+    fn keep_within<W: PageWrite>(&mut self, pages: &mut W) -> tidalite_pager::Result<()> {
+        if self.packer.open_bytes() > self.open_bytes_max {
+            self.close_fullest(pages)?;
+        }
+        Ok(())
+    }
+
     /// Closes the fullest of the open leaves, until a quarter of what they may take is free.
     ///
     /// Cost: a look at every series of the transaction; a quarter of the memory is to be filled before the next one.
@@ -259,10 +267,42 @@ impl<W: PageWrite> Sink<W> for Leaves {
         let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
         open.changed = true;
         open.tree.link(pages, &mut self.packer, rows)?;
-        if self.packer.open_bytes() > self.open_bytes_max {
-            self.close_fullest(pages)?;
-        }
+        self.keep_within(pages)
+    }
+}
+
+impl<W: PageWrite> SealingSink<W> for Leaves {
+    type Sealed = Sealed;
+
+    fn begin(
+        &mut self,
+        pages: &mut W,
+        id: SeriesId,
+        types: &[ColumnType],
+        sealed: &mut Sealed,
+    ) -> tidalite_pager::Result<()> {
+        let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
+        sealed.begin(&open.tree);
         Ok(())
+    }
+
+    fn seal(types: &[ColumnType], rows: RowsRef<'_>, sealed: &mut Sealed) {
+        sealed.seal(types, rows);
+    }
+
+    fn link_sealed(
+        &mut self,
+        pages: &mut W,
+        id: SeriesId,
+        types: &[ColumnType],
+        rows: RowsRef<'_>,
+        sealed: &Sealed,
+    ) -> tidalite_pager::Result<()> {
+        let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
+        open.changed = true;
+        open.tree
+            .link_sealed(pages, &mut self.packer, rows, sealed)?;
+        self.keep_within(pages)
     }
 }
 

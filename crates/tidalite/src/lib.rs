@@ -56,6 +56,7 @@
 mod aggregate;
 mod amend;
 mod annotations;
+mod appender;
 mod background;
 mod backup;
 mod catalog;
@@ -77,6 +78,7 @@ mod lifecycle;
 mod many;
 mod multi;
 mod name;
+mod open_series;
 mod page_walk;
 mod pages;
 mod pieces;
@@ -109,6 +111,7 @@ mod write;
 
 pub use aggregate::{Aggregate, Window};
 pub use annotations::{ANNOTATION_BYTES_MAX, ANNOTATION_KEY_BYTES_MAX};
+pub use appender::{Appender, SeriesAppender};
 pub use backup::{BackupInfo, restore, restore_in_two};
 pub use catalog::{SeriesInfo, guid_dotnet, guid_text};
 pub use check::{CheckReport, Finding, Place, key_text};

@@ -83,10 +83,7 @@ impl WriteTxn {
         }
         let info =
             self.changing(|txn| catalog::rename(&mut txn.roots, &mut txn.pages, id, &name))?;
-        self.by_name.clear();
-        if let Some(index) = self.open_index(id) {
-            self.series[index].info = info;
-        }
+        self.open.renamed(info);
         Ok(())
     }
 }

@@ -110,7 +110,8 @@ pub struct RowWriter<'w> {
     /// One place a column.
     pub(crate) words: &'w mut [u64],
     pub(crate) at: usize,
-    pub(crate) texts: TextSink<'w>,
+    /// `None` where no column is of texts.
+    pub(crate) texts: Option<TextSink<'w>>,
 }
 
 /// Where a record's texts go.
@@ -151,7 +152,9 @@ impl RowWriter<'_> {
         let Some(text) = column.text(value)? else {
             return Ok(column.words().fill());
         };
-        let sink = &mut self.texts;
+        let Some(sink) = &mut self.texts else {
+            return Err(column.problem("it has no texts"));
+        };
         let place = (sink.series, self.at);
         let word = sink.texts.word(sink.pages, sink.tree, place, text);
         if let Err(error) = &word {

@@ -28,7 +28,7 @@ impl WriteTxn {
     /// A full disk; a damaged page: the transaction can then only be rolled back.
     pub fn savepoint(&mut self) -> Result<Savepoint> {
         self.changing(|txn| {
-            if !txn.series.is_empty() {
+            if !txn.open.is_empty() {
                 txn.store_staged()?;
                 for tree in txn.roots.catalog_trees() {
                     tree.seal(&mut txn.pages)?;
@@ -61,6 +61,7 @@ impl WriteTxn {
 
     /// Stores what waits in memory, and puts the roots of front and leaves; the series are to be opened anew.
     pub(crate) fn store_staged(&mut self) -> Result<()> {
+        self.store_rows()?;
         let Self {
             front,
             pages,
@@ -85,10 +86,7 @@ impl WriteTxn {
         );
         self.texts = Texts::default();
         self.staging.reset();
-        self.series.clear();
-        self.index_of.clear();
-        self.far_index_of.clear();
-        self.by_name.clear();
+        self.open.clear();
         Ok(())
     }
 

@@ -1,9 +1,10 @@
 //! A series of a write transaction: insert, overwrite, append, delete, and reading one's own writes.
 
+use crate::appender::wrong_columns;
 use crate::catalog::{self, SeriesInfo, expect_columns};
 use crate::column::Column;
 use crate::equal::{Guard, MergePolicy, Taken};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::pages::Pages;
 use crate::point::{Point, Sample};
 use crate::record::{Record, RowWriter, TextSink};
@@ -42,7 +43,7 @@ pub struct SeriesMut<'t> {
 
 impl<'t> SeriesMut<'t> {
     pub(crate) fn new(txn: &'t mut WriteTxn, index: usize) -> Self {
-        let open = &txn.series[index];
+        let open = &txn.open[index];
         let (slot, columns, texts) = (open.slot, open.columns as usize, open.texts);
         let guarded = open.guard.is_some();
         Self {
@@ -58,7 +59,7 @@ impl<'t> SeriesMut<'t> {
 
     /// What is known of the times of a guarded series.
     pub(crate) fn guard(&mut self) -> &mut Guard {
-        self.txn.series[self.index].guard.get_or_insert_default()
+        self.txn.open[self.index].guard.get_or_insert_default()
     }
 
     /// Changes what becomes of rows at times that are taken, from the next row on; rows that are there stay as they are.
@@ -66,7 +67,7 @@ impl<'t> SeriesMut<'t> {
     /// # Errors
     /// What the file reports.
     pub fn set_merge(&mut self, merge: MergePolicy) -> Result<()> {
-        let info = Arc::clone(&self.txn.series[self.index].info);
+        let info = Arc::clone(&self.txn.open[self.index].info);
         if info.merge == merge {
             return self.txn.check_usable();
         }
@@ -75,7 +76,7 @@ impl<'t> SeriesMut<'t> {
             .changing(|txn| catalog::change_merge(&mut txn.roots, &mut txn.pages, &info, merge))?;
         self.guarded = merge != MergePolicy::Replace;
         self.point = self.columns == 2 && !self.texts && !self.guarded;
-        let open = &mut self.txn.series[self.index];
+        let open = &mut self.txn.open[self.index];
         open.info = info;
         open.guard = self.guarded.then(Box::default);
         Ok(())
@@ -84,7 +85,11 @@ impl<'t> SeriesMut<'t> {
     /// Name, schema, id.
     #[must_use]
     pub fn info(&self) -> &SeriesInfo {
-        &self.txn.series[self.index].info
+        &self.txn.open[self.index].info
+    }
+
+    pub(crate) fn info_arc(&self) -> &Arc<SeriesInfo> {
+        &self.txn.open[self.index].info
     }
 
     /// The number of the series in this file.
@@ -191,7 +196,7 @@ impl<'t> SeriesMut<'t> {
         if values.len() != self.columns {
             return self.wrong_columns(values.len());
         }
-        let info = Arc::clone(&self.txn.series[self.index].info);
+        let info = Arc::clone(&self.txn.open[self.index].info);
         let time = t.in_unit(info.schema.unit)?;
         // Before texts are stored for a row that is not.
         if self.guarded && self.look(time)? == Taken::LeftOut {
@@ -212,7 +217,7 @@ impl<'t> SeriesMut<'t> {
     /// # Panics
     /// When there is no such column.
     pub fn word(&mut self, column: usize, value: &Value) -> Result<u64> {
-        let info = Arc::clone(&self.txn.series[self.index].info);
+        let info = Arc::clone(&self.txn.open[self.index].info);
         let own = &info.schema.columns[column];
         if !own.ty.is_text() {
             return own.word(value);
@@ -234,7 +239,7 @@ impl<'t> SeriesMut<'t> {
 
     /// Words of texts have to be those of texts: no row may point into nothing. `words` gives those of a column.
     fn expect_texts<'w>(&mut self, words: impl Fn(usize) -> &'w [u64]) -> Result<()> {
-        let info = Arc::clone(&self.txn.series[self.index].info);
+        let info = Arc::clone(&self.txn.open[self.index].info);
         for (c, column) in info.schema.columns.iter().enumerate() {
             if !column.ty.is_text() {
                 continue;
@@ -266,18 +271,18 @@ impl<'t> SeriesMut<'t> {
         let mut words = [0u64; COLUMNS_MAX];
         let words = &mut words[..self.columns];
         let txn = &mut *self.txn;
-        let info = &txn.series[self.index].info;
+        let info = &txn.open[self.index].info;
         record.write(&mut RowWriter {
             columns: &info.schema.columns,
             words,
             at: 0,
-            texts: TextSink {
+            texts: Some(TextSink {
                 texts: &mut txn.texts,
                 tree: &mut txn.roots.texts,
                 pages: &mut txn.pages,
                 broken: &mut txn.broken,
                 series: info.id,
-            },
+            }),
         })?;
         self.insert_row(record.time()?, words)
     }
@@ -307,7 +312,7 @@ impl<'t> SeriesMut<'t> {
     /// # Cost
     /// The rows of the series that are not yet in leaves go there.
     pub fn add_columns(&mut self, columns: &[Column]) -> Result<()> {
-        let info = Arc::clone(&self.txn.series[self.index].info);
+        let info = Arc::clone(&self.txn.open[self.index].info);
         let mut schema = info.schema.clone();
         schema.columns.extend_from_slice(columns);
         schema.validate()?;
@@ -334,9 +339,7 @@ impl<'t> SeriesMut<'t> {
         self.texts |= columns.iter().any(|column| column.ty.is_text());
         self.point = self.columns == 2 && !self.texts && !self.guarded;
         self.slot = slot;
-        let open = &mut self.txn.series[self.index];
-        (open.info, open.slot, open.record) = (info, slot, None);
-        (open.columns, open.texts) = (self.columns as u32, self.texts);
+        self.txn.open.widened(self.index, info, slot);
         Ok(())
     }
 
@@ -435,7 +438,7 @@ impl<'t> SeriesMut<'t> {
 
     /// Frees the texts that lie before those of the rows that are left.
     fn trim_texts(&mut self) -> Result<()> {
-        let info = Arc::clone(&self.txn.series[self.index].info);
+        let info = Arc::clone(&self.txn.open[self.index].info);
         for (c, column) in info.schema.columns.iter().enumerate() {
             if !column.ty.is_text() {
                 continue;
@@ -456,7 +459,7 @@ impl<'t> SeriesMut<'t> {
     /// A damaged or unreadable block.
     pub fn view(&mut self) -> Result<Series<'_>> {
         self.txn.check_usable()?;
-        let info = Arc::clone(&self.txn.series[self.index].info);
+        let info = Arc::clone(&self.txn.open[self.index].info);
         let types = info.schema.word_types();
         let (slot, id) = (self.slot, info.id);
         let tree = self.txn.changing(|txn| {
@@ -481,22 +484,17 @@ impl<'t> SeriesMut<'t> {
     /// Checks a record type once: comparing names with every record would cost more than storing it.
     #[inline]
     fn expect_record(&mut self, schema: fn() -> Schema) -> Result<()> {
-        let known = self.txn.series[self.index].record;
+        let known = self.txn.open[self.index].record;
         if known.is_some_and(|known| std::ptr::fn_addr_eq(known, schema)) {
             return Ok(());
         }
         expect_columns(self.info(), &schema())?;
-        self.txn.series[self.index].record = Some(schema);
+        self.txn.open[self.index].record = Some(schema);
         Ok(())
     }
 
     #[cold]
     fn wrong_columns<T>(&self, found: usize) -> Result<T> {
-        let problem = format!(
-            "series {} has {} columns, given were {found} (or columns of unequal length)",
-            self.info().label(),
-            self.columns
-        );
-        Err(Error::Schema { problem })
+        Err(wrong_columns(self.info(), self.columns, found))
     }
 }

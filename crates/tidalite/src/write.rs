@@ -10,16 +10,17 @@
 //! 1. Nothing of this transaction can be seen by others before `commit` returns; drop = roll back.
 //! 2. After an operation failed half-way the transaction is *broken*: reads and the commit are refused,
 //!    only rolling back is left. An error that comes before anything was changed does not break it.
-//! 3. `index_of[id] - 1` is the place of series `id` in `series`, 0 where it is not open; the few with a
-//!    number beyond `NEAR_IDS` stand in `far_index_of`.
+//! 3. Which series are open stands in `open` (`open_series.rs`); those of the transaction before are known there, and open when
+//!    they are turned to.
 
-use crate::catalog::{self, SeriesInfo, SeriesKey};
+use crate::catalog::{self, SeriesKey};
 use crate::compact::table_from;
 use crate::database::Shared;
-use crate::equal::{Guard, MergePolicy};
+use crate::equal::MergePolicy;
 use crate::error::{Error, Result};
 use crate::leaves::Leaves;
 use crate::name::SeriesName;
+use crate::open_series::OpenSeries;
 use crate::pages::Pages;
 use crate::record::Record;
 use crate::roots::{INLINE_ROOTS_MAX, Roots};
@@ -28,20 +29,18 @@ use crate::series_mut::SeriesMut;
 use crate::table::Table;
 use crate::table_mut::TableMut;
 use crate::texts::Texts;
-use std::collections::HashMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use tidalite_base::{SeriesId, TxnId};
 use tidalite_kv::Tree;
 use tidalite_pager::{Durability, PageRead, PageWrite, Ticket};
-use tidalite_runs::{Front, Slot, Staging};
+use tidalite_runs::{Front, Staging};
 
 /// Bytes of a table name at most.
 pub const TABLE_NAME_BYTES_MAX: usize = 255;
 
-/// Series with a number below this are found by an array index. Numbers come from the file: they must not
-/// decide how much memory is taken.
-const NEAR_IDS: u64 = 1 << 22;
+/// Why a transaction is broken in which a thread panicked.
+pub(crate) const PANICKED: &str = "a thread panicked while rows were handed over";
 
 /// What a commit did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,20 +51,6 @@ pub struct Commit {
     pub pages_written: u64,
     /// Bytes written, meta blocks included.
     pub bytes_written: u64,
-}
-
-/// A series that this transaction opened.
-pub(crate) struct OpenSeries {
-    pub(crate) info: Arc<SeriesInfo>,
-    pub(crate) slot: Slot,
-    /// How many its schema has: looked up with every turn to the series, where `info` may not be in the cache.
-    pub(crate) columns: u32,
-    /// Whether one of them is of texts.
-    pub(crate) texts: bool,
-    /// What is known of its times, where its merge policy asks.
-    pub(crate) guard: Option<Box<Guard>>,
-    /// The schema of the record type that was found to have this series' columns.
-    pub(crate) record: Option<fn() -> Schema>,
 }
 
 /// A table that this transaction opened.
@@ -88,12 +73,11 @@ pub struct WriteTxn {
     pub(crate) staging: Staging,
     pub(crate) leaves: Leaves,
     pub(crate) texts: Texts,
-    pub(crate) series: Vec<OpenSeries>,
-    pub(crate) index_of: Vec<u32>,
-    pub(crate) far_index_of: HashMap<SeriesId, usize>,
-    pub(crate) by_name: HashMap<String, usize>,
+    pub(crate) open: OpenSeries,
     pub(crate) tables: Vec<OpenTable>,
     pub(crate) broken: Option<String>,
+    /// Appenders that still have rows.
+    pub(crate) appending: usize,
 }
 
 impl WriteTxn {
@@ -102,6 +86,7 @@ impl WriteTxn {
         let front = Front::load(&pages, &roots.front)?;
         let staging = shared.take_staging();
         let leaves = Leaves::new(&roots, staging.budget_bytes(), shared.leaf_vectors);
+        let open = shared.take_open(&roots);
         Ok(Self {
             shared,
             pages,
@@ -110,12 +95,10 @@ impl WriteTxn {
             staging,
             leaves,
             texts: Texts::default(),
-            series: Vec::new(),
-            index_of: Vec::new(),
-            far_index_of: HashMap::new(),
-            by_name: HashMap::new(),
+            open,
             tables: Vec::new(),
             broken: None,
+            appending: 0,
         })
     }
 
@@ -138,12 +121,13 @@ impl WriteTxn {
     /// # Errors
     /// `Name` for a text that is no name; what the file reports.
     pub fn series(&mut self, name: &str) -> Result<SeriesMut<'_>> {
-        if let Some(&index) = self.by_name.get(name) {
+        if let Some(index) = self.open.named(name) {
+            self.open.turn_to(index, &mut self.staging);
             return Ok(SeriesMut::new(self, index));
         }
         let parsed = SeriesName::parse(name)?;
         let index = self.open_or_create(SeriesKey::Name(&parsed), None)?;
-        self.by_name.insert(name.to_owned(), index);
+        self.open.name(name, index);
         Ok(SeriesMut::new(self, index))
     }
 
@@ -249,7 +233,7 @@ impl WriteTxn {
     /// `NoSuchSeries`; what the file reports.
     #[inline]
     pub fn series_by_id(&mut self, id: SeriesId) -> Result<SeriesMut<'_>> {
-        let index = match self.open_index(id) {
+        let index = match self.open.index(id) {
             Some(index) => index,
             None => self.open_by_id(id)?,
         };
@@ -321,6 +305,11 @@ impl WriteTxn {
     /// As for `commit`, those of the flush excepted: the ticket tells these.
     pub fn commit_ticket(mut self, durability: Durability) -> Result<Ticket> {
         self.check_usable()?;
+        if self.appending > 0 {
+            let first = format!("{} appenders never gave their rows", self.appending);
+            return Err(Error::TransactionBroken { first });
+        }
+        self.store_rows()?;
         self.roots.front =
             self.front
                 .commit(&mut self.pages, &mut self.staging, &mut self.leaves)?;
@@ -334,6 +323,7 @@ impl WriteTxn {
         let pages = self.pages;
         let ticket = pages.commit_ticket(&app, durability)?;
         self.shared.give_staging(self.staging);
+        self.shared.give_open(self.open, &self.roots);
         Ok(ticket)
     }
 
@@ -375,11 +365,35 @@ impl WriteTxn {
     #[cold]
     #[inline(never)]
     pub(crate) fn flush_staging(&mut self) -> Result<()> {
-        self.changing(|txn| {
+        let threads = self.shared.sealing_threads;
+        self.linking(|txn| {
+            let (pages, leaves) = (&mut txn.pages, &mut txn.leaves);
             Ok(txn
                 .front
-                .flush(&mut txn.pages, &mut txn.staging, &mut txn.leaves)?)
+                .flush_with(pages, &mut txn.staging, leaves, threads)?)
         })
+    }
+
+    /// Hands everything over that is staged.
+    pub(crate) fn store_rows(&mut self) -> Result<()> {
+        let threads = self.shared.sealing_threads;
+        self.linking(|txn| {
+            let (pages, leaves) = (&mut txn.pages, &mut txn.leaves);
+            Ok(txn
+                .front
+                .store_with(pages, &mut txn.staging, leaves, threads)?)
+        })
+    }
+
+    /// As `changing`; also when another thread that takes part panics, and so does this one, the transaction is broken.
+    fn linking<T>(&mut self, link: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.check_usable()?;
+        if self.shared.sealing_threads > 0 {
+            self.broken = Some(PANICKED.to_owned());
+        }
+        let result = link(self);
+        self.broken = result.as_ref().err().map(ToString::to_string);
+        result
     }
 
     pub(crate) fn change_table<T>(
@@ -421,12 +435,12 @@ impl WriteTxn {
     fn open_or_create(&mut self, key: SeriesKey<'_>, schema: Option<&Schema>) -> Result<usize> {
         self.check_usable()?;
         if let Some(id) = catalog::find(&self.roots, &self.pages, key)? {
-            let index = match self.open_index(id) {
+            let index = match self.open.index(id) {
                 Some(index) => index,
                 None => self.open_by_id(id)?,
             };
             if let Some(schema) = schema {
-                catalog::expect_schema(&self.series[index].info, schema)?;
+                catalog::expect_schema(&self.open[index].info, schema)?;
             }
             return Ok(index);
         }
@@ -438,7 +452,7 @@ impl WriteTxn {
         }
         let info =
             self.changing(|txn| catalog::create(&mut txn.roots, &mut txn.pages, key, schema))?;
-        Ok(self.enter(info))
+        Ok(self.open.enter(info, &mut self.staging))
     }
 
     /// Names are keys of the catalog, and small pages hold but short ones.
@@ -458,47 +472,18 @@ impl WriteTxn {
         tidalite_kv::key_bytes_max(self.pages.page_size())
     }
 
+    #[cold]
     fn open_by_id(&mut self, id: SeriesId) -> Result<usize> {
         self.check_usable()?;
+        if let Some(index) = self.open.known(id) {
+            self.open.turn_to(index, &mut self.staging);
+            return Ok(index);
+        }
         let info = catalog::info(&self.roots, &self.pages, id)?;
         let info = info.ok_or_else(|| Error::NoSuchSeries {
             wanted: format!("number {}", id.0),
         })?;
-        Ok(self.enter(info))
-    }
-
-    fn enter(&mut self, info: Arc<SeriesInfo>) -> usize {
-        let id = info.id;
-        let slot = self.staging.slot(id, &info.schema.word_types());
-        self.series.push(OpenSeries {
-            columns: info.schema.columns.len() as u32,
-            texts: info.schema.columns.iter().any(|column| column.ty.is_text()),
-            guard: (info.merge != MergePolicy::Replace).then(Box::default),
-            info,
-            slot,
-            record: None,
-        });
-        let index = self.series.len() - 1;
-        if id.0 < NEAR_IDS {
-            let place = id.0 as usize;
-            if self.index_of.len() <= place {
-                self.index_of.resize(place + 1, 0);
-            }
-            self.index_of[place] = index as u32 + 1;
-        } else {
-            self.far_index_of.insert(id, index);
-        }
-        index
-    }
-
-    /// Where a series stands that this transaction opened.
-    #[inline]
-    pub(crate) fn open_index(&self, id: SeriesId) -> Option<usize> {
-        if id.0 >= NEAR_IDS {
-            return self.far_index_of.get(&id).copied();
-        }
-        let place = self.index_of.get(id.0 as usize)?;
-        (*place as usize).checked_sub(1)
+        Ok(self.open.enter(info, &mut self.staging))
     }
 
     /// Puts the roots of changed tables where the next reader finds them.

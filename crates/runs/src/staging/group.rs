@@ -55,7 +55,7 @@ pub(crate) struct Remainder {
     pub(crate) staged_bytes: usize,
 }
 
-/// Memory for grouping, kept.
+/// Memory for grouping, kept: where each row goes.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     /// Slots in the order of their series.
@@ -65,9 +65,119 @@ pub(super) struct Scratch {
     /// Stretches by part.
     index: Vec<Route>,
     parts: Vec<u32>,
+}
+
+/// The rows of one part, copied to their series.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
     times: Vec<i64>,
     columns: Vec<Vec<u64>>,
     fill: Fill,
+}
+
+/// Rows that stay staged, by slot.
+pub(super) struct Kept {
+    rows: Rows,
+    slots: Vec<(u32, usize)>,
+}
+
+impl Kept {
+    pub(super) fn new(columns: usize) -> Self {
+        Self {
+            rows: Rows::new(columns),
+            slots: Vec::new(),
+        }
+    }
+
+    /// Keeps the rows of a slot from `taken` on.
+    pub(super) fn keep(&mut self, slot: u32, rows: RowsRef<'_>, taken: usize) {
+        if taken < rows.len() {
+            self.rows.extend(rows.slice(taken..rows.len()));
+            self.slots.push((slot, rows.len() - taken));
+        }
+    }
+
+    /// Stages them once more.
+    pub(super) fn stage(&self, log: &mut Log) {
+        let mut at = 0;
+        for &(slot, rows) in &self.slots {
+            log.switch(slot, usize::MAX / 2);
+            log.extend(self.rows.slice(at..at + rows));
+            at += rows;
+        }
+        log.close();
+    }
+}
+
+/// A layout's log, grouped.
+pub(super) struct Grouping<'a> {
+    log: &'a Log,
+    scratch: &'a Scratch,
+    turns: Option<Turns>,
+    part_slots: usize,
+}
+
+impl<'a> Grouping<'a> {
+    /// Of a log whose last stretch is closed.
+    pub(super) fn new(log: &'a Log, scratch: &'a mut Scratch) -> Self {
+        scratch.rank(log);
+        let turns = Turns::find(log, &scratch.rank);
+        let (stretches, part_slots) = match &turns {
+            Some(turns) => (turns.stretch, TURN_SLOTS),
+            None => (log.stretches.len(), PART_SLOTS),
+        };
+        scratch.distribute(log, stretches, part_slots);
+        Self {
+            log,
+            scratch,
+            turns,
+            part_slots,
+        }
+    }
+
+    pub(super) fn parts(&self) -> usize {
+        self.scratch.parts.len().saturating_sub(1)
+    }
+
+    /// Calls `f` with each slot of a part that has rows or an overlay, and the rows in the order in which they were pushed.
+    pub(super) fn part(
+        &self,
+        part: usize,
+        copies: &mut Copies,
+        mut f: impl FnMut(u32, RowsRef<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let ends = &self.scratch.parts;
+        let from = part.checked_sub(1).map_or(0, |before| ends[before]) as usize;
+        let stretches = &self.scratch.index[from..ends[part] as usize];
+        let first = part * self.part_slots;
+        let count = self.part_slots.min(self.log.slots.len() - first);
+        let turns = self.turns.as_ref();
+        let turns = turns.map(|turns| (turns, turns.places(first..first + count)));
+        let places = copies.copy_part(self.log, stretches, first, turns);
+        for (i, &(from, to)) in places.iter().enumerate().take(count) {
+            let slot = self.scratch.order[first + i];
+            if from == to && self.log.slots[slot as usize].overlay == NO_OVERLAY {
+                continue;
+            }
+            copies.with_rows(self.log, from, to, |rows| f(slot, rows))?;
+        }
+        Ok(())
+    }
+}
+
+/// Calls `f` with rows that are sorted, the newest of each time.
+pub(super) fn with_sorted<T>(
+    rows: RowsRef<'_>,
+    sorted: &mut Rows,
+    f: impl FnOnce(RowsRef<'_>) -> T,
+) -> T {
+    if rows.is_sorted_unique() {
+        return f(rows);
+    }
+    sorted.clear();
+    sorted.extend(rows);
+    sorted.sort_newest();
+    f(sorted.view())
 }
 
 impl Scratch {
@@ -173,76 +283,40 @@ impl Staging {
             logs,
             overlays,
             grouping: scratch,
+            copies,
             ..
         } = self;
         let log = &mut logs[layout];
         log.close();
-        scratch.rank(log);
-        let turns = Turns::find(log, &scratch.rank);
-        let (stretches, part_slots) = match &turns {
-            Some(turns) => (turns.stretch, TURN_SLOTS),
-            None => (log.stretches.len(), PART_SLOTS),
-        };
-        scratch.distribute(log, stretches, part_slots);
-        let mut kept = Rows::new(log.types.len());
-        let mut kept_slots: Vec<(u32, usize)> = Vec::new();
+        let grouping = Grouping::new(log, scratch);
+        let copies = first_of(copies);
+        let mut kept = Kept::new(log.types.len());
         let mut sorted = Rows::new(log.types.len());
-        let mut part_from = 0;
-        for part in 0..scratch.parts.len().saturating_sub(1) {
-            let part_to = scratch.parts[part] as usize;
-            let first = part * part_slots;
-            let count = part_slots.min(log.slots.len() - first);
-            let turns = turns
-                .as_ref()
-                .map(|turns| (turns, turns.places(first..first + count)));
-            let places = scratch.copy_part(log, part_from..part_to, first, turns);
-            part_from = part_to;
-            for (i, place) in places.iter().enumerate().take(count) {
-                let slot = scratch.order[first + i];
+        for part in 0..grouping.parts() {
+            grouping.part(part, copies, |slot, rows| {
                 let state = log.slots[slot as usize];
+                let series = state.series;
                 if state.overlay != NO_OVERLAY {
                     let overlay = &mut overlays[state.overlay as usize];
                     if overlay.len() > 0 {
                         let rows = overlay.sorted();
-                        let series = state.series;
                         let taken = f(Group { series, rows })?;
                         overlay.keep_from(taken);
                     }
-                    continue;
+                    return Ok(());
                 }
-                let (from, to) = *place;
-                if from == to {
-                    continue;
+                if rows.is_empty() {
+                    return Ok(());
                 }
-                let series = state.series;
-                let (taken, of) = scratch.with_rows(log, from, to, |rows| {
-                    if rows.is_sorted_unique() {
-                        let taken = f(Group { series, rows })?;
-                        kept.extend(rows.slice(taken..rows.len()));
-                        Ok::<_, tidalite_pager::Error>((taken, rows.len()))
-                    } else {
-                        sorted.clear();
-                        sorted.extend(rows);
-                        sorted.sort_newest();
-                        let rows = sorted.view();
-                        let taken = f(Group { series, rows })?;
-                        kept.extend(rows.slice(taken..rows.len()));
-                        Ok((taken, rows.len()))
-                    }
-                })?;
-                if taken < of {
-                    kept_slots.push((slot, of - taken));
-                }
-            }
+                with_sorted(rows, &mut sorted, |rows| {
+                    let taken = f(Group { series, rows })?;
+                    kept.keep(slot, rows, taken);
+                    Ok(())
+                })
+            })?;
         }
         log.clear();
-        let mut at = 0;
-        for (slot, rows) in kept_slots {
-            log.switch(slot, usize::MAX / 2);
-            log.extend(kept.slice(at..at + rows));
-            at += rows;
-        }
-        log.close();
+        kept.stage(log);
         Ok(())
     }
 
@@ -267,17 +341,24 @@ impl Staging {
     }
 }
 
-impl Scratch {
+/// The first of several memories.
+fn first_of(copies: &mut Vec<Copies>) -> &mut Copies {
+    if copies.is_empty() {
+        copies.push(Copies::default());
+    }
+    &mut copies[0]
+}
+
+impl Copies {
     /// Copies the rows of a part, whose first series has rank `first`, to their series: those of its stretches, then those
     /// that came in turn. Answers where each series' rows lie.
     fn copy_part(
         &mut self,
         log: &Log,
-        stretches: Range<usize>,
+        index: &[Route],
         first: usize,
         turns: Option<(&Turns, Range<usize>)>,
     ) -> [(usize, usize); PART_SLOTS] {
-        let index = &self.index[stretches];
         let mut ends = [0usize; PART_SLOTS];
         for route in index {
             ends[route.place()] += route.rows();

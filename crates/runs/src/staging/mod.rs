@@ -15,16 +15,19 @@
 mod group;
 mod log;
 mod overlay;
+mod seal;
 mod turns;
 
 use log::{Fill, Log, NO_OVERLAY, NO_SLOT, SlotState};
 use overlay::Overlay;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use tidalite_base::SeriesId;
 use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_codec::{ColumnType, RowsRef};
 
 pub(crate) use group::Group;
+pub(crate) use seal::Take;
 
 /// Rows of a stretch that is handed over at once: a leaf.
 pub const LEAF_ROWS: usize = LEAF_VECTORS_MAX * VECTOR_ROWS;
@@ -38,6 +41,34 @@ const LOOK_ROWS: usize = 4096;
 /// The same for an overlay.
 const OVERLAY_LOOK_ROWS: usize = 256;
 
+/// Series for which room is kept however few there were.
+const SLOTS_FEW: usize = 1024;
+
+/// Numbers of series are dense: neighbours go to neighbouring places, so that series opened one after the other do not each
+/// wait for memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(self.0 ^ u64::from(byte));
+        }
+    }
+
+    #[inline]
+    fn write_u64(&mut self, word: u64) {
+        let spread = |word: u64| word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // The table takes places from the low bits, and from the high ones what tells apart those of one place.
+        let place = word ^ spread(word >> 12) >> 32;
+        self.0 = (place & (u64::MAX >> 7)) | (spread(word) & !(u64::MAX >> 7));
+    }
+}
+
 /// Where a series stages its rows; valid for the staging that gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
@@ -49,11 +80,13 @@ pub struct Slot {
 #[derive(Debug)]
 pub struct Staging {
     logs: Vec<Log>,
-    by_series: HashMap<SeriesId, Slot>,
+    by_series: HashMap<SeriesId, Slot, BuildHasherDefault<IdHasher>>,
     overlays: Vec<Overlay>,
     budget_bytes: usize,
     fill: Fill,
     grouping: group::Scratch,
+    /// One a thread that groups.
+    copies: Vec<group::Copies>,
 }
 
 impl Default for Staging {
@@ -68,11 +101,12 @@ impl Staging {
     pub fn new(budget_bytes: usize) -> Self {
         Self {
             logs: Vec::new(),
-            by_series: HashMap::new(),
+            by_series: HashMap::default(),
             overlays: Vec::new(),
             budget_bytes,
             fill: Fill::default(),
             grouping: group::Scratch::default(),
+            copies: Vec::new(),
         }
     }
 
@@ -83,7 +117,12 @@ impl Staging {
         for log in &mut self.logs {
             log.slots.clear();
         }
+        // To clear a table takes as long as it is large, however few are in it.
+        let few = self.by_series.len() < self.by_series.capacity() / 64;
         self.by_series.clear();
+        if few {
+            self.by_series.shrink_to(SLOTS_FEW);
+        }
     }
 
     /// The slot of a series; registers it the first time.

@@ -39,7 +39,7 @@ mod reader;
 mod writer;
 
 pub(crate) use reader::Leaf;
-pub(crate) use writer::OpenLeaf;
+pub(crate) use writer::{OpenLeaf, payload_checksum};
 
 use tidalite_base::limits::{CHECKSUM_SPAN_MAX, LEAF_VECTORS_MAX};
 use tidalite_codec::{CHUNK_BYTES, STATS_BYTES};

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::link::{Entry, Link};
 use crate::packer::{Packer, aligned};
+use crate::sealed::Sealed;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, checksum, get_u32, put_i64, put_u32, put_u64};
 use tidalite_codec::{
@@ -148,7 +149,7 @@ impl OpenLeaf {
     }
 
     /// Whether its last vector is a whole one.
-    fn is_even(&self) -> bool {
+    pub(crate) fn is_even(&self) -> bool {
         self.rows == self.vectors * VECTOR_ROWS
     }
 
@@ -220,27 +221,17 @@ impl OpenLeaf {
         if self.vectors == 0 {
             self.begin = begin;
         }
-        self.push_times(times, &mut hints[types.len()]);
+        let offset = self.payloads.len();
+        let chunk = encode_times(times, &mut hints[types.len()], &mut self.payloads);
+        let payload = Payload::last(chunk, &self.payloads, offset);
+        self.enter_times((begin, end), &payload, &mut hints[types.len()]);
         for (c, &ty) in types.iter().enumerate() {
             let words = vector.column(c);
             let stats = Stats::of(ty, times, words);
             let offset = self.payloads.len();
             let chunk = encode_column(ty, words, &mut hints[c], &mut self.payloads);
-            let word = constant(&chunk);
-            let column = &mut self.columns[c];
-            column.stats_before = column.stats;
-            column.stats.merge_after(&stats);
-            if self.vectors == 0 {
-                column.word = word;
-            }
-            if column.word.is_some() && column.word == word {
-                continue;
-            }
-            if let Some(word) = self.columns[c].word.take() {
-                self.spell_out(c, ty, word);
-            }
             let payload = Payload::last(chunk, &self.payloads, offset);
-            put_column_entry(&mut self.columns[c].entries, &payload, &stats);
+            self.enter_column(c, &payload, &stats);
         }
         self.end = end;
         self.rows += times.len();
@@ -288,10 +279,82 @@ impl OpenLeaf {
         (chunk, &self.payloads[from..from + chunk.len()])
     }
 
-    fn push_times(&mut self, times: &[i64], hint: &mut Hint) {
-        let offset = self.payloads.len();
-        let chunk = encode_times(times, hint, &mut self.payloads);
-        let own = constant_step(&chunk);
+    /// Takes in vectors that were encoded elsewhere, from the `from`-th on, as `fill` does those that it encodes; answers how many.
+    /// Those that it has are whole.
+    pub(crate) fn fill_sealed(
+        &mut self,
+        types: &[ColumnType],
+        hints: &mut [Hint],
+        sealed: &Sealed,
+        from: usize,
+    ) -> usize {
+        if self.vectors == 0 {
+            self.clear(types);
+        }
+        let mut left = sealed.rows_from(from);
+        let mut at = from;
+        while left > 0 && self.takes(left) {
+            left -= self.push_sealed(types, hints, sealed, at);
+            at += 1;
+        }
+        at - from
+    }
+
+    /// Takes in one of them; answers its rows.
+    fn push_sealed(
+        &mut self,
+        types: &[ColumnType],
+        hints: &mut [Hint],
+        sealed: &Sealed,
+        vector: usize,
+    ) -> usize {
+        let (begin, end, rows) = sealed.span(vector);
+        self.last = Before {
+            end: self.end,
+            payload_bytes: self.payloads.len(),
+        };
+        if self.vectors == 0 {
+            self.begin = begin;
+        }
+        for (i, part) in sealed.parts(vector, types.len()).iter().enumerate() {
+            let payload = Payload {
+                chunk: part.chunk,
+                offset: self.payloads.len(),
+                checksum: part.checksum,
+            };
+            self.payloads.extend_from_slice(sealed.bytes(part));
+            match i.checked_sub(1) {
+                None => self.enter_times((begin, end), &payload, &mut hints[types.len()]),
+                Some(c) => self.enter_column(c, &payload, &part.stats),
+            }
+        }
+        self.end = end;
+        self.rows += rows;
+        self.vectors += 1;
+        rows
+    }
+
+    /// Enters the next vector of a column, whose payload is there.
+    fn enter_column(&mut self, c: usize, payload: &Payload, stats: &Stats) {
+        let word = constant(&payload.chunk);
+        let column = &mut self.columns[c];
+        column.stats_before = column.stats;
+        column.stats.merge_after(stats);
+        if self.vectors == 0 {
+            column.word = word;
+        }
+        if column.word.is_some() && column.word == word {
+            return;
+        }
+        if let Some(word) = column.word.take() {
+            self.spell_out(c, stats.column_type(), word);
+        }
+        put_column_entry(&mut self.columns[c].entries, payload, stats);
+    }
+
+    /// Enters the next vector's times, whose payload is there.
+    fn enter_times(&mut self, (begin, end): (i64, i64), payload: &Payload, hint: &mut Hint) {
+        let own = constant_step(&payload.chunk);
         if self.vectors == 0 {
             self.step = own;
             if own.is_some() {
@@ -300,8 +363,8 @@ impl OpenLeaf {
         }
         if let Some(step) = self.step {
             // The step of a single row is that to the row before it.
-            let goes_on = self.end.wrapping_add(step as i64) == times[0];
-            if goes_on && (own == Some(step) || times.len() == 1) {
+            let goes_on = self.end.wrapping_add(step as i64) == begin;
+            if goes_on && (own == Some(step) || payload.chunk.rows() == 1) {
                 return;
             }
             self.step = None;
@@ -309,11 +372,11 @@ impl OpenLeaf {
             for v in 0..self.vectors {
                 fill_steps(time_of(self.begin, step, v), step, &mut before);
                 let chunk = encode_times(&before, hint, &mut self.payloads);
-                put_time_entry(&mut self.times, &Payload::none(chunk), &before);
+                let span = (before[0], before[VECTOR_ROWS - 1]);
+                put_time_entry(&mut self.times, &Payload::none(chunk), span);
             }
         }
-        let payload = Payload::last(chunk, &self.payloads, offset);
-        put_time_entry(&mut self.times, &payload, times);
+        put_time_entry(&mut self.times, payload, (begin, end));
     }
 
     /// Gives each vector so far an entry for a column that had one word.
@@ -436,10 +499,10 @@ fn time_of(begin: i64, step: u64, v: usize) -> i64 {
     begin.wrapping_add(step.wrapping_mul((v * VECTOR_ROWS) as u64) as i64)
 }
 
-fn put_time_entry(out: &mut Vec<u8>, payload: &Payload, times: &[i64]) {
+fn put_time_entry(out: &mut Vec<u8>, payload: &Payload, (begin, end): (i64, i64)) {
     let mut entry = [0; TIME_ENTRY_BYTES];
-    put_i64(&mut entry, TIME_BEGIN, times[0]);
-    put_i64(&mut entry, TIME_END, times[times.len() - 1]);
+    put_i64(&mut entry, TIME_BEGIN, begin);
+    put_i64(&mut entry, TIME_END, end);
     put_u32(&mut entry, TIME_OFFSET, payload.offset as u32);
     put_u64(&mut entry, TIME_CHECKSUM, payload.checksum);
     entry[TIME_CHUNK..].copy_from_slice(&payload.chunk.to_bytes());
@@ -466,7 +529,7 @@ fn grow(entries: &mut Vec<u8>, bytes: usize) {
 }
 
 /// What the directory holds for a payload: its checksum, or 0 for no bytes.
-pub(super) fn payload_checksum(bytes: &[u8]) -> u64 {
+pub(crate) fn payload_checksum(bytes: &[u8]) -> u64 {
     if bytes.is_empty() { 0 } else { checksum(bytes) }
 }
 

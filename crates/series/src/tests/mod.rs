@@ -8,6 +8,7 @@ mod edges;
 mod model;
 mod open_leaf;
 mod pieces;
+mod sealed;
 mod structure;
 
 use crate::{Check, Cooling, Packer, Report, SeriesTree, View};

@@ -8,7 +8,7 @@ use tidalite_codec::{ColumnType, Rows};
 use tidalite_testkit::rng::Rng;
 
 /// A vector of rows behind `last`, in one of the manners in which times and columns can run.
-fn vector(rng: &mut Rng, types: &[ColumnType], last: i64, rows: usize) -> Rows {
+pub(super) fn vector(rng: &mut Rng, types: &[ColumnType], last: i64, rows: usize) -> Rows {
     let (step, jitter) = *rng.pick(&[(10, 0), (10, 0), (10, 0), (7, 0), (10, 5)]);
     let manners: Vec<u64> = types.iter().map(|_| rng.below(4)).collect();
     let mut out = Rows::with_capacity(types.len(), rows);

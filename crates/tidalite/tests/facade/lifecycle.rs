@@ -2,7 +2,11 @@
 
 use crate::common::{in_memory, rows_of};
 use std::collections::BTreeMap;
-use tidalite::{Change, Database, Error, Options, ReadTxn, Schema, SeriesId, guid_dotnet};
+use std::sync::Arc;
+use tidalite::{
+    Change, Column, ColumnType, Database, Error, LockMemory, MemoryStorage, Options, ReadTxn,
+    Schema, SeriesId, Storage, Unit, guid_dotnet,
+};
 use tidalite_testkit::rng::Rng;
 
 /// Name and rows by number.
@@ -205,4 +209,77 @@ fn guids_in_the_order_of_dotnet_and_series_without_a_name() {
             .is_none()
     );
     assert!(db.check().unwrap().is_clean());
+}
+
+/// What one transaction knows of the series is used by the next one; nothing else may have changed the catalog meanwhile.
+#[test]
+fn known_series_are_those_of_the_catalog_whoever_changes_it() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let memory = LockMemory::new();
+    let open = || {
+        Options::new()
+            .open_storage_with(Arc::clone(&storage), &memory)
+            .unwrap()
+    };
+    let (ours, other) = (open(), open());
+    let count = |db: &Database, name: &str| {
+        let snap = db.begin_read().unwrap();
+        snap.series(name).unwrap().map(|s| s.count().unwrap())
+    };
+    let insert = |db: &Database, name: &str, time: i64| {
+        let mut txn = db.begin_write().unwrap();
+        let mut series = txn.series(name).unwrap();
+        series.insert(time, 1.0).unwrap();
+        let id = series.id();
+        txn.commit().unwrap();
+        id
+    };
+    let first = insert(&ours, "a", 1);
+    assert_eq!(insert(&ours, "a", 2), first);
+    // Another process gives it another name, and rows.
+    let mut txn = other.begin_write().unwrap();
+    txn.rename_series(first, "b").unwrap();
+    txn.commit().unwrap();
+    insert(&other, "b", 3);
+    assert_ne!(insert(&ours, "a", 4), first);
+    assert_eq!(insert(&ours, "b", 5), first);
+    assert_eq!((count(&ours, "a"), count(&ours, "b")), (Some(1), Some(4)));
+    // A transaction that is rolled back has known what never was.
+    let mut txn = ours.begin_write().unwrap();
+    let gone = txn.series("c").unwrap().id();
+    txn.rename_series(first, "d").unwrap();
+    drop(txn);
+    assert_eq!(insert(&ours, "b", 6), first);
+    let schema = Schema::new(Unit::Seconds, [("level", ColumnType::I64)]);
+    let mut txn = ours.begin_write().unwrap();
+    let level = txn.series_with("level", &schema).unwrap().id();
+    assert_eq!(level, gone, "numbers of nothing are given out again");
+    txn.series_by_id(level)
+        .unwrap()
+        .insert_row(7, &[7])
+        .unwrap();
+    txn.commit().unwrap();
+    // Columns that another one added.
+    let mut txn = ours.begin_write().unwrap();
+    txn.series_by_id(level)
+        .unwrap()
+        .insert_row(8, &[8])
+        .unwrap();
+    txn.commit().unwrap();
+    let mut txn = other.begin_write().unwrap();
+    let added = [Column::nullable("flow", ColumnType::F64)];
+    txn.series("level").unwrap().add_columns(&added).unwrap();
+    txn.commit().unwrap();
+    let mut txn = ours.begin_write().unwrap();
+    let mut series = txn.series_by_id(level).unwrap();
+    assert!(series.insert_row(9, &[9]).is_err());
+    series.insert_row(9, &[9, 0.5f64.to_bits()]).unwrap();
+    assert_eq!(series.view().unwrap().count().unwrap(), 3);
+    // Removed and made anew within a transaction.
+    assert!(txn.remove_series("b").unwrap());
+    assert_ne!(txn.series("b").unwrap().id(), first);
+    assert!(txn.series_by_id(first).is_err());
+    txn.commit().unwrap();
+    assert!(ours.begin_write().unwrap().series_by_id(first).is_err());
+    assert!(ours.check().unwrap().is_clean());
 }

@@ -6,6 +6,7 @@
 //! limits     every bound of docs/limits.md, at it and one beyond
 //! model      random operations against plain maps, own reads and reopening included
 //! bounds     what a commit writes and a query reads, counted
+//! appenders  several threads in one write transaction
 //! threads    writers and readers in several threads
 //! integrity  what a check finds and names, beside writers and readers
 //! pins       old versions that stay, what changed since, what was newest when
@@ -22,6 +23,7 @@
     reason = "seeds and figures belong in the log of a test"
 )]
 
+mod appenders;
 mod backup;
 mod bounds;
 mod common;

@@ -1,0 +1,491 @@
+//! Several threads append to one write transaction.
+//!
+//! ```text
+//! WriteTxn::appenders(n) ─┬─> Appender: own staging ── group, encode ──┐
+//!                         ├─> Appender: own staging ── group, encode ──┼─ one at a time: link, pages
+//!                         └─> ...                                      ┘
+//! ```
+//!
+//! Invariants:
+//! 1. An appender borrows the transaction: it cannot be committed, nor used otherwise, before all are gone.
+//! 2. `WriteTxn::appending` counts the appenders that have not handed their last rows over. One that was forgotten (`mem::forget`)
+//!    stays counted, and the commit is refused.
+//! 3. While the lock is held, `broken` of the transaction says that a thread panicked; who unlocks it puts what is true.
+//! 4. A series of which the transaction itself has staged rows gets all further rows through the transaction's staging.
+
+use crate::catalog::{SeriesInfo, expect_columns};
+use crate::error::{Error, Result};
+use crate::leaves::Leaves;
+use crate::open_series::OpenSeries;
+use crate::point::{Point, Sample};
+use crate::record::{Record, RowWriter};
+use crate::schema::Schema;
+use crate::series_mut::SeriesMut;
+use crate::time::Instant;
+use crate::value::Value;
+use crate::write::{PANICKED, WriteTxn};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidalite_base::SeriesId;
+use tidalite_base::limits::COLUMNS_MAX;
+use tidalite_codec::RowsRef;
+use tidalite_runs::{Linker, Linking, Obstacles, Slot, Staging};
+
+/// The least that an appender may stage.
+const STAGING_BYTES_MIN: usize = 64 << 10;
+
+/// The transaction, as its appenders share it.
+struct Shared<'t> {
+    txn: &'t mut WriteTxn,
+    obstacles: Option<Obstacles>,
+    /// `PANICKED`, while it is not in the transaction.
+    panicked: Option<String>,
+}
+
+struct Writer<'t>(Mutex<Shared<'t>>);
+
+impl<'t> Writer<'t> {
+    fn lock(&self) -> Result<MutexGuard<'_, Shared<'t>>> {
+        let shared = self.0.lock().map_err(|_| broken(PANICKED))?;
+        shared.txn.check_usable()?;
+        Ok(shared)
+    }
+
+    /// Runs a change of the transaction that may touch everything.
+    fn change<T>(&self, change: impl FnOnce(&mut WriteTxn) -> Result<T>) -> Result<T> {
+        let mut shared = self.lock()?;
+        shared.obstacles = None;
+        change(shared.txn)
+    }
+
+    /// Ends an appender: with nothing to say, or with what its rows met.
+    fn end(&self, failed: Option<String>) {
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.txn.appending = shared.txn.appending.saturating_sub(1);
+        if failed.is_some() && shared.txn.broken.is_none() {
+            shared.txn.broken = failed;
+        }
+    }
+}
+
+impl Linker for Writer<'_> {
+    type Pages = tidalite_pager::WriteTxn;
+    type Sink = Leaves;
+    type Error = Error;
+
+    fn with<T>(
+        &self,
+        f: impl FnOnce(&mut Linking<'_, Self::Pages, Leaves>) -> tidalite_pager::Result<T>,
+    ) -> Result<T> {
+        let mut shared = self.lock()?;
+        let Shared {
+            txn,
+            obstacles,
+            panicked,
+        } = &mut *shared;
+        std::mem::swap(&mut txn.broken, panicked);
+        let result = f(&mut Linking::new(
+            &mut txn.front,
+            &mut txn.pages,
+            &mut txn.leaves,
+            Some(&txn.staging),
+            obstacles,
+        ));
+        std::mem::swap(&mut txn.broken, panicked);
+        if let Err(error) = &result {
+            txn.broken = Some(error.to_string());
+        }
+        Ok(result?)
+    }
+}
+
+fn broken(first: &str) -> Error {
+    let first = first.to_owned();
+    Error::TransactionBroken { first }
+}
+
+impl WriteTxn {
+    /// Lends the transaction to `n` threads that append to it, each through an [`Appender`] of its own. It is given back when they
+    /// are dropped; the rows of all are then in it, and are committed with everything else or not at all.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{MemoryStorage, Options};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// std::thread::scope(|scope| {
+    ///     for (n, mut appender) in tx.appenders(4)?.into_iter().enumerate() {
+    ///         scope.spawn(move || {
+    ///             for time in 0..1000_i64 {
+    ///                 appender.series(&format!("rotor{n}"))?.insert(time, 0.5)?;
+    ///             }
+    ///             appender.finish()
+    ///         });
+    ///     }
+    ///     Ok::<(), tidalite::Error>(())
+    /// })?;
+    /// tx.commit()?;
+    /// let rotor = db.begin_read()?;
+    /// let rotor = rotor.series("rotor3")?.ok_or("no such series")?;
+    /// assert_eq!(rotor.count()?, 1000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Rows of a series that come from one thread count in their order: of two at the same time the later one stays. Rows of a
+    /// series from several threads are merged by time; which of two at the same time stays is not said. What was inserted before is
+    /// older than all of them.
+    ///
+    /// A thread that fails or panics fails the transaction: the commit tells.
+    ///
+    /// # Errors
+    /// Rows that are staged are handed over first: a full disk; a damaged page.
+    ///
+    /// # Cost
+    /// Each appender stages the `n`-th part of [`Options::staging_bytes`](crate::Options::staging_bytes), at least 64 KiB, besides
+    /// what the transaction stages itself. Threads encode beside each other and write one at a time. Give each thread series of its
+    /// own: rows of one series that come from several may have to be merged. Rows of a series with columns of texts, or with another
+    /// merge policy than [`Replace`](crate::MergePolicy::Replace), go through the transaction one at a time.
+    pub fn appenders(&mut self, n: usize) -> Result<Vec<Appender<'_>>> {
+        self.check_usable()?;
+        self.store_rows()?;
+        self.appending += n;
+        let bytes = (self.staging.budget_bytes() / n.max(1)).max(STAGING_BYTES_MIN);
+        let keeper = Arc::clone(&self.shared);
+        let writer = Arc::new(Writer(Mutex::new(Shared {
+            txn: self,
+            obstacles: None,
+            panicked: Some(PANICKED.to_owned()),
+        })));
+        let appender = |_| Appender {
+            writer: Arc::clone(&writer),
+            keeper: Arc::clone(&keeper),
+            staging: keeper.take_appending(bytes),
+            open: OpenSeries::default(),
+            ended: false,
+        };
+        Ok((0..n).map(appender).collect())
+    }
+}
+
+/// One thread's way into a write transaction ([`WriteTxn::appenders`]).
+///
+/// Dropping it hands its rows over as [`finish`](Self::finish) does; what goes wrong then, the commit tells. Dropped by a panic, it
+/// fails the transaction.
+pub struct Appender<'t> {
+    writer: Arc<Writer<'t>>,
+    keeper: Arc<crate::database::Shared>,
+    staging: Staging,
+    open: OpenSeries,
+    ended: bool,
+}
+
+impl<'t> Appender<'t> {
+    /// Opens the series with this name; creates it with the default point (`flags`, `value`, ns) when there is none.
+    ///
+    /// # Errors
+    /// As for [`WriteTxn::series`].
+    pub fn series(&mut self, name: &str) -> Result<SeriesAppender<'_, 't>> {
+        if let Some(index) = self.open.named(name) {
+            return Ok(self.at(index));
+        }
+        let index = self.open_with(|txn| Ok(Arc::clone(txn.series(name)?.info_arc())))?;
+        self.open.name(name, index);
+        Ok(self.at(index))
+    }
+
+    /// Opens the series with this name and schema; creates it when there is none.
+    ///
+    /// # Errors
+    /// As for [`WriteTxn::series_with`].
+    pub fn series_with(&mut self, name: &str, schema: &Schema) -> Result<SeriesAppender<'_, 't>> {
+        let index =
+            self.open_with(|txn| Ok(Arc::clone(txn.series_with(name, schema)?.info_arc())))?;
+        Ok(self.at(index))
+    }
+
+    /// Opens or creates the series of a record type.
+    ///
+    /// # Errors
+    /// As for [`WriteTxn::series_with`].
+    pub fn series_of<R: Record>(&mut self, name: &str) -> Result<SeriesAppender<'_, 't>> {
+        self.series_with(name, &R::schema())
+    }
+
+    /// Opens a series by its number: an array index once it was opened by this appender.
+    ///
+    /// # Errors
+    /// `NoSuchSeries`; what the file reports.
+    #[inline]
+    pub fn series_by_id(&mut self, id: SeriesId) -> Result<SeriesAppender<'_, 't>> {
+        let index = match self.open.index(id) {
+            Some(index) => index,
+            None => self.open_with(|txn| Ok(Arc::clone(txn.series_by_id(id)?.info_arc())))?,
+        };
+        Ok(self.at(index))
+    }
+
+    /// Hands all rows over, and tells what went wrong: the transaction is broken then.
+    ///
+    /// # Errors
+    /// A full disk; a damaged block in the way; `TransactionBroken` when another thread has failed.
+    pub fn finish(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn open_with(
+        &mut self,
+        find: impl FnOnce(&mut WriteTxn) -> Result<Arc<SeriesInfo>>,
+    ) -> Result<usize> {
+        let info = self.writer.change(find)?;
+        if let Some(index) = self.open.index(info.id) {
+            return Ok(index);
+        }
+        Ok(self.open.enter(info, &mut self.staging))
+    }
+
+    #[inline]
+    fn at(&mut self, index: usize) -> SeriesAppender<'_, 't> {
+        let open = &self.open[index];
+        let (slot, columns) = (open.slot, open.columns as usize);
+        let alone = open.texts || open.guard.is_some();
+        SeriesAppender {
+            index,
+            slot,
+            columns,
+            alone,
+            point: columns == 2 && !alone,
+            appender: self,
+        }
+    }
+
+    /// Hands over what is ready.
+    #[cold]
+    #[inline(never)]
+    fn flush(&mut self) -> Result<()> {
+        if self.staging.flush(&*self.writer)? {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    /// Moves all rows to the transaction's staging.
+    fn spill(&mut self) -> Result<()> {
+        if self.staging.is_empty() {
+            return Ok(());
+        }
+        let writer = &self.writer;
+        self.staging.drain(|series, types, rows| {
+            writer.change(|txn| {
+                let slot = txn.staging.slot(series, types);
+                let mut at = 0;
+                while at < rows.len() {
+                    at += txn.staging.append(slot, rows.slice(at..rows.len()));
+                    txn.flush_staging()?;
+                }
+                Ok(())
+            })
+        })
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.ended = true;
+        let result = match std::thread::panicking() {
+            true => Err(broken("a thread that appended has panicked")),
+            // Whole vectors are encoded here, not by the thread that commits.
+            false => self.flush_all(),
+        };
+        let failed = result.as_ref().err().map(|error| match error {
+            Error::TransactionBroken { first } => first.clone(),
+            error => error.to_string(),
+        });
+        self.writer.end(failed);
+        self.keeper
+            .give_appending(std::mem::take(&mut self.staging));
+        result
+    }
+
+    fn flush_all(&mut self) -> Result<()> {
+        self.staging.link_all(&*self.writer)?;
+        self.spill()
+    }
+}
+
+impl Drop for Appender<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            // The transaction keeps what went wrong.
+            let _ = self.end();
+        }
+    }
+}
+
+/// A series of an [`Appender`].
+pub struct SeriesAppender<'a, 't> {
+    appender: &'a mut Appender<'t>,
+    index: usize,
+    slot: Slot,
+    columns: usize,
+    /// Whether there is a column of texts, or a merge policy that looks at what is there: rows go through the transaction itself,
+    /// one at a time.
+    alone: bool,
+    point: bool,
+}
+
+impl SeriesAppender<'_, '_> {
+    /// Name, schema, id.
+    #[must_use]
+    pub fn info(&self) -> &SeriesInfo {
+        &self.appender.open[self.index].info
+    }
+
+    /// The number of the series in this file.
+    #[must_use]
+    pub fn id(&self) -> SeriesId {
+        self.info().id
+    }
+
+    /// As [`SeriesMut::insert`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn insert(&mut self, t: impl Instant, value: f64) -> Result<()> {
+        self.expect_record(<Sample as Point>::schema)?;
+        let time = t.in_unit(self.info().schema.unit)?;
+        self.insert_point(time, 0, value)
+    }
+
+    /// As [`SeriesMut::insert_point`].
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn insert_point(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
+        let (slot, flags, bits) = (self.slot, flags as u64, value.to_bits());
+        if self.point && self.appender.staging.push_easy(slot, time, flags, bits) {
+            return Ok(());
+        }
+        self.insert_point_seldom(time, [flags, bits])
+    }
+
+    #[inline(never)]
+    fn insert_point_seldom(&mut self, time: i64, [flags, value]: [u64; 2]) -> Result<()> {
+        if !self.point {
+            return self.insert_row(time, &[flags, value]);
+        }
+        let staging = &mut self.appender.staging;
+        if staging.push_point(self.slot, time, flags, value) {
+            self.appender.flush()?;
+        }
+        Ok(())
+    }
+
+    /// As [`SeriesMut::insert_row`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn insert_row(&mut self, time: i64, words: &[u64]) -> Result<()> {
+        if self.columns != words.len() {
+            return self.wrong_columns(words.len());
+        }
+        if self.alone {
+            return self.through(|series| series.insert_row(time, words));
+        }
+        if self.appender.staging.push(self.slot, time, words) {
+            self.appender.flush()?;
+        }
+        Ok(())
+    }
+
+    /// As [`SeriesMut::insert_values`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn insert_values(&mut self, t: impl Instant, values: &[Value]) -> Result<()> {
+        if values.len() != self.columns {
+            return self.wrong_columns(values.len());
+        }
+        if self.alone {
+            return self.through(|series| series.insert_values(t, values));
+        }
+        let schema = &self.info().schema;
+        let time = t.in_unit(schema.unit)?;
+        let mut words = [0u64; COLUMNS_MAX];
+        for (word, (column, value)) in words.iter_mut().zip(schema.columns.iter().zip(values)) {
+            *word = column.word(value)?;
+        }
+        self.insert_row(time, &words[..self.columns])
+    }
+
+    /// As [`SeriesMut::insert_record`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn insert_record<R: Record>(&mut self, record: &R) -> Result<()> {
+        if self.alone {
+            return self.through(|series| series.insert_record(record));
+        }
+        self.expect_record(R::schema)?;
+        let mut words = [0u64; COLUMNS_MAX];
+        let words = &mut words[..self.columns];
+        record.write(&mut RowWriter {
+            columns: &self.info().schema.columns,
+            words,
+            at: 0,
+            texts: None,
+        })?;
+        self.insert_row(record.time()?, words)
+    }
+
+    /// As [`SeriesMut::append_rows`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn append_rows(&mut self, times: &[i64], columns: &[&[u64]]) -> Result<()> {
+        if columns.len() != self.columns || columns.iter().any(|c| c.len() != times.len()) {
+            return self.wrong_columns(columns.len());
+        }
+        if self.alone {
+            return self.through(|series| series.append_rows(times, columns));
+        }
+        let rows = RowsRef::new(times, columns);
+        let mut at = 0;
+        while at < rows.len() {
+            let staging = &mut self.appender.staging;
+            at += staging.append(self.slot, rows.slice(at..rows.len()));
+            self.appender.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Does something through the transaction itself.
+    fn through<T>(&mut self, f: impl FnOnce(&mut SeriesMut<'_>) -> Result<T>) -> Result<T> {
+        let id = self.id();
+        self.appender
+            .writer
+            .change(|txn| f(&mut txn.series_by_id(id)?))
+    }
+
+    #[inline]
+    fn expect_record(&mut self, schema: fn() -> Schema) -> Result<()> {
+        let known = self.appender.open[self.index].record;
+        if known.is_some_and(|known| std::ptr::fn_addr_eq(known, schema)) {
+            return Ok(());
+        }
+        expect_columns(self.info(), &schema())?;
+        self.appender.open[self.index].record = Some(schema);
+        Ok(())
+    }
+
+    #[cold]
+    fn wrong_columns<T>(&self, found: usize) -> Result<T> {
+        Err(wrong_columns(self.info(), self.columns, found))
+    }
+}
+
+/// What is told of rows that do not fit.
+pub(crate) fn wrong_columns(info: &SeriesInfo, columns: usize, found: usize) -> Error {
+    let problem = format!(
+        "series {} has {columns} columns, given were {found} (or columns of unequal length)",
+        info.label()
+    );
+    Error::Schema { problem }
+}

@@ -1,0 +1,216 @@
+//! The series that a write transaction has open, and those that the one before had: to open a series is to look for it in the
+//! catalog and to decode its entry, which costs more than to insert a row.
+//!
+//! Invariants:
+//! 1. `index_of[id] - 1` is the place of series `id` in `series`, 0 where it is not known; the few with a number beyond
+//!    `NEAR_IDS` stand in `far_index_of`.
+//! 2. A series is open when its `turn` is that of the transaction: its slot is one of the transaction's staging then. Of the others
+//!    only what the catalog says is known.
+//! 3. From one transaction to the next they are kept only where the trees of the catalog have the roots that the first one left: a
+//!    root names its tree's contents by checksums, so nobody else has changed them.
+
+use crate::catalog::SeriesInfo;
+use crate::equal::{Guard, MergePolicy};
+use crate::roots::Roots;
+use crate::schema::Schema;
+use std::collections::HashMap;
+use std::ops::{Index, IndexMut};
+use std::sync::Arc;
+use tidalite_base::SeriesId;
+use tidalite_codec::ColumnType;
+use tidalite_runs::{Slot, Staging};
+
+/// Series with a number below this are found by an array index. Numbers come from the file: they must not
+/// decide how much memory is taken.
+const NEAR_IDS: u64 = 1 << 22;
+
+/// Series that are kept for the next transaction at most; half a KiB each, about.
+const KEPT_MAX: usize = 1 << 20;
+
+/// A series that is known.
+pub(crate) struct OneSeries {
+    id: SeriesId,
+    pub(crate) info: Arc<SeriesInfo>,
+    pub(crate) slot: Slot,
+    /// How many its schema has: looked up with every turn to the series, where `info` may not be in the cache.
+    pub(crate) columns: u32,
+    /// The transaction that has it open.
+    turn: u32,
+    /// Which of `layouts` its columns are.
+    layout: u32,
+    /// Whether one of the columns is of texts.
+    pub(crate) texts: bool,
+    /// What is known of its times, where its merge policy asks.
+    pub(crate) guard: Option<Box<Guard>>,
+    /// The schema of the record type that was found to have this series' columns.
+    pub(crate) record: Option<fn() -> Schema>,
+}
+
+/// See the head of this file.
+#[derive(Default)]
+pub(crate) struct OpenSeries {
+    series: Vec<OneSeries>,
+    index_of: Vec<u32>,
+    far_index_of: HashMap<SeriesId, usize>,
+    by_name: HashMap<String, usize>,
+    /// The different lists of column types: most series have the same.
+    layouts: Vec<Vec<ColumnType>>,
+    turn: u32,
+    /// How many are open.
+    open: usize,
+    /// The catalog that they are of, while nobody has them open.
+    catalog: Vec<u8>,
+}
+
+/// What the catalog's roots are now.
+fn catalog(roots: &Roots) -> Vec<u8> {
+    [&roots.series, &roots.names, &roots.guids]
+        .map(|tree| tree.encode())
+        .concat()
+}
+
+/// Nothing is known of a series' times when a transaction begins.
+fn guard_of(info: &SeriesInfo) -> Option<Box<Guard>> {
+    (info.merge != MergePolicy::Replace).then(Box::default)
+}
+
+impl OpenSeries {
+    /// Whether none is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open == 0
+    }
+
+    /// Forgets all.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// To be kept, after the commit of these roots.
+    pub(crate) fn kept(mut self, roots: &Roots) -> Option<Self> {
+        if self.series.len() > KEPT_MAX {
+            return None;
+        }
+        self.catalog = catalog(roots);
+        Some(self)
+    }
+
+    /// For the next transaction, if it begins with this catalog. None is open.
+    pub(crate) fn again(mut self, roots: &Roots) -> Option<Self> {
+        if self.catalog != catalog(roots) {
+            return None;
+        }
+        self.turn = self.turn.checked_add(1)?;
+        self.open = 0;
+        Some(self)
+    }
+
+    /// Where an open series stands.
+    #[inline]
+    pub(crate) fn index(&self, id: SeriesId) -> Option<usize> {
+        let index = self.known(id)?;
+        (self.series.get(index)?.turn == self.turn).then_some(index)
+    }
+
+    /// Where a series stands that is known.
+    #[inline]
+    pub(crate) fn known(&self, id: SeriesId) -> Option<usize> {
+        if id.0 >= NEAR_IDS {
+            return self.far_index_of.get(&id).copied();
+        }
+        let place = self.index_of.get(id.0 as usize)?;
+        (*place as usize).checked_sub(1)
+    }
+
+    /// The series that was asked for by just this text, known but perhaps not open.
+    pub(crate) fn named(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Notes the text that a series was asked for by.
+    pub(crate) fn name(&mut self, name: &str, index: usize) {
+        self.by_name.insert(name.to_owned(), index);
+    }
+
+    /// Opens a series that is known, unless it is open.
+    pub(crate) fn turn_to(&mut self, index: usize, staging: &mut Staging) {
+        let one = &mut self.series[index];
+        if one.turn != self.turn {
+            one.slot = staging.slot(one.id, &self.layouts[one.layout as usize]);
+            one.turn = self.turn;
+            one.guard = guard_of(&one.info);
+            self.open += 1;
+        }
+    }
+
+    /// Opens a series that is not known.
+    pub(crate) fn enter(&mut self, info: Arc<SeriesInfo>, staging: &mut Staging) -> usize {
+        let id = info.id;
+        let types = info.schema.word_types();
+        let slot = staging.slot(id, &types);
+        let layout = self.layout(types);
+        self.series.push(OneSeries {
+            id,
+            layout,
+            columns: info.schema.columns.len() as u32,
+            texts: info.schema.columns.iter().any(|column| column.ty.is_text()),
+            slot,
+            guard: guard_of(&info),
+            info,
+            turn: self.turn,
+            record: None,
+        });
+        self.open += 1;
+        let index = self.series.len() - 1;
+        if id.0 < NEAR_IDS {
+            let place = id.0 as usize;
+            if self.index_of.len() <= place {
+                self.index_of.resize(place + 1, 0);
+            }
+            self.index_of[place] = index as u32 + 1;
+        } else {
+            self.far_index_of.insert(id, index);
+        }
+        index
+    }
+
+    /// A series has other columns, for which it has got this slot.
+    pub(crate) fn widened(&mut self, index: usize, info: Arc<SeriesInfo>, slot: Slot) {
+        let layout = self.layout(info.schema.word_types());
+        let one = &mut self.series[index];
+        one.columns = info.schema.columns.len() as u32;
+        one.texts = info.schema.columns.iter().any(|column| column.ty.is_text());
+        (one.info, one.slot, one.layout, one.record) = (info, slot, layout, None);
+    }
+
+    fn layout(&mut self, types: Vec<ColumnType>) -> u32 {
+        let known = self.layouts.iter().position(|layout| *layout == types);
+        known.unwrap_or_else(|| {
+            self.layouts.push(types);
+            self.layouts.len() - 1
+        }) as u32
+    }
+
+    /// A series has another name.
+    pub(crate) fn renamed(&mut self, info: Arc<SeriesInfo>) {
+        self.by_name.clear();
+        if let Some(index) = self.known(info.id) {
+            self.series[index].info = info;
+        }
+    }
+}
+
+impl Index<usize> for OpenSeries {
+    type Output = OneSeries;
+
+    #[inline]
+    fn index(&self, index: usize) -> &OneSeries {
+        &self.series[index]
+    }
+}
+
+impl IndexMut<usize> for OpenSeries {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut OneSeries {
+        &mut self.series[index]
+    }
+}
