@@ -340,8 +340,8 @@ fn questions(options: &Options, contest: &mut Contest) -> Result<()> {
     let dir = os::TempDir::within(&options.dir, "akumuli-ask")?;
     let path = dir.path().join("bench.tdl");
     let (db, ids) = created(&path, 1)?;
-    let mut source = Source::new(1, true);
-    append(&db, &ids, &mut source, options.points, true, |_| Ok(()))?;
+    let mut parts = parts(&ids, true, options.points);
+    append(&db, &mut parts, true, |_| Ok(()))?;
     // Rows that wait in the front: of a thousand series, and of the one that is asked.
     let mut txn = db.begin_write()?;
     let mut others = Vec::new();
@@ -355,7 +355,7 @@ fn questions(options: &Options, contest: &mut Contest) -> Result<()> {
             txn.series_by_id(*id)?
                 .insert_point(round * SECOND, 0, round as f64)?;
         }
-        let (time, value) = source.next(0);
+        let (time, value) = parts[0].source.next(0);
         txn.series_by_id(ids[0])?.insert_point(time, 0, value)?;
         txn.commit()?;
     }

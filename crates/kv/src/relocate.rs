@@ -211,12 +211,15 @@ impl Below<'_> {
                 }
             }
         }
+        let mut any = false;
         for (key, extent) in large {
             // The step before has moved those before it as far as they go.
             if key.as_slice() >= self.from && self.extent_beyond(w, &extent) {
-                if self.step.pages == 0 {
+                // One at least, whatever the rests of the keys took: else the next step would come no further.
+                if self.step.pages == 0 && any {
                     return Ok((own, Some(key)));
                 }
+                any = true;
                 self.step.moved(extent.pages);
                 self.large.push((key, extent));
             }

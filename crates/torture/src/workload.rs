@@ -170,9 +170,10 @@ fn operation(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) 
         5..=6 => late(tx, next, rng),
         7 => multi(tx, next, rng),
         8 => topic(tx, next, rng),
-        9 => match rng.below(6) {
+        9 => match rng.below(7) {
             0 => policy(tx, next, rng),
             5 => annotate(tx, next, rng),
+            6 => cool(tx, next, rng),
             1..=2 => remove_range(tx, next, rng),
             _ => remove_many(tx, next, rng),
         },
@@ -267,6 +268,7 @@ fn policy(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let policy = Retention {
         pattern: format!("m{}", rng.below(SERIES)),
         keep: Some(Duration::from_nanos(100 + rng.below(TIME_MAX as u64))),
+        cold: (rng.below(4) == 0).then(|| Duration::from_nanos(1 + rng.below(TIME_MAX as u64))),
         ..Retention::default()
     };
     tx.set_retention(&name, &policy)?;
@@ -334,6 +336,15 @@ fn late(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
         let point = (rng.between(0, TIME_MAX), 0, value_of(rng));
         insert(&mut series, rows, point)?;
     }
+    Ok(())
+}
+
+/// Some or all leaves of a series in cold form: its rows stay what they are.
+fn cool(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
+    let name = series_name(rng.below(SERIES));
+    next.series.entry(name.clone()).or_default();
+    let rows_max = if rng.one_in(2) { 1 } else { u64::MAX };
+    series(tx, &name)?.rewrite_cold(rng.between(0, 2 * TIME_MAX), rows_max)?;
     Ok(())
 }
 

@@ -127,7 +127,8 @@ mod tests {
         for i in 0..600 {
             rows.push_row(i * 10, &[i as u64 % 7, (i as f64).sqrt().to_bits()]);
         }
-        let mut leaf = OpenLeaf::default();
+        let mut packer = Packer::new(Tree::new(3));
+        let mut leaf = packer.take_leaf();
         let mut hints = vec![Hint::default(); 3];
         assert_eq!(leaf.fill_cold(&types, &mut hints, rows.view()), 600);
         let mut chunk = [0; CHUNK_BYTES];
@@ -145,7 +146,6 @@ mod tests {
         assert!(leaf.columns[1].model.is_some());
         leaf.payloads = payloads;
         let mut pages = ScratchPages::new(4096);
-        let mut packer = Packer::new(Tree::new(3));
         let entry = leaf.close(&mut pages, &mut packer, 7).unwrap();
         packer.finish(&mut pages).unwrap();
         pages.commit();

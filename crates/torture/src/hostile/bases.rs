@@ -131,6 +131,17 @@ fn tree(db: &Database) -> Result<()> {
     let mut tx = db.begin_write()?;
     tx.series("long")?.delete(10_000..13_000)?;
     tx.series("late")?.insert_point(1, 0, 1.0)?;
+    // Times and values that the cold form makes smaller.
+    let mut rng = Rng::new(5);
+    let mut series = tx.series("cold")?;
+    for i in 0..2_000 {
+        let time = i * 1000 + i64::from(rng.u64().leading_zeros());
+        series.insert_point(time, 0, f64::from(rng.u64().leading_zeros()))?;
+    }
+    tx.commit()?;
+    let mut tx = db.begin_write()?;
+    let cold = tx.series("cold")?.rewrite_cold(i64::MAX, u64::MAX)?;
+    assert!(cold.bytes_after < cold.bytes_before, "{cold:?}");
     tx.commit()?;
     Ok(())
 }
