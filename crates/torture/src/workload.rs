@@ -89,9 +89,12 @@ fn insert(
     let done = series.insert_point(time, flags, value);
     match merge {
         MergePolicy::Error if rows.contains_key(&time) => {
-            let refused = matches!(done, Err(Error::TimeTaken { time: at, .. }) if at == time);
-            assert!(refused, "a row at {time} is refused: {done:?}");
-            return Ok(());
+            return match done {
+                Err(Error::TimeTaken { time: at, .. }) if at == time => Ok(()),
+                Ok(()) => panic!("a row at {time} is taken twice"),
+                // A disk that fails on the way to that.
+                Err(error) => Err(error),
+            };
         }
         MergePolicy::KeepFirst => {
             rows.entry(time).or_insert(row);
