@@ -125,7 +125,8 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
                 "the disk or its file system refused; `dmesg` may say more"
             },
         ),
-        Store::DiskFull { .. } => Failure::new(Exit::Failure, format!("{shown}: {error}")),
+        Store::DiskFull { .. } => Failure::new(Exit::Failure, format!("{shown}: {error}"))
+            .hint("free some space on the disk and repeat the command: nothing of it was stored"),
         _ => Failure::new(Exit::Failure, format!("{shown}: {error}")),
     }
 }

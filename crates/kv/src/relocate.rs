@@ -127,6 +127,8 @@ impl Below<'_> {
         }
         self.step.looked();
         own = self.rests(w, own, level)?;
+        // A leaf is reached each time, whatever the rests of the keys took: else the next step would come no further.
+        self.step.pages = self.step.pages.max(1);
         let children = {
             let page = w.page(&own)?;
             let node = Node::open(&page, level, own.addr)?;

@@ -7,6 +7,7 @@ use tidalite_pager::{
     Check, Durability, Error, Kind, MemoryStorage, Options, PageRead, PageWrite, Pager, Ptr,
     Storage, WriteTxn,
 };
+use tidalite_testkit::Monitor;
 
 fn options() -> Options {
     Options {
@@ -98,7 +99,8 @@ fn snapshots_stay_and_pages_come_back() {
 
 #[test]
 fn a_small_commit_writes_its_page_and_two_meta_blocks() {
-    let pager = Pager::open_storage(Arc::new(MemoryStorage::new()), &options()).unwrap();
+    let pager =
+        Pager::open_storage(Monitor::new(Arc::new(MemoryStorage::new())), &options()).unwrap();
     let mut ptr = Ptr::NULL;
     for number in 0..100 {
         let mut txn = pager.begin_write().unwrap();
@@ -114,7 +116,8 @@ fn a_small_commit_writes_its_page_and_two_meta_blocks() {
 
 #[test]
 fn rollback_and_panic_leave_nothing_behind() {
-    let pager = Pager::open_storage(Arc::new(MemoryStorage::new()), &options()).unwrap();
+    let pager =
+        Pager::open_storage(Monitor::new(Arc::new(MemoryStorage::new())), &options()).unwrap();
     let mut txn = pager.begin_write().unwrap();
     let ptr = put(&mut txn, &Ptr::NULL, 1);
     txn.commit(&app(&ptr), Durability::Durable).unwrap();
@@ -145,7 +148,8 @@ fn rollback_and_panic_leave_nothing_behind() {
 
 #[test]
 fn a_reader_moves_across_threads_and_writers_wait_in_turn() {
-    let pager = Pager::open_storage(Arc::new(MemoryStorage::new()), &options()).unwrap();
+    let pager =
+        Pager::open_storage(Monitor::new(Arc::new(MemoryStorage::new())), &options()).unwrap();
     let txn = pager.begin_write().unwrap();
     let (send, receive) = std::sync::mpsc::channel();
     let mut threads = Vec::new();
@@ -179,7 +183,8 @@ fn early_written_pages_are_read_back() {
         dirty_bytes_max: 16 * 512,
         ..options()
     };
-    let pager = Pager::open_storage(Arc::new(MemoryStorage::new()), &options).unwrap();
+    let pager =
+        Pager::open_storage(Monitor::new(Arc::new(MemoryStorage::new())), &options).unwrap();
     let mut txn = pager.begin_write().unwrap();
     let mut ptrs = Vec::new();
     for number in 0..200u8 {
@@ -214,7 +219,8 @@ fn early_written_pages_are_read_back() {
 
 #[test]
 fn impossible_pointers_are_typed_errors() {
-    let pager = Pager::open_storage(Arc::new(MemoryStorage::new()), &options()).unwrap();
+    let pager =
+        Pager::open_storage(Monitor::new(Arc::new(MemoryStorage::new())), &options()).unwrap();
     let mut txn = pager.begin_write().unwrap();
     let own = txn.txn();
     for (addr, birth) in [

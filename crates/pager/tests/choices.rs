@@ -7,6 +7,7 @@ use tidalite_pager::{
     Durability, Error, Kind, MemoryStorage, OpenMode, Options, PageRead, PageWrite, Pager, Ptr,
     ReadAhead, Storage, Verify, look,
 };
+use tidalite_testkit::Monitor;
 
 const PAGE: usize = 512;
 
@@ -31,7 +32,8 @@ fn places(recent_first: bool) -> (u64, BTreeSet<u64>) {
         recent_first,
         ..options()
     };
-    let pager = Pager::open_storage(Arc::new(MemoryStorage::new()), &options).unwrap();
+    let pager =
+        Pager::open_storage(Monitor::new(Arc::new(MemoryStorage::new())), &options).unwrap();
     let mut txn = pager.begin_write().unwrap();
     let all: Vec<Ptr> = (0..200).map(|number| page(&mut txn, number)).collect();
     txn.commit(b"", Durability::Durable).unwrap();

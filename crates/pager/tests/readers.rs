@@ -13,11 +13,12 @@ use tidalite_pager::{
     Durability, Error, Laggard, LaggardAction, LockMemory, MemoryStorage, OnLaggard, OnWait,
     Options, PageRead, Pager, ReaderKind, Snapshot, Storage,
 };
+use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 use toy::{SLOTS, app, apply, id_of, options, problems, read, root_of};
 
 fn open(options: &Options) -> Pager {
-    Pager::open_storage(Arc::new(MemoryStorage::new()), options).unwrap()
+    Pager::open_storage(Monitor::new(Arc::new(MemoryStorage::new())), options).unwrap()
 }
 
 /// Writes every slot anew.

@@ -59,6 +59,8 @@ impl<'t> Writer<'t> {
 
     /// Ends an appender: with nothing to say, or with what its rows met.
     fn end(&self, failed: Option<String>) {
+        // A panic inside a change, even one that was caught, leaves it half done.
+        let failed = failed.or_else(|| self.0.is_poisoned().then(|| PANICKED.to_owned()));
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         shared.txn.appending = shared.txn.appending.saturating_sub(1);
         if failed.is_some() && shared.txn.broken.is_none() {

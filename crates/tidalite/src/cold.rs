@@ -5,7 +5,7 @@
 //! leaf; everything else of the file it reads as before.
 
 use crate::database::Database;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::retention::Budget;
 use crate::series_mut::SeriesMut;
 use crate::time::Timestamp;
@@ -48,7 +48,7 @@ impl Cooled {
 }
 
 impl SeriesMut<'_> {
-    /// Writes the leaves all of whose rows are before the raw time `before` anew, in cold form, until about `rows_max` rows are; `more` says
+    /// Writes the leaves all of whose rows are before the raw time `before` anew, in cold form, until about `rows_max` rows are (one leaf at least); `more` says
     /// whether some are left. The rows stay what they are; those not yet in leaves stay where they are.
     ///
     /// # Errors
@@ -59,7 +59,8 @@ impl SeriesMut<'_> {
     pub fn rewrite_cold(&mut self, before: i64, rows_max: u64) -> Result<Cooled> {
         let mut done = Cooled::default();
         let mut step = Cooling {
-            rows_left: rows_max,
+            // A step begins by taking nodes apart: it must come to a leaf.
+            rows_left: rows_max.max(1),
             ..Cooling::default()
         };
         done.more = self.cool(before, &mut step)?;
@@ -109,7 +110,14 @@ impl Database {
             while let Some(&(id, before)) = due.peek()
                 && values > 0
             {
-                let mut series = txn.series_by_id(id)?;
+                let mut series = match txn.series_by_id(id) {
+                    // Removed since the plan was made.
+                    Err(Error::NoSuchSeries { .. }) => {
+                        due.next();
+                        continue;
+                    }
+                    other => other?,
+                };
                 let width = 1 + series.info().schema.columns.len() as u64;
                 let mut step = Cooling {
                     rows_left: (values / width).max(1),

@@ -90,6 +90,10 @@ impl OpenSeries {
         if self.series.len() > KEPT_MAX {
             return None;
         }
+        // One series can be written in many ways.
+        if self.by_name.len() > KEPT_MAX {
+            self.by_name.clear();
+        }
         self.catalog = catalog(roots);
         Some(self)
     }

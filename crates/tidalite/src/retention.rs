@@ -356,7 +356,11 @@ impl Database {
                     return Ok(done);
                 };
                 for &(id, cut) in cuts {
-                    let rows = txn.series_by_id(id)?.delete(..cut)?;
+                    let rows = match txn.series_by_id(id) {
+                        // Removed since the plan was made.
+                        Err(Error::NoSuchSeries { .. }) => continue,
+                        series => series?.delete(..cut)?,
+                    };
                     done.rows += rows;
                     done.series += u64::from(rows > 0);
                 }

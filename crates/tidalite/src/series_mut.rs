@@ -26,7 +26,7 @@ use tidalite_series::Cooling;
 /// timestamp (the newest write wins, unless the series has another [`MergePolicy`]).
 ///
 /// Single inserts only stage a row and do not ask whether the transaction can still be committed: in one that is broken
-/// ([`Error::TransactionBroken`]) they may answer `Ok`. The next hand-over of staged rows, `append_rows`, `delete`, `view`
+/// ([`Error::TransactionBroken`](crate::Error::TransactionBroken)) they may answer `Ok`. The next hand-over of staged rows, `append_rows`, `delete`, `view`
 /// and the commit tell.
 pub struct SeriesMut<'t> {
     pub(crate) txn: &'t mut WriteTxn,

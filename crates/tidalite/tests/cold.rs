@@ -5,6 +5,8 @@ use std::time::Duration;
 use tidalite::{Budget, Database, MemoryStorage, Options, Retention, Storage, Timestamp};
 #[cfg(feature = "cold")]
 use tidalite::{Watch, salvage_storage};
+#[cfg(feature = "cold")]
+use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
 const SECOND: i64 = 1_000_000_000;
@@ -54,6 +56,32 @@ fn at(seconds: i64) -> Budget {
         time: Duration::from_secs(600),
         ..Budget::default()
     }
+}
+
+/// Whoever counts rows down comes to none: a leaf is made cold all the same, and the tree stays what its record says.
+#[test]
+#[cfg(feature = "cold")]
+fn no_rows_left_still_makes_a_leaf_cold() {
+    let db = Options::new()
+        .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
+        .unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let mut series = tx.series("a").unwrap();
+    for i in 0..400_000_i64 {
+        let value = f64::from((i as u32).wrapping_mul(2_654_435_761) >> 20);
+        series.insert_point(i * 1000 + i % 7, 0, value).unwrap();
+    }
+    tx.commit().unwrap();
+    for _ in 0..4 {
+        let mut tx = db.begin_write().unwrap();
+        tx.series("a").unwrap().rewrite_cold(i64::MAX, 0).unwrap();
+        tx.commit().unwrap();
+        let report = db.check().unwrap();
+        assert!(report.is_clean(), "{:?}", report.problems);
+    }
+    let snap = db.begin_read().unwrap();
+    let count = snap.series("a").unwrap().unwrap().count().unwrap();
+    assert_eq!(count, 400_000);
 }
 
 #[test]
@@ -140,7 +168,7 @@ fn old_rows_become_cold_and_stay_what_they_are() {
     let _ = std::fs::remove_file(path.with_extension("tdl-lock"));
     drop(db);
     let saved = Options::new()
-        .open_storage(Arc::new(MemoryStorage::new()))
+        .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
         .unwrap();
     let report = salvage_storage(storage, &saved, Watch::new()).unwrap();
     println!("{} rows saved", report.rows());

@@ -251,8 +251,13 @@ fn annotations_are_compared_and_set_and_go_with_their_series() {
             .unwrap()
     );
     assert!(series.annotate("", "x").is_err());
-    assert!(series.annotate(&"k".repeat(65), "x").is_err());
-    assert!(series.annotate("k", &"x".repeat(4097)).is_err());
+    // At the limit, and one byte beyond.
+    let (key, text) = ("k".repeat(64), "x".repeat(4096));
+    series.annotate(&key, &text).unwrap();
+    assert_eq!(series.annotation(&key).unwrap(), Some(text.clone()));
+    assert!(series.remove_annotation(&key).unwrap());
+    assert!(series.annotate(&format!("{key}k"), "x").is_err());
+    assert!(series.annotate("k", &format!("{text}x")).is_err());
     tx.commit().unwrap();
     // A transaction that is rolled back changes nothing.
     let mut tx = db.begin_write().unwrap();

@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::{Database, Durability, Error, MemoryStorage, Options, StoreError, WriteTxn};
+use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
 fn small_pages() -> Database {
     Options::new()
         .page_size(512)
-        .open_storage(Arc::new(MemoryStorage::new()))
+        .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
         .unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! Every single bit of a file, flipped.
 //!
 //! A flip in the head of the file or in anything reachable must be reported by `check`, padding included, and a
-//! query that touches it must be right or a typed error; a flip in free space changes nothing. Which pages are free
+//! query that touches it (rows, aggregates, windows, counts, lookups) must be right or a typed error; a flip in free space changes nothing. Which pages are free
 //! is not asked of the file: the pages in which no flip is reported must be exactly as many as the check of the
 //! sound file counts as free or waiting.
 
@@ -240,19 +240,66 @@ fn open(bytes: &[u8], at: usize, mask: u8) -> tidalite::Result<Database> {
         .open_storage(Arc::new(Flipped(bytes)))
 }
 
+/// Questions about a series.
+const QUESTIONS: usize = 4;
+/// Keys that are looked up.
+const LOOKUPS: [&str; 2] = ["key 90 0011", "key 1500 0001"];
+
+/// What a sound file holds and answers.
+struct Right {
+    digest: u64,
+    answers: Vec<String>,
+}
+
+/// Questions that the statistics in links and directories answer, and lookups: the same ones on every file; `None` for an error.
+fn answers(db: &Database) -> Vec<Option<String>> {
+    let mut answers = vec![None; 2 * QUESTIONS + LOOKUPS.len()];
+    let Ok(snap) = db.begin_read() else {
+        return answers;
+    };
+    for (name, answers) in ["s0", "s1"].into_iter().zip(answers.chunks_mut(QUESTIONS)) {
+        let Ok(Some(series)) = snap.series(name) else {
+            continue;
+        };
+        let text = |answer: tidalite::Result<String>| answer.ok();
+        let all = series.all();
+        answers[0] = text(all.aggregate(1).map(|all| format!("{all:?}")));
+        let part = series.between(7..10_020).aggregate(1);
+        answers[1] = text(part.map(|part| format!("{part:?}")));
+        answers[2] = text(all.windows(300, 0, 1).map(|windows| format!("{windows:?}")));
+        answers[3] = text(series.count().map(|count| count.to_string()));
+    }
+    for (key, answer) in LOOKUPS.iter().zip(&mut answers[2 * QUESTIONS..]) {
+        let value = || -> tidalite::Result<String> {
+            let Some(table) = snap.table("pairs")? else {
+                return Ok("no table".to_owned());
+            };
+            Ok(format!("{:?}", table.get(key.as_bytes())?))
+        };
+        *answer = value().ok();
+    }
+    answers
+}
+
 /// Flips one bit: true when it was reported, by `open` or by `check`.
-fn flip(bytes: &[u8], digest: u64, at: usize, mask: u8, query: bool) -> Result<bool, String> {
+fn flip(bytes: &[u8], right: &Right, at: usize, mask: u8, query: bool) -> Result<bool, String> {
     // A typed error is an answer; a wrong content is not.
     let Ok(db) = open(bytes, at, mask) else {
         return Ok(true);
     };
-    if query && digest_of(&db).is_ok_and(|found| found != digest) {
+    if query && digest_of(&db).is_ok_and(|found| found != right.digest) {
         return Err(format!("bit {mask:#04x} of byte {at} gives a wrong answer"));
+    }
+    let wrong = |(own, right): (Option<String>, &String)| own.is_some_and(|own| own != *right);
+    if query && answers(&db).into_iter().zip(&right.answers).any(wrong) {
+        return Err(format!(
+            "bit {mask:#04x} of byte {at} gives a question a wrong answer"
+        ));
     }
     // A record that does not count any more is no damage, but it is told.
     let told = |report: tidalite::CheckReport| !report.is_clean() || !report.notes.is_empty();
     let reported = db.check().map_or(true, told);
-    if !query && !reported && digest_of(&db).ok() != Some(digest) {
+    if !query && !reported && digest_of(&db).ok() != Some(right.digest) {
         return Err(format!(
             "bit {mask:#04x} of byte {at} is not reported and changes the answer"
         ));
@@ -273,9 +320,12 @@ pub fn examine(
     threads: usize,
 ) -> Result<Flips, String> {
     let (bytes, digest) = sound_file(contents, seed)?;
-    let sound = open(&bytes, 0, 0)
-        .and_then(|db| db.check())
-        .map_err(|error| error.to_string())?;
+    let db = open(&bytes, 0, 0).map_err(|error| error.to_string())?;
+    let sound = db.check().map_err(|error| error.to_string())?;
+    let answers = answers(&db).into_iter().collect::<Option<Vec<_>>>();
+    let answers = answers.ok_or("the sound file does not answer")?;
+    let right = Right { digest, answers };
+    drop(db);
     if !sound.is_clean() {
         return Err(format!("the sound file: {:?}", sound.problems));
     }
@@ -303,7 +353,7 @@ pub fn examine(
             for at in page * PAGE_BYTES..(page + 1) * PAGE_BYTES {
                 for &mask in masks {
                     let query = mask & query_masks != 0;
-                    let told = flip(&bytes, digest, at, mask, query).inspect_err(|_| {
+                    let told = flip(&bytes, &right, at, mask, query).inspect_err(|_| {
                         next.store(pages, Ordering::Relaxed);
                     })?;
                     *(if told { &mut reported } else { &mut quiet }) += 1;

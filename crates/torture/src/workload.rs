@@ -346,7 +346,7 @@ fn late(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
 fn cool(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let name = series_name(rng.below(SERIES));
     next.series.entry(name.clone()).or_default();
-    let rows_max = if rng.one_in(2) { 1 } else { u64::MAX };
+    let rows_max = *rng.pick(&[0, 1, u64::MAX]);
     series(tx, &name)?.rewrite_cold(rng.between(0, 2 * TIME_MAX), rows_max)?;
     Ok(())
 }

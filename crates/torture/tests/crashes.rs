@@ -2,6 +2,7 @@
 //!
 //! More, and one seed again: `cargo run --release -p tidalite-torture -- crash --states N --seed S`.
 
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_torture::crash::{Plan, Tally, examine, watch};
 use tidalite_torture::seeded;
@@ -61,7 +62,13 @@ fn every_deliberate_bug_is_found() {
     for switch in seeded::switches() {
         let finding = seeded::find(&switch);
         match finding.seeds {
-            Some(seeds) => println!("{}: found by seed {seeds}: {}", finding.bug, finding.seen),
+            // Past what the test runner keeps to itself: every run shows how soon each is found.
+            Some(seeds) => {
+                let line = format!("{}: found by seed {seeds}: {}\n", finding.bug, finding.seen);
+                std::io::stderr()
+                    .write_all(line.as_bytes())
+                    .expect("a place to say it");
+            }
             None => panic!(
                 "{} is not found within {} seeds",
                 finding.bug,

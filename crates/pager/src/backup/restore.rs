@@ -131,8 +131,15 @@ pub fn restore(
     drop((files.first, files.second));
     let restored = restored.and_then(|(info, uuid)| {
         drop_pins(&temporary, second.as_deref(), uuid)?;
+        if let Some(second) = &second {
+            sync_directory(second).map_err(failed)?;
+        }
         give_name(&temporary, path).map_err(failed)?;
-        sync_directory(path).map_err(failed)?;
+        if let Err(error) = sync_directory(path) {
+            // Without the second file, which goes too, it would be half a database.
+            drop(std::fs::remove_file(path));
+            return Err(failed(error));
+        }
         Ok(info)
     });
     drop(std::fs::remove_file(&temporary));

@@ -2,15 +2,20 @@ use super::*;
 use crate::{FAN_IN, MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES, TIER_RUNS_MAX};
 use tidalite_testkit::rng::Rng;
 
+/// Of a merge step: for each of its extents a page that is half empty, and the pages of a directory on the way to its last entries.
+const STEP_PAGES: u64 = 4;
+/// A tail page, a run and a record.
+const COMMIT_PAGES: u64 = 24;
+/// Times that a row is written at a tier, at most: by the commit or the merge, and again where a step was cut off.
+const WRITTEN_PER_TIER: u64 = 2;
+
 /// Pages that a commit writes at most: `a + b * bytes given`.
 fn pages_bound(world: &World, bytes_given: u64) -> u64 {
     let page = 4096;
     let tiers = world.front.tier_runs().len() as u64 + 1;
-    // Per tier a step's output, for each of its extents a half-empty page, and the pages of a directory on the
-    // way to its last entries; a tail page, a run, and a record.
-    let step = (MERGE_STEP_BYTES + MERGE_OVERSHOOT_BYTES) / page + 4;
-    let a = tiers * step + 24;
-    let b_bytes = bytes_given * (tiers + 1) * 2;
+    let step = (MERGE_STEP_BYTES + MERGE_OVERSHOOT_BYTES) / page + STEP_PAGES;
+    let a = tiers * step + COMMIT_PAGES;
+    let b_bytes = bytes_given * (tiers + 1) * WRITTEN_PER_TIER;
     a + b_bytes / page
 }
 

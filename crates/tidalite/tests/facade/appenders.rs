@@ -8,6 +8,7 @@ use tidalite::{
     Appender, Column, ColumnType, Database, Error, MemoryStorage, Options, Schema, SeriesId,
     StoreError, Unit, Value,
 };
+use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
 type Model = BTreeMap<u64, BTreeMap<i64, Vec<u64>>>;
@@ -115,7 +116,7 @@ fn the_rows_of_several_threads_are_those_of_one() {
             .staging_bytes([200 << 10, 4 << 20, 64 << 20][seed as usize % 3])
             .sealing_threads(seed as usize % 4);
         let db = options
-            .open_storage(Arc::new(MemoryStorage::new()))
+            .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
             .unwrap();
         let mut model = Model::new();
         let (mut ids, mut shared) = (Vec::new(), SeriesId(0));
@@ -187,7 +188,7 @@ fn a_transaction_that_is_helped_stores_the_same() {
             .staging_bytes(3 << 20)
             .sealing_threads(threads);
         let db = options
-            .open_storage(Arc::new(MemoryStorage::new()))
+            .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
             .unwrap();
         let (mut model, mut rng) = (Model::new(), Rng::new(77));
         for round in 0..3 {

@@ -263,13 +263,13 @@ fn bounds_of_pins() {
     }
     let mut tx = db.begin_write().unwrap();
     for i in 0..128 {
-        tx.pin(&format!("{i:0>250}")).unwrap();
+        tx.pin(&format!("{i:0>255}")).unwrap();
     }
     assert!(tx.pin("one too many").is_err());
     tx.commit().unwrap();
     assert_eq!(db.pins().unwrap().len(), 128);
     assert!(db.pin("one too many").is_err());
     // One of them may move.
-    db.pin(&format!("{:0>250}", 7)).unwrap();
+    db.pin(&format!("{:0>255}", 7)).unwrap();
     assert_clean(&db);
 }
