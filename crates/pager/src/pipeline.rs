@@ -25,11 +25,13 @@
 //! 7. A flush counts no sync as done while another of this handle runs or after one has failed: the system tells a lost write
 //!    to one of the syncs under way, and that need not be the one of the flush.
 
+mod stages;
+
 use crate::error::{Error, Result};
 use crate::found::Found;
 use crate::large_file::LargeFile;
 use crate::layout::{BLOCK_BYTES, meta_at};
-use crate::meta::{Flushed, Meta, Standing};
+use crate::meta::{Flushed, Meta};
 use crate::metrics::{Metrics, Phase};
 use crate::pager::{Inner, State};
 use crate::seeded::{Bug, active};
@@ -484,107 +486,6 @@ impl Pipeline {
             stages.unsynced_bytes,
             since.map_or(Duration::ZERO, |since| since.elapsed()),
         )
-    }
-}
-
-impl Stages {
-    /// Everything is durable.
-    fn settle(&mut self) {
-        self.unsynced_bytes = 0;
-        self.unsynced_since = None;
-    }
-
-    /// The weak record of a commit, and the slot for it: not that of the newest one.
-    fn weak_record(&mut self, inner: &Inner, commit: &Meta) -> (usize, Vec<u8>) {
-        let slot = match self.weak {
-            Some(weak) if !active(Bug::WeakInOneSlot) => 1 - weak.slot,
-            _ => 0,
-        };
-        self.weak = Some(Weak {
-            txn: commit.txn,
-            slot,
-        });
-        let record = Meta {
-            sequence: self.durable.sequence + 1,
-            standing: Standing {
-                sequence: self.durable.sequence,
-                checksum: self.durable_checksum,
-                next_checksum: match &self.flushing {
-                    Some(next) if !active(Bug::WeakStandsOnOne) => next.checksum,
-                    _ => 0,
-                },
-                boot_id: inner.lock.area.identity().boot,
-            },
-            ..commit.clone()
-        };
-        (slot, record.encode(0))
-    }
-
-    /// Begins a flush.
-    fn choose(&mut self, syncs_done: u64) -> Option<Chosen> {
-        let weak = self.weak.map_or(0, |weak| weak.txn);
-        let is_covered = |commit: &&Arc<Recorded>| {
-            let reached = commit.syncs_before < syncs_done || active(Bug::CoveredTooEarly);
-            reached && commit.txn() >= weak
-        };
-        let durable = self.durable.txn;
-        let newer = |commit: &&Arc<Recorded>| commit.txn() > durable;
-        let tip = self.tip.as_ref().filter(newer)?;
-        let covered = self.covered.as_ref().filter(newer).filter(is_covered);
-        let (commit, covered) = match covered {
-            _ if is_covered(&tip) => (tip, true),
-            Some(commit) if !self.length_unsynced => (commit, true),
-            _ => (tip, false),
-        };
-        let commit = Arc::clone(commit);
-        // One barrier, when nothing but what it lists has been written since the newest durable record.
-        let flushed = match &commit.flushed {
-            Some((on, ranges)) if *on == durable && !covered => Some(ranges.clone()),
-            _ => None,
-        };
-        let record = Meta {
-            sequence: self.durable.sequence + 1,
-            flushed,
-            ..commit.record.clone()
-        };
-        let block = record.encode(meta_at(record.pair(), 0));
-        let checksum = get_u64(&block, 0);
-        self.flushing = Some(Flushing {
-            txn: record.txn,
-            checksum,
-        });
-        Some(Chosen {
-            commit,
-            record,
-            block,
-            checksum,
-            covered,
-            length_unsynced: std::mem::take(&mut self.length_unsynced),
-        })
-    }
-
-    /// A sync begins now: it reaches the data of the newest commit.
-    fn cover(&mut self) {
-        self.covered.clone_from(&self.tip);
-    }
-
-    /// Who waits for a transaction up to this one, and one more to lead the next flush: they are to be woken. The leader is the first.
-    fn take_up_to(&mut self, txn: u64) -> Vec<Thread> {
-        let mut woken = Vec::with_capacity(self.waiting.len());
-        let (done, waiting) = std::mem::take(&mut self.waiting)
-            .into_iter()
-            .partition(|waiting| waiting.txn <= txn);
-        self.waiting = waiting;
-        woken.extend(self.take_leader());
-        let done: Vec<Waiting> = done;
-        woken.extend(done.into_iter().map(|waiting| waiting.thread));
-        woken
-    }
-
-    fn take_leader(&mut self) -> Option<Thread> {
-        let leads = self.flushing.is_none();
-        let leader = leads.then(|| self.waiting.pop()).flatten()?;
-        Some(leader.thread)
     }
 }
 
