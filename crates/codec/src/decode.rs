@@ -77,12 +77,14 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
             } else {
                 unpack(parts.packed, width, base, scale, out);
                 parts.patch(chunk, |_| {}, out)?;
-                kernel::prefix_sum(chunk.start, out);
+                if delta == chunk::ALP_DELTA {
+                    kernel::alp_sums(alp, chunk.start, out);
+                } else {
+                    kernel::prefix_sum(chunk.start, out);
+                }
             }
-            match delta {
-                chunk::ALP_DELTA => kernel::alp_decode(alp, out),
-                chunk::ORDERED_DELTA => kernel::unordered(out, u32::from(chunk.exponent)),
-                _ => {}
+            if delta == chunk::ORDERED_DELTA {
+                kernel::unordered(out, u32::from(chunk.exponent));
             }
         }
     }
@@ -160,6 +162,9 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
+    /// Patches that are made in one go: most vectors have fewer.
+    const PATCHES_AT_ONCE: usize = 32;
+
     fn of(chunk: &Chunk, bytes: &'a [u8], rows: usize) -> Result<Self, Corrupt> {
         let damaged =
             |what: &str, found: &dyn core::fmt::Display, expected: &dyn core::fmt::Display| {
@@ -425,19 +430,26 @@ impl<'a> Parts<'a> {
             return Ok(());
         }
         let rows = rows(self.patch_rows, self.patch_at, out.len())?;
-        let size = usize::from(chunk.patch_bytes).max(1);
-        let mut words = [0; VECTOR_ROWS];
-        let words = &mut words[..rows.len()];
-        for (word, bytes) in words.iter_mut().zip(self.patch_steps.chunks_exact(size)) {
-            let mut units = [0; 8];
-            units[..size].copy_from_slice(bytes);
-            let units = u64::from_le_bytes(units);
-            let units = (units >> 1) ^ 0u64.wrapping_sub(units & 1);
-            *word = chunk.base.wrapping_add(units.wrapping_mul(self.scale));
-        }
-        finish(words);
-        for (row, &word) in rows.iter().zip(&*words) {
-            out[usize::from(u16::from_le_bytes(*row))] = word;
+        let size = usize::from(chunk.patch_bytes).clamp(1, 8);
+        let mask = u64::MAX >> (64 - 8 * size);
+        let mut steps = self.patch_steps;
+        for rows in rows.chunks(Self::PATCHES_AT_ONCE) {
+            let mut words = [0; Self::PATCHES_AT_ONCE];
+            let words = &mut words[..rows.len()];
+            for word in &mut *words {
+                // Eight bytes at once, but for the last steps: copying so few as there are takes longer than all the rest.
+                let units = match steps.first_chunk() {
+                    Some(eight) => u64::from_le_bytes(*eight) & mask,
+                    None => last_bytes(&steps[..size]),
+                };
+                steps = &steps[size..];
+                let units = (units >> 1) ^ 0u64.wrapping_sub(units & 1);
+                *word = chunk.base.wrapping_add(units.wrapping_mul(self.scale));
+            }
+            finish(words);
+            for (row, &word) in rows.iter().zip(&*words) {
+                out[usize::from(u16::from_le_bytes(*row))] = word;
+            }
         }
         Ok(())
     }
@@ -467,18 +479,42 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// Fewer than eight bytes as a number.
+fn last_bytes(bytes: &[u8]) -> u64 {
+    let step = |number, &byte| number << 8 | u64::from(byte);
+    bytes.iter().rev().fold(0, step)
+}
+
 /// Row numbers: ascending, and below `end`. `at`: where they lie in the payload.
 fn rows(bytes: &[u8], at: usize, end: usize) -> Result<&[[u8; 2]], Corrupt> {
     let (fields, _) = bytes.as_chunks::<2>();
     let mut next = 0;
-    for (i, field) in fields.iter().enumerate() {
+    let mut wrong = false;
+    for field in fields {
         let row = usize::from(u16::from_le_bytes(*field));
-        if row < next || row >= end {
-            let at = (at + 2 * i) as u64;
-            let expected = format!("{next} to {}", end - 1);
-            return Err(Corrupt::new("payload: row", at, row, expected));
-        }
+        wrong |= row < next;
         next = row + 1;
     }
+    // They ascend, so the last one is the greatest.
+    if wrong || next > end {
+        return Err(first_wrong_row(fields, at, end));
+    }
     Ok(fields)
+}
+
+#[cold]
+fn first_wrong_row(fields: &[[u8; 2]], at: usize, end: usize) -> Corrupt {
+    let mut next = 0;
+    let mut i = 0;
+    let mut row = 0;
+    for field in fields {
+        row = usize::from(u16::from_le_bytes(*field));
+        if row < next || row >= end {
+            break;
+        }
+        next = row + 1;
+        i += 1;
+    }
+    let expected = format!("{next} to {}", end - 1);
+    Corrupt::new("payload: row", (at + 2 * i) as u64, row, expected)
 }

@@ -250,17 +250,22 @@ dispatched!(
 dispatched!(
     /// See [`float::alp_decode`].
     alp_decode(alp: Alp, words: &mut [u64]),
-    float::alp_decode, float::alp_decode
+    float::alp_decode::<true>, float::alp_decode::<false>
+);
+dispatched!(
+    /// See [`float::alp_sums`].
+    alp_sums(alp: Alp, start: u64, words: &mut [u64]),
+    float::alp_sums::<true>, float::alp_sums::<false>
 );
 dispatched!(
     /// See [`float::alp_ramp`].
     alp_ramp(alp: Alp, start: u64, step: u64, out: &mut [u64]),
-    float::alp_ramp, float::alp_ramp
+    float::alp_ramp::<true>, float::alp_ramp::<false>
 );
 dispatched!(
     /// See [`float::alp_unpack`].
     alp_unpack(alp: Alp, bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]),
-    float::alp_unpack, float::alp_unpack
+    float::alp_unpack::<true>, float::alp_unpack::<false>
 );
 dispatched!(
     /// See [`float::ordered`].

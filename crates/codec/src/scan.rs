@@ -52,6 +52,17 @@ pub(crate) fn ramp_with(
 /// `out` holds steps; turns them into values: the first is `start`, whatever step 0 says.
 #[inline(always)]
 pub(crate) fn prefix_sum(start: u64, out: &mut [u64]) {
+    prefix_sum_with(
+        start,
+        out,
+        #[inline(always)]
+        |x| x,
+    );
+}
+
+/// As `prefix_sum`, and `finish` of each value.
+#[inline(always)]
+pub(crate) fn prefix_sum_with(start: u64, out: &mut [u64], finish: impl Fn(u64) -> u64 + Copy) {
     let Some(first) = out.first_mut() else {
         return;
     };
@@ -76,7 +87,7 @@ pub(crate) fn prefix_sum(start: u64, out: &mut [u64]) {
             eights[i] = fours[i].wrapping_add(fours[i - 4]);
         }
         for i in 0..BLOCK {
-            block[i] = eights[i].wrapping_add(sum);
+            block[i] = finish(eights[i].wrapping_add(sum));
         }
         // Hidden from the compiler: it would take the sum out of the vector just made, which puts a broadcast and an
         // extraction, twelve cycles, between one block and the next. So it is one addition.
@@ -84,7 +95,7 @@ pub(crate) fn prefix_sum(start: u64, out: &mut [u64]) {
     }
     for place in rest {
         sum = sum.wrapping_add(*place);
-        *place = sum;
+        *place = finish(sum);
     }
 }
 

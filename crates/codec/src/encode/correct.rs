@@ -110,7 +110,7 @@ pub(super) fn sample_bits(alp: Alp, words: &[u64], ints: &[u64], bad: &[u16]) ->
     histogram.counts[FAR as usize] = (words.len() - bad.len()) as u16;
     for &row in bad {
         let mut made = [ints[usize::from(row)]];
-        float::alp_decode(alp, &mut made);
+        float::alp_decode::<false>(alp, &mut made);
         if let Some(distance) = distance(ints[usize::from(row)], made[0], words[usize::from(row)]) {
             histogram.counts[(distance + FAR) as usize] += 1;
         }
