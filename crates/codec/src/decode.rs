@@ -9,7 +9,8 @@ use crate::float::Alp;
 use crate::kernel;
 use crate::narrow;
 use crate::nulls::Nulls;
-use crate::pack::packed_bytes;
+use crate::pack::{Packed, packed_bytes};
+use crate::scan;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, get_u64};
 
@@ -59,10 +60,10 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
         chunk::LIST => parts.look_up_inside(chunk, out)?,
         chunk::RUNS => parts.repeat(chunk, out)?,
         chunk::ALP_FOR => {
-            if width > 0 {
-                kernel::alp_unpack(alp, parts.packed, width, base, scale, out);
-            } else {
+            if width == 0 {
                 kernel::alp_ramp(alp, base, 0, out);
+            } else {
+                kernel::alp_unpack(alp, parts.packed(chunk), out);
             }
             parts.patch(chunk, |words| kernel::alp_decode(alp, words), out)?;
         }
@@ -72,15 +73,23 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
         chunk::DICTIONARY => parts.look_up(chunk, out)?,
         // Parts::of let nothing else through.
         delta => {
+            let start = chunk.start;
             if parts.is_ramp(chunk) {
-                kernel::ramp(chunk.start, base, out);
+                kernel::ramp(start, base, out);
+            } else if width > 0 && parts.patch_rows.is_empty() {
+                let steps = parts.packed(chunk);
+                if delta == chunk::ALP_DELTA {
+                    kernel::alp_unpack_sums(alp, steps, start, out);
+                } else {
+                    kernel::unpack_sums(steps, start, out);
+                }
             } else {
                 unpack(parts.packed, width, base, scale, out);
                 parts.patch(chunk, |_| {}, out)?;
                 if delta == chunk::ALP_DELTA {
-                    kernel::alp_sums(alp, chunk.start, out);
+                    kernel::alp_sums(alp, start, out);
                 } else {
-                    kernel::prefix_sum(chunk.start, out);
+                    kernel::prefix_sum(start, out);
                 }
             }
             if delta == chunk::ORDERED_DELTA {
@@ -89,9 +98,7 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
         }
     }
     if !parts.corrections.is_empty() {
-        let correction = Correction::of_flags(chunk.flags);
-        let (width, depth) = (correction.width(), correction.depth());
-        kernel::unpack_onto(parts.corrections, width, depth, out);
+        kernel::unpack_onto(parts.corrections(chunk), out);
     }
     parts.except(chunk, out)
 }
@@ -300,33 +307,68 @@ impl<'a> Parts<'a> {
         })
     }
 
+    fn packed(&self, chunk: &Chunk) -> Packed<'a> {
+        Packed {
+            bytes: self.packed,
+            width: u32::from(chunk.width),
+            base: chunk.base,
+            scale: self.scale,
+        }
+    }
+
+    /// What is added to the words of decimals.
+    fn corrections(&self, chunk: &Chunk) -> Packed<'a> {
+        let correction = Correction::of_flags(chunk.flags);
+        Packed {
+            bytes: self.corrections,
+            width: correction.width(),
+            base: 0u64.wrapping_sub(correction.depth()),
+            scale: 1,
+        }
+    }
+
     /// Whether all steps are `base`.
     fn is_ramp(&self, chunk: &Chunk) -> bool {
         chunk.width == 0 && chunk.patches == 0
     }
 
+    #[inline(never)]
     fn look_up(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
         let (entries, _) = self.dictionary.as_chunks::<8>();
-        let mut table = [0; VECTOR_ROWS];
-        for (word, entry) in table.iter_mut().zip(entries) {
-            *word = u64::from_le_bytes(*entry);
-        }
-        self.replace(chunk, &table, out)
+        self.replace(chunk, out, |table| {
+            for (word, entry) in table.iter_mut().zip(entries) {
+                *word = u64::from_le_bytes(*entry);
+            }
+            Ok(())
+        })
     }
 
-    /// Puts words of the table, of which the first `chunk.patches` are valid, in the place of their packed numbers.
+    /// Puts words of a table in the place of their packed numbers. `fill` writes the table, of `chunk.patches` words.
+    #[inline]
     fn replace(
         &self,
         chunk: &Chunk,
-        table: &[u64; VECTOR_ROWS],
         out: &mut [u64],
+        fill: impl FnOnce(&mut [u64]) -> Result<(), Corrupt>,
     ) -> Result<(), Corrupt> {
+        /// Entries of a table that is cleared in no time.
+        const FEW: usize = 256;
+        let entries = usize::from(chunk.patches);
         unpack(self.packed, u32::from(chunk.width), 0, 1, out);
-        let greatest = kernel::look_up(table, out);
-        if greatest >= u64::from(chunk.patches) {
+        let greatest = kernel::greatest(out);
+        if greatest >= entries as u64 {
             let at = self.dictionary.len() as u64;
             let expected = format!("below {}", chunk.patches);
             return Err(Corrupt::new("payload: code", at, greatest, expected));
+        }
+        if entries <= FEW {
+            let mut table = [0; FEW];
+            fill(&mut table[..entries])?;
+            scan::look_up(&table, out);
+        } else {
+            let mut table = [0; VECTOR_ROWS];
+            fill(&mut table[..entries])?;
+            scan::look_up(&table, out);
         }
         Ok(())
     }
@@ -353,63 +395,38 @@ impl<'a> Parts<'a> {
         decode_column(&inner, payload, out)
     }
 
+    #[inline(never)]
     fn look_up_inside(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
-        let mut table = [0; VECTOR_ROWS];
-        self.inside(chunk, &mut table[..usize::from(chunk.patches)])?;
-        self.replace(chunk, &table, out)
+        self.replace(chunk, out, |table| self.inside(chunk, table))
     }
 
     /// Each word of the vector inside as often as its length says.
+    #[inline(never)]
     fn repeat(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
-        /// Words written at once: those behind the run are written over by the runs behind it.
-        const AHEAD: usize = 8;
         let count = usize::from(chunk.patches);
         let (mut words, mut lengths) = ([0; VECTOR_ROWS], [0; VECTOR_ROWS]);
         let (words, lengths) = (&mut words[..count], &mut lengths[..count]);
         self.inside(chunk, words)?;
         unpack(self.packed, u32::from(chunk.width), chunk.base, 1, lengths);
-        let all = out.len();
-        let mut rest = out;
-        for (&word, &length) in words.iter().zip(&*lengths) {
-            let left = rest.len();
-            if length == 0 || length > left as u64 {
-                let at = self.dictionary.len() as u64;
-                let expected = format!("1 to {left}");
-                return Err(Corrupt::new(
-                    "payload: length of a run",
-                    at,
-                    length,
-                    expected,
-                ));
-            }
-            let length = length as usize;
-            match rest.first_chunk_mut::<AHEAD>() {
-                Some(ahead) if length <= AHEAD => *ahead = [word; AHEAD],
-                _ => rest[..length].fill(word),
-            }
-            rest = &mut rest[length..];
+        if kernel::repeat(words, lengths, out) {
+            return Ok(());
         }
-        if !rest.is_empty() {
-            let at = self.dictionary.len() as u64;
-            let found = all - rest.len();
-            return Err(Corrupt::new(
-                "payload: rows of all runs",
-                at,
-                found,
-                chunk.rows,
-            ));
-        }
-        Ok(())
+        let sum: u128 = lengths.iter().map(|&length| u128::from(length)).sum();
+        let found = format!("{sum} in {count} runs");
+        let at = self.dictionary.len() as u64;
+        Err(Corrupt::new("payload: rows of runs", at, found, chunk.rows))
     }
 
     /// High bits from the list, low bits, zeros.
+    #[inline(never)]
     fn join(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
         let (entries, _) = self.dictionary.as_chunks::<2>();
-        let mut table = [0; VECTOR_ROWS];
-        for (high, entry) in table.iter_mut().zip(entries) {
-            *high = u64::from(u16::from_le_bytes(*entry));
-        }
-        self.replace(chunk, &table, out)?;
+        self.replace(chunk, out, |table| {
+            for (high, entry) in table.iter_mut().zip(entries) {
+                *high = u64::from(u16::from_le_bytes(*entry));
+            }
+            Ok(())
+        })?;
         let (width, zeros) = (u32::from(chunk.factor), u32::from(chunk.exponent));
         if width == 0 {
             out.iter_mut().for_each(|word| *word <<= zeros);

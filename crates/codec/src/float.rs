@@ -6,7 +6,7 @@
 //! is faster, and is what made numbers that were computed as count * 0.01. A word that the rule
 //! does not give back bit by bit is an exception.
 
-use crate::pack;
+use crate::pack::{self, Packed};
 use crate::scan;
 
 /// Greatest e, and greatest f of a multiplication.
@@ -27,11 +27,14 @@ const INVERSES: [f64; 19] = [
 
 /// 1.5 * 2^52: adding it rounds a float below 2^51 to an integer that stands in the low bits.
 /// AVX2 has no conversion between i64 and f64; this is exact and the same everywhere.
-const MAGIC: f64 = 6_755_399_441_055_744.0;
-const MAGIC_BITS: u64 = MAGIC.to_bits();
+pub(crate) const MAGIC: f64 = 6_755_399_441_055_744.0;
+pub(crate) const MAGIC_BITS: u64 = MAGIC.to_bits();
+
+/// The low bits of a float.
+pub(crate) const MANTISSA: u64 = (1 << 52) - 1;
 
 /// |d| is below this.
-const LIMIT: u64 = 1 << 51;
+pub(crate) const LIMIT: u64 = 1 << 51;
 
 /// A rule between integers and floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,23 +78,21 @@ fn float(int: u64) -> f64 {
 /// As `float` within the range, and some float within it for any other: 52 bits of the integer count.
 #[inline(always)]
 fn float_within(int: u64) -> f64 {
-    const MANTISSA: u64 = (1 << 52) - 1;
-    const EXPONENT: u64 = MAGIC_BITS & !MANTISSA;
-    f64::from_bits(int.wrapping_add(LIMIT) & MANTISSA | EXPONENT) - MAGIC
+    f64::from_bits(int.wrapping_add(LIMIT) & MANTISSA | MAGIC_BITS & !MANTISSA) - MAGIC
 }
 
 /// How to divide a float within the range by a power of ten.
 #[derive(Clone, Copy, Debug)]
-struct Quotient {
+pub(crate) struct Quotient {
     power: f64,
     /// 1 / power as the sum of two floats.
-    inverse: f64,
-    rest: f64,
+    pub(crate) inverse: f64,
+    pub(crate) rest: f64,
 }
 
 impl Quotient {
     #[inline(always)]
-    fn by(exponent: u8) -> Self {
+    pub(crate) fn by(exponent: u8) -> Self {
         let (power, inverse) = (
             POWERS[usize::from(exponent)],
             INVERSES[usize::from(exponent)],
@@ -111,12 +112,18 @@ impl Quotient {
     /// |d - m * 10^e| is a whole number of units of m * 5^e and not zero, for m is odd and |d| < 2^53. So no quotient is
     /// nearer to a middle than 1 / (2^54 * 5^18) > 2^-96, and both sides of the product round to the same float.
     #[inline(always)]
-    fn of<const FMA: bool>(self, d: f64) -> f64 {
+    pub(crate) fn of<const FMA: bool>(self, d: f64) -> f64 {
         if FMA {
             d.mul_add(self.inverse, d * self.rest)
         } else {
             d / self.power
         }
+    }
+
+    /// The word of an integer.
+    #[inline(always)]
+    pub(crate) fn word<const FMA: bool>(self, int: u64) -> u64 {
+        self.of::<FMA>(float_within(int)).to_bits()
     }
 }
 
@@ -209,6 +216,18 @@ pub(crate) fn alp_sums<const FMA: bool>(alp: Alp, start: u64, words: &mut [u64])
     with_rule::<FMA>(alp, Sums { start, words });
 }
 
+/// The same of packed steps.
+#[inline(always)]
+pub(crate) fn alp_unpack_sums<const FMA: bool>(
+    alp: Alp,
+    steps: Packed<'_>,
+    start: u64,
+    out: &mut [u64],
+) {
+    pack::unpack(steps.bytes, steps.width, steps.base, steps.scale, out);
+    alp_sums::<FMA>(alp, start, out);
+}
+
 /// The words of the floats of start, start + step ...
 #[inline(always)]
 pub(crate) fn alp_ramp<const FMA: bool>(alp: Alp, start: u64, step: u64, out: &mut [u64]) {
@@ -217,30 +236,16 @@ pub(crate) fn alp_ramp<const FMA: bool>(alp: Alp, start: u64, step: u64, out: &m
 
 /// Unpacks and converts in one pass.
 #[inline(always)]
-pub(crate) fn alp_unpack<const FMA: bool>(
-    alp: Alp,
-    bytes: &[u8],
-    width: u32,
-    base: u64,
-    scale: u64,
-    out: &mut [u64],
-) {
-    let unpack = Unpack {
-        bytes,
-        width,
-        base,
-        scale,
-        out,
-    };
-    with_rule::<FMA>(alp, unpack);
+pub(crate) fn alp_unpack<const FMA: bool>(alp: Alp, values: Packed<'_>, out: &mut [u64]) {
+    with_rule::<FMA>(alp, Unpack { values, out });
 }
 
 /// How an integer becomes a word, for those that do it one by one: without a branch, which in a loop over rows would keep the
 /// compiler from holding in a register what the loop sums.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
-    up: f64,
-    down: f64,
+    pub(crate) up: f64,
+    pub(crate) down: f64,
     /// Bits that are taken from the integer itself: all or none.
     integer: u64,
 }
@@ -290,7 +295,7 @@ fn with_rule<const FMA: bool>(alp: Alp, work: impl Loop) {
         let quotient = Quotient::by(alp.exponent);
         work.run(
             #[inline(always)]
-            |int| quotient.of::<FMA>(float_within(int)).to_bits(),
+            |int| quotient.word::<FMA>(int),
         );
     } else {
         let (up, down) = (
@@ -343,29 +348,31 @@ impl Loop for Ramp<'_> {
 }
 
 struct Unpack<'a> {
-    bytes: &'a [u8],
-    width: u32,
-    base: u64,
-    scale: u64,
+    values: Packed<'a>,
     out: &'a mut [u64],
 }
 
 impl Loop for Unpack<'_> {
     #[inline(always)]
     fn run(self, rule: impl Fn(u64) -> u64 + Copy) {
-        let (base, scale) = (self.base, self.scale);
+        let Packed {
+            bytes,
+            width,
+            base,
+            scale,
+        } = self.values;
         if scale == 1 {
             pack::unpack_with(
-                self.bytes,
-                self.width,
+                bytes,
+                width,
                 self.out,
                 #[inline(always)]
                 |x| rule(x.wrapping_add(base)),
             );
         } else {
             pack::unpack_with(
-                self.bytes,
-                self.width,
+                bytes,
+                width,
                 self.out,
                 #[inline(always)]
                 |x| rule(x.wrapping_mul(scale).wrapping_add(base)),

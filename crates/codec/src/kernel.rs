@@ -4,13 +4,15 @@
 //! contracts or reorders floating-point operations.
 
 #[cfg(target_arch = "x86_64")]
+mod avx512;
+
+#[cfg(target_arch = "x86_64")]
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::float::{self, Alp, AlpScan};
-use crate::pack;
+use crate::pack::{self, Packed};
 use crate::scan::{self, Extent};
 use crate::stats::fold;
-use tidalite_base::limits::VECTOR_ROWS;
 
 /// What the processor offers.
 #[cfg(target_arch = "x86_64")]
@@ -145,8 +147,12 @@ pub fn fill_steps(first: i64, step: u64, out: &mut [i64]) {
     ramp(first as u64, step, words_mut(out));
 }
 
+/// `$fast` is compiled for AVX2 and AVX-512, `$any` for any processor. Where `$wide` is given it is what AVX-512 gets.
 macro_rules! dispatched {
     ($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?, $fast:path, $any:path) => {
+        dispatched!($(#[$doc])* $name($($arg: $ty),*) $(-> $ret)?, $fast, $fast, $any);
+    };
+    ($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?, $wide:path, $fast:path, $any:path) => {
         $(#[$doc])*
         #[inline]
         pub(crate) fn $name($($arg: $ty),*) $(-> $ret)? {
@@ -158,7 +164,7 @@ macro_rules! dispatched {
                 }
                 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
                 fn avx512($($arg: $ty),*) $(-> $ret)? {
-                    $fast($($arg),*)
+                    $wide($($arg),*)
                 }
                 let level = level();
                 if level == Level::Avx512 {
@@ -195,7 +201,12 @@ dispatched!(
 dispatched!(
     /// See [`scan::prefix_sum`].
     prefix_sum(start: u64, out: &mut [u64]),
-    scan::prefix_sum, scan::prefix_sum
+    avx512::prefix_sum, scan::prefix_sum, scan::prefix_sum
+);
+dispatched!(
+    /// See [`scan::unpack_sums`].
+    unpack_sums(steps: Packed<'_>, start: u64, out: &mut [u64]),
+    avx512::unpack_sums, scan::unpack_sums, scan::unpack_sums
 );
 dispatched!(
     /// See [`scan::ascending`].
@@ -255,7 +266,12 @@ dispatched!(
 dispatched!(
     /// See [`float::alp_sums`].
     alp_sums(alp: Alp, start: u64, words: &mut [u64]),
-    float::alp_sums::<true>, float::alp_sums::<false>
+    avx512::alp_sums, float::alp_sums::<true>, float::alp_sums::<false>
+);
+dispatched!(
+    /// See [`float::alp_unpack_sums`].
+    alp_unpack_sums(alp: Alp, steps: Packed<'_>, start: u64, out: &mut [u64]),
+    avx512::alp_unpack_sums, float::alp_unpack_sums::<true>, float::alp_unpack_sums::<false>
 );
 dispatched!(
     /// See [`float::alp_ramp`].
@@ -264,7 +280,7 @@ dispatched!(
 );
 dispatched!(
     /// See [`float::alp_unpack`].
-    alp_unpack(alp: Alp, bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]),
+    alp_unpack(alp: Alp, values: Packed<'_>, out: &mut [u64]),
     float::alp_unpack::<true>, float::alp_unpack::<false>
 );
 dispatched!(
@@ -279,7 +295,7 @@ dispatched!(
 );
 dispatched!(
     /// See [`pack::unpack_onto`].
-    unpack_onto(bytes: &[u8], width: u32, depth: u64, out: &mut [u64]),
+    unpack_onto(values: Packed<'_>, out: &mut [u64]),
     pack::unpack_onto, pack::unpack_onto
 );
 dispatched!(
@@ -288,9 +304,14 @@ dispatched!(
     pack::join, pack::join
 );
 dispatched!(
-    /// See [`scan::look_up`].
-    look_up(table: &[u64; VECTOR_ROWS], numbers: &mut [u64]) -> u64,
-    scan::look_up, scan::look_up
+    /// See [`scan::greatest`].
+    greatest(values: &[u64]) -> u64,
+    scan::greatest, scan::greatest
+);
+dispatched!(
+    /// See [`scan::repeat`].
+    repeat(words: &[u64], lengths: &[u64], out: &mut [u64]) -> bool,
+    scan::repeat, scan::repeat
 );
 dispatched!(
     /// See [`scan::or`].

@@ -12,6 +12,15 @@
 //! (k * L + l)-th word of the payload, so that one row of all lanes is one vector register or two.
 //! Unused bits at the end are zero.
 
+/// Packed values: value i is `base + packed[i] * scale`; `bytes` has at least `packed_bytes` bytes, `width` is not 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packed<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) width: u32,
+    pub(crate) base: u64,
+    pub(crate) scale: u64,
+}
+
 /// Lanes of `n` values.
 #[inline(always)]
 pub(crate) fn lanes(n: usize) -> usize {
@@ -131,15 +140,18 @@ pub(crate) fn unpack_with(
     }
 }
 
-/// `out[i] += packed[i] - depth`.
+/// `out[i] += values[i]`; their scale is 1.
 #[inline(always)]
-pub(crate) fn unpack_onto(bytes: &[u8], width: u32, depth: u64, out: &mut [u64]) {
+pub(crate) fn unpack_onto(values: Packed<'_>, out: &mut [u64]) {
+    let Packed {
+        bytes, width, base, ..
+    } = values;
     change_with(
         bytes,
         width,
         out,
         #[inline(always)]
-        |old, x| old.wrapping_add(x.wrapping_sub(depth)),
+        |old, x| old.wrapping_add(x.wrapping_add(base)),
     );
 }
 
@@ -223,15 +235,22 @@ fn unpack_row<const L: usize>(
     let mask = mask(width);
     let bit = row * width as usize;
     let (k, shift) = (bit / 64, (bit % 64) as u32);
-    let low = words[k];
-    // When the value ends in word k, what comes from the next one falls to the mask; so behind
-    // the last word any word will do.
-    let high = words[(k + 1).min(words.len() - 1)];
     let mut out = [0; L];
-    for l in 0..L {
-        let value = (u64::from_le_bytes(low[l]) >> shift)
-            | (u64::from_le_bytes(high[l]) << 1 << (63 - shift));
-        out[l] = finish(value & mask);
+    if shift + width <= 64 {
+        // Within one word, as most values of few bits are. The processor soon knows which rows these are.
+        let word = words[k];
+        for l in 0..L {
+            out[l] = u64::from_le_bytes(word[l]) >> shift;
+        }
+    } else {
+        let (low, high) = (words[k], words[k + 1]);
+        for l in 0..L {
+            out[l] = (u64::from_le_bytes(low[l]) >> shift)
+                | (u64::from_le_bytes(high[l]) << (64 - shift));
+        }
+    }
+    for value in &mut out {
+        *value = finish(*value & mask);
     }
     out
 }

@@ -1,6 +1,6 @@
 //! Passes over integers. All arithmetic wraps: the values of a column may span all of i64.
 
-use tidalite_base::limits::VECTOR_ROWS;
+use crate::pack::{self, Packed};
 
 /// Smallest and greatest, as signed values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,13 @@ pub(crate) fn prefix_sum(start: u64, out: &mut [u64]) {
         #[inline(always)]
         |x| x,
     );
+}
+
+/// The same of packed steps.
+#[inline(always)]
+pub(crate) fn unpack_sums(steps: Packed<'_>, start: u64, out: &mut [u64]) {
+    pack::unpack(steps.bytes, steps.width, steps.base, steps.scale, out);
+    prefix_sum(start, out);
 }
 
 /// As `prefix_sum`, and `finish` of each value.
@@ -148,19 +155,50 @@ pub(crate) fn or(values: &[u64]) -> u64 {
     values.iter().fold(0, |or, &value| or | value)
 }
 
-/// Puts the words of the table in the place of their numbers; answers the greatest number. One outside the table gives
-/// some word of it.
+/// The greatest as an unsigned number; 0 of none.
 #[inline(always)]
-pub(crate) fn look_up(table: &[u64; VECTOR_ROWS], numbers: &mut [u64]) -> u64 {
-    let mut greatest = 0;
-    for number in &*numbers {
-        greatest = greatest.max(*number);
-    }
+pub(crate) fn greatest(values: &[u64]) -> u64 {
+    values
+        .iter()
+        .fold(0, |greatest, &value| greatest.max(value))
+}
+
+/// Puts the words of the table in the place of their numbers; one outside the table gives some word of it. Compiled for any
+/// processor only: vector code would gather, which takes longer than one load after the other.
+pub(crate) fn look_up<const ENTRIES: usize>(table: &[u64; ENTRIES], numbers: &mut [u64]) {
+    const { assert!(ENTRIES.is_power_of_two()) };
     // Without a test and a way out for each, which costs as much as the look-up.
     for number in numbers {
-        *number = table[*number as usize % VECTOR_ROWS];
+        *number = table[*number as usize % ENTRIES];
     }
-    greatest
+}
+
+/// Writes each word as often as its length says; false, with `out` in any state, where a length is 0 or their sum is not
+/// that of the rows.
+#[inline(always)]
+pub(crate) fn repeat(words: &[u64], lengths: &[u64], out: &mut [u64]) -> bool {
+    /// Words written at once: those behind the run are written over by the runs behind it.
+    const AHEAD: usize = 8;
+    let rows = out.len() as u64;
+    let (mut sum, mut wrong) = (0u64, false);
+    for &length in lengths {
+        // None longer than the rows, so the sum does not wrap.
+        wrong |= length.wrapping_sub(1) >= rows;
+        sum = sum.wrapping_add(length);
+    }
+    if wrong || sum != rows {
+        return false;
+    }
+    let mut rest = out;
+    for (&word, &length) in words.iter().zip(lengths) {
+        let length = length as usize;
+        match rest.first_chunk_mut::<AHEAD>() {
+            Some(ahead) if length <= AHEAD => *ahead = [word; AHEAD],
+            _ => rest[..length].fill(word),
+        }
+        rest = &mut rest[length..];
+    }
+    true
 }
 
 /// Smallest and greatest of at least one value.

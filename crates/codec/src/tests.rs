@@ -4,6 +4,7 @@
 mod cold;
 mod damage;
 mod golden;
+mod kernels;
 mod nulls;
 mod real;
 mod round_trip;

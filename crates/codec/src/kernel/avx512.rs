@@ -1,0 +1,225 @@
+//! Steps summed up in registers, for AVX-512: what the compiler does not find in the loops of scan.rs, where it takes
+//! vectors apart.
+//!
+//! The integers and floats are those of scan.rs, pack.rs and float.rs, operation by operation.
+
+use core::arch::x86_64::*;
+
+use crate::float::{Alp, LIMIT, MAGIC, MAGIC_BITS, MANTISSA, Quotient, Rule};
+use crate::pack::{self, Packed};
+use tidalite_base::limits::VECTOR_ROWS;
+
+/// Values of a register.
+const EIGHT: usize = 8;
+/// Values of a row of packed lanes of a whole vector.
+const LANES: usize = 16;
+
+#[expect(unsafe_code, reason = "loads a whole array into a register")]
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn load<T>(from: &[T; EIGHT]) -> __m512i {
+    const { assert!(size_of::<[T; EIGHT]>() == size_of::<__m512i>()) };
+    // SAFETY: the array has the 64 bytes that are read, at any alignment.
+    unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
+}
+
+#[expect(unsafe_code, reason = "stores a register as a whole array")]
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn store(to: &mut [u64; EIGHT], values: __m512i) {
+    // SAFETY: the array has the 64 bytes that are written, at any alignment.
+    unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), values) }
+}
+
+/// Sums of the first, the first two ... of eight.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn sums_of(ones: __m512i) -> __m512i {
+    let zero = _mm512_setzero_si512();
+    let twos = _mm512_add_epi64(ones, _mm512_alignr_epi64::<7>(ones, zero));
+    let fours = _mm512_add_epi64(twos, _mm512_alignr_epi64::<6>(twos, zero));
+    _mm512_add_epi64(fours, _mm512_alignr_epi64::<4>(fours, zero))
+}
+
+/// The last of eight, eight times.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn last_of(values: __m512i) -> __m512i {
+    _mm512_permutexvar_epi64(_mm512_set1_epi64(7), values)
+}
+
+/// See `scan::prefix_sum_with`; `one` is what `finish` does, for what is left over.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw")]
+#[inline]
+fn prefix_sum_with(
+    start: u64,
+    out: &mut [u64],
+    finish: impl Fn(__m512i) -> __m512i,
+    one: impl Fn(u64) -> u64 + Copy,
+) {
+    let Some(first) = out.first_mut() else {
+        return;
+    };
+    *first = start;
+    let (blocks, rest) = out.as_chunks_mut::<EIGHT>();
+    let mut sum = _mm512_setzero_si512();
+    for block in blocks {
+        let sums = sums_of(load(block));
+        store(block, finish(_mm512_add_epi64(sums, sum)));
+        sum = _mm512_add_epi64(sum, last_of(sums));
+    }
+    let mut sum = _mm512_reduce_add_epi64(_mm512_maskz_mov_epi64(1, sum)) as u64;
+    for place in rest {
+        sum = sum.wrapping_add(*place);
+        *place = one(sum);
+    }
+}
+
+/// Unpacks a whole vector of steps and sums them up: nothing is written but what the reader gets.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw")]
+#[inline]
+fn unpack_sums_with(
+    steps: Packed<'_>,
+    start: u64,
+    out: &mut [u64; VECTOR_ROWS],
+    finish: impl Fn(__m512i) -> __m512i,
+) {
+    let width = steps.width;
+    let (words, _) = steps.bytes.as_chunks::<8>();
+    let (words, _) = words.as_chunks::<LANES>();
+    let mask = _mm512_set1_epi64((u64::MAX >> (64 - width)) as i64);
+    let scale = _mm512_set1_epi64(steps.scale as i64);
+    // The first step means nothing: the sum begins where it leads to `start`.
+    let first = u64::from_le_bytes(words[0][0]) & (u64::MAX >> (64 - width));
+    let first = first.wrapping_mul(steps.scale).wrapping_add(steps.base);
+    // What the bases add up to is known beforehand.
+    let bases = |from: u64| -> __m512i {
+        let mut bases = [0u64; EIGHT];
+        for (i, place) in bases.iter_mut().enumerate() {
+            *place = steps.base.wrapping_mul(from + i as u64);
+        }
+        load(&bases)
+    };
+    let (bases_a, bases_b) = (bases(1), bases(9));
+    let bases_row = _mm512_set1_epi64(steps.base.wrapping_mul(LANES as u64) as i64);
+    let mut sum = _mm512_set1_epi64(start.wrapping_sub(first) as i64);
+    let (rows, _) = out.as_chunks_mut::<LANES>();
+    let mut bit = 0;
+    for row in rows {
+        let (k, shift) = ((bit / 64) as usize, bit % 64);
+        bit += width;
+        // As pack::unpack_row.
+        let right = _mm_cvtsi32_si128(shift as i32);
+        let halves = words[k].as_chunks::<EIGHT>().0;
+        let mut low = [0, 1].map(|i| _mm512_srl_epi64(load(&halves[i]), right));
+        if shift + width > 64 {
+            let left = _mm_cvtsi32_si128(64 - shift as i32);
+            let halves = words[k + 1].as_chunks::<EIGHT>().0;
+            for (low, half) in low.iter_mut().zip(halves) {
+                *low = _mm512_or_si512(*low, _mm512_sll_epi64(load(half), left));
+            }
+        }
+        let [a, b] = low.map(|value| sums_of(_mm512_and_si512(value, mask)));
+        let (all_a, all_b) = (last_of(a), last_of(b));
+        let (mut a, mut b, mut all) = (
+            a,
+            _mm512_add_epi64(b, all_a),
+            _mm512_add_epi64(all_a, all_b),
+        );
+        if steps.scale != 1 {
+            a = _mm512_mullo_epi64(a, scale);
+            b = _mm512_mullo_epi64(b, scale);
+            all = _mm512_mullo_epi64(all, scale);
+        }
+        let (out_a, out_b) = row.split_at_mut(EIGHT);
+        let (Some(out_a), Some(out_b)) = (out_a.as_mut_array(), out_b.as_mut_array()) else {
+            return;
+        };
+        store(
+            out_a,
+            finish(_mm512_add_epi64(a, _mm512_add_epi64(sum, bases_a))),
+        );
+        store(
+            out_b,
+            finish(_mm512_add_epi64(b, _mm512_add_epi64(sum, bases_b))),
+        );
+        sum = _mm512_add_epi64(sum, _mm512_add_epi64(all, bases_row));
+    }
+}
+
+/// `float::float` of eight.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn floats(ints: __m512i) -> __m512d {
+    let bits = _mm512_add_epi64(ints, _mm512_set1_epi64(MAGIC_BITS as i64));
+    _mm512_sub_pd(_mm512_castsi512_pd(bits), _mm512_set1_pd(MAGIC))
+}
+
+/// `Rule::product` of eight.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn products(rule: Rule, ints: __m512i) -> __m512i {
+    let up = _mm512_mul_pd(floats(ints), _mm512_set1_pd(rule.up));
+    _mm512_castpd_si512(_mm512_mul_pd(up, _mm512_set1_pd(rule.down)))
+}
+
+/// `Quotient::of` eight, by multiplication.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn quotients(by: Quotient, ints: __m512i) -> __m512i {
+    let moved = _mm512_add_epi64(ints, _mm512_set1_epi64(LIMIT as i64));
+    let kept = _mm512_and_si512(moved, _mm512_set1_epi64(MANTISSA as i64));
+    let bits = _mm512_or_si512(kept, _mm512_set1_epi64((MAGIC_BITS & !MANTISSA) as i64));
+    let d = _mm512_sub_pd(_mm512_castsi512_pd(bits), _mm512_set1_pd(MAGIC));
+    let rest = _mm512_mul_pd(d, _mm512_set1_pd(by.rest));
+    _mm512_castpd_si512(_mm512_fmadd_pd(d, _mm512_set1_pd(by.inverse), rest))
+}
+
+/// See [`scan::prefix_sum`].
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
+pub(super) fn prefix_sum(start: u64, out: &mut [u64]) {
+    prefix_sum_with(start, out, |sums| sums, |sum| sum);
+}
+
+/// See [`crate::float::alp_sums`].
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
+pub(super) fn alp_sums(alp: Alp, start: u64, words: &mut [u64]) {
+    if let Some(rule) = Rule::of(alp) {
+        let finish = |sums| products(rule, sums);
+        prefix_sum_with(start, words, finish, |sum| rule.product(sum));
+    } else {
+        let by = Quotient::by(alp.exponent);
+        let finish = |sums| quotients(by, sums);
+        prefix_sum_with(start, words, finish, |sum| by.word::<true>(sum));
+    }
+}
+
+/// See [`scan::unpack_sums`].
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
+pub(super) fn unpack_sums(steps: Packed<'_>, start: u64, out: &mut [u64]) {
+    match out.as_mut_array() {
+        Some(whole) => unpack_sums_with(steps, start, whole, |sums| sums),
+        None => {
+            pack::unpack(steps.bytes, steps.width, steps.base, steps.scale, out);
+            prefix_sum(start, out);
+        }
+    }
+}
+
+/// See [`crate::float::alp_unpack_sums`].
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
+pub(super) fn alp_unpack_sums(alp: Alp, steps: Packed<'_>, start: u64, out: &mut [u64]) {
+    match (out.as_mut_array(), Rule::of(alp)) {
+        (Some(whole), Some(rule)) => {
+            unpack_sums_with(steps, start, whole, |sums| products(rule, sums));
+        }
+        (Some(whole), None) => {
+            let by = Quotient::by(alp.exponent);
+            unpack_sums_with(steps, start, whole, |sums| quotients(by, sums));
+        }
+        (None, _) => {
+            pack::unpack(steps.bytes, steps.width, steps.base, steps.scale, out);
+            alp_sums(alp, start, out);
+        }
+    }
+}
