@@ -1,12 +1,14 @@
-//! The hot loops, each compiled for AVX-512, for AVX2 and for any processor, and chosen once per
+//! The hot loops, each compiled for AVX-512, for AVX2, for NEON and for any processor, and chosen once per
 //! process. The bodies are the same safe code (pack.rs, scan.rs, float.rs, stats/fold.rs) inlined
 //! into functions with different target features, so all variants give the same bits: Rust never
 //! contracts or reorders floating-point operations.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::float::{self, Alp, AlpScan};
@@ -16,7 +18,7 @@ use crate::stats::fold;
 
 /// What the processor offers.
 #[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Level {
     Portable = 1,
@@ -24,56 +26,80 @@ enum Level {
     Avx512 = 3,
 }
 
-/// A [`Level`], or 0 before the first look.
-#[cfg(target_arch = "x86_64")]
-static LEVEL: AtomicU8 = AtomicU8::new(0);
-
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn level() -> Level {
-    match LEVEL.load(Relaxed) {
-        1 => Level::Portable,
-        2 => Level::Avx2,
-        3 => Level::Avx512,
-        _ => {
-            let level = detect();
-            LEVEL.store(level as u8, Relaxed);
-            level
-        }
-    }
+/// What the processor offers: code for NEON may multiply and add at once.
+#[cfg(target_arch = "aarch64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Level {
+    Portable = 1,
+    Neon = 2,
 }
 
-#[cfg(target_arch = "x86_64")]
-#[cold]
-fn detect() -> Level {
-    use std::is_x86_feature_detected as has;
-    if !(has!("avx2") && has!("fma") && has!("bmi2")) {
-        Level::Portable
-    } else if has!("avx512f") && has!("avx512dq") && has!("avx512vl") && has!("avx512bw") {
-        Level::Avx512
-    } else {
-        Level::Avx2
+/// A [`Level`], or 0 before the first look.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+static LEVEL: AtomicU8 = AtomicU8::new(0);
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+impl Level {
+    #[cfg(target_arch = "x86_64")]
+    const ALL: &[Self] = &[Self::Portable, Self::Avx2, Self::Avx512];
+    #[cfg(target_arch = "aarch64")]
+    const ALL: &[Self] = &[Self::Portable, Self::Neon];
+
+    #[inline]
+    fn get() -> Self {
+        match Self::ALL.get(usize::from(LEVEL.load(Relaxed)).wrapping_sub(1)) {
+            Some(level) => *level,
+            None => {
+                let level = Self::detect();
+                LEVEL.store(level as u8, Relaxed);
+                level
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[cold]
+    fn detect() -> Self {
+        use std::is_x86_feature_detected as has;
+        if !(has!("avx2") && has!("fma") && has!("bmi2")) {
+            Self::Portable
+        } else if has!("avx512f") && has!("avx512dq") && has!("avx512vl") && has!("avx512bw") {
+            Self::Avx512
+        } else {
+            Self::Avx2
+        }
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    #[cold]
+    fn detect() -> Self {
+        if std::arch::is_aarch64_feature_detected!("neon") {
+            Self::Neon
+        } else {
+            Self::Portable
+        }
     }
 }
 
 /// Runs `work` with each kind of code that this processor can run. Tests beside it see the change,
 /// and must not care: all kinds give the same bits.
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn at_every_level(mut work: impl FnMut(&str)) {
-    let best = detect();
-    for level in [Level::Portable, Level::Avx2, Level::Avx512] {
+    let best = Level::detect();
+    for &level in Level::ALL {
         if level as u8 <= best as u8 {
             LEVEL.store(level as u8, Relaxed);
-            work(["portable", "avx2", "avx512"][level as usize - 1]);
+            work(&format!("{level:?}"));
         }
     }
     LEVEL.store(best as u8, Relaxed);
 }
 
 /// There is one kind of code.
-#[cfg(all(test, not(target_arch = "x86_64")))]
+#[cfg(all(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub(crate) fn at_every_level(mut work: impl FnMut(&str)) {
-    work("portable");
+    work("Portable");
 }
 
 /// The same memory as words.
@@ -147,12 +173,23 @@ pub fn fill_steps(first: i64, step: u64, out: &mut [i64]) {
     ramp(first as u64, step, words_mut(out));
 }
 
-/// `$fast` is compiled for AVX2 and AVX-512, `$any` for any processor. Where `$wide` is given it is what AVX-512 gets.
-macro_rules! dispatched {
-    ($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?, $fast:path, $any:path) => {
-        dispatched!($(#[$doc])* $name($($arg: $ty),*) $(-> $ret)?, $fast, $fast, $any);
+/// The first path, or the second one where there is none.
+macro_rules! first {
+    ($first:path; $second:path) => {
+        $first
     };
-    ($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?, $wide:path, $fast:path, $any:path) => {
+    (; $second:path) => {
+        $second
+    };
+}
+
+/// `$fast` is compiled for AVX2, AVX-512 and NEON, `$any` for any processor. Where the compiler does badly there is code of
+/// its own for AVX-512 or NEON.
+macro_rules! dispatched {
+    (
+        $(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?, $fast:path, $any:path
+        $(, avx512: $avx512:path)? $(, neon: $neon:path)?
+    ) => {
         $(#[$doc])*
         #[inline]
         pub(crate) fn $name($($arg: $ty),*) $(-> $ret)? {
@@ -164,9 +201,9 @@ macro_rules! dispatched {
                 }
                 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
                 fn avx512($($arg: $ty),*) $(-> $ret)? {
-                    $wide($($arg),*)
+                    first!($($avx512)?; $fast)($($arg),*)
                 }
-                let level = level();
+                let level = Level::get();
                 if level == Level::Avx512 {
                     // SAFETY: `detect` saw every feature that the function enables.
                     #[expect(unsafe_code, reason = "calls code for a detected processor")]
@@ -178,6 +215,18 @@ macro_rules! dispatched {
                     return unsafe { avx2($($arg),*) };
                 }
             }
+            #[cfg(target_arch = "aarch64")]
+            {
+                #[target_feature(enable = "neon")]
+                fn neon($($arg: $ty),*) $(-> $ret)? {
+                    first!($($neon)?; $fast)($($arg),*)
+                }
+                if Level::get() == Level::Neon {
+                    // SAFETY: `detect` saw the feature that the function enables.
+                    #[expect(unsafe_code, reason = "calls code for a detected processor")]
+                    return unsafe { neon($($arg),*) };
+                }
+            }
             $any($($arg),*)
         }
     };
@@ -186,7 +235,7 @@ macro_rules! dispatched {
 dispatched!(
     /// See [`pack::unpack`].
     unpack(bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]),
-    pack::unpack, pack::unpack
+    pack::unpack, pack::unpack, neon: neon::unpack
 );
 dispatched!(
     /// See [`pack::pack`].
@@ -201,12 +250,12 @@ dispatched!(
 dispatched!(
     /// See [`scan::prefix_sum`].
     prefix_sum(start: u64, out: &mut [u64]),
-    avx512::prefix_sum, scan::prefix_sum, scan::prefix_sum
+    scan::prefix_sum, scan::prefix_sum, avx512: avx512::prefix_sum
 );
 dispatched!(
     /// See [`scan::unpack_sums`].
     unpack_sums(steps: Packed<'_>, start: u64, out: &mut [u64]),
-    avx512::unpack_sums, scan::unpack_sums, scan::unpack_sums
+    scan::unpack_sums, scan::unpack_sums, avx512: avx512::unpack_sums, neon: neon::unpack_sums
 );
 dispatched!(
     /// See [`scan::ascending`].
@@ -266,12 +315,13 @@ dispatched!(
 dispatched!(
     /// See [`float::alp_sums`].
     alp_sums(alp: Alp, start: u64, words: &mut [u64]),
-    avx512::alp_sums, float::alp_sums::<true>, float::alp_sums::<false>
+    float::alp_sums::<true>, float::alp_sums::<false>, avx512: avx512::alp_sums
 );
 dispatched!(
     /// See [`float::alp_unpack_sums`].
     alp_unpack_sums(alp: Alp, steps: Packed<'_>, start: u64, out: &mut [u64]),
-    avx512::alp_unpack_sums, float::alp_unpack_sums::<true>, float::alp_unpack_sums::<false>
+    float::alp_unpack_sums::<true>, float::alp_unpack_sums::<false>,
+    avx512: avx512::alp_unpack_sums, neon: neon::alp_unpack_sums
 );
 dispatched!(
     /// See [`float::alp_ramp`].
@@ -281,7 +331,7 @@ dispatched!(
 dispatched!(
     /// See [`float::alp_unpack`].
     alp_unpack(alp: Alp, values: Packed<'_>, out: &mut [u64]),
-    float::alp_unpack::<true>, float::alp_unpack::<false>
+    float::alp_unpack::<true>, float::alp_unpack::<false>, neon: neon::alp_unpack
 );
 dispatched!(
     /// See [`float::ordered`].
@@ -296,12 +346,12 @@ dispatched!(
 dispatched!(
     /// See [`pack::unpack_onto`].
     unpack_onto(values: Packed<'_>, out: &mut [u64]),
-    pack::unpack_onto, pack::unpack_onto
+    pack::unpack_onto, pack::unpack_onto, neon: neon::unpack_onto
 );
 dispatched!(
     /// See [`pack::join`].
     join(bytes: &[u8], width: u32, zeros: u32, out: &mut [u64]),
-    pack::join, pack::join
+    pack::join, pack::join, neon: neon::join
 );
 dispatched!(
     /// See [`scan::greatest`].

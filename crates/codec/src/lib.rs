@@ -12,8 +12,8 @@
 //! float     Alp                      floats as decimals, or as ordered integers
 //! encode/   correct, split, nested   units beside decimals; words cut in two; lists and runs
 //! pack      1 to 64 bits a value     the layout in lanes
-//! kernel    the loops above          for AVX-512, AVX2, any; as_floats, as_integers, fill_steps
-//! kernel/   avx512: steps summed up in registers
+//! kernel    the loops above          for AVX-512, AVX2, NEON, any; as_floats, as_integers, fill_steps
+//! kernel/   avx512: steps summed up in registers; neon: whole vectors unpacked
 //! decode    decode_times, _column    payload -> words; any bytes give values or Corrupt
 //! cold      ColdColumn                many vectors as pages of pco, which share a model; a feature
 //! line      Line                     vectors by a rule: a word is made when it is asked for
