@@ -1,6 +1,7 @@
 //! What is found in the file and the lock area: which record is the newest.
 
 use crate::error::Result;
+use crate::layout::first_page;
 use crate::lock::Lock;
 use crate::meta::{Confirmation, Meta, MetaBlocks};
 use crate::open::check_length;
@@ -54,7 +55,7 @@ impl Found {
         for slot in [0, 1] {
             if let Some(record) = weak_record(lock, slot, &self.durable)
                 && record.txn > self.meta.txn
-                && record.pages <= len / page_size as u64
+                && (first_page(page_size)..=len / page_size as u64).contains(&record.pages)
             {
                 self.weak = Some(Weak {
                     txn: record.txn,

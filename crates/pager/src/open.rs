@@ -318,11 +318,7 @@ pub(crate) fn heal_metas(
     let mut at_all = Vec::new();
     let own = newest.pair();
     for pair in [own, 1 - own] {
-        let best = blocks.copies[pair]
-            .iter()
-            .flatten()
-            .max_by_key(|meta| meta.txn);
-        let content = best.unwrap_or(newest).clone();
+        let content = blocks.best(pair).unwrap_or(newest).clone();
         for (copy, found) in blocks.copies[pair].iter_mut().enumerate() {
             if !matches!(found, Ok(meta) if meta.is_copy_of(&content)) {
                 let at = meta_at(pair, copy);

@@ -1,6 +1,7 @@
 //! Snapshots: what readers hold.
 
 use crate::error::{Error, Result};
+use crate::layout::first_page;
 use crate::lock::protocol::{EVICTABLE, PARKED};
 use crate::meta::Meta;
 use crate::pager::{Inner, State};
@@ -10,6 +11,10 @@ use crate::ptr::Ptr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tidalite_base::{Corrupt, TxnId};
+
+/// How many times as long as the file is now a pinned version may have been. What is beyond the file's end was free in it,
+/// but memory is taken for it.
+const PINNED_LONGER_MAX: u64 = 1 << 16;
 
 /// The file as of one commit. It never changes while it is held, in any thread; what it sees is not
 /// reused before it is dropped. (For an evictable one see
@@ -97,9 +102,13 @@ impl Snapshot {
                 return Err(Corrupt::new("pinned record", pin.record.addr, found, expected).into());
             }
             // Its last pages may have been dead already, and be cut off by now: longer than the file is no damage.
-            if meta.pages.checked_mul(inner.page_size as u64).is_none() {
-                let found = format!("{} pages", meta.pages);
-                let expected = "a length that a file can have";
+            let page_size = inner.page_size as u64;
+            let longest = newest.state.bytes.saturating_mul(PINNED_LONGER_MAX);
+            let bytes = meta.pages.checked_mul(page_size);
+            let fits = bytes.is_some_and(|bytes| bytes <= longest);
+            if !fits || meta.pages < first_page(inner.page_size) {
+                let found = format!("{} pages of {page_size} bytes", meta.pages);
+                let expected = format!("a head at least, and at most {longest} bytes");
                 return Err(Corrupt::new("pinned record", pin.record.addr, found, expected).into());
             }
             let slot = inner.lock.take_slot()?;

@@ -74,6 +74,12 @@ impl MetaBlocks {
             })
     }
 
+    /// The record of a pair: what opening goes by and what healing writes, so both ask here.
+    pub(crate) fn best(&self, pair: usize) -> Option<&Meta> {
+        let valid = self.copies[pair].iter().flatten();
+        valid.max_by_key(|meta| (meta.txn, meta.sequence))
+    }
+
     /// The newest record with one valid copy, and the newest of the other pair.
     ///
     /// # Errors
@@ -88,10 +94,7 @@ impl MetaBlocks {
                 return Err(error.again());
             }
         }
-        let best = |pair: usize| {
-            let valid = self.copies[pair].iter().flatten();
-            valid.max_by_key(|meta| (meta.txn, meta.sequence)).cloned()
-        };
+        let best = |pair| self.best(pair).cloned();
         match (best(0), best(1)) {
             (Some(a), Some(b)) if (a.txn, a.sequence) >= (b.txn, b.sequence) => Ok((a, Some(b))),
             (a, Some(b)) => Ok((b, a)),
@@ -106,7 +109,39 @@ impl MetaBlocks {
 
 #[cfg(test)]
 mod tests {
-    use super::Confirmation;
+    use super::{Confirmation, MetaBlocks};
+    use crate::layout::HEAD_BYTES;
+    use crate::meta::Meta;
+    use crate::open::heal_metas;
+    use crate::storage::MemoryStorage;
+
+    /// Copies with one number that differ are no work of ours, but a file may have them: opening went by the one and wrote
+    /// the other.
+    #[test]
+    fn healing_writes_the_record_that_opening_goes_by() {
+        let record = |sequence, pages| Meta {
+            sequence,
+            ..Meta::first([7; 16], pages, 0)
+        };
+        for pages in [[48, 0], [0, 48]] {
+            let [a, b] = pages.map(|pages| record(pages / 24, pages));
+            let pair = record(2, 48).pair();
+            let copies = [[Ok(a.clone()), Ok(b.clone())], [Ok(a), Ok(b)]];
+            let mut blocks = MetaBlocks { copies };
+            let (newest, _) = blocks.newest().unwrap();
+            assert_eq!(newest.pages, 48);
+            heal_metas(
+                &MemoryStorage::from_image(vec![0; HEAD_BYTES as usize]),
+                &mut blocks,
+                &newest,
+            )
+            .unwrap();
+            assert_eq!(blocks.newest().unwrap().0.pages, 48);
+            for copy in blocks.copies[pair].iter().flatten() {
+                assert!(copy.is_copy_of(&newest), "{copy:?}");
+            }
+        }
+    }
 
     /// Whatever happens to the process, the copy that is written next is the only one that may be in flight.
     #[test]
