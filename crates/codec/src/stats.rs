@@ -159,6 +159,22 @@ impl Stats {
         stats
     }
 
+    /// Of `count` rows from `begin` on whose words are all zero: what [`of`](Self::of) gives, without looking at rows.
+    #[must_use]
+    pub fn of_zeros(ty: ColumnType, begin: i64, count: u64) -> Self {
+        let empty = Self::empty(ty);
+        if count == 0 {
+            return empty;
+        }
+        debug_assert!(ty.null() != Some(0), "a zero is a value");
+        Self {
+            count,
+            min_time: begin,
+            max_time: begin,
+            ..empty
+        }
+    }
+
     /// Takes in the statistics of rows that lie after these in time.
     ///
     /// # Panics

@@ -20,7 +20,7 @@ use crate::link::{Entry, LINK_BYTES, Link};
 use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX};
 use crate::tree::{PENDING_MAX, SeriesTree};
 use tidalite_base::limits::COLUMNS_MAX;
-use tidalite_base::{Corrupt, SeriesId, TxnId, put_u64};
+use tidalite_base::{Corrupt, SeriesId, TxnId};
 use tidalite_codec::{ColumnType, HINT_BYTES, Hint, STATS_BYTES, Stats};
 use tidalite_pager::{Kind, Result};
 
@@ -35,21 +35,14 @@ const FORM_WHOLE: u8 = 0;
 const FORM_ZERO: u8 = 1;
 const FORM_NULL: u8 = 2;
 
-/// Statistics of `count` rows whose words are all zero, written without their 104 bytes: the flags of
-/// most series.
-fn of_zeros(ty: ColumnType, link: &Link) -> Stats {
-    let mut bytes = Stats::of(ty, &[link.begin], &[0]).to_bytes();
-    put_u64(&mut bytes, 0, link.count);
-    Stats::decode(ty, &bytes).unwrap_or_else(|_| unreachable!("made from statistics"))
-}
-
 fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
     let at = out.len();
     out.resize(at + LINK_BYTES, 0);
     entry.link.encode(out, at);
     for stats in &entry.stats {
         let (ty, link) = (stats.column_type(), &entry.link);
-        if stats.to_bytes() == of_zeros(ty, link).to_bytes() {
+        // The flags of most series.
+        if stats.to_bytes() == Stats::of_zeros(ty, link.begin, link.count).to_bytes() {
             out.push(FORM_ZERO);
         } else if ty.null().is_some() && stats.null_count() == link.count {
             out.push(FORM_NULL);
@@ -97,7 +90,7 @@ impl<'a> Fields<'a> {
         for &ty in types {
             let own = match self.take(1)?[0] {
                 FORM_WHOLE => Stats::decode(ty, self.take(STATS_BYTES)?)?,
-                FORM_ZERO => of_zeros(ty, &link),
+                FORM_ZERO => Stats::of_zeros(ty, link.begin, link.count),
                 FORM_NULL if ty.null().is_some() => Stats::of_fill(ty, link.begin, link.count),
                 other => return Err(self.bad(format!("form {other}"), "0, 1 or 2")),
             };

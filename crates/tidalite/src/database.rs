@@ -3,9 +3,7 @@
 use crate::background::Background;
 use crate::compact::Pass;
 use crate::error::Result;
-use crate::open_series::OpenSeries;
 use crate::read::{Opened, ReadTxn};
-use crate::roots::Roots;
 use crate::write::WriteTxn;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -302,7 +300,6 @@ impl Options {
                 leaf_vectors,
                 sealing_threads: self.sealing_threads,
                 appending: Mutex::default(),
-                open: Mutex::new(None),
                 pass: Mutex::new(None),
                 opened: Opened::default(),
             }),
@@ -325,8 +322,6 @@ pub(crate) struct Shared {
     pub(crate) sealing_threads: usize,
     /// The memory of appenders, as above.
     appending: Mutex<Vec<Staging>>,
-    /// The series that the last write transaction had open.
-    open: Mutex<Option<OpenSeries>>,
     /// Where compaction goes on.
     pub(crate) pass: Mutex<Option<Pass>>,
     pub(crate) opened: Opened,
@@ -340,21 +335,6 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         kept.unwrap_or_else(|| Staging::new(self.staging_bytes))
-    }
-
-    /// The series that the transaction before knew, if the catalog is still the one that it left.
-    pub(crate) fn take_open(&self, roots: &Roots) -> OpenSeries {
-        let kept = self
-            .open
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        kept.and_then(|kept| kept.again(roots)).unwrap_or_default()
-    }
-
-    pub(crate) fn give_open(&self, open: OpenSeries, roots: &Roots) {
-        let kept = open.kept(roots);
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = kept;
     }
 
     /// For an appender.

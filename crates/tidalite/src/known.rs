@@ -1,48 +1,71 @@
 //! Entries of the catalog that a snapshot has decoded, kept for the snapshots after it: who opens thousands of series finds
-//! each where it was, without two lookups in trees and without decoding names and columns again.
+//! each where it was, without two lookups in trees and without decoding names and columns again. The first one takes what the
+//! writer of that version had decoded.
 //!
 //! Invariants: 1. All entries are those of one version of the catalog; a snapshot of another version gets another `Known`.
 //! 2. What is not in the catalog is not in here: each absence is looked up. 3. At most `ENTRIES_MAX` entries by each key.
 
 use crate::catalog::SeriesInfo;
-use crate::roots::Roots;
+use crate::open_series::Kept;
+use crate::roots::{Catalog, Roots};
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, PoisonError, RwLock};
-use tidalite_kv::Tree;
+use tidalite_base::{SeriesId, checksum};
 
 /// More are forgotten, all at once: an entry takes a few hundred bytes.
 const ENTRIES_MAX: usize = 1 << 16;
 
 /// The decoded entries of one version of the catalog.
-#[derive(Debug)]
 pub(crate) struct Known {
-    catalog: [Tree; 3],
+    catalog: Catalog,
     entries: RwLock<Entries>,
+    /// What the writer of that version may have decoded already.
+    kept: Arc<Kept>,
 }
 
 #[derive(Debug, Default)]
 struct Entries {
     /// By the names as they were asked for: one name can be written in several ways.
     by_name: HashMap<Box<str>, Arc<SeriesInfo>>,
-    by_guid: HashMap<[u8; 16], Arc<SeriesInfo>>,
+    by_guid: HashMap<[u8; 16], Arc<SeriesInfo>, BuildHasherDefault<GuidHasher>>,
 }
 
-fn catalog(roots: &Roots) -> [Tree; 3] {
-    [roots.names, roots.guids, roots.series]
+/// Of a GUID's bytes; the standard hasher takes three times as long.
+#[derive(Debug, Default)]
+struct GuidHasher(u64);
+
+impl Hasher for GuidHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 ^= checksum(bytes);
+    }
+
+    /// The length: all have the same.
+    fn write_usize(&mut self, _: usize) {}
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Known {
     /// Nothing of this version of the catalog.
-    pub(crate) fn new(roots: &Roots) -> Self {
+    pub(crate) fn new(roots: &Roots, kept: Arc<Kept>) -> Self {
         Self {
-            catalog: catalog(roots),
+            catalog: roots.catalog(),
             entries: RwLock::default(),
+            kept,
         }
     }
 
     /// Whether a snapshot with these roots has the same catalog.
     pub(crate) fn is_of(&self, roots: &Roots) -> bool {
-        self.catalog == catalog(roots)
+        self.catalog == roots.catalog()
+    }
+
+    /// The entry of a series that the writer of this version had open.
+    pub(crate) fn written(&self, id: SeriesId) -> Option<Arc<SeriesInfo>> {
+        self.kept.info(&self.catalog, id)
     }
 
     pub(crate) fn by_name(&self, name: &str) -> Option<Arc<SeriesInfo>> {
@@ -93,7 +116,9 @@ mod tests {
 
         let first = db.begin_read().unwrap();
         let id = first.series(NAME).unwrap().unwrap().id();
-        assert!(first.known.by_name(NAME).is_some());
+        let known = first.known.by_name(NAME).unwrap();
+        let written = first.known.written(id).unwrap();
+        assert!(Arc::ptr_eq(&known, &written), "the writer had it");
         // Written in another way it is the same series.
         assert_eq!(first.series(r#"a{ x = "1" }"#).unwrap().unwrap().id(), id);
         assert!(first.series("b").unwrap().is_none());
@@ -118,6 +143,8 @@ mod tests {
         assert!(third.series(NAME).unwrap().is_none());
         assert_eq!(third.series("b").unwrap().unwrap().id(), id);
         assert!(third.series_of_guid(&guid).unwrap().is_none());
+        assert!(third.series_by_id(by_guid).unwrap().is_none());
+        assert!(first.known.written(id).is_none(), "of another catalog");
         assert_eq!(second.series(NAME).unwrap().unwrap().id(), id);
         assert!(second.series("b").unwrap().is_none());
         assert_eq!(second.series_of_guid(&guid).unwrap().unwrap().id(), by_guid);

@@ -11,11 +11,11 @@
 
 use crate::catalog::SeriesInfo;
 use crate::equal::{Guard, MergePolicy};
-use crate::roots::Roots;
+use crate::roots::{Catalog, Roots};
 use crate::schema::Schema;
 use std::collections::HashMap;
 use std::ops::{Index, IndexMut};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType;
 use tidalite_runs::{Slot, Staging};
@@ -59,14 +59,39 @@ pub(crate) struct OpenSeries {
     /// How many are open.
     open: usize,
     /// The catalog that they are of, while nobody has them open.
-    catalog: Vec<u8>,
+    catalog: Option<Catalog>,
 }
 
-/// What the catalog's roots are now.
-fn catalog(roots: &Roots) -> Vec<u8> {
-    [&roots.series, &roots.names, &roots.guids]
-        .map(|tree| tree.encode())
-        .concat()
+/// The series that the last write transaction knew: for the next one, and for who reads what it has left.
+#[derive(Default)]
+pub(crate) struct Kept(Mutex<Option<OpenSeries>>);
+
+impl Kept {
+    fn lock(&self) -> MutexGuard<'_, Option<OpenSeries>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For a write transaction, if the catalog is still the one that the one before left.
+    pub(crate) fn take(&self, roots: &Roots) -> OpenSeries {
+        let kept = self.lock().take();
+        kept.and_then(|kept| kept.again(roots)).unwrap_or_default()
+    }
+
+    /// After the commit of these roots.
+    pub(crate) fn give(&self, open: OpenSeries, roots: &Roots) {
+        let kept = open.kept(roots);
+        *self.lock() = kept;
+    }
+
+    /// The entry of a series in this version of the catalog, if it is at hand.
+    pub(crate) fn info(&self, catalog: &Catalog, id: SeriesId) -> Option<Arc<SeriesInfo>> {
+        let kept = self.0.try_lock().ok()?;
+        let kept = kept.as_ref()?;
+        if kept.catalog.as_ref() != Some(catalog) {
+            return None;
+        }
+        Some(Arc::clone(&kept.series[kept.known(id)?].info))
+    }
 }
 
 /// Nothing is known of a series' times when a transaction begins.
@@ -86,7 +111,7 @@ impl OpenSeries {
     }
 
     /// To be kept, after the commit of these roots.
-    pub(crate) fn kept(mut self, roots: &Roots) -> Option<Self> {
+    fn kept(mut self, roots: &Roots) -> Option<Self> {
         if self.series.len() > KEPT_MAX {
             return None;
         }
@@ -94,13 +119,13 @@ impl OpenSeries {
         if self.by_name.len() > KEPT_MAX {
             self.by_name.clear();
         }
-        self.catalog = catalog(roots);
+        self.catalog = Some(roots.catalog());
         Some(self)
     }
 
     /// For the next transaction, if it begins with this catalog. None is open.
-    pub(crate) fn again(mut self, roots: &Roots) -> Option<Self> {
-        if self.catalog != catalog(roots) {
+    fn again(mut self, roots: &Roots) -> Option<Self> {
+        if self.catalog != Some(roots.catalog()) {
             return None;
         }
         self.turn = self.turn.checked_add(1)?;

@@ -6,6 +6,7 @@ use crate::known::Known;
 use crate::leaves::stored_tree;
 use crate::multi::MultiTable;
 use crate::name::{SeriesName, SeriesPattern};
+use crate::open_series::Kept;
 use crate::pages::Pages;
 use crate::roots::Roots;
 use crate::series::{EVER, Series};
@@ -33,6 +34,7 @@ pub struct ReadTxn {
 #[derive(Default)]
 pub(crate) struct Opened {
     newest: ArcSwapOption<Begun>,
+    pub(crate) kept: Arc<Kept>,
 }
 
 struct Begun {
@@ -47,7 +49,7 @@ struct Begun {
 impl ReadTxn {
     pub(crate) fn begin(pages: Snapshot) -> Result<Self> {
         let roots = Roots::decode(pages.app())?;
-        let known = Arc::new(Known::new(&roots));
+        let known = Arc::new(Known::new(&roots, Arc::default()));
         Self::decoded(pages, roots, known)
     }
 
@@ -78,7 +80,7 @@ impl ReadTxn {
         let roots = Roots::decode(pages.app())?;
         let known = match newest.as_deref() {
             Some(begun) if begun.known.is_of(&roots) => Arc::clone(&begun.known),
-            _ => Arc::new(Known::new(&roots)),
+            _ => Arc::new(Known::new(&roots, Arc::clone(&opened.kept))),
         };
         let begun = Self::decoded(pages, roots, known)?;
         opened.newest.store(Some(Arc::new(Begun {
@@ -139,7 +141,7 @@ impl ReadTxn {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn series_by_id(&self, id: SeriesId) -> Result<Option<Series<'_>>> {
-        self.opened(catalog::info(&self.roots, &self.pages, id)?)
+        self.opened(self.info(id)?)
     }
 
     /// The series that a pattern selects, ordered by id: a glob over the metric and exact tags, such as
@@ -209,9 +211,19 @@ impl ReadTxn {
     /// The entry of the catalog that a name or a GUID leads to.
     fn entry(&self, key: SeriesKey<'_>) -> Result<Option<Arc<SeriesInfo>>> {
         match catalog::find(&self.roots, &self.pages, key)? {
-            Some(id) => catalog::info(&self.roots, &self.pages, id),
+            Some(id) => self.info(id),
             None => Ok(None),
         }
+    }
+
+    fn info(&self, id: SeriesId) -> Result<Option<Arc<SeriesInfo>>> {
+        let stored = || catalog::info(&self.roots, &self.pages, id);
+        let written = self.known.written(id);
+        debug_assert!(
+            written.is_none() || stored().is_ok_and(|stored| stored == written),
+            "what the writer knew of {id} is what it stored"
+        );
+        written.map_or_else(stored, |info| Ok(Some(info)))
     }
 
     fn opened(&self, info: Option<Arc<SeriesInfo>>) -> Result<Option<Series<'_>>> {

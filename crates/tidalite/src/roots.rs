@@ -81,7 +81,14 @@ pub(crate) struct Roots {
     pub(crate) inline: Vec<(u64, Tree)>,
 }
 
+/// The trees of the catalog: which version of it this is. A root names its tree's contents by checksums.
+pub(crate) type Catalog = [Tree; 3];
+
 impl Roots {
+    pub(crate) const fn catalog(&self) -> Catalog {
+        [self.names, self.guids, self.series]
+    }
+
     pub(crate) fn empty() -> Self {
         Self {
             next_series: 0,

@@ -86,7 +86,7 @@ impl WriteTxn {
         let front = Front::load(&pages, &roots.front)?;
         let staging = shared.take_staging();
         let leaves = Leaves::new(&roots, staging.budget_bytes(), shared.leaf_vectors);
-        let open = shared.take_open(&roots);
+        let open = shared.opened.kept.take(&roots);
         Ok(Self {
             shared,
             pages,
@@ -323,7 +323,7 @@ impl WriteTxn {
         let pages = self.pages;
         let ticket = pages.commit_ticket(&app, durability)?;
         self.shared.give_staging(self.staging);
-        self.shared.give_open(self.open, &self.roots);
+        self.shared.opened.kept.give(self.open, &self.roots);
         Ok(ticket)
     }
 

@@ -317,3 +317,16 @@ fn variance_beside_a_large_mean() {
     let expected = 2f64.powi(125);
     assert!((ints.variance().unwrap() / expected - 1.0).abs() < 1e-15);
 }
+
+#[test]
+fn rows_of_zeros_have_the_statistics_of_zeros() {
+    for ty in ColumnType::ALL {
+        for n in [0, 1, 2, 700] {
+            let times: Vec<i64> = (5..5 + n as i64).collect();
+            let whole = Stats::of(ty, &times, &vec![0; n]);
+            let begin = times.first().map_or(0, |&time| time);
+            let zeros = Stats::of_zeros(ty, begin, n as u64);
+            assert_eq!(zeros.to_bytes(), whole.to_bytes(), "{ty:?}, {n} rows");
+        }
+    }
+}
