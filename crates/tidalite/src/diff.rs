@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::pages::Pages;
 use crate::range::Range;
 use crate::read::ReadTxn;
+use crate::retention::Retention;
 use crate::series::{EVER, Series};
 use crate::write::find_table;
 use std::cmp::Ordering;
@@ -57,8 +58,35 @@ pub enum Change<'a> {
         /// As it is.
         after: &'a SeriesInfo,
     },
-    /// A series that only the older version has. Its rows are not told.
+    /// A series with another merge policy than in the older version, or with more columns.
+    SeriesChanged {
+        /// As it was.
+        before: &'a SeriesInfo,
+        /// As it is.
+        after: &'a SeriesInfo,
+    },
+    /// A series that only the older version has. Neither its rows nor its annotations are told.
     SeriesRemoved(&'a SeriesInfo),
+    /// An annotation that was set, changed or removed.
+    Annotation {
+        /// Which series.
+        series: &'a SeriesInfo,
+        /// Its key.
+        key: &'a str,
+        /// Its text in the older version; `None` where it was not there.
+        before: Option<&'a str>,
+        /// Its text; `None` where it is gone.
+        after: Option<&'a str>,
+    },
+    /// A retention policy that was set, changed or removed.
+    Retention {
+        /// Its name.
+        name: &'a str,
+        /// As it was, if it was there.
+        before: Option<&'a Retention>,
+        /// As it is, if it is there.
+        after: Option<&'a Retention>,
+    },
     /// Rows that differ: of those of both versions from the first to the last time, both included, none is alike.
     Rows {
         /// Which series.
@@ -74,7 +102,8 @@ type Tell<'f> = dyn FnMut(Change<'_>) -> Result<()> + 'f;
 
 impl ReadTxn {
     /// Tells what changed from `base`, an older version of the same file (a pin, or a snapshot that is still held), to
-    /// this one: tables first, then series; keys and times ascend. Memory stays bounded however much changed.
+    /// this one: tables first, then retention policies, then series, each with its annotations before its rows; keys and times
+    /// ascend. Memory stays bounded however much changed.
     ///
     /// # Errors
     /// Damage in what changed; what `f` returns.
@@ -83,7 +112,21 @@ impl ReadTxn {
     /// Pages that only one of the two versions has. The names of all tables are walked.
     pub fn diff(&self, base: &Self, f: &mut dyn FnMut(Change<'_>) -> Result<()>) -> Result<()> {
         self.diff_tables(base, f)?;
+        self.diff_retentions(base, f)?;
         self.diff_series(base, f)
+    }
+
+    fn diff_retentions(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {
+        if self.roots.policies.encode() == base.roots.policies.encode() {
+            return Ok(());
+        }
+        each_difference(&base.retentions()?, &self.retentions()?, |name, before, after| {
+            f(Change::Retention {
+                name,
+                before,
+                after,
+            })
+        })
     }
 
     fn diff_tables(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {
@@ -132,14 +175,16 @@ impl ReadTxn {
     fn diff_series(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {
         // Series that are new or gone, where the trees of a series may differ, and where its rows in the front may.
         let mut ids = BTreeSet::new();
-        let trees = |txn: &Self| [txn.roots.series, txn.roots.records];
+        // The keys of all three trees begin with the series' number.
+        let trees = |txn: &Self| [txn.roots.series, txn.roots.records, txn.roots.annotations];
         for (new, old) in trees(self).iter().zip(&trees(base)) {
             new.changed_since(&self.pages, old, &base.pages, &mut |from, to| {
                 for (tree, pages) in [(new, &self.pages), (old, &base.pages)] {
                     let mut cursor = tree.cursor(pages);
                     let mut there = cursor.seek_ge(from)?;
                     while there && to.is_none_or(|to| cursor.key() < to) {
-                        ids.insert(decode_id(cursor.key())?);
+                        let key = cursor.key();
+                        ids.insert(decode_id(key.get(..8).unwrap_or(key))?);
                         there = cursor.next()?;
                     }
                 }
@@ -167,12 +212,28 @@ impl ReadTxn {
             };
             match older.as_ref().map(Series::info) {
                 None => f(Change::SeriesCreated(series.info()))?,
-                Some(before) if before.name != series.info().name => f(Change::SeriesRenamed {
-                    before,
-                    after: series.info(),
-                })?,
-                Some(_) => {}
+                Some(before) => {
+                    let after = series.info();
+                    if before.name != after.name {
+                        f(Change::SeriesRenamed { before, after })?;
+                    }
+                    if (before.merge, &before.schema) != (after.merge, &after.schema) {
+                        f(Change::SeriesChanged { before, after })?;
+                    }
+                }
             }
+            let notes = match &older {
+                Some(older) => older.annotations()?,
+                None => Vec::new(),
+            };
+            each_difference(&notes, &series.annotations()?, |key, before, after| {
+                f(Change::Annotation {
+                    series: series.info(),
+                    key,
+                    before: before.map(String::as_str),
+                    after: after.map(String::as_str),
+                })
+            })?;
             let late = late.remove(&id).unwrap_or_default();
             diff_series(&series, older.as_ref(), late, f)?;
         }
@@ -216,6 +277,31 @@ impl ReadTxn {
             Ok(())
         })?;
         Ok(ranges)
+    }
+}
+
+/// Calls `f` with what only one of two lists has, or both with different values; they are in the order of their keys.
+fn each_difference<T: PartialEq>(
+    before: &[(String, T)],
+    after: &[(String, T)],
+    mut f: impl FnMut(&str, Option<&T>, Option<&T>) -> Result<()>,
+) -> Result<()> {
+    let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
+    loop {
+        let order = match (before.peek(), after.peek()) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((old, _)), Some((new, _))) => old.cmp(new),
+        };
+        let old = before.next_if(|_| order.is_le());
+        let new = after.next_if(|_| order.is_ge());
+        let (was, is) = (old.map(|(_, old)| old), new.map(|(_, new)| new));
+        if let Some((key, _)) = old.or(new)
+            && was != is
+        {
+            f(key, was, is)?;
+        }
     }
 }
 

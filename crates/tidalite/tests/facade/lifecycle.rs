@@ -3,9 +3,10 @@
 use crate::common::{in_memory, rows_of};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tidalite::{
-    Change, Column, ColumnType, Database, Error, LockMemory, MemoryStorage, Options, ReadTxn,
-    Schema, SeriesId, Storage, Unit, guid_dotnet,
+    Change, Column, ColumnType, Database, Error, LockMemory, MemoryStorage, MergePolicy, Options,
+    ReadTxn, Retention, Schema, SeriesId, Storage, Unit, guid_dotnet,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -173,6 +174,87 @@ fn a_diff_tells_what_came_changed_its_name_and_went() {
     })
     .unwrap();
     assert_eq!(told, ["-gone", "renamed>new_name", "+empty"]);
+}
+
+#[test]
+fn a_diff_tells_annotations_and_policies() {
+    let db: Database = in_memory(&Options::new());
+    let keep = |days: u64| Retention {
+        keep: Some(Duration::from_secs(days * 86_400)),
+        ..Retention::default()
+    };
+    let mut tx = db.begin_write().unwrap();
+    let mut series = tx.series("a").unwrap();
+    series.annotate("unit", "m/s").unwrap();
+    series.annotate("owner", "Kim").unwrap();
+    series.annotate("place", "mast").unwrap();
+    let mut series = tx.series("b").unwrap();
+    series.annotate("unit", "K").unwrap();
+    tx.series("gone").unwrap().annotate("unit", "V").unwrap();
+    tx.set_retention("raw", &keep(1)).unwrap();
+    tx.set_retention("all", &keep(7)).unwrap();
+    tx.set_retention("old", &keep(9)).unwrap();
+    tx.commit().unwrap();
+    let base = db.begin_read().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let mut series = tx.series("a").unwrap();
+    series.annotate("owner", "Lee").unwrap();
+    assert!(series.remove_annotation("place").unwrap());
+    let mut series = tx.series("b").unwrap();
+    series.set_merge(MergePolicy::KeepFirst).unwrap();
+    let cores = Column::nullable("cores", ColumnType::U64);
+    series.add_columns(&[cores]).unwrap();
+    assert!(tx.remove_series("gone").unwrap());
+    tx.series("new").unwrap().annotate("unit", "s").unwrap();
+    tx.set_retention("raw", &keep(2)).unwrap();
+    tx.set_retention("new", &keep(3)).unwrap();
+    assert!(tx.remove_retention("old").unwrap());
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let days = |policy: Option<&Retention>| {
+        policy.map_or(0, |policy| policy.keep.unwrap().as_secs() / 86_400)
+    };
+    let mut told = Vec::new();
+    let mut tell = |change: Change<'_>| {
+        told.push(match change {
+            Change::SeriesCreated(info) => format!("+{}", info.label()),
+            Change::SeriesRemoved(info) => format!("-{}", info.label()),
+            Change::SeriesChanged { before, after } => format!(
+                "{} {} to {}, {} columns",
+                after.label(),
+                before.merge.name(),
+                after.merge.name(),
+                after.schema.columns.len()
+            ),
+            Change::Annotation {
+                series,
+                key,
+                before,
+                after,
+            } => format!("{} {key}: {before:?} {after:?}", series.label()),
+            Change::Retention {
+                name,
+                before,
+                after,
+            } => format!("{name}: {} {}", days(before), days(after)),
+            other => format!("{other:?}"),
+        });
+        Ok(())
+    };
+    snap.diff(&base, &mut tell).unwrap();
+    snap.diff(&snap, &mut tell).unwrap();
+    let expected = [
+        "new: 0 3",
+        "old: 9 0",
+        "raw: 1 2",
+        "a owner: Some(\"Kim\") Some(\"Lee\")",
+        "a place: Some(\"mast\") None",
+        "b replace to keep-first, 3 columns",
+        "-gone",
+        "+new",
+        "new unit: None Some(\"s\")",
+    ];
+    assert_eq!(told, expected);
 }
 
 #[test]
