@@ -93,7 +93,7 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
     let shown = path.display();
     if matches!(error, tidalite::Error::TimeTaken { .. }) {
         return Failure::bad_input(error)
-            .hint("--merge keep-first leaves such points out, --merge replace takes the new ones");
+            .hint("--merge keep-first leaves such points out, --merge replace takes the new ones, --merge keep-all has both");
     }
     let tidalite::Error::Store(store) = error else {
         return Failure::new(Exit::Failure, error);

@@ -2,6 +2,9 @@
 //!
 //! Invariant: `times` and every column have the same length. Order and uniqueness of the times are
 //! the owner's business; [`Rows::sort_newest`] establishes both.
+//!
+//! A batch that stands for a part of a series may hold several rows of one time, in the order in which they arrived. They
+//! count as one: of two batches the newer one has all rows of a time that it has, and they take the place of the older one's.
 
 use crate::kernel;
 use core::ops::Range;
@@ -152,14 +155,64 @@ impl Rows {
                 kept.push(i);
             }
         }
-        for column in &mut self.columns {
-            *column = kept.iter().map(|&i| column[i]).collect();
-        }
-        self.times = kept.iter().map(|&i| times[i]).collect();
+        self.take_in_order(&kept);
     }
 
-    /// Merges two sorted batches without repeated times into one; on equal times the row of
-    /// `newer` wins.
+    /// Sorts rows of several batches that stand one behind the other, the oldest first, and each of which begins where
+    /// `begins` says, ascending; of each time those of the newest batch that has it stay, in their order.
+    ///
+    /// Cost: one pass when the rows are sorted and unique already.
+    pub fn sort_newest_of(&mut self, begins: &[usize]) {
+        if self.view().is_sorted_unique() {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_by_key(|&i| self.times[i]); // stable: among equals the newest come last
+        let times = &self.times;
+        let mut kept = Vec::with_capacity(order.len());
+        for of_one_time in order.chunk_by(|&a, &b| times[a] == times[b]) {
+            let last = of_one_time[of_one_time.len() - 1];
+            let batch = begins.partition_point(|&begin| begin <= last);
+            let begin = batch.checked_sub(1).map_or(0, |batch| begins[batch]);
+            let older = of_one_time.partition_point(|&i| i < begin);
+            kept.extend_from_slice(&of_one_time[older..]);
+        }
+        self.take_in_order(&kept);
+    }
+
+    /// Sorts by time; rows of one time stay in the order in which they were pushed.
+    ///
+    /// Cost: one pass when the rows are sorted already.
+    pub fn sort_all(&mut self) {
+        if self.times.is_sorted() {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_by_key(|&i| self.times[i]); // stable
+        self.take_in_order(&order);
+    }
+
+    fn take_in_order(&mut self, order: &[usize]) {
+        for column in &mut self.columns {
+            *column = order.iter().map(|&i| column[i]).collect();
+        }
+        self.times = order.iter().map(|&i| self.times[i]).collect();
+    }
+
+    /// Merges two sorted batches; of one time the rows of `older` come first.
+    ///
+    /// # Panics
+    /// When the numbers of columns differ.
+    #[must_use]
+    pub fn merge_all(older: RowsRef<'_>, newer: RowsRef<'_>) -> Self {
+        let mut merged = Self::with_capacity(older.column_count(), older.len() + newer.len());
+        merged.extend(older);
+        merged.extend(newer);
+        merged.sort_all(); // stable, and quick where two sorted stretches meet
+        merged
+    }
+
+    /// Merges two sorted batches into one; of a time that both have, the rows of `newer` stay.
     ///
     /// Cost: linear, and stretches that do not interleave are copied whole.
     ///
@@ -172,7 +225,7 @@ impl Rows {
             newer.column_count(),
             "the same columns"
         );
-        debug_assert!(older.is_sorted_unique() && newer.is_sorted_unique());
+        debug_assert!(older.times().is_sorted() && newer.times().is_sorted());
         let mut merged = Self::with_capacity(older.column_count(), older.len() + newer.len());
         let (mut o, mut n) = (0, 0);
         while o < older.len() && n < newer.len() {
@@ -180,10 +233,10 @@ impl Rows {
             let before = older.lower_bound_from(o, stop);
             merged.extend(older.slice(o..before));
             o = before;
-            if o < older.len() && older.times()[o] == stop {
+            while o < older.len() && older.times()[o] == stop {
                 o += 1;
             }
-            // The stretch of newer rows in front of the next older one, its equal included.
+            // The stretch of newer rows in front of the next older one, its equals included.
             let end = match older.times().get(o) {
                 Some(&next) => newer.lower_bound_from(n + 1, next),
                 None => newer.len(),
@@ -316,6 +369,25 @@ impl<'a> RowsRef<'a> {
         self.slice(begin..end.max(begin))
     }
 
+    /// Whether no time is less than the one before it.
+    ///
+    /// Cost: twice that of `is_sorted_unique` where that is false.
+    #[must_use]
+    pub fn is_sorted(&self) -> bool {
+        self.is_sorted_unique() || self.times.is_sorted()
+    }
+
+    /// The greatest number of rows up to `rows` behind which a new time begins, 0 when there is no such place. The rows must
+    /// be sorted.
+    #[must_use]
+    pub fn cut(&self, rows: usize) -> usize {
+        match self.times.get(rows) {
+            None => self.len(),
+            Some(&next) if rows > 0 && self.times[rows - 1] == next => self.lower_bound(next),
+            Some(_) => rows,
+        }
+    }
+
     /// Whether every time is greater than the one before it.
     #[must_use]
     pub fn is_sorted_unique(&self) -> bool {
@@ -395,6 +467,28 @@ mod tests {
             let merged = Rows::merge_newest(older.view(), newer.view());
             assert_eq!(merged, expected, "round {round}");
         }
+    }
+
+    #[test]
+    fn rows_of_one_time_go_together() {
+        // Batches of 3, 2 and 3 rows; the second column numbers the rows.
+        let mut rows = batch(&[1, 4, 4, 3, 4, 3, 3, 5], 0);
+        rows.sort_newest_of(&[0, 3, 5]);
+        assert_eq!(rows.times, [1, 3, 3, 4, 5]);
+        assert_eq!(rows.columns[1], [0, 5, 6, 4, 7]);
+        let older = batch(&[1, 2, 2, 5, 5, 5, 8], 1);
+        let newer = batch(&[0, 2, 2, 2, 5, 9, 9], 2);
+        let merged = Rows::merge_newest(older.view(), newer.view());
+        assert_eq!(merged.times, [0, 1, 2, 2, 2, 5, 8, 9, 9]);
+        assert_eq!(merged.columns[0], [2, 1, 2, 2, 2, 2, 1, 2, 2]);
+        let merged = Rows::merge_all(older.view(), newer.view());
+        assert_eq!(merged.times.len(), 14);
+        assert_eq!(merged.columns[0][..7], [2, 1, 1, 1, 2, 2, 2]);
+        assert_eq!(merged.columns[1][..7], [0, 0, 1, 2, 1, 2, 3]);
+        assert!(merged.view().is_sorted() && !merged.view().is_sorted_unique());
+        let cuts = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(|rows| older.view().cut(rows));
+        assert_eq!(cuts, [0, 1, 1, 3, 3, 3, 6, 7, 7]);
+        assert_eq!(batch(&[4, 4, 4], 0).view().cut(2), 0);
     }
 
     #[test]

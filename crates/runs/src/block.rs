@@ -34,6 +34,12 @@ pub(crate) fn block_rows_max(columns: usize) -> usize {
     (room / (8 * vectors)).min(VECTOR_ROWS)
 }
 
+/// Rows of one time of a series of this many columns at most: they are in one block, and in one vector of a leaf.
+#[must_use]
+pub fn time_rows_max(columns: usize) -> usize {
+    block_rows_max(columns)
+}
+
 /// Appends an encoded block to `out`; the header is written when its address is known.
 pub(crate) fn encode_block(
     class: u32,

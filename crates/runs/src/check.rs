@@ -310,7 +310,10 @@ impl Front {
                 bytes += block.len() as u64 * row_bytes(block.rows.columns.len());
                 for row in 0..block.len() {
                     let key = block.key(row);
-                    if before.is_some_and(|before| before >= key) {
+                    // Within a block, several rows may have one time.
+                    let ends =
+                        before.is_some_and(|before| before > key || (row == 0 && before == key));
+                    if ends {
                         let found = format!("{key:?}");
                         let expected = format!("a key after {before:?}");
                         return Err(damaged("order of a run", entry.ptr.addr, found, expected));

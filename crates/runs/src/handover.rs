@@ -90,8 +90,14 @@ impl Obstacles {
             });
             return Ok(());
         }
-        for from in (0..whole).step_by(VECTOR_ROWS) {
-            let to = whole.min(from + VECTOR_ROWS);
+        let mut to = 0;
+        while to < whole {
+            let from = to;
+            // Rows of one time go the same way.
+            to = match rows.slice(from..whole).cut(VECTOR_ROWS) {
+                0 => whole.min(from + VECTOR_ROWS),
+                cut => from + cut,
+            };
             let link = whole > VECTOR_ROWS && !self.within(r, place, times[from], times[to - 1])?;
             match parts.last_mut() {
                 Some(part) if part.link == link => part.rows.end = to,
@@ -108,23 +114,27 @@ impl Obstacles {
 /// The least rest of a bulk load that is worth a leaf; the next rows of the series join it.
 const BULK_REST_ROWS_MIN: usize = 64;
 
-/// Rows of whole vectors.
-pub(crate) fn whole_vectors(rows: usize) -> usize {
-    rows / VECTOR_ROWS * VECTOR_ROWS
+/// Of these rows those of whole vectors, as many as are followed by another time.
+pub(crate) fn whole_vectors(rows: RowsRef<'_>) -> usize {
+    rows.cut(rows.len() / VECTOR_ROWS * VECTOR_ROWS)
 }
 
 /// Rows of a commit's stretch that are worth a leaf: whole vectors, and a last one that is half full at least.
 /// Its rows would be written again by every merge they take part in, and every reader of the series would
 /// collect them anew.
 /// Where the transaction has linked rows of the series before, a shorter rest follows them: a bulk load ends in leaves.
-pub(crate) fn linkable(rows: usize, linked_before: bool) -> usize {
+pub(crate) fn linkable(rows: RowsRef<'_>, linked_before: bool) -> usize {
     let whole = whole_vectors(rows);
     let least = if linked_before || whole > 0 {
         BULK_REST_ROWS_MIN
     } else {
         VECTOR_ROWS / 2
     };
-    if rows - whole >= least { rows } else { whole }
+    if rows.len() - whole >= least {
+        rows.len()
+    } else {
+        whole
+    }
 }
 
 /// Rows of a stretch that go the same way.
@@ -308,7 +318,7 @@ impl Front {
             let bytes = rows.len() as u64 * row_bytes(rows.column_count());
             self.work.rows_given += rows.len() as u64;
             self.work.bytes_given += bytes;
-            let whole = whole_vectors(rows.len());
+            let whole = whole_vectors(rows);
             debug_assert_eq!(whole, rows.len(), "a leaf is whole vectors");
             self.work.rows_linked += whole as u64;
             self.linked.insert(series);
@@ -373,9 +383,9 @@ impl Front {
                 }
                 let place = (class, series);
                 let whole = if keep {
-                    whole_vectors(rows.len())
+                    whole_vectors(rows)
                 } else {
-                    linkable(rows.len(), linked.contains(&series))
+                    linkable(rows, linked.contains(&series))
                 };
                 obstacles.plan(w, place, rows, whole, &mut parts)?;
                 for part in &parts {

@@ -49,6 +49,7 @@ mod staging;
 mod tail;
 mod work;
 
+pub use block::time_rows_max;
 #[cfg(feature = "seeded-bugs")]
 pub use bugs::set_merge_forgets_watermark;
 pub use check::{FrontClaim, FrontDamage, FrontReport, Held};

@@ -4,8 +4,8 @@
 //! commit writes brings every tier's open merge forward by about as many bytes as that run has, so that a merge
 //! ends before its tier is full. The record holds how far it came; any later writer goes on from there.
 //!
-//! Within a step, series by series: rows of all inputs are gathered in the order of time, the newest of each
-//! time wins, whole vectors that nothing older stands in the way of are linked, the rest goes to the output.
+//! Within a step, series by series: rows of all inputs are gathered in the order of time, of each time those of
+//! the newest input that has it, whole vectors that nothing older stands in the way of are linked, the rest goes to the output.
 
 use crate::cursor::RunCursor;
 use crate::front::Front;
@@ -249,7 +249,7 @@ impl Step<'_> {
         rows: &Rows,
     ) -> Result<usize> {
         let mut parts = std::mem::take(&mut self.parts);
-        let whole = whole_vectors(rows.len());
+        let whole = whole_vectors(rows.view());
         self.obstacles
             .plan(w, place, rows.view(), whole, &mut parts)?;
         for part in &parts {
@@ -289,6 +289,7 @@ impl Step<'_> {
             return Ok(false);
         }
         let begin = rows.len();
+        let mut begins = Vec::new();
         for i in 0..self.cursors.len() {
             let cursor = &mut self.cursors[i];
             if cursor.place() != Some(place) {
@@ -299,6 +300,7 @@ impl Step<'_> {
             // At least one row of a damaged block, whose times may not ascend: never stand still.
             let taken = times.partition_point(|&time| time <= cut);
             let taken = if sources == 1 { taken.max(1) } else { taken };
+            begins.push(rows.len() - begin);
             rows.extend(cursor.block.rows.slice(cursor.row..cursor.row + taken));
             let bytes = taken as u64 * row_bytes(rows.columns.len());
             self.merged_bytes += bytes;
@@ -307,7 +309,7 @@ impl Step<'_> {
                 cursor.advance(r, self.layouts, taken)?;
             }
         }
-        sort_from(rows, begin);
+        sort_from(rows, begin, &begins);
         let forward = match (rows.times[..begin].last(), rows.times.get(begin)) {
             (_, None) => false,
             (Some(before), Some(next)) => before < next,
@@ -321,13 +323,14 @@ impl Step<'_> {
     }
 }
 
-/// Sorts the rows from `begin` on; of equal times the last one stays.
-fn sort_from(rows: &mut Rows, begin: usize) {
+/// Sorts the rows from `begin` on, which are those of several runs, each beginning where `begins` says; of equal times those of
+/// the last run stay.
+fn sort_from(rows: &mut Rows, begin: usize, begins: &[usize]) {
     if rows.times[begin..].is_sorted_by(|a, b| a < b) {
         return;
     }
     let mut part = rows.slice(begin..rows.len()).to_rows();
-    part.sort_newest();
+    part.sort_newest_of(begins);
     rows.truncate(begin);
     rows.extend(part.view());
 }

@@ -16,8 +16,8 @@ use tidalite_pager::{PageRead, Result};
 pub type FrontRow = (i64, Vec<u64>);
 
 impl Front {
-    /// All rows of a series with `from <= time <= to` that are not in its leaves: sorted, the newest of each time.
-    /// Each is newer than a leaf's row of the same time.
+    /// All rows of a series with `from <= time <= to` that are not in its leaves: sorted, of each time those that were written
+    /// together last. They are newer than a leaf's rows of the same time and take their place.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -43,11 +43,17 @@ impl Front {
         let place = (class, series);
         let mut runs: Vec<_> = self.live_runs(0).collect();
         runs.reverse();
+        let mut begins = Vec::new();
         for (run, after) in runs {
+            let begin = out.len();
             self.run_rows_of(r, run, after, place, (from, to), out)?;
+            if out.len() > begin {
+                begins.push(begin);
+            }
         }
-        tail::series_rows(r, &self.tail, &self.layouts, place, (from, to), out)?;
-        out.sort_newest();
+        let newest = (&mut *out, &mut begins);
+        tail::series_rows(r, &self.tail, &self.layouts, place, (from, to), newest)?;
+        out.sort_newest_of(&begins);
         Ok(())
     }
 
@@ -83,7 +89,7 @@ impl Front {
         Ok(())
     }
 
-    /// The newest row with `time <= to`; on equal times the newest written.
+    /// The newest row with `time <= to`; of several at its time the last one.
     ///
     /// # Errors
     /// As for `rows`.
@@ -126,7 +132,7 @@ impl Front {
         Ok(found)
     }
 
-    /// The first row with `time >= from`; on equal times the newest written.
+    /// The first row with `time >= from`; of several at its time the first of those that were written together last.
     ///
     /// # Errors
     /// As for `rows`.
@@ -171,8 +177,10 @@ impl Front {
         pick: impl FnOnce(&Rows) -> Option<usize>,
     ) -> Result<Option<FrontRow>> {
         let mut rows = Rows::new(self.layouts[place.0 as usize].len());
-        tail::series_rows(r, &self.tail, &self.layouts, place, span, &mut rows)?;
-        rows.sort_newest();
+        let mut begins = Vec::new();
+        let newest = (&mut rows, &mut begins);
+        tail::series_rows(r, &self.tail, &self.layouts, place, span, newest)?;
+        rows.sort_newest_of(&begins);
         Ok(pick(&rows).map(|row| row_of(&rows, row)))
     }
 

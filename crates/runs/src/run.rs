@@ -16,7 +16,7 @@ use crate::work::{EXTENT_BYTES, Work};
 use tidalite_base::{Corrupt, SeriesId, TxnId, get_i64, get_u64, put_i64, put_u64};
 use tidalite_codec::{ColumnType, Hint, Rows, RowsRef};
 use tidalite_kv::{TREE_BYTES, Tree};
-use tidalite_pager::{Extent, Header, Kind, PageWrite, Result, seal_block};
+use tidalite_pager::{Error, Extent, Header, Kind, PageWrite, Result, seal_block};
 
 const SEQ_AT: usize = 0;
 const DIRECTORY_AT: usize = SEQ_AT + 8;
@@ -247,11 +247,20 @@ impl<'l> RunWriter<'l> {
         let max = block_rows_max(columns);
         let mut from = 0;
         while from < rows.len() {
-            let taken = (max - self.rows.len()).min(rows.len() - from);
-            self.rows.extend(rows.slice(from..from + taken));
+            // Rows of one time are in one block: readers look for the first of them by its key.
+            let rest = rows.slice(from..rows.len());
+            let taken = rest.cut(max - self.rows.len());
+            if taken == 0 && self.rows.is_empty() {
+                return Err(Error::Limit {
+                    what: "rows of one time",
+                    found: rest.between(rest.times()[0], rest.times()[0]).len() as u64,
+                    limit: max as u64,
+                });
+            }
+            self.rows.extend(rest.slice(0..taken));
             self.series.resize(self.rows.len(), series.0);
             from += taken;
-            if self.rows.len() == max {
+            if self.rows.len() == max || taken < rest.len() {
                 self.cut(w, work)?;
             }
         }

@@ -122,8 +122,8 @@ fn each_series(
         let series = SeriesId(block.series[at]);
         let end = block.series_end(at, series).max(at + 1);
         let rows = block.rows.slice(at..end);
-        // Keys of a deceiving block need not ascend.
-        if rows.is_sorted_unique() {
+        // Keys of a deceiving block need not be in order.
+        if rows.is_sorted() {
             f(series, rows)?;
         }
         at = end;

@@ -7,10 +7,10 @@ use tidalite_pager::{PageWrite, Result};
 /// Takes finished stretches of a series into its place: leaves under the series' tree.
 ///
 /// What is linked counts as older than everything that the front still holds, and newer than what was
-/// linked before: on equal timestamps the newest wins.
+/// linked before: the rows of a time that were linked last are all there are of it.
 pub trait Sink<W: PageWrite> {
-    /// Takes rows that are sorted by time without repetitions: whole vectors of 1024, at a commit also a last one that
-    /// is shorter.
+    /// Takes rows that are sorted by time: whole vectors of 1024, or less where the rows of one time would have to be cut, at a
+    /// commit also a last one that is shorter.
     /// `types` are the columns of the series, as given to `Staging::slot`.
     ///
     /// # Errors

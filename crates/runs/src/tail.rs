@@ -2,15 +2,17 @@
 //!
 //! ```text
 //! 0        32     36     40
-//! | header | rows | used | class << 48 | series | time | a word a column | next row ...
-//! |        | u32  | u32  |      u64             | i64  | u64 each        |
+//! | header | rows | used | joins << 63 | class << 48 | series | time | a word a column | next row ...
+//! |        | u32  | u32  |      u64                           | i64  | u64 each        |
 //! ```
 //!
-//! `used` counts from the beginning of the page. A commit of a few rows copies the page and appends to it; on
-//! equal series and time the later row wins. What lies beyond `used` is zero.
+//! `used` counts from the beginning of the page. A commit of a few rows copies the page and appends to it; of
+//! equal series and time a row takes the place of all before it, unless it joins: such a row follows the row of its series that
+//! was written just before it, and has its time. What lies beyond `used` is zero.
 
 use crate::key::Key;
 use crate::run::row_bytes;
+use crate::work::LAYOUTS_MAX;
 use tidalite_base::{Corrupt, SeriesId, get_i64, get_u32, get_u64, put_i64, put_u32, put_u64};
 use tidalite_codec::{ColumnType, Rows, RowsRef};
 use tidalite_pager::{HEADER_BYTES, Kind, PageRead, PageWrite, Ptr, Result};
@@ -20,6 +22,9 @@ const USED_AT: usize = ROWS_AT + 4;
 const FIRST_ROW_AT: usize = USED_AT + 4;
 
 const SERIES_BITS: u32 = 48;
+/// Of the word that holds class and series: the row stands beside the one before it.
+const JOINS: u64 = 1 << 63;
+const _: () = assert!(LAYOUTS_MAX < 1 << 15, "classes leave the highest bit free");
 
 /// Series ids that the front can hold: they share a word with the class.
 pub const SERIES_MAX: u64 = (1 << SERIES_BITS) - 1;
@@ -64,12 +69,12 @@ fn bounds(page: &[u8], tail: &Ptr) -> Result<(usize, usize)> {
     Ok((rows, used))
 }
 
-/// Calls `f` with every row, oldest first: its key and its words.
+/// Calls `f` with every row, oldest first: its key, whether it joins the row before it, and its words.
 fn each_row<'p>(
     page: &'p [u8],
     tail: &Ptr,
     layouts: &[Box<[ColumnType]>],
-    mut f: impl FnMut(Key, &'p [u8]),
+    mut f: impl FnMut(Key, bool, &'p [u8]),
 ) -> Result<()> {
     let (rows, used) = bounds(page, tail)?;
     let mut at = FIRST_ROW_AT;
@@ -79,7 +84,7 @@ fn each_row<'p>(
             return Err(damaged(format!("row {row} cut off")).into());
         }
         let (place, time) = (get_u64(page, at), get_i64(page, at + 8));
-        let class = (place >> SERIES_BITS) as u32;
+        let class = ((place & !JOINS) >> SERIES_BITS) as u32;
         let Some(types) = layouts.get(class as usize) else {
             return Err(damaged(format!("row {row} of class {class}")).into());
         };
@@ -88,7 +93,7 @@ fn each_row<'p>(
             return Err(damaged(format!("row {row} cut off")).into());
         }
         let key = Key::new(class, SeriesId(place & SERIES_MAX), time);
-        f(key, &page[at + 16..end]);
+        f(key, place & JOINS != 0, &page[at + 16..end]);
         at = end;
     }
     if at != used {
@@ -104,7 +109,7 @@ fn push_words(rows: &mut Rows, time: i64, words: &[u8]) {
     }
 }
 
-/// All rows, by class, series and time, the newest of each.
+/// All rows, by class, series and time, the newest of each with those that joined it.
 pub(crate) fn pieces<R: PageRead>(
     r: &R,
     tail: &Ptr,
@@ -114,12 +119,16 @@ pub(crate) fn pieces<R: PageRead>(
         return Ok(Vec::new());
     }
     let page = r.page(tail)?;
-    let mut all: Vec<(Key, &[u8])> = Vec::new();
-    each_row(&page, tail, layouts, |key, words| all.push((key, words)))?;
-    all.sort_by_key(|(key, _)| *key); // stable: among equals the newest is last
+    let mut all: Vec<(Key, bool, &[u8])> = Vec::new();
+    each_row(&page, tail, layouts, |key, joins, words| {
+        all.push((key, joins, words));
+    })?;
+    all.sort_by_key(|(key, ..)| *key); // stable: among equals the newest is last
     let mut pieces: Vec<Piece> = Vec::new();
-    for (i, (key, words)) in all.iter().enumerate() {
-        if all.get(i + 1).is_some_and(|(next, _)| next == key) {
+    for (i, (key, _, words)) in all.iter().enumerate() {
+        // A newer row of its time that does not join takes its place.
+        let mut newer = all[i + 1..].iter().take_while(|(next, ..)| next == key);
+        if newer.any(|(_, joins, _)| !joins) {
             continue;
         }
         if pieces.last().map(Piece::place) != Some(key.place()) {
@@ -136,21 +145,25 @@ pub(crate) fn pieces<R: PageRead>(
     Ok(pieces)
 }
 
-/// Appends the rows of one series within `from..=to` to `out`, oldest first, unsorted.
+/// Appends the rows of one series within `from..=to` to `out`, oldest first, unsorted, and to `begins` where each row that joins
+/// none begins.
 pub(crate) fn series_rows<R: PageRead>(
     r: &R,
     tail: &Ptr,
     layouts: &[Box<[ColumnType]>],
     place: (u32, SeriesId),
     (from, to): (i64, i64),
-    out: &mut Rows,
+    (out, begins): (&mut Rows, &mut Vec<usize>),
 ) -> Result<()> {
     if tail.is_null() {
         return Ok(());
     }
     let page = r.page(tail)?;
-    each_row(&page, tail, layouts, |key, words| {
+    each_row(&page, tail, layouts, |key, joins, words| {
         if key.place() == place && from <= key.time && key.time <= to {
+            if !joins {
+                begins.push(out.len());
+            }
             push_words(out, key.time, words);
         }
     })
@@ -186,7 +199,11 @@ fn write_rows(
     rows: RowsRef<'_>,
 ) -> usize {
     for (i, &time) in rows.times().iter().enumerate() {
-        put_u64(page, at, u64::from(class) << SERIES_BITS | series.0);
+        let joins = match i.checked_sub(1) {
+            Some(before) if rows.times()[before] == time => JOINS,
+            _ => 0,
+        };
+        put_u64(page, at, joins | u64::from(class) << SERIES_BITS | series.0);
         put_i64(page, at + 8, time);
         for column in 0..rows.column_count() {
             put_u64(page, at + 16 + 8 * column, rows.column(column)[i]);
@@ -211,12 +228,13 @@ pub(crate) fn delete<W: PageWrite>(
     let mut removed = Vec::new();
     let (mut kept, mut count) = (Vec::new(), 0u64);
     let page = w.page(tail)?;
-    each_row(&page, tail, layouts, |key, words| {
+    each_row(&page, tail, layouts, |key, joins, words| {
         if key.place() == place && from <= key.time && key.time <= to {
             removed.push(key.time);
         } else {
             let head = u64::from(key.class) << SERIES_BITS | key.series.0;
-            kept.extend_from_slice(&head.to_le_bytes());
+            let joins = if joins { JOINS } else { 0 };
+            kept.extend_from_slice(&(joins | head).to_le_bytes());
             kept.extend_from_slice(&key.time.to_le_bytes());
             kept.extend_from_slice(words);
             count += 1;

@@ -85,6 +85,8 @@ struct LeafClaim {
 /// A check under way: first every tree, then the extents table.
 #[derive(Default)]
 pub struct Check {
+    /// Whether several rows may have one time.
+    several: bool,
     report: Report,
     leaves: Vec<LeafClaim>,
 }
@@ -94,6 +96,11 @@ impl Check {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Whether the trees that are walked next may have several rows of one time.
+    pub fn allow_several(&mut self, several: bool) {
+        self.several = several;
     }
 
     /// Notes damage; passes on what is not damage.
@@ -238,6 +245,10 @@ impl Check {
         let mut rows = Rows::with_capacity(tree.types.len(), leaf.count());
         if let Err(error) = leaf.read_all(r, &mut rows) {
             return self.vectors(r, tree, &leaf, error);
+        }
+        if !self.several && !rows.view().is_sorted_unique() {
+            let (found, expected) = ("several rows of one time", "each time once");
+            return Err(Corrupt::new("series leaf", link.ptr.addr, found, expected).into());
         }
         self.report.vectors += leaf.vectors() as u64;
         self.report.rows += rows.len() as u64;

@@ -4,7 +4,7 @@
 //! or one or several; the level above packs them into nodes again. `level` is that of what a link leads
 //! to: 0 for a leaf.
 //!
-//! 1. Links stay ascending and their spans stay disjoint; begin, end, count and statistics of a link
+//! 1. Links stay ascending and their spans stay disjoint, also where there are several rows of one time; begin, end, count and statistics of a link
 //!    are those of the rows below at all times.
 //! 2. What a replaced link led to is freed (nodes) or buried (leaves) in the same step.
 //! 3. A node is split when it has more links than the fan-out; it is never merged with a neighbour.
@@ -56,6 +56,11 @@ impl<W: PageWrite> Edit<'_, W> {
                     let even = rest.div_ceil(rest.div_ceil(full));
                     even.next_multiple_of(VECTOR_ROWS).min(rest)
                 }
+            };
+            // Rows of one time stay together.
+            let take = match rows.slice(at..rows.len()).cut(take) {
+                0 => take,
+                cut => cut,
             };
             at += leaf.fill(self.types, self.hints, rows.slice(at..at + take));
             leaves.push(leaf.close(self.w, self.packer, self.id.0)?);
@@ -145,7 +150,7 @@ impl<W: PageWrite> Edit<'_, W> {
         Ok(out)
     }
 
-    /// Rewrites a leaf with more rows; on equal timestamps the new ones win.
+    /// Rewrites a leaf with more rows; of a time that both have, the new ones stay.
     pub(crate) fn merge_leaf(&mut self, entry: &Entry, rows: RowsRef<'_>) -> Result<Vec<Entry>> {
         let old = self.read_leaf(entry)?;
         self.bury(entry)?;

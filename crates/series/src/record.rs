@@ -81,9 +81,8 @@ impl<'a> Fields<'a> {
         after: Option<i64>,
     ) -> Result<Entry> {
         let link = Link::decode(self.take(LINK_BYTES)?, 0);
-        let room = i128::from(link.end) - i128::from(link.begin) + 1;
         let behind = after.is_none_or(|after| after < link.begin);
-        if !of_kind(link.ptr.kind) || !behind || link.count == 0 || i128::from(link.count) > room {
+        if !of_kind(link.ptr.kind) || !behind || link.count == 0 || link.end < link.begin {
             return Err(self.bad(format!("{link:?}"), "a link behind those before it"));
         }
         let mut stats = Vec::with_capacity(types.len());

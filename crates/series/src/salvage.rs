@@ -77,7 +77,7 @@ pub fn leaf_rows<R: PageRead>(r: &R, ptr: &Ptr) -> Result<(Rows, Vec<(i64, i64)>
         if let Err(error @ Error::Unsupported { .. }) = read {
             return Err(error);
         }
-        if read.is_err() || !rows.slice(at).is_sorted_unique() {
+        if read.is_err() || !rows.slice(at).is_sorted() {
             rows.truncate(before);
             lost.push(leaf.span(v));
         }

@@ -46,7 +46,7 @@ impl Sealed {
         self.hints.clone_from(&tree.hints);
     }
 
-    /// Encodes rows, which are sorted, no timestamp twice, of columns of these types: those that `begin` was given.
+    /// Encodes rows, which are sorted, no timestamp twice (what is to be sealed elsewhere comes from series that replace), of columns of these types: those that `begin` was given.
     ///
     /// # Panics
     /// When the columns are others.

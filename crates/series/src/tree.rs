@@ -4,7 +4,8 @@
 //! 2. `pending` are links to leaves that lie behind everything below `root`, ascending and disjoint. A
 //!    record holds at most [`PENDING_MAX`] of them; while a transaction is under way up to
 //!    `PENDING_OPEN_MAX` wait, so that a bulk load writes a node once when it is full.
-//! 3. Rows below are sorted and unique; nothing of this depends on the front.
+//! 3. Rows below are sorted; those of one time are in one vector, in the order in which they arrived. Nothing of this depends
+//!    on the front.
 //! 4. `open` is the leaf that the transaction's newest rows go to; it lies behind everything else. Nothing can be read of
 //!    it before it is closed, which every other change does first.
 
@@ -212,7 +213,7 @@ impl SeriesTree {
         (edit, &mut self.root, &mut self.height, &mut self.pending)
     }
 
-    /// Links rows: sorted, no timestamp twice. Rows at timestamps that exist replace them.
+    /// Links rows: sorted, at most 1024 of one time. They take the place of all rows at the same times.
     ///
     /// Rows behind all others go to a leaf that stays open for more; `close_leaf` before they are read, or `save`.
     ///
@@ -236,10 +237,7 @@ impl SeriesTree {
             self.types.len(),
             "the columns of the series"
         );
-        debug_assert!(
-            rows.is_sorted_unique(),
-            "rows to link are sorted and unique"
-        );
+        debug_assert!(rows.is_sorted(), "rows to link are sorted");
         let Some(&first) = rows.times().first() else {
             return Ok(());
         };
@@ -280,7 +278,7 @@ impl SeriesTree {
             // A leaf of few rows takes in the beginning of what follows it, up to a whole vector.
             let mut few = edit.read_leaf(&last)?;
             edit.bury(&last)?;
-            let part = new.slice(0..new.len().min(VECTOR_ROWS - few.len()));
+            let part = new.slice(0..new.cut(VECTOR_ROWS - few.len()));
             few.extend(part);
             new = new.slice(part.len()..new.len());
             self.append(w, packer, few.view())?;

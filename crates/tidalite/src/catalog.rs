@@ -9,7 +9,7 @@
 //! ```
 //!
 //! `flags`: 1 = has a name, 2 = has a GUID (all zero without one); bits 2 and 3: merge policy (0 replace, 1 keep first,
-//! 2 error).
+//! 2 error, 3 keep all); 16 = it kept all at some time: there may be several rows of one time.
 //!
 //! Invariants: 1. `names` and `guids` hold exactly the names and GUIDs of the entries of `series`.
 //! 2. An entry's id is below `next_series`, which never goes back: no number is given out twice.
@@ -33,6 +33,7 @@ const HAS_NAME: u8 = 1;
 const HAS_GUID: u8 = 2;
 const MERGE_SHIFT: u32 = 2;
 const MERGE_BITS: u8 = 3 << MERGE_SHIFT;
+const SEVERAL: u8 = 16;
 
 /// What identifies a series and what its rows look like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub struct SeriesInfo {
     pub schema: Schema,
     /// What becomes of a row at a time that is taken.
     pub merge: MergePolicy,
+    /// Whether there may be several rows of one time: the merge policy is, or was at some time, [`MergePolicy::KeepAll`].
+    pub several: bool,
 }
 
 impl SeriesInfo {
@@ -71,6 +74,9 @@ impl SeriesInfo {
         bytes[FLAGS_AT] = self.merge.bits() << MERGE_SHIFT;
         if self.name.is_some() {
             bytes[FLAGS_AT] |= HAS_NAME;
+        }
+        if self.several {
+            bytes[FLAGS_AT] |= SEVERAL;
         }
         if let Some(guid) = &self.guid {
             bytes[FLAGS_AT] |= HAS_GUID;
@@ -104,9 +110,11 @@ impl SeriesInfo {
         guid.copy_from_slice(&bytes[GUID_AT..NAME_LEN_AT]);
         let guid = (bytes[FLAGS_AT] & HAS_GUID != 0).then_some(guid);
         let (schema, taken) = Schema::decode(&bytes[name_end..])?;
-        let meaningless = bytes[FLAGS_AT] & !(HAS_NAME | HAS_GUID | MERGE_BITS) != 0;
+        let meaningless = bytes[FLAGS_AT] & !(HAS_NAME | HAS_GUID | MERGE_BITS | SEVERAL) != 0;
+        let several = bytes[FLAGS_AT] & SEVERAL != 0;
         let merge = MergePolicy::of_bits((bytes[FLAGS_AT] & MERGE_BITS) >> MERGE_SHIFT);
-        let merge = merge.filter(|_| !meaningless);
+        let merge =
+            merge.filter(|&merge| !meaningless && (several || merge != MergePolicy::KeepAll));
         if merge.is_none() || name_end + taken != bytes.len() || (name.is_none() && guid.is_none())
         {
             let found = format!("{} bytes with flags {}", bytes.len(), bytes[FLAGS_AT]);
@@ -118,6 +126,7 @@ impl SeriesInfo {
             guid,
             schema,
             merge: merge.unwrap_or_default(),
+            several,
         })
     }
 
@@ -240,6 +249,7 @@ pub(crate) fn create<W: PageWrite>(
         guid,
         schema: schema.clone(),
         merge: MergePolicy::default(),
+        several: false,
     };
     let by_key = match key {
         SeriesKey::Name(_) => &mut roots.names,
@@ -277,6 +287,7 @@ pub(crate) fn change_merge<W: PageWrite>(
 ) -> Result<Arc<SeriesInfo>> {
     let info = SeriesInfo {
         merge,
+        several: info.several || merge == MergePolicy::KeepAll,
         ..info.clone()
     };
     let entry = info.encode();

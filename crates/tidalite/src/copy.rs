@@ -6,6 +6,7 @@
 
 use crate::catalog;
 use crate::database::{Database, OpenMode, Options};
+use crate::equal::MergePolicy;
 use crate::error::Result;
 use crate::name::SeriesPattern;
 use crate::read::ReadTxn;
@@ -67,7 +68,10 @@ impl ReadTxn {
                 (None, Some(guid)) => tx.series_of_guid(*guid, &info.schema)?,
                 (None, None) => unreachable!("the catalog refuses such an entry"),
             };
-            // Its rows are unique: they need not be asked.
+            if info.several {
+                to.set_merge(MergePolicy::KeepAll)?;
+            }
+            // Rows that are alone at their times need not be asked.
             series.copy_rows(&mut to)?;
             to.set_merge(info.merge)?;
             for (key, text) in series.annotations()? {

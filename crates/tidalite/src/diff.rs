@@ -120,13 +120,17 @@ impl ReadTxn {
         if self.roots.policies.encode() == base.roots.policies.encode() {
             return Ok(());
         }
-        each_difference(&base.retentions()?, &self.retentions()?, |name, before, after| {
-            f(Change::Retention {
-                name,
-                before,
-                after,
-            })
-        })
+        each_difference(
+            &base.retentions()?,
+            &self.retentions()?,
+            |name, before, after| {
+                f(Change::Retention {
+                    name,
+                    before,
+                    after,
+                })
+            },
+        )
     }
 
     fn diff_tables(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {

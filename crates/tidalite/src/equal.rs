@@ -4,10 +4,12 @@
 //! row ──> newer than every row? ──yes────────────────────────────> staged, as any row
 //!             └─no──> time taken? (known stretch, else a search) ──no──┘
 //!                         └─yes──> KeepFirst: left out    Error: refused, nothing is changed
+//!                                  KeepAll: staged behind the others of its time (keep_all.rs)
 //! ```
 //!
-//! The question is answered before a row is staged, not where rows meet later. So a series of any policy has each time once in
-//! everything below (staging, tail, runs, leaves), and every reader agrees by construction. `Replace` asks nothing.
+//! The question is answered before a row is staged, not where rows meet later: everything below (staging, tail, runs, leaves)
+//! knows one rule, that of two places the newer one has all there is of a time. So every reader agrees by construction, and
+//! a policy can be changed at any time. `Replace` asks nothing.
 //!
 //! Invariants: 1. No row of the series, as its transaction sees it, is newer than `newest`, once that is known. 2. `times` holds
 //! exactly the times of rows within `from..=to`. 3. Whatever changes a series other than by inserting (deletes, going back to
@@ -16,6 +18,7 @@
 use crate::error::{Error, Result};
 use crate::series_mut::SeriesMut;
 use std::collections::BTreeSet;
+use tidalite_base::limits::COLUMNS_MAX;
 
 /// What a series does with a row at a time that it has a row at. Stored with the series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,19 +31,32 @@ pub enum MergePolicy {
     KeepFirst,
     /// The call is refused with [`Error::TimeTaken`] and changes nothing; the transaction goes on.
     Error,
+    /// Both stay, in the order in which they arrived, across transactions too. All rows of a time are counted, aggregated,
+    /// scanned and deleted; what names one row by its time ([`Series::at`](crate::Series::at), a search, a join) takes the last
+    /// to arrive. A time has room for 1024 rows, for fewer in a series of more than five columns ([`time_rows_max`]);
+    /// one more is refused as beyond a limit. Changed to another policy, a series keeps the rows that it has: a row that replaces takes
+    /// the place of all at its time.
+    KeepAll,
+}
+
+/// Rows of one time that a series of so many columns takes at most under [`MergePolicy::KeepAll`].
+#[must_use]
+pub fn time_rows_max(columns: usize) -> usize {
+    tidalite_runs::time_rows_max(columns.clamp(1, COLUMNS_MAX))
 }
 
 impl MergePolicy {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Replace, Self::KeepFirst, Self::Error];
+    pub const ALL: [Self; 4] = [Self::Replace, Self::KeepFirst, Self::Error, Self::KeepAll];
 
-    /// As the program writes it: `replace`, `keep-first`, `error`.
+    /// As the program writes it: `replace`, `keep-first`, `error`, `keep-all`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Replace => "replace",
             Self::KeepFirst => "keep-first",
             Self::Error => "error",
+            Self::KeepAll => "keep-all",
         }
     }
 
@@ -50,6 +66,7 @@ impl MergePolicy {
             Self::Replace => 0,
             Self::KeepFirst => 1,
             Self::Error => 2,
+            Self::KeepAll => 3,
         }
     }
 
@@ -72,11 +89,30 @@ pub(crate) struct Guard {
     from: i64,
     to: i64,
     times: Option<BTreeSet<i64>>,
+    /// Of a series that keeps all: the time of the last row, its rows, and when they were last seen staged.
+    pub(crate) last: Option<LastTime>,
+}
+
+/// A time of which all rows are staged while nothing is handed over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastTime {
+    pub(crate) time: i64,
+    pub(crate) rows: usize,
+    pub(crate) hand_overs: u64,
 }
 
 impl Guard {
+    /// The newest time, once it is known.
+    pub(crate) fn newest(&self) -> Option<Option<i64>> {
+        self.newest
+    }
+
+    pub(crate) fn learn(&mut self, newest: Option<i64>) {
+        self.newest = Some(newest);
+    }
+
     /// Whether the time is behind all rows; `None` when nothing is known.
-    fn is_newer(&self, time: i64) -> Option<bool> {
+    pub(crate) fn is_newer(&self, time: i64) -> Option<bool> {
         self.newest
             .map(|newest| newest.is_none_or(|newest| newest < time))
     }
@@ -116,6 +152,9 @@ pub(crate) enum Taken {
 impl SeriesMut<'_> {
     /// Whether a row at `time` may be staged. Changes nothing but what is known.
     pub(crate) fn look(&mut self, time: i64) -> Result<Taken> {
+        if self.keeps_all() {
+            return Ok(Taken::Free);
+        }
         if self.guard().is_newer(time) == Some(true) {
             return Ok(Taken::Free);
         }
@@ -141,7 +180,9 @@ impl SeriesMut<'_> {
                 series: self.info().label(),
                 time,
             }),
-            MergePolicy::KeepFirst | MergePolicy::Replace => Ok(Taken::LeftOut),
+            MergePolicy::KeepFirst | MergePolicy::Replace | MergePolicy::KeepAll => {
+                Ok(Taken::LeftOut)
+            }
         }
     }
 

@@ -33,6 +33,7 @@
 //! write      WriteTxn, Commit           the one writer
 //!  ├ series_mut  SeriesMut              insert, append, delete, own reads
 //!  │  ├ equal       MergePolicy         rows at a time that is taken
+//!  │  │  └ keep_all                     several rows of one time
 //!  │  └ annotations                     words about a series
 //!  ├ table       TableMut
 //!  └ leaves      where the front's stretches go
@@ -72,6 +73,7 @@ mod durability;
 mod equal;
 mod error;
 mod functions;
+mod keep_all;
 mod known;
 mod leaves;
 mod lifecycle;
@@ -121,7 +123,7 @@ pub use compact::Compaction;
 pub use cursor::{Cursor, Row};
 pub use database::{Database, OpenMode, Options, ReadAhead, Verify};
 pub use diff::Change;
-pub use equal::MergePolicy;
+pub use equal::{MergePolicy, time_rows_max};
 pub use error::{Error, Result};
 pub use functions::{
     Combined, CumulativeSum, Derivative, Difference, Dot, DotFunctions, Dots, MovingMean,

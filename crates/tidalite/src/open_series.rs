@@ -165,6 +165,9 @@ impl OpenSeries {
         let one = &mut self.series[index];
         if one.turn != self.turn {
             one.slot = staging.slot(one.id, &self.layouts[one.layout as usize]);
+            if one.info.merge == MergePolicy::KeepAll {
+                staging.keep_all(one.slot, true);
+            }
             one.turn = self.turn;
             one.guard = guard_of(&one.info);
             self.open += 1;
@@ -176,6 +179,9 @@ impl OpenSeries {
         let id = info.id;
         let types = info.schema.word_types();
         let slot = staging.slot(id, &types);
+        if info.merge == MergePolicy::KeepAll {
+            staging.keep_all(slot, true);
+        }
         let layout = self.layout(types);
         self.series.push(OneSeries {
             id,

@@ -183,7 +183,7 @@ impl Range<'_> {
 }
 
 impl Series<'_> {
-    /// The row at just this time.
+    /// The row at just this time; the last to arrive, where there are several.
     ///
     /// # Errors
     /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
@@ -192,7 +192,8 @@ impl Series<'_> {
         Ok(self.cursor().search(t)?.filter(|row| row.time == t))
     }
 
-    /// The nearest row in one direction: the first at or after `t`, or the last before it.
+    /// The nearest row in one direction: the first at or after `t`, or the last before it. Of several rows of one time the one
+    /// that is met first in that direction.
     ///
     /// # Errors
     /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
@@ -204,10 +205,12 @@ impl Series<'_> {
                 Some(before) => cursor.search(before),
                 None => Ok(None),
             },
-            Direction::Forward => match cursor.search(t)? {
-                Some(row) if row.time == t => Ok(Some(row)),
-                _ => cursor.next(),
-            },
+            Direction::Forward => {
+                if let Some(before) = t.checked_sub(1) {
+                    cursor.search(before)?;
+                }
+                cursor.next()
+            }
         }
     }
 }

@@ -22,8 +22,8 @@ use tidalite_codec::{Rows, RowsRef};
 use tidalite_runs::{Sink, Slot};
 use tidalite_series::Cooling;
 
-/// A series of a write transaction, for changing. Insert anywhere: at the end, before, or over an existing
-/// timestamp (the newest write wins, unless the series has another [`MergePolicy`]).
+/// A series of a write transaction, for changing. Insert anywhere: at the end, before, or at an existing
+/// timestamp (the new row takes the place of the old one, unless the series has another [`MergePolicy`]).
 ///
 /// Single inserts only stage a row and do not ask whether the transaction can still be committed: in one that is broken
 /// ([`Error::TransactionBroken`](crate::Error::TransactionBroken)) they may answer `Ok`. The next hand-over of staged rows, `append_rows`, `delete`, `view`
@@ -31,7 +31,7 @@ use tidalite_series::Cooling;
 pub struct SeriesMut<'t> {
     pub(crate) txn: &'t mut WriteTxn,
     index: usize,
-    slot: Slot,
+    pub(crate) slot: Slot,
     columns: usize,
     /// Whether there is a column of texts.
     texts: bool,
@@ -62,7 +62,8 @@ impl<'t> SeriesMut<'t> {
         self.txn.open[self.index].guard.get_or_insert_default()
     }
 
-    /// Changes what becomes of rows at times that are taken, from the next row on; rows that are there stay as they are.
+    /// Changes what becomes of rows at times that are taken, from the next row on; rows that are there stay as they are, those
+    /// that [`MergePolicy::KeepAll`] kept too.
     ///
     /// # Errors
     /// What the file reports.
@@ -74,6 +75,10 @@ impl<'t> SeriesMut<'t> {
         let info = self
             .txn
             .changing(|txn| catalog::change_merge(&mut txn.roots, &mut txn.pages, &info, merge))?;
+        let keep_all = merge == MergePolicy::KeepAll;
+        if keep_all != self.keeps_all() {
+            self.txn.staging.keep_all(self.slot, keep_all);
+        }
         self.guarded = merge != MergePolicy::Replace;
         self.point = self.columns == 2 && !self.texts && !self.guarded;
         let open = &mut self.txn.open[self.index];
@@ -156,6 +161,9 @@ impl<'t> SeriesMut<'t> {
             self.expect_texts(|c| &words[c..=c])?;
         }
         if self.guarded {
+            if self.keeps_all() {
+                return self.keep(time, words);
+            }
             if self.look(time)? == Taken::LeftOut {
                 return Ok(());
             }
@@ -307,7 +315,8 @@ impl<'t> SeriesMut<'t> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` for a name that is there already, or too many columns; a damaged block in the way; a full disk.
+    /// `Schema` for a name that is there already, or too many columns; `Limit` when a time has more rows than a series of so many
+    /// columns takes; a damaged block in the way; a full disk.
     ///
     /// # Cost
     /// The rows of the series that are not yet in leaves go there.
@@ -316,6 +325,7 @@ impl<'t> SeriesMut<'t> {
         let mut schema = info.schema.clone();
         schema.columns.extend_from_slice(columns);
         schema.validate()?;
+        self.expect_room_with(schema.columns.len())?;
         let types = info.schema.word_types();
         let all = schema.word_types();
         let (id, slot) = (info.id, self.slot);
@@ -335,6 +345,9 @@ impl<'t> SeriesMut<'t> {
             let info = catalog::change_schema(&mut txn.roots, &mut txn.pages, &info, schema)?;
             Ok((info, txn.staging.renew(id, &all)))
         })?;
+        if info.merge == MergePolicy::KeepAll {
+            self.txn.staging.keep_all(slot, true);
+        }
         self.columns = info.schema.columns.len();
         self.texts |= columns.iter().any(|column| column.ty.is_text());
         self.point = self.columns == 2 && !self.texts && !self.guarded;
@@ -354,6 +367,9 @@ impl<'t> SeriesMut<'t> {
         self.txn.check_usable()?;
         if self.texts {
             self.expect_texts(|c| columns[c])?;
+        }
+        if self.guarded && self.keeps_all() {
+            return self.keep_rows(RowsRef::new(times, columns));
         }
         if self.guarded {
             let places = self.admitted(times)?;

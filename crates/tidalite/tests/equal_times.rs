@@ -170,7 +170,12 @@ fn run(merge: MergePolicy, seed: u64) {
 
 #[test]
 fn every_policy_equals_a_sorted_map() {
-    for merge in MergePolicy::ALL {
+    // With `KeepAll` it would be no map: tests/keep_all.rs.
+    for merge in [
+        MergePolicy::Replace,
+        MergePolicy::KeepFirst,
+        MergePolicy::Error,
+    ] {
         for seed in 0..8 {
             run(merge, seed);
         }

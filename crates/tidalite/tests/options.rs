@@ -51,7 +51,8 @@ impl Setup {
     }
 }
 
-const SERIES: [&str; 3] = ["a", "b{site=\"n\"}", "b{site=\"s\"}"];
+/// One of each merge policy.
+const SERIES: [&str; 4] = ["a", "b{site=\"n\"}", "b{site=\"s\"}", "c"];
 const TIMES: i64 = 20_000;
 
 /// One operation; its answer goes to `told`.

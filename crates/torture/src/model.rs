@@ -10,6 +10,10 @@ use tidalite_base::checksum;
 /// The table whose entries are tables.
 pub const TOPICS: &str = "topics";
 
+/// Rows of a series of default points: time -> flags and value bits of its rows, in the order in which they arrived. Only a series that
+/// keeps all has more than one of a time; none has no row.
+pub type Rows = BTreeMap<i64, Vec<[u64; 2]>>;
+
 /// Pairs of a table.
 pub type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -22,8 +26,8 @@ pub struct Model {
     pub multis: BTreeMap<String, BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>>,
     /// The tables in the table [`TOPICS`]; none is empty.
     pub topics: BTreeMap<Vec<u8>, Pairs>,
-    /// Series of default points by name: time -> flags, value bits.
-    pub series: BTreeMap<String, BTreeMap<i64, [u64; 2]>>,
+    /// Series by name.
+    pub series: BTreeMap<String, Rows>,
     /// Annotations: of which series, key -> text.
     pub annotations: BTreeMap<(String, String), String>,
     /// Retention policies by name.
@@ -116,8 +120,10 @@ impl Model {
         }
         for (name, rows) in &self.series {
             digest.bytes(name.as_bytes());
-            for (&time, words) in rows {
-                digest.row(time, words);
+            for (&time, rows) in rows {
+                for words in rows {
+                    digest.row(time, words);
+                }
             }
         }
         for ((name, key), text) in &self.annotations {
@@ -160,7 +166,7 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
         let rows = model.series.entry(name.clone()).or_default();
         if let Some(series) = snap.series(&name)? {
             series.all().for_each(|time, words| {
-                rows.insert(time, [words[0], words[1]]);
+                rows.entry(time).or_default().push([words[0], words[1]]);
             })?;
             for (key, text) in series.annotations()? {
                 model.annotations.insert((name.clone(), key), text);

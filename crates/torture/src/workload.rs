@@ -1,7 +1,6 @@
 //! Seeded transactions over tables and series, applied to a database and to the model alike.
 
-use crate::model::{Model, TOPICS};
-use std::collections::BTreeMap;
+use crate::model::{Model, Rows, TOPICS};
 use std::time::Duration;
 use tidalite::{Durability, Error, MergePolicy, Result, Retention, Schema, SeriesMut, WriteTxn};
 use tidalite_testkit::rng::Rng;
@@ -64,10 +63,14 @@ pub fn series_name(i: u64) -> String {
     format!("m{i}{{site=\"s{}\"}}", i % 2)
 }
 
-/// What the series with this name does with rows at times that are taken: most replace them.
+/// Rows of a series that keeps all beyond which it is not given thousands more.
+const KEPT_ROWS_MAX: u64 = 8_000;
+
+/// What the series with this name does with rows at times that are taken.
 #[must_use]
 pub fn merge_of(name: &str) -> MergePolicy {
     match name.as_bytes() {
+        [b'm', b'2', ..] => MergePolicy::KeepAll,
         [b'm', b'3', ..] => MergePolicy::KeepFirst,
         [b'm', b'4', ..] => MergePolicy::Error,
         _ => MergePolicy::Replace,
@@ -81,7 +84,7 @@ fn series<'t>(tx: &'t mut WriteTxn, name: &str) -> Result<SeriesMut<'t>> {
 /// Inserts a point into a series and its model.
 fn insert(
     series: &mut SeriesMut<'_>,
-    rows: &mut BTreeMap<i64, [u64; 2]>,
+    rows: &mut Rows,
     (time, flags, value): (i64, i64, f64),
 ) -> Result<()> {
     let merge = series.info().merge;
@@ -97,10 +100,11 @@ fn insert(
             };
         }
         MergePolicy::KeepFirst => {
-            rows.entry(time).or_insert(row);
+            rows.entry(time).or_insert_with(|| vec![row]);
         }
+        MergePolicy::KeepAll => rows.entry(time).or_default().push(row),
         _ => {
-            rows.insert(time, row);
+            rows.insert(time, vec![row]);
         }
     }
     done
@@ -324,6 +328,9 @@ fn append(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> 
         last + step
     };
     let mut series = series(tx, &name)?;
+    if bulk && series.info().merge == MergePolicy::KeepAll {
+        return append_kept(&mut series, rows, rng, (start, count));
+    }
     for i in 0..count {
         let point = (start + i * step, i64::from(rng.one_in(50)), value_of(rng));
         insert(&mut series, rows, point)?;
@@ -331,12 +338,43 @@ fn append(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> 
     Ok(())
 }
 
+/// A stretch with several rows of a time, also of times that are there.
+fn append_kept(
+    series: &mut SeriesMut<'_>,
+    rows: &mut Rows,
+    rng: &mut Rng,
+    (start, count): (i64, i64),
+) -> Result<()> {
+    if rows_in(rows) > KEPT_ROWS_MAX {
+        return Ok(());
+    }
+    let each = rng.between(1, 30);
+    let times: Vec<i64> = (0..count).map(|i| start - 1 + i / each).collect();
+    let flags = vec![0; times.len()];
+    let values: Vec<u64> = times.iter().map(|_| value_of(rng).to_bits()).collect();
+    for (&time, &value) in times.iter().zip(&values) {
+        rows.entry(time).or_default().push([0, value]);
+    }
+    series.append_rows(&times, &[&flags, &values])
+}
+
+fn rows_in(rows: &Rows) -> u64 {
+    rows.values().map(|rows| rows.len() as u64).sum()
+}
+
 fn late(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let name = series_name(rng.below(SERIES));
     let rows = next.series.entry(name.clone()).or_default();
     let mut series = series(tx, &name)?;
     for _ in 0..rng.below(6) {
-        let point = (rng.between(0, TIME_MAX), 0, value_of(rng));
+        let at = match rows.last_key_value() {
+            // The order of arrival counts: rows of one time across transactions.
+            Some((&last, _)) if series.info().merge == MergePolicy::KeepAll => {
+                rng.between((last - 3).max(0), last)
+            }
+            _ => rng.between(0, TIME_MAX),
+        };
+        let point = (at, 0, value_of(rng));
         insert(&mut series, rows, point)?;
     }
     Ok(())
@@ -357,12 +395,12 @@ fn delete(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let from = rng.between(0, TIME_MAX);
     let span = if rng.one_in(6) { TIME_MAX } else { 300 };
     let to = from + rng.between(0, span);
-    let before = rows.len();
+    let before = rows_in(rows);
     rows.retain(|&time, _| time < from || time >= to);
     let removed = series(tx, &name)?.delete(from..to)?;
     assert_eq!(
-        removed as usize,
-        before - rows.len(),
+        removed,
+        before - rows_in(rows),
         "delete tells how many rows went"
     );
     Ok(())

@@ -175,6 +175,8 @@ pub(crate) enum MergeName {
     KeepFirst,
     /// It is an error
     Error,
+    /// Both stay, in the order in which they arrive
+    KeepAll,
 }
 
 impl MergeName {
@@ -183,6 +185,7 @@ impl MergeName {
             Self::Replace => MergePolicy::Replace,
             Self::KeepFirst => MergePolicy::KeepFirst,
             Self::Error => MergePolicy::Error,
+            Self::KeepAll => MergePolicy::KeepAll,
         }
     }
 }

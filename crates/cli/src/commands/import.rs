@@ -94,7 +94,8 @@ fn summary(
         rate(tally.rows),
         rate(tally.points),
     )?;
-    if tally.replaced > 0 && merge != Some(MergePolicy::KeepFirst) {
+    let kept = matches!(merge, Some(MergePolicy::KeepFirst | MergePolicy::KeepAll));
+    if tally.replaced > 0 && !kept {
         writeln!(
             terminal.out,
             "{} points replaced the one before them, at the same time in the same series: is a --tag missing?",

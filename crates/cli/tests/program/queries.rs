@@ -266,6 +266,28 @@ fn an_export_is_what_an_import_reads() {
     folder
         .say("export plant.tdl --from 2020-01-01")
         .failed(3, &["no point in this range"]);
+    // Every point twice, and in the export, and in what is made of that.
+    for file in ["twice.tdl", "plant.tdl"] {
+        folder
+            .say(&format!(
+                "import {file} long.csv --series series --merge keep-all --quiet"
+            ))
+            .ok();
+    }
+    folder
+        .say("import twice.tdl long.csv --series series --quiet")
+        .ok();
+    let scan = |file: &str| folder.say(&format!("scan {file} hb.wind* -f csv")).ok();
+    let twice = scan("twice.tdl");
+    assert_eq!(scan("plant.tdl"), twice);
+    let mut lines: Vec<&str> = twice.lines().skip(1).collect();
+    lines.sort_unstable();
+    assert!(lines.len() > 100 && lines.chunks(2).all(|pair| pair[0] == pair[1]));
+    folder.say("export twice.tdl --output twice.csv").ok();
+    folder
+        .say("import again.tdl twice.csv --series series --merge keep-all --quiet")
+        .ok();
+    assert_eq!(scan("again.tdl"), twice);
 }
 
 #[test]

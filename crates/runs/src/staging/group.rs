@@ -40,7 +40,7 @@ impl Route {
     }
 }
 
-/// The rows of one series, sorted by time, the newest of each.
+/// The rows of one series, sorted by time, of each those that count.
 pub(crate) struct Group<'a> {
     pub(crate) series: SeriesId,
     pub(crate) rows: RowsRef<'a>,
@@ -282,10 +282,12 @@ impl Staging {
         let Self {
             logs,
             overlays,
+            hand_overs,
             grouping: scratch,
             copies,
             ..
         } = self;
+        *hand_overs += 1;
         let log = &mut logs[layout];
         log.close();
         let grouping = Grouping::new(log, scratch);

@@ -87,6 +87,7 @@ pub struct Staging {
     grouping: group::Scratch,
     /// One a thread that groups.
     copies: Vec<group::Copies>,
+    hand_overs: u64,
 }
 
 impl Default for Staging {
@@ -107,6 +108,7 @@ impl Staging {
             fill: Fill::default(),
             grouping: group::Scratch::default(),
             copies: Vec::new(),
+            hand_overs: 0,
         }
     }
 
@@ -301,12 +303,37 @@ impl Staging {
         logged + self.overlays.iter().map(Overlay::bytes).sum::<usize>()
     }
 
-    /// The rows of a series that are staged, sorted, the newest of each time. From now on the series has an
+    /// The rows of a series that are staged, sorted, of each time those that count. From now on the series has an
     /// overlay of its own.
     ///
     /// Cost: the first time one pass over the stretches; later only what was pushed since is sorted in.
     pub fn rows(&mut self, slot: Slot) -> RowsRef<'_> {
         self.overlay(slot).sorted()
+    }
+
+    /// Keeps rows of one time side by side, in the order in which they are pushed, or lets the newest one stay, from the next
+    /// row on.
+    ///
+    /// The rows of a time that are staged take the place of all that are stored: before another row is to stand beside these,
+    /// they are to be pushed themselves, unless `rows_at` says that the time is staged already.
+    pub fn keep_all(&mut self, slot: Slot, keeps_all: bool) {
+        self.overlay(slot).keep_all(keeps_all);
+    }
+
+    /// How many rows of one time are staged. As `rows`, moves what is staged of the series to an overlay.
+    pub fn rows_at(&mut self, slot: Slot, time: i64) -> usize {
+        self.overlay(slot).rows_at(time)
+    }
+
+    /// Stages sorted rows in place of all that are staged or stored at their times.
+    pub fn replace_times(&mut self, slot: Slot, rows: RowsRef<'_>) {
+        self.overlay(slot).replace_times(rows);
+    }
+
+    /// Counts how often staged rows were handed over or removed: what was staged may be staged no longer when it changes.
+    #[must_use]
+    pub fn hand_overs(&self) -> u64 {
+        self.hand_overs
     }
 
     /// Whether the series has staged rows.
@@ -324,6 +351,7 @@ impl Staging {
         if !self.has_rows(slot) {
             return 0;
         }
+        self.hand_overs += 1;
         self.overlay(slot).delete(from, to)
     }
 
@@ -392,6 +420,7 @@ impl Staging {
     }
 
     fn forget_rows(&mut self) {
+        self.hand_overs += 1;
         for log in &mut self.logs {
             log.clear();
             for slot in &mut log.slots {

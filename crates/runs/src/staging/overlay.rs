@@ -1,6 +1,8 @@
-//! The staged rows of one series that is read inside its writing transaction.
+//! The staged rows of one series that is read inside its writing transaction, or that keeps all rows of a time.
 //!
-//! Invariant: the first `sorted` rows are sorted without repetitions; those after them are newer, in the order in which they came.
+//! Invariants: 1. The first `sorted` rows are sorted; those after them are newer, in the order in which they came.
+//! 2. Of a time that has rows here, these are all that there are: they take the place of those that are stored. Where rows of
+//!    one time are kept side by side (`keeps_all`), whoever pushes one sees to it that the stored ones are here before it.
 
 use tidalite_codec::{Rows, RowsRef};
 
@@ -8,11 +10,36 @@ use tidalite_codec::{Rows, RowsRef};
 pub(super) struct Overlay {
     rows: Rows,
     sorted: usize,
+    /// Whether rows of one time are kept side by side, in the order in which they came; else the newest one stays.
+    keeps_all: bool,
 }
+
+/// Rows in no order that are looked through before they are sorted in.
+const LOOKED_THROUGH_MAX: usize = 256;
 
 impl Overlay {
     pub(super) fn new(rows: Rows) -> Self {
-        Self { rows, sorted: 0 }
+        Self {
+            rows,
+            sorted: 0,
+            keeps_all: false,
+        }
+    }
+
+    /// From the next row on rows of one time are kept, or replaced; those that are here stay as they are.
+    pub(super) fn keep_all(&mut self, keeps_all: bool) {
+        self.sorted();
+        self.keeps_all = keeps_all;
+    }
+
+    /// How many rows of one time there are.
+    pub(super) fn rows_at(&mut self, time: i64) -> usize {
+        if self.rows.len() - self.sorted > LOOKED_THROUGH_MAX {
+            self.sorted();
+        }
+        let sorted = self.rows.slice(0..self.sorted).between(time, time).len();
+        let rest = self.rows.times[self.sorted..].iter();
+        sorted + rest.filter(|&&other| other == time).count()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -25,7 +52,11 @@ impl Overlay {
 
     pub(super) fn push(&mut self, time: i64, words: &[u64]) {
         let follows = self.sorted == self.rows.len()
-            && self.rows.times.last().is_none_or(|&last| last < time);
+            && self
+                .rows
+                .times
+                .last()
+                .is_none_or(|&last| last < time || (self.keeps_all && last == time));
         self.rows.push_row(time, words);
         if follows {
             self.sorted = self.rows.len();
@@ -33,13 +64,34 @@ impl Overlay {
     }
 
     pub(super) fn extend(&mut self, rows: RowsRef<'_>) {
+        let follows = self.keeps_all && self.sorted == self.rows.len() && rows.is_sorted() && {
+            let (last, first) = (self.rows.times.last(), rows.times().first());
+            last.zip(first).is_none_or(|(last, first)| last <= first)
+        };
         self.rows.extend(rows);
+        if follows {
+            self.sorted = self.rows.len();
+        }
+    }
+
+    pub(super) fn replace_times(&mut self, rows: RowsRef<'_>) {
+        let (last, first) = (self.sorted().times().last(), rows.times().first());
+        if last.zip(first).is_none_or(|(last, first)| last < first) {
+            self.rows.extend(rows);
+        } else {
+            self.rows = Rows::merge_newest(self.rows.view(), rows);
+        }
+        self.sorted = self.rows.len();
     }
 
     pub(super) fn sorted(&mut self) -> RowsRef<'_> {
         if self.sorted < self.rows.len() {
             let mut late = self.rows.slice(self.sorted..self.rows.len()).to_rows();
-            late.sort_newest();
+            if self.keeps_all {
+                late.sort_all();
+            } else {
+                late.sort_newest();
+            }
             self.rows.truncate(self.sorted);
             let follows = match (self.rows.times.last(), late.times.first()) {
                 (Some(last), Some(first)) => last < first,
@@ -47,6 +99,8 @@ impl Overlay {
             };
             if follows {
                 self.rows.extend(late.view());
+            } else if self.keeps_all {
+                self.rows = Rows::merge_all(self.rows.view(), late.view());
             } else {
                 self.rows = Rows::merge_newest(self.rows.view(), late.view());
             }

@@ -23,7 +23,7 @@ pub(crate) enum Take {
 }
 
 impl Take {
-    fn of(self, rows: usize) -> usize {
+    fn of(self, rows: RowsRef<'_>) -> usize {
         match self {
             Self::Whole => whole_vectors(rows),
             Self::AtCommit => linkable(rows, false),
@@ -63,7 +63,7 @@ impl Staging {
                             return Ok(());
                         }
                         with_sorted(rows, &mut sorted, |rows| {
-                            let whole = rows.slice(0..take.of(rows.len()));
+                            let whole = rows.slice(0..take.of(rows));
                             let place = (state.series, &*log.types);
                             match seal_and_link(linker, place, whole, &mut sealed) {
                                 Ok(true) => kept.keep(slot, rows, whole.len()),

@@ -1,11 +1,10 @@
 //! A leaf in cold form: each column whose vectors get smaller as pages of one model, the others as they were.
 
-use super::writer::{Model, OpenLeaf, payload_checksum};
+use super::writer::{Model, OpenLeaf, payload_checksum, vector_rows};
 use super::{
     COLUMN_CHECKSUM, COLUMN_CHUNK, COLUMN_ENTRY_BYTES, COLUMN_OFFSET, MODEL_BYTES, MODEL_CHECKSUM,
     MODEL_ENTRY_BYTES, MODEL_OFFSET, TIME_CHECKSUM, TIME_CHUNK, TIME_ENTRY_BYTES, TIME_OFFSET,
 };
-use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{get_u32, put_u32, put_u64};
 use tidalite_codec::{
     CHUNK_BYTES, Chunk, ColdColumn, ColumnType, Hint, RowsRef, encode_cold, words,
@@ -43,16 +42,22 @@ impl OpenLeaf {
     ) -> usize {
         let taken = self.fill_cold(types, hints, rows);
         let rows = rows.slice(0..taken);
+        let mut ends = Vec::new();
+        let mut at = 0;
+        while at < taken {
+            at += vector_rows(rows.slice(at..taken));
+            ends.push(at);
+        }
         let hot = std::mem::take(&mut self.payloads);
         let mut payloads = Vec::with_capacity(hot.len());
         if self.step.is_none() {
-            let vectors: Vec<&[u64]> = words(rows.times()).chunks(VECTOR_ROWS).collect();
+            let vectors = cut(words(rows.times()), &ends);
             let column = encode_cold(ColumnType::I64, &vectors);
             self.times_model = cool(&mut self.times, &TIMES, column, &hot, &mut payloads);
         }
         for (c, (column, &ty)) in self.columns.iter_mut().zip(types).enumerate() {
             if column.word.is_none() {
-                let vectors: Vec<&[u64]> = rows.column(c).chunks(VECTOR_ROWS).collect();
+                let vectors = cut(rows.column(c), &ends);
                 let cold = encode_cold(ty, &vectors);
                 column.model = cool(&mut column.entries, &COLUMNS, cold, &hot, &mut payloads);
             }
@@ -60,6 +65,15 @@ impl OpenLeaf {
         self.payloads = payloads;
         taken
     }
+}
+
+/// The words of each vector, of vectors that end there.
+fn cut<'w>(words: &'w [u64], ends: &[usize]) -> Vec<&'w [u64]> {
+    let begins = std::iter::once(0).chain(ends.iter().copied());
+    begins
+        .zip(ends)
+        .map(|(begin, &end)| &words[begin..end])
+        .collect()
 }
 
 /// Appends the payloads of a column's entries to `out`, where they get smaller in cold form; the entry of the model if there is one.

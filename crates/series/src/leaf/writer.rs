@@ -4,9 +4,11 @@
 //! in turn brings a vector of each at a time, and a leaf of one vector costs its readers more than its rows do.
 //!
 //! Invariants of an open leaf:
-//! 1. Its vectors are encoded; every one but the last has 1024 rows. A shorter one is decoded again and goes on as part of a
-//!    longer one when more rows come; until then `last` says what the leaf was before it.
-//! 2. While `step` is known, all its rows are that far apart and `times` is empty; else `times` has an entry a vector.
+//! 1. Its vectors are encoded; every one but the last has 1024 rows, or fewer where the rows of one time would not fit in with
+//!    the others: rows of one time are never in two vectors. A last one that is shorter is decoded again and goes on as part of
+//!    a longer one when more rows come; until then `last` says what the leaf was before it.
+//! 2. While `step` is known, all its rows are that far apart, every vector but the last has 1024 rows, and `times` is empty;
+//!    else `times` has an entry a vector.
 //! 3. While the `word` of a column is known, all its rows have it and `entries` is empty; else there is an entry a vector.
 
 use super::{
@@ -68,6 +70,7 @@ pub(super) struct OpenColumn {
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     end: i64,
+    rows: usize,
     payload_bytes: usize,
 }
 
@@ -150,7 +153,12 @@ impl OpenLeaf {
 
     /// Whether its last vector is a whole one.
     pub(crate) fn is_even(&self) -> bool {
-        self.rows == self.vectors * VECTOR_ROWS
+        self.vectors == 0 || self.rows - self.last.rows == VECTOR_ROWS
+    }
+
+    /// Whether it has as many vectors as it takes.
+    fn has_all_vectors(&self) -> bool {
+        self.vectors >= vectors_max(self.columns.len()).min(self.vectors_most)
     }
 
     /// Whole vectors that it takes at most; at least one.
@@ -160,17 +168,17 @@ impl OpenLeaf {
 
     /// Whether it takes no row any more.
     pub(crate) fn is_full(&self) -> bool {
-        self.is_even() && self.vectors >= vectors_max(self.columns.len()).min(self.vectors_most)
+        self.is_even() && self.has_all_vectors()
     }
 
-    /// Whether it takes in a vector of `rows` rows behind whole ones. A last part of a vector is taken in even when it has
+    /// Whether it takes in another vector, where `rows` rows are left. A last part of a vector is taken in even when it has
     /// bytes enough: it would make a leaf of few rows.
     fn takes(&self, rows: usize) -> bool {
-        !self.is_full()
+        !self.has_all_vectors()
             && (self.cold || self.payloads.len() < DATA_BYTES_SOFT || rows < VECTOR_ROWS)
     }
 
-    /// Takes in rows, which lie behind those that it has; answers how many. `hints`: one a column, and that of the times.
+    /// Takes in rows, which lie behind those that it has; answers how many: all of one time, or none. `hints`: one a column, and that of the times.
     pub(crate) fn fill(
         &mut self,
         types: &[ColumnType],
@@ -198,13 +206,16 @@ impl OpenLeaf {
     fn take_in(&mut self, types: &[ColumnType], hints: &mut [Hint], rows: RowsRef<'_>) -> usize {
         let mut at = 0;
         if !self.is_even() && !rows.is_empty() {
-            let mut vector = self.take_last(types);
-            at = rows.len().min(VECTOR_ROWS - vector.len());
-            vector.extend(rows.slice(0..at));
-            self.push(types, hints, vector.view());
+            at = rows.cut(VECTOR_ROWS - (self.rows - self.last.rows));
+            if at > 0 {
+                let mut vector = self.take_last(types);
+                vector.extend(rows.slice(0..at));
+                self.push(types, hints, vector.view());
+            }
         }
         while at < rows.len() && self.takes(rows.len() - at) {
-            let vector = rows.slice(at..rows.len().min(at + VECTOR_ROWS));
+            let rest = rows.slice(at..rows.len());
+            let vector = rest.slice(0..vector_rows(rest));
             self.push(types, hints, vector);
             at += vector.len();
         }
@@ -216,6 +227,7 @@ impl OpenLeaf {
         let (begin, end) = (times[0], times[times.len() - 1]);
         self.last = Before {
             end: self.end,
+            rows: self.rows,
             payload_bytes: self.payloads.len(),
         };
         if self.vectors == 0 {
@@ -242,7 +254,7 @@ impl OpenLeaf {
     fn take_last(&mut self, types: &[ColumnType]) -> Rows {
         let v = self.vectors - 1;
         let mut rows = Rows::with_capacity(types.len(), VECTOR_ROWS);
-        rows.grow(self.rows - v * VECTOR_ROWS);
+        rows.grow(self.rows - self.last.rows);
         match self.step {
             Some(step) => fill_steps(time_of(self.begin, step, v), step, &mut rows.times),
             None => {
@@ -268,7 +280,7 @@ impl OpenLeaf {
         }
         self.payloads.truncate(self.last.payload_bytes);
         self.end = self.last.end;
-        (self.vectors, self.rows) = (v, v * VECTOR_ROWS);
+        (self.vectors, self.rows) = (v, self.last.rows);
         rows
     }
 
@@ -311,6 +323,7 @@ impl OpenLeaf {
         let (begin, end, rows) = sealed.span(vector);
         self.last = Before {
             end: self.end,
+            rows: self.rows,
             payload_bytes: self.payloads.len(),
         };
         if self.vectors == 0 {
@@ -363,16 +376,18 @@ impl OpenLeaf {
         }
         if let Some(step) = self.step {
             // The step of a single row is that to the row before it.
-            let goes_on = self.end.wrapping_add(step as i64) == begin;
+            let goes_on = self.rows == self.vectors * VECTOR_ROWS
+                && self.end.wrapping_add(step as i64) == begin;
             if goes_on && (own == Some(step) || payload.chunk.rows() == 1) {
                 return;
             }
             self.step = None;
             let mut before = [0; VECTOR_ROWS];
             for v in 0..self.vectors {
-                fill_steps(time_of(self.begin, step, v), step, &mut before);
-                let chunk = encode_times(&before, hint, &mut self.payloads);
-                let span = (before[0], before[VECTOR_ROWS - 1]);
+                let before = &mut before[..VECTOR_ROWS.min(self.rows - v * VECTOR_ROWS)];
+                fill_steps(time_of(self.begin, step, v), step, before);
+                let chunk = encode_times(before, hint, &mut self.payloads);
+                let span = (before[0], before[before.len() - 1]);
                 put_time_entry(&mut self.times, &Payload::none(chunk), span);
             }
         }
@@ -384,12 +399,20 @@ impl OpenLeaf {
         let words = [word; VECTOR_ROWS];
         for v in 0..self.vectors {
             // The extremes of equal words are at the first row, whatever the other times are.
-            let begin = match self.step {
-                Some(step) => time_of(self.begin, step, v),
-                None => tidalite_base::get_i64(&self.times, v * TIME_ENTRY_BYTES + TIME_BEGIN),
+            let (begin, rows) = match self.step {
+                Some(step) => {
+                    let rows = VECTOR_ROWS.min(self.rows - v * VECTOR_ROWS);
+                    (time_of(self.begin, step, v), rows)
+                }
+                None => {
+                    let entry = &self.times[v * TIME_ENTRY_BYTES..];
+                    let rows = Chunk::decode_at(entry, TIME_CHUNK).rows();
+                    (tidalite_base::get_i64(entry, TIME_BEGIN), rows)
+                }
             };
-            let stats = Stats::of(ty, &[begin; VECTOR_ROWS], &words);
-            let chunk = encode_column(ty, &words, &mut Hint::default(), &mut self.payloads);
+            let words = &words[..rows];
+            let stats = Stats::of(ty, &[begin; VECTOR_ROWS][..rows], words);
+            let chunk = encode_column(ty, words, &mut Hint::default(), &mut self.payloads);
             let entries = &mut self.columns[c].entries;
             put_column_entry(entries, &Payload::none(chunk), &stats);
         }
@@ -483,6 +506,15 @@ impl OpenLeaf {
         debug_assert_eq!(out.len(), directory, "the directory is full");
         out.extend_from_slice(&self.payloads);
         directory
+    }
+}
+
+/// Rows of the next vector of these rows.
+pub(super) fn vector_rows(rows: RowsRef<'_>) -> usize {
+    match rows.cut(VECTOR_ROWS) {
+        // More rows of one time than a vector holds are nobody's doing but damage; such a leaf is found out when it is read.
+        0 => rows.len().min(VECTOR_ROWS),
+        cut => cut,
     }
 }
 

@@ -120,7 +120,14 @@ impl<F: FnMut(Candle)> Collector for Candles<F> {
     fn rows(&mut self, mut times: &[i64], mut words: &[u64]) {
         while let Some(&first) = times.first() {
             let rows = match self.size {
-                CandleSize::Level(_) => times.len().min(VECTOR_ROWS),
+                // Rows of one time stay together.
+                CandleSize::Level(_) => match times.get(VECTOR_ROWS) {
+                    None => times.len(),
+                    Some(&next) => match times.partition_point(|&t| t < next) {
+                        0 => VECTOR_ROWS,
+                        cut => cut.min(VECTOR_ROWS),
+                    },
+                },
                 CandleSize::Width(width) => {
                     let from = self.open.as_ref().map_or(first, |open| open.first_time);
                     let fit = times.partition_point(|&t| t.abs_diff(from) < width);

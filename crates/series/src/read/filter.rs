@@ -1,7 +1,7 @@
 //! Rows whose value lies in a range. Subtrees, leaves and vectors whose extremes rule a match out are
 //! passed by unread; of the others only the column that decides is decoded until a row matches.
 //!
-//! 1. A late row replaces the tree's row of the same time, whether it matches itself or not.
+//! 1. A late row replaces the tree's rows of the same time, whether it matches itself or not.
 //! 2. `late` is what of the late rows was not passed yet; it shrinks from the end that the walk comes from.
 //! 3. Rows are handed out in the direction of the walk, those of one call ascending.
 

@@ -428,13 +428,13 @@ impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
             times.partition_point(|&t| t <= self.to)
         };
         let (mut times, mut words) = (&times[low..high.max(low)], &words[low..high.max(low)]);
-        // Rows of the tree up to the next late one, then that one, which replaces its equal.
+        // Rows of the tree up to the next late one, then that one, which replaces its equals.
         while let Some(&late) = self.late.times().get(self.late_at)
             && late <= end
         {
             let before = times.partition_point(|&t| t < late);
             self.collect.rows(&times[..before], &words[..before]);
-            let equal = usize::from(times.get(before) == Some(&late));
+            let equal = times[before..].partition_point(|&t| t == late);
             (times, words) = (&times[before + equal..], &words[before + equal..]);
             let stop = match times.first() {
                 Some(&next) => self.late.lower_bound(next).max(self.late_at + 1),

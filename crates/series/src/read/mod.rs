@@ -12,8 +12,8 @@
 //! filter    rows with a value in a range           subtrees whose extremes rule it out are passed by
 //! ```
 //!
-//! Late rows are those of the front: sorted, no timestamp twice. They are newer than the tree and win at
-//! equal timestamps.
+//! Late rows are those of the front: sorted. They are newer than the tree: of a time that they have, they are all there is. So the
+//! rows of one time, where there are several, come from one place.
 
 pub(crate) mod candles;
 pub(crate) mod cursor;
@@ -73,7 +73,7 @@ impl<'a, R: PageRead> View<'a, R> {
             tree.types.len(),
             "the columns of the series"
         );
-        debug_assert!(late.is_sorted_unique(), "late rows are sorted and unique");
+        debug_assert!(late.is_sorted(), "late rows are sorted");
         debug_assert!(tree.open.is_none(), "its newest rows can be read");
         Self { r, tree, late }
     }

@@ -1,7 +1,7 @@
 //! The rows of a series in stretches: vectors of the tree, late rows between them, or both merged.
 //!
-//! 1. Segments ascend, do not overlap and together hold every row once. The segment of a vector covers
-//!    the vector's span with the late rows in it; any other late rows form segments of their own.
+//! 1. Segments ascend, do not overlap and together hold every row once; rows of one time are in one. The segment of a vector
+//!    covers the vector's span with the late rows in it; any other late rows form segments of their own.
 //! 2. A position is cheap: rows are decoded by `load`, late rows are merged only into the vectors
 //!    whose span holds some.
 
@@ -12,6 +12,14 @@ use std::ops::Range;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{Rows, RowsRef};
 use tidalite_pager::{PageRead, Result};
+
+/// The first of the rows that have the time of the `at`-th.
+fn first_of_time(times: &[i64], at: usize) -> usize {
+    match times.get(at) {
+        Some(&time) => times[..at].partition_point(|&t| t < time),
+        None => at,
+    }
+}
 
 /// Where the rows of the segment are.
 #[derive(Clone, Debug)]
@@ -99,7 +107,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
         if behind > 0 && end.is_none_or(|end| end < late[behind - 1]) {
             // A stretch of the gap around the row found, so that steps either way stay in it for a while.
             let gap = end.map_or(0, |end| late.partition_point(|&time| time <= end));
-            let from = gap.max(behind.saturating_sub(VECTOR_ROWS / 2));
+            let from = first_of_time(late, behind.saturating_sub(VECTOR_ROWS / 2)).max(gap);
             // Nothing of the tree lies between the row found and `t`; beyond `t` it may.
             self.stand(Source::Late(from..behind))
         } else if on_vector {
@@ -154,7 +162,10 @@ impl<'a, R: PageRead> Segments<'a, R> {
         match (begin, late.get(next)) {
             (begin, Some(&time)) if time <= to && begin.is_none_or(|begin| time < begin) => {
                 let stop = begin.map_or(late.len(), |begin| late.partition_point(|&t| t < begin));
-                self.stand(Source::Late(next..stop.min(next + VECTOR_ROWS)))
+                let end = stop.min(next + VECTOR_ROWS);
+                // The rest of the last time, too.
+                let end = end + late[end..stop].partition_point(|&t| t == late[end - 1]);
+                self.stand(Source::Late(next..end))
             }
             (Some(begin), _) if begin <= to => self.stand(Source::Vector),
             _ => Ok(false),
@@ -181,9 +192,8 @@ impl<'a, R: PageRead> Segments<'a, R> {
         match (end, stop.checked_sub(1).map(|last| late[last])) {
             (end, Some(time)) if time >= from && end.is_none_or(|end| time > end) => {
                 let gap = end.map_or(0, |end| late.partition_point(|&t| t <= end));
-                self.stand(Source::Late(
-                    gap.max(stop.saturating_sub(VECTOR_ROWS))..stop,
-                ))
+                let from = first_of_time(late, stop.saturating_sub(VECTOR_ROWS));
+                self.stand(Source::Late(from.max(gap)..stop))
             }
             (Some(end), _) if end >= from => self.stand(Source::Vector),
             _ => Ok(false),
@@ -229,7 +239,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
         Ok(end.is_some())
     }
 
-    /// Merges the decoded vector with late rows; late ones win.
+    /// Merges the decoded vector with late rows; of a time that both have, the late ones stay.
     fn merge(&mut self, rows: usize, late: RowsRef<'a>) {
         let (old, new) = (self.vectors.times(rows), late.times());
         self.merged.clear();
@@ -255,7 +265,9 @@ impl<'a, R: PageRead> Segments<'a, R> {
             if older {
                 o += 1;
             } else {
-                o += usize::from(o < old.len() && old[o] == time);
+                while o < old.len() && old[o] == time {
+                    o += 1;
+                }
                 n += 1;
             }
         }

@@ -248,6 +248,7 @@ impl<'a, 'w> Walk<'a, 'w> {
             let mut claim = |claim: Claim| {
                 check.claim(claim.addr, claim.pages, claim.what);
             };
+            leaves.allow_several(info.several);
             leaves.tree(self.pages, &tree, &mut claim)?;
             self.at(&format!("series {}", info.label()));
         }

@@ -6,6 +6,7 @@ use crate::annotations::annotation_of;
 use crate::catalog::SeriesInfo;
 use crate::check::{Finding, Place};
 use crate::column::{Column, ColumnType};
+use crate::equal::MergePolicy;
 use crate::error::{Error, Result};
 use crate::name::SeriesName;
 use crate::roots::owner;
@@ -450,7 +451,13 @@ impl Rescue<'_, '_> {
         });
         let mut words: Vec<&[u64]> = words.collect();
         words.extend(added.iter().map(Vec::as_slice));
-        series.append_rows(rows.times(), &words)?;
+        if series.keeps_all() || !rows.is_sorted_unique() {
+            // What is put later takes the place of what was put before, here too.
+            series.set_merge(MergePolicy::KeepAll)?;
+            series.replace_times(RowsRef::new(rows.times(), &words))?;
+        } else {
+            series.append_rows(rows.times(), &words)?;
+        }
         let saved = &mut self.report.series[place];
         saved.rows += rows.len() as u64;
         if by_header {
