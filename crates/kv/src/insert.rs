@@ -7,11 +7,13 @@
 use crate::edit::{self, Payload, Placed};
 use crate::group::{Bias, Entry, Group, common};
 use crate::key::{self, Key, KeyBuf, Rest};
-use crate::node::{Node, PREFIX_AT, Shape, child_bytes, damaged, slot_bytes, tag};
+use crate::node::{
+    HEADS_AHEAD_BYTES, Node, PREFIX_AT, Shape, child_bytes, damaged, slot_bytes, tag,
+};
 use crate::remove::Freed;
 use crate::tree::{HEIGHT_MAX, LEADS_ON, Tree, weight};
 use crate::value::Stored;
-use tidalite_pager::{Error, PageWrite, Ptr, Result};
+use tidalite_pager::{Error, PageRead, PageWrite, Ptr, Result};
 
 /// A branch on the way down, owned by the transaction, and the entry taken there.
 #[derive(Clone, Copy, Debug)]
@@ -306,6 +308,55 @@ impl Tree {
             index,
             found,
             at_end,
+        })
+    }
+
+    /// The way to a key as it is read: pages with the entry taken in each, the leaf last; `None` when the key is not there.
+    pub(crate) fn way_to<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<Vec<Step>>> {
+        if self.root.is_null() {
+            return Ok(None);
+        }
+        let mut way = Vec::with_capacity(usize::from(self.height));
+        let mut ptr = self.root;
+        for level in (1..self.height).rev() {
+            let page = r.page(&ptr)?;
+            let node = Node::open(&page, level, ptr.addr)?;
+            let index = node.find_child(r, key)?;
+            way.push(Step { ptr, index });
+            ptr = node.child(index)?.0;
+            r.prefetch(&ptr, HEADS_AHEAD_BYTES);
+        }
+        let page = r.page(&ptr)?;
+        let (index, found) = Node::open(&page, 0, ptr.addr)?.find(r, key)?;
+        way.push(Step { ptr, index });
+        Ok(found.then_some(way))
+    }
+
+    /// Makes every page on a way the transaction's own.
+    pub(crate) fn own_way<W: PageWrite>(&mut self, w: &mut W, mut way: Vec<Step>) -> Result<Path> {
+        let mut above: Option<Step> = None;
+        for (step, level) in way.iter_mut().zip((1..=self.height).rev()) {
+            let own = w.shadow(&step.ptr)?;
+            match above {
+                None => self.root = own,
+                Some(parent) if own != step.ptr => {
+                    let page = w.page_mut(&parent.ptr)?;
+                    edit::set_child_ptr(page, level, parent.ptr.addr, parent.index, &own)?;
+                }
+                Some(_) => {}
+            }
+            step.ptr = own;
+            above = Some(*step);
+        }
+        let Some(leaf) = way.pop() else {
+            unreachable!("a way ends with a leaf")
+        };
+        Ok(Path {
+            steps: way,
+            leaf: leaf.ptr,
+            index: leaf.index,
+            found: true,
+            at_end: false,
         })
     }
 

@@ -538,6 +538,19 @@ impl<'a> Node<'a> {
         Ok(child)
     }
 
+    /// Branch: the entries whose children were born in a transaction. A few of many, so nothing else of the others is looked at.
+    pub(crate) fn born_in(&self, txn: TxnId) -> impl Iterator<Item = usize> + use<'a> {
+        let (from, to) = match self.is_leaf() {
+            true => (0, 0),
+            false => (self.child_at(0), self.child_at(self.shape.count)),
+        };
+        let children = self.bytes.get(from..to).unwrap_or_default();
+        let (children, _) = children.as_chunks::<CHILD_BYTES>();
+        let born = children.iter().map(|child| get_u64(child, 6) & U48);
+        let own = born.enumerate().filter(move |(_, birth)| *birth == txn.0);
+        own.map(|(index, _)| index)
+    }
+
     /// The whole key of entry `index`.
     pub(crate) fn key<R: PageRead>(&self, r: &R, index: usize) -> Result<Vec<u8>> {
         if !self.is_leaf() && index == 0 {

@@ -6,7 +6,7 @@
 
 use crate::edit;
 use crate::group::{Bias, Group};
-use crate::insert::{Old, Split, Step, leading_on};
+use crate::insert::{Old, Path, Split, Step, leading_on};
 use crate::key::{Key, KeyBuf, Rest, free_rest};
 use crate::node::{Node, damaged, tag};
 use crate::small;
@@ -69,10 +69,12 @@ impl Tree {
     /// # Cost
     /// One page copied a level when first touched in a transaction; nothing when the key is absent.
     pub fn remove<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<bool> {
-        if !self.contains(w, key)? {
+        let Some(way) = self.way_to(&*w, key)? else {
             return Ok(false);
-        }
-        self.remove_payload(w, key, Old::Free)?;
+        };
+        // Found once, it need not be looked for again while the pages become the transaction's own.
+        let path = self.own_way(w, way)?;
+        self.remove_at(w, path, Old::Free)?;
         Ok(true)
     }
 
@@ -84,6 +86,11 @@ impl Tree {
         old: Old,
     ) -> Result<()> {
         let path = self.own_path(w, key)?;
+        self.remove_at(w, path, old)
+    }
+
+    /// Takes out the row at the path's end.
+    fn remove_at<W: PageWrite>(&mut self, w: &mut W, path: Path, old: Old) -> Result<()> {
         let (leaf, at) = (path.leaf, path.leaf.addr);
         let page = w.page_mut(&leaf)?;
         let cell = Node::open(page, 0, at)?.cell(path.index)?;

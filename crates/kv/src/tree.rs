@@ -504,11 +504,8 @@ fn own_children<W: PageWrite>(w: &W, ptr: &Ptr, level: u8) -> Result<Vec<(usize,
     let page = w.page(ptr)?;
     let node = Node::open(&page, level, ptr.addr)?;
     let mut own = Vec::new();
-    for index in 0..node.count() {
-        let (child, _) = node.child(index)?;
-        if child.birth == w.txn() {
-            own.push((index, child));
-        }
+    for index in node.born_in(w.txn()) {
+        own.push((index, node.child(index)?.0));
     }
     Ok(own)
 }

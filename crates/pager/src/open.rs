@@ -80,7 +80,10 @@ impl Pager {
             path: path.to_owned(),
             source,
         })?;
-        let storage = storage.read_ahead(options.read_ahead);
+        let mut storage = storage.read_ahead(options.read_ahead);
+        if options.map && options.map_writes && !options.read_only {
+            storage = storage.write_map();
+        }
         let place = Place {
             storage: Arc::new(storage),
             large: LargePlace::Beside(path),

@@ -71,6 +71,9 @@ pub struct Options {
     pub verify: Verify,
     /// Lend pages from a read-only map. Off: every read is a `pread`, and every media error a typed error.
     pub map: bool,
+    /// With `map`: pages of lazy commits that are written over again and again are copied into a writable map instead of being handed to the
+    /// system, on file systems that write over blocks where they are (ext4, tmpfs). Off: no stray write of the program can reach the file.
+    pub map_writes: bool,
     /// How much the system reads around a page of the map that is not in memory.
     pub read_ahead: ReadAhead,
     /// Single pages that became free last are taken first, not the lowest ones side by side: what is written over is then what was
@@ -138,6 +141,7 @@ impl Default for Options {
             large_values_min: 64 << 10,
             verify: Verify::default(),
             map: true,
+            map_writes: true,
             read_ahead: ReadAhead::default(),
             recent_first: false,
             spoil_freed: false,

@@ -501,7 +501,11 @@ impl Space {
         if let Some((large, place)) = self.in_large(page) {
             return large.release(place, pages);
         }
-        self.for_zones(page, pages, |_, zone, from, len| zone.release(from, len));
+        let mut longest = 0;
+        self.for_zones(page, pages, |_, zone, from, len| {
+            longest = longest.max(zone.release(from, len));
+        });
+        self.free_stretch(longest);
     }
 
     /// Undoes what a transaction allocated.

@@ -6,6 +6,7 @@ mod device;
 mod file;
 mod map;
 mod memory;
+mod write_map;
 
 pub(crate) use create::{create_file, give_name, open, sync_directory};
 pub use file::FileStorage;
@@ -43,6 +44,17 @@ pub trait Storage: Send + Sync {
     /// As for `write_at`.
     fn write_pieces(&self, at: u64, pieces: &[&[u8]]) -> io::Result<()> {
         self.write_at(at, &pieces.concat())
+    }
+
+    /// As `write_pieces`, for what no sync is to follow and is likely to be written over soon.
+    ///
+    /// # Errors
+    /// As for `write_at`.
+    fn write_passing(&self, at: u64, pieces: &[&[u8]]) -> io::Result<()> {
+        match pieces {
+            [piece] => self.write_at(at, piece),
+            _ => self.write_pieces(at, pieces),
+        }
     }
 
     /// Makes everything written durable. The file's length only as far as `sync_all` made it so:

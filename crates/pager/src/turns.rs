@@ -143,11 +143,7 @@ impl Turns {
         queue.busy = true;
         let kept = queue.kept.take();
         drop(queue);
-        let ticket = match kept {
-            Some(ticket) => Ok(Some(ticket)),
-            None => self.lock.try_ticket(),
-        };
-        self.begin(ticket)
+        self.begin(Ok(kept.or_else(|| self.lock.try_ticket())))
     }
 
     fn begin(self: &Arc<Self>, ticket: Result<Option<Ticket>>) -> Result<Option<Turn>> {

@@ -24,8 +24,8 @@ use crate::space::large::Large;
 use crate::space::{LISTS_PER_COMMIT, Space, TxnSpace, base};
 use crate::storage::Growth;
 use crate::superblock::read_failed;
+use crate::txn::dirty::Spare;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A transaction that has allocated this much, or needs this much at once, is a bulk write.
@@ -61,8 +61,8 @@ pub(crate) struct Writer {
     confirmation: Confirmation,
     /// Copies of the record that were rewritten; 2 when it is confirmed.
     confirmed: usize,
-    /// Buffers of pages for the next transaction.
-    pub(crate) spare: Vec<Arc<[u8]>>,
+    /// Memory for the next transaction.
+    pub(crate) spare: Spare,
 }
 
 impl Writer {
@@ -124,7 +124,7 @@ impl Writer {
             cannot_punch: false,
             cannot_punch_large: false,
             confirmation: *confirmation,
-            spare: Vec::new(),
+            spare: Spare::default(),
             // Another process that is alive, or was a moment ago, may have said that it is on the medium.
             confirmed: if inner.lock.area.durable().load(Ordering::Acquire) == durable.txn {
                 2

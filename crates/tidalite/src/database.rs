@@ -4,6 +4,7 @@ use crate::background::Background;
 use crate::compact::Pass;
 use crate::error::Result;
 use crate::read::{Opened, ReadTxn};
+use crate::roots::Roots;
 use crate::write::WriteTxn;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -150,6 +151,16 @@ impl Options {
     /// every media error is a typed error.
     pub fn map(mut self, map: bool) -> Self {
         self.store.map = map;
+        self
+    }
+
+    /// Copy pages of lazy commits that are written over again and again into a writable map of the file (default), or hand every page to
+    /// the system. The map takes a third of a lazy commit's time away; but a stray write of this program, in `unsafe` code or in C, can
+    /// then reach the file, as it can in LMDB with `MDB_WRITEMAP`. Checksums tell of it. It is used only with `map`, only on file systems that write
+    /// over blocks where they are (ext4, tmpfs), and not for durable commits. A file system that fails as a whole (is made read-only after an
+    /// error of the disk) is then a signal, as it may be for reads.
+    pub fn map_writes(mut self, map_writes: bool) -> Self {
+        self.store.map_writes = map_writes;
         self
     }
 
@@ -300,6 +311,7 @@ impl Options {
                 leaf_vectors,
                 sealing_threads: self.sealing_threads,
                 appending: Mutex::default(),
+                roots: Mutex::new(None),
                 pass: Mutex::new(None),
                 opened: Opened::default(),
             }),
@@ -322,6 +334,8 @@ pub(crate) struct Shared {
     pub(crate) sealing_threads: usize,
     /// The memory of appenders, as above.
     appending: Mutex<Vec<Staging>>,
+    /// The roots that the last write transaction left, as bytes and taken apart.
+    roots: Mutex<Option<(Vec<u8>, Roots)>>,
     /// Where compaction goes on.
     pub(crate) pass: Mutex<Option<Pass>>,
     pub(crate) opened: Opened,
@@ -335,6 +349,27 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         kept.unwrap_or_else(|| Staging::new(self.staging_bytes))
+    }
+
+    /// The roots that these bytes stand for.
+    pub(crate) fn take_roots(&self, bytes: &[u8]) -> Result<Roots> {
+        let kept = self
+            .roots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match kept {
+            Some((known, roots)) if known == bytes => Ok(roots),
+            _ => Roots::decode(bytes),
+        }
+    }
+
+    pub(crate) fn give_roots(&self, bytes: Vec<u8>, roots: Roots) {
+        debug_assert!(
+            Roots::decode(&bytes).is_ok_and(|decoded| decoded == roots),
+            "the roots are what was committed"
+        );
+        *self.roots.lock().unwrap_or_else(PoisonError::into_inner) = Some((bytes, roots));
     }
 
     /// For an appender.

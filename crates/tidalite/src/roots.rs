@@ -55,7 +55,7 @@ pub(crate) mod owner {
 }
 
 /// Every root of one version of the file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Roots {
     pub(crate) next_series: u64,
     pub(crate) next_table: u64,

@@ -82,7 +82,7 @@ pub struct WriteTxn {
 
 impl WriteTxn {
     pub(crate) fn begin(shared: Arc<Shared>, pages: tidalite_pager::WriteTxn) -> Result<Self> {
-        let roots = Roots::decode(pages.app())?;
+        let roots = shared.take_roots(pages.app())?;
         let front = Front::load(&pages, &roots.front)?;
         let staging = shared.take_staging();
         let leaves = Leaves::new(&roots, staging.budget_bytes(), shared.leaf_vectors);
@@ -320,10 +320,10 @@ impl WriteTxn {
             tree.seal(&mut self.pages)?;
         }
         let app = self.roots.encode();
-        let pages = self.pages;
-        let ticket = pages.commit_ticket(&app, durability)?;
+        let ticket = self.pages.commit_ticket(&app, durability)?;
         self.shared.give_staging(self.staging);
         self.shared.opened.kept.give(self.open, &self.roots);
+        self.shared.give_roots(app, self.roots);
         Ok(ticket)
     }
 

@@ -9,7 +9,8 @@
 //! 128       8       poison: 0, or who failed (process id << 1 | 1)
 //! 192       8 x 4   writer: generation of the handle that wrote last, owner word of the one that writes now or 0,
 //!                   its thread, since when (ns)
-//! 256     2 x 8     next ticket of the writers' queue; tickets drawn and not given back
+//! 256     3 x 8     next ticket of the writers' queue; tickets drawn and not given back; owner word of the handle that has
+//!                   the turn without a ticket, or 0
 //! 320       4       bell (u32): rung when a writer is done
 //! 384       8 x 3   generations given out; slots ever used; pages freed by all commits
 //! 4096   2 x 4096   two weak records (docs/durability.md)
@@ -27,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) const MAGIC: [u8; 16] = *b"Tidalite lock\r\n\0";
-pub(crate) const VERSION: u64 = 2;
+pub(crate) const VERSION: u64 = 3;
 
 /// Databases opened at once on one file, in all processes together.
 pub const HANDLES_MAX: usize = 1024;
@@ -126,6 +127,10 @@ impl Area {
     /// Tickets drawn and not given back; too many after a kill, never too few.
     pub(super) fn waiting(&self) -> &AtomicU64 {
         self.word(TICKET_AT + 8)
+    }
+    /// Who has the turn without a ticket: its owner word, or 0; perhaps of a dead handle.
+    pub(super) fn throne(&self) -> &AtomicU64 {
+        self.word(TICKET_AT + 16)
     }
     pub(super) fn generations(&self) -> &AtomicU64 {
         self.word(COUNTERS_AT)

@@ -7,7 +7,6 @@
 //! 2^40 + 1        presence: every handle shares it; an exclusive handle has it alone
 //! 2^40 + 2        door: taking a ticket
 //! 2^41 + i        handle i is alive
-//! 2^42            one that found nobody waiting is writing, without a ticket
 //! 2^42 + 1 + n    ticket n of the writers' queue is waiting or writing
 //! ```
 
@@ -22,8 +21,7 @@ pub(crate) const SETUP: u64 = 1 << 40;
 pub(crate) const PRESENCE: u64 = SETUP + 1;
 pub(crate) const DOOR: u64 = SETUP + 2;
 pub(crate) const HANDLES: u64 = 1 << 41;
-pub(crate) const THRONE: u64 = 1 << 42;
-pub(crate) const TICKETS: u64 = THRONE + 1;
+pub(crate) const TICKETS: u64 = (1 << 42) + 1;
 /// Numbers that tickets have.
 pub(crate) const TICKETS_LEN: u64 = 1 << 42;
 

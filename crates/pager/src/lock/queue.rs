@@ -3,26 +3,30 @@
 //! Whoever wants to write takes a number at the door, locks the byte of that number, and leaves the door.
 //! It is its turn when no byte of a lower number is locked any more: each of those has finished or died.
 //!
-//! Who finds nobody in the queue needs no number: it locks the *throne*, a byte below all numbers, and then looks
-//! whether one waits after all (`waiting`, and only if that says so, the bytes). Two calls of the system a transaction instead of six.
+//! Who finds nobody in the queue needs no number: it enters itself in the *throne*, a word of the area, and then looks
+//! whether one waits after all (`waiting`, and only if that says so, the bytes). No call of the system at all.
 //!
 //! ```text
 //! without a number                         with one
-//! lock the throne                          waiting += 1, lock the byte of the number
-//! nobody waits: the turn                   no lower byte locked, the throne's included: the turn
-//! else unlock it and draw a number
+//! throne: 0 becomes me                     waiting += 1, lock the byte of the number
+//! nobody waits: the turn                   no lower byte locked, the throne empty: the turn
+//! else leave it and draw a number
 //! ```
-//! Each locks its own first and looks for the other's then: both cannot miss each other.
+//! Each enters its own first and looks for the other's then, all of it sequentially consistent: both cannot miss each other.
+//! A word does not end with its process. But whoever it names is alive exactly while the byte of that handle is locked, so
+//! whoever finds the throne taken looks at that byte, and takes it from the dead.
 //!
 //! Invariants
 //! 1. Numbers are taken and their bytes locked under the door's lock, so nobody sees a number without its
 //!    byte, unless its owner is dead.
 //! 2. A handle has one number at a time, or the throne; its threads queue in `turns`.
-//! 3. `waiting` counts at least every locked number. It is raised before the byte is locked and lowered before it is
+//! 3. Only its holder empties the throne, or whoever has found the holder dead, by exchanging that holder's word. No two
+//!    handles ever have the same word, so nobody is taken for the dead one.
+//! 4. `waiting` counts at least every locked number. It is raised before the byte is locked and lowered before it is
 //!    unlocked; what the dead leave in it is taken back under the door's lock, when no number is locked.
 
 use super::Lock;
-use super::bytes::{DOOR, Mode, THRONE, TICKETS, TICKETS_LEN};
+use super::bytes::{DOOR, Mode, TICKETS, TICKETS_LEN};
 use super::slots::{clock_ns, thread_id};
 use crate::error::{Error, Result};
 use crate::readers::WriterSeen;
@@ -34,7 +38,11 @@ const PATIENCE: Duration = Duration::from_millis(5);
 
 /// A place in the queue, or the turn itself. It must be given back with [`Lock::give_ticket`].
 #[derive(Debug)]
-pub(crate) struct Ticket(u64);
+pub(crate) enum Ticket {
+    Throne,
+    /// The byte of a number.
+    Number(u64),
+}
 
 impl Lock {
     fn failed(&self, source: std::io::Error) -> Error {
@@ -71,8 +79,8 @@ impl Lock {
         self.locks.unlock(DOOR, 1).map_err(|e| self.failed(e))
     }
 
-    /// Takes a number.
-    fn draw(&self) -> Result<Ticket> {
+    /// Takes a number: its byte.
+    fn draw(&self) -> Result<u64> {
         let waiting = self.area.waiting();
         let taken = self.locks.taken(TICKETS, TICKETS_LEN);
         if !taken.map_err(|e| self.failed(e))? {
@@ -83,7 +91,7 @@ impl Lock {
         let byte = TICKETS + (number & (TICKETS_LEN - 1));
         let locked = self.locks.try_lock(byte, 1, Mode::Alone);
         if locked.map_err(|e| self.failed(e))? {
-            Ok(Ticket(byte))
+            Ok(byte)
         } else {
             Err(self.failed(std::io::ErrorKind::ResourceBusy.into()))
         }
@@ -97,22 +105,55 @@ impl Lock {
     }
 
     /// The turn without a number, if nobody has one or waits with one.
-    fn take_throne(&self) -> Result<Option<Ticket>> {
-        let locked = self.locks.try_lock(THRONE, 1, Mode::Alone);
-        if !locked.map_err(|e| self.failed(e))? {
-            return Ok(None);
+    fn take_throne(&self) -> Option<Ticket> {
+        if !self.locks.alive() {
+            return None;
+        }
+        let (throne, mine) = (self.area.throne(), self.owner_word());
+        if let Err(holder) = throne.compare_exchange(0, mine, Ordering::SeqCst, Ordering::SeqCst)
+            && (self.sits(holder)
+                || throne
+                    .compare_exchange(holder, mine, Ordering::SeqCst, Ordering::SeqCst)
+                    .is_err())
+        {
+            return None;
         }
         let waits = self.area.waiting().load(Ordering::SeqCst) > 0;
         if waits && self.locks.taken(TICKETS, TICKETS_LEN).unwrap_or(true) {
-            self.give_ticket(Ticket(THRONE));
-            return Ok(None);
+            self.give_ticket(Ticket::Throne);
+            return None;
         }
         self.note_writer();
-        Ok(Some(Ticket(THRONE)))
+        Some(Ticket::Throne)
+    }
+
+    /// Whether another handle that is alive has this word. (A handle asks only while it has no turn itself.)
+    fn sits(&self, holder: u64) -> bool {
+        holder != self.owner_word() && self.owner_alive(holder)
+    }
+
+    /// Whether somebody writes without a number. The dead are put out.
+    fn throne_taken(&self) -> bool {
+        let throne = self.area.throne();
+        let holder = throne.load(Ordering::SeqCst);
+        if holder == 0 {
+            return false;
+        }
+        // One that came in between may be alive.
+        self.sits(holder)
+            || throne
+                .compare_exchange(holder, 0, Ordering::SeqCst, Ordering::SeqCst)
+                .is_err()
+    }
+
+    /// Leaves the throne, if this handle has it.
+    pub(super) fn leave_throne(&self) {
+        let (throne, mine) = (self.area.throne(), self.owner_word());
+        let _ = throne.compare_exchange(mine, 0, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     /// The turn, if nobody writes or waits for it.
-    pub(crate) fn try_ticket(&self) -> Result<Option<Ticket>> {
+    pub(crate) fn try_ticket(&self) -> Option<Ticket> {
         self.take_throne()
     }
 
@@ -122,7 +163,7 @@ impl Lock {
         until: Option<Instant>,
         waiting: &mut dyn FnMut(),
     ) -> Result<Option<Ticket>> {
-        if let Some(ticket) = self.take_throne()? {
+        if let Some(ticket) = self.take_throne() {
             return Ok(Some(ticket));
         }
         if !self.enter_door(until)? {
@@ -130,18 +171,20 @@ impl Lock {
         }
         let drawn = self.draw();
         self.leave_door()?;
-        let ticket = drawn?;
-        let Ticket(byte) = ticket;
+        let byte = drawn?;
         loop {
             let bell = self.area.bell().load(Ordering::Acquire);
-            let before = self.locks.taken(THRONE, byte - THRONE);
-            let before = before.map_err(|e| self.failed(e))?;
-            if !before {
+            let lower = byte - TICKETS;
+            let before = lower > 0 && {
+                let taken = self.locks.taken(TICKETS, lower);
+                taken.map_err(|e| self.failed(e))?
+            };
+            if !before && !self.throne_taken() {
                 self.note_writer();
-                return Ok(Some(ticket));
+                return Ok(Some(Ticket::Number(byte)));
             }
             if until.is_some_and(|until| Instant::now() >= until) {
-                self.give_ticket(ticket);
+                self.give_ticket(Ticket::Number(byte));
                 return Ok(None);
             }
             waiting();
@@ -188,13 +231,15 @@ impl Lock {
             return;
         }
         self.forget_writer();
-        let Ticket(byte) = ticket;
         let waiting = self.area.waiting();
-        if byte != THRONE {
-            waiting.fetch_sub(1, Ordering::SeqCst);
+        match ticket {
+            Ticket::Throne => self.leave_throne(),
+            Ticket::Number(byte) => {
+                waiting.fetch_sub(1, Ordering::SeqCst);
+                // It cannot fail for a lock that is held; if it does, the lock ends with the handle.
+                let _ = self.locks.unlock(byte, 1);
+            }
         }
-        // It cannot fail for a lock that is held; if it does, the lock ends with the handle.
-        let _ = self.locks.unlock(byte, 1);
         if waiting.load(Ordering::SeqCst) == 0 {
             return;
         }

@@ -151,7 +151,7 @@ impl Space {
         for &(page, pages) in &pieces {
             changes.set(page, pages, true);
         }
-        let mut changes = changes.to_vec();
+        let mut changes = changes.into_vec();
         // What is free beyond the stored length needs no saying.
         changes.retain(|change| change.page < pages);
         if let Some(last) = changes.last_mut() {

@@ -307,7 +307,9 @@ impl Large {
     }
 
     pub(crate) fn release(&mut self, place: u64, pages: u64) {
-        self.for_zones(place, pages, |zone, from, len| zone.release(from, len));
+        self.for_zones(place, pages, |zone, from, len| {
+            zone.release(from, len);
+        });
     }
 
     fn take_at(&mut self, place: u64, pages: u64) {

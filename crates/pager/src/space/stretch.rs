@@ -21,7 +21,7 @@ const STRETCH_PAGES_MIN: u64 = 8;
 const TAIL_PAGES: u64 = 64;
 
 /// The stretch of free pages in use.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Stretch {
     next: u64,
     end: u64,
@@ -31,6 +31,21 @@ pub(super) struct Stretch {
     before: u64,
     /// There is none left that this transaction could use.
     over: bool,
+    /// No stretch of so many pages was found, and none has come up since.
+    missing: u64,
+}
+
+impl Default for Stretch {
+    fn default() -> Self {
+        Self {
+            next: 0,
+            end: 0,
+            taken: 0,
+            before: 0,
+            over: false,
+            missing: u64::MAX,
+        }
+    }
 }
 
 impl Space {
@@ -44,13 +59,22 @@ impl Space {
             } else {
                 self.stretch.before
             },
+            missing: self.stretch.missing,
             ..Stretch::default()
         };
+    }
+
+    /// Pages became free, and are part of a free stretch this long.
+    pub(super) fn free_stretch(&mut self, pages: u64) {
+        if pages >= self.stretch.missing {
+            self.stretch.missing = u64::MAX;
+        }
     }
 
     /// The file has grown: there may be stretches again.
     pub(super) fn look_again(&mut self) {
         self.stretch.over = false;
+        self.stretch.missing = u64::MAX;
     }
 
     /// Takes pages beside those taken last, or in a new stretch.
@@ -84,10 +108,14 @@ impl Space {
         let wanted = self.stretch.before.max(self.stretch.taken * 2);
         let mut pages = wanted.min(STRETCH_PAGES_MAX).max(least);
         loop {
-            if let Some(page) = self.lowest_stretch(pages) {
-                self.stretch.next = page;
-                self.stretch.end = page + pages;
-                return true;
+            // Looking through all that is free for what is not there would cost more than all else.
+            if pages < self.stretch.missing {
+                if let Some(page) = self.lowest_stretch(pages) {
+                    self.stretch.next = page;
+                    self.stretch.end = page + pages;
+                    return true;
+                }
+                self.stretch.missing = pages;
             }
             pages /= 2;
             if pages < least.max(STRETCH_PAGES_MIN) {

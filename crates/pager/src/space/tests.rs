@@ -425,7 +425,7 @@ fn ranges_agree_with_sets() {
         let used = rng.below(2) == 0;
         changes.set(page, pages, used);
         states.extend(span.map(|page| (page, used)));
-        let listed = changes.to_vec();
+        let listed = changes.clone().into_vec();
         let all: BTreeMap<u64, bool> = listed
             .iter()
             .flat_map(|change| (change.page..change.page + change.pages).map(|p| (p, change.used)))

@@ -134,8 +134,8 @@ impl Zone {
         self.first = 0;
     }
 
-    /// Makes pages allocatable.
-    pub(crate) fn release(&mut self, from: u64, len: u64) {
+    /// Makes pages allocatable; how long the free stretch is that they are part of.
+    pub(crate) fn release(&mut self, from: u64, len: u64) -> u64 {
         let mut already = 0;
         for_words(from, len, |word, mask| {
             already |= self.free[word] & mask;
@@ -145,7 +145,9 @@ impl Zone {
         self.count += len;
         self.first = self.first.min((from / 64) as usize);
         let start = from - self.run_before(from);
-        self.longest = self.longest.max(self.run_from(start, u64::MAX));
+        let run = self.run_from(start, u64::MAX);
+        self.longest = self.longest.max(run);
+        run
     }
 
     /// Takes free pages.

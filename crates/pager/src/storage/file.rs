@@ -6,6 +6,7 @@
 //! 2. A device has the length it has: it is never grown, cut or punched.
 
 use super::map::{MAP_BYTES, Map};
+use super::write_map::WriteMap;
 use super::{Growth, Storage, device};
 use crate::options::ReadAhead;
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
@@ -39,6 +40,7 @@ pub struct FileStorage {
     len: AtomicU64,
     use_map: bool,
     read_ahead: ReadAhead,
+    write_map: Option<WriteMap>,
     /// For blocks of extents, which lie side by side.
     maps: [OnceLock<Option<Map>>; MAPS_MAX],
     /// For single pages, which do not.
@@ -65,6 +67,7 @@ impl FileStorage {
             len: AtomicU64::new(len),
             use_map,
             read_ahead: ReadAhead::Auto,
+            write_map: None,
             maps: [const { OnceLock::new() }; MAPS_MAX],
             page_maps: [const { OnceLock::new() }; MAPS_MAX],
         })
@@ -74,6 +77,20 @@ impl FileStorage {
     #[must_use]
     pub fn read_ahead(self, read_ahead: ReadAhead) -> Self {
         Self { read_ahead, ..self }
+    }
+
+    /// What is written over again and again may be written through a map: [`Storage::write_passing`].
+    #[must_use]
+    pub fn write_map(self) -> Self {
+        let write_map = (!self.is_device).then(WriteMap::default);
+        Self { write_map, ..self }
+    }
+
+    /// What `WriteMap` knows does not hold any more.
+    fn forget_written(&self) {
+        if let Some(map) = &self.write_map {
+            map.forget();
+        }
     }
 
     #[cold]
@@ -169,11 +186,28 @@ impl Storage for FileStorage {
         Ok(())
     }
 
+    fn write_passing(&self, at: u64, pieces: &[&[u8]]) -> io::Result<()> {
+        let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let end = at.saturating_add(bytes as u64);
+        let pwrite = |at: u64, pieces: &[&[u8]]| match pieces {
+            [piece] => self.write_at(at, piece),
+            _ => self.write_pieces(at, pieces),
+        };
+        match &self.write_map {
+            Some(map) if end <= self.len.load(Ordering::Acquire) => {
+                map.write(&self.file, at, pieces, pwrite)
+            }
+            _ => pwrite(at, pieces),
+        }
+    }
+
     fn sync(&self) -> io::Result<()> {
+        self.forget_written();
         self.file.sync_data()
     }
 
     fn sync_all(&self) -> io::Result<()> {
+        self.forget_written();
         self.file.sync_all()
     }
 
@@ -189,6 +223,8 @@ impl Storage for FileStorage {
         if self.is_device {
             return Ok(());
         }
+        // Others may have given space back.
+        self.forget_written();
         let len = self.file.metadata()?.len();
         // Only upward: this process may be growing it at the same time.
         self.len.fetch_max(len, Ordering::AcqRel);
@@ -220,6 +256,7 @@ impl Storage for FileStorage {
         if self.is_device {
             return Ok(());
         }
+        self.forget_written();
         self.len.fetch_min(len, Ordering::AcqRel);
         self.file.set_len(len)
     }
@@ -228,6 +265,7 @@ impl Storage for FileStorage {
         if self.is_device {
             return Ok(false);
         }
+        self.forget_written();
         let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match fallocate(&self.file, how, at, len) {
             Ok(()) => Ok(true),

@@ -180,10 +180,10 @@ impl WriteTxn {
         let kept = self.dirty.in_memory() + inner.unwritten.len();
         let keeps = !with_record && kept * page_bytes <= inner.options.unwritten_bytes_max;
         let waiting = if keeps { Vec::new() } else { self.waiting() };
-        let dirty = &mut self.dirty;
+        let (dirty, passing) = (&mut self.dirty, durability == Durability::Lazy);
         metrics.time(Phase::Write, || {
             if !keeps {
-                dirty.write_all(&*inner.storage, &waiting)?;
+                dirty.write_all(&*inner.storage, &waiting, passing)?;
             }
             let mut writes = prepared.iter().flat_map(|ready| &ready.built.writes);
             writes.try_for_each(|(at, bytes)| write(&*inner.storage, *at, bytes))

@@ -22,6 +22,9 @@ const WRITE_BYTES_MAX: usize = 64 << 10;
 /// Buffers of pages that a transaction leaves to the next one, in bytes at most: the memory is warm, and need not be asked for.
 const SPARE_BYTES_MAX: usize = 2 << 20;
 
+/// Places of a map of pages that a transaction leaves to the next one.
+const SPARE_PAGES_MAX: usize = 1024;
+
 /// The flags in a page's header.
 const FLAGS_AT: usize = 9;
 
@@ -66,11 +69,23 @@ struct DirtyPage {
     touched: bool,
 }
 
+type Pages = HashMap<u64, DirtyPage, BuildHasherDefault<PageHasher>>;
+
+/// Memory that a transaction leaves to the next one.
+#[derive(Debug, Default)]
+pub(crate) struct Spare {
+    /// Of pages.
+    buffers: Vec<Arc<[u8]>>,
+    /// Empty.
+    pages: Pages,
+    order: VecDeque<u64>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Dirty {
     page_size: usize,
     txn: TxnId,
-    pages: HashMap<u64, DirtyPage, BuildHasherDefault<PageHasher>>,
+    pages: Pages,
     /// In the order in which they came into memory; for spilling.
     order: VecDeque<u64>,
     in_memory: usize,
@@ -83,28 +98,29 @@ pub(crate) struct Dirty {
 }
 
 impl Dirty {
-    /// `spare`: what `into_spare` of the transaction before gave.
-    pub(crate) fn new(
-        page_size: usize,
-        txn: TxnId,
-        bytes_max: usize,
-        spare: Vec<Arc<[u8]>>,
-    ) -> Self {
+    /// `spare`: what `take_spare` of the transaction before gave.
+    pub(crate) fn new(page_size: usize, txn: TxnId, bytes_max: usize, spare: Spare) -> Self {
         Self {
             page_size,
             txn,
-            pages: HashMap::default(),
-            order: VecDeque::new(),
+            pages: spare.pages,
+            order: spare.order,
             in_memory: 0,
             in_memory_max: (bytes_max / page_size).max(16),
-            spare,
+            spare: spare.buffers,
             pages_written: 0,
             writes: 0,
         }
     }
 
     fn number(&self, ptr: &Ptr) -> u64 {
-        ptr.addr / self.page_size as u64
+        ptr.addr >> self.page_size.trailing_zeros()
+    }
+
+    /// Whether a pointer leads to where a page begins.
+    fn is_page(&self, ptr: &Ptr) -> bool {
+        // A power of two, so no division.
+        ptr.addr & (self.page_size as u64 - 1) == 0
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -124,14 +140,24 @@ impl Dirty {
         }
     }
 
-    /// The buffers, for the next transaction; the pages are gone then.
-    pub(crate) fn take_spare(&mut self) -> Vec<Arc<[u8]>> {
-        for (_, page) in std::mem::take(&mut self.pages) {
-            if let Some(bytes) = page.bytes {
-                self.keep_buffer(bytes);
-            }
+    /// The memory, for the next transaction; the pages are gone then.
+    pub(crate) fn take_spare(&mut self) -> Spare {
+        let (mut pages, mut order) = (
+            std::mem::take(&mut self.pages),
+            std::mem::take(&mut self.order),
+        );
+        let held = pages.drain().filter_map(|(_, page)| page.bytes);
+        held.for_each(|bytes| self.keep_buffer(bytes));
+        order.clear();
+        // To empty a large map takes as long as it is large, whatever is in it.
+        if pages.capacity().max(order.capacity()) > SPARE_PAGES_MAX {
+            (pages, order) = (Pages::default(), VecDeque::new());
         }
-        std::mem::take(&mut self.spare)
+        Spare {
+            buffers: std::mem::take(&mut self.spare),
+            pages,
+            order,
+        }
     }
 
     /// The buffer of a page that waited in memory and is not needed any more.
@@ -179,11 +205,7 @@ impl Dirty {
 
     fn known(&self, ptr: &Ptr) -> Result<&DirtyPage> {
         match self.pages.get(&self.number(ptr)) {
-            Some(page)
-                if page.kind == ptr.kind && ptr.addr.is_multiple_of(self.page_size as u64) =>
-            {
-                Ok(page)
-            }
+            Some(page) if page.kind == ptr.kind && self.is_page(ptr) => Ok(page),
             _ => Err(Self::unknown(ptr)),
         }
     }
@@ -226,29 +248,37 @@ impl Dirty {
 
     /// The page in memory, about to be changed.
     fn load(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<&mut DirtyPage> {
-        let page = self.known(ptr)?;
-        let number = self.number(ptr);
-        let bytes = match &page.bytes {
-            Some(_) => None,
-            None => {
-                let bytes = read_back(storage, ptr.addr, self.page_size, page.spilled)?;
-                Some(bytes)
-            }
-        };
-        if bytes.is_some() {
-            self.make_room(storage)?;
-            self.order.push_back(number);
-            self.in_memory += 1;
+        if self.in_memory < self.pages.len() {
+            self.bring_in(storage, ptr)?;
         }
+        let (number, is_page) = (self.number(ptr), self.is_page(ptr));
+        match self.pages.get_mut(&number) {
+            Some(page) if page.kind == ptr.kind && is_page => {
+                page.touched = true;
+                page.spilled = None;
+                Ok(page)
+            }
+            _ => Err(Self::unknown(ptr)),
+        }
+    }
+
+    /// Reads a page that was written early.
+    #[cold]
+    fn bring_in(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<()> {
+        let page = self.known(ptr)?;
+        if page.bytes.is_some() {
+            return Ok(());
+        }
+        let bytes = read_back(storage, ptr.addr, self.page_size, page.spilled)?;
+        self.make_room(storage)?;
+        let number = self.number(ptr);
+        self.order.push_back(number);
+        self.in_memory += 1;
         let Some(page) = self.pages.get_mut(&number) else {
             return Err(Self::unknown(ptr));
         };
-        if bytes.is_some() {
-            page.bytes = bytes;
-        }
-        page.touched = true;
-        page.spilled = None;
-        Ok(page)
+        page.bytes = Some(bytes);
+        Ok(())
     }
 
     pub(crate) fn get_mut(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<&mut [u8]> {
@@ -366,7 +396,7 @@ impl Dirty {
             let bytes = self.pages.get(number)?.bytes.as_ref()?;
             Some((*number, &**bytes))
         });
-        let written = write_pages(storage, self.page_size, in_memory.collect());
+        let written = write_pages(storage, self.page_size, in_memory.collect(), false);
         match written {
             Ok(writes) => self.writes += writes,
             Err(error) => {
@@ -403,7 +433,7 @@ impl Dirty {
         Ok(())
     }
 
-    /// Writes what is not on disk yet, and pages of commits before that wait.
+    /// Writes what is not on disk yet, and pages of commits before that wait. `passing`: no sync is about to follow.
     ///
     /// # Errors
     /// The system's.
@@ -411,13 +441,14 @@ impl Dirty {
         &mut self,
         storage: &dyn Storage,
         waiting: &[(u64, Waiting)],
+        passing: bool,
     ) -> Result<()> {
         let own = self.pages.iter().filter(|(_, page)| page.spilled.is_none());
         let own = own.filter_map(|(&number, page)| Some((number, &**page.bytes.as_ref()?)));
         let before = waiting.iter().map(|(number, page)| (*number, &*page.bytes));
         let pages: Vec<_> = own.chain(before).collect();
         self.pages_written += pages.len() as u64;
-        self.writes += write_pages(storage, self.page_size, pages)?;
+        self.writes += write_pages(storage, self.page_size, pages, passing)?;
         Ok(())
     }
 
@@ -475,11 +506,12 @@ pub(crate) fn filled(buffer: Option<Arc<[u8]>>, page: &[u8]) -> Arc<[u8]> {
     Arc::from(page)
 }
 
-/// Writes pages, neighbours together; returns the calls.
+/// Writes pages, neighbours together; returns the stretches. `passing`: as `Storage::write_passing` says.
 fn write_pages(
     storage: &dyn Storage,
     page_size: usize,
     mut pages: Vec<(u64, &[u8])>,
+    passing: bool,
 ) -> Result<u64> {
     pages.sort_unstable_by_key(|(number, _)| *number);
     let per_write = (WRITE_BYTES_MAX / page_size).max(1);
@@ -487,14 +519,19 @@ fn write_pages(
     let neighbours = pages.chunk_by(|(number, _), (next, _)| number + 1 == *next);
     for group in neighbours.flat_map(|stretch| stretch.chunks(per_write)) {
         let at = group[0].0 * page_size as u64;
+        let bytes = (group.len() * page_size) as u64;
+        let failed = |error| Error::of_write("write", at, bytes, error);
         match group {
-            [(_, bytes)] => write(storage, at, bytes)?,
+            [(_, bytes)] if !passing => write(storage, at, bytes)?,
             _ => {
                 pieces.clear();
                 pieces.extend(group.iter().map(|(_, bytes)| *bytes));
-                let bytes = (group.len() * page_size) as u64;
-                let failed = |error| Error::of_write("write", at, bytes, error);
-                storage.write_pieces(at, &pieces).map_err(failed)?;
+                let written = if passing {
+                    storage.write_passing(at, &pieces)
+                } else {
+                    storage.write_pieces(at, &pieces)
+                };
+                written.map_err(failed)?;
             }
         }
         writes += 1;

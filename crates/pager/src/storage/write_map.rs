@@ -1,0 +1,240 @@
+//! Writes through a map: a page of a lazy commit that is written over again and again is copied into the system's cache by the process
+//! itself, which costs a third of a call of the system (decision 0501).
+//!
+//! A write to a map cannot fail with an error: what would be one is a signal. So only places are written this way that this handle has written by
+//! `pwrite` a moment ago: they have their blocks, and are in the cache. And only on file systems that write over blocks where they
+//! are; where a write moves them (btrfs, clones on XFS) a full disk would be a signal.
+//!
+//! A page of the map that the system has written to the disk is protected again, and its next change costs a fault, more than a
+//! `pwrite`. So a place is written through the map only when it was written often since the last sync.
+//!
+//! Invariants
+//! 1. A place that the table knows was written by this handle since, and its blocks were not given back since: `forget` comes before
+//!    every sync, cut and punch of this handle, and before anything that another handle has done counts.
+//! 2. What lies beyond the file's end is never touched.
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::ffi::c_void;
+use std::fs::File;
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// A place: a page of the system. Where that is larger, nothing is written through a map.
+const PLACE_BYTES: u64 = 4096;
+/// Address space of the map; what lies behind is written by `pwrite`.
+const MAP_BYTES: u64 = 1 << 40;
+/// Places that are remembered: 256 MiB of them.
+const PLACES: usize = 1 << 16;
+/// A place that was written so often since the last sync is likely to be written again before the next.
+const OFTEN: u32 = 3;
+const COUNT_BITS: u32 = 2;
+const _: () =
+    assert!((MAP_BYTES / PLACE_BYTES) as usize / PLACES < 1 << (32 - COUNT_BITS) as usize);
+
+/// File systems that write over blocks where they are: ext2 to ext4, tmpfs.
+const IN_PLACE: [i64; 2] = [0xef53, 0x0102_1994];
+
+/// What was written a moment ago: for each place modulo `PLACES`, `(place / PLACES + 1) << COUNT_BITS | how often`.
+type Table = Vec<u32>;
+
+#[derive(Debug, Default)]
+pub(super) struct WriteMap {
+    map: OnceLock<Option<Map>>,
+    table: Mutex<Table>,
+}
+
+impl WriteMap {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on every place must be written by `pwrite` first.
+    pub(super) fn forget(&self) {
+        self.table().fill(0);
+    }
+
+    /// Writes pieces one after the other from byte `at` on, each through the map or by `pwrite`, which writes several side by side.
+    /// They lie inside the file.
+    pub(super) fn write(
+        &self,
+        file: &File,
+        at: u64,
+        pieces: &[&[u8]],
+        mut pwrite: impl FnMut(u64, &[&[u8]]) -> std::io::Result<()>,
+    ) -> std::io::Result<()> {
+        let whole = |piece: &&[u8]| (piece.len() as u64).is_multiple_of(PLACE_BYTES);
+        let bytes: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
+        let inside = at.checked_add(bytes).is_some_and(|end| end <= MAP_BYTES);
+        if !inside || !at.is_multiple_of(PLACE_BYTES) || !pieces.iter().all(whole) {
+            return pwrite(at, pieces);
+        }
+        let Some(map) = self.map.get_or_init(|| Map::new(file)) else {
+            return pwrite(at, pieces);
+        };
+        let mut table = self.table();
+        if table.is_empty() {
+            table.resize(PLACES, 0);
+        }
+        // Those that wait for `pwrite`: from where, from which piece on.
+        let (mut from, mut first, mut next) = (at, 0, at);
+        for (number, piece) in pieces.iter().enumerate() {
+            let (start, end) = (next, next + piece.len() as u64);
+            next = end;
+            let mut often = true;
+            for place in start / PLACE_BYTES..end / PLACE_BYTES {
+                often &= note(&mut table, place);
+            }
+            if often {
+                if first < number {
+                    pwrite(from, &pieces[first..number])?;
+                }
+                map.write(start as usize, piece);
+                (from, first) = (end, number + 1);
+            }
+        }
+        if first < pieces.len() {
+            pwrite(from, &pieces[first..])?;
+        }
+        Ok(())
+    }
+}
+
+/// A place is written; whether it was so often before.
+fn note(table: &mut Table, place: u64) -> bool {
+    let entry = &mut table[place as usize % PLACES];
+    let tag = ((place / PLACES as u64) as u32 + 1) << COUNT_BITS;
+    let count = *entry ^ tag;
+    if count > OFTEN {
+        // Of another place, or nothing.
+        *entry = tag | 1;
+        return false;
+    }
+    *entry = tag | (count + 1).min(OFTEN);
+    count == OFTEN
+}
+
+/// A map of the beginning of a file, to write to.
+#[derive(Debug)]
+struct Map {
+    start: *mut c_void,
+}
+
+// SAFETY: the map never moves; it is written under the lock of the table.
+#[expect(unsafe_code, reason = "a map of a file is shared between threads")]
+unsafe impl Send for Map {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "a map of a file is shared between threads")]
+unsafe impl Sync for Map {}
+
+impl Map {
+    /// `None` where writing to a map may fail, or the system refuses.
+    fn new(file: &File) -> Option<Self> {
+        let len = usize::try_from(MAP_BYTES).ok()?;
+        let system = rustix::fs::fstatfs(file).ok()?;
+        #[expect(clippy::useless_conversion, reason = "its width differs by platform")]
+        let kind = i64::from(system.f_type);
+        if rustix::param::page_size() as u64 != PLACE_BYTES || !IN_PLACE.contains(&kind) {
+            return None;
+        }
+        let (prot, flags) = (
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::SHARED | MapFlags::NORESERVE,
+        );
+        // SAFETY: a fresh map at an address of the system's choice overlays nothing of ours.
+        #[expect(unsafe_code, reason = "the one place that maps the file to write")]
+        let start = unsafe { mmap(ptr::null_mut(), len, prot, flags, file, 0) };
+        Some(Self { start: start.ok()? })
+    }
+
+    /// Copies bytes in.
+    fn write(&self, at: usize, bytes: &[u8]) {
+        assert!(
+            at as u64 + bytes.len() as u64 <= MAP_BYTES,
+            "inside the map"
+        );
+        // SAFETY: the range lies inside the map (checked) and inside the file, whose blocks are there (invariants 1 and 2). `bytes`
+        // is memory of the process, not of this map, which is lent to nobody. What others read of these bytes
+        // meanwhile is as it is with `pwrite`: they are free pages, which nobody reads but who then looks whether what it read still counts.
+        #[expect(unsafe_code, reason = "the one place that writes to the map")]
+        unsafe {
+            let to = self.start.cast::<u8>().add(at);
+            ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new` with this length, and nothing of it is lent.
+        #[expect(unsafe_code, reason = "the one place that unmaps it")]
+        let unmapped = unsafe { munmap(self.start, MAP_BYTES as usize) };
+        debug_assert!(unmapped.is_ok(), "munmap of our own map");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OFTEN, PLACES, note};
+    #[cfg(not(miri))]
+    use crate::storage::{FileStorage, Growth, Storage};
+
+    #[test]
+    fn a_place_is_often_written_after_the_third_time() {
+        let mut table = vec![0; PLACES];
+        for round in 0..5 {
+            assert_eq!(note(&mut table, 7), round >= OFTEN);
+        }
+        assert!(!note(&mut table, 7 + PLACES as u64), "another place");
+        assert!(!note(&mut table, 7), "which has driven it out");
+    }
+
+    /// Stretches of pages, some written often and some not, with syncs, cuts and growth between, against a copy in memory.
+    #[test]
+    #[cfg(not(miri))]
+    fn what_is_written_either_way_is_there() {
+        const PAGE: usize = 4096;
+        let path = std::env::temp_dir().join(format!("write-map-{}", std::process::id()));
+        let mut options = std::fs::OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(true);
+        let file = options.open(&path).unwrap();
+        let storage = FileStorage::new(file, true).unwrap().write_map();
+        let mut seed = 7u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % below
+        };
+        let mut model = vec![0u8; 64 * PAGE];
+        storage.grow(model.len() as u64, Growth::Reserve).unwrap();
+        for round in 0..4000 {
+            let (from, pages) = (random(model.len() / PAGE - 4), 1 + random(4));
+            let bytes: Vec<u8> = (0..pages * PAGE).map(|at| (at / 7 + round) as u8).collect();
+            let pieces: Vec<&[u8]> = bytes.chunks(PAGE).collect();
+            let at = from * PAGE;
+            storage.write_passing(at as u64, &pieces).unwrap();
+            model[at..at + bytes.len()].copy_from_slice(&bytes);
+            match random(200) {
+                0 => storage.sync().unwrap(),
+                1 => {
+                    let len = (16 + random(48)) * PAGE;
+                    storage.cut(len as u64).unwrap();
+                    model.truncate(len);
+                    model.resize(64 * PAGE, 0);
+                    storage.grow(model.len() as u64, Growth::Zeros).unwrap();
+                }
+                2 => {
+                    let punched = storage.punch((8 * PAGE) as u64, (4 * PAGE) as u64).unwrap();
+                    if punched {
+                        model[8 * PAGE..12 * PAGE].fill(0);
+                    }
+                }
+                _ => {}
+            }
+            let mut found = vec![0; 4 * PAGE];
+            storage.read_at(at as u64, &mut found).unwrap();
+            assert_eq!(found, model[at..at + 4 * PAGE], "round {round}");
+        }
+        // Outside is an error or a longer file, never a signal.
+        drop(storage.write_passing(model.len() as u64, &[&[1; PAGE]]));
+        std::fs::remove_file(path).unwrap();
+    }
+}
