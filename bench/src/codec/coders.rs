@@ -93,20 +93,12 @@ impl Seen<'_> {
         }
     }
 
-    /// The sum of the floats, by eight accumulators.
+    /// The sum of the floats: by the same loop whoever decoded them.
     pub(crate) fn sum(&self) -> f64 {
-        let floats = match self {
+        tidalite_codec::sum_floats(match self {
             Self::Words(words) => tidalite_codec::as_floats(words),
             Self::Floats(floats) => floats,
-        };
-        let (eights, rest) = floats.as_chunks::<8>();
-        let mut sums = [0.0; 8];
-        for eight in eights {
-            for (sum, value) in sums.iter_mut().zip(eight) {
-                *sum += value;
-            }
-        }
-        sums.iter().chain(rest).sum()
+        })
     }
 }
 

@@ -167,6 +167,16 @@ pub fn as_floats(words: &[u64]) -> &[f64] {
     }
 }
 
+/// The sum of floats by plain addition in 32 lanes, in an order that is the same on every processor: so are the bits, but for
+/// which NaN a NaN is. NaN and infinities take part; [`Stats`](crate::Stats) leaves NaN out, and is exact to 2^-50.
+///
+/// # Cost
+/// A tenth of what decoding the values takes, where they are in the processor's first cache.
+#[must_use]
+pub fn sum_floats(values: &[f64]) -> f64 {
+    float_sum(values)
+}
+
 /// Writes `first`, `first + step`, ... wrapping: the times of a constant step.
 #[inline]
 pub fn fill_steps(first: i64, step: u64, out: &mut [i64]) {
@@ -271,6 +281,11 @@ dispatched!(
     /// See [`scan::constant_step`].
     constant_step(values: &[u64]) -> bool,
     scan::constant_step, scan::constant_step
+);
+dispatched!(
+    /// See [`scan::sum_floats`].
+    float_sum(values: &[f64]) -> f64,
+    scan::sum_floats, scan::sum_floats
 );
 dispatched!(
     /// See [`scan::extent`].

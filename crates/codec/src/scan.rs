@@ -201,6 +201,31 @@ pub(crate) fn repeat(words: &[u64], lengths: &[u64], out: &mut [u64]) -> bool {
     true
 }
 
+/// Value i is added to lane i mod 32; then lane l + 16 to lane l, l + 8, l + 4, l + 2, l + 1.
+#[inline(always)]
+pub(crate) fn sum_floats(values: &[f64]) -> f64 {
+    // Four registers of eight: an addition begins before the one before it is done.
+    const LANES: usize = 32;
+    let mut sums = [0.0; LANES];
+    let (blocks, rest) = values.as_chunks::<LANES>();
+    for block in blocks {
+        for lane in 0..LANES {
+            sums[lane] += block[lane];
+        }
+    }
+    for (sum, value) in sums.iter_mut().zip(rest) {
+        *sum += value;
+    }
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            sums[lane] += sums[lane + half];
+        }
+        half /= 2;
+    }
+    sums[0]
+}
+
 /// Smallest and greatest of at least one value.
 #[inline(always)]
 pub(crate) fn extent(values: &[u64]) -> Extent {

@@ -113,3 +113,26 @@ fn runs_that_do_not_fill_the_rows_are_refused() {
         assert!(!kernel::repeat(&words, &lengths, &mut out));
     });
 }
+
+#[test]
+fn floats_are_summed_in_the_same_order_everywhere() {
+    for n in [0, 1, 31, 32, 33, 1000, 1024, 5000] {
+        let mut rng = Rng(n);
+        let values: Vec<f64> = (0..n)
+            .map(|_| (rng.unit() - 0.5) * 10f64.powi(rng.below(30) as i32))
+            .collect();
+        let mut lanes = [0.0; 32];
+        for (i, value) in values.iter().enumerate() {
+            lanes[i % 32] += value;
+        }
+        for half in [16, 8, 4, 2, 1] {
+            for lane in 0..half {
+                lanes[lane] += lanes[lane + half];
+            }
+        }
+        at_every_level(|level| {
+            let sum = crate::sum_floats(&values);
+            assert_eq!(sum.to_bits(), lanes[0].to_bits(), "{level} {n}");
+        });
+    }
+}
