@@ -151,7 +151,7 @@ impl Pager {
 
     /// Under the setup lock.
     fn open_seated(place: Place<'_>, options: &Options, seat: Seat) -> Result<Self> {
-        let storage = place.storage;
+        let mut storage = place.storage;
         let (superblock, damaged) = superblock::load(&*storage)?;
         if !options.read_only {
             superblock.check_writable()?;
@@ -168,6 +168,7 @@ impl Pager {
             let mut blocks = MetaBlocks::load(&*storage, &superblock.uuid);
             let in_flight = lock.area.in_flight().load(Ordering::SeqCst);
             recovery = one_flush::verify(&*storage, superblock.page_size, in_flight, &mut blocks)?;
+            storage = storage::watched(storage, place.path, first, recovery.went_back_from);
             let mut found = Found::newest(&blocks)?;
             if options.older_record {
                 found = older(&mut blocks, &found.meta, options)?;
@@ -188,6 +189,7 @@ impl Pager {
             protocol::publish(lock.area.published(), found.meta.txn);
             found
         } else {
+            storage = storage::watched(storage, place.path, first, None);
             // A writer may be at work: healing is for who has the turn.
             let found = Found::published(&*storage, &superblock, &lock, None)?;
             found.ok_or_else(|| Corrupt::new("meta records", 0, "none", "one"))?

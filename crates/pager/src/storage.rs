@@ -6,13 +6,20 @@ mod device;
 mod file;
 mod map;
 mod memory;
+#[cfg(feature = "seeded-bugs")]
+mod watch;
 mod write_map;
 
 pub(crate) use create::{create_file, give_name, open, sync_directory};
 pub use file::FileStorage;
 pub use memory::MemoryStorage;
+#[cfg(feature = "seeded-bugs")]
+pub use watch::{Opened, wrap_opened};
 
 use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use tidalite_base::TxnId;
 
 /// How new space at the end of the file comes to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +153,29 @@ pub trait Storage: Send + Sync {
     /// The system's.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
+    }
+}
+
+/// As tests want to have it watched; without them it stays what it is.
+pub(crate) fn watched(
+    storage: Arc<dyn Storage>,
+    path: &Path,
+    first: bool,
+    void: Option<TxnId>,
+) -> Arc<dyn Storage> {
+    #[cfg(feature = "seeded-bugs")]
+    {
+        watch::wrapped(Opened {
+            storage,
+            path,
+            first,
+            void: void.map_or(0, |txn| txn.0),
+        })
+    }
+    #[cfg(not(feature = "seeded-bugs"))]
+    {
+        let _ = (path, first, void);
+        storage
     }
 }
 

@@ -55,6 +55,7 @@ fn places(recent_first: bool) -> (u64, BTreeSet<u64>) {
 
 #[test]
 fn pages_that_became_free_last_are_taken_first() {
+    tidalite_testkit::watch();
     let (last, places_taken) = places(true);
     assert!(places_taken.contains(&last), "{last} of {places_taken:?}");
     let (last, places_taken) = places(false);
@@ -63,6 +64,7 @@ fn pages_that_became_free_last_are_taken_first() {
 
 #[test]
 fn a_page_that_became_free_is_spoilt() {
+    tidalite_testkit::watch();
     let storage = Arc::new(MemoryStorage::new());
     for spoil_freed in [false, true] {
         let options = Options {
@@ -99,6 +101,7 @@ fn a_page_that_became_free_is_spoilt() {
 
 #[test]
 fn every_way_of_reading_ahead_reads_the_same() {
+    tidalite_testkit::watch();
     let folder = std::env::temp_dir().join(format!("tidalite-choices-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("ahead.tdl");
@@ -129,6 +132,7 @@ fn every_way_of_reading_ahead_reads_the_same() {
 
 #[test]
 fn one_may_look_before_opening_and_open_the_record_before() {
+    tidalite_testkit::watch();
     let folder = std::env::temp_dir().join(format!("tidalite-look-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("look.tdl");

@@ -27,6 +27,7 @@ fn commit(pager: &Pager, id: u64, durability: Durability) -> Ticket {
 
 #[test]
 fn tickets_of_many_commits_share_one_flush() {
+    tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
     let pager = open(&disk, &options());
     commit(&pager, 1, Durability::Durable).wait().unwrap();
@@ -55,6 +56,7 @@ fn tickets_of_many_commits_share_one_flush() {
 
 #[test]
 fn a_check_while_commits_wait_for_their_sync_is_clean() {
+    tidalite_testkit::watch();
     let pager = open(&Arc::new(SimDisk::new()), &options());
     commit(&pager, 1, Durability::Durable).wait().unwrap();
     for id in 2..30 {
@@ -76,6 +78,7 @@ fn a_check_while_commits_wait_for_their_sync_is_clean() {
 /// whole, and must not be believed: confirming its record would not confirm its pages.
 #[test]
 fn a_commit_with_one_barrier_whose_sync_failed_is_not_believed() {
+    tidalite_testkit::watch();
     let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
     // Going back writes over both copies of the record, and that breaks no rule.
     let open = || {
@@ -113,6 +116,7 @@ fn a_commit_with_one_barrier_whose_sync_failed_is_not_believed() {
 /// beside it ended well.
 #[test]
 fn a_flush_beside_a_sync_that_failed_acknowledges_nothing() {
+    tidalite_testkit::watch();
     for durability in [Durability::Durable, Durability::OneFlush] {
         let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
         let tap = Tap::new(disk.clone(), &disk, &memory, Vec::new());
@@ -151,6 +155,7 @@ fn a_flush_beside_a_sync_that_failed_acknowledges_nothing() {
 /// durable record still has the pin, and a power cut brings it back.
 #[test]
 fn another_handle_keeps_what_a_pin_of_the_durable_record_holds() {
+    tidalite_testkit::watch();
     let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
     let open = |memory| Pager::open_storage_with(disk.clone(), memory, &options()).unwrap();
     let first = open(&memory);
@@ -187,6 +192,7 @@ fn another_handle_keeps_what_a_pin_of_the_durable_record_holds() {
 
 #[test]
 fn threads_commit_together() {
+    tidalite_testkit::watch();
     let pager = open(&Arc::new(SimDisk::new()), &options());
     std::thread::scope(|scope| {
         for thread in 0..8u64 {
@@ -213,6 +219,7 @@ fn threads_commit_together() {
 
 #[test]
 fn a_lazy_commit_outlives_its_handle_and_none_does_not() {
+    tidalite_testkit::watch();
     let name = format!("tidalite-lazy-{}", std::process::id());
     let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -246,6 +253,7 @@ fn a_lazy_commit_outlives_its_handle_and_none_does_not() {
 
 #[test]
 fn lazy_commits_become_durable_by_bytes_by_time_and_in_the_background() {
+    tidalite_testkit::watch();
     let by_bytes = Options {
         sync_bytes: Some(3000),
         ..options()
@@ -280,6 +288,7 @@ fn lazy_commits_become_durable_by_bytes_by_time_and_in_the_background() {
 
 #[test]
 fn one_barrier_is_one_sync_and_opening_tells_when_it_goes_back() {
+    tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
     let pager = open(&disk, &options());
     commit(&pager, 1, Durability::Durable).wait().unwrap();

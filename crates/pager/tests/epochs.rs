@@ -75,6 +75,7 @@ fn transaction(pager: &Pager, rng: &mut Rng, id: u64, before: &Content) -> Conte
 
 #[test]
 fn going_back_restores_everything_and_leaks_nothing() {
+    tidalite_testkit::watch();
     for seed in 0..40 {
         let mut rng = Rng::new(seed);
         let pager = pager(*rng.pick(&[16, 64, 4096]));
@@ -91,6 +92,7 @@ fn going_back_restores_everything_and_leaks_nothing() {
 
 #[test]
 fn uncommitted_state_is_read_by_other_threads_while_writing_goes_on() {
+    tidalite_testkit::watch();
     let pager = pager(32);
     let mut rng = Rng::new(77);
     let mut txn = pager.begin_write().unwrap();
@@ -120,6 +122,7 @@ fn uncommitted_state_is_read_by_other_threads_while_writing_goes_on() {
 
 #[test]
 fn a_savepoint_is_of_one_transaction_and_one_branch() {
+    tidalite_testkit::watch();
     let pager = pager(64);
     let mut first = pager.begin_write().unwrap();
     let foreign = first.savepoint().unwrap();
@@ -155,6 +158,7 @@ fn a_savepoint_is_of_one_transaction_and_one_branch() {
 
 #[test]
 fn going_back_mends_a_transaction_that_failed() {
+    tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
     let pager = Pager::open_storage(disk.clone(), &options()).unwrap();
     let mut txn = pager.begin_write().unwrap();

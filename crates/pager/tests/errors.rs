@@ -6,10 +6,13 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tidalite_base::{TxnId, put_u32, put_u64};
+use tidalite_base::{put_u32, put_u64};
 use tidalite_pager::{
-    APP_BYTES_MAX, Durability, Error, Header, Kind, OpenMode, Options, PageRead, PageWrite, Pager,
-    USER_BYTES_MAX, Verify, seal_block,
+    APP_BYTES_MAX, Durability, Error, Kind, OpenMode, Options, PageRead, PageWrite, Pager,
+    USER_BYTES_MAX, Verify,
+};
+use tidalite_testkit::image::{
+    COMPATIBLE_AT, INCOMPATIBLE_AT, READ_ONLY_AT, VERSION_AT, with_superblocks,
 };
 
 /// A directory of its own for one test.
@@ -56,6 +59,7 @@ fn kind_of<T>(result: Result<T, Error>) -> Option<ErrorKind> {
 
 #[test]
 fn modes_say_what_must_exist() {
+    tidalite_testkit::watch();
     let folder = Folder::new("modes");
     let path = folder.file();
     assert_eq!(
@@ -85,6 +89,7 @@ fn modes_say_what_must_exist() {
 
 #[test]
 fn who_wants_the_file_alone_gets_it_alone() {
+    tidalite_testkit::watch();
     let folder = Folder::new("second");
     let path = folder.file();
     let alone = Options {
@@ -107,6 +112,7 @@ fn who_wants_the_file_alone_gets_it_alone() {
 
 #[test]
 fn what_is_no_database_is_not_opened() {
+    tidalite_testkit::watch();
     let folder = Folder::new("foreign");
     let path = folder.file();
     for content in [&b""[..], b"SQLite format 3\0 and more", &[0xa5; 100_000]] {
@@ -127,32 +133,19 @@ fn what_is_no_database_is_not_opened() {
 
 #[test]
 fn newer_files_are_named_as_such() {
+    tidalite_testkit::watch();
     let folder = Folder::new("newer");
     let path = folder.file();
     drop(open(&path).unwrap());
     let whole = fs::read(&path).unwrap();
-    // Offsets of docs/format.md section 3: version, incompatible features, features for writing.
     let changed = |at: usize| {
-        let mut image = whole.clone();
-        for start in [0, 12 << 10] {
-            let block = &mut image[start..start + 4096];
-            if at == 48 {
-                put_u32(block, at, 1000);
-            } else {
-                put_u64(block, at, 1 << 40);
-            }
-            let header = Header {
-                kind: Kind::Superblock,
-                flags: 0,
-                owner: 0,
-                address: start as u64,
-                birth: TxnId(1),
-            };
-            let _ = seal_block(block, &header);
-        }
+        let image = with_superblocks(&whole, |block| match at {
+            VERSION_AT => put_u32(block, at, 1000),
+            _ => put_u64(block, at, 1 << 40),
+        });
         fs::write(&path, image).unwrap();
     };
-    for at in [48, 96] {
+    for at in [VERSION_AT, INCOMPATIBLE_AT] {
         changed(at);
         let told = open(&path).err().unwrap().to_string();
         assert!(
@@ -164,15 +157,16 @@ fn newer_files_are_named_as_such() {
             assert!(matches!(error, Error::Unsupported { .. }), "{error}");
         }
     }
-    changed(88);
+    changed(READ_ONLY_AT);
     assert!(matches!(open(&path), Err(Error::Unsupported { .. })));
     drop(open_as(&path, OpenMode::Open, true).unwrap());
-    changed(80);
+    changed(COMPATIBLE_AT);
     drop(open(&path).unwrap());
 }
 
 #[test]
 fn permissions_are_told() {
+    tidalite_testkit::watch();
     let folder = Folder::new("permissions");
     let path = folder.file();
     drop(open(&path).unwrap());
@@ -191,6 +185,7 @@ fn permissions_are_told() {
 
 #[test]
 fn a_truncated_file_is_reported_at_open() {
+    tidalite_testkit::watch();
     let folder = Folder::new("truncated");
     let path = folder.file();
     let pager = open(&path).unwrap();
@@ -211,6 +206,7 @@ fn a_truncated_file_is_reported_at_open() {
 
 #[test]
 fn limits_hold_at_and_beyond() {
+    tidalite_testkit::watch();
     let folder = Folder::new("limits");
     for (page_size, good) in [
         (512, true),
@@ -245,6 +241,7 @@ fn limits_hold_at_and_beyond() {
 
 #[test]
 fn user_data_stays_until_it_is_set_anew() {
+    tidalite_testkit::watch();
     let folder = Folder::new("user-data");
     let pager = open(&folder.file()).unwrap();
     let full = [0xc5; USER_BYTES_MAX];
@@ -278,6 +275,7 @@ fn user_data_stays_until_it_is_set_anew() {
 
 #[test]
 fn all_ways_of_reading_agree() {
+    tidalite_testkit::watch();
     let folder = Folder::new("reading");
     let path = folder.file();
     let pager = open(&path).unwrap();
@@ -310,6 +308,7 @@ fn all_ways_of_reading_agree() {
 
 #[test]
 fn closing_gives_back_what_the_file_grew_ahead_by() {
+    tidalite_testkit::watch();
     let folder = Folder::new("slack");
     let path = folder.file();
     for round in 0..3u64 {

@@ -40,6 +40,7 @@ fn fill(pager: &Pager, pages: u64) -> tidalite_pager::Extent {
 
 #[test]
 fn the_logger_hears_of_what_is_out_of_the_ordinary() {
+    tidalite_testkit::watch();
     let (mut options, heard) = options();
     options.slow_commit = Duration::ZERO;
     let disk = Arc::new(SimDisk::new());
@@ -92,6 +93,7 @@ fn the_logger_hears_of_what_is_out_of_the_ordinary() {
 
 #[test]
 fn a_torn_record_that_does_not_count_is_no_damage() {
+    tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
     let storage = || Arc::clone(&disk) as Arc<dyn Storage>;
     let pager = Pager::open_storage(storage(), &Options::default()).expect("a database");

@@ -338,6 +338,7 @@ fn judge(
 
 #[test]
 fn a_power_cut_of_either_disk_leaves_a_promised_state() {
+    tidalite_testkit::watch();
     let seeds = std::env::var("TIDALITE_LARGE_SEEDS");
     let seeds = seeds
         .ok()
@@ -353,6 +354,7 @@ fn a_power_cut_of_either_disk_leaves_a_promised_state() {
 
 #[test]
 fn a_second_file_that_is_not_synced_is_noticed() {
+    tidalite_testkit::watch();
     enable(Some(Bug::SkipLargeSync));
     let found = (0..SEEDS).find_map(|seed| examine(seed).err());
     enable(None);

@@ -53,6 +53,7 @@ fn asked(answer: impl Fn(&Laggard) -> LaggardAction + Send + Sync + 'static) -> 
 
 #[test]
 fn readers_are_listed_with_what_they_hold() {
+    tidalite_testkit::watch();
     let pager = open(&options());
     churn(&pager).unwrap();
     assert_eq!(pager.readers().unwrap(), []);
@@ -86,6 +87,7 @@ fn readers_are_listed_with_what_they_hold() {
 
 #[test]
 fn renewing_goes_on_to_the_newest_commit() {
+    tidalite_testkit::watch();
     let pager = open(&options());
     churn(&pager).unwrap();
     let mut reader = pager.begin_read().unwrap();
@@ -103,6 +105,7 @@ fn renewing_goes_on_to_the_newest_commit() {
 
 #[test]
 fn a_laggard_is_waited_for_ousted_or_endured() {
+    tidalite_testkit::watch();
     // Waited for: the third time, it ends.
     let held: Arc<Mutex<Option<Snapshot>>> = Arc::default();
     let (asked_times, theirs) = (Arc::new(AtomicU32::new(0)), Arc::clone(&held));
@@ -146,6 +149,7 @@ fn a_laggard_is_waited_for_ousted_or_endured() {
 
 #[test]
 fn the_age_of_a_reader_that_may_lose_its_snapshot_is_bounded() {
+    tidalite_testkit::watch();
     let pager = open(&Options {
         evictable_age_max: Some(Duration::ZERO),
         ..options()
@@ -173,6 +177,7 @@ fn the_age_of_a_reader_that_may_lose_its_snapshot_is_bounded() {
 
 #[test]
 fn parked_snapshots_come_back_or_say_that_they_are_gone() {
+    tidalite_testkit::watch();
     let pager = open(&asked(|_| LaggardAction::Evict));
     churn(&pager).unwrap();
     let parked = pager.begin_read().unwrap().park();
@@ -243,6 +248,7 @@ impl Storage for Small {
 
 #[test]
 fn a_full_disk_ousts_who_may_be_ousted() {
+    tidalite_testkit::watch();
     let disk = Arc::new(Small::default());
     disk.limit.store(u64::MAX, Ordering::Relaxed);
     let (told, full) = (
@@ -280,6 +286,7 @@ fn a_full_disk_ousts_who_may_be_ousted() {
 
 #[test]
 fn waiting_writers_are_told_for_whom() {
+    tidalite_testkit::watch();
     let told = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&told);
     let memory = LockMemory::new();
@@ -309,6 +316,7 @@ fn waiting_writers_are_told_for_whom() {
 /// was given was true, and the other kind is never disturbed.
 #[test]
 fn readers_and_writers_of_two_handles_in_a_crowd() {
+    tidalite_testkit::watch();
     let memory = LockMemory::new();
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let options = Options {

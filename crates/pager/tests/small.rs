@@ -39,6 +39,7 @@ fn take(pager: &Pager, pages: u64, id: u64, frees_space: bool) {
 /// what is in use: it became larger than what was free, and the commit was refused.)
 #[test]
 fn removing_is_not_refused_while_the_file_can_grow() {
+    tidalite_testkit::watch();
     let (_disk, pager) = open(Options::default());
     for id in 1..1500 {
         take(&pager, 1 + id % 3, id, true);
@@ -63,6 +64,7 @@ fn content(snapshot: &Snapshot) -> toy::Content {
 /// is left of them, once.
 #[test]
 fn commits_that_promise_nothing_are_written_once_and_late() {
+    tidalite_testkit::watch();
     let (disk, pager) = open(Options::default());
     push(&pager, 1, Durability::Durable);
     let before = pager.metrics();
@@ -102,6 +104,7 @@ fn commits_that_promise_nothing_are_written_once_and_late() {
 /// Memory is bounded: beyond the bound a commit writes, and what is written leaves the memory.
 #[test]
 fn what_is_kept_in_memory_is_bounded() {
+    tidalite_testkit::watch();
     let (_disk, pager) = open(Options {
         unwritten_bytes_max: 40 * PAGE,
         ..Options::default()
@@ -120,6 +123,7 @@ fn what_is_kept_in_memory_is_bounded() {
 /// Neighbouring pages are written together.
 #[test]
 fn neighbours_are_one_write() {
+    tidalite_testkit::watch();
     let (_disk, pager) = open(Options::default());
     take(&pager, 3, 1, false);
     let before = pager.metrics().writes;

@@ -69,6 +69,7 @@ fn idle(pager: &Pager, commits: usize) {
 
 #[test]
 fn the_tail_is_cut_when_no_snapshot_ends_there() {
+    tidalite_testkit::watch();
     let dir = Folder::new("cut");
     let path = dir.0.join("a.tdl");
     let pager = Pager::open(&path, &options()).unwrap();
@@ -108,6 +109,7 @@ fn the_tail_is_cut_when_no_snapshot_ends_there() {
 
 #[test]
 fn long_free_stretches_become_holes_and_small_commits_go_elsewhere() {
+    tidalite_testkit::watch();
     let dir = Folder::new("holes");
     let path = dir.0.join("a.tdl");
     let pager = Pager::open(&path, &options()).unwrap();
@@ -153,6 +155,7 @@ fn long_free_stretches_become_holes_and_small_commits_go_elsewhere() {
 
 #[test]
 fn a_bound_of_the_file_is_a_typed_error_and_the_database_goes_on() {
+    tidalite_testkit::watch();
     let bounded = Options {
         file_bytes_min: 3 * MIB,
         file_bytes_max: 8 * MIB,
@@ -175,6 +178,7 @@ fn a_bound_of_the_file_is_a_typed_error_and_the_database_goes_on() {
 /// At zero bytes free an ordinary transaction is refused, one that frees space is not, and then there is space.
 #[test]
 fn what_is_reserved_frees_space_on_a_full_disk() {
+    tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
     let pager = Pager::open_storage(Monitor::new(disk.clone()), &options()).unwrap();
     let mut extents = vec![fill(&pager, 2 * MIB)];
@@ -318,6 +322,7 @@ impl Storage for Cuts {
 /// then the file may be cut; but not before no older record that opening may find asks for more.
 #[test]
 fn a_file_is_never_cut_below_a_record_that_may_be_found() {
+    tidalite_testkit::watch();
     let options = Options {
         page_size: 512,
         growth_bytes_min: 16 << 10,

@@ -48,6 +48,7 @@ fn commit(pager: &Pager, number: u64, durability: Durability) -> Ticket {
 
 #[test]
 fn tickets_are_futures_that_share_a_flush() {
+    tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
     let storage = Arc::clone(&disk) as Arc<dyn Storage>;
     let pager = Pager::open_storage(storage, &Options::default()).expect("a database");
@@ -86,6 +87,7 @@ fn tickets_are_futures_that_share_a_flush() {
 
 #[test]
 fn commits_without_end_let_another_handle_write() {
+    tidalite_testkit::watch();
     let folder = std::env::temp_dir().join(format!("tidalite-fair-{}", std::process::id()));
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).expect("a folder");

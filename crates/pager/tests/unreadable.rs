@@ -50,6 +50,7 @@ fn commit(pager: &Pager, app: &[u8]) -> Result<(), Error> {
 
 #[test]
 fn blocks_that_cannot_be_read_hide_no_commit() {
+    tidalite_testkit::watch();
     for commits in 1..=4_u8 {
         for set in 0..16_u32 {
             let file = Arc::new(MemoryStorage::new());

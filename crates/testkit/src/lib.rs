@@ -8,15 +8,19 @@
 //! second    Second                     a second disk beside it, in one order of events
 //! explore   explore, Promise           what every crash of a recorded run leaves, and what was promised there
 //! monitor   Monitor                    judges every write while it happens
+//! watch     watch                      puts it around every storage that a test opens
+//! image     with_superblocks           a file as another version would have written it
 //! ```
 
 mod explore;
+pub mod image;
 mod monitor;
 pub mod rng;
 mod scratch;
 mod second;
 mod simdisk;
 mod tap;
+mod watch;
 
 pub use explore::{Crash, Cut, Note, Promise, Taped, explore};
 pub use monitor::Monitor;
@@ -24,3 +28,4 @@ pub use scratch::{ScratchPages, ScratchSnapshot};
 pub use second::Second;
 pub use simdisk::{Fault, FaultKind, Op, Recording, Replay, SECTOR_BYTES, SimDisk};
 pub use tap::{Hook, Tap};
+pub use watch::watch;

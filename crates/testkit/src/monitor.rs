@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_base::{checksum, get_u64};
 use tidalite_pager::storage::{Committed, Growth, Observer};
@@ -63,6 +64,8 @@ struct State {
     readers: BTreeMap<u64, u64>,
     durable: [u64; 2],
     newest_txn: u64,
+    /// The handle that made it.
+    newest_by: usize,
     flushing: Option<u64>,
     weak: Option<u64>,
     violations: Vec<String>,
@@ -71,8 +74,14 @@ struct State {
 /// A storage that judges every write. Dropping it with violations not taken is a failed test.
 pub struct Monitor {
     inner: Arc<dyn Storage>,
-    state: Mutex<State>,
+    shared: Arc<Shared>,
+    /// Tells apart the handles that share.
+    handle: usize,
 }
+
+/// What the handles on one storage know of it together.
+#[derive(Debug)]
+pub(crate) struct Shared(Mutex<State>);
 
 fn record(block: &[u8]) -> Option<Record> {
     let header = Header::decode(block);
@@ -97,7 +106,12 @@ impl Monitor {
             .get(IN_FLIGHT_AT..)
             .and_then(|rest| rest.first_chunk())
             .map_or(0, |word| u64::from_ne_bytes(*word));
-        let ended = |record: &Record| !record.one_flush || record.txn != in_flight;
+        Self::beginning(inner, in_flight)
+    }
+
+    /// The same, given the number of the commit with one barrier that opening does not believe, or 0.
+    pub(crate) fn beginning(inner: Arc<dyn Storage>, void: u64) -> Arc<Self> {
+        let ended = |record: &Record| !record.one_flush || record.txn != void;
         let mut state = State::default();
         let len = inner.len().unwrap_or(0);
         for number in [1, 2, 4, 5] {
@@ -115,14 +129,36 @@ impl Monitor {
             state.newest_txn = newest.txn;
             state.durable = [newest.txn, records.pop().unwrap_or(newest).txn];
         }
+        Self::sharing(inner, Arc::new(Shared(Mutex::new(state))))
+    }
+
+    /// Another handle on a storage that is watched.
+    pub(crate) fn sharing(inner: Arc<dyn Storage>, shared: Arc<Shared>) -> Arc<Self> {
+        static HANDLES: AtomicUsize = AtomicUsize::new(1);
         Arc::new(Self {
             inner,
-            state: Mutex::new(state),
+            shared,
+            handle: HANDLES.fetch_add(1, Ordering::Relaxed),
         })
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn judge(&self, at: u64, pieces: &[&[u8]]) {
+        let (mut state, mut place) = (self.state(), at);
+        if at >= HEAD {
+            state.writes_now(self.handle);
+        }
+        for piece in pieces {
+            state.write(place, piece);
+            place += piece.len() as u64;
+        }
     }
 
     /// What was done against the rules; taken away, so that dropping is fine.
@@ -216,6 +252,23 @@ impl State {
         self.slots[number].written = Some(found);
     }
 
+    /// Another handle writes: what the one before it had committed and nobody recorded is gone with it.
+    fn writes_now(&mut self, handle: usize) {
+        let before = std::mem::replace(&mut self.newest_by, handle);
+        if before == handle || before == 0 {
+            return;
+        }
+        let recorded = [self.flushing, self.weak].into_iter().flatten();
+        let recorded = recorded.fold(self.durable[0], u64::max);
+        if self.newest_txn > recorded {
+            self.newest_txn = recorded;
+            self.lives.retain(|_, life| {
+                life.freed = life.freed.filter(|freed| *freed <= recorded);
+                life.birth <= recorded
+            });
+        }
+    }
+
     fn write_data(&mut self, at: u64, len: u64) {
         let newest = self.newest_txn;
         for unit in at / UNIT..(at + len).div_ceil(UNIT) {
@@ -229,20 +282,23 @@ impl State {
 
     /// A stretch loses what it held; `besides` are snapshots that see it, besides readers and durable commits.
     fn lose(&mut self, at: u64, len: u64, besides: &[u64]) {
-        let mut snapshots: Vec<u64> = self.readers.keys().copied().collect();
-        snapshots.extend(self.durable);
-        snapshots.extend(besides);
-        snapshots.extend(self.flushing);
-        snapshots.extend(self.weak);
+        let readers = self.readers.keys().map(|txn| (*txn, "of a reader"));
+        let mut snapshots: Vec<(u64, &str)> = readers.collect();
+        snapshots.extend(self.durable.map(|txn| (txn, "durable")));
+        snapshots.extend(besides.iter().map(|txn| (*txn, "the newest")));
+        snapshots.extend(self.flushing.map(|txn| (txn, "being made durable")));
+        snapshots.extend(self.weak.map(|txn| (txn, "lazy")));
         for unit in at / UNIT..(at + len).div_ceil(UNIT) {
             let Some(&life) = self.lives.get(&unit) else {
                 continue;
             };
-            let seen = |&&s: &&u64| life.birth <= s && life.freed.is_none_or(|freed| s < freed);
-            if let Some(snapshot) = snapshots.iter().find(seen) {
+            let seen = |(s, _): &&(u64, &str)| {
+                life.birth <= *s && life.freed.is_none_or(|freed| *s < freed)
+            };
+            if let Some((snapshot, whose)) = snapshots.iter().find(seen) {
                 let byte = unit * UNIT;
                 self.violated(format!(
-                    "byte {byte} ({life:?}) is written over, and transaction {snapshot} sees it"
+                    "byte {byte} ({life:?}) is written over, and transaction {snapshot} ({whose}) sees it"
                 ));
             }
         }
@@ -271,8 +327,13 @@ impl Storage for Monitor {
     }
 
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.state().write(at, bytes);
+        self.judge(at, &[bytes]);
         self.inner.write_at(at, bytes)
+    }
+
+    fn write_pieces(&self, at: u64, pieces: &[&[u8]]) -> io::Result<()> {
+        self.judge(at, pieces);
+        self.inner.write_pieces(at, pieces)
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -309,6 +370,22 @@ impl Storage for Monitor {
         self.inner.punch(at, len)
     }
 
+    fn resizes(&self) -> bool {
+        self.inner.resizes()
+    }
+
+    fn refresh(&self) -> io::Result<()> {
+        self.inner.refresh()
+    }
+
+    fn mapped_page(&self, at: u64, len: usize) -> Option<&[u8]> {
+        self.inner.mapped_page(at, len)
+    }
+
+    fn read_ahead(&self, at: u64, len: u64) -> io::Result<()> {
+        self.inner.read_ahead(at, len)
+    }
+
     fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {
         self.inner.mapped(at, len)
     }
@@ -321,6 +398,7 @@ impl Storage for Monitor {
 impl Observer for Monitor {
     fn committed(&self, commit: &Committed<'_>) {
         let mut state = self.state();
+        state.writes_now(self.handle);
         for &(at, len) in commit.allocated {
             for unit in at / UNIT..(at + len) / UNIT {
                 let life = Life {

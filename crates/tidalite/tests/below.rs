@@ -16,6 +16,7 @@ const PAGE: usize = 1024;
 type Content = BTreeMap<(String, Vec<Vec<u8>>), Option<Vec<u8>>>;
 
 fn memory() -> (Arc<MemoryStorage>, Database) {
+    tidalite_testkit::watch();
     let storage = Arc::new(MemoryStorage::new());
     let db = Options::new().page_size(PAGE).open_storage(storage.clone());
     (storage, db.unwrap())
@@ -209,6 +210,7 @@ fn image(seed: u64) -> Image {
 }
 
 fn saved(bytes: Vec<u8>) -> (Content, SalvageReport) {
+    tidalite_testkit::watch();
     let (_, db) = memory();
     let damaged = Arc::new(MemoryStorage::from_image(bytes));
     let report = salvage_storage(damaged, &db, Watch::new()).unwrap();

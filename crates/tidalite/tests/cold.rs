@@ -14,6 +14,7 @@ const ROWS: i64 = 40_000;
 
 /// Two series of walks with two decimals at jittered times, and one of constant steps.
 fn filled(storage: Arc<dyn Storage>) -> Database {
+    tidalite_testkit::watch();
     let db = Options::new().open_storage(storage).expect("a fresh file");
     let mut rng = Rng::new(3);
     let mut tx = db.begin_write().expect("a transaction");
@@ -62,6 +63,7 @@ fn at(seconds: i64) -> Budget {
 #[test]
 #[cfg(feature = "cold")]
 fn no_rows_left_still_makes_a_leaf_cold() {
+    tidalite_testkit::watch();
     let db = Options::new()
         .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
         .unwrap();

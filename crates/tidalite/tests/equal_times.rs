@@ -12,6 +12,7 @@ type Model = BTreeMap<i64, [u64; 2]>;
 const TIMES: i64 = 9_000;
 
 fn open(storage: &Arc<MemoryStorage>, rng: &mut Rng) -> Database {
+    tidalite_testkit::watch();
     let staging = *rng.pick(&[1 << 12, 1 << 16, 1 << 22]);
     let options = Options::new().page_size(4096).staging_bytes(staging);
     let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(storage);
@@ -184,6 +185,7 @@ fn every_policy_equals_a_sorted_map() {
 
 #[test]
 fn a_refused_row_leaves_the_transaction_as_it_was() {
+    tidalite_testkit::watch();
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let db = Options::new().open_storage(storage).unwrap();
     let mut tx = db.begin_write().unwrap();
@@ -194,7 +196,7 @@ fn a_refused_row_leaves_the_transaction_as_it_was() {
     let error = series.insert(5_i64, 2.0).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "series a has a row at 5 already, and its merge policy refuses another"
+        "series a has a row at 5 already, and its merge policy refuses another: leave the row out, delete the one that is there, or set another policy"
     );
     // A batch goes in whole or not at all, also when it disagrees with itself.
     let (flags, values) = ([0u64; 3], [0u64; 3]);
@@ -220,6 +222,7 @@ fn a_refused_row_leaves_the_transaction_as_it_was() {
 
 #[test]
 fn annotations_are_compared_and_set_and_go_with_their_series() {
+    tidalite_testkit::watch();
     let dir = std::env::temp_dir().join(format!("tidalite-annotations-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let (path, copied) = (dir.join("a.tdl"), dir.join("copy.tdl"));

@@ -57,6 +57,7 @@ fn close(found: &[(i64, f64)], expected: &[(i64, f64)], what: &str) {
 }
 
 fn memory() -> Database {
+    tidalite_testkit::watch();
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     Options::new().open_storage(storage).expect("a fresh file")
 }

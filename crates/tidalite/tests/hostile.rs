@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tidalite::{Database, Durability, Options, Result, Schema, Storage};
 use tidalite_pager::Pager;
+use tidalite_runs::SERIES_MAX;
 use tidalite_testkit::SimDisk;
 use tidalite_testkit::rng::Rng;
 
@@ -21,6 +22,7 @@ fn options() -> Options {
 }
 
 fn sound_image() -> Vec<u8> {
+    tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
     let db = options()
         .open_storage(Arc::clone(&disk) as Arc<dyn Storage>)
@@ -159,6 +161,48 @@ fn a_far_series_number_costs_nothing() {
     });
     told.expect("nothing is damaged");
     assert_eq!(changes, 2);
+    assert!(db.check().expect("the sound file works").is_clean());
+}
+
+/// The last number that a series can have, and none after it. (2^48 series are too many to be made.)
+#[test]
+fn series_are_numbered_up_to_their_limit() {
+    let disk = with_app(&sound_image(), |app| {
+        app[NEXT_SERIES_AT..NEXT_SERIES_AT + 8].copy_from_slice(&SERIES_MAX.to_le_bytes());
+    });
+    let opened = || options().open_storage(Arc::clone(&disk) as Arc<dyn Storage>);
+    let db = opened().expect("the sound file works");
+    let mut tx = db.begin_write().expect("a gap is no damage");
+    let mut series = tx.series("last").expect("one number is left");
+    assert_eq!(series.id().0, SERIES_MAX);
+    // Enough for a leaf, and rows that wait.
+    for i in 0..1_500_i64 {
+        series.insert_point(i, 0, 0.5).expect("the disk has room");
+    }
+    match tx.series("beyond").map(drop) {
+        Err(tidalite::Error::Limit { what, found, limit }) => {
+            assert!(what.contains("series"), "{what}");
+            assert_eq!((found, limit), (SERIES_MAX + 1, SERIES_MAX));
+        }
+        other => panic!("{other:?}"),
+    }
+    tx.commit().expect("the disk has room");
+    drop(db);
+    let db = opened().expect("what was written is sound");
+    let mut tx = db.begin_write().expect("no number is left, and no damage");
+    assert!(matches!(
+        tx.series("beyond").map(drop),
+        Err(tidalite::Error::Limit { .. })
+    ));
+    let mut series = tx.series("last").expect("it is there");
+    series.insert_point(-5, 0, 0.5).expect("the disk has room");
+    tx.commit().expect("the disk has room");
+    let snap = db.begin_read().expect("no damage");
+    let series = snap
+        .series("last")
+        .expect("no damage")
+        .expect("it is there");
+    assert_eq!(series.count().expect("no damage"), 1_501);
     assert!(db.check().expect("the sound file works").is_clean());
 }
 

@@ -37,6 +37,7 @@ impl Setup {
     }
 
     fn open(&self, storage: &Arc<MemoryStorage>) -> Database {
+        tidalite_testkit::watch();
         let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(storage);
         Options::new()
             .page_size(self.page_size)
@@ -255,6 +256,7 @@ fn answers_do_not_depend_on_options() {
 
 #[test]
 fn leaves_have_the_size_that_was_asked_for() {
+    tidalite_testkit::watch();
     for (vectors, leaves) in [(1, 40), (4, 10), (16, 3)] {
         let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
         let options = Options::new().leaf_vectors(vectors);
@@ -273,6 +275,7 @@ fn leaves_have_the_size_that_was_asked_for() {
 
 #[test]
 fn five_hundred_openings_leave_height_and_bytes_bounded() {
+    tidalite_testkit::watch();
     let storage = Arc::new(MemoryStorage::new());
     let open = || {
         let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(&storage);

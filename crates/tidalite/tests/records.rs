@@ -36,6 +36,7 @@ struct Everything {
 }
 
 fn db() -> Database {
+    tidalite_testkit::watch();
     let storage = Arc::new(MemoryStorage::new());
     Options::new().open_storage(storage).unwrap()
 }

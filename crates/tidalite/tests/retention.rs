@@ -12,6 +12,7 @@ use tidalite_testkit::rng::Rng;
 const SECOND: i64 = 1_000_000_000;
 
 fn memory(options: &Options) -> Database {
+    tidalite_testkit::watch();
     options
         .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
         .expect("a fresh file")
@@ -152,6 +153,7 @@ fn policies_that_cannot_be_are_refused() {
 /// Endless ingest of hard values under a cap for the whole file.
 #[test]
 fn a_cap_for_the_file_holds_within_five_percent() {
+    tidalite_testkit::watch();
     let cap = 24u64 << 20;
     let storage = Arc::new(MemoryStorage::new());
     let options = Options::new().growth_bytes(1 << 18, 1 << 19);

@@ -4,6 +4,7 @@ use tidalite::{ColumnType, Database, Schema, Unit};
 
 #[test]
 fn for_each_gives_every_column_of_every_row() {
+    tidalite_testkit::watch();
     let dir = std::env::temp_dir().join(format!("tidalite-rows-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let db = Database::open(dir.join("rows.tdl")).unwrap();

@@ -12,6 +12,7 @@ use tidalite::{
 use tidalite_testkit::rng::Rng;
 
 fn memory(options: &Options) -> Database {
+    tidalite_testkit::watch();
     let storage = Arc::new(MemoryStorage::new());
     options.open_storage(storage).unwrap()
 }
@@ -450,6 +451,7 @@ fn all(db: &Database, answers: &mut Answers) {
 /// Every operation under different pages, memory, durability and ways of reading: the same answers, the same content.
 #[test]
 fn no_option_changes_an_answer() {
+    tidalite_testkit::watch();
     let options = [
         (Options::new().page_size(512), Durability::Durable),
         (Options::new().page_size(4096), Durability::None),

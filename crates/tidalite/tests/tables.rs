@@ -9,6 +9,7 @@ use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
 fn small_pages() -> Database {
+    tidalite_testkit::watch();
     Options::new()
         .page_size(512)
         .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
@@ -106,6 +107,7 @@ fn several_values_are_told_apart() {
 
 #[test]
 fn tables_in_tables_come_back_after_reopening_and_in_a_copy() {
+    tidalite_testkit::watch();
     let storage = Arc::new(MemoryStorage::new());
     let options = Options::new().page_size(512);
     let db = options.open_storage(storage.clone()).unwrap();

@@ -306,6 +306,7 @@ fn assert_aggregate(
 }
 
 fn open(storage: &Arc<MemoryStorage>, options: &Options) -> Database {
+    tidalite_testkit::watch();
     options
         .open_storage(Monitor::new(Arc::clone(storage) as Arc<dyn Storage>))
         .unwrap()
@@ -489,6 +490,16 @@ fn texts_hold_at_their_limit_and_not_one_beyond() {
         series.insert_values(9, &beyond).unwrap_err(),
         Error::Limit { .. }
     ));
+    let beyond = [Value::from("x"), Value::Bytes(vec![7; TEXT_BYTES_MAX + 1])];
+    match series.insert_values(9, &beyond).unwrap_err() {
+        Error::Limit { found, limit, .. } => {
+            assert_eq!(
+                (found, limit),
+                (TEXT_BYTES_MAX as u64 + 1, TEXT_BYTES_MAX as u64)
+            );
+        }
+        error => panic!("{error}"),
+    }
     // Words that no text has are refused, so that no row points into nothing.
     for word in [1000, (1 << 62) + 99] {
         assert!(series.insert_row(9, &[word, u64::MAX]).is_err());
@@ -500,7 +511,9 @@ fn texts_hold_at_their_limit_and_not_one_beyond() {
     let series = snap.series("x").unwrap().unwrap();
     let last = series.latest().unwrap().unwrap();
     assert_eq!(last.time, 6);
-    assert_eq!(series.values(&last).unwrap()[0], Value::String(long));
+    let values = series.values(&last).unwrap();
+    assert_eq!(values[0], Value::String(long));
+    assert_eq!(values[1], Value::Bytes(vec![7; TEXT_BYTES_MAX]));
     let whole = series.all().aggregate(0).unwrap();
     assert_eq!((whole.count(), whole.min(), whole.mean()), (7, None, None));
     assert!(

@@ -11,6 +11,7 @@
 //! fence      `unsafe` stays in the files that ARCHITECTURE.md names, with a reason at each block
 //! leftovers  nothing unfinished, no machine's paths, no registry hosts
 //! parity     docs/parity: every call and test that a row names exists
+//! watched    tests that open a database do so under the write-protocol monitor
 //! sizes      long files and functions, for the eye
 //! built      lines by room, and the size of what is compiled
 //! ```
@@ -30,5 +31,6 @@ pub mod parity;
 pub mod sizes;
 pub mod source;
 mod tree;
+pub mod watched;
 
 pub use tree::{Finding, Tree};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use tidalite_tidy::{
-    Finding, Tree, arrows, documents, excerpts, fence, leftovers, licences, limits, parity,
+    Finding, Tree, arrows, documents, excerpts, fence, leftovers, licences, limits, parity, watched,
 };
 
 fn root() -> PathBuf {
@@ -51,6 +51,11 @@ fn limits_are_shown_with_their_values() {
 #[test]
 fn parity_tables_name_what_exists() {
     none(&parity::check(&tree()));
+}
+
+#[test]
+fn ordinary_tests_run_under_the_monitor() {
+    none(&watched::check(&tree()));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::common::{assert_clean, in_memory, rows_of};
 use std::sync::atomic::Ordering;
 use tidalite::{Database, Durability, Options, ReadTxn, Series};
-use tidalite_runs::TIER_RUNS_MAX;
+use tidalite_runs::{BYTES_A_BYTE_MAX, PAGES_A_COMMIT_MAX, TIER_RUNS_MAX};
 
 /// Both copies of a meta record.
 const META_BYTES: u64 = 2 * 4096;
@@ -70,10 +70,6 @@ fn a_pair_costs_the_path_of_its_table() {
     assert_clean(&db);
 }
 
-/// Small commits, all of them together: each writes the tail's page, now and then one of the free space ...
-const PAGES_A_COMMIT_MAX: f64 = 1.1;
-/// ... and for each byte of rows at most so many in runs, merges of runs and leaves.
-const BYTES_A_BYTE_MAX: f64 = 8.0;
 /// Bytes of a row as the front counts them: series, time, two columns.
 const ROW_BYTES: u64 = 32;
 

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite::{Database, MemoryStorage, Options, ReadTxn, Result, Series, Table};
-use tidalite_testkit::Monitor;
 
-/// A directory of its own, gone with its owner.
+/// A directory of its own, gone with its owner. From the first one on every database of this process is under the monitor.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
     pub(crate) fn new(name: &str) -> Self {
+        tidalite_testkit::watch();
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("tidalite-{name}-{}-{number}", std::process::id());
@@ -33,8 +33,9 @@ impl Drop for Folder {
 
 /// A database in memory, every write of which is judged by the rules of the write protocol.
 pub(crate) fn in_memory(options: &Options) -> Database {
+    tidalite_testkit::watch();
     options
-        .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
+        .open_storage(Arc::new(MemoryStorage::new()))
         .unwrap()
 }
 

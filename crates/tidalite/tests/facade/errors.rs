@@ -12,7 +12,9 @@ use tidalite::{
     ColumnType, Database, Error, OpenMode, Options, Point, Schema, SeriesId, StoreError, Timestamp,
     Unit,
 };
-use tidalite_pager::{Header, Kind, seal_block};
+use tidalite_testkit::image::{
+    COMPATIBLE_AT, INCOMPATIBLE_AT, READ_ONLY_AT, VERSION_AT, with_superblocks as patched,
+};
 
 /// What a child process is to do; set by the tests that start this program again.
 const ROLE: &str = "TIDALITE_TEST_ROLE";
@@ -20,12 +22,6 @@ const FILE: &str = "TIDALITE_TEST_FILE";
 /// Somebody without rights.
 const NOBODY: u32 = 65_534;
 const BLOCK: usize = 4096;
-/// Where the two copies of the superblock are, and fields in them; docs/format.md.
-const SUPERBLOCKS: [usize; 2] = [0, 12 << 10];
-const VERSION_AT: usize = 48;
-const COMPATIBLE_AT: usize = 80;
-const READ_ONLY_AT: usize = 88;
-const INCOMPATIBLE_AT: usize = 96;
 
 fn store(error: Option<Error>) -> StoreError {
     match error {
@@ -119,9 +115,19 @@ fn a_truncated_file_is_refused_or_whole() {
                     assert_eq!(content_of(&db.begin_read().unwrap()).unwrap(), expected);
                     assert_clean(&db);
                 }
-                Err(Error::Store(error @ StoreError::Corrupt(_))) => {
+                Err(error @ Error::Store(StoreError::Corrupt(_))) => {
                     refused += 1;
-                    says(&error, &["damaged", "byte", "expected"]);
+                    says(
+                        &error,
+                        &[
+                            "damaged",
+                            "byte",
+                            "found",
+                            "expected",
+                            "`check`",
+                            "`salvage`",
+                        ],
+                    );
                     if len >= 6 * BLOCK {
                         says(&error, &["truncated"]);
                     }
@@ -133,24 +139,6 @@ fn a_truncated_file_is_refused_or_whole() {
         }
     }
     assert!(refused > 30, "{refused} lengths were refused");
-}
-
-/// Both copies of the superblock with `change` done to them and the right checksum.
-fn patched(image: &[u8], change: impl Fn(&mut [u8])) -> Vec<u8> {
-    let mut image = image.to_vec();
-    for start in SUPERBLOCKS {
-        let block = &mut image[start..start + BLOCK];
-        change(block);
-        let header = Header {
-            kind: Kind::Superblock,
-            flags: 0,
-            owner: 0,
-            address: start as u64,
-            birth: tidalite::TxnId(1),
-        };
-        let _ = seal_block(block, &header);
-    }
-    image
 }
 
 #[test]
@@ -171,7 +159,7 @@ fn newer_files_are_named_as_such() {
             fs::write(&path, &image).unwrap();
             let error = store(options.open(&path).err());
             assert!(matches!(error, StoreError::Unsupported { .. }), "{error:?}");
-            says(&error, &[word, "newer version"]);
+            says(&error, &["found", word, "expected", "newer version"]);
             assert_eq!(fs::read(&path).unwrap(), image, "not touched");
         }
     }
@@ -221,6 +209,13 @@ fn modes_and_places_that_do_not_fit() {
     let expect = |error: Option<Error>, kind: ErrorKind, path: &Path| {
         let error = store(error);
         says(&error, &["cannot open", path.to_str().unwrap()]);
+        let next = match kind {
+            ErrorKind::NotFound => "check the path",
+            ErrorKind::AlreadyExists => "another name",
+            ErrorKind::IsADirectory => "give the path of a file",
+            _ => "should be a folder",
+        };
+        says(&error, &[next]);
         let StoreError::Open { source, .. } = error else {
             panic!("{error:?}")
         };
@@ -390,10 +385,7 @@ fn without_permission() {
         return;
     };
     // The folder cannot hold the lock file: no writing, but reading.
-    assert!(
-        told.contains("plant.tdl") && told.contains("ermission"),
-        "{told}"
-    );
+    says(&told, &["plant.tdl", "ermission", "get the right"]);
     assert_eq!(as_nobody("read", &path).unwrap(), "open");
     let new = folder.file("new.tdl");
     let told = as_nobody("write", &new).unwrap();

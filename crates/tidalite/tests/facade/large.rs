@@ -186,6 +186,7 @@ fn a_second_file_that_is_gone_or_another_is_named() {
 
 #[test]
 fn the_second_file_can_come_later_and_lie_in_memory() {
+    tidalite_testkit::watch();
     let (first, second) = (
         Arc::new(MemoryStorage::new()),
         Arc::new(MemoryStorage::new()),

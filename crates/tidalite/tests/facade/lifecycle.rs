@@ -296,6 +296,7 @@ fn guids_in_the_order_of_dotnet_and_series_without_a_name() {
 /// What one transaction knows of the series is used by the next one; nothing else may have changed the catalog meanwhile.
 #[test]
 fn known_series_are_those_of_the_catalog_whoever_changes_it() {
+    tidalite_testkit::watch();
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let memory = LockMemory::new();
     let open = || {

@@ -386,6 +386,7 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
 
 /// Thousands of transactions of a few rows: runs, tiers and merges at work, between them deletes and reopening.
 fn run_small(seed: u64, page_size: usize, transactions: usize) {
+    tidalite_testkit::watch();
     println!("seed {seed}, pages of {page_size}, {transactions} small transactions");
     let mut rng = Rng::new(seed);
     let storage = Arc::new(MemoryStorage::new());

@@ -7,7 +7,7 @@ use tidalite_testkit::rng::Rng;
 
 /// Bound of sums, relative to the sum of the magnitudes; docs of `Aggregate`.
 const SUM_BOUND: f64 = 1.0 / (1u64 << 50) as f64;
-/// Bound of the variance, relative to the mean square: it is a difference of two such sums.
+/// Bound of the variance, relative to the mean square: it is a difference of two such sums; docs of `Aggregate`.
 const VARIANCE_BOUND: f64 = 8.0 * SUM_BOUND;
 
 /// A sum in twice the precision of a float: exact enough to judge one.

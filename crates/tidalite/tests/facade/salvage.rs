@@ -26,6 +26,7 @@ fn options() -> Options {
 /// Tables of several levels with overwritten, deleted and large values; series of several nodes, with rows inserted
 /// late and deleted; rows in tail and runs.
 fn image() -> Image {
+    tidalite_testkit::watch();
     let storage = Arc::new(MemoryStorage::new());
     let db = options().open_storage(storage.clone()).unwrap();
     let schema = Schema::new(
@@ -280,6 +281,7 @@ fn hostile_files_are_survived() {
 
 #[test]
 fn retention_policies_are_saved() {
+    tidalite_testkit::watch();
     let storage = Arc::new(MemoryStorage::new());
     let db = options().open_storage(storage.clone()).unwrap();
     let policy = Retention {

@@ -93,6 +93,7 @@ impl Storage for Disk {
 }
 
 fn options() -> Options {
+    tidalite_testkit::watch();
     Options::new()
         .page_size(1024)
         .growth_bytes(16 << 10, 32 << 10)

@@ -1,0 +1,45 @@
+//! The monitor around every storage that a test's process opens, files of the operating system included.
+//!
+//! Handles of one process on one file, or on one storage, share what is known of it. What another process writes cannot be
+//! seen: a test in which several write does without.
+
+use crate::monitor::{Monitor, Shared};
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use tidalite_pager::Storage;
+use tidalite_pager::storage::{Opened, wrap_opened};
+
+/// What is the same storage: a file by device and inode, anything else by its address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Same {
+    File(u64, u64),
+    Address(usize),
+}
+
+static KNOWN: Mutex<Vec<(Same, Weak<Shared>)>> = Mutex::new(Vec::new());
+
+/// From now on every storage that this process opens is under a [`Monitor`].
+pub fn watch() {
+    wrap_opened(monitored);
+}
+
+fn monitored(opened: Opened<'_>) -> Arc<dyn Storage> {
+    let same = match std::fs::metadata(opened.path) {
+        Ok(file) => Same::File(file.dev(), file.ino()),
+        Err(_) => Same::Address(Arc::as_ptr(&opened.storage).cast::<()>().addr()),
+    };
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.retain(|(_, shared)| shared.strong_count() > 0);
+    if !opened.first {
+        let found = known.iter().find(|(known, _)| *known == same);
+        return match found.and_then(|(_, shared)| shared.upgrade()) {
+            Some(shared) => Monitor::sharing(opened.storage, shared),
+            // Another process has it.
+            None => opened.storage,
+        };
+    }
+    known.retain(|(known, _)| *known != same);
+    let monitor = Monitor::beginning(opened.storage, opened.void);
+    known.push((same, Arc::downgrade(monitor.shared())));
+    monitor
+}

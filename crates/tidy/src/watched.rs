@@ -1,0 +1,98 @@
+//! Every ordinary test runs under the write-protocol monitor: a test file that opens a database puts the monitor around
+//! it, or stands here with a reason.
+
+use crate::tree::{Finding, Tree};
+
+/// Where tests open databases themselves.
+const TESTS: [&str; 4] = [
+    "crates/pager/tests/",
+    "crates/runs/tests/",
+    "crates/series/tests/",
+    "crates/tidalite/tests/",
+];
+
+/// What opens one.
+const OPENS: [&str; 4] = ["Pager::open", "Database::open", ".open_storage", ".open("];
+
+/// What puts the monitor around it: by name, for the whole process, or in what the tests of the public crate share.
+const WATCHES: [&str; 4] = [
+    "Monitor::",
+    "testkit::watch()",
+    "in_memory(",
+    "Folder::new(",
+];
+
+/// Files without it.
+const WITHOUT: [(&str, &str); 3] = [
+    (
+        "crates/pager/tests/processes.rs",
+        "several processes write, of which a monitor sees one",
+    ),
+    (
+        "crates/pager/tests/device.rs",
+        "a block device, which the test writes itself as well",
+    ),
+    (
+        "crates/pager/tests/toy/",
+        "the crash search looks for bugs that break the protocol; its sound runs are watched by themselves",
+    ),
+];
+
+/// Names the test files that open a database without the monitor, and exceptions that are none.
+#[must_use]
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut excused = [false; WITHOUT.len()];
+    for (path, text) in tree.texts() {
+        let is_test = TESTS.iter().any(|tests| path.starts_with(tests));
+        let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        if !is_test || !has(&OPENS) {
+            continue;
+        }
+        // Each room has a `Folder` of its own; only the public crate's begins to watch.
+        let watches = if path.starts_with("crates/tidalite/tests/facade/") {
+            &WATCHES[..]
+        } else {
+            &WATCHES[..2]
+        };
+        match WITHOUT.iter().position(|(own, _)| path.starts_with(own)) {
+            Some(number) => excused[number] = true,
+            None if has(watches) => {}
+            None => {
+                let text = "opens a database, but not under the write-protocol monitor";
+                findings.push(Finding::new(path, 1, text));
+            }
+        }
+    }
+    for ((path, _), _) in WITHOUT.iter().zip(excused).filter(|(_, used)| !used) {
+        if tree.texts().any(|(known, _)| known.starts_with(path)) {
+            let text = "stands among the exceptions, but opens no database";
+            findings.push(Finding::new(path, 1, text));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, text: &str) -> usize {
+        check(&Tree::of(&[(path, text)])).len()
+    }
+
+    #[test]
+    fn a_test_that_nobody_watches_is_named() {
+        let open = "let db = Database::open(path)?;";
+        let watched = "tidalite_testkit::watch();\nlet db = Database::open(path)?;";
+        assert_eq!(found("crates/tidalite/tests/new.rs", open), 1);
+        assert_eq!(found("crates/tidalite/tests/new.rs", watched), 0);
+        assert_eq!(found("crates/tidalite/tests/new.rs", "nothing"), 0);
+        assert_eq!(found("crates/tidalite/src/new.rs", open), 0);
+        assert_eq!(found("crates/pager/tests/processes.rs", open), 0);
+        assert_eq!(found("crates/pager/tests/device.rs", "nothing"), 1);
+        let folder = "let folder = Folder::new(\"a\");\nDatabase::open(folder.file(\"b\"))?;";
+        assert_eq!(found("crates/tidalite/tests/facade/new.rs", folder), 0);
+        assert_eq!(found("crates/tidalite/tests/new.rs", folder), 1);
+    }
+}
