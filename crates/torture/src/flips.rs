@@ -4,6 +4,9 @@
 //! query that touches it (rows, aggregates, windows, counts, lookups) must be right or a typed error; a flip in free space changes nothing. Which pages are free
 //! is not asked of the file: the pages in which no flip is reported must be exactly as many as the check of the
 //! sound file counts as free or waiting.
+//!
+//! Those of the head, where everything is there twice, are made once more and the file is opened for writing: it must open, show its
+//! whole content, take a commit, and be without any damage after that.
 
 use crate::model::digest_of;
 use std::io::{self, ErrorKind};
@@ -23,6 +26,9 @@ const FILE_BYTES_MIN: usize = 64 << 10;
 
 /// Series of a file with an open merge: their runs are more than the step with which a merge begins.
 const MERGED_SERIES: usize = 24;
+
+/// Bytes of the head: superblocks and meta blocks.
+const HEAD_BYTES: usize = 6 * 4096;
 
 /// Commits that fill what is free.
 const FILL_COMMITS_MAX: u32 = 2_000;
@@ -60,6 +66,31 @@ impl Storage for Flipped {
     fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {
         let from = usize::try_from(at).ok()?;
         self.0.get(from..from.checked_add(len)?)
+    }
+}
+
+/// Which bits, and for which of them the whole content is read besides the check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// One bit of each byte, from byte to byte another one, with the content.
+    OneBit,
+    /// Every bit; the content for one in eight, from byte to byte another one.
+    EveryBit,
+    /// Every bit, each with the content.
+    EveryBitAndContent,
+}
+
+impl Depth {
+    /// The bits of the byte at `at`, as masks, and whether the content is read.
+    fn masks(self, at: usize) -> impl Iterator<Item = (u8, bool)> {
+        // So that no bit of a field of two, four or eight bytes is always the one.
+        let chosen = (at ^ at >> 3 ^ at >> 6) % 8;
+        let of_bit = move |bit: usize| match self {
+            Self::OneBit => (bit == chosen).then_some(true),
+            Self::EveryBit => Some(bit == chosen),
+            Self::EveryBitAndContent => Some(true),
+        };
+        (0..8).filter_map(move |bit| Some((1 << bit, of_bit(bit)?)))
     }
 }
 
@@ -197,12 +228,16 @@ pub(crate) fn sound_file(contents: Contents, seed: u64) -> Result<(Vec<u8>, u64)
     Ok((bytes, digest))
 }
 
-fn sound_storage(contents: Contents, seed: u64) -> tidalite::Result<(Arc<dyn Storage>, u64)> {
-    let file: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-    let options = Options::new()
+fn options() -> Options {
+    Options::new()
         .page_size(PAGE_BYTES)
         .growth_bytes(PAGE_BYTES as u64, PAGE_BYTES as u64)
-        .reserve_bytes(0);
+        .reserve_bytes(0)
+}
+
+fn sound_storage(contents: Contents, seed: u64) -> tidalite::Result<(Arc<dyn Storage>, u64)> {
+    let file: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let options = options();
     // Closing cuts off what is free at the end.
     let reopened = || options.open_storage(Arc::clone(&file));
     contents.fill(&reopened()?, &mut Rng::new(seed))?;
@@ -258,8 +293,13 @@ fn answers(db: &Database) -> Vec<Option<String>> {
         return answers;
     };
     for (name, answers) in ["s0", "s1"].into_iter().zip(answers.chunks_mut(QUESTIONS)) {
-        let Ok(Some(series)) = snap.series(name) else {
-            continue;
+        let series = match snap.series(name) {
+            Ok(Some(series)) => series,
+            Ok(None) => {
+                answers.fill(Some("no series".to_owned()));
+                continue;
+            }
+            Err(_) => continue,
         };
         let text = |answer: tidalite::Result<String>| answer.ok();
         let all = series.all();
@@ -307,16 +347,95 @@ fn flip(bytes: &[u8], right: &Right, at: usize, mask: u8, query: bool) -> Result
     Ok(reported)
 }
 
-/// Flips the bits of `masks` in every byte of a file of these contents, made from `seed`, on `threads` threads. `query_masks`: for
-/// these bits the whole content is read too.
+/// Runs `work` on so many threads; the first error.
+fn on_threads(
+    threads: usize,
+    work: &(impl Fn() -> Result<(), String> + Sync),
+) -> Result<(), String> {
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let ended: Vec<Result<(), String>> = workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|_| Err("a panic".to_owned())))
+            .collect();
+        ended.into_iter().find(Result::is_err).unwrap_or(Ok(()))
+    })
+}
+
+/// A commit of one pair to a file that was opened for writing, and the digest of what the reopened file holds after it; it must be
+/// without damage.
+fn commit_and_reopen(storage: &Arc<dyn Storage>, db: Database) -> Result<u64, String> {
+    let told = |what: &str, error: tidalite::Error| format!("{what}: {error}");
+    put_one(&db, b"after").map_err(|error| told("a commit", error))?;
+    drop(db);
+    let opened = options().read_only(true).open_storage(Arc::clone(storage));
+    let db = opened.map_err(|error| told("reopened", error))?;
+    let report = db.check().map_err(|error| told("check", error))?;
+    if !report.is_clean() || !report.notes.is_empty() {
+        let (problems, notes) = (report.problems, report.notes);
+        return Err(format!("not healed: {problems:?} {notes:?}"));
+    }
+    digest_of(&db).map_err(|error| told("reopened", error))
+}
+
+/// Flips bits of the head and opens the file for writing. The content is always read. With `OneBit` of the bytes that are zero one in four
+/// is taken. Returns how many.
+///
+/// # Errors
+/// What was found, as a sentence.
+pub fn heal(contents: Contents, seed: u64, depth: Depth, threads: usize) -> Result<u64, String> {
+    let (bytes, digest) = sound_file(contents, seed)?;
+    // What comes of the file with this bit flipped, or as it is.
+    let tried = |at: usize, mask: u8| -> Result<u64, String> {
+        let mut image = bytes.clone();
+        image[at] ^= mask;
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::from_image(image));
+        let opened = options().open_storage(Arc::clone(&storage));
+        let db = opened.map_err(|error| format!("it does not open: {error}"))?;
+        let found = digest_of(&db).map_err(|error| error.to_string())?;
+        if found != digest {
+            return Err("a wrong content".to_owned());
+        }
+        commit_and_reopen(&storage, db)
+    };
+    let right = tried(0, 0)?;
+    let (next, flips) = (AtomicUsize::new(0), AtomicU64::new(0));
+    on_threads(threads, &|| {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= HEAD_BYTES {
+                return Ok(());
+            }
+            if depth == Depth::OneBit && bytes[at] == 0 && at % 4 != 0 {
+                continue;
+            }
+            for (mask, _) in depth.masks(at) {
+                let wrong = match tried(at, mask) {
+                    Ok(found) if found == right => None,
+                    Ok(_) => Some("a wrong content after a commit".to_owned()),
+                    Err(problem) => Some(problem),
+                };
+                if let Some(problem) = wrong {
+                    next.store(HEAD_BYTES, Ordering::Relaxed);
+                    return Err(format!(
+                        "bit {mask:#04x} of byte {at}, opened for writing: {problem}"
+                    ));
+                }
+                flips.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    })?;
+    Ok(flips.into_inner())
+}
+
+/// Flips bits of every byte of a file of these contents, made from `seed`, on `threads` threads.
 ///
 /// # Errors
 /// What was found, as a sentence.
 pub fn examine(
     contents: Contents,
     seed: u64,
-    masks: &[u8],
-    query_masks: u8,
+    depth: Depth,
     threads: usize,
 ) -> Result<Flips, String> {
     let (bytes, digest) = sound_file(contents, seed)?;
@@ -351,8 +470,7 @@ pub fn examine(
             }
             let (mut reported, mut quiet) = (0_u64, 0_u64);
             for at in page * PAGE_BYTES..(page + 1) * PAGE_BYTES {
-                for &mask in masks {
-                    let query = mask & query_masks != 0;
+                for (mask, query) in depth.masks(at) {
                     let told = flip(&bytes, &right, at, mask, query).inspect_err(|_| {
                         next.store(pages, Ordering::Relaxed);
                     })?;
@@ -369,14 +487,7 @@ pub fn examine(
             silent.fetch_add(u64::from(quiet > 0), Ordering::Relaxed);
         }
     };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let ended: Vec<Result<(), String>> = workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap_or_else(|_| Err("a panic".to_owned())))
-            .collect();
-        ended.into_iter().find(Result::is_err).unwrap_or(Ok(()))
-    })?;
+    on_threads(threads, &work)?;
     let found = Flips {
         flips: flips.into_inner(),
         pages: pages as u64,

@@ -1,10 +1,10 @@
 //! `tidalite-torture`: the long searches.
 //!
 //! ```text
-//! tidalite-torture crash [--states N] [--seed S] [--threads T] [--page-size B]
+//! tidalite-torture crash [--states N] [--seed S] [--threads T] [--page-size B] [--bug NAME]   (with a deliberate bug)
 //! tidalite-torture watch [--seeds N] [--seed S]
 //! tidalite-torture show [--seed S]
-//! tidalite-torture bugs
+//! tidalite-torture bugs [--bug NAME] [--seed S]   (how soon each deliberate bug is found, from seed S on)
 //! tidalite-torture flips [--seed S] [--threads T] [--file N]   (from the N-th kind of file on)
 //! tidalite-torture powercut [--cuts N] [--seed S] [--verbose] [--bug NAME]   (as root, with FUSE and loop devices)
 //! tidalite-torture hostile [--files N] [--seed S] [--threads T] [--failures N]
@@ -33,6 +33,8 @@ fn crash(arguments: &Arguments) -> Result<(), String> {
     let first = arguments.number("--seed", 0)?;
     let threads = arguments.number("--threads", 2)?;
     let page_size = arguments.number("--page-size", 512)? as usize;
+    let bug = arguments.text("--bug");
+    bug.map_or(Ok(()), |name| seeded::switch(name).map(drop))?;
     let (tally, next, failed) = (
         Tally::default(),
         AtomicU64::new(first),
@@ -41,6 +43,10 @@ fn crash(arguments: &Arguments) -> Result<(), String> {
     let started = Instant::now();
     let problems: Vec<String> = std::thread::scope(|scope| {
         let work = || {
+            // A deliberate bug acts on the thread that turns it on.
+            if let Some(switch) = bug.and_then(|name| seeded::switch(name).ok()) {
+                (switch.1)(true);
+            }
             let mut problem = None;
             while tally.states.load(Ordering::Relaxed) < states && !failed.load(Ordering::Relaxed) {
                 let seed = next.fetch_add(1, Ordering::Relaxed);
@@ -87,12 +93,18 @@ fn watched(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-fn bugs() -> Result<(), String> {
+/// Those that the crash search must find, or the one of this name.
+fn bugs(arguments: &Arguments) -> Result<(), String> {
+    let first = arguments.number("--seed", 0)?;
+    let switches = match arguments.text("--bug") {
+        Some(name) => vec![seeded::switch(name)?],
+        None => seeded::switches(),
+    };
     let mut missed = Vec::new();
-    for switch in seeded::switches() {
-        let finding = seeded::find(&switch);
-        match finding.seeds {
-            Some(seeds) => println!("{}: found by seed {seeds}: {}", finding.bug, finding.seen),
+    for switch in switches {
+        let finding = seeded::find(&switch, first);
+        match finding.found {
+            Some(_) => println!("{finding}"),
             None => missed.push(finding.bug),
         }
     }
@@ -104,16 +116,20 @@ fn bugs() -> Result<(), String> {
 }
 
 fn flips(arguments: &Arguments) -> Result<(), String> {
-    let masks: Vec<u8> = (0..8).map(|bit| 1 << bit).collect();
     let threads = arguments.number("--threads", 2)? as usize;
     let seed = arguments.number("--seed", 0)?;
     let first = arguments.number("--file", 0)? as usize;
     for &contents in flips::Contents::ALL.iter().skip(first) {
         let started = Instant::now();
-        let found = flips::examine(contents, seed, &masks, 0xff, threads)
-            .map_err(|problem| format!("{contents:?}: {problem}"))?;
+        let told = |problem| format!("{contents:?}, seed {seed}: {problem}");
+        let found = flips::examine(contents, seed, flips::Depth::EveryBitAndContent, threads)
+            .map_err(told)?;
         let seconds = started.elapsed().as_secs_f64();
         println!("{contents:?}: {found:?} in {seconds:.1} s, no wrong answer");
+        let started = Instant::now();
+        let healed = flips::heal(contents, seed, flips::Depth::EveryBit, threads).map_err(told)?;
+        let seconds = started.elapsed().as_secs_f64();
+        println!("{contents:?}: {healed} flips in the head healed in {seconds:.1} s");
     }
     Ok(())
 }
@@ -157,7 +173,7 @@ fn main() -> ExitCode {
         "crash" => crash(&arguments),
         "watch" => watched(&arguments),
         "show" => show(&arguments),
-        "bugs" => bugs(),
+        "bugs" => bugs(&arguments),
         "flips" => flips(&arguments),
         "powercut" => powercut::run(&arguments),
         "hostile" => hostile::run(&arguments),

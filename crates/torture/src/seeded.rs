@@ -1,11 +1,12 @@
 //! Deliberate bugs, and how many seeds it takes to find each.
 
 use crate::crash::{Plan, Tally, examine};
-use tidalite_pager::seeded::{BUGS, Bug, enable};
+use std::fmt;
+use tidalite_pager::seeded::{BUGS, Bug, LAZY_BUGS, enable};
 use tidalite_runs::set_merge_forgets_watermark;
 
-/// Seeds within which a deliberate bug must show.
-pub const SEEDS_MAX: u64 = 60;
+/// Seeds within which a deliberate bug must show: the fixed slice takes at least so many.
+pub const SEEDS_MAX: u64 = 180;
 
 const MERGE: &str = "MergeForgetsWatermark";
 
@@ -14,68 +15,90 @@ const MERGE: &str = "MergeForgetsWatermark";
 pub struct Finding {
     /// Which bug.
     pub bug: String,
-    /// Seeds it took; `None` when it was not found.
-    pub seeds: Option<u64>,
-    /// What was seen.
-    pub seen: String,
+    /// By which seed, after how many that did not show it, and what was seen; `None` when it was not found.
+    pub found: Option<(u64, u64, String)>,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bug = &self.bug;
+        match &self.found {
+            Some((seed, before, seen)) => write!(
+                f,
+                "{bug}: found by seed {seed}, run {} (again: tidalite-torture crash --bug {bug} --seed {seed} --states 1 --threads 1): {seen}",
+                before + 1
+            ),
+            None => write!(f, "{bug}: not found within {SEEDS_MAX} seeds"),
+        }
+    }
 }
 
 /// A deliberate bug: its name, and its switch.
 pub type Switch = (String, Box<dyn Fn(bool)>);
 
-/// Every deliberate bug. The switches act on the calling thread.
+fn of_pager(bug: Bug) -> Switch {
+    let switch = move |on: bool| enable(on.then_some(bug));
+    (format!("{bug:?}"), Box::new(switch))
+}
+
+fn of_merge() -> Switch {
+    (MERGE.to_owned(), Box::new(set_merge_forgets_watermark))
+}
+
+/// The deliberate bugs that the slice must find. The switches act on the calling thread.
 #[must_use]
 pub fn switches() -> Vec<Switch> {
-    let mut switches: Vec<Switch> = Vec::new();
-    for bug in BUGS {
-        let switch = move |on: bool| enable(on.then_some(bug));
-        switches.push((format!("{bug:?}"), Box::new(switch)));
-    }
-    let merge: Switch = (
-        "MergeForgetsWatermark".to_owned(),
-        Box::new(set_merge_forgets_watermark),
-    );
-    switches.push(merge);
+    let mut switches: Vec<Switch> = BUGS.into_iter().map(of_pager).collect();
+    switches.push(of_merge());
     switches
 }
 
-/// Turns the pager's bug of this name on for the calling thread.
+/// The deliberate bug of this name, one of those above or another.
+///
+/// # Errors
+/// That no bug has this name.
+pub fn switch(name: &str) -> Result<Switch, String> {
+    let others = [Bug::ForgetReaders, Bug::SkipLargeSync];
+    let others = LAZY_BUGS.into_iter().chain(others).map(of_pager);
+    let mut known = switches();
+    known.extend(others);
+    let names: Vec<String> = known.iter().map(|(name, _)| name.clone()).collect();
+    known
+        .into_iter()
+        .find(|(known, _)| known == name)
+        .ok_or_else(|| format!("no bug is called {name}: {}", names.join(", ")))
+}
+
+/// Turns the bug of this name on for the calling thread.
 ///
 /// # Errors
 /// That no bug has this name.
 pub fn enable_by_name(name: &str) -> Result<(), String> {
-    let mut known = BUGS.into_iter().chain([Bug::ForgetReaders]);
-    let bug = known.find(|bug| format!("{bug:?}") == name);
-    enable(Some(bug.ok_or_else(|| format!("no bug is called {name}"))?));
+    let (_, switch) = switch(name)?;
+    switch(true);
     Ok(())
 }
 
-/// Looks for a bug with seed after seed.
+/// Looks for a bug with the seeds of the fixed slice, each with the plan that it has there, from `first` on.
 #[must_use]
-pub fn find((bug, switch): &Switch) -> Finding {
-    // Merges begin when sixteen runs are there: that bug is looked for in long runs only.
-    let plan = |seed| match bug.as_str() {
-        MERGE => Plan::default().long(),
-        _ => Plan::of_seed(seed, Plan::default().page_size),
-    };
+pub fn find((bug, switch): &Switch, first: u64) -> Finding {
+    let plan = |seed| Plan::of_seed(seed, Plan::default().page_size);
+    // Merges begin when sixteen runs are there: the short runs of the slice never come so far, and are left out.
+    let tried = (first..first + SEEDS_MAX).filter(|&seed| bug != MERGE || Plan::is_long(seed));
     switch(true);
-    let found = (0..SEEDS_MAX).find_map(|seed| {
+    let found = tried.enumerate().find_map(|(before, seed)| {
         // A bug may also show as a failed assertion.
         let result = std::panic::catch_unwind(|| examine(seed, &plan(seed), &Tally::default()));
         let seen = match result {
             Ok(Ok(())) => return None,
-            Ok(Err(seen)) => seen,
+            Ok(Err(seen)) => seen.lines().next().unwrap_or("").to_owned(),
             Err(_) => "a failed assertion".to_owned(),
         };
-        Some((seed + 1, seen))
+        Some((seed, before as u64, seen))
     });
     switch(false);
-    let seen = found
-        .as_ref()
-        .map(|(_, seen)| seen.lines().next().unwrap_or("").to_owned());
     Finding {
         bug: bug.clone(),
-        seeds: found.map(|(seeds, _)| seeds),
-        seen: seen.unwrap_or_default(),
+        found,
     }
 }

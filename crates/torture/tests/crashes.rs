@@ -60,20 +60,11 @@ fn the_write_protocol_holds_in_random_runs() {
 #[test]
 fn every_deliberate_bug_is_found() {
     for switch in seeded::switches() {
-        let finding = seeded::find(&switch);
-        match finding.seeds {
-            // Past what the test runner keeps to itself: every run shows how soon each is found.
-            Some(seeds) => {
-                let line = format!("{}: found by seed {seeds}: {}\n", finding.bug, finding.seen);
-                std::io::stderr()
-                    .write_all(line.as_bytes())
-                    .expect("a place to say it");
-            }
-            None => panic!(
-                "{} is not found within {} seeds",
-                finding.bug,
-                seeded::SEEDS_MAX
-            ),
-        }
+        let finding = seeded::find(&switch, 0);
+        assert!(finding.found.is_some(), "{finding}");
+        // Past what the test runner keeps to itself: every run shows how soon each is found.
+        std::io::stderr()
+            .write_all(format!("{finding}\n").as_bytes())
+            .expect("a place to say it");
     }
 }

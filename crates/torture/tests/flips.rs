@@ -1,15 +1,33 @@
-//! Every bit of a file, flipped.
+//! Bits of files, flipped.
+//!
+//! The long search reads the content for every bit of every kind of file: `cargo run --release -p tidalite-torture -- flips`.
 
-use tidalite_torture::flips::{Contents, examine};
+use tidalite_torture::flips::{Contents, Depth, examine, heal};
 
-/// Bits for which the whole content is read besides the check.
-const QUERY_MASKS: u8 = 0b0001_0000;
+const THREADS: usize = 2;
 
 #[test]
 fn every_flipped_bit_is_reported_and_no_answer_is_wrong() {
-    let masks: Vec<u8> = (0..8).map(|bit| 1 << bit).collect();
-    let found = examine(Contents::Mixed, 0, &masks, QUERY_MASKS, 2)
+    let found = examine(Contents::Mixed, 0, Depth::EveryBit, THREADS)
         .unwrap_or_else(|problem| panic!("{problem}"));
     println!("{found:?}");
     assert_eq!(found.flips, found.pages * 512 * 8, "every bit once");
+}
+
+#[test]
+fn a_bit_of_every_byte_of_the_other_kinds_of_file() {
+    for contents in &Contents::ALL[1..] {
+        let found = examine(*contents, 0, Depth::OneBit, THREADS)
+            .unwrap_or_else(|problem| panic!("{contents:?}: {problem}"));
+        println!("{contents:?}: {found:?}");
+        assert_eq!(found.flips, found.pages * 512, "one of every byte");
+    }
+}
+
+#[test]
+fn a_flip_in_the_head_is_healed_by_who_writes() {
+    let flips = heal(Contents::Mixed, 0, Depth::OneBit, THREADS)
+        .unwrap_or_else(|problem| panic!("{problem}"));
+    println!("{flips} flips in the head");
+    assert!(flips >= 6 * 4096 / 4, "{flips}");
 }

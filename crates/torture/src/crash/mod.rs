@@ -83,7 +83,17 @@ impl Plan {
             two_disks: (seed / 8 + seed) % 4 == 2,
             ..Self::default()
         };
-        if seed % 8 == 7 { plan.long() } else { plan }
+        if Self::is_long(seed) {
+            plan.long()
+        } else {
+            plan
+        }
+    }
+
+    /// Whether the run of this seed is a long one.
+    #[must_use]
+    pub fn is_long(seed: u64) -> bool {
+        seed % 8 == 7
     }
 
     /// A long run, looked at more coarsely.
