@@ -68,11 +68,8 @@ fn of_one(
     contest: &mut Contest,
 ) -> Result<()> {
     let dir = os::TempDir::within(&options.dir, kind.name)?;
-    let (free, needed) = (os::disk_free(dir.path())?, (options.mib << 20) * 3 / 2);
-    if free < needed {
-        let (free, needed) = (free >> 20, needed >> 20);
-        return Err(format!("needs {needed} MiB of disk where {free} are free: use --mib").into());
-    }
+    os::expect_disk(dir.path(), (options.mib << 20) * 3 / 2)
+        .map_err(|short| format!("{short}: use --mib"))?;
     os::settle(dir.path())?;
     for step in ["load", "get", "scan"] {
         if !options.chosen(step) && step != "load" {

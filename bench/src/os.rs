@@ -135,6 +135,19 @@ pub(crate) fn disk_free(dir: &Path) -> io::Result<u64> {
     Ok(stat.f_bavail * stat.f_frsize)
 }
 
+/// Fails when less than `needed` bytes may still be written below `dir`: a run on a short disk would measure that, or fill it.
+pub(crate) fn expect_disk(dir: &Path, needed: u64) -> Result<(), String> {
+    let free = disk_free(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    if free >= needed {
+        return Ok(());
+    }
+    let (free, needed) = (free >> 20, needed >> 20);
+    Err(format!(
+        "needs {needed} MiB of disk at {}, where {free} are free",
+        dir.display()
+    ))
+}
+
 /// Bytes of disk that the files below `dir` take: holes and ends of blocks as they are.
 pub(crate) fn disk_used(dir: &Path) -> io::Result<u64> {
     let mut bytes = 0;
@@ -282,6 +295,22 @@ mod tests {
         fs::read(&path).unwrap();
         assert_eq!(cached_pages(&file).unwrap(), (1024, 1024));
         assert!(disk_used(dir.path()).unwrap() >= 4 << 20);
+    }
+
+    #[test]
+    fn a_disk_that_is_short_is_refused() {
+        let dir = std::env::temp_dir();
+        expect_disk(&dir, 1).unwrap();
+        let free = disk_free(&dir).unwrap();
+        // Others may write or delete meanwhile.
+        let refused = expect_disk(&dir, 2 * free + (1 << 40)).unwrap_err();
+        let needed = (2 * free + (1 << 40)) >> 20;
+        assert!(
+            refused.starts_with(&format!("needs {needed} MiB of disk at "))
+                && refused.ends_with(" are free"),
+            "{refused}"
+        );
+        assert!(expect_disk(Path::new("/nowhere/to/be/found"), 1).is_err());
     }
 
     #[test]

@@ -159,16 +159,9 @@ fn round<P: Record, S: Side<P>>(
     expected: &Expected,
 ) -> Result<Round> {
     let dir = os::TempDir::within(&options.dir, who)?;
-    let (free, needed) = (os::disk_free(dir.path())?, plan.file_bytes() + (256 << 20));
-    if free < needed {
-        let (free, needed, at) = (free >> 20, needed >> 20, options.dir.display());
-        return Err(format!(
-            "{}: needs {needed} MiB of disk at {at}, where {free} are free: \
-             use --dir, or fewer --points",
-            plan.name
-        )
-        .into());
-    }
+    os::expect_disk(dir.path(), plan.file_bytes() + (256 << 20)).map_err(|short| {
+        format!("{}: {short}: use --dir, or fewer --points", plan.name)
+    })?;
     os::settle(dir.path())?;
     os::touch_memory(plan.file_bytes(), plan.heap_bytes());
     let what = |pass: &str| format!("{}-{pass} of {who}", plan.name);

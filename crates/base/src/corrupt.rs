@@ -45,3 +45,20 @@ impl fmt::Display for Corrupt {
 }
 
 impl core::error::Error for Corrupt {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_file_begins_at_its_limit_and_not_one_before() {
+        let told = |at| Corrupt::new("page", at, 1, 2).to_string();
+        let last = SECOND_FILE_AT - 1;
+        assert_eq!(
+            told(last),
+            format!("damaged page at byte {last}: found 1, expected 2")
+        );
+        let expected = "damaged page at byte 0 of the second file: found 1, expected 2";
+        assert_eq!(told(SECOND_FILE_AT), expected);
+    }
+}

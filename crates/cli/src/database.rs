@@ -99,9 +99,9 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
         return Failure::new(Exit::Failure, error);
     };
     match store {
-        Store::Corrupt(_) => Failure::new(Exit::Damage, format!("{shown} is damaged: {error}"))
+        Store::Corrupt(_) => Failure::new(Exit::Damage, format!("{shown} is damaged: {store}"))
             .hint(format!(
-                "tidalite check {shown} lists all damage; restore a copy of the file"
+                "tidalite check {shown} lists all damage; restore a backup, or save what is intact: tidalite salvage {shown} new.tdl"
             )),
         Store::NotADatabase { .. } => Failure::bad_input(format!("{shown}: {error}"))
             .hint("give the .tdl file first, the CSV file after it; or choose another name"),

@@ -44,7 +44,7 @@ pub(crate) enum Form {
 pub(crate) fn unexpected(found: &str, expected: &str) -> Error {
     Error::Unsupported {
         found: found.into(),
-        expected: expected.into(),
+        expected: format!("{expected}: ask for what is there, or remove it first"),
     }
 }
 

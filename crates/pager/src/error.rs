@@ -7,7 +7,8 @@ use tidalite_base::Corrupt;
 /// Result of this room.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything that can go wrong at the file. Each says what, where, found and expected.
+/// Everything that can go wrong at the file. Each says what, where, found and expected, and what to do next; only for
+/// `Corrupt` is that left to the crate above, because lists of damage are made of these texts.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum Error {
@@ -223,8 +224,16 @@ impl From<Corrupt> for Error {
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Io { what, at, source } => write!(f, "{what} at byte {at} failed: {source}"),
-            Self::Open { path, source } => write!(f, "cannot open {}: {source}", path.display()),
+            Self::Io { what, at, source } => write!(
+                f,
+                "{what} at byte {at} failed: {source}; see whether the disk is sound and there, then open the database anew"
+            ),
+            Self::Open { path, source } => write!(
+                f,
+                "cannot open {}: {source}; {}",
+                path.display(),
+                next_after_open(source.kind())
+            ),
             Self::DiskFull { needed_bytes } => write!(
                 f,
                 "disk full: {needed_bytes} more bytes are needed; the transaction was rolled back, free some space and repeat it"
@@ -244,7 +253,7 @@ impl std::fmt::Display for Error {
                 )
             }
             Self::Unsupported { found, expected } => {
-                write!(f, "this is {found}, expected was {expected}")
+                write!(f, "found {found}, expected {expected}")
             }
             Self::OpenElsewhere { path } => write!(
                 f,
@@ -253,7 +262,7 @@ impl std::fmt::Display for Error {
             ),
             Self::LockFile { path, problem } => write!(
                 f,
-                "the lock file {} cannot be used: {problem}",
+                "the lock file {} cannot be used: {problem}; see who uses it, or name one with Options::lock_path, the same for all who open the database",
                 path.display()
             ),
             Self::LargeFile { path, problem } => write!(
@@ -282,8 +291,14 @@ impl std::fmt::Display for Error {
                 f,
                 "the database was opened read-only: open it without that to write"
             ),
-            Self::Cancelled => write!(f, "cancelled before the end"),
-            Self::NoPin { name } => write!(f, "there is no pin `{name}`"),
+            Self::Cancelled => write!(
+                f,
+                "cancelled before the end, as who watches it asked: call it again for the whole"
+            ),
+            Self::NoPin { name } => write!(
+                f,
+                "there is no pin `{name}`: give the name of one that is there"
+            ),
             Self::BackupOrder { found, expected } => write!(
                 f,
                 "the backups do not follow each other: found {found}, expected {expected}; give the full one first, then its increments in order"
@@ -294,16 +309,38 @@ impl std::fmt::Display for Error {
             ),
             Self::NoSavepoint => write!(
                 f,
-                "the savepoint is not one of this transaction, or was undone by going back further"
+                "the savepoint is not one of this transaction, or was undone by going back further: take a new one"
             ),
             Self::Ended => write!(
                 f,
-                "the write transaction has ended, and with it the reader of its uncommitted state"
+                "the write transaction has ended, and with it the reader of its uncommitted state: begin a read to see what was committed"
             ),
             Self::Limit { what, found, limit } => {
-                write!(f, "{what}: {found} is beyond the limit of {limit}")
+                write!(
+                    f,
+                    "{what}: {found} is beyond the limit of {limit}; docs/limits.md lists them all"
+                )
             }
         }
+    }
+}
+
+/// What to do when a file cannot be opened.
+fn next_after_open(kind: io::ErrorKind) -> &'static str {
+    use io::ErrorKind as Kind;
+    match kind {
+        Kind::NotFound => "check the path, make the folder, or open it in a mode that creates it",
+        Kind::AlreadyExists => "open it in a mode that takes what is there, or give another name",
+        Kind::PermissionDenied => {
+            "get the right to read and write it and its folder; to read is enough for opening it read-only"
+        }
+        Kind::ReadOnlyFilesystem => "open it read-only, or move it to where files can be written",
+        Kind::IsADirectory => {
+            "give the path of a file, such as one called plant.tdl in this folder"
+        }
+        Kind::NotADirectory => "check the path: a part of it that should be a folder is a file",
+        Kind::StorageFull | Kind::QuotaExceeded => "free some space there and open it again",
+        _ => "check the path, and whether this file system holds files that can be locked",
     }
 }
 
@@ -313,6 +350,131 @@ impl std::error::Error for Error {
             Self::Io { source, .. } | Self::Open { source, .. } => Some(source),
             Self::Corrupt(corrupt) => Some(corrupt),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A word of the next step in the text of each error.
+    #[test]
+    fn each_says_what_and_what_to_do_next() {
+        let path = PathBuf::from("plant.tdl");
+        let text = || "this".to_owned();
+        let source = |kind: io::ErrorKind| io::Error::from(kind);
+        let of_open = |kind| Error::Open {
+            path: path.clone(),
+            source: source(kind),
+        };
+        let medium = Error::Io {
+            what: "read of 4096 bytes".to_owned(),
+            at: 8192,
+            source: source(io::ErrorKind::Other),
+        };
+        let needed_bytes = 4096;
+        let full = Error::FileFull {
+            needed_bytes,
+            bytes_max: 1 << 20,
+        };
+        let unsupported = Error::Unsupported {
+            found: text(),
+            expected: "that: do it".to_owned(),
+        };
+        let busy = Error::WriterBusy {
+            process: 7,
+            thread: 8,
+            since: std::time::Duration::from_secs(3),
+        };
+        let order = Error::BackupOrder {
+            found: text(),
+            expected: text(),
+        };
+        let limit = Error::Limit {
+            what: "bytes",
+            found: 6,
+            limit: 5,
+        };
+        let (one, problem) = (path.clone(), text());
+        let lock = Error::LockFile { path: one, problem };
+        let (one, problem) = (path.clone(), text());
+        let large = Error::LargeFile { path: one, problem };
+        let txn = tidalite_base::TxnId(3);
+        let elsewhere = Error::OpenElsewhere { path: path.clone() };
+        for (error, parts) in [
+            (
+                medium,
+                ["read of 4096 bytes at byte 8192", "open the database anew"],
+            ),
+            (
+                Error::DiskFull { needed_bytes },
+                ["4096 more bytes", "free some space"],
+            ),
+            (full, ["1048576", "raise the bound"]),
+            (
+                Error::NotADatabase { found: text() },
+                ["begins with this", "give the path"],
+            ),
+            (unsupported, ["found this", "expected that: do it"]),
+            (elsewhere, ["plant.tdl", "close it"]),
+            (lock, ["plant.tdl", "Options::lock_path"]),
+            (large, ["plant.tdl", "Options::large_values_path"]),
+            (busy, ["process 7 (thread 8)", "wait for it, or end it"]),
+            (Error::Evicted { txn }, ["3", "begin a new one"]),
+            (Error::Forked, ["forked", "open it anew"]),
+            (Error::ReadOnly, ["read-only", "open it without"]),
+            (
+                Error::Poisoned { first: text() },
+                ["until the database is reopened", "this"],
+            ),
+            (Error::NoSavepoint, ["savepoint", "take a new one"]),
+            (Error::Ended, ["has ended", "begin a read"]),
+            (Error::NoPin { name: text() }, ["`this`", "give the name"]),
+            (
+                order,
+                ["found this, expected this", "give the full one first"],
+            ),
+            (Error::Cancelled, ["cancelled", "call it again"]),
+            (limit, ["bytes: 6", "limit of 5; docs/limits.md"]),
+            (
+                of_open(io::ErrorKind::NotFound),
+                ["plant.tdl", "check the path"],
+            ),
+            (
+                of_open(io::ErrorKind::AlreadyExists),
+                ["plant.tdl", "another name"],
+            ),
+            (
+                of_open(io::ErrorKind::PermissionDenied),
+                ["plant.tdl", "get the right"],
+            ),
+            (
+                of_open(io::ErrorKind::ReadOnlyFilesystem),
+                ["plant.tdl", "open it read-only"],
+            ),
+            (
+                of_open(io::ErrorKind::IsADirectory),
+                ["plant.tdl", "the path of a file"],
+            ),
+            (
+                of_open(io::ErrorKind::NotADirectory),
+                ["plant.tdl", "should be a folder"],
+            ),
+            (
+                of_open(io::ErrorKind::StorageFull),
+                ["plant.tdl", "free some space"],
+            ),
+            (
+                of_open(io::ErrorKind::Other),
+                ["plant.tdl", "check the path"],
+            ),
+        ] {
+            let told = error.to_string();
+            for part in parts {
+                assert!(told.contains(part), "`{told}` does not say `{part}`");
+            }
+            assert_eq!(error.again().to_string(), told);
         }
     }
 }

@@ -58,3 +58,17 @@ pub(crate) fn page_size_ok(page_size: usize) -> bool {
 }
 
 const _: () = assert!(meta_at(1, 1) + BLOCK_BYTES as u64 == HEAD_BYTES);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_file_begins_at_its_limit_and_not_one_before() {
+        assert!(!in_second_file(LARGE_AT - 1) && in_second_file(LARGE_AT));
+        // Page numbers are told apart whatever the page size.
+        let first = LARGE_AT / PAGE_SIZE_MAX as u64;
+        assert!(!is_large_page(first - 1) && is_large_page(first));
+        assert!(is_large_page(LARGE_AT / PAGE_SIZE_MIN as u64));
+    }
+}

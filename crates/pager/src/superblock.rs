@@ -130,7 +130,9 @@ impl Superblock {
                     "a file with checksum kind {kind} and {} bytes reserved a page",
                     get_u32(block, RESERVED_AT)
                 ),
-                expected: format!("checksum kind {CHECKSUM_XXH3} with 0 bytes reserved"),
+                expected: format!(
+                    "checksum kind {CHECKSUM_XXH3} with 0 bytes reserved: open it with the version of this library that wrote it"
+                ),
             });
         }
         let page_size = get_u32(block, PAGE_SIZE_AT) as usize;

@@ -63,7 +63,8 @@ pub use sink::{SealingSink, Sink};
 pub use staging::{LEAF_ROWS, STAGING_BYTES_DEFAULT, Slot, Staging};
 pub use tail::SERIES_MAX;
 pub use work::{
-    FAN_IN, LAYOUTS_MAX, MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES, TIER_RUNS_MAX, TIERS_MAX, Work,
+    BYTES_A_BYTE_MAX, FAN_IN, LAYOUTS_MAX, MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES,
+    PAGES_A_COMMIT_MAX, TIER_RUNS_MAX, TIERS_MAX, Work,
 };
 
 #[cfg(test)]

@@ -24,6 +24,14 @@ pub const MERGE_STEP_BYTES: u64 = 64 * 1024;
 /// the middle would leave a remainder in a run that could have been linked.
 pub const MERGE_OVERSHOOT_BYTES: u64 = LEAF_ROWS as u64 * 32;
 
+/// Over many small commits together, pages of 4 KiB written at most for each: the tail's page, now and then one of the free
+/// space. Meta blocks, two a commit, are not counted ...
+pub const PAGES_A_COMMIT_MAX: f64 = 1.1;
+
+/// ... and beside them bytes written at most for each byte of rows (8 for the series, 8 for the time, 8 a column): in runs,
+/// merges of runs, leaves and the tree over them.
+pub const BYTES_A_BYTE_MAX: f64 = 8.0;
+
 /// Bytes of blocks that are collected before they are written as one extent.
 pub(crate) const EXTENT_BYTES: usize = 1 << 20;
 

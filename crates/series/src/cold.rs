@@ -50,7 +50,7 @@ impl SeriesTree {
         if !COLD {
             return Err(Error::Unsupported {
                 found: "leaves in cold form were asked for".to_owned(),
-                expected: "a build with the feature `cold`".to_owned(),
+                expected: "a build with the feature `cold`: turn it on and build again".to_owned(),
             });
         }
         self.close_leaf(w, packer)?;

@@ -4,17 +4,24 @@
 
 #![expect(clippy::print_stdout, reason = "an example talks")]
 
-use tidalite::{Database, Timestamp};
+use tidalite::{Database, Direction, Row, Series, Timestamp};
+
+fn print(what: &str, series: &Series<'_>, row: Option<Row>) {
+    let unit = series.info().schema.unit;
+    match row {
+        Some(row) => println!("{what}: {} at {}", row.f64(1), unit.text(row.time)),
+        None => println!("{what}: none"),
+    }
+}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = std::env::temp_dir().join(format!("tidalite-first-steps-{}", std::process::id()));
     std::fs::create_dir_all(&dir)?;
-    let db = Database::open(dir.join("plant.tdl"))?;
+    let db = Database::open(dir.join("plant.tdl"))?; // creates it, or opens what is there
 
     let mut tx = db.begin_write()?; // one writer at a time; drop = roll back
-    let mut wind = tx.series(r#"wind.speed{farm="hb",turbine="R80711"}"#)?;
+    let mut wind = tx.series(r#"wind.speed{farm="hb"}"#)?;
     wind.insert("2020-01-01", 1.0)?;
-    wind.insert("2020-01-02", 2.0)?;
     wind.insert("2020-01-04", 4.0)?;
     wind.insert("2020-01-03", 3.0)?; // anywhere between
     tx.table("config")?.put(b"hub_height", b"80")?; // the same transaction
@@ -22,38 +29,27 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let snap = db.begin_read()?; // never blocks, never changes
     let wind = snap
-        .series(r#"wind.speed{farm="hb",turbine="R80711"}"#)?
+        .series(r#"wind.speed{farm="hb"}"#)?
         .ok_or("no such series")?;
-    let unit = wind.info().schema.unit;
-
     let mut at = wind.cursor();
     let mut row = at.first()?;
     while let Some(current) = row {
-        println!(
-            "{}  flags {}  value {}",
-            unit.text(current.time),
-            current.i64(0),
-            current.f64(1)
-        );
-        row = at.next()?;
+        println!("{:?}: {}", current.time, current.f64(1));
+        row = at.next()?; // and at.previous()
     }
+    let noon = Timestamp::parse("2020-01-03T12:00:00Z")?;
+    let at_or_before = at.search(noon)?; // January 3rd; step on from here
+    let before = at.previous()?; // January 1st
+    let at_or_after = wind.nearest(noon, Direction::Forward)?; // January 4th
+    let just_then = wind.at(noon)?; // none
+    let mean = wind.from("2020-01-02")?.aggregate(1)?.mean(); // 3.5, read from the tree
 
-    let noon = Timestamp::parse("2020-01-02T12:00:00Z")?;
-    if let Some(found) = at.search(noon)? {
-        println!(
-            "at or before {noon}: {} at {}",
-            found.f64(1),
-            unit.text(found.time)
-        );
-    }
-
-    let from = Timestamp::parse("2020-01-02")?;
-    let aggregate = wind.from(from)?.aggregate(1)?;
-    println!(
-        "from January 2nd: {} points, mean {:?}",
-        aggregate.count(),
-        aggregate.mean()
-    );
+    print("at or before", &wind, at_or_before);
+    print("the one before that", &wind, before);
+    print("at or after", &wind, at_or_after);
+    print("just then", &wind, just_then);
+    println!("mean from January 2nd on: {mean:?}");
+    assert_eq!(mean, Some(3.5));
 
     drop(snap);
     std::fs::remove_dir_all(dir)?;

@@ -6,7 +6,9 @@ use tidalite_codec::Stats;
 
 /// What is known of a column over some rows: of texts, only how many there are (the words of the first and the last one are
 /// among the [statistics](Aggregate::stats)). Count, extremes, first and last are exact; sums are within
-/// 2^-50 of the exact value, relative to the sum of magnitudes.
+/// 2^-50 of the exact value, relative to the sum of magnitudes; the variance, a difference of two such sums, is within
+/// 2^-47 of the exact value relative to the mean of the squares, whatever the leaves and the history (so of values whose mean is m
+/// and whose deviation is s, its relative error is at most 2^-47 (1 + m²/s²)).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
     ty: ColumnType,
@@ -96,7 +98,8 @@ impl Aggregate {
         mean.map(|mean| self.ty.scaled(mean))
     }
 
-    /// Population standard deviation; `None` without values.
+    /// Population standard deviation: the root of a variance that is within 2^-47 of the mean of the squares. `None`
+    /// without values.
     #[must_use]
     pub fn stddev(&self) -> Option<f64> {
         let stddev = self.stats.stddev().filter(|_| !self.ty.is_text());

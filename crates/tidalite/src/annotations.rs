@@ -215,7 +215,7 @@ pub(crate) fn check_all<R: PageRead>(
                 ));
             }
             Ok(_) => {}
-            Err(error) => problems.push(error.to_string()),
+            Err(error) => problems.push(error.finding()),
         }
         there = cursor.next()?;
     }

@@ -82,28 +82,48 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// As `Display`, without the next step after damage: one line of a list whose reader is taking it.
+    pub(crate) fn finding(&self) -> String {
+        match self {
+            Self::Store(error) => error.to_string(),
+            error => error.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Store(error @ tidalite_pager::Error::Corrupt(_)) => write!(
+                f,
+                "{error}; `check` lists all damage, then restore a backup or save what is intact with `salvage`"
+            ),
             Self::Store(error) => error.fmt(f),
             Self::Name { name, problem } => {
                 write!(f, "the name `{name}` cannot be used: {problem}")
             }
             Self::Schema { problem } => write!(f, "the schema does not fit: {problem}"),
-            Self::NoSuchSeries { wanted } => write!(f, "there is no series {wanted}"),
+            Self::NoSuchSeries { wanted } => write!(
+                f,
+                "there is no series {wanted}: ReadTxn::list tells which there are"
+            ),
             Self::TimeTaken { series, time } => write!(
                 f,
-                "series {series} has a row at {time} already, and its merge policy refuses another"
+                "series {series} has a row at {time} already, and its merge policy refuses another: leave the row out, delete the one that is there, or set another policy"
             ),
             Self::NoSuchPin { name } => {
                 write!(f, "there is no pin `{name}`: Database::pins lists them")
             }
             Self::Timestamp { text, problem } => {
-                write!(f, "`{text}` is not a timestamp: {problem}")
+                write!(
+                    f,
+                    "`{text}` is not a timestamp: {problem}; write it as 2014-06-01 or 2014-06-01T12:00:00Z"
+                )
             }
             Self::TransactionBroken { first } => write!(
                 f,
-                "the transaction can only be rolled back, because an earlier call failed: {first}"
+                "the transaction can only be rolled back, because an earlier call failed: {first}; drop it and begin another"
             ),
             Self::OutOfOrder { table } => write!(
                 f,
@@ -126,7 +146,10 @@ impl fmt::Display for Error {
                 write!(f, "table {table} has one value a key; open it with table")
             }
             Self::Limit { what, found, limit } => {
-                write!(f, "{what}: {found} is beyond the limit of {limit}")
+                write!(
+                    f,
+                    "{what}: {found} is beyond the limit of {limit}; docs/limits.md lists them all"
+                )
             }
         }
     }
@@ -156,5 +179,74 @@ impl From<tidalite_pager::Error> for Error {
 impl From<tidalite_base::Corrupt> for Error {
     fn from(corrupt: tidalite_base::Corrupt) -> Self {
         Self::Store(corrupt.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A word of the next step in the text of each error.
+    #[test]
+    fn each_says_what_and_what_to_do_next() {
+        let text = || "this".to_owned();
+        let damage = tidalite_base::Corrupt::new("page", 4096, 1, 2);
+        let name = Error::Name {
+            name: text(),
+            problem: "too long, 255 bytes at most".to_owned(),
+        };
+        let taken = Error::TimeTaken {
+            series: text(),
+            time: 5,
+        };
+        let timestamp = Error::Timestamp {
+            text: text(),
+            problem: text(),
+        };
+        let kind = |multi| Error::TableKind {
+            table: text(),
+            multi,
+        };
+        let ambiguous = Error::Ambiguous {
+            table: text(),
+            values: 3,
+        };
+        let limit = Error::Limit {
+            what: "bytes",
+            found: 6,
+            limit: 5,
+        };
+        for (error, parts) in [
+            (
+                damage.into(),
+                ["page at byte 4096: found 1, expected 2", "`check`"],
+            ),
+            (name, ["`this`", "255 bytes at most"]),
+            (Error::Schema { problem: text() }, ["schema", "this"]),
+            (Error::NoSuchSeries { wanted: text() }, ["this", "list"]),
+            (taken, ["this has a row at 5", "leave the row out"]),
+            (
+                Error::NoSuchPin { name: text() },
+                ["`this`", "Database::pins"],
+            ),
+            (timestamp, ["`this`", "write it as"]),
+            (
+                Error::TransactionBroken { first: text() },
+                ["this", "begin another"],
+            ),
+            (
+                Error::OutOfOrder { table: text() },
+                ["this", "put it instead"],
+            ),
+            (ambiguous, ["3 values", "say which"]),
+            (kind(true), ["several values", "multi_table"]),
+            (kind(false), ["one value", "open it with table"]),
+            (limit, ["bytes: 6", "limit of 5; docs/limits.md"]),
+        ] {
+            let told = error.to_string();
+            for part in parts {
+                assert!(told.contains(part), "`{told}` does not say `{part}`");
+            }
+        }
     }
 }

@@ -445,7 +445,7 @@ impl<'t> SeriesMut<'t> {
         let types = self.info().schema.word_types();
         if !tidalite_codec::COLD {
             let found = "leaves in cold form were asked for".to_owned();
-            let expected = "a build with the feature `cold`".to_owned();
+            let expected = "a build with the feature `cold`: turn it on and build again".to_owned();
             return Err(tidalite_pager::Error::Unsupported { found, expected }.into());
         }
         self.txn

@@ -400,7 +400,7 @@ pub(crate) fn check<R: PageRead>(
                     }
                     before = Some((column, block.end()));
                 }
-                Err(error) => f(format!("{place}: {error}")),
+                Err(error) => f(format!("{place}: {}", error.finding())),
             },
             PART_DICTIONARY => {
                 let lookup = tree.get(r, &key(column, PART_LOOKUP, checksum(&value)))?;

@@ -8,11 +8,11 @@ use crate::import::batch::Batches;
 use crate::import::field::Nulls;
 use crate::import::layout::{Layout, Wishes};
 use crate::import::load::{Loader, Tally};
+use crate::import::progress::Progress;
 use crate::import::rows::{BadRow, Form, Rows};
-use crate::import::source::{self, BytesRead, Source};
+use crate::import::source::{self, Source};
 use crate::output::{bytes_text, grouped, printable, rounded_text};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tidalite::MergePolicy;
@@ -179,7 +179,7 @@ fn one_input(
                     return Err(stopped(&what, line, args));
                 }
                 let number = loader.tally().bad_rows;
-                progress.bar.suspend(|| tell(&what, line, number, terminal));
+                progress.aside(|| tell(&what, line, number, terminal));
             }
             if row == batch.times.len() {
                 break;
@@ -196,9 +196,9 @@ fn one_input(
             }
         }
         batches.recycle(batch);
-        progress.show(loader.tally());
+        progress.show(loader.tally().rows);
     }
-    progress.bar.finish_and_clear();
+    progress.clear();
     let now = loader.tally();
     if now.rows == before.rows {
         return Err(Failure::bad_input(format!("{what}: not one of {} rows can be read", grouped(now.bad_rows)))
@@ -246,43 +246,5 @@ fn tell(what: &str, bad: &BadRow, number: u64, terminal: &Terminal<'_>) {
         let _ = writeln!(stderr, "{mark} {what}, line {}: {}", bad.line, bad.why);
     } else if number == BAD_ROWS_SHOWN + 1 {
         let _ = writeln!(stderr, "{mark} more rows follow and are only counted");
-    }
-}
-
-/// A bar on standard error, where that is a terminal.
-struct Progress {
-    bar: ProgressBar,
-    bytes: BytesRead,
-    began: Instant,
-}
-
-impl Progress {
-    fn new(source: &Source, quiet: bool) -> Self {
-        let target = if quiet || !std::io::stderr().is_terminal() {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr()
-        };
-        let bar = ProgressBar::with_draw_target(source.bytes_total, target);
-        let template = match source.bytes_total {
-            Some(_) => "{bar:30} {percent:>3} %  {msg}",
-            None => "{spinner} {msg}",
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("━╸─"));
-        }
-        Self {
-            bar,
-            bytes: source.bytes_read.clone(),
-            began: Instant::now(),
-        }
-    }
-
-    fn show(&self, tally: Tally) {
-        self.bar.set_position(self.bytes.get());
-        #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
-        let rate = tally.rows as f64 / self.began.elapsed().as_secs_f64().max(1e-9);
-        let (rows, rate) = (grouped(tally.rows), rate_text(rate));
-        self.bar.set_message(format!("{rows} rows, {rate} rows/s"));
     }
 }

@@ -9,6 +9,7 @@
 //! rows     a record becomes a time, tags and values, or a complaint with its line number
 //! batch    rows on a thread of their own, handed over in batches
 //! load     batches into series of a database
+//! progress a bar on the terminal meanwhile
 //! ```
 
 pub(crate) mod ahead;
@@ -16,6 +17,7 @@ pub(crate) mod batch;
 pub(crate) mod field;
 pub(crate) mod layout;
 pub(crate) mod load;
+pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod rows;
 pub(crate) mod source;

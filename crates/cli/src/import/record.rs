@@ -335,4 +335,30 @@ mod tests {
         let error = endless.next(&mut ByteRecord::new()).unwrap_err();
         assert!(error.to_string().contains("does not end"), "{error}");
     }
+
+    /// The row that is as long as one may be, and one that is a byte longer.
+    #[test]
+    fn a_row_has_so_many_bytes_and_not_one_more() {
+        let most = ROW_BYTES_MAX as usize;
+        for (bytes, fits) in [(most, true), (most + 1, false)] {
+            let mut fence = Fence {
+                inner: io::repeat(b'x').take(bytes as u64),
+                since: 0,
+            };
+            let read = io::copy(&mut fence, &mut io::sink());
+            assert_eq!(read.is_ok(), fits, "a row of CSV of {bytes} bytes");
+            let mut line = String::from("{\"a\":\"");
+            line += &"x".repeat(bytes - line.len() - 3);
+            line += "\"}\n";
+            assert_eq!(line.len(), bytes);
+            let mut lines = JsonLines::new(line.as_bytes());
+            let mut record = ByteRecord::new();
+            let read = lines.next(&mut record);
+            assert_eq!(read.is_ok(), fits, "a JSON line of {bytes} bytes");
+            match read {
+                Ok(told) => assert_eq!((told, record[0].len()), (Ok(true), bytes - 9)),
+                Err(error) => assert!(error.to_string().contains("4 MiB"), "{error}"),
+            }
+        }
+    }
 }

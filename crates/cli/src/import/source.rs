@@ -24,6 +24,10 @@ impl BytesRead {
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
+
+    pub(crate) fn add(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
 }
 
 struct Counted<R> {
@@ -34,7 +38,7 @@ struct Counted<R> {
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        self.bytes.0.fetch_add(read as u64, Ordering::Relaxed);
+        self.bytes.add(read as u64);
         Ok(read)
     }
 }

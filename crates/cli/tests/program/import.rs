@@ -24,6 +24,26 @@ fn a_csv_file_becomes_series() {
 }
 
 #[test]
+fn these_words_are_null_unless_others_are_given() {
+    let folder = Folder::new("these_words_are_null");
+    folder.write(
+        "a.csv",
+        "time,v,w\n2014-06-01,,1\n2014-06-02,NA,1\n2014-06-03,NaN,1\n2014-06-04,nan,1\n\
+         2014-06-05,null,1\n2014-06-06,NULL,1\n2014-06-07, ,1\n2014-06-08,2.5,1\n",
+    );
+    let out = folder.say("import a.tdl a.csv").ok();
+    assert!(out.starts_with("8 rows, 9 points in 2 series in "), "{out}");
+    assert_eq!(
+        folder.say("scan a.tdl v --format csv").ok(),
+        "time,value\n2014-06-08T00:00:00Z,2.5\n"
+    );
+    // With a word of one's own the others are bad rows, but for the empty one.
+    folder
+        .run(&["import", "b.tdl", "a.csv", "--value", "v", "--null", "-"])
+        .failed(5, &["a.csv, line 3: `NA`", "--null"]);
+}
+
+#[test]
 fn gzip_and_several_files_and_again() {
     let folder = Folder::new("gzip_and_several_files_and_again");
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

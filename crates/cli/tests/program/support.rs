@@ -13,6 +13,16 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
+    /// What a command leaves.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let output = command.output().unwrap();
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
     /// The run went well; its output.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
@@ -65,12 +75,7 @@ impl Folder {
     }
 
     pub(crate) fn run<S: AsRef<OsStr>>(&self, words: &[S]) -> Ran {
-        let output = self.command(words).output().unwrap();
-        Ran {
-            code: output.status.code().unwrap_or(-1),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
+        Ran::of(self.command(words))
     }
 
     /// Runs a command line of words without quotes.

@@ -1,9 +1,16 @@
 //! Files that are no databases, names that are no series, readers that go away.
 
-use crate::support::Folder;
+use crate::support::{Folder, Ran};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use tidalite::Options;
+use tidalite_testkit::image::{INCOMPATIBLE_AT, VERSION_AT, with_superblocks};
+
+/// Somebody without rights.
+const NOBODY: u32 = 65_534;
+/// Bytes of the head of a file.
+const HEAD_BYTES: usize = 24 << 10;
 
 #[test]
 fn what_is_no_database_is_named() {
@@ -17,14 +24,117 @@ fn what_is_no_database_is_named() {
     folder.say("check .").failed(5, &["folder"]);
     folder.write("empty.tdl", "");
     folder.say("stat empty.tdl").failed(5, &["empty.tdl"]);
+    folder
+        .say("import . plant.csv")
+        .failed(5, &["folder", "one file"]);
+    folder
+        .say("import empty.tdl plant.csv")
+        .failed(5, &["empty.tdl", "not a Tidalite database"]);
+}
+
+#[test]
+fn a_truncated_file_is_named() {
+    let folder = Folder::with_plant("a_truncated_file_is_named");
     let whole = std::fs::read(folder.path("plant.tdl")).unwrap();
-    folder.write("cut.tdl", &whole[..30_000]);
-    let cut = folder.say("scan cut.tdl hb.wind");
-    assert!([4, 5].contains(&cut.code), "{cut:?}");
-    assert!(
-        cut.err.contains("cut.tdl") && cut.err.contains("next: "),
-        "{cut:?}"
-    );
+    // The magic number ends at byte 48.
+    for (len, code, told) in [
+        (40, 5, "not a Tidalite database"),
+        (100, 4, "damaged"),
+        (HEAD_BYTES - 1, 4, "damaged"),
+        (HEAD_BYTES, 4, "truncated"),
+        (30_000, 4, "truncated"),
+    ] {
+        folder.write("cut.tdl", &whole[..len]);
+        for line in ["scan cut.tdl hb.wind", "import cut.tdl plant.csv"] {
+            folder.say(line).failed(code, &["cut.tdl", told]);
+        }
+        let left = std::fs::read(folder.path("cut.tdl")).unwrap();
+        assert_eq!(left, &whole[..len], "not touched");
+    }
+    folder.say("check cut.tdl").failed(4, &["salvage"]);
+}
+
+#[test]
+fn a_file_of_a_newer_version_is_named() {
+    let folder = Folder::with_plant("a_file_of_a_newer_version_is_named");
+    let whole = std::fs::read(folder.path("plant.tdl")).unwrap();
+    for (at, told) in [
+        (VERSION_AT, "found a file of format version 32767, expected"),
+        (INCOMPATIBLE_AT, "features 0x7fff"),
+    ] {
+        let newer = with_superblocks(&whole, |block| {
+            block[at..at + 2].copy_from_slice(&0x7fff_u16.to_le_bytes());
+        });
+        folder.write("newer.tdl", &newer);
+        for line in [
+            "stat newer.tdl",
+            "check newer.tdl",
+            "import newer.tdl plant.csv",
+        ] {
+            folder.say(line).failed(
+                5,
+                &["newer.tdl", told, "newer version", "tidalite --version"],
+            );
+        }
+        assert_eq!(std::fs::read(folder.path("newer.tdl")).unwrap(), newer);
+    }
+}
+
+#[test]
+fn a_database_that_somebody_has_alone_is_busy() {
+    let folder = Folder::with_plant("a_database_that_somebody_has_alone_is_busy");
+    let alone = Options::new()
+        .exclusive(true)
+        .open(folder.path("plant.tdl"))
+        .unwrap();
+    for line in [
+        "series plant.tdl",
+        "check plant.tdl",
+        "import plant.tdl plant.csv",
+    ] {
+        folder
+            .say(line)
+            .failed(6, &["plant.tdl", "open elsewhere", "fuser plant.tdl"]);
+    }
+    drop(alone);
+    folder.say("series plant.tdl").ok();
+}
+
+/// A file may grow to so many bytes only, as on a disk that is full then.
+#[test]
+fn a_full_disk_stores_nothing_and_says_so() {
+    const BYTES_MAX: u64 = 2 << 20;
+    let folder = Folder::with_plant("a_full_disk_stores_nothing_and_says_so");
+    let mut rng = tidalite_testkit::rng::Rng::new(1);
+    let mut csv = String::from("time,noise\n");
+    for second in 0..400_000 {
+        csv += &format!("{},{}\n", 1_401_580_800 + second, rng.f64());
+    }
+    folder.write("noise.csv", csv);
+    let limited = |line: &str| {
+        // The signal that comes with such a limit would end the program.
+        let script = format!(
+            "trap '' XFSZ; ulimit -f {}; exec \"$0\" {line}",
+            BYTES_MAX / 512
+        );
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &script, env!("CARGO_BIN_EXE_tidalite")])
+            .current_dir(folder.path(""));
+        Ran::of(shell)
+    };
+    let before = folder.say("scan plant.tdl hb.* -f csv").ok();
+    for name in ["plant.tdl", "new.tdl"] {
+        let line = format!("import {name} noise.csv --quiet");
+        limited(&line).failed(1, &[name, "disk full", "nothing of it was stored"]);
+    }
+    assert_eq!(folder.say("scan plant.tdl hb.* -f csv").ok(), before);
+    folder.say("check plant.tdl").ok();
+    folder
+        .say("series plant.tdl noise")
+        .failed(3, &["no series"]);
+    folder.say("import plant.tdl noise.csv --quiet").ok();
+    folder.say("series plant.tdl noise").ok();
 }
 
 #[test]
@@ -195,8 +305,50 @@ fn permissions_are_respected() {
             .say("series plant.tdl")
             .failed(1, &["permission denied"]);
     } else {
-        eprintln!("skipped: this user may read everything");
+        a_copy_run_by_nobody(&folder);
     }
     std::fs::set_permissions(folder.path("plant.tdl"), PermissionsExt::from_mode(0o444)).unwrap();
     folder.say("series plant.tdl").ok();
+}
+
+/// The superuser lets somebody else try it, where he can get at it.
+#[cfg(unix)]
+fn a_copy_run_by_nobody(folder: &Folder) {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    let name = format!("tidalite-nobody-{}", std::process::id());
+    let place = std::env::temp_dir().join(name);
+    let mode = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    };
+    std::fs::create_dir_all(&place).unwrap();
+    mode(&place, 0o755);
+    let program = place.join("program");
+    std::fs::copy(env!("CARGO_BIN_EXE_tidalite"), &program).unwrap();
+    mode(&program, 0o755);
+    std::fs::copy(folder.path("plant.tdl"), place.join("plant.tdl")).unwrap();
+    std::fs::copy(folder.path("plant.csv"), place.join("plant.csv")).unwrap();
+    let run = |words: &[&str]| {
+        let mut command = Command::new(&program);
+        command
+            .args(words)
+            .current_dir(&place)
+            .uid(NOBODY)
+            .gid(NOBODY);
+        Ran::of(command)
+    };
+    mode(&place.join("plant.tdl"), 0o600);
+    for words in [
+        &["series", "plant.tdl"][..],
+        &["import", "plant.tdl", "plant.csv"],
+    ] {
+        run(words).failed(1, &["plant.tdl", "permission denied"]);
+    }
+    // To read is allowed now, to write is not.
+    mode(&place.join("plant.tdl"), 0o644);
+    run(&["series", "plant.tdl"]).ok();
+    run(&["import", "plant.tdl", "plant.csv"]).failed(1, &["plant.tdl", "permission denied"]);
+    assert!(!place.join("new.tdl").exists());
+    run(&["import", "new.tdl", "plant.csv"]).failed(1, &["new.tdl", "permission denied"]);
+    std::fs::remove_dir_all(&place).unwrap();
 }

@@ -1,4 +1,6 @@
 use crate::support::Folder;
+use std::collections::BTreeMap;
+use tidalite::Options;
 
 #[test]
 fn stat_counts() {
@@ -14,6 +16,65 @@ fn stat_counts() {
         json.contains(r#""series":4"#) && json.contains(r#""bytes_per_point":"#),
         "{json}"
     );
+}
+
+/// Every figure beside what the library says of the same file.
+#[test]
+fn stat_agrees_with_the_library() {
+    let folder = Folder::with_plant("stat_agrees_with_the_library");
+    // Leaves as well as rows that wait, a table, and pages that were set free.
+    let mut csv = String::from("time,level\n");
+    for second in 0..40_000 {
+        csv += &format!("{},{}\n", 1_401_580_800 + second, second % 977);
+    }
+    folder.write("more.csv", csv);
+    folder.say("import plant.tdl more.csv --quiet").ok();
+    folder.say("kv put plant.tdl config hub 80").ok();
+    folder.say("kv put plant.tdl config rotor 112").ok();
+    let out = folder.say("stat plant.tdl -f csv").ok();
+    let (names, values) = out.trim_end().split_once('\n').unwrap();
+    let told: BTreeMap<&str, &str> = names.split(',').zip(values.split(',')).collect();
+    let number = |name: &str| -> u64 { told[name].parse().unwrap() };
+    let path = folder.path("plant.tdl");
+    let db = Options::new().read_only(true).open(&path).unwrap();
+    let stat = db.stat().unwrap();
+    for (name, expected) in [
+        ("commit", stat.txn.0),
+        ("file_bytes", std::fs::metadata(&path).unwrap().len()),
+        ("page_size", 4096),
+        ("pages", stat.pages_total),
+        ("pages_free", stat.pages_free),
+        ("pages_pending", stat.pages_pending),
+        ("tables", 1),
+        ("table_entries", 2),
+        ("series", 5),
+        ("points", 479 + 40_000),
+        ("leaf_points", stat.leaf_rows),
+        ("front_points", stat.front_rows),
+        ("runs", stat.runs),
+        ("height_max", stat.series_height_max.into()),
+        ("leaf_bytes", stat.leaf_bytes),
+    ] {
+        assert_eq!(number(name), expected, "{name}");
+    }
+    assert!(stat.leaf_rows >= 39 * 1_024 && stat.leaf_rows + stat.front_rows == 40_479);
+    let used = number("pages_used");
+    let whole = used + number("pages_free") + number("pages_pending");
+    assert_eq!(whole * 4096, number("file_bytes"));
+    // Shown with six digits.
+    for (name, expected) in [
+        ("bytes_per_point", stat.bytes_per_row().unwrap()),
+        (
+            "bytes_per_leaf_point",
+            stat.leaf_bytes as f64 / stat.leaf_rows as f64,
+        ),
+    ] {
+        let found: f64 = told[name].parse().unwrap();
+        assert!(
+            (found / expected - 1.0).abs() < 1e-5,
+            "{name}: {found}, not {expected}"
+        );
+    }
 }
 
 #[test]

@@ -70,7 +70,9 @@ fn read_head(from: &mut dyn Read) -> Result<Container> {
     if get_u32(&head, 16) != VERSION {
         return Err(Error::Unsupported {
             found: format!("a backup of version {}", get_u32(&head, 16)),
-            expected: format!("version {VERSION}"),
+            expected: format!(
+                "version {VERSION}: restore it with the version of this library that wrote it"
+            ),
         });
     }
     let mut uuid = [0; 16];

@@ -373,7 +373,7 @@ impl<'r> Leaf<'r> {
         if !COLD {
             return Err(Error::Unsupported {
                 found: "a leaf in cold form".to_owned(),
-                expected: "a build with the feature `cold`".to_owned(),
+                expected: "a build with the feature `cold`: turn it on and build again".to_owned(),
             });
         }
         let model = self.model(r, at)?;

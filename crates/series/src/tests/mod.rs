@@ -5,6 +5,7 @@ mod added;
 mod cold;
 mod damage;
 mod edges;
+mod limits;
 mod model;
 mod open_leaf;
 mod pieces;

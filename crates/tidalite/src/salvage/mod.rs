@@ -166,7 +166,7 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
                 rescue.report.txn = Some(state.txn);
                 rescue.roots = Some(roots);
             }
-            Err(error) => rescue.lose_file(error),
+            Err(error) => rescue.lose_file(error.finding()),
         }
     } else {
         rescue.lose_file("every meta record is lost: everything is saved by headers");

@@ -356,7 +356,7 @@ impl Rescue<'_, '_> {
                     let tree = (roots.is_some() && !by_header).then_some(tree);
                     named.insert(id, Named { name, tree, multi });
                 }
-                Err(error) => self.lose_file(format!("table {name}: {error}")),
+                Err(error) => self.lose_file(format!("table {name}: {}", error.finding())),
             }
         }
         for (id, tree) in roots.iter().flat_map(|roots| &roots.inline) {

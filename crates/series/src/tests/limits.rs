@@ -1,0 +1,109 @@
+//! The bounds of a tree, at them and one beyond. Forty-eight levels and more are too many for rows: there the calls that
+//! hold the bound are asked.
+
+use super::World;
+use crate::edit::Split;
+use crate::link::Entry;
+use crate::node::{self, HEIGHT_MAX, NODE_LINKS_MAX, Spine};
+use crate::tree::raise;
+use crate::{Packer, SeriesTree};
+use tidalite_base::SeriesId;
+use tidalite_codec::{ColumnType, Rows};
+use tidalite_pager::{Error, HEADER_BYTES, Header, PageRead, PageWrite, seal_block};
+
+const TYPES: [ColumnType; 1] = [ColumnType::I64];
+/// Where a node has its number of links, and the bytes of one; docs/format.md.
+const LINKS_AT: usize = HEADER_BYTES + 1;
+
+/// A world with one tree over `leaves` links, of one row each, and the links.
+fn leaves(leaves: i64) -> (World, Vec<Entry>) {
+    let mut world = World::new(4096, NODE_LINKS_MAX, &TYPES);
+    let mut entries = Vec::new();
+    for i in 0..leaves {
+        let mut rows = Rows::new(1);
+        rows.push_row(i, &[i as u64]);
+        let mut one = World::new(4096, NODE_LINKS_MAX, &TYPES);
+        std::mem::swap(&mut one.pages, &mut world.pages);
+        one.link(rows.view());
+        entries.extend(one.tree.tops().cloned());
+        std::mem::swap(&mut one.pages, &mut world.pages);
+    }
+    assert_eq!(entries.len() as i64, leaves);
+    (world, entries)
+}
+
+#[test]
+fn a_tree_has_so_many_levels_and_not_one_more() {
+    let (mut world, links) = leaves(2);
+    let mut packer = Packer::new(world.table);
+    let (mut edit, ..) = world.tree.edit(&mut world.pages, &mut packer);
+    let (top, height) = raise(&mut edit, HEIGHT_MAX - 1, links.clone(), Split::Even).unwrap();
+    assert_eq!(height, HEIGHT_MAX);
+    let top = top.unwrap();
+    Spine::open(&world.pages, &top.link, HEIGHT_MAX, 1).unwrap();
+    let (mut edit, ..) = world.tree.edit(&mut world.pages, &mut packer);
+    // One link needs no level above it.
+    let one = raise(&mut edit, HEIGHT_MAX, links[..1].to_vec(), Split::Even);
+    assert_eq!(one.unwrap().1, HEIGHT_MAX);
+    match raise(&mut edit, HEIGHT_MAX, links, Split::Even) {
+        Err(Error::Limit { what, found, limit }) => {
+            assert!(what.contains("levels"), "{what}");
+            assert_eq!(
+                (found, limit),
+                (u64::from(HEIGHT_MAX) + 1, u64::from(HEIGHT_MAX))
+            );
+        }
+        _ => panic!("a level too many"),
+    }
+    // The record of a tree as high as that, and of one higher.
+    let record = |height| {
+        let tree = SeriesTree {
+            root: Some(top.clone()),
+            height,
+            ..SeriesTree::new(SeriesId(7), &TYPES).unwrap()
+        };
+        SeriesTree::decode(SeriesId(7), &tree.encode())
+    };
+    assert_eq!(record(HEIGHT_MAX).unwrap().height(), HEIGHT_MAX);
+    let error = record(HEIGHT_MAX + 1).err().unwrap();
+    assert!(matches!(error, Error::Corrupt(_)), "{error}");
+}
+
+#[test]
+fn a_node_has_so_many_links_and_not_one_more() {
+    let (mut world, links) = leaves(NODE_LINKS_MAX as i64 + 1);
+    let mut packer = Packer::new(world.table);
+    let (mut edit, ..) = world.tree.edit(&mut world.pages, &mut packer);
+    let full = edit.pack(1, &links[..NODE_LINKS_MAX], Split::Full).unwrap();
+    assert_eq!(full.len(), 1);
+    let two = edit.pack(1, &links, Split::Full).unwrap();
+    let counts: Vec<u64> = two.iter().map(|entry| entry.link.count).collect();
+    assert_eq!(counts, [NODE_LINKS_MAX as u64, 1]);
+    let pages = &mut world.pages;
+    let spine = Spine::open(pages, &full[0].link, 1, 1).unwrap();
+    assert_eq!(spine.len(), NODE_LINKS_MAX);
+    // Who writes one takes care; a file that has one is damaged.
+    let written = std::panic::catch_unwind(|| {
+        node::write(&mut World::new(4096, 2, &TYPES).pages, 7, 1, &links).map(drop)
+    });
+    assert!(written.is_err());
+    let mut block = pages.block(&full[0].link.ptr).unwrap().to_vec();
+    let header = Header::decode(&block);
+    let before = block.len();
+    block.resize(before + crate::link::LINK_BYTES, 0);
+    links[NODE_LINKS_MAX].link.encode(&mut block, before);
+    block[LINKS_AT] += 1;
+    let extent = pages.alloc_extent(2).unwrap();
+    let address = extent.addr;
+    let ptr = seal_block(&mut block, &Header { address, ..header });
+    pages.write_extent(address, &block).unwrap();
+    let link = crate::link::Link {
+        ptr,
+        end: links[NODE_LINKS_MAX].link.end,
+        count: links.len() as u64,
+        ..full[0].link
+    };
+    let error = Spine::open(pages, &link, 1, 1).map(drop).unwrap_err();
+    let told = error.to_string();
+    assert!(told.contains("65 links"), "{told}");
+}
