@@ -336,6 +336,11 @@ impl Storage for Monitor {
         self.inner.write_pieces(at, pieces)
     }
 
+    fn write_passing(&self, at: u64, pieces: &[&[u8]]) -> io::Result<()> {
+        self.judge(at, pieces);
+        self.inner.write_passing(at, pieces)
+    }
+
     fn sync(&self) -> io::Result<()> {
         let begun = self.state().writes;
         self.inner.sync()?;

@@ -28,6 +28,7 @@ fn options(rng: &mut Rng) -> Options {
 }
 
 fn open(storage: &Arc<MemoryStorage>, options: &Options) -> Database {
+    tidalite_testkit::watch();
     let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(storage);
     options.open_storage(storage).expect("it opens")
 }
@@ -456,6 +457,7 @@ fn every_question_equals_a_list_in_the_order_of_arrival() {
 }
 
 fn in_memory() -> Database {
+    tidalite_testkit::watch();
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     Options::new().open_storage(storage).expect("it opens")
 }
