@@ -14,6 +14,8 @@
 //! | `X-above` | rows of all hosts with one metric above 90, twelve hours |
 //! | `X-sum` | sum and count of one metric over all rows |
 //! | `X-buckets` | a thousand buckets of one metric of one host over all three days |
+//! | `X-cold-bytes` | bytes for a value once it is stored for rows that are seldom read: ours in cold form and compacted, SQLite after `VACUUM` |
+//! | `X-cold-above` | `X-above` then |
 //!
 //! Questions are in milliseconds, the median of many, warm, each at a random place; every answer equals SQLite's.
 
@@ -86,6 +88,8 @@ pub(crate) trait Side: Sized {
     /// One durable transaction.
     fn write(&mut self, rows: &mut dyn Iterator<Item = Row>) -> Result<()>;
     fn ask(&self, question: Question) -> Result<Answer>;
+    /// Stores what there is in as few bytes as can be.
+    fn shrink(&mut self) -> Result<()>;
 }
 
 /// Runs the suite.
@@ -157,19 +161,29 @@ fn of_one<S: Side>(
     for what in [
         "max-1-1", "max-10-8", "mean-1", "mean-10", "latest", "above", "sum", "buckets",
     ] {
-        let mut random = Random::new(37);
-        let mut millis = Vec::new();
-        for _ in 0..ASKED {
-            let question = question(what, span, &mut random);
-            let start = Instant::now();
-            let answer = side.ask(question)?;
-            millis.push(start.elapsed().as_secs_f64() * 1000.0);
-            answers.push((question, answer));
-        }
-        let sample = Sample::of(median(&millis));
-        contest.add(&case(what), "ms", true, kind, sample);
+        let millis = asked(&side, what, span, &mut answers)?;
+        contest.add(&case(what), "ms", true, kind, Sample::of(millis));
     }
+    side.shrink()?;
+    let bytes = Sample::of(os::disk_used(dir.path())? as f64 / values);
+    contest.add(&case("cold-bytes"), "bytes/value", true, kind, bytes);
+    let millis = asked(&side, "above", span, &mut answers)?;
+    contest.add(&case("cold-above"), "ms", true, kind, Sample::of(millis));
     Ok(answers)
+}
+
+/// Milliseconds of the median of one kind of question.
+fn asked<S: Side>(side: &S, what: &str, span: i64, answers: &mut Answers) -> Result<f64> {
+    let mut random = Random::new(37);
+    let mut millis = Vec::new();
+    for _ in 0..ASKED {
+        let question = question(what, span, &mut random);
+        let start = Instant::now();
+        let answer = side.ask(question)?;
+        millis.push(start.elapsed().as_secs_f64() * 1000.0);
+        answers.push((question, answer));
+    }
+    Ok(median(&millis))
 }
 
 /// A question at a random place within `span`, on whole minutes.
@@ -277,8 +291,14 @@ mod tests {
             theirs.write(&mut Feed::new(decimals).take(rows)).unwrap();
             let mut random = Random::new(43);
             for what in [
-                "max-1-1", "max-10-8", "mean-10", "latest", "above", "sum", "buckets",
+                "max-1-1", "max-10-8", "mean-10", "latest", "above", "sum", "buckets", "shrink",
+                "above", "sum",
             ] {
+                if what == "shrink" {
+                    ours.shrink().unwrap();
+                    theirs.shrink().unwrap();
+                    continue;
+                }
                 let question = question(what, 800 * STEP, &mut random);
                 let (one, other) = (ours.ask(question).unwrap(), theirs.ask(question).unwrap());
                 assert!(one.found > 0, "{question:?}");

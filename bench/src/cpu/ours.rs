@@ -2,9 +2,11 @@
 
 use std::ops::Bound;
 use std::path::Path;
+use std::time::Duration;
 
 use ::tidalite::{
-    ColumnType, Database, Direction, Range, ReadTxn, Schema, SeriesId, Unit, ValueFilter,
+    Budget, ColumnType, Database, Direction, Range, ReadTxn, Schema, SeriesId, Timestamp, Unit,
+    ValueFilter,
 };
 
 use super::{Answer, HOUR, METRICS, Question, Row, Side};
@@ -145,5 +147,18 @@ impl Side for Series {
             })?,
         }
         Ok(answer)
+    }
+
+    fn shrink(&mut self) -> Result<()> {
+        /// Bytes that a step of compaction may move.
+        const STEP_BYTES: u64 = 64 << 20;
+        let all = Budget {
+            time: Duration::MAX,
+            ..Budget::default()
+        };
+        let cooled = self.db.rewrite_cold("", Timestamp(i64::MAX), &all)?;
+        assert!(!cooled.more, "the budget has no end");
+        while !self.db.compact(STEP_BYTES)?.done {}
+        Ok(())
     }
 }

@@ -89,6 +89,12 @@ impl Side for Table {
         Ok(txn.commit()?)
     }
 
+    fn shrink(&mut self) -> Result<()> {
+        Ok(self
+            .connection
+            .execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?)
+    }
+
     fn ask(&self, question: Question) -> Result<Answer> {
         match question {
             Question::Max {
