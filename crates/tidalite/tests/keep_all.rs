@@ -478,7 +478,7 @@ fn a_time_has_room_for_as_many_rows_as_a_vector() {
         series.insert(7_i64, i as f64).unwrap();
     }
     let told = "rows of one time in a series that keeps all: 1025 is beyond the limit of 1024";
-    let full = |error: Error| assert_eq!(error.to_string(), told);
+    let full = |error: Error| assert!(error.to_string().starts_with(told), "{error}");
     full(series.insert(7_i64, 0.5).unwrap_err());
     series.insert(8_i64, 0.5).unwrap();
     tx.commit().unwrap();

@@ -188,8 +188,9 @@ fn a_record_grows_by_fields_at_its_end() {
         Ok(())
     })
     .unwrap();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("from: 2999, to: 2999"), "{told:?}");
+    assert_eq!(told.len(), 2, "the columns and a row: {told:?}");
+    assert!(told[0].contains("SeriesChanged"), "{told:?}");
+    assert!(told[1].contains("from: 2999, to: 2999"), "{told:?}");
     assert!(db.check().unwrap().is_clean());
 }
 

@@ -35,8 +35,12 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
         // A cursor instead of whole vectors: it can stop, at a limit or at a closed pipe.
         let mut cursor = series.cursor();
         let fail = |error: tidalite::Error| reader.fail(&error);
-        let mut row = match cursor.search(from).map_err(fail)? {
-            Some(row) if row.time == from => Some(row),
+        // To the last row before: one time may have several rows.
+        let before = match from.checked_sub(1) {
+            Some(before) => cursor.search(before).map_err(fail)?,
+            None => None,
+        };
+        let mut row = match before {
             Some(_) => cursor.next().map_err(fail)?,
             None => cursor.first().map_err(fail)?,
         };

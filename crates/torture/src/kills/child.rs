@@ -62,7 +62,8 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
                 &mut Rng::new(arguments.number("--seed", 0).unwrap_or(0)),
             )
         } else {
-            write(&db, seed)
+            let mut rng = Rng::new(arguments.number("--seed", 0).unwrap_or(0));
+            write(&db, seed, &mut rng)
         }
     });
     if let Err(error) = result {
@@ -71,7 +72,10 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     Ok(())
 }
 
-fn write(db: &Database, seed: u64) -> Result<()> {
+/// Longest pause of a writer between two transactions, in microseconds.
+const PAUSE_US: u64 = 600;
+
+fn write(db: &Database, seed: u64, rng: &mut Rng) -> Result<()> {
     let script = script(seed);
     let mut known: Option<(u64, Model)> = None;
     loop {
@@ -88,6 +92,8 @@ fn write(db: &Database, seed: u64) -> Result<()> {
         tx.commit_with(Durability::Durable)?;
         say(&format!("a {}", last + 1));
         known = Some((last + 1, next));
+        // The oracle does all of it again, and judges it, at one processor's pace.
+        std::thread::sleep(Duration::from_micros(rng.below(PAUSE_US)));
     }
 }
 

@@ -33,6 +33,8 @@ const READERS: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Transactions of one file; then a new one is begun, so that contents stay small.
 const TRANSACTIONS_OF_A_FILE: u64 = 3_000;
+/// Words of the processes that are heard between two kills.
+const HEARD_AT_ONCE: usize = 500;
 /// Pages that may still wait when everybody is dead and some commits are done, for each that is in use.
 const WAITING_PERCENT_MAX: u64 = 20;
 
@@ -236,7 +238,8 @@ impl<'a> Arena<'a> {
     /// Takes in what was said; false when nothing was.
     fn hear(&mut self, tally: &mut Tally) -> Result<bool, String> {
         let mut heard = false;
-        while let Ok(said) = self.told.try_recv() {
+        // Those who are alive say more while this listens.
+        for said in self.told.try_iter().take(HEARD_AT_ONCE) {
             heard = true;
             match said {
                 Said::Opened => {}
@@ -288,7 +291,7 @@ impl<'a> Arena<'a> {
             let reader = self.victims[0].reader;
             self.kill(!reader, tally)?;
         }
-        self.hear(tally)?;
+        while self.hear(tally)? {}
         self.judge(&db, tally)?;
         self.nothing_leaks(&db)
     }
