@@ -287,7 +287,10 @@ fn live(
         world.kill();
         memory.kill_all();
     }
-    for process in &processes {
+    // Who ends waits for its commits, and for the turn where it has to lead: whoever has that, for commits that nobody sees yet,
+    // ends first. All are one thread here.
+    processes.sort_by_key(|process| !process.has_turn().unwrap_or(false));
+    for process in processes {
         lock(&process.waiting).clear();
     }
     Ok(())
