@@ -9,6 +9,7 @@ use super::lines::Lines;
 use super::vectors::VectorCursor;
 use crate::tree::SeriesTree;
 use std::ops::Range;
+use tidalite_base::Corrupt;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{Rows, RowsRef};
 use tidalite_pager::{PageRead, Result};
@@ -165,11 +166,27 @@ impl<'a, R: PageRead> Segments<'a, R> {
                 let end = stop.min(next + VECTOR_ROWS);
                 // The rest of the last time, too.
                 let end = end + late[end..stop].partition_point(|&t| t == late[end - 1]);
-                self.stand(Source::Late(next..end))
+                self.stand(Source::Late(next..end))?;
             }
-            (Some(begin), _) if begin <= to => self.stand(Source::Vector),
-            _ => Ok(false),
+            (Some(begin), _) if begin <= to => {
+                self.stand(Source::Vector)?;
+            }
+            _ => return Ok(false),
         }
+        let (begin, end) = self.span;
+        self.expect_order(begin <= end && after.is_none_or(|after| after < begin))
+    }
+
+    /// In a sound file each segment lies wholly behind the one before; where one did not, a walk would never end.
+    fn expect_order(&mut self, holds: bool) -> Result<bool> {
+        if holds {
+            return Ok(true);
+        }
+        self.leave();
+        let (begin, end) = self.span;
+        let found = format!("rows from {begin} to {end}");
+        let expected = "rows in the order of their times";
+        Err(Corrupt::new("vectors of a series", 0, found, expected).into())
     }
 
     /// To the last segment in front of `before`.
@@ -193,11 +210,15 @@ impl<'a, R: PageRead> Segments<'a, R> {
             (end, Some(time)) if time >= from && end.is_none_or(|end| time > end) => {
                 let gap = end.map_or(0, |end| late.partition_point(|&t| t <= end));
                 let from = first_of_time(late, stop.saturating_sub(VECTOR_ROWS));
-                self.stand(Source::Late(from.max(gap)..stop))
+                self.stand(Source::Late(from.max(gap)..stop))?;
             }
-            (Some(end), _) if end >= from => self.stand(Source::Vector),
-            _ => Ok(false),
+            (Some(end), _) if end >= from => {
+                self.stand(Source::Vector)?;
+            }
+            _ => return Ok(false),
         }
+        let (begin, end) = self.span;
+        self.expect_order(begin <= end && before.is_none_or(|before| end < before))
     }
 
     /// Makes the rows of the segment available to `times` and `words`.
