@@ -159,9 +159,8 @@ fn round<P: Record, S: Side<P>>(
     expected: &Expected,
 ) -> Result<Round> {
     let dir = os::TempDir::within(&options.dir, who)?;
-    os::expect_disk(dir.path(), plan.file_bytes() + (256 << 20)).map_err(|short| {
-        format!("{}: {short}: use --dir, or fewer --points", plan.name)
-    })?;
+    os::expect_disk(dir.path(), plan.file_bytes() + (256 << 20))
+        .map_err(|short| format!("{}: {short}: use --dir, or fewer --points", plan.name))?;
     os::settle(dir.path())?;
     os::touch_memory(plan.file_bytes(), plan.heap_bytes());
     let what = |pass: &str| format!("{}-{pass} of {who}", plan.name);
