@@ -3,18 +3,19 @@
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
 
-/// Asks for every cache line of `bytes`. Changes nothing that can be seen; where the processor knows no
+/// Asks for every cache line of `items`. Changes nothing that can be seen; where the processor knows no
 /// such request it does nothing. An address that is not in memory is not fetched from a disk.
 #[inline]
-pub fn prefetch(bytes: &[u8]) {
-    for line in bytes.chunks(LINE_BYTES) {
+pub fn prefetch<T>(items: &[T]) {
+    let line_items = LINE_BYTES / size_of::<T>().clamp(1, LINE_BYTES);
+    for line in items.chunks(line_items) {
         one(line);
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn one(line: &[u8]) {
+fn one<T>(line: &[T]) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     // SAFETY: a prefetch neither reads nor faults, whatever the address; this one is that of a slice.
     #[expect(unsafe_code, reason = "there is no safe way to ask")]
@@ -25,4 +26,4 @@ fn one(line: &[u8]) {
 
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-fn one(_line: &[u8]) {}
+fn one<T>(_line: &[T]) {}

@@ -137,6 +137,17 @@ pub(crate) fn linkable(rows: RowsRef<'_>, linked_before: bool) -> usize {
     }
 }
 
+/// How much is handed over.
+#[derive(Clone, Copy, Debug)]
+enum Amount {
+    /// Whole vectors of a layout; what a series has beyond stays staged.
+    Whole(usize),
+    /// Whole vectors of all layouts.
+    AllWhole,
+    /// Everything; so many bytes of it may go to the tail page.
+    All(usize),
+}
+
 /// Rows of a stretch that go the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
@@ -251,10 +262,16 @@ impl Front {
             match staging.ready() {
                 Ready::Nothing => return Ok(()),
                 Ready::Leaf(layout) => self.hand_over_leaf(w, staging, layout, sink)?,
+                Ready::Rounds(layout) => self.hand_over(w, staging, sink, Amount::Whole(layout))?,
                 Ready::Budget => {
                     let left = staging.remainder(VECTOR_ROWS);
                     let keep = left.staged_bytes <= staging.budget_bytes() / 2;
-                    self.hand_over(w, staging, sink, keep, 0)?;
+                    let amount = if keep {
+                        Amount::AllWhole
+                    } else {
+                        Amount::All(0)
+                    };
+                    self.hand_over(w, staging, sink, amount)?;
                 }
             }
         }
@@ -295,7 +312,7 @@ impl Front {
         let left = staging.remainder(VECTOR_ROWS);
         let room = tail::tail_capacity(w.page_size()) - tail::used(w, &self.tail)?;
         let fits = left.row_bytes <= room;
-        self.hand_over(w, staging, sink, false, if fits { room } else { 0 })
+        self.hand_over(w, staging, sink, Amount::All(if fits { room } else { 0 }))
     }
 
     fn hand_over_leaf<W: PageWrite, S: Sink<W>>(
@@ -333,18 +350,22 @@ impl Front {
         Ok(())
     }
 
-    /// Hands over all layouts. `keep`: less than a vector of a series stays staged. `room_bytes`: what may go to the tail.
     fn hand_over<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
         staging: &mut Staging,
         sink: &mut S,
-        keep: bool,
-        room_bytes: usize,
+        amount: Amount,
     ) -> Result<()> {
+        let (only, keep, room_bytes) = match amount {
+            Amount::Whole(layout) => (Some(layout), true, 0),
+            Amount::AllWhole => (None, true, 0),
+            Amount::All(room_bytes) => (None, false, room_bytes),
+        };
         let mut order = Vec::new();
         let layouts: Vec<_> = staging
             .layouts()
+            .filter(|&(layout, _)| only.is_none_or(|only| only == layout))
             .map(|(layout, types)| (layout, types.to_vec()))
             .collect();
         for (layout, types) in layouts {
@@ -373,6 +394,7 @@ impl Front {
         let mut linked = std::mem::take(&mut self.linked);
         let mut parts = Vec::new();
         for (class, layout) in order {
+            let mut follow = true;
             staging.group(layout, |Group { series, rows }| {
                 if series.0 > tail::SERIES_MAX {
                     return Err(Error::Limit {
@@ -391,10 +413,11 @@ impl Front {
                 for part in &parts {
                     let rows = rows.slice(part.rows.clone());
                     if part.link {
-                        sink.link(w, series, &layouts[class as usize], rows)?;
+                        follow &= sink.link(w, series, &layouts[class as usize], rows)?;
                         work.rows_linked += rows.len() as u64;
                         linked.insert(series);
                     } else {
+                        follow = false;
                         rest.put(w, &mut work, place, rows)?;
                     }
                 }
@@ -406,6 +429,9 @@ impl Front {
                 work.bytes_given += taken as u64 * row_bytes(rows.column_count());
                 Ok(taken)
             })?;
+            if !follow {
+                staging.note_late(layout);
+            }
         }
         staging.grouped();
         self.linked = linked;

@@ -13,7 +13,7 @@ use crate::front::Front;
 use crate::handover::Obstacles;
 use crate::run::row_bytes;
 use crate::sink::SealingSink;
-use crate::staging::{Staging, Take};
+use crate::staging::{Ready, Staging, Take};
 use crate::tail::SERIES_MAX;
 use std::sync::Mutex;
 use tidalite_base::SeriesId;
@@ -55,23 +55,38 @@ pub trait Linker: Sync {
 /// What a linker's threads encode into.
 pub(crate) type SealedOf<L> = <<L as Linker>::Sink as SealingSink<<L as Linker>::Pages>>::Sealed;
 
-/// Encodes rows and links them; false when they may not be linked.
+/// What became of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Linked {
+    /// Behind all that were there.
+    Behind,
+    /// Among others.
+    Among,
+    /// They may not be linked, or there are none.
+    No,
+}
+
+/// Encodes rows and links them.
 pub(crate) fn seal_and_link<L: Linker>(
     linker: &L,
     (series, types): (SeriesId, &[ColumnType]),
     rows: RowsRef<'_>,
     sealed: &mut SealedOf<L>,
-) -> Result<bool, L::Error> {
+) -> Result<Linked, L::Error> {
     let (Some(&first), Some(&last)) = (rows.times().first(), rows.times().last()) else {
-        return Ok(false);
+        return Ok(Linked::No);
     };
     let place = (series, types);
     if !linker.with(|writer| writer.begin(place, (first, last), sealed))? {
-        return Ok(false);
+        return Ok(Linked::No);
     }
     L::Sink::seal(types, rows, sealed);
-    linker.with(|writer| writer.link(place, rows, sealed))?;
-    Ok(true)
+    let behind = linker.with(|writer| writer.link(place, rows, sealed))?;
+    Ok(if behind {
+        Linked::Behind
+    } else {
+        Linked::Among
+    })
 }
 
 impl<'a, W: PageWrite, S: SealingSink<W>> Linking<'a, W, S> {
@@ -131,7 +146,7 @@ impl<'a, W: PageWrite, S: SealingSink<W>> Linking<'a, W, S> {
         (series, types): (SeriesId, &[ColumnType]),
         rows: RowsRef<'_>,
         sealed: &S::Sealed,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let work = &mut self.front.work;
         work.rows_given += rows.len() as u64;
         work.rows_linked += rows.len() as u64;
@@ -165,7 +180,7 @@ impl Front {
         w: &mut W,
         staging: &mut Staging,
         sink: &mut S,
-        (threads, take): (usize, Take),
+        (threads, take, only): (usize, Take, Option<usize>),
     ) -> Result<()> {
         let mut obstacles = None;
         let own = Own(Mutex::new(Linking::new(
@@ -175,7 +190,7 @@ impl Front {
             None,
             &mut obstacles,
         )));
-        staging.link_whole(&own, threads, take)
+        staging.link_whole(&own, threads, take, only)
     }
 
     /// As `flush`; when the budget is reached, `threads` besides this one group and encode.
@@ -192,8 +207,17 @@ impl Front {
         sink: &mut S,
         threads: usize,
     ) -> Result<()> {
-        if threads > 0 && staging.bytes() >= staging.budget_bytes() {
-            self.link_staged(w, staging, sink, (threads, Take::Whole))?;
+        if threads > 0 {
+            match staging.ready() {
+                Ready::Rounds(layout) => {
+                    let what = (threads, Take::Whole, Some(layout));
+                    self.link_staged(w, staging, sink, what)?;
+                }
+                Ready::Budget => {
+                    self.link_staged(w, staging, sink, (threads, Take::Whole, None))?;
+                }
+                Ready::Leaf(_) | Ready::Nothing => {}
+            }
         }
         self.flush(w, staging, sink)
     }
@@ -213,7 +237,7 @@ impl Front {
         threads: usize,
     ) -> Result<()> {
         if threads > 0 && staging.bytes() >= HELP_BYTES_MIN {
-            self.link_staged(w, staging, sink, (threads, Take::AtCommit))?;
+            self.link_staged(w, staging, sink, (threads, Take::AtCommit, None))?;
         }
         self.store(w, staging, sink)
     }

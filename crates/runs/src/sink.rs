@@ -11,7 +11,8 @@ use tidalite_pager::{PageWrite, Result};
 pub trait Sink<W: PageWrite> {
     /// Takes rows that are sorted by time: whole vectors of 1024, or less where the rows of one time would have to be cut, at a
     /// commit also a last one that is shorter.
-    /// `types` are the columns of the series, as given to `Staging::slot`.
+    /// `types` are the columns of the series, as given to `Staging::slot`. Answers whether they came behind all that were there:
+    /// others cost less the more of them come at once.
     ///
     /// # Errors
     /// Those of the pager.
@@ -21,7 +22,7 @@ pub trait Sink<W: PageWrite> {
         series: SeriesId,
         types: &[ColumnType],
         rows: RowsRef<'_>,
-    ) -> Result<()>;
+    ) -> Result<bool>;
 }
 
 /// A sink to which other threads than the writer's may do the part that needs no page: encoding.
@@ -55,5 +56,5 @@ pub trait SealingSink<W: PageWrite>: Sink<W> {
         types: &[ColumnType],
         rows: RowsRef<'_>,
         sealed: &Self::Sealed,
-    ) -> Result<()>;
+    ) -> Result<bool>;
 }

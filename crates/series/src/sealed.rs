@@ -143,12 +143,13 @@ impl SeriesTree {
 
     /// Whether rows from this time on go to the open leaf, or to a new one behind all others.
     fn is_followed_by(&self, first: i64) -> bool {
-        if let Some(open) = &self.open {
-            return open.is_even() && open.span().1 < first;
+        if !self.ends_before(first) {
+            return false;
         }
-        if let Some(last) = self.pending.last() {
-            return last.link.count >= STANDALONE_ROWS as u64 && last.link.end < first;
+        match (&self.open, self.pending.last()) {
+            (Some(open), _) => open.is_even(),
+            (None, Some(last)) => last.link.count >= STANDALONE_ROWS as u64,
+            (None, None) => true,
         }
-        self.root.as_ref().is_none_or(|root| root.link.end < first)
     }
 }

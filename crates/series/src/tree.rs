@@ -126,6 +126,16 @@ impl SeriesTree {
         Some((first.link.begin, last.link.end))
     }
 
+    /// Whether all its rows are before a time, those of the leaf that is open included.
+    #[must_use]
+    pub fn ends_before(&self, time: i64) -> bool {
+        if let Some(open) = &self.open {
+            return open.span().1 < time;
+        }
+        let last = self.pending.last().or(self.root.as_ref());
+        last.is_none_or(|last| last.link.end < time)
+    }
+
     /// Bytes of the leaves, alignment included. Nodes are not counted.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {

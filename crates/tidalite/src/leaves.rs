@@ -263,11 +263,14 @@ impl<W: PageWrite> Sink<W> for Leaves {
         id: SeriesId,
         types: &[ColumnType],
         rows: RowsRef<'_>,
-    ) -> tidalite_pager::Result<()> {
+    ) -> tidalite_pager::Result<bool> {
         let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
         open.changed = true;
+        let first = rows.times().first();
+        let behind = first.is_none_or(|&first| open.tree.ends_before(first));
         open.tree.link(pages, &mut self.packer, rows)?;
-        self.keep_within(pages)
+        self.keep_within(pages)?;
+        Ok(behind)
     }
 }
 
@@ -297,12 +300,15 @@ impl<W: PageWrite> SealingSink<W> for Leaves {
         types: &[ColumnType],
         rows: RowsRef<'_>,
         sealed: &Sealed,
-    ) -> tidalite_pager::Result<()> {
+    ) -> tidalite_pager::Result<bool> {
         let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
         open.changed = true;
+        let first = rows.times().first();
+        let behind = first.is_none_or(|&first| open.tree.ends_before(first));
         open.tree
             .link_sealed(pages, &mut self.packer, rows, sealed)?;
-        self.keep_within(pages)
+        self.keep_within(pages)?;
+        Ok(behind)
     }
 }
 

@@ -121,12 +121,9 @@ impl<'a> Grouping<'a> {
     /// Of a log whose last stretch is closed.
     pub(super) fn new(log: &'a Log, scratch: &'a mut Scratch) -> Self {
         scratch.rank(log);
-        let turns = Turns::find(log, &scratch.rank);
-        let (stretches, part_slots) = match &turns {
-            Some(turns) => (turns.stretch, TURN_SLOTS),
-            None => (log.stretches.len(), PART_SLOTS),
-        };
-        scratch.distribute(log, stretches, part_slots);
+        let turns = Turns::of(log, &scratch.rank);
+        let part_slots = turns.as_ref().map_or(PART_SLOTS, |_| TURN_SLOTS);
+        scratch.distribute(log, part_slots);
         Self {
             log,
             scratch,
@@ -165,19 +162,32 @@ impl<'a> Grouping<'a> {
     }
 }
 
-/// Calls `f` with rows that are sorted, the newest of each time.
-pub(super) fn with_sorted<T>(
-    rows: RowsRef<'_>,
-    sorted: &mut Rows,
-    f: impl FnOnce(RowsRef<'_>) -> T,
-) -> T {
-    if rows.is_sorted_unique() {
-        return f(rows);
+/// Memory for rows that did not come in the order of their times.
+pub(super) struct Sorting {
+    rows: Rows,
+    /// Whether there were any.
+    pub(super) late: bool,
+}
+
+impl Sorting {
+    pub(super) fn new(columns: usize) -> Self {
+        Self {
+            rows: Rows::new(columns),
+            late: false,
+        }
     }
-    sorted.clear();
-    sorted.extend(rows);
-    sorted.sort_newest();
-    f(sorted.view())
+
+    /// Calls `f` with rows that are sorted, the newest of each time.
+    pub(super) fn with<T>(&mut self, rows: RowsRef<'_>, f: impl FnOnce(RowsRef<'_>) -> T) -> T {
+        if rows.is_sorted_unique() {
+            return f(rows);
+        }
+        self.late = true;
+        self.rows.clear();
+        self.rows.extend(rows);
+        self.rows.sort_newest();
+        f(self.rows.view())
+    }
 }
 
 impl Scratch {
@@ -195,13 +205,13 @@ impl Scratch {
         }
     }
 
-    /// Distributes the first `count` stretches to parts of `part_slots` series.
-    fn distribute(&mut self, log: &Log, count: usize, part_slots: usize) {
+    /// Distributes the stretches to parts of `part_slots` series.
+    fn distribute(&mut self, log: &Log, part_slots: usize) {
         let parts = log.slots.len().div_ceil(part_slots);
         self.parts.clear();
         self.parts.resize(parts + 1, 0);
         let mut live = 0;
-        for stretch in &log.stretches[..count] {
+        for stretch in &log.stretches {
             if stretch.slot != NO_SLOT {
                 let part = self.rank[stretch.slot as usize] as usize / part_slots;
                 self.parts[part + 1] += 1;
@@ -213,7 +223,7 @@ impl Scratch {
         }
         self.index.clear();
         self.index.resize(live, Route::default());
-        for (at, stretch) in log.stretches[..count].iter().enumerate() {
+        for (at, stretch) in log.stretches.iter().enumerate() {
             if stretch.slot != NO_SLOT {
                 let rank = self.rank[stretch.slot as usize] as usize;
                 let start = stretch.start as usize;
@@ -251,13 +261,14 @@ impl Staging {
     pub(crate) fn remainder(&mut self, vector_rows: usize) -> Remainder {
         let mut all = Remainder::default();
         for log in &mut self.logs {
-            log.close();
+            log.close_stretch();
             let mut rows = vec![0usize; log.slots.len()];
             for (at, stretch) in log.stretches.iter().enumerate() {
                 if stretch.slot != NO_SLOT {
                     rows[stretch.slot as usize] += log.stretch_end(at) - stretch.start as usize;
                 }
             }
+            log.each_in_rounds(|slot, count| rows[slot as usize] += count);
             for (rows, state) in rows.iter_mut().zip(&log.slots) {
                 if let Some(overlay) = self.overlays.get(state.overlay as usize) {
                     *rows = overlay.len();
@@ -289,11 +300,12 @@ impl Staging {
         } = self;
         *hand_overs += 1;
         let log = &mut logs[layout];
-        log.close();
+        log.close_stretch();
+        let rounds = log.rounds.whole();
         let grouping = Grouping::new(log, scratch);
         let copies = first_of(copies);
         let mut kept = Kept::new(log.types.len());
-        let mut sorted = Rows::new(log.types.len());
+        let mut sorting = Sorting::new(log.types.len());
         for part in 0..grouping.parts() {
             grouping.part(part, copies, |slot, rows| {
                 let state = log.slots[slot as usize];
@@ -310,15 +322,19 @@ impl Staging {
                 if rows.is_empty() {
                     return Ok(());
                 }
-                with_sorted(rows, &mut sorted, |rows| {
+                sorting.with(rows, |rows| {
                     let taken = f(Group { series, rows })?;
                     kept.keep(slot, rows, taken);
                     Ok(())
                 })
             })?;
         }
+        log.late |= sorting.late;
         log.clear();
         kept.stage(log);
+        if let Some(slots) = rounds {
+            log.resume_rounds(slots);
+        }
         Ok(())
     }
 

@@ -17,7 +17,9 @@
 //!    columns: flags that are constant `easy_flags`, and a value that varies.
 //! 5. `slots[s].time_max` is at least every time staged for `s` in closed stretches; the slot that is
 //!    open has no overlay.
+//! 6. While rows come in rounds (`rounds.rs`), no stretch is open, and the rows from `open_start` on are those of the rounds.
 
+use super::rounds::Rounds;
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows, RowsRef, is_ascending};
 
@@ -35,7 +37,8 @@ pub(super) const STRETCH_BYTES: usize = size_of::<Stretch>();
 const ROOM_ROWS_MIN: usize = 1024;
 const ROOM_ROWS_STEP: usize = 1 << 13;
 
-/// A log of this many rows gets the address space for all that it may hold, so that it is never copied to grow.
+/// A log of this many rows gets the address space for all that it may hold, so that it is never copied to grow. The system
+/// gives its pages when they are written first, and zeroed: nobody zeroes them before.
 const LARGE_ROWS: usize = 1 << 16;
 
 /// Rows of one slot, contiguous in the log.
@@ -66,9 +69,12 @@ struct Room {
 impl Room {
     fn make<T: Copy + Default>(self, buffer: &mut Vec<T>) {
         if self.rows > buffer.capacity() && self.rows >= LARGE_ROWS {
-            buffer.reserve_exact(self.rows.max(self.rows_max) - buffer.len());
+            let mut large = vec![T::default(); self.rows.max(self.rows_max)];
+            large[..buffer.len()].copy_from_slice(buffer);
+            *buffer = large;
+        } else if self.rows > buffer.len() {
+            buffer.resize(self.rows, T::default());
         }
-        buffer.resize(self.rows, T::default());
     }
 }
 
@@ -132,13 +138,16 @@ impl LogColumn {
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) types: Box<[ColumnType]>,
-    rows: usize,
-    times: Vec<i64>,
+    pub(super) rows: usize,
+    pub(super) times: Vec<i64>,
     pub(super) columns: Vec<LogColumn>,
     pub(super) stretches: Vec<Stretch>,
     pub(super) slots: Vec<SlotState>,
     pub(super) open: u32,
     pub(super) open_start: usize,
+    pub(super) rounds: Rounds,
+    /// Whether rows came that were older than others of their series, or met others in the front.
+    pub(super) late: bool,
     /// Rows at which `Staging` looks whether something is to be handed over.
     look_at: usize,
     easy_end: usize,
@@ -161,6 +170,8 @@ impl Log {
             slots: Vec::new(),
             open: NO_SLOT,
             open_start: 0,
+            rounds: Rounds::default(),
+            late: false,
             look_at: 0,
             easy_end: 0,
             easy_flags: 0,
@@ -174,10 +185,14 @@ impl Log {
         self.look_at
     }
 
-    /// Looks next when the budget was set to, or the open stretch is a leaf's worth.
+    /// Looks next when the budget was set to, or the open stretch is a leaf's worth, or the rounds are to be handed over.
     #[inline]
     pub(super) fn look_later(&mut self, leaf_rows: usize) {
-        self.look_at = self.budget_at.min(self.open_start + leaf_rows);
+        let due = match self.rounds.are_on() {
+            true => self.rounds.due,
+            false => self.open_start + leaf_rows,
+        };
+        self.look_at = self.budget_at.min(due);
         self.ease();
     }
 
@@ -205,7 +220,7 @@ impl Log {
     }
 
     /// Bytes that the staged rows cost. Of the constant columns one is not counted: flags usually stay constant, but the budget
-    /// must also hold when all columns begin to vary.
+    /// must also hold when all columns begin to vary, and when a stretch is noted for each row of the rounds.
     pub(super) fn bytes(&self) -> usize {
         let varying = self
             .columns
@@ -213,7 +228,8 @@ impl Log {
             .filter(|column| !column.constant)
             .count();
         let counted = varying.max(self.columns.len().saturating_sub(1));
-        self.rows() * 8 * (1 + counted) + self.stretches.len() * STRETCH_BYTES
+        let stretches = self.stretches.len() + self.round_rows().len();
+        self.rows() * 8 * (1 + counted) + stretches * STRETCH_BYTES
     }
 
     /// Closes the open stretch and opens one for `slot`, which must have no overlay.
@@ -224,9 +240,21 @@ impl Log {
         self.look_later(leaf_rows);
     }
 
-    /// Closes the open stretch.
+    /// Closes the open stretch; rounds end as well, and are noted as stretches.
     #[inline]
     pub(super) fn close(&mut self) {
+        if self.rounds.are_on() {
+            self.spell_out();
+        }
+        self.close_stretch();
+    }
+
+    /// Closes the open stretch, if rows do not come in rounds.
+    #[inline]
+    pub(super) fn close_stretch(&mut self) {
+        if self.rounds.are_on() {
+            return;
+        }
         let times = &self.times[self.open_start..self.rows];
         if let Some(&first) = times.first() {
             self.stretches.push(Stretch {
@@ -266,6 +294,16 @@ impl Log {
         *at_time = time;
         *at_value = value;
         self.rows = row + 1;
+        true
+    }
+
+    /// Appends a point of two columns to the rounds, if it is that of the series whose turn it is, and as easy as usual.
+    #[inline(always)]
+    pub(super) fn push_round(&mut self, slot: u32, time: i64, flags: u64, value: u64) -> bool {
+        if self.rounds.expected != slot || !self.push_easy(time, flags, value) {
+            return false;
+        }
+        self.rounds.turn();
         true
     }
 
@@ -348,6 +386,8 @@ impl Log {
             rows_max: self.rows_max,
         };
         room.make(&mut self.times);
+        // It may have got more.
+        let room = self.room();
         for column in &mut self.columns {
             if !column.constant {
                 room.make(&mut column.words);
@@ -421,6 +461,7 @@ impl Log {
         }
         self.open = NO_SLOT;
         self.open_start = 0;
+        self.rounds.forget();
         self.look_at = 0;
         self.easy_end = 0;
         self.budget_at = 0;

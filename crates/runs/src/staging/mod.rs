@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! push --> log (one a layout) --- a leaf's worth of one series, ascending ---> handed over from cache
+//!           |        \--- whole vectors of many series that are fed in turn --> grouped, handed over
 //!           |        \--- budget reached, or commit: grouped by series -----> handed over, run, or tail
 //!           `-- series is read or deleted from: its rows move to ...
 //! push ----------> overlay (one a series that was read): sorted when read, grouped with the rest
@@ -15,6 +16,7 @@
 mod group;
 mod log;
 mod overlay;
+mod rounds;
 mod seal;
 mod turns;
 
@@ -195,6 +197,10 @@ impl Staging {
     pub fn push(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
         let log = &mut self.logs[slot.layout as usize];
         assert_eq!(words.len(), log.columns.len(), "one word a column");
+        if log.rounds.expected == slot.index {
+            log.push_expected(time, words);
+            return log.rows() >= log.look_at();
+        }
         if log.open != slot.index && !Self::open(log, slot, self.budget_bytes) {
             return self.push_overlay(slot, time, words);
         }
@@ -202,16 +208,19 @@ impl Staging {
         log.rows() >= log.look_at()
     }
 
-    /// Stages a point of two columns, if the series is the one that was pushed to last and nothing is out of the
-    /// ordinary: then nothing is to be handed over either. Else answers false and has done nothing: `push_point` it
-    /// must be.
+    /// Stages a point of two columns, if the series is the one that was pushed to last, or the one whose turn it is, and nothing
+    /// is out of the ordinary: then nothing is to be handed over either. Else answers false and has done nothing: `push_point`
+    /// it must be.
     #[inline(always)]
     #[must_use]
     pub fn push_easy(&mut self, slot: Slot, time: i64, flags: u64, value: u64) -> bool {
         let Some(log) = self.logs.get_mut(slot.layout as usize) else {
             return false;
         };
-        log.open == slot.index && log.push_easy(time, flags, value)
+        if log.open == slot.index {
+            return log.push_easy(time, flags, value);
+        }
+        log.push_round(slot.index, time, flags, value)
     }
 
     /// `push` for the default point of two columns.
@@ -222,11 +231,14 @@ impl Staging {
     #[must_use]
     pub fn push_point(&mut self, slot: Slot, time: i64, flags: u64, value: u64) -> bool {
         let log = &mut self.logs[slot.layout as usize];
-        if log.push_turn(slot.index, time, flags, value) {
+        if log.push_round(slot.index, time, flags, value)
+            || log.push_turn(slot.index, time, flags, value)
+        {
             return false;
         }
         // The first row of a stretch may be as easy as the others.
-        if (log.open == slot.index || Self::open(log, slot, self.budget_bytes))
+        if log.rounds.expected != slot.index
+            && (log.open == slot.index || Self::open(log, slot, self.budget_bytes))
             && log.push_easy(time, flags, value)
         {
             return false;
@@ -250,6 +262,11 @@ impl Staging {
     pub fn append(&mut self, slot: Slot, rows: RowsRef<'_>) -> usize {
         let log = &mut self.logs[slot.layout as usize];
         assert_eq!(rows.column_count(), log.columns.len(), "the same columns");
+        if log.rounds.expected == slot.index && rows.len() == 1 {
+            log.extend(rows);
+            log.rounds.turn();
+            return 1;
+        }
         if log.open != slot.index && !Self::open(log, slot, self.budget_bytes) {
             let index = log.slots[slot.index as usize].overlay;
             self.overlays[index as usize].extend(rows);
@@ -343,6 +360,7 @@ impl Staging {
         let state = &log.slots[slot.index as usize];
         state.staged
             || (log.open == slot.index && log.rows() > log.open_start)
+            || log.rounds_have(slot.index)
             || (state.overlay != NO_OVERLAY && self.overlays[state.overlay as usize].len() > 0)
     }
 
@@ -372,6 +390,9 @@ impl Staging {
             if log.open_is_leaf(LEAF_ROWS) {
                 return Ready::Leaf(layout);
             }
+            if log.is_due() {
+                return Ready::Rounds(layout);
+            }
         }
         if self.bytes() >= self.budget_bytes {
             return Ready::Budget;
@@ -387,6 +408,7 @@ impl Staging {
                 let slot = log.open;
                 log.switch(slot, LEAF_ROWS);
             }
+            log.seek_rounds();
             log.look_later(LEAF_ROWS);
         }
         Ready::Nothing
@@ -419,10 +441,16 @@ impl Staging {
         log.switch(slot, LEAF_ROWS);
     }
 
+    /// Rows of a layout did not simply follow those that were there.
+    pub(crate) fn note_late(&mut self, layout: usize) {
+        self.logs[layout].note_late();
+    }
+
     fn forget_rows(&mut self) {
         self.hand_overs += 1;
         for log in &mut self.logs {
             log.clear();
+            log.late = false;
             for slot in &mut log.slots {
                 slot.overlay = NO_OVERLAY;
             }
@@ -443,6 +471,8 @@ pub(crate) enum Ready {
     Nothing,
     /// The open stretch of this layout is a leaf.
     Leaf(usize),
+    /// The series of this layout that are fed in turn have whole vectors.
+    Rounds(usize),
     /// The budget is reached.
     Budget,
 }

@@ -3,14 +3,14 @@
 //! Each thread takes a part of the series after the other. Only for linking, and for a look at the front before that, it turns
 //! to the writer (`Linker`); what may not be linked, and what is left of whole vectors, stays staged.
 
-use super::group::{Copies, Grouping, Kept, with_sorted};
+use super::group::{Copies, Grouping, Kept, Sorting};
 use super::log::NO_OVERLAY;
 use super::{Ready, Staging};
 use crate::handover::{linkable, whole_vectors};
-use crate::sealing::{Linker, SealedOf, seal_and_link};
+use crate::sealing::{Linked, Linker, SealedOf, seal_and_link};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tidalite_base::SeriesId;
-use tidalite_codec::{ColumnType, Rows, RowsRef};
+use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_pager::Error;
 
 /// How many rows of a series are taken.
@@ -32,25 +32,29 @@ impl Take {
 }
 
 impl Staging {
-    /// Links what may be linked, with `threads` besides this one. The other rows stay staged, and those of series that were read.
+    /// Links what may be linked of a layout, or of all, with `threads` besides this one. The other rows stay staged, and those of
+    /// series that were read.
     pub(crate) fn link_whole<L: Linker>(
         &mut self,
         linker: &L,
         threads: usize,
         take: Take,
+        only: Option<usize>,
     ) -> Result<(), L::Error> {
         self.copies
             .resize_with(self.copies.len().max(threads + 1), Copies::default);
-        for log in &mut self.logs {
-            log.close();
-            if log.stretches.is_empty() {
+        for (layout, log) in self.logs.iter_mut().enumerate() {
+            log.close_stretch();
+            if log.rows() == 0 || only.is_some_and(|only| only != layout) {
                 continue;
             }
+            let rounds = log.rounds.whole();
             let grouping = Grouping::new(log, &mut self.grouping);
             let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
             let work = |copies: &mut Copies| {
                 let mut kept = Kept::new(log.types.len());
-                let (mut sorted, mut sealed) = (Rows::new(log.types.len()), Default::default());
+                let mut sorting = Sorting::new(log.types.len());
+                let (mut sealed, mut follow) = (Default::default(), true);
                 while !stop.load(Ordering::Relaxed) {
                     let part = next.fetch_add(1, Ordering::Relaxed);
                     if part >= grouping.parts() {
@@ -62,12 +66,18 @@ impl Staging {
                         if rows.is_empty() || state.overlay != NO_OVERLAY || failed.is_some() {
                             return Ok(());
                         }
-                        with_sorted(rows, &mut sorted, |rows| {
+                        sorting.with(rows, |rows| {
                             let whole = rows.slice(0..take.of(rows));
                             let place = (state.series, &*log.types);
                             match seal_and_link(linker, place, whole, &mut sealed) {
-                                Ok(true) => kept.keep(slot, rows, whole.len()),
-                                Ok(false) => kept.keep(slot, rows, 0),
+                                Ok(Linked::No) => {
+                                    follow &= whole.is_empty();
+                                    kept.keep(slot, rows, 0);
+                                }
+                                Ok(linked) => {
+                                    follow &= linked == Linked::Behind;
+                                    kept.keep(slot, rows, whole.len());
+                                }
                                 Err(error) => failed = Some(error),
                             }
                         });
@@ -79,7 +89,7 @@ impl Staging {
                         return Err(error);
                     }
                 }
-                Ok(kept)
+                Ok((kept, sorting.late || !follow))
             };
             let mut all = Vec::with_capacity(threads + 1);
             let (own, others) = self.copies.split_at_mut(1);
@@ -99,10 +109,14 @@ impl Staging {
                     }
                 }
             });
-            let all: Vec<Kept> = all.into_iter().collect::<Result<_, _>>()?;
+            let all: Vec<(Kept, bool)> = all.into_iter().collect::<Result<_, _>>()?;
             log.clear();
-            for kept in &all {
+            for (kept, late) in &all {
                 kept.stage(log);
+                log.late |= late;
+            }
+            if let Some(slots) = rounds {
+                log.resume_rounds(slots);
             }
         }
         self.grouped();
@@ -123,14 +137,15 @@ impl Staging {
                     let linked = self.with_leaf(layout, |series, types, rows| {
                         seal_and_link(linker, (series, types), rows, &mut sealed)
                     })?;
-                    if linked {
-                        self.leaf_linked(layout);
-                    } else {
+                    if linked == Linked::No {
                         self.leaf_refused(layout);
+                    } else {
+                        self.leaf_linked(layout);
                     }
                 }
+                Ready::Rounds(layout) => self.link_whole(linker, 0, Take::Whole, Some(layout))?,
                 Ready::Budget => {
-                    self.link_whole(linker, 0, Take::Whole)?;
+                    self.link_whole(linker, 0, Take::Whole, None)?;
                     if self.bytes() > self.budget_bytes() / 2 {
                         return Ok(true);
                     }
@@ -144,7 +159,7 @@ impl Staging {
     /// # Errors
     /// As `flush`.
     pub fn link_all<L: Linker>(&mut self, linker: &L) -> Result<(), L::Error> {
-        self.link_whole(linker, 0, Take::AtCommit)
+        self.link_whole(linker, 0, Take::AtCommit, None)
     }
 
     /// Takes all rows out, series by series, each series' sorted by time.

@@ -28,7 +28,7 @@ fn drain(staging: &mut Staging, model: &mut Model, everything: bool) {
                 staging.leaf_linked(layout);
                 return;
             }
-            Ready::Budget => {}
+            Ready::Rounds(_) | Ready::Budget => {}
         }
     }
     let everything =
@@ -220,5 +220,156 @@ fn a_row_is_pushed_the_easy_way_only_while_the_flags_are_constant() {
         let mut found = Model::new();
         drain(&mut staging, &mut found, true);
         assert!(found == model, "way {odd_way}");
+    }
+}
+
+/// Points of many series in turn, as often as `rounds` says; hands over what is ready. Answers how often that was.
+fn feed(
+    staging: &mut Staging,
+    slots: &[Slot],
+    rounds: std::ops::Range<i64>,
+    mut row: impl FnMut(usize, i64) -> (i64, u64),
+    (model, out): (&mut Model, &mut Model),
+) -> usize {
+    let mut hand_overs = 0;
+    for round in rounds {
+        for (i, &slot) in slots.iter().enumerate() {
+            let (time, flags) = row(i, round);
+            let value = (i as u64) << 32 | round as u64;
+            model.insert((staging.series(slot).0, time), vec![flags, value]);
+            if staging.push_point(slot, time, flags, value) {
+                hand_overs += usize::from(staging.ready() != Ready::Nothing);
+                drain(staging, out, false);
+            }
+        }
+    }
+    hand_overs
+}
+
+#[test]
+fn series_fed_in_turn_are_handed_over_when_their_vectors_are_whole() {
+    let mut staging = Staging::default();
+    let slots: Vec<Slot> = (0..300)
+        .map(|i| staging.slot(SeriesId(i * 2), &POINT))
+        .collect();
+    let (mut model, mut out) = (Model::new(), Model::new());
+    let in_order = |_: usize, round: i64| (round * 10, 0);
+    let maps = (&mut model, &mut out);
+    assert_eq!(feed(&mut staging, &slots, 0..2100, in_order, maps), 2);
+    // Nothing was held back, and the next rows are in rounds again.
+    assert_eq!(staging.len(), 300 * (2100 - 2048));
+    assert!(staging.logs[0].rounds.are_on());
+    assert!(staging.has_rows(slots[7]));
+    // A series that comes twice in a round ends them; they are found again. The rows before them are 300 rounds and one.
+    let between = |_: usize, round: i64| (round * 10 + 5, 0);
+    let maps = (&mut model, &mut out);
+    let again = feed(&mut staging, &slots[7..8], 2099..2100, between, maps);
+    assert!(again == 0 && !staging.logs[0].rounds.are_on());
+    let maps = (&mut model, &mut out);
+    assert_eq!(feed(&mut staging, &slots, 2100..3100, in_order, maps), 1);
+    assert!(staging.logs[0].rounds.are_on());
+    assert_eq!(staging.len(), 300 * (3100 - 3072) + 1);
+    // Late rows: from then on they wait for the budget.
+    let late = |i: usize, round: i64| {
+        (
+            if i == 9 && round == 3200 {
+                5
+            } else {
+                round * 10
+            },
+            0,
+        )
+    };
+    let maps = (&mut model, &mut out);
+    assert_eq!(feed(&mut staging, &slots, 3100..6200, late, maps), 1);
+    assert_eq!(staging.len(), 300 * (6200 - 4096) + 1);
+    drain(&mut staging, &mut out, true);
+    assert!(staging.is_empty() && out == model);
+    // The next transaction begins anew.
+    staging.reset();
+    let slots: Vec<Slot> = (0..300)
+        .map(|i| staging.slot(SeriesId(i * 2), &POINT))
+        .collect();
+    let maps = (&mut model, &mut out);
+    assert_eq!(feed(&mut staging, &slots, 7000..8100, in_order, maps), 1);
+}
+
+#[test]
+fn what_is_done_between_the_rounds_loses_no_row() {
+    for seed in 0..30 {
+        println!("seed {seed}");
+        let mut rng = Rng::new(seed);
+        let mut staging = Staging::new([300_000, 3_000_000, 1 << 28][rng.index(3)]);
+        let series = rng.between(16, 90);
+        let slots: Vec<Slot> = (0..series as u64)
+            .map(|i| staging.slot(SeriesId(i), &POINT))
+            .collect();
+        let (mut model, mut out) = (Model::new(), Model::new());
+        let mut round = 0;
+        let mut in_rounds = 0;
+        for _ in 0..rng.between(3, 12) {
+            let rounds = round..round + rng.between(1, 600);
+            round = rounds.end;
+            // Flags that begin to vary, values that do not, rows of one time.
+            let (odd, same) = (rng.one_in(3), rng.one_in(5));
+            let row = |i: usize, round: i64| {
+                let flags = u64::from(odd && round % 50 == 7 && i % 9 == 2);
+                (if same { 5 } else { round * 10 }, flags)
+            };
+            feed(&mut staging, &slots, rounds, row, (&mut model, &mut out));
+            in_rounds += u64::from(staging.logs[0].rounds.are_on());
+            let slot = *rng.pick(&slots);
+            let id = staging.series(slot).0;
+            match rng.below(6) {
+                0 => {
+                    let before = staging.len();
+                    let rows = staging.rows(slot).to_rows();
+                    assert!(rows.view().is_sorted_unique());
+                    for (i, &time) in rows.times.iter().enumerate() {
+                        let words = [rows.columns[0][i], rows.columns[1][i]];
+                        assert_eq!(model[&(id, time)], words, "{id}: {time}");
+                    }
+                    assert!(staging.len() <= before && (rows.is_empty() || staging.has_rows(slot)));
+                }
+                1 => {
+                    let staged = staging.rows(slot).times().to_vec();
+                    assert_eq!(staging.delete(slot, 0, i64::MAX), staged.len() as u64);
+                    assert!(!staging.has_rows(slot));
+                    for time in staged {
+                        match out.get(&(id, time)) {
+                            Some(words) => model.insert((id, time), words.clone()),
+                            None => model.remove(&(id, time)),
+                        };
+                    }
+                }
+                2 => {
+                    let times = [round * 10 + 1, round * 10 + 2];
+                    let columns = [&[3, 3][..], &[4, 5]];
+                    assert_eq!(staging.append(slot, RowsRef::new(&times, &columns)), 2);
+                    model.insert((id, times[0]), vec![3, 4]);
+                    model.insert((id, times[1]), vec![3, 5]);
+                }
+                3 => {
+                    // Single rows, each by an append, in the order of the rounds.
+                    round += 1;
+                    for &slot in &slots {
+                        let rows = RowsRef::new(std::slice::from_ref(&round), &[&[0], &[9]]);
+                        assert_eq!(staging.append(slot, rows), 1);
+                        model.insert((staging.series(slot).0, round), vec![0, 9]);
+                    }
+                }
+                4 => drain(&mut staging, &mut out, true),
+                _ => {
+                    let other = SeriesId(1000 + rng.below(3));
+                    let other = staging.slot(other, &POINT);
+                    let key = (staging.series(other).0, round);
+                    model.insert(key, vec![7, 8]);
+                    let _ = staging.push(other, round, &[7, 8]);
+                }
+            }
+        }
+        drain(&mut staging, &mut out, true);
+        assert!(out == model, "seed {seed}");
+        println!("  {in_rounds} times in rounds");
     }
 }

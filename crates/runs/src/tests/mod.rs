@@ -41,16 +41,18 @@ impl<W: PageWrite> Sink<W> for Leaves {
         series: SeriesId,
         _: &[ColumnType],
         rows: RowsRef<'_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         assert!(rows.is_sorted_unique() && rows.len() >= 64);
         self.links += 1;
+        let behind = (series.0, rows.times()[0])..=(series.0, i64::MAX);
+        let behind = self.rows.range(behind).next().is_none();
         for (i, &time) in rows.times().iter().enumerate() {
             let words = (0..rows.column_count())
                 .map(|c| rows.column(c)[i])
                 .collect();
             self.rows.insert((series.0, time), words);
         }
-        Ok(())
+        Ok(behind)
     }
 }
 
