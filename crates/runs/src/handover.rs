@@ -114,6 +114,9 @@ impl Obstacles {
 /// The least rest of a bulk load that is worth a leaf; the next rows of the series join it.
 const BULK_REST_ROWS_MIN: usize = 64;
 
+/// The least rows of a series that are worth a leaf at a commit.
+pub(crate) const LINKED_ROWS_MIN: usize = VECTOR_ROWS / 2;
+
 /// Of these rows those of whole vectors, as many as are followed by another time.
 pub(crate) fn whole_vectors(rows: RowsRef<'_>) -> usize {
     rows.cut(rows.len() / VECTOR_ROWS * VECTOR_ROWS)
@@ -128,7 +131,7 @@ pub(crate) fn linkable(rows: RowsRef<'_>, linked_before: bool) -> usize {
     let least = if linked_before || whole > 0 {
         BULK_REST_ROWS_MIN
     } else {
-        VECTOR_ROWS / 2
+        LINKED_ROWS_MIN
     };
     if rows.len() - whole >= least {
         rows.len()

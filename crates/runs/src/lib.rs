@@ -13,6 +13,7 @@
 //! staging    Staging, Slot                   the open transaction's rows, in memory
 //! handover   Front::flush, commit            from staging to sink, tail and runs; the rule for linking
 //! sealing    several threads that encode, one writer that links
+//! help       threads that have a transaction's staged rows: Front::flush_with, settle, store_with
 //! tail       the page of the newest rows
 //! block      up to 1024 rows, encoded
 //! run        blocks in extents; their writer
@@ -37,6 +38,7 @@ mod directory;
 mod extents;
 mod front;
 mod handover;
+mod help;
 mod key;
 mod merge;
 mod read;
@@ -60,7 +62,7 @@ pub use record::{FRONT_ROOT_BYTES, FrontRoot};
 pub use salvage::{LoneBlock, block_rows, layouts_of, lone_block, tail_rows};
 pub use sealing::{Linker, Linking};
 pub use sink::{SealingSink, Sink};
-pub use staging::{LEAF_ROWS, STAGING_BYTES_DEFAULT, Slot, Staging};
+pub use staging::{Beside, LEAF_ROWS, STAGING_BYTES_DEFAULT, Slot, Staging};
 pub use tail::SERIES_MAX;
 pub use work::{
     BYTES_A_BYTE_MAX, FAN_IN, LAYOUTS_MAX, MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES,

@@ -6,6 +6,9 @@
 //!                                ^-- under the writer's lock: a look at the front, copying bytes
 //! ```
 //!
+//! So do appenders, each of which has staging of its own. The threads that a transaction has beside its own do not turn to it: it
+//! comes for what they have encoded (`help.rs`).
+//!
 //! Invariant: a series' rows come from one thread at a time in their order. Where several threads have rows of one series, which
 //! of two at the same time is the newer is nobody's to say.
 
@@ -13,15 +16,11 @@ use crate::front::Front;
 use crate::handover::Obstacles;
 use crate::run::row_bytes;
 use crate::sink::SealingSink;
-use crate::staging::{Ready, Staging, Take};
+use crate::staging::Staging;
 use crate::tail::SERIES_MAX;
-use std::sync::Mutex;
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_pager::{Error, PageWrite, Result};
-
-/// Staged bytes at a commit from which other threads are asked for help: to begin one costs as much as to encode some vectors.
-const HELP_BYTES_MIN: usize = 1 << 20;
 
 /// What the writer's lock covers.
 pub struct Linking<'a, W, S> {
@@ -114,13 +113,7 @@ impl<'a, W: PageWrite, S: SealingSink<W>> Linking<'a, W, S> {
         (first, last): (i64, i64),
         sealed: &mut S::Sealed,
     ) -> Result<bool> {
-        if series.0 > SERIES_MAX {
-            return Err(Error::Limit {
-                what: "series id",
-                found: series.0,
-                limit: SERIES_MAX,
-            });
-        }
+        expect_series(series)?;
         let staged = self
             .staged
             .and_then(|staged| Some((staged, staged.find(series)?)));
@@ -147,98 +140,34 @@ impl<'a, W: PageWrite, S: SealingSink<W>> Linking<'a, W, S> {
         rows: RowsRef<'_>,
         sealed: &S::Sealed,
     ) -> Result<bool> {
-        let work = &mut self.front.work;
-        work.rows_given += rows.len() as u64;
-        work.rows_linked += rows.len() as u64;
-        work.bytes_given += rows.len() as u64 * row_bytes(rows.column_count());
-        self.front.linked.insert(series);
-        self.sink
-            .link_sealed(self.pages, series, types, rows, sealed)
-    }
-}
-
-/// The writer's own threads.
-struct Own<'a, W, S>(Mutex<Linking<'a, W, S>>);
-
-impl<W: PageWrite + Send, S: SealingSink<W> + Send> Linker for Own<'_, W, S> {
-    type Pages = W;
-    type Sink = S;
-    type Error = Error;
-
-    fn with<T>(&self, f: impl FnOnce(&mut Linking<'_, W, S>) -> Result<T>) -> Result<T> {
-        let Ok(mut writer) = self.0.lock() else {
-            panic!("another thread has panicked while it linked rows");
-        };
-        f(&mut writer)
+        self.front
+            .note_linked(series, rows.len(), rows.column_count());
+        if self.sink.link_sealed(self.pages, series, types, sealed)? {
+            return Ok(true);
+        }
+        self.sink.link(self.pages, series, types, rows)
     }
 }
 
 impl Front {
-    /// Links what is staged and may be linked, with the help of `threads` besides this one.
-    pub(crate) fn link_staged<W: PageWrite + Send, S: SealingSink<W> + Send>(
-        &mut self,
-        w: &mut W,
-        staging: &mut Staging,
-        sink: &mut S,
-        (threads, take, only): (usize, Take, Option<usize>),
-    ) -> Result<()> {
-        let mut obstacles = None;
-        let own = Own(Mutex::new(Linking::new(
-            self,
-            w,
-            sink,
-            None,
-            &mut obstacles,
-        )));
-        staging.link_whole(&own, threads, take, only)
+    /// Counts rows that were linked.
+    pub(crate) fn note_linked(&mut self, series: SeriesId, rows: usize, columns: usize) {
+        let rows = rows as u64;
+        self.work.rows_given += rows;
+        self.work.rows_linked += rows;
+        self.work.bytes_given += rows * row_bytes(columns);
+        self.linked.insert(series);
     }
+}
 
-    /// As `flush`; when the budget is reached, `threads` besides this one group and encode.
-    ///
-    /// # Errors
-    /// As `flush`.
-    ///
-    /// # Panics
-    /// When one of them does.
-    pub fn flush_with<W: PageWrite + Send, S: SealingSink<W> + Send>(
-        &mut self,
-        w: &mut W,
-        staging: &mut Staging,
-        sink: &mut S,
-        threads: usize,
-    ) -> Result<()> {
-        if threads > 0 {
-            match staging.ready() {
-                Ready::Rounds(layout) => {
-                    let what = (threads, Take::Whole, Some(layout));
-                    self.link_staged(w, staging, sink, what)?;
-                }
-                Ready::Budget => {
-                    self.link_staged(w, staging, sink, (threads, Take::Whole, None))?;
-                }
-                Ready::Leaf(_) | Ready::Nothing => {}
-            }
-        }
-        self.flush(w, staging, sink)
+/// Checks the number of a series.
+pub(crate) fn expect_series(series: SeriesId) -> Result<()> {
+    if series.0 <= SERIES_MAX {
+        return Ok(());
     }
-
-    /// Hands over everything that is staged, with the help of `threads` besides this one.
-    ///
-    /// # Errors
-    /// As `commit`.
-    ///
-    /// # Panics
-    /// When one of them does.
-    pub fn store_with<W: PageWrite + Send, S: SealingSink<W> + Send>(
-        &mut self,
-        w: &mut W,
-        staging: &mut Staging,
-        sink: &mut S,
-        threads: usize,
-    ) -> Result<()> {
-        if threads > 0 && staging.bytes() >= HELP_BYTES_MIN {
-            self.link_staged(w, staging, sink, (threads, Take::AtCommit, None))?;
-        }
-        self.store(w, staging, sink)
-    }
+    Err(Error::Limit {
+        what: "series id",
+        found: series.0,
+        limit: SERIES_MAX,
+    })
 }

@@ -28,7 +28,7 @@ pub trait Sink<W: PageWrite> {
 /// A sink to which other threads than the writer's may do the part that needs no page: encoding.
 pub trait SealingSink<W: PageWrite>: Sink<W> {
     /// Encoded rows of a series; its memory is used again.
-    type Sealed: Default + Send;
+    type Sealed: Default + Send + 'static;
 
     /// Begins with what is known of a series' data.
     ///
@@ -45,7 +45,8 @@ pub trait SealingSink<W: PageWrite>: Sink<W> {
     /// Encodes rows, in any thread.
     fn seal(types: &[ColumnType], rows: RowsRef<'_>, sealed: &mut Self::Sealed);
 
-    /// As `link`, of rows that are encoded.
+    /// As `link`, of rows that are encoded. False, and nothing is done, where they do not simply follow what is there: they are
+    /// to be linked as they are.
     ///
     /// # Errors
     /// Those of the pager.
@@ -54,7 +55,6 @@ pub trait SealingSink<W: PageWrite>: Sink<W> {
         w: &mut W,
         series: SeriesId,
         types: &[ColumnType],
-        rows: RowsRef<'_>,
         sealed: &Self::Sealed,
     ) -> Result<bool>;
 }

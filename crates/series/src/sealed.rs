@@ -103,27 +103,22 @@ impl Sealed {
 }
 
 impl SeriesTree {
-    /// As [`link`](Self::link) of rows that `sealed` has encoded. Where they do not simply follow those that are there, they
-    /// are encoded once more.
+    /// As [`link`](Self::link) of rows that `sealed` has encoded. False, and nothing is done, where they do not simply follow
+    /// those that are there: `link` it must be.
     ///
     /// # Errors
     /// As `link`.
-    ///
-    /// # Panics
-    /// As `link`; when `sealed` holds other rows.
     pub fn link_sealed<W: PageWrite>(
         &mut self,
         w: &mut W,
         packer: &mut Packer,
-        rows: RowsRef<'_>,
         sealed: &Sealed,
-    ) -> Result<()> {
-        assert_eq!(sealed.rows_from(0), rows.len(), "the rows that were sealed");
-        let Some(&first) = rows.times().first() else {
-            return Ok(());
+    ) -> Result<bool> {
+        let Some(&(first, ..)) = sealed.spans.first() else {
+            return Ok(true);
         };
         if !self.is_followed_by(first) {
-            return self.link(w, packer, rows);
+            return Ok(false);
         }
         self.hints.clone_from(&sealed.hints);
         let mut at = 0;
@@ -138,7 +133,7 @@ impl SeriesTree {
                 self.close_leaf(w, packer)?;
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Whether rows from this time on go to the open leaf, or to a new one behind all others.

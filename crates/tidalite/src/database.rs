@@ -240,10 +240,18 @@ impl Options {
         self
     }
 
-    /// Threads that help a write transaction when it hands many rows over: when `staging_bytes` are staged, and at a commit of 1 MiB
-    /// of rows and more. They sort and encode; the transaction's own thread does, too, and waits for them, so nothing of them is left
-    /// when the call returns. As many as there are cores besides that one are of use (none): a database takes no cores that it was
-    /// not given. The rows are the same with any number; where in the file they lie is not.
+    /// Threads that help a write transaction when it hands many rows over. They sort and encode; the transaction's own thread links
+    /// what they have encoded. Where series are fed a row each in turn, they work while the transaction goes on: it waits for
+    /// them, and helps, when the next rows are due, when a series is read, deleted from or otherwise looked at whose rows they have, and at a savepoint.
+    /// Else they are begun when `staging_bytes` are staged, and at a commit of 1 MiB of rows and more, and have ended when the call
+    /// returns. None outlives the transaction: dropping it waits for the piece that each has in hand.
+    ///
+    /// What they have counts towards `staging_bytes`. Beside that up to a million encoded rows wait to be linked; and the memory of rows,
+    /// which the database keeps for the next transaction, may come to twice `staging_bytes`, since there are two to fill in turn.
+    ///
+    /// As many as there are cores besides that one are of use (none): a database takes no cores that it was
+    /// not given. The rows are the same with any number; where in the file they lie is not. A panic of one is one of the transaction's
+    /// thread, and breaks the transaction.
     pub fn sealing_threads(mut self, threads: usize) -> Self {
         self.sealing_threads = threads.min(SEALING_THREADS_MAX);
         self

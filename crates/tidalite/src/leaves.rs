@@ -298,17 +298,13 @@ impl<W: PageWrite> SealingSink<W> for Leaves {
         pages: &mut W,
         id: SeriesId,
         types: &[ColumnType],
-        rows: RowsRef<'_>,
         sealed: &Sealed,
     ) -> tidalite_pager::Result<bool> {
         let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
-        open.changed = true;
-        let first = rows.times().first();
-        let behind = first.is_none_or(|&first| open.tree.ends_before(first));
-        open.tree
-            .link_sealed(pages, &mut self.packer, rows, sealed)?;
+        let linked = open.tree.link_sealed(pages, &mut self.packer, sealed)?;
+        open.changed |= linked;
         self.keep_within(pages)?;
-        Ok(behind)
+        Ok(linked)
     }
 }
 

@@ -97,6 +97,7 @@ mod savepoint;
 mod schema;
 mod series;
 mod series_mut;
+mod staged;
 mod stat;
 mod table;
 mod table_edit;

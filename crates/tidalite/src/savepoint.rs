@@ -10,7 +10,7 @@ use crate::roots::Roots;
 use crate::texts::Texts;
 use crate::write::{Commit, OpenTable, WriteTxn};
 use tidalite_pager::Durability;
-use tidalite_runs::Front;
+use tidalite_runs::{Beside, Front};
 
 /// A state of a write transaction to which it can go back. Dropping it costs nothing.
 #[derive(Debug)]
@@ -85,6 +85,7 @@ impl WriteTxn {
             self.shared.leaf_vectors,
         );
         self.texts = Texts::default();
+        self.beside = Beside::default();
         self.staging.reset();
         self.open.clear();
         Ok(())

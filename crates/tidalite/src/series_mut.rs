@@ -72,6 +72,7 @@ impl<'t> SeriesMut<'t> {
         if info.merge == merge {
             return self.txn.check_usable();
         }
+        self.txn.settle(self.slot)?;
         let info = self
             .txn
             .changing(|txn| catalog::change_merge(&mut txn.roots, &mut txn.pages, &info, merge))?;
@@ -329,6 +330,7 @@ impl<'t> SeriesMut<'t> {
         let types = info.schema.word_types();
         let all = schema.word_types();
         let (id, slot) = (info.id, self.slot);
+        self.txn.settle(slot)?;
         let (info, slot) = self.txn.changing(|txn| {
             let mut waiting = Rows::new(types.len());
             txn.front.rows(&txn.pages, id, &types, EVER, &mut waiting)?;
@@ -448,6 +450,7 @@ impl<'t> SeriesMut<'t> {
             let expected = "a build with the feature `cold`: turn it on and build again".to_owned();
             return Err(tidalite_pager::Error::Unsupported { found, expected }.into());
         }
+        self.txn.settle(self.slot)?;
         self.txn
             .changing(|txn| txn.leaves.cool(&mut txn.pages, id, &types, before, step))
     }
@@ -475,6 +478,7 @@ impl<'t> SeriesMut<'t> {
     /// A damaged or unreadable block.
     pub fn view(&mut self) -> Result<Series<'_>> {
         self.txn.check_usable()?;
+        self.txn.settle(self.slot)?;
         let info = Arc::clone(&self.txn.open[self.index].info);
         let types = info.schema.word_types();
         let (slot, id) = (self.slot, info.id);

@@ -34,13 +34,11 @@ use std::sync::Arc;
 use tidalite_base::{SeriesId, TxnId};
 use tidalite_kv::Tree;
 use tidalite_pager::{Durability, PageRead, PageWrite, Ticket};
-use tidalite_runs::{Front, Staging};
+use tidalite_runs::{Beside, Front, Staging};
+use tidalite_series::Sealed;
 
 /// Bytes of a table name at most.
 pub const TABLE_NAME_BYTES_MAX: usize = 255;
-
-/// Why a transaction is broken in which a thread panicked.
-pub(crate) const PANICKED: &str = "a thread panicked while rows were handed over";
 
 /// What a commit did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +69,8 @@ pub struct WriteTxn {
     pub(crate) roots: Roots,
     pub(crate) front: Front,
     pub(crate) staging: Staging,
+    /// Threads that have rows of it.
+    pub(crate) beside: Beside<Sealed>,
     pub(crate) leaves: Leaves,
     pub(crate) texts: Texts,
     pub(crate) open: OpenSeries,
@@ -93,6 +93,7 @@ impl WriteTxn {
             roots,
             front,
             staging,
+            beside: Beside::default(),
             leaves,
             texts: Texts::default(),
             open,
@@ -359,41 +360,6 @@ impl WriteTxn {
                 first: first.clone(),
             }),
         }
-    }
-
-    /// Hands staged rows over where they are ready.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn flush_staging(&mut self) -> Result<()> {
-        let threads = self.shared.sealing_threads;
-        self.linking(|txn| {
-            let (pages, leaves) = (&mut txn.pages, &mut txn.leaves);
-            Ok(txn
-                .front
-                .flush_with(pages, &mut txn.staging, leaves, threads)?)
-        })
-    }
-
-    /// Hands everything over that is staged.
-    pub(crate) fn store_rows(&mut self) -> Result<()> {
-        let threads = self.shared.sealing_threads;
-        self.linking(|txn| {
-            let (pages, leaves) = (&mut txn.pages, &mut txn.leaves);
-            Ok(txn
-                .front
-                .store_with(pages, &mut txn.staging, leaves, threads)?)
-        })
-    }
-
-    /// As `changing`; also when another thread that takes part panics, and so does this one, the transaction is broken.
-    fn linking<T>(&mut self, link: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        self.check_usable()?;
-        if self.shared.sealing_threads > 0 {
-            self.broken = Some(PANICKED.to_owned());
-        }
-        let result = link(self);
-        self.broken = result.as_ref().err().map(ToString::to_string);
-        result
     }
 
     pub(crate) fn change_table<T>(

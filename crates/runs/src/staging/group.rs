@@ -76,21 +76,26 @@ pub(super) struct Copies {
 }
 
 /// Rows that stay staged, by slot.
-pub(super) struct Kept {
+pub(crate) struct Kept {
     rows: Rows,
     slots: Vec<(u32, usize)>,
 }
 
 impl Kept {
-    pub(super) fn new(columns: usize) -> Self {
+    pub(crate) fn new(columns: usize) -> Self {
         Self {
             rows: Rows::new(columns),
             slots: Vec::new(),
         }
     }
 
+    /// Whether it keeps none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
     /// Keeps the rows of a slot from `taken` on.
-    pub(super) fn keep(&mut self, slot: u32, rows: RowsRef<'_>, taken: usize) {
+    pub(crate) fn keep(&mut self, slot: u32, rows: RowsRef<'_>, taken: usize) {
         if taken < rows.len() {
             self.rows.extend(rows.slice(taken..rows.len()));
             self.slots.push((slot, rows.len() - taken));
@@ -109,27 +114,35 @@ impl Kept {
     }
 }
 
-/// A layout's log, grouped.
-pub(super) struct Grouping<'a> {
-    log: &'a Log,
-    scratch: &'a Scratch,
+/// Where the rows of a log are.
+pub(super) struct Plan {
+    scratch: Scratch,
     turns: Option<Turns>,
     part_slots: usize,
 }
 
-impl<'a> Grouping<'a> {
+impl Plan {
     /// Of a log whose last stretch is closed.
-    pub(super) fn new(log: &'a Log, scratch: &'a mut Scratch) -> Self {
+    pub(super) fn of(log: &Log, mut scratch: Scratch) -> Self {
         scratch.rank(log);
         let turns = Turns::of(log, &scratch.rank);
         let part_slots = turns.as_ref().map_or(PART_SLOTS, |_| TURN_SLOTS);
         scratch.distribute(log, part_slots);
         Self {
-            log,
             scratch,
             turns,
             part_slots,
         }
+    }
+
+    /// The memory, for the next one.
+    pub(super) fn into_scratch(self) -> Scratch {
+        self.scratch
+    }
+
+    /// The part that a slot is in.
+    pub(super) fn part_of(&self, slot: u32) -> usize {
+        self.scratch.rank[slot as usize] as usize / self.part_slots
     }
 
     pub(super) fn parts(&self) -> usize {
@@ -139,6 +152,7 @@ impl<'a> Grouping<'a> {
     /// Calls `f` with each slot of a part that has rows or an overlay, and the rows in the order in which they were pushed.
     pub(super) fn part(
         &self,
+        log: &Log,
         part: usize,
         copies: &mut Copies,
         mut f: impl FnMut(u32, RowsRef<'_>) -> Result<()>,
@@ -147,16 +161,16 @@ impl<'a> Grouping<'a> {
         let from = part.checked_sub(1).map_or(0, |before| ends[before]) as usize;
         let stretches = &self.scratch.index[from..ends[part] as usize];
         let first = part * self.part_slots;
-        let count = self.part_slots.min(self.log.slots.len() - first);
+        let count = self.part_slots.min(log.slots.len() - first);
         let turns = self.turns.as_ref();
         let turns = turns.map(|turns| (turns, turns.places(first..first + count)));
-        let places = copies.copy_part(self.log, stretches, first, turns);
+        let places = copies.copy_part(log, stretches, first, turns);
         for (i, &(from, to)) in places.iter().enumerate().take(count) {
             let slot = self.scratch.order[first + i];
-            if from == to && self.log.slots[slot as usize].overlay == NO_OVERLAY {
+            if from == to && log.slots[slot as usize].overlay == NO_OVERLAY {
                 continue;
             }
-            copies.with_rows(self.log, from, to, |rows| f(slot, rows))?;
+            copies.with_rows(log, from, to, |rows| f(slot, rows))?;
         }
         Ok(())
     }
@@ -170,7 +184,7 @@ pub(super) struct Sorting {
 }
 
 impl Sorting {
-    pub(super) fn new(columns: usize) -> Self {
+    pub(crate) fn new(columns: usize) -> Self {
         Self {
             rows: Rows::new(columns),
             late: false,
@@ -238,6 +252,18 @@ impl Scratch {
 }
 
 impl Log {
+    /// How many rows each slot has, those of the open stretch not counted.
+    pub(super) fn rows_by_slot(&self) -> Vec<usize> {
+        let mut rows = vec![0usize; self.slots.len()];
+        for (at, stretch) in self.stretches.iter().enumerate() {
+            if stretch.slot != NO_SLOT {
+                rows[stretch.slot as usize] += self.stretch_end(at) - stretch.start as usize;
+            }
+        }
+        self.each_in_rounds(|slot, count| rows[slot as usize] += count);
+        rows
+    }
+
     /// Rows that are not marked as gone.
     pub(super) fn live_rows(&self) -> usize {
         let gone = self.stretches.iter().enumerate();
@@ -262,13 +288,7 @@ impl Staging {
         let mut all = Remainder::default();
         for log in &mut self.logs {
             log.close_stretch();
-            let mut rows = vec![0usize; log.slots.len()];
-            for (at, stretch) in log.stretches.iter().enumerate() {
-                if stretch.slot != NO_SLOT {
-                    rows[stretch.slot as usize] += log.stretch_end(at) - stretch.start as usize;
-                }
-            }
-            log.each_in_rounds(|slot, count| rows[slot as usize] += count);
+            let mut rows = log.rows_by_slot();
             for (rows, state) in rows.iter_mut().zip(&log.slots) {
                 if let Some(overlay) = self.overlays.get(state.overlay as usize) {
                     *rows = overlay.len();
@@ -288,6 +308,24 @@ impl Staging {
     pub(crate) fn group(
         &mut self,
         layout: usize,
+        f: impl FnMut(Group<'_>) -> Result<usize>,
+    ) -> Result<()> {
+        self.group_all(layout, true, f)
+    }
+
+    /// The same of the series alone that have no overlay.
+    pub(super) fn group_log(
+        &mut self,
+        layout: usize,
+        f: impl FnMut(Group<'_>) -> Result<usize>,
+    ) -> Result<()> {
+        self.group_all(layout, false, f)
+    }
+
+    fn group_all(
+        &mut self,
+        layout: usize,
+        with_overlays: bool,
         mut f: impl FnMut(Group<'_>) -> Result<usize>,
     ) -> Result<()> {
         let Self {
@@ -296,23 +334,24 @@ impl Staging {
             hand_overs,
             grouping: scratch,
             copies,
+            away_bytes,
             ..
         } = self;
+        assert!(*away_bytes == 0, "what is away comes first");
         *hand_overs += 1;
         let log = &mut logs[layout];
         log.close_stretch();
         let rounds = log.rounds.whole();
-        let grouping = Grouping::new(log, scratch);
-        let copies = first_of(copies);
+        let plan = Plan::of(log, std::mem::take(scratch));
         let mut kept = Kept::new(log.types.len());
         let mut sorting = Sorting::new(log.types.len());
-        for part in 0..grouping.parts() {
-            grouping.part(part, copies, |slot, rows| {
+        for part in 0..plan.parts() {
+            plan.part(log, part, copies, |slot, rows| {
                 let state = log.slots[slot as usize];
                 let series = state.series;
                 if state.overlay != NO_OVERLAY {
                     let overlay = &mut overlays[state.overlay as usize];
-                    if overlay.len() > 0 {
+                    if with_overlays && overlay.len() > 0 {
                         let rows = overlay.sorted();
                         let taken = f(Group { series, rows })?;
                         overlay.keep_from(taken);
@@ -329,6 +368,7 @@ impl Staging {
                 })
             })?;
         }
+        *scratch = plan.into_scratch();
         log.late |= sorting.late;
         log.clear();
         kept.stage(log);
@@ -357,14 +397,6 @@ impl Staging {
     pub fn types(&self, slot: Slot) -> &[ColumnType] {
         &self.logs[slot.layout as usize].types
     }
-}
-
-/// The first of several memories.
-fn first_of(copies: &mut Vec<Copies>) -> &mut Copies {
-    if copies.is_empty() {
-        copies.push(Copies::default());
-    }
-    &mut copies[0]
 }
 
 impl Copies {

@@ -136,7 +136,7 @@ impl LogColumn {
 
 /// See the head of this file.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(crate) struct Log {
     pub(super) types: Box<[ColumnType]>,
     pub(super) rows: usize,
     pub(super) times: Vec<i64>,
@@ -146,6 +146,8 @@ pub(super) struct Log {
     pub(super) open: u32,
     pub(super) open_start: usize,
     pub(super) rounds: Rounds,
+    /// Of so many slots rows may be in a log that is away (`away.rs`).
+    pub(super) away: usize,
     /// Whether rows came that were older than others of their series, or met others in the front.
     pub(super) late: bool,
     /// Rows at which `Staging` looks whether something is to be handed over.
@@ -171,6 +173,7 @@ impl Log {
             open: NO_SLOT,
             open_start: 0,
             rounds: Rounds::default(),
+            away: 0,
             late: false,
             look_at: 0,
             easy_end: 0,
@@ -230,6 +233,16 @@ impl Log {
         let counted = varying.max(self.columns.len().saturating_sub(1));
         let stretches = self.stretches.len() + self.round_rows().len();
         self.rows() * 8 * (1 + counted) + stretches * STRETCH_BYTES
+    }
+
+    /// Bytes that they cost when nothing is added any more.
+    pub(super) fn bytes_taken(&self) -> usize {
+        self.bytes() - self.round_rows().len() * STRETCH_BYTES
+    }
+
+    /// The columns of its rows.
+    pub(crate) fn types(&self) -> &[ColumnType] {
+        &self.types
     }
 
     /// Closes the open stretch and opens one for `slot`, which must have no overlay.

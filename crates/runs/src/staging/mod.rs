@@ -13,6 +13,8 @@
 //! 2. Staged rows are newer than everything that the front and the series hold of their series.
 //! 3. Between two calls that hand over, the log grows past its budget by no more than `LOOK_ROWS` rows a layout.
 
+mod away;
+mod beside;
 mod group;
 mod log;
 mod overlay;
@@ -28,7 +30,9 @@ use tidalite_base::SeriesId;
 use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_codec::{ColumnType, RowsRef};
 
-pub(crate) use group::Group;
+pub use beside::Beside;
+pub(crate) use beside::{Desk, Piece, Running};
+pub(crate) use group::{Group, Kept};
 pub(crate) use seal::Take;
 
 /// Rows of a stretch that is handed over at once: a leaf.
@@ -87,9 +91,12 @@ pub struct Staging {
     budget_bytes: usize,
     fill: Fill,
     grouping: group::Scratch,
-    /// One a thread that groups.
-    copies: Vec<group::Copies>,
+    copies: group::Copies,
     hand_overs: u64,
+    /// What the rows cost that are away.
+    away_bytes: usize,
+    /// Memory for the next log that goes away.
+    spare: Option<Log>,
 }
 
 impl Default for Staging {
@@ -109,8 +116,10 @@ impl Staging {
             budget_bytes,
             fill: Fill::default(),
             grouping: group::Scratch::default(),
-            copies: Vec::new(),
+            copies: group::Copies::default(),
             hand_overs: 0,
+            away_bytes: 0,
+            spare: None,
         }
     }
 
@@ -353,12 +362,13 @@ impl Staging {
         self.hand_overs
     }
 
-    /// Whether the series has staged rows.
+    /// Whether the series has staged rows, or may have some that are away.
     #[must_use]
     pub fn has_rows(&self, slot: Slot) -> bool {
         let log = &self.logs[slot.layout as usize];
         let state = &log.slots[slot.index as usize];
         state.staged
+            || self.is_away(slot)
             || (log.open == slot.index && log.rows() > log.open_start)
             || log.rounds_have(slot.index)
             || (state.overlay != NO_OVERLAY && self.overlays[state.overlay as usize].len() > 0)
@@ -374,6 +384,7 @@ impl Staging {
     }
 
     fn overlay(&mut self, slot: Slot) -> &mut Overlay {
+        assert!(!self.is_away(slot), "rows of the series are away");
         let log = &mut self.logs[slot.layout as usize];
         if log.slots[slot.index as usize].overlay == NO_OVERLAY {
             let rows = log.take(slot.index);
@@ -394,10 +405,11 @@ impl Staging {
                 return Ready::Rounds(layout);
             }
         }
-        if self.bytes() >= self.budget_bytes {
+        let bytes = self.bytes() + self.away_bytes;
+        if bytes >= self.budget_bytes {
             return Ready::Budget;
         }
-        let left_bytes = self.budget_bytes - self.bytes();
+        let left_bytes = self.budget_bytes - bytes;
         for log in &mut self.logs {
             // Half of what is left, in rows that cost the most they can: no layout can outrun the budget.
             let row_bytes = 8 * (1 + log.types.len()) + log::STRETCH_BYTES;
@@ -448,8 +460,10 @@ impl Staging {
 
     fn forget_rows(&mut self) {
         self.hand_overs += 1;
+        self.away_bytes = 0;
         for log in &mut self.logs {
             log.clear();
+            log.away = 0;
             log.late = false;
             for slot in &mut log.slots {
                 slot.overlay = NO_OVERLAY;

@@ -88,6 +88,13 @@ impl Rounds {
         self.seek_at = SEEK_ROWS_MIN;
     }
 
+    /// Goes on as others do, whose log is behind `before` rows; they end.
+    pub(super) fn go_on_as(&mut self, others: &mut Self, before: usize) {
+        std::mem::swap(self, others);
+        self.first += before;
+        others.forget();
+    }
+
     /// The slots of a round, if the last one is whole: after a hand-over it goes on with the first.
     pub(super) fn whole(&self) -> Option<Vec<u32>> {
         (self.are_on() && self.at == 0).then(|| self.slots.clone())
@@ -171,7 +178,7 @@ impl Log {
     /// When these rounds are to be handed over. Each series has whole vectors then, if all have as many rows before the rounds
     /// as they have on average. Where most series are fed otherwise, or rows are late, the budget decides: what is held
     /// back of the others would be copied again and again, and late rows had better meet the others here than in leaves.
-    fn due(&self) -> usize {
+    pub(super) fn due(&self) -> usize {
         let count = self.rounds.slots.len();
         if self.late || self.slots.len() > 2 * count {
             return usize::MAX;
@@ -222,7 +229,7 @@ impl Log {
 
     /// Finds rounds that go on to the end of the log: their first stretch, and how many series are in a round.
     ///
-    /// Cost: a few looks at the slot of each of their stretches; two rounds' where there are none.
+    /// Cost: a few looks at the slot of each of their stretches; at two thirds of the stretches at most where there are none.
     fn find_rounds(&self) -> Option<(usize, usize)> {
         let open = self.stretches.len();
         if self.open == NO_SLOT || self.rows != self.open_start + 1 {
@@ -242,9 +249,14 @@ impl Log {
                 single = middle + 1;
             }
         }
-        let round_of = |mut at: usize| {
+        let most = (open + 1 - single) / ROUNDS_MIN;
+        let round_of = |end: usize| {
+            let mut at = end;
             while at > single && series(at - 1)? < series(at)? {
                 at -= 1;
+                if end - at > most {
+                    return None;
+                }
             }
             Some(at)
         };

@@ -7,6 +7,7 @@
 //! model      random operations against plain maps, own reads and reopening included
 //! bounds     what a commit writes and a query reads, counted
 //! appenders  several threads in one write transaction
+//! sealing    threads that seal what one thread feeds
 //! threads    writers and readers in several threads
 //! integrity  what a check finds and names, beside writers and readers
 //! pins       old versions that stay, what changed since, what was newest when
@@ -40,5 +41,6 @@ mod oracle;
 mod pins;
 mod readers;
 mod salvage;
+mod sealing;
 mod threads;
 mod upkeep_faults;

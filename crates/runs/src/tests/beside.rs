@@ -1,0 +1,244 @@
+//! Rows that are away: other threads encode them while the transaction goes on.
+
+use super::{Leaves, POINT, World, part, visible};
+use crate::{Beside, SealingSink, Sink, Slot};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tidalite_base::SeriesId;
+use tidalite_codec::{ColumnType, Rows, RowsRef};
+use tidalite_pager::{PageWrite, Result};
+use tidalite_testkit::rng::Rng;
+
+/// A value at which the encoder of these tests panics.
+const PANIC: u64 = 0xdead;
+
+/// Stands for encoded rows.
+#[derive(Default)]
+pub(crate) struct Held {
+    begun: bool,
+    rows: Option<Rows>,
+}
+
+impl<W: PageWrite> SealingSink<W> for Leaves {
+    type Sealed = Held;
+
+    fn begin(&mut self, _: &mut W, _: SeriesId, _: &[ColumnType], held: &mut Held) -> Result<()> {
+        (held.begun, held.rows) = (true, None);
+        Ok(())
+    }
+
+    fn seal(_: &[ColumnType], rows: RowsRef<'_>, held: &mut Held) {
+        assert!(held.begun, "begun by the transaction's thread");
+        assert!(rows.is_sorted_unique());
+        if rows.column(1).contains(&PANIC) {
+            std::panic::panic_any("as it was meant");
+        }
+        held.rows = Some(rows.to_rows());
+    }
+
+    fn link_sealed(
+        &mut self,
+        w: &mut W,
+        series: SeriesId,
+        types: &[ColumnType],
+        held: &Held,
+    ) -> Result<bool> {
+        let rows = held.rows.as_ref().unwrap().view();
+        let behind = (series.0, rows.times()[0])..=(series.0, i64::MAX);
+        if self.rows.range(behind).next().is_some() {
+            return Ok(false);
+        }
+        self.link(w, series, types, rows)
+    }
+}
+
+struct Feeder {
+    world: World,
+    beside: Beside<Held>,
+    threads: usize,
+    slots: Vec<Slot>,
+    /// How often rows went away while others came.
+    away: u64,
+}
+
+impl Feeder {
+    fn new(series: u64, staging_bytes: usize, threads: usize) -> Self {
+        let mut world = World::new(4096, staging_bytes);
+        let slots = (0..series).map(|i| world.staging.slot(SeriesId(i * 7), &POINT));
+        Self {
+            slots: slots.collect(),
+            world,
+            beside: Beside::default(),
+            threads,
+            away: 0,
+        }
+    }
+
+    fn put(&mut self, i: usize, time: i64, value: u64) {
+        let world = &mut self.world;
+        world.truth.insert((i as u64 * 7, time), vec![0, value]);
+        if world.staging.push_point(self.slots[i], time, 0, value) {
+            let was_away = world.staging.is_away(self.slots[i]);
+            let (staging, leaves) = (&mut world.staging, &mut world.leaves);
+            world
+                .front
+                .flush_with(
+                    &mut world.pages,
+                    staging,
+                    leaves,
+                    &mut self.beside,
+                    self.threads,
+                )
+                .unwrap();
+            let is_away = world.staging.is_away(self.slots[i]);
+            self.away += u64::from(is_away && !was_away);
+        }
+    }
+
+    fn settle(&mut self) {
+        let world = &mut self.world;
+        let (staging, leaves) = (&mut world.staging, &mut world.leaves);
+        world
+            .front
+            .settle(&mut world.pages, staging, leaves, &mut self.beside)
+            .unwrap();
+        assert!(!world.staging.is_away(self.slots[0]));
+    }
+
+    /// What is staged of a series is in no leaf, and with leaves and front it is all there is.
+    fn read(&mut self, i: usize) {
+        self.settle();
+        let id = i as u64 * 7;
+        let world = &mut self.world;
+        let staged = world.staging.rows(self.slots[i]).to_rows();
+        let all = (i64::MIN, i64::MAX);
+        let mut seen = visible(
+            &world.front,
+            &world.pages,
+            &world.leaves.rows,
+            id,
+            all.0,
+            all.1,
+        );
+        for (row, &time) in staged.times.iter().enumerate() {
+            let words = staged.columns.iter().map(|column| column[row]).collect();
+            seen.insert((id, time), words);
+        }
+        assert!(seen == part(&world.truth, id, all.0, all.1), "series {id}");
+    }
+
+    fn commit(&mut self) {
+        let world = &mut self.world;
+        let (staging, leaves) = (&mut world.staging, &mut world.leaves);
+        let threads = self.threads;
+        world
+            .front
+            .store_with(&mut world.pages, staging, leaves, &mut self.beside, threads)
+            .unwrap();
+        assert!(world.staging.is_empty());
+        world.commit();
+        let slots = (0..self.slots.len() as u64).map(|i| SeriesId(i * 7));
+        self.slots = slots.map(|id| world.staging.slot(id, &POINT)).collect();
+    }
+}
+
+#[test]
+fn rows_that_are_away_are_read_overwritten_and_lost_by_nobody() {
+    let mut away = 0;
+    for seed in 0..12u64 {
+        println!("seed {seed}");
+        let mut rng = Rng::new(seed);
+        let series = [270, 400, 60][seed as usize % 3];
+        let budget = [1 << 28, 12 << 20, 4 << 20][rng.index(3)];
+        let mut feeder = Feeder::new(series, budget, 1 + rng.index(3));
+        let mut now = 0;
+        for _ in 0..rng.between(1, 3) {
+            for _ in 0..rng.between(1, 4) {
+                let rounds = rng.between(1, 1300);
+                for _ in 0..rounds {
+                    now += 1;
+                    for i in 0..series as usize {
+                        feeder.put(i, now * 10, (now as u64) << 16 | i as u64);
+                    }
+                }
+                let i = rng.index(series as usize);
+                match rng.below(5) {
+                    0 => feeder.read(i),
+                    // Late rows: among those that are away, and among those that were linked long ago.
+                    1 => {
+                        for _ in 0..rng.between(1, 30) {
+                            let time = (now - rng.between(0, 1500)) * 10 + rng.between(0, 1);
+                            feeder.put(i, time, rng.u64() | 1 << 40);
+                        }
+                    }
+                    2 => {
+                        for row in 0..rng.between(1, 5000) {
+                            feeder.put(i, now * 10 + row % 9, 1 << 41 | row as u64);
+                        }
+                    }
+                    3 => feeder.settle(),
+                    _ => {}
+                }
+            }
+            feeder.commit();
+            feeder.read(rng.index(series as usize));
+        }
+        feeder.commit();
+        feeder.world.check();
+        for i in 0..series as usize {
+            feeder.read(i);
+        }
+        away += feeder.away;
+    }
+    println!("{away} times rows were away");
+    assert!(away > 10, "{away}");
+}
+
+#[test]
+fn what_is_away_counts_towards_the_budget() {
+    // A hand-over takes two thirds of it.
+    let mut feeder = Feeder::new(256, 256 * 1024 * 24 + 256 * 1024 * 8, 1);
+    let mut most = 0;
+    for now in 0..5000 {
+        for i in 0..256 {
+            feeder.put(i, now, now as u64);
+            let staging = &feeder.world.staging;
+            most = most.max(staging.bytes() + staging.bytes_away());
+        }
+    }
+    let budget = feeder.world.staging.budget_bytes();
+    println!("{most} bytes of {budget}");
+    assert!(most <= budget + 4096 * 24, "{most} bytes of {budget}");
+    assert!(feeder.away >= 4);
+    feeder.commit();
+    feeder.read(77);
+}
+
+#[test]
+fn a_panic_of_a_thread_is_one_of_the_transaction() {
+    for threads in [1, 3] {
+        for (series, at) in [(0usize, 5i64), (299, 1000)] {
+            let mut feeder = Feeder::new(300, 1 << 28, threads);
+            let caught = catch_unwind(AssertUnwindSafe(|| {
+                for now in 0..1500 {
+                    for i in 0..300 {
+                        let odd = i == series && now == at;
+                        feeder.put(i, now, if odd { PANIC } else { now as u64 });
+                    }
+                }
+                feeder.settle();
+            }));
+            assert!(caught.is_err());
+            // Nobody waits for anything.
+            drop(feeder);
+        }
+    }
+    // Dropped while the threads are at work, with nobody to take what they have encoded.
+    let mut feeder = Feeder::new(300, 1 << 28, 2);
+    for now in 0..1024 {
+        for i in 0..300 {
+            feeder.put(i, now, now as u64);
+        }
+    }
+    assert!(feeder.away == 1 && feeder.world.staging.is_away(feeder.slots[3]));
+    drop(feeder);
+}

@@ -1,0 +1,62 @@
+//! Staged rows of a write transaction go to their places, with the help of other threads where there are some.
+//!
+//! Invariants:
+//! 1. A hand-over that fails, or panics, breaks the transaction: it is half done. A thread that helps can only panic.
+//! 2. Before a series is read, or changed otherwise than by new rows, those that other threads have of it are back (`settle`).
+
+use crate::error::Result;
+use crate::write::WriteTxn;
+use tidalite_runs::Slot;
+
+/// Why a transaction is broken in which a thread panicked.
+pub(crate) const PANICKED: &str = "a thread panicked while rows were handed over";
+
+impl WriteTxn {
+    /// Hands staged rows over where they are ready.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn flush_staging(&mut self) -> Result<()> {
+        let threads = self.shared.sealing_threads;
+        self.linking(|txn| {
+            let (pages, leaves) = (&mut txn.pages, &mut txn.leaves);
+            Ok(txn
+                .front
+                .flush_with(pages, &mut txn.staging, leaves, &mut txn.beside, threads)?)
+        })
+    }
+
+    /// Before a series is read, or changed otherwise than by new rows: those that other threads have come back.
+    pub(crate) fn settle(&mut self, slot: Slot) -> Result<()> {
+        if !self.staging.is_away(slot) {
+            return Ok(());
+        }
+        self.linking(|txn| {
+            let (pages, leaves) = (&mut txn.pages, &mut txn.leaves);
+            Ok(txn
+                .front
+                .settle(pages, &mut txn.staging, leaves, &mut txn.beside)?)
+        })
+    }
+
+    /// Hands everything over that is staged.
+    pub(crate) fn store_rows(&mut self) -> Result<()> {
+        let threads = self.shared.sealing_threads;
+        self.linking(|txn| {
+            let (pages, leaves) = (&mut txn.pages, &mut txn.leaves);
+            Ok(txn
+                .front
+                .store_with(pages, &mut txn.staging, leaves, &mut txn.beside, threads)?)
+        })
+    }
+
+    /// As `changing`; also when another thread that takes part panics, and so does this one, the transaction is broken.
+    fn linking<T>(&mut self, link: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.check_usable()?;
+        if self.shared.sealing_threads > 0 {
+            self.broken = Some(PANICKED.to_owned());
+        }
+        let result = link(self);
+        self.broken = result.as_ref().err().map(ToString::to_string);
+        result
+    }
+}
