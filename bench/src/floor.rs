@@ -7,8 +7,8 @@
 //! | `disk-block` | one block of 4 KiB: what a log does that is |
 //! | `disk-8-blocks` | eight blocks side by side |
 //! | `disk-4-places`, `disk-16-places` | as many blocks here and there |
-//! | `disk-one-flush` | three blocks side by side and two blocks of a record: a small commit of ours with one barrier |
-//! | `disk-two-barriers` | the same with a sync in between |
+//! | `disk-2-blocks` | two blocks side by side: a small commit of ours in the log |
+//! | `disk-two-barriers` | three blocks side by side and, after a sync, two blocks of a record: one that is not |
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -57,12 +57,10 @@ pub(crate) fn run(options: &Options, contest: &mut Contest) -> Result<()> {
     // The one that makes the file longer is the last one.
     let cases: [Case; 7] = [
         ("disk-block", |disk| disk.write_beside(1)?.sync()),
+        ("disk-2-blocks", |disk| disk.write_beside(2)?.sync()),
         ("disk-8-blocks", |disk| disk.write_beside(8)?.sync()),
         ("disk-4-places", |disk| disk.write_scattered(4)?.sync()),
         ("disk-16-places", |disk| disk.write_scattered(16)?.sync()),
-        ("disk-one-flush", |disk| {
-            disk.write_beside(3)?.write_record()?.sync()
-        }),
         ("disk-two-barriers", |disk| {
             disk.write_beside(3)?.sync()?;
             disk.write_record()?.sync()

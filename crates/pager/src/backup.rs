@@ -106,11 +106,12 @@ impl Pager {
             if attempt == ATTEMPTS {
                 break;
             }
-            // What was committed without being durable becomes so first; and what others committed is seen.
+            // What has no record gets one first; and what others committed is seen.
             drop(snapshot);
             let txn = self.begin_write()?;
             let app = txn.app().to_vec();
             txn.commit(&app, Durability::Durable)?;
+            self.checkpoint()?;
         }
         Err(Error::BackupOrder {
             found: "commits without an end".into(),
@@ -144,6 +145,11 @@ impl Pager {
                 *used = false;
             }
         });
+        if let Some(redo) = meta.redo {
+            // What the log holds is of newer versions.
+            let to = redo.page.saturating_add(redo.pages).min(meta.pages);
+            used[redo.page.min(to) as usize..to as usize].fill(false);
+        }
         let mut used = Used {
             first: used,
             second: second_used(space.large.as_deref()),
@@ -382,8 +388,6 @@ fn file_head(meta: &Meta, uuid: [u8; 16], page_size: usize) -> Vec<u8> {
     let meta = Meta {
         uuid,
         confirmations: 0,
-        // Everything that it was written with is there.
-        flushed: None,
         ..meta.clone()
     };
     let mut bytes = vec![0u8; HEAD_BYTES as usize];

@@ -15,7 +15,7 @@ use crate::handle::Pager;
 use crate::layout::{LARGE_AT, first_page, is_large_page};
 use crate::meta::{Dead, Meta};
 use crate::pages::{PageRef, expect_zeros};
-use crate::pipeline::Waited;
+use crate::pipeline::{Until, Waited};
 use crate::ptr::Ptr;
 use crate::snapshot::Snapshot;
 use crate::space::base;
@@ -167,12 +167,13 @@ impl Pager {
             if newest <= shown_txn || self.inner.options.read_only {
                 return Ok(turn);
             }
-            if self.inner.pipeline.wait(&self.inner, newest.0, None)? == Waited::Durable {
+            let wanted = (newest.0, Until::Kept);
+            if self.inner.pipeline.wait(&self.inner, wanted, None)? == Waited::Durable {
                 return Ok(turn);
             }
             // A commit without a record waits behind others: an empty one on top of it, which takes the turn.
             drop(turn);
-            make_durable(&self.inner, newest, None)?;
+            make_durable(&self.inner, (newest, Until::Kept), None)?;
         }
     }
 }
@@ -402,6 +403,10 @@ impl Check {
             if let Err(error) = read {
                 self.problem(error);
             }
+        }
+        if let Some(redo) = self.captured.meta.redo {
+            // What it holds is of newer commits, or of none.
+            self.claim(redo.page * self.page_size, redo.pages, "log");
         }
         for ptr in std::mem::take(&mut self.captured.structure) {
             self.claim(ptr.addr, 1, "free space");

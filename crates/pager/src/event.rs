@@ -25,9 +25,16 @@ pub enum Event {
         /// Where it is.
         at: u64,
     },
-    /// A commit with one barrier had not ended when its process died: opening went back to the one before.
+    /// Commits were found in the log.
+    Replayed {
+        /// How many.
+        commits: u64,
+        /// The newest of them.
+        txn: TxnId,
+    },
+    /// Blocks of the log are damaged, and what they held is not there: `OneFlush` commits, or both copies of others.
     WentBack {
-        /// The commit that is not there.
+        /// The newest commit that is not there.
         from: TxnId,
     },
     /// Lazy commits of a process that is gone were found, and go on.
@@ -99,7 +106,12 @@ impl fmt::Display for Event {
                 };
                 write!(f, "the block at byte {at}{of} was rewritten from its copy")
             }
-            Self::WentBack { from } => write!(f, "{from} had not ended and is left out"),
+            Self::Replayed { commits, txn } => {
+                write!(f, "{commits} commits up to {txn} were found in the log")
+            }
+            Self::WentBack { from } => {
+                write!(f, "the log is damaged: commits up to {from} are not there")
+            }
             Self::FoundLazy { txn, durable } => {
                 write!(
                     f,

@@ -2,6 +2,7 @@
 //! (`Options::background_flush`); it ends when the file is closed.
 
 use crate::pager::Inner;
+use crate::pipeline::Until;
 use crate::txn::make_durable;
 use std::sync::{Arc, Weak};
 use std::thread::{self, Thread};
@@ -26,7 +27,7 @@ fn run(inner: &Weak<Inner>, pause: Duration) {
             continue;
         };
         // A failed sync poisons the file; whoever writes next is told.
-        if make_durable(&inner, TxnId(newest), None).is_err() {
+        if make_durable(&inner, (TxnId(newest), Until::Kept), None).is_err() {
             return;
         }
     }

@@ -6,8 +6,11 @@ use crate::lock::Lock;
 use crate::meta::{Confirmation, Meta, MetaBlocks};
 use crate::open::check_length;
 use crate::pipeline::{Weak, checksum_of};
+use crate::redo::{self, Logged, Replayed};
+use crate::seeded::{Bug, active};
 use crate::storage::Storage;
 use crate::superblock::{Superblock, read_failed};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tidalite_base::Corrupt;
@@ -26,6 +29,8 @@ pub(crate) struct Found {
     /// How the durable record is rewritten.
     pub(crate) confirmation: Confirmation,
     pub(crate) weak: Option<Weak>,
+    /// `meta` is that of the newest commit in the log, and what the log leads to is not in the file.
+    pub(crate) replayed: Option<Arc<Replayed>>,
 }
 
 impl Found {
@@ -41,6 +46,7 @@ impl Found {
             before,
             confirmation,
             weak: None,
+            replayed: None,
         })
     }
 
@@ -67,6 +73,24 @@ impl Found {
         Ok(self)
     }
 
+    /// The log of the durable record, where it leads further than this.
+    pub(crate) fn logged(&self, storage: &dyn Storage, page_size: usize) -> Result<Logged> {
+        if active(Bug::LogIgnored) {
+            return Ok(Logged::default());
+        }
+        redo::read(storage, page_size, &self.durable, self.meta.txn)
+    }
+
+    /// The state that the log leads to, on top of this.
+    pub(crate) fn with_replayed(self, replayed: Replayed) -> Self {
+        Self {
+            meta: replayed.meta.clone(),
+            weak: None,
+            replayed: Some(Arc::new(replayed)),
+            ..self
+        }
+    }
+
     /// The record of what is published; `None` when that is `known`.
     pub(crate) fn published(
         storage: &dyn Storage,
@@ -83,10 +107,17 @@ impl Found {
             }
             // While it is being read, two more commits may write over it; then there is a newer one.
             let blocks = MetaBlocks::load(storage, &superblock.uuid);
-            let found = Self::of_txn(&blocks, word).or_else(|| Self::of_weak(&blocks, lock, word));
+            let mut found =
+                Self::of_txn(&blocks, word).or_else(|| Self::of_weak(&blocks, lock, word));
+            if found.is_none() && known.is_none() {
+                // Who came first could only read.
+                found = Self::of_log(storage, superblock.page_size, &blocks, word)?;
+            }
             if let Some(found) = found {
                 storage.refresh().map_err(|error| read_failed(0, error))?;
-                check_length(storage, superblock, &found.meta)?;
+                if found.replayed.is_none() {
+                    check_length(storage, superblock, &found.meta)?;
+                }
                 return Ok(Some(found));
             }
             if wanted == word && begun.elapsed() > PUBLISHED_WAIT {
@@ -116,21 +147,50 @@ impl Found {
             durable: meta.clone(),
             meta,
             weak: None,
+            replayed: None,
         })
+    }
+
+    /// The newest commit in the log, if it is this transaction.
+    fn of_log(
+        storage: &dyn Storage,
+        page_size: usize,
+        blocks: &MetaBlocks,
+        txn: u64,
+    ) -> Result<Option<Self>> {
+        let Ok(newest) = Self::newest(blocks) else {
+            return Ok(None);
+        };
+        let replayed = newest.logged(storage, page_size)?.replayed;
+        let wanted = replayed.filter(|replayed| replayed.meta.txn == txn);
+        Ok(wanted.map(|replayed| newest.with_replayed(replayed)))
     }
 
     /// The weak record of a transaction.
     fn of_weak(blocks: &MetaBlocks, lock: &Lock, txn: u64) -> Option<Self> {
         let found = Self::newest(blocks).ok()?;
-        let record = |slot| weak_record(lock, slot, &found.durable);
-        let slot = [0, 1]
-            .into_iter()
-            .find(|&slot| record(slot).is_some_and(|record| record.txn == txn))?;
-        Some(Self {
-            meta: record(slot)?,
-            weak: Some(Weak { txn, slot }),
-            ..found
-        })
+        let (_, older) = blocks.newest().ok()?;
+        // Whoever was making a newer record may be dead, and nobody has said so yet: then it stands on the one before.
+        let before = older.map(|older| Self {
+            before: older.txn.saturating_sub(1),
+            confirmation: Confirmation::after(blocks.confirmations(&older)),
+            durable: older,
+            ..found.clone()
+        });
+        for found in [Some(found), before].into_iter().flatten() {
+            for slot in [0, 1] {
+                let record = weak_record(lock, slot, &found.durable);
+                if let Some(meta) = record.filter(|record| record.txn == txn) {
+                    let weak = Some(Weak { txn, slot });
+                    return Some(Self {
+                        meta,
+                        weak,
+                        ..found
+                    });
+                }
+            }
+        }
+        None
     }
 }
 

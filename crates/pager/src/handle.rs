@@ -3,10 +3,11 @@
 use crate::error::{Error, Result};
 use crate::lock::protocol;
 use crate::metrics::{MetricsReport, Phase};
-use crate::one_flush::Recovery;
 use crate::options::Options;
 use crate::pager::Inner;
 use crate::pins::Pin;
+use crate::pipeline::Until;
+use crate::redo::Recovery;
 use crate::snapshot::Snapshot;
 use crate::space::large::Large;
 use crate::txn::{WriteTxn, make_durable};
@@ -149,11 +150,22 @@ impl Pager {
     pub fn sync(&self) -> Result<TxnId> {
         self.inner.check_writable()?;
         let newest = self.inner.pipeline.base(self.inner.state()).txn;
-        make_durable(&self.inner, newest, None)?;
+        make_durable(&self.inner, (newest, Until::Kept), None)?;
         Ok(newest)
     }
 
-    /// Makes everything durable and closes this handle. (Others, and snapshots, keep the file open.)
+    /// The same, and the log is emptied: all is in the newest record. Costs two barriers where there is something in the log.
+    ///
+    /// # Errors
+    /// As for `sync`.
+    pub fn checkpoint(&self) -> Result<TxnId> {
+        self.inner.check_writable()?;
+        let newest = self.inner.pipeline.base(self.inner.state()).txn;
+        make_durable(&self.inner, (newest, Until::Recorded), None)?;
+        Ok(newest)
+    }
+
+    /// Makes everything durable, empties the log and closes this handle. (Others, and snapshots, keep the file open.)
     ///
     /// # Errors
     /// As for `sync`.
@@ -161,7 +173,7 @@ impl Pager {
         if self.inner.options.read_only {
             return Ok(());
         }
-        self.sync().map(|_| ())
+        self.checkpoint().map(|_| ())
     }
 
     /// Closes this handle without a sync, as dropping it does: lazy commits survive the process, not a power cut;

@@ -71,6 +71,8 @@ pub enum Kind {
     LargeSpace = 19,
     /// Header and directory of a series leaf in cold form.
     SeriesCold = 20,
+    /// Block of the log of small commits.
+    Redo = 21,
 }
 
 impl Kind {
@@ -98,6 +100,7 @@ impl Kind {
             18 => Self::Clock,
             19 => Self::LargeSpace,
             20 => Self::SeriesCold,
+            21 => Self::Redo,
             _ => Self::None,
         }
     }

@@ -12,7 +12,7 @@
 //! check     Check, claims of every page     found     which record is newest
 //! handle    Pager, Stat                     pipeline  from committed to durable
 //! metrics   phases of commits
-//!                                           one_flush one barrier instead of two
+//!                                           redo      the log: one barrier instead of two
 //!                                           flusher   the thread that flushes
 //!                                           writer    growth, what a writer     storage     Storage: the system's
 //!                                                     needs                                 file, memory
@@ -41,7 +41,6 @@ mod lock;
 mod look;
 mod meta;
 mod metrics;
-mod one_flush;
 mod open;
 mod options;
 mod pager;
@@ -51,6 +50,7 @@ mod pipeline;
 mod ptr;
 mod readers;
 mod reading;
+mod redo;
 mod salvage;
 pub mod seeded;
 mod snapshot;
@@ -74,12 +74,12 @@ pub use lock::{HANDLES_MAX, LockMemory, READERS_MAX};
 pub use look::{Look, Place, Record, look};
 pub use meta::{APP_BYTES_MAX, USER_BYTES_MAX};
 pub use metrics::{MetricsReport, PHASES, Phase, Times};
-pub use one_flush::Recovery;
 pub use options::{OpenMode, Options, ReadAhead, Verify};
 pub use pages::{Counters, Extent, PageRead, PageRef, PageWrite, expect_zeros};
 pub use pins::{PIN_NAME_BYTES_MAX, PINS_MAX, Pin};
 pub use ptr::{PTR_BYTES, Ptr};
 pub use readers::{Laggard, LaggardAction, OnLaggard, OnWait, Reader, ReaderKind, WriterSeen};
+pub use redo::Recovery;
 pub use salvage::{Candidate, RawFile, RawState};
 pub use snapshot::{Parked, Snapshot};
 pub use storage::{FileStorage, MemoryStorage, Storage};

@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use crate::layout::meta_at;
 use crate::meta::MetaBlocks;
+use crate::redo::Area;
 use crate::storage::{FileStorage, Storage};
 use crate::superblock;
 use std::fs::File;
@@ -46,8 +47,8 @@ pub struct Record {
     pub time_ns: i64,
     /// Pages of the file as it counts them.
     pub pages: u64,
-    /// It was written with one barrier, so it counts only where all that it lists is there.
-    pub one_flush: bool,
+    /// Where the log is that stands on it, if it has one: byte and bytes. What is committed there is newer than the record.
+    pub log: Option<(u64, u64)>,
     /// What the user stored with it.
     pub user: Vec<u8>,
 }
@@ -89,7 +90,7 @@ pub fn look(path: impl AsRef<Path>) -> Result<Look> {
                 txn: TxnId(meta.txn),
                 time_ns: meta.time_ns,
                 pages: meta.pages,
-                one_flush: meta.flushed.is_some(),
+                log: Area::of(meta, superblock.page_size).map(|log| (log.at, log.bytes)),
                 user: meta.user.to_vec(),
             });
             records.push(Place {

@@ -1,12 +1,12 @@
 //! The meta record: one durable commit. Written to both 4 KiB blocks of a pair.
 //!
 //! ```text
-//! 0        32     48         56       64      72          104   106       108        110      112     114        116    118
-//! | header | uuid | sequence | commit | pages | free root | app | changes | pendings | confir- | flags | one-    | user | 0 |
-//! | 32 B   | 16 B | u64      | ns i64 | u64   | Ptr 32 B  | len | u16     | u16      | mations | u16   | flush   | len  |   |
+//! 0        32     48         56       64      72          104   106       108        110       112   116    118
+//! | header | uuid | sequence | commit | pages | free root | app | changes | pendings | confir-  | 0   | user | 0 |
+//! | 32 B   | 16 B | u64      | ns i64 | u64   | Ptr 32 B  | len | u16     | u16      | mations  |     | len  |   |
 //! 120              152    184     216                248   256         384        2048                                    4096
-//! | dead directory | pins | clock | durable record   | next| user data | app area | changes 16 B, pending ranges 32 B,     |
-//! | Ptr 32 B       | Ptr  | Ptr   | u64, u64, 16 B   | u64 | 128 B     | 1536 B,0 | one-flush ranges 16 B, then 0..         |
+//! | dead directory | pins | clock | durable record   | next| user data | app area | changes 16 B, pending ranges 32 B, 0.. |
+//! | Ptr 32 B       | Ptr  | Ptr   | u64, u64, 16 B   | u64 | 128 B     | 1536 B,0 |                                        |
 //! ```
 //!
 //! The header's birth is the transaction. `sequence` counts durable commits; record s goes to pair
@@ -15,9 +15,8 @@
 //! A pending range is `(page, count, birth, freed)`: used for whoever stands on a transaction t with
 //! birth <= t < freed, free for everyone else. `confirmations` u16 is 0 in a record as committed, see
 //! `Confirmation`. The durable record (sequence number, checksum, boot id; the checksum of the next one) is that on
-//! which a weak record in the lock file stands; zero in the data file. A one-flush range is `(page u48, pages u16, checksum u64)`: what was
-//! written together with a record that carries `FLAG_ONE_FLUSH`. The pointer to the free space of the second file (32 B) is at 1920, behind
-//! the app area; zeros follow it to 2048.
+//! which a weak record in the lock file stands; zero in the data file. The pointer to the free space of the second file (32 B) is at 1920,
+//! behind the app area; then, at 1952, `(page, pages, birth)` of the log, or zeros; zeros follow to 2048.
 
 mod blocks;
 
@@ -27,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::header::{HEADER_BYTES, Header, Kind, seal_block};
 use crate::layout::BLOCK_BYTES;
 use crate::ptr::{PTR_BYTES, Ptr};
+use crate::redo::Redo;
 use crate::superblock::verify_own;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId, get_i64, get_u16, get_u64, put_i64, put_u16, put_u64};
@@ -45,9 +45,7 @@ const APP_LEN_AT: usize = FREE_ROOT_AT + PTR_BYTES;
 const CHANGES_AT: usize = APP_LEN_AT + 2;
 const PENDINGS_AT: usize = CHANGES_AT + 2;
 const CONFIRMATIONS_AT: usize = PENDINGS_AT + 2;
-const FLAGS_AT: usize = CONFIRMATIONS_AT + 2;
-const ONE_FLUSH_AT: usize = FLAGS_AT + 2;
-const USER_LEN_AT: usize = ONE_FLUSH_AT + 2;
+const USER_LEN_AT: usize = CONFIRMATIONS_AT + 6;
 const DEAD_DIRECTORY_AT: usize = USER_LEN_AT + 4;
 const PINS_AT: usize = DEAD_DIRECTORY_AT + PTR_BYTES;
 const CLOCK_AT: usize = PINS_AT + PTR_BYTES;
@@ -58,21 +56,16 @@ const NEXT_CHECKSUM_AT: usize = BOOT_ID_AT + 16;
 const USER_AT: usize = NEXT_CHECKSUM_AT + 8;
 const APP_AT: usize = USER_AT + USER_BYTES_MAX;
 const LARGE_PTR_AT: usize = APP_AT + APP_BYTES_MAX;
+const REDO_AT: usize = LARGE_PTR_AT + PTR_BYTES;
 const LIST_AT: usize = 2048;
-const _: () =
-    assert!(USER_AT == 256 && LARGE_PTR_AT == 1920 && LARGE_PTR_AT + PTR_BYTES <= LIST_AT);
-
-/// Flag of a record that was written together with its data: its one-flush ranges say what to verify.
-const FLAG_ONE_FLUSH: u16 = 1;
+const _: () = assert!(USER_AT == 256 && LARGE_PTR_AT == 1920 && REDO_AT + 24 <= LIST_AT);
 
 /// Transactions and durable commits of a file stay below: at a million a second for 100,000 years.
 const COUNT_MAX: u64 = 1 << 62;
 
 const CHANGE_BYTES: usize = 16;
 pub(crate) const PENDING_BYTES: usize = 32;
-const FLUSHED_BYTES: usize = 16;
-const FLUSHED_PAGE_BITS: u32 = 48;
-/// Bytes for changes, pending ranges and one-flush ranges.
+/// Bytes for changes and pending ranges.
 const LIST_BYTES: usize = BLOCK_BYTES - LIST_AT;
 
 /// A range whose state differs from the free-space structure.
@@ -110,16 +103,6 @@ impl Dead {
     }
 }
 
-/// A range that was written together with the record that names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Flushed {
-    /// Below 2^48.
-    pub(crate) page: u64,
-    pub(crate) pages: u16,
-    /// XXH3-64 of the range's bytes.
-    pub(crate) checksum: u64,
-}
-
 /// The durable record on which a weak one stands. Zero in the data file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Standing {
@@ -130,9 +113,9 @@ pub(crate) struct Standing {
     pub(crate) boot_id: [u8; 16],
 }
 
-/// True when this many changes, pending ranges and one-flush ranges fit a meta record.
-pub(crate) fn fits_with(changes: usize, pendings: usize, flushed: usize) -> bool {
-    changes * CHANGE_BYTES + pendings * PENDING_BYTES + flushed * FLUSHED_BYTES <= LIST_BYTES
+/// True when this many changes and pending ranges fit a meta record.
+pub(crate) fn fit(changes: usize, pendings: usize) -> bool {
+    changes * CHANGE_BYTES + pendings * PENDING_BYTES <= LIST_BYTES
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,13 +134,13 @@ pub(crate) struct Meta {
     pub(crate) clock: Ptr,
     /// The free space of the second file; null without one.
     pub(crate) large: Ptr,
+    /// Where the log is that stands on this record.
+    pub(crate) redo: Option<Redo>,
     pub(crate) standing: Standing,
     pub(crate) user: Arc<[u8]>,
     pub(crate) app: Arc<[u8]>,
     pub(crate) changes: Vec<Change>,
     pub(crate) pendings: Vec<Dead>,
-    /// What was written together with this record (`OneFlush`); `None` when everything was synced before it.
-    pub(crate) flushed: Option<Vec<Flushed>>,
     /// How often this copy was rewritten by writers that came to stand on it, modulo 2^16.
     pub(crate) confirmations: u16,
 }
@@ -176,12 +159,12 @@ impl Meta {
             pins: Ptr::NULL,
             clock: Ptr::NULL,
             large: Ptr::NULL,
+            redo: None,
             standing: Standing::default(),
             user: Arc::from([]),
             app: Arc::from([]),
             changes: Vec::new(),
             pendings: Vec::new(),
-            flushed: None,
             confirmations: 0,
         }
     }
@@ -202,12 +185,7 @@ impl Meta {
 
     /// The block as it stands at `address`.
     pub(crate) fn encode(&self, address: u64) -> Vec<u8> {
-        let flushed = self.flushed.as_deref().unwrap_or_default();
-        debug_assert!(fits_with(
-            self.changes.len(),
-            self.pendings.len(),
-            flushed.len()
-        ));
+        debug_assert!(fit(self.changes.len(), self.pendings.len()));
         let mut block = vec![0u8; BLOCK_BYTES];
         block[UUID_AT..SEQUENCE_AT].copy_from_slice(&self.uuid);
         put_u64(&mut block, SEQUENCE_AT, self.sequence);
@@ -218,14 +196,16 @@ impl Meta {
         put_u16(&mut block, CHANGES_AT, self.changes.len() as u16);
         put_u16(&mut block, PENDINGS_AT, self.pendings.len() as u16);
         put_u16(&mut block, CONFIRMATIONS_AT, self.confirmations);
-        let flags = self.flushed.as_ref().map_or(0, |_| FLAG_ONE_FLUSH);
-        put_u16(&mut block, FLAGS_AT, flags);
-        put_u16(&mut block, ONE_FLUSH_AT, flushed.len() as u16);
         put_u16(&mut block, USER_LEN_AT, self.user.len() as u16);
         self.dead_directory.encode(&mut block, DEAD_DIRECTORY_AT);
         self.pins.encode(&mut block, PINS_AT);
         self.clock.encode(&mut block, CLOCK_AT);
         self.large.encode(&mut block, LARGE_PTR_AT);
+        if let Some(redo) = self.redo {
+            put_u64(&mut block, REDO_AT, redo.page);
+            put_u64(&mut block, REDO_AT + 8, redo.pages);
+            put_u64(&mut block, REDO_AT + 16, redo.birth);
+        }
         put_u64(&mut block, DURABLE_SEQUENCE_AT, self.standing.sequence);
         put_u64(&mut block, DURABLE_CHECKSUM_AT, self.standing.checksum);
         block[BOOT_ID_AT..BOOT_ID_AT + 16].copy_from_slice(&self.standing.boot_id);
@@ -245,12 +225,6 @@ impl Meta {
         for dead in &self.pendings {
             dead.encode(&mut block, at);
             at += PENDING_BYTES;
-        }
-        for range in flushed {
-            let word = range.page | u64::from(range.pages) << FLUSHED_PAGE_BITS;
-            put_u64(&mut block, at, word);
-            put_u64(&mut block, at + 8, range.checksum);
-            at += FLUSHED_BYTES;
         }
         let header = Header {
             kind: Kind::Meta,
@@ -290,20 +264,22 @@ impl Meta {
         let changes = usize::from(get_u16(block, CHANGES_AT));
         let pendings = usize::from(get_u16(block, PENDINGS_AT));
         let user_len = usize::from(get_u16(block, USER_LEN_AT));
-        let (flags, flushed) = (get_u16(block, FLAGS_AT), get_u16(block, ONE_FLUSH_AT));
-        if flags & !FLAG_ONE_FLUSH != 0 || (flags == 0 && flushed > 0) {
-            let found = format!("{flags:#x} with {flushed} one-flush ranges");
-            return Err(damaged("flags", found, "none, or one-flush (1)".into()));
-        }
-        let flushed = usize::from(flushed);
-        let fit = fits_with(changes, pendings, flushed);
-        if app_len > APP_BYTES_MAX || user_len > USER_BYTES_MAX || !fit {
+        if app_len > APP_BYTES_MAX || user_len > USER_BYTES_MAX || !fit(changes, pendings) {
             return Err(damaged(
                 "lengths",
-                format!("{app_len}, {changes}, {pendings}, {flushed}, {user_len}"),
+                format!("{app_len}, {changes}, {pendings}, {user_len}"),
                 "lengths that fit the block".into(),
             ));
         }
+        let [page, pages, birth] = [0, 8, 16].map(|field| get_u64(block, REDO_AT + field));
+        let length = get_u64(block, PAGES_AT);
+        let inside = page.checked_add(pages).is_some_and(|end| end <= length);
+        if page != 0 && (pages == 0 || !inside || birth > txn) {
+            let found = format!("{pages} pages at page {page} of {birth}");
+            let expected = format!("pages below {length}, not younger than {txn}");
+            return Err(damaged("place of the log", found, expected));
+        }
+        let redo = (page != 0).then_some(Redo { page, pages, birth });
         let change = |i: usize| {
             let at = LIST_AT + i * CHANGE_BYTES;
             let word = get_u64(block, at + 8);
@@ -315,16 +291,6 @@ impl Meta {
         };
         let dead_at = LIST_AT + changes * CHANGE_BYTES;
         let dead = |i: usize| Dead::decode(block, dead_at + i * PENDING_BYTES);
-        let flushed_at = dead_at + pendings * PENDING_BYTES;
-        let range = |i: usize| {
-            let at = flushed_at + i * FLUSHED_BYTES;
-            let word = get_u64(block, at);
-            Flushed {
-                page: word & ((1 << FLUSHED_PAGE_BITS) - 1),
-                pages: (word >> FLUSHED_PAGE_BITS) as u16,
-                checksum: get_u64(block, at + 8),
-            }
-        };
         let mut boot_id = [0u8; 16];
         boot_id.copy_from_slice(&block[BOOT_ID_AT..BOOT_ID_AT + 16]);
         Ok(Self {
@@ -338,6 +304,7 @@ impl Meta {
             pins: Ptr::decode(block, PINS_AT),
             clock: Ptr::decode(block, CLOCK_AT),
             large: Ptr::decode(block, LARGE_PTR_AT),
+            redo,
             standing: Standing {
                 sequence: get_u64(block, DURABLE_SEQUENCE_AT),
                 checksum: get_u64(block, DURABLE_CHECKSUM_AT),
@@ -348,7 +315,6 @@ impl Meta {
             app: block[APP_AT..APP_AT + app_len].into(),
             changes: (0..changes).map(change).collect(),
             pendings: (0..pendings).map(dead).collect(),
-            flushed: (flags != 0).then(|| (0..flushed).map(range).collect()),
             confirmations: get_u16(block, CONFIRMATIONS_AT),
         })
     }
@@ -356,10 +322,11 @@ impl Meta {
 
 #[cfg(test)]
 mod tests {
-    use super::{APP_BYTES_MAX, Change, Dead, Flushed, Meta, Standing, USER_BYTES_MAX};
+    use super::{APP_BYTES_MAX, Change, Dead, Meta, Standing, USER_BYTES_MAX};
     use crate::header::{Header, Kind, seal_block};
     use crate::layout::BLOCK_BYTES;
     use crate::ptr::Ptr;
+    use crate::redo::Redo;
     use tidalite_base::{TxnId, get_u16, get_u64, put_u16};
 
     fn ptr(addr: u64) -> Ptr {
@@ -384,11 +351,6 @@ mod tests {
             birth: i,
             freed: i + 4,
         };
-        let range = |i: u64| Flushed {
-            page: (1 << 48) - 1 - i,
-            pages: 65_535,
-            checksum: !i,
-        };
         Meta {
             uuid: [7; 16],
             txn: 99,
@@ -400,6 +362,11 @@ mod tests {
             pins: ptr(3 << 20),
             clock: ptr(4 << 20),
             large: ptr(5 << 20),
+            redo: Some(Redo {
+                page: 1 << 39,
+                pages: 77,
+                birth: 98,
+            }),
             standing: Standing {
                 sequence: 43,
                 checksum: 0xabcd,
@@ -408,9 +375,8 @@ mod tests {
             },
             user: vec![0x55; USER_BYTES_MAX].into(),
             app: vec![0xaa; APP_BYTES_MAX].into(),
-            changes: (0..40).map(change).collect(),
-            pendings: (0..30).map(dead).collect(),
-            flushed: Some((0..28).map(range).collect()),
+            changes: (0..64).map(change).collect(),
+            pendings: (0..32).map(dead).collect(),
             confirmations: 3,
         }
     }
@@ -427,10 +393,14 @@ mod tests {
         assert_eq!(get_u64(&block, 152), 3 << 20);
         assert_eq!(get_u64(&block, 184), 4 << 20);
         assert_eq!((get_u64(&block, 216), get_u64(&block, 224)), (43, 0xabcd));
-        assert_eq!((get_u16(&block, 112), get_u16(&block, 114)), (1, 28));
+        assert_eq!(get_u16(&block, 116), 128);
         assert!(block[256..384].iter().all(|&byte| byte == 0x55));
         assert!(block[384..1920].iter().all(|&byte| byte == 0xaa));
         assert_eq!(get_u64(&block, 1920), 5 << 20);
+        assert_eq!(
+            [1952, 1960, 1968].map(|at| get_u64(&block, at)),
+            [1 << 39, 77, 98]
+        );
         assert_eq!((block[1952], get_u64(&block, 2064)), (0, 7));
     }
 
@@ -438,12 +408,12 @@ mod tests {
     fn lengths_and_flags_that_cannot_be_are_refused() {
         for (at, value) in [
             (104, 1537),
-            (106, 41),
-            (108, 31),
-            (112, 2),
-            (112, 0),
-            (114, 29),
+            (106, 65),
+            (108, 33),
             (116, 129),
+            (1958, 0x8000),
+            (1966, 0x8000),
+            (1974, 0x8000),
         ] {
             let mut block = full().encode(4096);
             put_u16(&mut block, at, value);

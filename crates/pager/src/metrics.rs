@@ -27,6 +27,8 @@ pub enum Phase {
     MetaWrite,
     /// The sync of the record.
     SyncMeta,
+    /// Writing blocks of the log, with their barrier: instead of the sync of the data, the record and its sync.
+    Log,
     /// Showing it to readers.
     Publish,
     /// A durable commit from its call to its return.
@@ -34,13 +36,14 @@ pub enum Phase {
 }
 
 /// All phases, in the order of a commit.
-pub const PHASES: [Phase; 8] = [
+pub const PHASES: [Phase; 9] = [
     Phase::WaitForWriter,
     Phase::Seal,
     Phase::Write,
     Phase::SyncData,
     Phase::MetaWrite,
     Phase::SyncMeta,
+    Phase::Log,
     Phase::Publish,
     Phase::Commit,
 ];
@@ -56,6 +59,7 @@ impl Phase {
             Self::SyncData => "sync_data",
             Self::MetaWrite => "meta_write",
             Self::SyncMeta => "sync_meta",
+            Self::Log => "log",
             Self::Publish => "publish",
             Self::Commit => "commit",
         }
@@ -158,6 +162,10 @@ pub struct MetricsReport {
     pub syncs: u64,
     /// Data syncs that were not needed, because the sync of the record before came after the data.
     pub syncs_saved: u64,
+    /// Flushes that went to the log, each with one sync.
+    pub appends: u64,
+    /// Bytes of the log that they wrote.
+    pub bytes_log: u64,
     /// Bytes of pages and extents written.
     pub bytes_data: u64,
     /// Calls of the system that wrote pages; neighbours are written together.
@@ -193,6 +201,8 @@ pub(crate) struct Metrics {
     pub(crate) records: AtomicU64,
     pub(crate) syncs: AtomicU64,
     pub(crate) syncs_saved: AtomicU64,
+    pub(crate) appends: AtomicU64,
+    pub(crate) bytes_log: AtomicU64,
     pub(crate) bytes_data: AtomicU64,
     pub(crate) writes: AtomicU64,
     pub(crate) bytes_meta: AtomicU64,
@@ -210,6 +220,8 @@ impl Metrics {
             records: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
             syncs_saved: AtomicU64::new(0),
+            appends: AtomicU64::new(0),
+            bytes_log: AtomicU64::new(0),
             bytes_data: AtomicU64::new(0),
             writes: AtomicU64::new(0),
             bytes_meta: AtomicU64::new(0),
@@ -258,6 +270,8 @@ impl Metrics {
             records: load(&self.records),
             syncs: load(&self.syncs),
             syncs_saved: load(&self.syncs_saved),
+            appends: load(&self.appends),
+            bytes_log: load(&self.bytes_log),
             bytes_data: load(&self.bytes_data),
             writes: load(&self.writes),
             bytes_meta: load(&self.bytes_meta),

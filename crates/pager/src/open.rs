@@ -1,4 +1,4 @@
-//! Opening: find the newest durable state, heal what a crash or one fault left, replay nothing.
+//! Opening: find the newest durable state, heal what a crash or one fault left, and make a record of what the log holds.
 
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -9,14 +9,13 @@ use crate::large_file::{self, LargePlace};
 use crate::layout::{HEAD_BYTES, first_page, meta_at, page_size_ok, superblock_at};
 use crate::lock::{self, Identity, LockMemory, Seat, protocol};
 use crate::meta::{Confirmation, Meta, MetaBlocks};
-use crate::one_flush::{self, Recovery};
 use crate::options::{OpenMode, Options};
 use crate::pager::Inner;
-use crate::storage::{self, FileStorage, Growth, Storage};
+use crate::redo::{self, Recovery, Replayed};
+use crate::storage::{self, FileStorage, Growth, Overlay, Storage};
 use crate::superblock::{self, Superblock};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidalite_base::limits::PAGE_SIZE_MAX;
 use tidalite_base::{Corrupt, TxnId};
@@ -166,9 +165,7 @@ impl Pager {
         let mut healed = Vec::new();
         let found = if first {
             let mut blocks = MetaBlocks::load(&*storage, &superblock.uuid);
-            let in_flight = lock.area.in_flight().load(Ordering::SeqCst);
-            recovery = one_flush::verify(&*storage, superblock.page_size, in_flight, &mut blocks)?;
-            storage = storage::watched(storage, place.path, first, recovery.went_back_from);
+            storage = storage::watched(storage, place.path, first);
             let mut found = Found::newest(&blocks)?;
             if options.older_record {
                 found = older(&mut blocks, &found.meta, options)?;
@@ -185,11 +182,17 @@ impl Pager {
             }
             if !options.older_record {
                 found = found.with_weak(&*storage, superblock.page_size, &lock)?;
+                let logged = found.logged(&*storage, superblock.page_size)?;
+                recovery.went_back_from = logged.lost;
+                if let Some(replayed) = logged.replayed {
+                    recovery.replayed = replayed.commits;
+                    found = found.with_replayed(replayed);
+                }
             }
             protocol::publish(lock.area.published(), found.meta.txn);
             found
         } else {
-            storage = storage::watched(storage, place.path, first, None);
+            storage = storage::watched(storage, place.path, first);
             // A writer may be at work: healing is for who has the turn.
             let found = Found::published(&*storage, &superblock, &lock, None)?;
             found.ok_or_else(|| Corrupt::new("meta records", 0, "none", "one"))?
@@ -198,6 +201,11 @@ impl Pager {
         if let Some(large) = large.as_ref().filter(|_| first && !options.read_only) {
             let done = large.heal(superblock.page_size, &superblock.uuid);
             healed.extend(done.inspect_err(|_| lock.poison())?);
+        }
+        let mut found = found;
+        if let Some(replayed) = found.replayed.take() {
+            (storage, found) = over(storage, found, &superblock, &replayed, read_only)
+                .inspect_err(|_| lock.poison())?;
         }
         lock.opened()?;
         let lazy = found.weak.filter(|_| first);
@@ -208,6 +216,10 @@ impl Pager {
         let inner = Arc::new(inner);
         for at in healed {
             inner.log(&Event::Healed { at });
+        }
+        if recovery.replayed > 0 {
+            let (commits, txn) = (recovery.replayed, inner.state().txn);
+            inner.log(&Event::Replayed { commits, txn });
         }
         if let Some(from) = recovery.went_back_from {
             inner.log(&Event::WentBack { from });
@@ -226,6 +238,26 @@ impl Pager {
         }
         Ok(Self { inner })
     }
+}
+
+/// What the log leads to, for who opens the file: in the file, as its newest durable record, or laid over it for who may only read. No writer has
+/// the file open, or this would have been done.
+fn over(
+    storage: Arc<dyn Storage>,
+    found: Found,
+    superblock: &Superblock,
+    replayed: &Replayed,
+    read_only: bool,
+) -> Result<(Arc<dyn Storage>, Found)> {
+    let page_size = superblock.page_size;
+    if read_only {
+        let over = Overlay::new(storage, page_size, replayed.pages.clone());
+        check_length(&over, superblock, &found.meta)?;
+        return Ok((Arc::new(over), found));
+    }
+    redo::settle(&*storage, page_size, &found.durable, replayed)?;
+    let found = Found::newest(&MetaBlocks::load(&*storage, &superblock.uuid))?;
+    Ok((storage, found))
 }
 
 /// What is opened.

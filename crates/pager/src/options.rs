@@ -119,6 +119,9 @@ pub struct Options {
     /// ([`WriteTxn::free_space`](crate::WriteTxn::free_space)), so that they work on a full disk. In a small file
     /// a quarter of what is in use, at least 64 pages.
     pub reserve_bytes: u64,
+    /// Small durable commits that follow each other go to a log inside the file, which takes one barrier instead of two, and is emptied when it is
+    /// full. It is made when it is of use, takes a sixteenth of the file, 1 MiB at least, and this much at most; 0: none.
+    pub log_bytes: u64,
     /// Commits that are not durable are made so when they have written this many bytes. `None`: not by bytes.
     pub sync_bytes: Option<u64>,
     /// ... or when the oldest of them is this old; looked at when something is committed, or by the background flusher.
@@ -160,6 +163,7 @@ impl Default for Options {
             file_bytes_max: u64::MAX,
             shrink_bytes: 16 << 20,
             reserve_bytes: 1 << 20,
+            log_bytes: 4 << 20,
             sync_bytes: None,
             sync_after: None,
             background_flush: None,

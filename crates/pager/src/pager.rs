@@ -16,12 +16,12 @@ use crate::large_file::LargeFile;
 use crate::lock::Lock;
 use crate::lock::protocol;
 use crate::meta::{Meta, MetaBlocks};
-use crate::one_flush::{self, Recovery};
 use crate::open::{check_length, heal_metas};
 use crate::options::Options;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, Until};
 use crate::ptr::Ptr;
 use crate::readers::OnWait;
+use crate::redo::{self, Recovery};
 use crate::seeded::{Bug, active};
 use crate::storage::{Observer, Storage};
 use crate::superblock::{Superblock, read_failed};
@@ -200,7 +200,7 @@ impl Inner {
         }
         if let Some(newest) = self.pipeline.newest_recorded() {
             // Whatever comes of it: the turn is asked for next.
-            let _ = self.pipeline.wait(self, newest, None)?;
+            let _ = self.pipeline.wait(self, (newest, Until::Kept), None)?;
         }
         Ok(())
     }
@@ -270,7 +270,7 @@ impl Inner {
             return Ok(());
         }
         let newest = self.pipeline.base(self.state()).txn;
-        make_durable(self, newest, None).map(|_| ())
+        make_durable(self, (newest, Until::Kept), None).map(|_| ())
     }
 
     /// A durable commit is on the medium.
@@ -301,18 +301,28 @@ impl Inner {
             large.touched_by_others()?;
         }
         let mut blocks = MetaBlocks::load(&*self.storage, &self.superblock.uuid);
-        let in_flight = self.lock.area.in_flight().load(Ordering::SeqCst);
-        if in_flight != 0 || self.lock.area.durable().load(Ordering::Acquire) == 0 {
-            // Nobody who is alive has said that the newest record is whole.
-            one_flush::verify(&*self.storage, self.page_size, in_flight, &mut blocks)?;
-        }
         let found = Found::newest(&blocks)?;
         check_length(&*self.storage, &self.superblock, &found.meta)?;
         let healed = heal_metas(&*self.storage, &mut blocks, &found.meta);
         for at in healed.inspect_err(|error| self.poison(error))? {
             self.log(&Event::Healed { at });
         }
-        Found::newest(&blocks)?.with_weak(&*self.storage, self.page_size, &self.lock)
+        let found =
+            Found::newest(&blocks)?.with_weak(&*self.storage, self.page_size, &self.lock)?;
+        let logged = found.logged(&*self.storage, self.page_size)?;
+        if let Some(from) = logged.lost {
+            self.log(&Event::WentBack { from });
+        }
+        let Some(replayed) = logged.replayed else {
+            return Ok(found);
+        };
+        // Its writer was killed before it could say so.
+        let settled = redo::settle(&*self.storage, self.page_size, &found.durable, &replayed);
+        let record = settled.inspect_err(|error| self.poison(error))?;
+        self.note_durable(record.txn);
+        let (commits, txn) = (replayed.commits, TxnId(record.txn));
+        self.log(&Event::Replayed { commits, txn });
+        Found::newest(&MetaBlocks::load(&*self.storage, &self.superblock.uuid))
     }
 
     /// The transactions that readers in all processes hold, and the newest ones, ascending.

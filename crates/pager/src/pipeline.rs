@@ -3,9 +3,10 @@
 //! ```text
 //! a writer, with the turn                     a flush, without it
 //! stage, write pages, `push`                  take the newest commit (or one whose data is synced already)
-//! Durable: wait here, or keep a ticket        sync of the data, unless a sync came after it was written
-//! Lazy: weak record, shown to all             record to both blocks of the pair, sync
-//! None: shown to this process                 shown to all; all up to it are acknowledged
+//! Durable: wait here, or keep a ticket        where the log has all of them and room: to the log, with one barrier; else
+//! Lazy: weak record, shown to all             sync of the data, unless a sync came after it was written
+//! None: shown to this process                 record to both blocks of the pair, sync
+//!                                             shown to all; all up to it are acknowledged
 //! ```
 //!
 //! Whoever waits for a commit leads the flush when nobody does: a lone writer flushes its own commit in its own thread.
@@ -18,22 +19,24 @@
 //!    whose data a sync has reached already.
 //! 3. One flush at a time (`flushing`). It holds the turn among the handles (`Turns::set_keep`), not the turn among the
 //!    threads of this one.
-//! 4. `durable` is the newest durable record, `before` the transaction of the one before.
+//! 4. `durable` is the newest durable record, `before` the transaction of the one before. `logged` is the newest commit that is
+//!    durable by the log which stands on that record; it has a weak record, by which other processes find it.
 //! 5. A weak record stands on `durable`, and on the record being written as well when a flush is under way. So whichever
 //!    of the two a killed process leaves as the newest, the weak record counts.
 //! 6. What any of these names is in `holds`: nothing of it is written over.
 //! 7. A flush counts no sync as done while another of this handle runs or after one has failed: the system tells a lost write
 //!    to one of the syncs under way, and that need not be the one of the flush.
 
+pub(crate) mod flush;
 mod stages;
 
 use crate::error::{Error, Result};
 use crate::found::Found;
-use crate::large_file::LargeFile;
 use crate::layout::{BLOCK_BYTES, meta_at};
-use crate::meta::{Flushed, Meta};
+use crate::meta::Meta;
 use crate::metrics::{Metrics, Phase};
 use crate::pager::{Inner, State};
+use crate::redo::{Appended, Entry, Log};
 use crate::seeded::{Bug, active};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,8 +52,6 @@ pub(crate) struct Recorded {
     pub(crate) record: Meta,
     /// Syncs begun before its data was written to the end.
     pub(crate) syncs_before: u64,
-    /// For `OneFlush`: all that it wrote on top of the commit `on`.
-    pub(crate) flushed: Option<(u64, Vec<Flushed>)>,
 }
 
 impl Recorded {
@@ -89,6 +90,10 @@ struct Stages {
     durable: Meta,
     durable_checksum: u64,
     before: u64,
+    log: Option<Log>,
+    logged: u64,
+    /// Flushes of small commits of this handle, one after the other.
+    small: u32,
     weak: Option<Weak>,
     length_unsynced: bool,
     /// Written by commits since the newest durable record.
@@ -109,13 +114,25 @@ pub(crate) struct Pipeline {
 }
 
 /// What a flush is to write.
-struct Chosen {
+enum Chosen {
+    Record(Box<ChosenRecord>),
+    Log(ChosenLog),
+}
+
+/// A commit that gets a durable record.
+struct ChosenRecord {
     commit: Arc<Recorded>,
     record: Meta,
     block: Vec<u8>,
     checksum: u64,
     covered: bool,
     length_unsynced: bool,
+}
+
+/// A commit that goes to the log, with those before it that wait.
+struct ChosenLog {
+    commit: Arc<Recorded>,
+    appended: Appended,
 }
 
 /// What a weak record says of the durable one it stands on: the checksum of copy a as it was committed.
@@ -125,6 +142,30 @@ pub(crate) fn checksum_of(record: &Meta) -> u64 {
         ..record.clone()
     };
     get_u64(&committed.encode(meta_at(record.pair(), 0)), 0)
+}
+
+/// So many flushes of small commits make a log worth its while.
+const SMALL_FLUSHES: u32 = 8;
+/// What a small commit writes at most, in bytes.
+const SMALL_BYTES: u64 = 256 << 10;
+
+/// What the log has to do with a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogUse {
+    None,
+    /// There is none, and this handle has made many small commits durable.
+    Wanted,
+    /// It may take the commit.
+    Append,
+}
+
+/// What must hold when a wait ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// The commit survives a power cut.
+    Kept,
+    /// It has a durable record: the log is not needed.
+    Recorded,
 }
 
 /// How a wait for a commit ended.
@@ -147,6 +188,9 @@ impl Pipeline {
                 durable_checksum: checksum_of(&found.durable),
                 durable: found.durable.clone(),
                 before: found.before,
+                log: None,
+                logged: 0,
+                small: 0,
                 weak: found.weak,
                 length_unsynced: false,
                 unsynced_bytes: 0,
@@ -170,6 +214,7 @@ impl Pipeline {
         stages.durable_checksum = checksum_of(&found.durable);
         stages.durable = found.durable.clone();
         stages.before = found.before;
+        (stages.log, stages.logged, stages.small) = (None, 0, 0);
         stages.weak = found.weak;
         stages.covered = None;
         stages.base = None;
@@ -180,7 +225,6 @@ impl Pipeline {
                 state: Arc::clone(state),
                 record: found.meta.clone(),
                 syncs_before: self.syncs_begun.load(Ordering::SeqCst),
-                flushed: None,
             }));
             stages.length_unsynced = true;
             stages.unsynced_since.get_or_insert_with(Instant::now);
@@ -206,15 +250,26 @@ impl Pipeline {
         self.stages().durable.txn
     }
 
+    /// The newest commit that a power cut leaves, by its record or by the log.
+    pub(crate) fn kept_txn(&self) -> u64 {
+        self.stages().reached(Until::Kept)
+    }
+
+    /// What the log has to do with a small commit on top of this one.
+    /// `at_once`: it need not be seen first that there are many.
+    pub(crate) fn log_for(&self, base: u64, at_once: bool) -> LogUse {
+        let stages = self.stages();
+        match &stages.log {
+            Some(log) if log.takes(base) => LogUse::Append,
+            None if at_once || stages.small >= SMALL_FLUSHES => LogUse::Wanted,
+            _ => LogUse::None,
+        }
+    }
+
     /// True when a flush can make this transaction durable, or it is.
     pub(crate) fn has_record(&self, txn: u64) -> bool {
         let stages = self.stages();
         stages.durable.txn == txn || stages.tip.as_ref().is_some_and(|tip| tip.txn() == txn)
-    }
-
-    /// The transaction of the durable record before the newest one.
-    pub(crate) fn before_durable(&self) -> u64 {
-        self.stages().before
     }
 
     /// The transactions whose pages must stay.
@@ -235,38 +290,44 @@ impl Pipeline {
         self.syncs_begun.load(Ordering::SeqCst)
     }
 
-    /// A commit is whole. `recorded` when it has a record, so that a flush can make it durable; with `lazy`, its weak record and
-    /// where that goes are returned. Only for who has the turn, which stays with this handle until the commit is shown to all.
+    /// A commit is whole. `recorded` when it has a record, so that a flush can make it durable; `entry`: what the log gets of it, and on which
+    /// commit it stands; with `lazy`, its weak record is written. Only for who has the turn, which stays with this handle until the
+    /// commit is shown to all.
     pub(crate) fn push(
         &self,
         inner: &Inner,
         state: &Arc<State>,
         recorded: Option<Arc<Recorded>>,
-        bytes: u64,
-        length_unsynced: bool,
+        (bytes, length_unsynced): (u64, bool),
+        entry: Option<(u64, Entry)>,
         lazy: bool,
-    ) -> Option<(usize, Vec<u8>)> {
+    ) {
         let mut stages = self.stages();
         stages.base = Some(Arc::clone(state));
         stages.unsynced_bytes += bytes;
         stages.unsynced_since.get_or_insert_with(Instant::now);
-        let weak = recorded
-            .as_ref()
-            .filter(|_| lazy)
-            .map(|commit| stages.weak_record(inner, &commit.record));
+        if bytes > SMALL_BYTES {
+            stages.small = 0;
+        }
+        if let (Some((base, entry)), Some(log)) = (entry, &mut stages.log) {
+            log.push(base, entry);
+        }
+        if let Some(commit) = recorded.as_ref().filter(|_| lazy) {
+            let written = || stages.set_weak(inner, &commit.record);
+            self.metrics.time(Phase::MetaWrite, written);
+            Metrics::add(&self.metrics.bytes_meta, BLOCK_BYTES as u64);
+        }
         if let Some(commit) = recorded {
             stages.length_unsynced |= length_unsynced;
             stages.tip = Some(commit);
         }
         inner.turns.set_keep(true);
-        weak
     }
 
     /// Keeps the turn with this handle for the flush of a commit that is shown to all already. Only for who has
     /// the turn.
-    pub(crate) fn keep_turn(&self, inner: &Inner, txn: u64) {
-        let stages = self.stages();
-        if stages.durable.txn < txn {
+    pub(crate) fn keep_turn(&self, inner: &Inner, (txn, wanted): (u64, Until)) {
+        if self.stages().reached(wanted) < txn {
             inner.turns.set_keep(true);
         }
     }
@@ -275,9 +336,8 @@ impl Pipeline {
     pub(crate) fn weak_too_early(&self, inner: &Inner, record: &Meta) {
         let mut stages = self.stages();
         let before = stages.weak;
-        let (slot, block) = stages.weak_record(inner, record);
+        stages.set_weak(inner, record);
         stages.weak = before;
-        inner.lock.area.set_weak(slot, &block);
     }
 
     /// A commit is shown to all: the turn may go to others when nothing newer waits.
@@ -296,7 +356,12 @@ impl Pipeline {
     }
 
     /// Waits until a transaction is durable, leading a flush when nobody else does.
-    pub(crate) fn wait(&self, inner: &Inner, txn: u64, until: Option<Instant>) -> Result<Waited> {
+    pub(crate) fn wait(
+        &self,
+        inner: &Inner,
+        (txn, wanted): (u64, Until),
+        until: Option<Instant>,
+    ) -> Result<Waited> {
         let me = thread::current();
         let mut slept = false;
         loop {
@@ -304,7 +369,7 @@ impl Pipeline {
             if slept {
                 stages.waiting.retain(|other| other.thread.id() != me.id());
             }
-            if stages.durable.txn >= txn {
+            if stages.reached(wanted) >= txn {
                 return Ok(Waited::Durable);
             }
             inner.check_poison()?;
@@ -320,7 +385,8 @@ impl Pipeline {
                 if !inner.turns.keeps() {
                     return Ok(Waited::NeedsTurn);
                 }
-                let Some(chosen) = stages.choose(self.syncs_done.load(Ordering::SeqCst)) else {
+                let syncs_done = self.syncs_done.load(Ordering::SeqCst);
+                let Some(chosen) = stages.choose(syncs_done, wanted) else {
                     return Ok(Waited::NeedsTurn);
                 };
                 drop(stages);
@@ -338,86 +404,6 @@ impl Pipeline {
                 Some(left) => thread::park_timeout(left),
             }
         }
-    }
-
-    /// One flush, by its leader.
-    fn flush(&self, inner: &Inner, chosen: Chosen) -> Result<()> {
-        let done = self.write(inner, &chosen);
-        let mut stages = self.stages();
-        stages.flushing = None;
-        if let Err(error) = done {
-            inner.poison(&error);
-            let woken = stages.take_up_to(u64::MAX);
-            self.may_give(inner, &stages);
-            drop(stages);
-            unpark(woken);
-            return Err(error);
-        }
-        stages.before = stages.durable.txn;
-        stages.durable = chosen.record;
-        stages.durable_checksum = chosen.checksum;
-        let txn = stages.durable.txn;
-        if stages.weak.is_some_and(|weak| weak.txn <= txn) {
-            stages.weak = None;
-        }
-        if stages
-            .covered
-            .as_ref()
-            .is_some_and(|commit| commit.txn() <= txn)
-        {
-            stages.covered = None;
-        }
-        if stages
-            .tip
-            .as_ref()
-            .is_some_and(|commit| commit.txn() <= txn)
-        {
-            stages.tip = None;
-            stages.settle();
-        }
-        if let Some(observer) = inner.observer() {
-            observer.durable(txn);
-        }
-        let begun = Instant::now();
-        inner.note_durable(txn);
-        inner.publish(&chosen.commit.state, true);
-        self.metrics.record(Phase::Publish, begun.elapsed());
-        self.may_give(inner, &stages);
-        // Woken under the lock they would only wait for that.
-        let woken = stages.take_up_to(txn);
-        drop(stages);
-        unpark(woken);
-        Ok(())
-    }
-
-    fn write(&self, inner: &Inner, chosen: &Chosen) -> Result<()> {
-        if let Some(observer) = inner.observer() {
-            observer.flush_began(chosen.record.txn);
-        }
-        let one_flush = chosen.record.flushed.is_some();
-        let in_flight = inner.lock.area.in_flight();
-        if one_flush {
-            // The sync of the record is the only one; the record says what must be there for it to count, and the lock area
-            // that it does not count yet.
-            in_flight.store(chosen.record.txn, Ordering::SeqCst);
-        } else if chosen.covered && !chosen.length_unsynced {
-            Metrics::add(&self.metrics.syncs_saved, 1);
-        } else if !active(Bug::SkipSync) {
-            let whole = chosen.length_unsynced && !active(Bug::GrowthNotDurable);
-            self.sync(inner, Phase::SyncData, whole)?;
-        }
-        if !active(Bug::MetaBeforeData) {
-            let written = || write_record(inner, &chosen.record, &chosen.block);
-            self.metrics.time(Phase::MetaWrite, written)?;
-        }
-        Metrics::add(&self.metrics.records, 1);
-        Metrics::add(&self.metrics.bytes_meta, 2 * BLOCK_BYTES as u64);
-        let whole = one_flush && chosen.length_unsynced;
-        self.sync(inner, Phase::SyncMeta, whole)?;
-        if one_flush {
-            in_flight.store(0, Ordering::SeqCst);
-        }
-        Ok(())
     }
 
     /// A sync by who has the turn, beside the flush that may be under way. A failure poisons.
@@ -442,36 +428,6 @@ impl Pipeline {
         })
     }
 
-    /// A barrier. What was written before it is on the medium when it ends well; when not, nothing is known.
-    fn sync(&self, inner: &Inner, phase: Phase, length: bool) -> Result<()> {
-        let number = self.syncs_begun.fetch_add(1, Ordering::SeqCst) + 1;
-        if phase == Phase::SyncMeta {
-            self.stages().cover();
-        }
-        Metrics::add(&self.metrics.syncs, 1);
-        let synced = self.metrics.time(phase, || {
-            inner.large.as_ref().map_or(Ok(()), LargeFile::sync)?;
-            if length {
-                inner.storage.sync_all()
-            } else {
-                inner.storage.sync()
-            }
-        });
-        match synced {
-            Err(source) if !active(Bug::IgnoreFailedSync) => Err(Error::Io {
-                what: "sync".into(),
-                at: 0,
-                source,
-            }),
-            _ => {
-                drop(self.beside.lock().unwrap_or_else(PoisonError::into_inner));
-                inner.check_poison()?;
-                self.syncs_done.fetch_max(number, Ordering::SeqCst);
-                Ok(())
-            }
-        }
-    }
-
     /// The newest commit that a flush could make durable, if there is one.
     pub(crate) fn newest_recorded(&self) -> Option<u64> {
         let stages = self.stages();
@@ -493,30 +449,4 @@ fn unpark(threads: impl IntoIterator<Item = Thread>) {
     for thread in threads {
         thread.unpark();
     }
-}
-
-/// Both copies, in the pair that does not hold the newest durable record. `block` is the first one.
-pub(crate) fn write_record(inner: &Inner, record: &Meta, block: &[u8]) -> Result<()> {
-    for copy in [0, 1] {
-        let second;
-        let at = match copy {
-            1 if !active(Bug::CopiesInOneBlock) => meta_at(record.pair(), 1),
-            _ => meta_at(record.pair(), 0),
-        };
-        let bytes = if copy == 0 {
-            block
-        } else {
-            second = record.encode(at);
-            &second
-        };
-        // What the block holds after a failure is unknown, and a later sync may make it count. (Even a full disk is no
-        // ordinary error here.)
-        let failed = |source| Error::Io {
-            what: "write of a meta block".into(),
-            at,
-            source,
-        };
-        inner.storage.write_at(at, bytes).map_err(failed)?;
-    }
-    Ok(())
 }

@@ -26,8 +26,12 @@ pub enum Bug {
     WeakStandsOnOne,
     /// A sync that began before the data was written is taken for enough.
     CoveredTooEarly,
-    /// Opening believes a record with one barrier without looking at what it lists.
-    OneFlushUnverified,
+    /// The log is begun anew although the record on which it stands was not synced.
+    LogTooEarly,
+    /// A commit is acknowledged when its log is written, not when that is synced.
+    LogUnsynced,
+    /// Who finds a log forgets to look for commits in it.
+    LogIgnored,
     /// The second file is not synced before a record.
     SkipLargeSync,
 }
@@ -43,12 +47,14 @@ pub const BUGS: [Bug; 6] = [
 ];
 
 /// Those of lazy commits and of commits that share a flush.
-pub const LAZY_BUGS: [Bug; 5] = [
+pub const LAZY_BUGS: [Bug; 7] = [
     Bug::WeakInOneSlot,
     Bug::WeakBeforeData,
     Bug::WeakStandsOnOne,
     Bug::CoveredTooEarly,
-    Bug::OneFlushUnverified,
+    Bug::LogTooEarly,
+    Bug::LogUnsynced,
+    Bug::LogIgnored,
 ];
 
 #[cfg(feature = "seeded-bugs")]

@@ -6,6 +6,7 @@ mod device;
 mod file;
 mod map;
 mod memory;
+mod overlay;
 #[cfg(feature = "seeded-bugs")]
 mod watch;
 mod write_map;
@@ -13,13 +14,13 @@ mod write_map;
 pub(crate) use create::{create_file, give_name, open, sync_directory};
 pub use file::FileStorage;
 pub use memory::MemoryStorage;
+pub(crate) use overlay::Overlay;
 #[cfg(feature = "seeded-bugs")]
 pub use watch::{Opened, wrap_opened};
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use tidalite_base::TxnId;
 
 /// How new space at the end of the file comes to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +77,15 @@ pub trait Storage: Send + Sync {
     /// # Errors
     /// As for `sync`.
     fn sync_all(&self) -> io::Result<()>;
+
+    /// Writes all of `bytes` at byte `at`, inside the file, and makes them durable: these bytes, and nothing else that was written.
+    ///
+    /// # Errors
+    /// As for `sync`.
+    fn write_durably(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_at(at, bytes)?;
+        self.sync()
+    }
 
     /// Bytes of the file.
     ///
@@ -157,24 +167,18 @@ pub trait Storage: Send + Sync {
 }
 
 /// As tests want to have it watched; without them it stays what it is.
-pub(crate) fn watched(
-    storage: Arc<dyn Storage>,
-    path: &Path,
-    first: bool,
-    void: Option<TxnId>,
-) -> Arc<dyn Storage> {
+pub(crate) fn watched(storage: Arc<dyn Storage>, path: &Path, first: bool) -> Arc<dyn Storage> {
     #[cfg(feature = "seeded-bugs")]
     {
         watch::wrapped(Opened {
             storage,
             path,
             first,
-            void: void.map_or(0, |txn| txn.0),
         })
     }
     #[cfg(not(feature = "seeded-bugs"))]
     {
-        let _ = (path, first, void);
+        let _ = (path, first);
         storage
     }
 }

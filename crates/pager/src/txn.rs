@@ -10,6 +10,7 @@ mod commit;
 pub(crate) mod dirty;
 mod epochs;
 mod large;
+mod logged;
 mod pins;
 mod uncommitted;
 
@@ -29,6 +30,7 @@ use crate::meta::USER_BYTES_MAX;
 use crate::pager::{Inner, State};
 use crate::pages::{Counters, Extent, PageRead, PageRef, PageWrite};
 use crate::ptr::Ptr;
+use crate::redo::Redo;
 use crate::space::TxnSpace;
 use crate::turns::Turn;
 use crate::writer::Writer;
@@ -51,6 +53,9 @@ pub struct WriteTxn {
     pins: pins::PinChanges,
     extent_bytes_written: u64,
     failed: Option<Error>,
+    /// The log that this transaction has made, and whether it has given up the one before.
+    new_log: Option<Redo>,
+    leaves_log: bool,
     /// `Space::stage` was done: a commit is under way.
     staged: bool,
     counters: Counters,
@@ -72,7 +77,7 @@ impl WriteTxn {
             let state = State::of_meta(&writer.meta, inner.page_size);
             inner.publish(&state, true);
         }
-        writer.space.durable_is(inner.pipeline.durable_txn());
+        writer.durable_is(inner.pipeline.durable_txn());
         writer.reclaim(&inner);
         writer.space.begin_stretch();
         let base = inner.pipeline.base(inner.state());
@@ -90,6 +95,8 @@ impl WriteTxn {
             pins: pins::PinChanges::default(),
             extent_bytes_written: 0,
             failed: None,
+            new_log: None,
+            leaves_log: false,
             staged: false,
             counters: Counters::default(),
             _turn: turn,
@@ -296,12 +303,22 @@ impl WriteTxn {
         pages * self.inner.page_size as u64
     }
 
-    fn put(&mut self, kind: Kind, owner: u64, bytes: Arc<[u8]>) -> Result<Ptr> {
+    fn put(
+        &mut self,
+        kind: Kind,
+        (owner, origin): (u64, Option<u64>),
+        bytes: Arc<[u8]>,
+    ) -> Result<Ptr> {
         let page = self.alloc(1, false)?;
         let epoch = self.epochs.current();
-        let inserted = self
-            .dirty
-            .insert(&*self.inner.storage, page, kind, owner, epoch, bytes);
+        let inserted = self.dirty.insert(
+            &*self.inner.storage,
+            page,
+            kind,
+            (owner, origin),
+            epoch,
+            bytes,
+        );
         inserted.map_err(|error| self.fail(error))
     }
 
@@ -398,22 +415,24 @@ impl PageWrite for WriteTxn {
 
     fn new_page(&mut self, kind: Kind, owner: u64) -> Result<Ptr> {
         let bytes = dirty::zeroed(self.dirty.buffer(), self.inner.page_size);
-        self.put(kind, owner, bytes)
+        self.put(kind, (owner, None), bytes)
     }
 
     fn shadow(&mut self, ptr: &Ptr) -> Result<Ptr> {
-        let bytes: Arc<[u8]> = if ptr.birth == self.txn {
+        let (origin, bytes): (_, Arc<[u8]>) = if ptr.birth == self.txn {
             if self.epochs.may_change(self.dirty.epoch(ptr)?) {
                 return Ok(*ptr);
             }
             let buffer = self.dirty.buffer();
-            dirty::filled(buffer, &self.dirty.get(&*self.inner.storage, ptr)?)
+            let page = self.dirty.get(&*self.inner.storage, ptr)?;
+            (self.dirty.origin(ptr)?, dirty::filled(buffer, &page))
         } else {
             let page = self.inner.page_of(&self.base, ptr)?;
-            dirty::filled(self.dirty.buffer(), &page)
+            let origin = ptr.addr / self.inner.page_size as u64;
+            (Some(origin), dirty::filled(self.dirty.buffer(), &page))
         };
         let owner = Header::decode(&bytes).owner;
-        let new = self.put(ptr.kind, owner, bytes)?;
+        let new = self.put(ptr.kind, (owner, origin), bytes)?;
         self.free_page(ptr);
         self.check()?;
         Ok(new)

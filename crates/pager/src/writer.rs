@@ -39,6 +39,9 @@ const RESERVE_PAGES_MIN: u64 = 64;
 /// This part of the reserve may be lost to transactions that free a little less than they take.
 const RESERVE_WORN_PART: u64 = 8;
 
+/// More than any bound of what may wait.
+const MUCH_PAGES: u64 = 1 << 44;
+
 /// The ends of commits that nobody sees any more are forgotten when there are so many to each that somebody does.
 const ENDS_PER_LIVE: usize = 16;
 
@@ -61,6 +64,9 @@ pub(crate) struct Writer {
     confirmation: Confirmation,
     /// Copies of the record that were rewritten; 2 when it is confirmed.
     confirmed: usize,
+    /// Pages that commits have freed since the newest record, and between that and the one before: as long as they are the newest two, nobody
+    /// can have these pages.
+    freed: [u64; 2],
     /// Memory for the next transaction.
     pub(crate) spare: Spare,
 }
@@ -124,6 +130,7 @@ impl Writer {
             cannot_punch: false,
             cannot_punch_large: false,
             confirmation: *confirmation,
+            freed: [0, 0],
             spare: Spare::default(),
             // Another process that is alive, or was a moment ago, may have said that it is on the medium.
             confirmed: if inner.lock.area.durable().load(Ordering::Acquire) == durable.txn {
@@ -156,6 +163,25 @@ impl Writer {
         Ok(())
     }
 
+    /// This is the newest durable record.
+    pub(crate) fn durable_is(&mut self, txn: u64) {
+        if txn != self.space.durable[0] {
+            self.freed = [0, self.freed[0]];
+        }
+        self.space.durable_is(txn);
+    }
+
+    /// A commit has freed so many pages.
+    pub(crate) fn note_freed(&mut self, pages: u64) {
+        self.freed[0] += pages;
+    }
+
+    /// Whether much space comes back only with the next records.
+    pub(crate) fn needs_record(&self, inner: &Inner) -> bool {
+        let bytes = self.freed.iter().sum::<u64>() * inner.page_size as u64;
+        bytes > inner.options.shrink_bytes.max(inner.options.log_bytes)
+    }
+
     /// Frees what no snapshot holds any more, a bounded step.
     pub(crate) fn reclaim(&mut self, inner: &Inner) {
         self.live = inner.live();
@@ -184,18 +210,17 @@ impl Writer {
     }
 
     /// Plans and builds what a record says about space, with the pages for it. `dead` is what its transaction
-    /// freed, `txn` what it allocated so far (all of it staged); `other`: see `Space::plan`.
+    /// freed, `txn` what it allocated so far (all of it staged).
     pub(crate) fn build_lists(
         &mut self,
         inner: &Inner,
         txn: &mut TxnSpace,
         number: u64,
         dead: &[Dead],
-        other: usize,
     ) -> Result<Built> {
         let end = self.space.pages() * inner.page_size as u64;
         let read = |ptr: &Ptr| inner.page(ptr, end);
-        let plan = self.space.plan(number, dead, &self.live, other, &read);
+        let plan = self.space.plan(number, dead, &self.live, &read);
         let pieces = self.alloc_pieces(inner, txn, plan.pages(), plan.pieces_max())?;
         self.space.build(plan, pieces, &read)
     }
@@ -337,7 +362,11 @@ impl Writer {
         let grown = self.grow(inner, txn, pages.max(tail + missing));
         let refused = match grown {
             Ok(()) => None,
-            Err(error @ (Error::DiskFull { .. } | Error::FileFull { .. })) => Some(error),
+            Err(error @ (Error::DiskFull { .. } | Error::FileFull { .. })) => {
+                // What is freed from here on is to come back soon.
+                self.freed = [MUCH_PAGES; 2];
+                Some(error)
+            }
             Err(error) => return Err(error),
         };
         let free = match &refused {
@@ -480,23 +509,15 @@ impl Writer {
     }
 
     /// At the end, when nobody reads: cuts what was grown ahead. What the newest durable record counts stays: the newest
-    /// record of all may be a lazy one that is shorter. So does what the one before counts, where opening may go back to it.
+    /// record of all may be a lazy one that is shorter.
     pub(crate) fn cut_at_close(&mut self, inner: &Inner) {
         let page_bytes = inner.page_size as u64;
         let durable = inner.pipeline.durable();
-        let mut least = self
+        let least = self
             .meta
             .pages
             .max(durable.pages)
             .max(inner.options.file_bytes_min / page_bytes);
-        if durable.flushed.is_some() {
-            // Damage makes opening go back from it.
-            let before = inner.pipeline.before_durable();
-            let Some(&end) = self.ends.get(&before) else {
-                return;
-            };
-            least = least.max(end);
-        }
         self.cut(
             inner,
             least,

@@ -14,6 +14,7 @@ fn options() -> Options {
         page_size: 512,
         growth_bytes_min: 16 << 10,
         growth_bytes_max: 64 << 10,
+        log_bytes: 0,
         ..Options::default()
     }
 }

@@ -69,6 +69,7 @@ fn a_page_that_became_free_is_spoilt() {
     for spoil_freed in [false, true] {
         let options = Options {
             spoil_freed,
+            log_bytes: 0,
             ..options()
         };
         let pager =
@@ -150,10 +151,7 @@ fn one_may_look_before_opening_and_open_the_record_before() {
     assert_eq!(seen.txns().len(), 2, "{seen:?}");
     let newest = seen.records.iter().flat_map(|place| &place.record);
     let newest = newest.max_by_key(|record| record.txn).unwrap();
-    assert_eq!(
-        (newest.user.as_slice(), newest.one_flush),
-        (&[3][..], false)
-    );
+    assert_eq!((newest.user.as_slice(), newest.log), (&[3][..], None));
 
     let older = Options {
         older_record: true,

@@ -5,7 +5,7 @@
 //! 1. A meta record of a new commit is written only when everything that this commit sees is synced. (What a later
 //!    commit or a transaction under way writes meanwhile is not its business.)
 //! 2. At every moment, some synced meta block holds the newest durable record.
-//! 3. No page is written over that is in use, or that a live reader, the newest commit, one of the two
+//! 3. No page, but those of the log that the newest durable record names, is written over that is in use, or that a live reader, the newest commit, one of the two
 //!    newest durable commits, the newest lazy commit or the flush under way sees. (Who sees what is worked out here
 //!    anew from what each commit reports.)
 //! 4. When a durable commit is reported, both copies of its record are synced.
@@ -14,17 +14,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tidalite_base::{checksum, get_u64};
+use tidalite_base::{checksum, get_u32, get_u64};
 use tidalite_pager::storage::{Committed, Growth, Observer};
 use tidalite_pager::{Header, Kind, Storage};
 
 const BLOCK: u64 = 4096;
 const HEAD: u64 = 6 * BLOCK;
-/// Where the lock area names the commit with one barrier whose sync has not ended well; docs/format.md section 10.
-const IN_FLIGHT_AT: usize = 80;
 /// Where the meta record's sequence number is; docs/format.md section 3.
 const SEQUENCE_AT: usize = 48;
-const FLAGS_AT: usize = 112;
+/// Where the superblock says how long a page is; docs/format.md section 2.
+const PAGE_SIZE_AT: usize = 52;
+/// Where the pages of the log are named.
+const REDO_AT: usize = 1952;
 /// Ranges are followed in this unit; every page size is a multiple.
 const UNIT: u64 = 512;
 
@@ -32,7 +33,8 @@ const UNIT: u64 = 512;
 struct Record {
     sequence: u64,
     txn: u64,
-    one_flush: bool,
+    /// First page and pages of the log that it names; not both are 0.
+    log: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,6 +55,7 @@ struct Life {
 
 #[derive(Debug, Default)]
 struct State {
+    page_size: u64,
     /// By block number: 1, 2, 4, 5 are meta blocks.
     slots: [Slot; 6],
     newest: Record,
@@ -89,36 +92,25 @@ fn record(block: &[u8]) -> Option<Record> {
     sound.then(|| Record {
         sequence: get_u64(block, SEQUENCE_AT),
         txn: header.birth.0,
-        one_flush: block[FLAGS_AT] & 1 == 1,
+        log: Some((get_u64(block, REDO_AT), get_u64(block, REDO_AT + 8))).filter(|log| log.1 > 0),
     })
 }
 
 impl Monitor {
     /// Watches a storage; what it holds now counts as synced.
     pub fn new(inner: Arc<dyn Storage>) -> Arc<Self> {
-        Self::with_area(inner, &[])
-    }
-
-    /// The same for who opens it with this lock area, an image or nothing. The commit with one barrier that the area calls in
-    /// flight has not ended: opening goes back from it, so its blocks hold nothing that must stay.
-    pub fn with_area(inner: Arc<dyn Storage>, area: &[u8]) -> Arc<Self> {
-        let in_flight = area
-            .get(IN_FLIGHT_AT..)
-            .and_then(|rest| rest.first_chunk())
-            .map_or(0, |word| u64::from_ne_bytes(*word));
-        Self::beginning(inner, in_flight)
-    }
-
-    /// The same, given the number of the commit with one barrier that opening does not believe, or 0.
-    pub(crate) fn beginning(inner: Arc<dyn Storage>, void: u64) -> Arc<Self> {
-        let ended = |record: &Record| !record.one_flush || record.txn != void;
-        let mut state = State::default();
+        let mut head = [0; 64];
+        let read = inner.read_at(0, &mut head);
+        let mut state = State {
+            page_size: read.map_or(0, |()| u64::from(get_u32(&head, PAGE_SIZE_AT))),
+            ..State::default()
+        };
         let len = inner.len().unwrap_or(0);
         for number in [1, 2, 4, 5] {
             let mut block = vec![0; BLOCK as usize];
             let at = number as u64 * BLOCK;
             if at + BLOCK <= len && inner.read_at(at, &mut block).is_ok() {
-                state.slots[number].synced = record(&block).filter(ended);
+                state.slots[number].synced = record(&block);
             }
         }
         let mut records: Vec<Record> = state.slots.iter().filter_map(|slot| slot.synced).collect();
@@ -156,7 +148,7 @@ impl Monitor {
             state.writes_now(self.handle);
         }
         for piece in pieces {
-            state.write(place, piece);
+            state.write(place, piece, &*self.inner);
             place += piece.len() as u64;
         }
     }
@@ -183,9 +175,17 @@ impl State {
         }
     }
 
-    fn write(&mut self, at: u64, bytes: &[u8]) {
+    fn write(&mut self, at: u64, bytes: &[u8], below: &dyn Storage) {
         if at >= HEAD {
+            let known = self.violations.len();
             self.write_data(at, bytes.len() as u64);
+            if self.violations.len() > known {
+                // What the log leads to is written again where it is: that loses nothing.
+                let mut before = vec![0; bytes.len()];
+                if below.read_at(at, &mut before).is_ok() && before == bytes {
+                    self.violations.truncate(known);
+                }
+            }
             self.writes += 1;
             for unit in at / UNIT..(at + bytes.len() as u64).div_ceil(UNIT) {
                 self.unsynced.insert(unit, self.writes);
@@ -197,8 +197,11 @@ impl State {
             let block_at = at + done as u64;
             let len = (BLOCK - block_at % BLOCK).min((bytes.len() - done) as u64) as usize;
             let number = (block_at / BLOCK) as usize;
+            let whole = len as u64 == BLOCK;
+            if number == 0 && whole {
+                self.page_size = u64::from(get_u32(&bytes[done..], PAGE_SIZE_AT));
+            }
             if [1, 2, 4, 5].contains(&number) {
-                let whole = len as u64 == BLOCK;
                 let found = whole.then(|| record(&bytes[done..done + len])).flatten();
                 self.write_meta(number, found);
             }
@@ -212,8 +215,7 @@ impl State {
             self.slots[number].written = Some(found);
             return;
         }
-        // One with the flag one-flush says itself what must be there for it to count.
-        let newer = |found: &Record| found.sequence > self.newest.sequence && !found.one_flush;
+        let newer = |found: &Record| found.sequence > self.newest.sequence;
         if let Some(found) = found.filter(newer) {
             let sees = |unit: &&u64| {
                 self.lives.get(unit).is_some_and(|life| {
@@ -271,7 +273,12 @@ impl State {
 
     fn write_data(&mut self, at: u64, len: u64) {
         let newest = self.newest_txn;
+        let (page, pages) = self.newest.log.unwrap_or_default();
+        let log = page * self.page_size / UNIT..(page + pages) * self.page_size / UNIT;
         for unit in at / UNIT..(at + len).div_ceil(UNIT) {
+            if log.contains(&unit) {
+                continue;
+            }
             let life = self.lives.get_mut(&unit);
             match life.filter(|life| life.unwritten) {
                 Some(life) => life.written_late = true,
@@ -339,6 +346,16 @@ impl Storage for Monitor {
     fn write_passing(&self, at: u64, pieces: &[&[u8]]) -> io::Result<()> {
         self.judge(at, pieces);
         self.inner.write_passing(at, pieces)
+    }
+
+    fn write_durably(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.judge(at, &[bytes]);
+        self.inner.write_durably(at, bytes)?;
+        let units = at / UNIT..(at + bytes.len() as u64).div_ceil(UNIT);
+        self.state()
+            .unsynced
+            .retain(|unit, _| !units.contains(unit));
+        Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -10,6 +10,7 @@
 use crate::rng::Rng;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_pager::Storage;
 use tidalite_pager::storage::Growth;
@@ -28,6 +29,8 @@ pub enum Op {
     Cut(u64),
     /// What was written is durable; with `true` the length too.
     Sync(bool),
+    /// These bytes are durable, from an address on so many.
+    SyncRange(u64, u64),
     /// A sync that failed.
     SyncFailed,
     /// A note of the harness.
@@ -247,10 +250,10 @@ impl State {
         self.recording.ops.push(Op::Write(at, bytes.into()));
     }
 
-    fn sync(&mut self, all: bool) -> io::Result<()> {
+    fn sync(&mut self, op: Op) -> io::Result<()> {
         match self.strike(Call::Sync) {
             None => {
-                self.recording.ops.push(Op::Sync(all));
+                self.recording.ops.push(op);
                 Ok(())
             }
             Some(FaultKind::Killed) => Err(dead()),
@@ -318,12 +321,17 @@ impl Storage for SimDisk {
         }
     }
 
+    fn write_durably(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_at(at, bytes)?;
+        self.state().sync(Op::SyncRange(at, bytes.len() as u64))
+    }
+
     fn sync(&self) -> io::Result<()> {
-        self.state().sync(false)
+        self.state().sync(Op::Sync(false))
     }
 
     fn sync_all(&self) -> io::Result<()> {
-        self.state().sync(true)
+        self.state().sync(Op::Sync(true))
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -429,7 +437,17 @@ impl Replay {
                 // Whether the cut survives or not, what lay there is not to be relied on.
                 self.durable[len..].fill(0);
             }
-            Op::Sync(all) => self.sync(*all),
+            Op::Sync(all) => {
+                self.sync(0..usize::MAX);
+                if *all {
+                    self.durable_len = self.current.len();
+                    self.durable.truncate(self.durable_len);
+                }
+            }
+            Op::SyncRange(at, len) => {
+                let (from, to) = (*at as usize, (*at + *len) as usize);
+                self.sync(from / SECTOR_BYTES..to.div_ceil(SECTOR_BYTES));
+            }
             Op::SyncFailed => {
                 for version in self.unsynced.values_mut().flatten() {
                     version.doomed = true;
@@ -456,9 +474,12 @@ impl Replay {
         }
     }
 
-    fn sync(&mut self, all: bool) {
+    fn sync(&mut self, sectors: Range<usize>) {
         let (durable, len) = (&mut self.durable, self.current.len());
         self.unsynced.retain(|&sector, versions| {
+            if !sectors.contains(&sector) {
+                return true;
+            }
             let Some(last) = versions.last() else {
                 return false;
             };
@@ -470,10 +491,6 @@ impl Replay {
             durable[from..to].copy_from_slice(&last.bytes[..to - from]);
             false
         });
-        if all {
-            self.durable_len = len;
-            self.durable.truncate(len);
-        }
     }
 
     /// What is found after a power cut now: one of the many possible outcomes, chosen by `rng`.

@@ -90,6 +90,10 @@ impl Storage for Tap {
         self.note();
         self.inner.write_at(at, bytes)
     }
+    fn write_durably(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.before_sync();
+        self.inner.write_durably(at, bytes)
+    }
     fn sync(&self) -> io::Result<()> {
         self.before_sync();
         self.inner.sync()

@@ -39,7 +39,7 @@ fn monitored(opened: Opened<'_>) -> Arc<dyn Storage> {
         };
     }
     known.retain(|(known, _)| *known != same);
-    let monitor = Monitor::beginning(opened.storage, opened.void);
+    let monitor = Monitor::new(opened.storage);
     known.push((same, Arc::downgrade(monitor.shared())));
     monitor
 }

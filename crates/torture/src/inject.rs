@@ -18,10 +18,11 @@ use std::time::Instant;
 use tidalite_testkit::rng::Rng;
 
 /// Calls, and what each may fail with. `pwrite64` has no short writes here: strace would claim bytes that were not written.
-const CALLS: [(&str, &[&str]); 8] = [
+const CALLS: [(&str, &[&str]); 9] = [
     ("fdatasync", &["EIO", "ENOSPC"]),
     ("fsync", &["EIO", "ENOSPC"]),
     ("pwrite64", &["EIO", "ENOSPC", "EDQUOT", "EINTR"]),
+    ("pwritev2", &["EIO", "ENOSPC", "EINTR", "EOPNOTSUPP"]),
     ("pread64", &["EIO"]),
     ("fallocate", &["ENOSPC", "EIO", "EOPNOTSUPP"]),
     ("ftruncate", &["EIO", "ENOSPC"]),

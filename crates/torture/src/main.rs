@@ -64,10 +64,11 @@ fn crash(arguments: &Arguments) -> Result<(), String> {
             .collect()
     });
     println!(
-        "{} crash states of {} seeds (from {first}), {} of them inside or after a reopening, in {:.1} s",
+        "{} crash states of {} seeds (from {first}), {} of them inside or after a reopening, {} with commits in the log, in {:.1} s",
         tally.states.load(Ordering::Relaxed),
         next.load(Ordering::Relaxed) - first,
         tally.nested.load(Ordering::Relaxed),
+        tally.replayed.load(Ordering::Relaxed),
         started.elapsed().as_secs_f64()
     );
     if problems.is_empty() {

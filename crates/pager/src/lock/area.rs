@@ -5,7 +5,6 @@
 //! 0        64       magic 16, version u64, boot id 16, file uuid 16, 0
 //! 64        8       published: the newest commit that readers get
 //! 72        8       durable: the newest commit known to be on the medium
-//! 80        8       in flight: the newest commit with one barrier whose sync has not ended well, or 0
 //! 128       8       poison: 0, or who failed (process id << 1 | 1)
 //! 192       8 x 4   writer: generation of the handle that wrote last, owner word of the one that writes now or 0,
 //!                   its thread, since when (ns)
@@ -28,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) const MAGIC: [u8; 16] = *b"Tidalite lock\r\n\0";
-pub(crate) const VERSION: u64 = 3;
+pub(crate) const VERSION: u64 = 4;
 
 /// Databases opened at once on one file, in all processes together.
 pub const HANDLES_MAX: usize = 1024;
@@ -39,7 +38,6 @@ pub(crate) const WEAK_BYTES: usize = 4096;
 
 const PUBLISHED_AT: usize = 64;
 const DURABLE_AT: usize = 72;
-const IN_FLIGHT_AT: usize = 80;
 const POISON_AT: usize = 128;
 const WRITER_AT: usize = 192;
 const TICKET_AT: usize = 256;
@@ -110,9 +108,6 @@ impl Area {
     }
     pub(crate) fn durable(&self) -> &AtomicU64 {
         self.word(DURABLE_AT)
-    }
-    pub(crate) fn in_flight(&self) -> &AtomicU64 {
-        self.word(IN_FLIGHT_AT)
     }
     pub(super) fn poison(&self) -> &AtomicU64 {
         self.word(POISON_AT)
@@ -188,17 +183,14 @@ impl Area {
         }
     }
 
-    /// Empties the area; the weak records stay when `keep_weak`, and what is in flight in the same run of the system. Nobody else
-    /// has it open.
+    /// Empties the area; the weak records stay when `keep_weak`. Nobody else has it open.
     pub(super) fn reset(&self, identity: &Identity, keep_weak: bool) {
-        let same = self.is_ours() && self.version() == VERSION && self.identity() == *identity;
         // The magic number last: an area whose making was interrupted is made anew.
         self.word(0).store(0, Ordering::SeqCst);
         let generations = self.generations().load(Ordering::Relaxed);
         for (i, word) in self.words().iter().enumerate() {
             let weak = (WEAK_AT..HANDLES_AT).contains(&(i * 8));
-            let stays = i * 8 == BELL_AT || (same && i * 8 == IN_FLIGHT_AT);
-            if !(stays || weak && keep_weak) && word.load(Ordering::Relaxed) != 0 {
+            if !(i * 8 == BELL_AT || weak && keep_weak) && word.load(Ordering::Relaxed) != 0 {
                 word.store(0, Ordering::Relaxed);
             }
         }
@@ -224,7 +216,7 @@ impl Area {
         words.iter().flat_map(load).collect()
     }
 
-    /// Writes a weak record (at most 4096 bytes, the rest is zero). Only for who holds the turn.
+    /// Writes a weak record (at most 4096 bytes, the rest is zero). Only under the lock of the pipeline of the handle that has the turn.
     pub(crate) fn set_weak(&self, slot: usize, record: &[u8]) {
         assert!(slot < 2 && record.len() <= WEAK_BYTES, "a weak record");
         let at = (WEAK_AT + slot * WEAK_BYTES) / 8;

@@ -1,10 +1,11 @@
 //! What the stages of a commit decide: the weak record that a lazy commit leaves, the commit that the next flush takes, and who is woken
 //! by it. All of it under the lock of the pipeline; nothing here waits or writes.
 
-use super::{Chosen, Flushing, Recorded, Stages, Waiting, Weak};
+use super::{Chosen, ChosenLog, ChosenRecord, Flushing, Recorded, Stages, Until, Waiting, Weak};
 use crate::layout::meta_at;
 use crate::meta::{Meta, Standing};
 use crate::pager::Inner;
+use crate::redo::Log;
 use crate::seeded::{Bug, active};
 use std::sync::Arc;
 use std::thread::Thread;
@@ -17,8 +18,16 @@ impl Stages {
         self.unsynced_since = None;
     }
 
-    /// The weak record of a commit, and the slot for it: not that of the newest one.
-    pub(super) fn weak_record(&mut self, inner: &Inner, commit: &Meta) -> (usize, Vec<u8>) {
+    /// The newest commit of which this holds.
+    pub(super) fn reached(&self, wanted: Until) -> u64 {
+        match wanted {
+            Until::Kept => self.durable.txn.max(self.logged),
+            Until::Recorded => self.durable.txn,
+        }
+    }
+
+    /// Writes the weak record of a commit to the lock area: not over the newest one.
+    pub(super) fn set_weak(&mut self, inner: &Inner, commit: &Meta) {
         let slot = match self.weak {
             Some(weak) if !active(Bug::WeakInOneSlot) => 1 - weak.slot,
             _ => 0,
@@ -40,11 +49,29 @@ impl Stages {
             },
             ..commit.clone()
         };
-        (slot, record.encode(0))
+        inner.lock.area.set_weak(slot, &record.encode(0));
     }
 
     /// Begins a flush.
-    pub(super) fn choose(&mut self, syncs_done: u64) -> Option<Chosen> {
+    pub(super) fn choose(&mut self, syncs_done: u64, wanted: Until) -> Option<Chosen> {
+        let tip = self.tip.as_ref()?;
+        if wanted == Until::Kept
+            && let Some(appended) = self.log.as_ref().and_then(|log| log.flush(tip.txn()))
+        {
+            self.flushing = Some(Flushing {
+                txn: tip.txn(),
+                checksum: 0,
+            });
+            return Some(Chosen::Log(ChosenLog {
+                commit: Arc::clone(tip),
+                appended,
+            }));
+        }
+        let record = self.choose_record(syncs_done)?;
+        Some(Chosen::Record(Box::new(record)))
+    }
+
+    fn choose_record(&mut self, syncs_done: u64) -> Option<ChosenRecord> {
         let weak = self.weak.map_or(0, |weak| weak.txn);
         let is_covered = |commit: &&Arc<Recorded>| {
             let reached = commit.syncs_before < syncs_done || active(Bug::CoveredTooEarly);
@@ -60,14 +87,8 @@ impl Stages {
             _ => (tip, false),
         };
         let commit = Arc::clone(commit);
-        // One barrier, when nothing but what it lists has been written since the newest durable record.
-        let flushed = match &commit.flushed {
-            Some((on, ranges)) if *on == durable && !covered => Some(ranges.clone()),
-            _ => None,
-        };
         let record = Meta {
             sequence: self.durable.sequence + 1,
-            flushed,
             ..commit.record.clone()
         };
         let block = record.encode(meta_at(record.pair(), 0));
@@ -76,7 +97,7 @@ impl Stages {
             txn: record.txn,
             checksum,
         });
-        Some(Chosen {
+        Some(ChosenRecord {
             commit,
             record,
             block,
@@ -84,6 +105,45 @@ impl Stages {
             covered,
             length_unsynced: std::mem::take(&mut self.length_unsynced),
         })
+    }
+
+    /// A record is on the medium.
+    pub(super) fn recorded(&mut self, inner: &Inner, chosen: ChosenRecord) -> Arc<Recorded> {
+        self.before = self.durable.txn;
+        self.durable = chosen.record;
+        self.durable_checksum = chosen.checksum;
+        let txn = self.durable.txn;
+        let (record, checksum) = (&self.durable, self.durable_checksum);
+        self.log = Log::begin(record, checksum, inner.page_size, self.log.take());
+        self.weak = self.weak.filter(|weak| weak.txn > txn);
+        self.covered.take_if(|commit| commit.txn() <= txn);
+        let is_old = self.tip.as_ref().is_some_and(|commit| commit.txn() <= txn);
+        if let Some(observer) = inner.observer() {
+            observer.durable(txn);
+        }
+        inner.note_durable(txn);
+        if is_old {
+            self.tip = None;
+        }
+        chosen.commit
+    }
+
+    /// Blocks of the log are on the medium.
+    pub(super) fn appended(&mut self, inner: &Inner, chosen: ChosenLog) -> Arc<Recorded> {
+        let ChosenLog { commit, appended } = chosen;
+        let txn = commit.txn();
+        if let Some(log) = &mut self.log {
+            log.flushed(&appended, txn);
+        }
+        self.logged = txn;
+        if self.weak.is_none_or(|weak| weak.txn < txn) {
+            // By this the other processes find it.
+            self.set_weak(inner, &commit.record);
+            if let Some(observer) = inner.observer() {
+                observer.weak(txn);
+            }
+        }
+        commit
     }
 
     /// A sync begins now: it reaches the data of the newest commit.

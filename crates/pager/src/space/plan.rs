@@ -9,7 +9,7 @@ use super::lists::{self, List, Stack, entries_per_directory, ranges_per_list, sa
 use super::reclaim::read_list;
 use super::{ReadPage, Space};
 use crate::layout::{BITMAP_AT, first_page};
-use crate::meta::{Dead, fits_with};
+use crate::meta::{Dead, fit};
 use crate::ptr::Ptr;
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::put_u64;
@@ -184,15 +184,8 @@ fn lists_of(page_size: usize, mut ranges: Vec<Dead>) -> Vec<List> {
 
 impl Space {
     /// Plans the lists of the record of `txn`, which freed `dead`. `live` is ascending and knows at least the snapshots
-    /// that live, the state before this one among them; `other` is what else the record's lists hold, in units of 16 bytes.
-    pub(crate) fn plan(
-        &self,
-        txn: u64,
-        dead: &[Dead],
-        live: &[u64],
-        other: usize,
-        read: ReadPage<'_>,
-    ) -> Plan {
+    /// that live, the state before this one among them.
+    pub(crate) fn plan(&self, txn: u64, dead: &[Dead], live: &[u64], read: ReadPage<'_>) -> Plan {
         let in_memory: usize = self.held.values().map(Vec::len).sum();
         let mut plan = Plan {
             txn,
@@ -208,16 +201,15 @@ impl Space {
             lasting: self.durable[0].min(self.durable[1]),
             durable: self.durable[0],
         };
-        let fits = |changes, pendings| fits_with(changes, pendings, other);
         let quiet = !self.overflow && !self.stacks_changed && self.popped.is_empty();
-        if quiet && fits(self.changes.len(), in_memory + dead.len()) {
+        if quiet && fit(self.changes.len(), in_memory + dead.len()) {
             plan.inline = self.held().chain(dead).copied().collect();
             return plan;
         }
         // Once in a while new bitmaps make room for all that is held, where stacks would be written at every commit.
         let makes_room = self.changes.len() >= CHANGES_MANY
-            && fits(PIECES_MIN, in_memory + dead.len() + PIECES_MIN);
-        let mut rewrite = self.overflow || makes_room || !fits(self.changes.len() + PIECES_MIN, 0);
+            && fit(PIECES_MIN, in_memory + dead.len() + PIECES_MIN);
+        let mut rewrite = self.overflow || makes_room || !fit(self.changes.len() + PIECES_MIN, 0);
         loop {
             if rewrite && plan.bitmaps.is_none() {
                 plan.bitmaps = Some(self.plan_bitmaps());
@@ -225,11 +217,10 @@ impl Space {
             let directory = self.stacks_changed || plan.level > Level::Inline;
             self.plan_stacks(&mut plan, directory, live, read);
             let changes = if rewrite { 0 } else { self.changes.len() };
-            if fits(changes + PIECES_MIN, plan.inline.len())
-                || (rewrite && plan.level == Level::All)
+            if fit(changes + PIECES_MIN, plan.inline.len()) || (rewrite && plan.level == Level::All)
             {
                 let mut most = PIECES_MIN;
-                while fits(changes + most + 1, plan.inline.len()) {
+                while fit(changes + most + 1, plan.inline.len()) {
                     most += 1;
                 }
                 plan.pieces_max = most;

@@ -8,7 +8,7 @@ use super::reclaim::walk;
 use super::{LISTS_PER_COMMIT, Space, TxnSpace};
 use crate::error::Error;
 use crate::layout::first_page;
-use crate::meta::{Dead, Meta, fits_with};
+use crate::meta::{Dead, Meta, fit};
 use crate::pages::PageRef;
 use crate::ptr::Ptr;
 use crate::verify_block;
@@ -213,7 +213,7 @@ impl World {
         let live = self.live();
         let file = self.file.clone();
         let read = |ptr: &Ptr| Self::read(&file, ptr);
-        let plan = self.space.plan(number, dead, &live, 0, &read);
+        let plan = self.space.plan(number, dead, &live, &read);
         let (mut left, mut pieces) = (plan.pages(), Vec::new());
         while left > 0 {
             let most = pieces.len() + 1 == plan.pieces_max() || self.rng.below(3) > 0;
@@ -253,7 +253,7 @@ impl World {
         }
         self.model.structure.extend(own);
         let lists = built.lists.clone();
-        assert!(fits_with(lists.changes.len(), lists.pendings.len(), 0));
+        assert!(fit(lists.changes.len(), lists.pendings.len()));
         self.space.install(built, &live);
         self.meta.txn = number;
         self.meta.pages = lists.pages;
@@ -572,7 +572,7 @@ fn a_dropped_table_is_bounded_work() {
         let live = [space.durable[1], space.durable[0]];
         space.reclaim(&live, LISTS_PER_COMMIT, &read);
         space.stage(freed);
-        let plan = space.plan(number, &dead, &live, 0, &read);
+        let plan = space.plan(number, &dead, &live, &read);
         let need = plan.pages();
         let mut own = TxnSpace::default();
         let pieces = match need {

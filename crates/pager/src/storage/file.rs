@@ -10,6 +10,7 @@ use super::write_map::WriteMap;
 use super::{Growth, Storage, device};
 use crate::options::ReadAhead;
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
+use rustix::io::ReadWriteFlags;
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::num::NonZeroU64;
@@ -199,6 +200,26 @@ impl Storage for FileStorage {
             }
             _ => pwrite(at, pieces),
         }
+    }
+
+    fn write_durably(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut written = 0;
+        while written < bytes.len() {
+            let (rest, at) = (&bytes[written..], at + written as u64);
+            let slices = [IoSlice::new(rest)];
+            // `RWF_DSYNC`: what of the file is in the cache besides stays there.
+            match rustix::io::pwritev2(&self.file, &slices, at, ReadWriteFlags::DSYNC) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => written += count,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+                    self.write_at(at, rest)?;
+                    return self.sync();
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {

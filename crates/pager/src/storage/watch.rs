@@ -13,8 +13,6 @@ pub struct Opened<'a> {
     pub path: &'a Path,
     /// Nobody else has it open.
     pub first: bool,
-    /// The commit with one barrier that opening goes back from, or 0.
-    pub void: u64,
 }
 
 static WRAP: OnceLock<fn(Opened<'_>) -> Arc<dyn Storage>> = OnceLock::new();

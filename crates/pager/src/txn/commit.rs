@@ -3,15 +3,16 @@
 use super::dirty::write;
 use super::{Ticket, WriteTxn};
 use crate::error::{Error, Result};
-use crate::layout::{BLOCK_BYTES, is_large_page, meta_at};
-use crate::meta::{APP_BYTES_MAX, Dead, Flushed, Meta, Standing, fits_with};
+use crate::layout::{BLOCK_BYTES, meta_at};
+use crate::meta::{APP_BYTES_MAX, Dead, Meta, Standing};
 use crate::metrics::{Metrics, Phase};
-use crate::one_flush;
 use crate::open::now_ns;
 use crate::options::Verify;
 use crate::pager::State;
-use crate::pipeline::{Recorded, write_record};
+use crate::pipeline::flush::write_record;
+use crate::pipeline::{LogUse, Recorded, Until};
 use crate::ptr::Ptr;
+use crate::redo::Entry;
 use crate::seeded::{Bug, active};
 use crate::space::build::Built;
 use crate::space::large::LargeWhat;
@@ -25,12 +26,13 @@ use tidalite_base::TxnId;
 /// What a commit promises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// It survives a power cut. Two barriers, which many threads' commits share.
+    /// It survives a power cut. Two barriers, which many threads' commits share; one, where small commits follow each other and the log
+    /// takes them (`Options::log_bytes`), each block of it twice.
     #[default]
     Durable,
-    /// As `Durable`, with one barrier instead of two where the commit is small and nothing lazy waits before it: the record
-    /// lists what was written together with it, and opening verifies that. The price: damage to one of these pages, after the
-    /// fact, looks like a commit that never ended, and opening goes back to the one before (and tells, `Pager::recovery`).
+    /// As `Durable`, and small commits go to the log from the second one on, each block of it once. The price: when one of these blocks is
+    /// damaged while the log is not yet emptied, and the file is opened after a crash, it goes back to the commit before (and tells,
+    /// `Pager::recovery`).
     OneFlush,
     /// It is seen by all processes and survives the death of this one. After a crash of the system the file is as of
     /// the last durable commit. No barrier; it becomes durable later: with the next durable commit, by
@@ -62,9 +64,6 @@ pub struct CommitInfo {
 
 /// After so many commits that nobody has written, what they change about the free space is no longer listed.
 const LONG_CHAIN: u64 = 64;
-
-/// What a commit with one barrier wrote, and on which one it builds.
-type OnTop = Option<(u64, Vec<Flushed>)>;
 
 /// What a durable commit writes besides the changed pages.
 struct Prepared {
@@ -104,7 +103,7 @@ impl WriteTxn {
     pub fn commit_ticket(self, app: &[u8], durability: Durability) -> Result<Ticket> {
         let begun = Instant::now();
         let inner = Arc::clone(&self.inner);
-        let (info, durability) = self.enqueue(app, durability)?;
+        let (info, durability) = self.enqueue(app, durability, Until::Kept)?;
         if durability == Durability::Lazy {
             inner.sync_if_due()?;
         }
@@ -116,11 +115,13 @@ impl WriteTxn {
         })
     }
 
-    /// Everything but waiting for the medium. A lazy commit is done then. Returns what it was committed as, too.
+    /// Everything but waiting for the medium, which is to be until this. A lazy commit is done then. Returns what it was committed as,
+    /// too.
     pub(crate) fn enqueue(
         mut self,
         app: &[u8],
         durability: Durability,
+        wanted: Until,
     ) -> Result<(CommitInfo, Durability)> {
         self.check()?;
         self.inner.check_poison()?;
@@ -143,11 +144,13 @@ impl WriteTxn {
         let with_record = durability != Durability::None;
         if self.changes_nothing(app, with_record) {
             if durability.is_durable() {
-                self.inner.pipeline.keep_turn(&self.inner, self.base.txn.0);
+                let wanted = (self.base.txn.0, wanted);
+                self.inner.pipeline.keep_turn(&self.inner, wanted);
             }
             return Ok((self.info(self.base.txn, 0, 0), durability));
         }
         self.plan_pins(durability.is_durable())?;
+        let logged = self.plan_log(durability)? == LogUse::Append;
         if let Some(writer) = &self.writer {
             writer.check_reserve(&self.inner, &self.space)?;
         }
@@ -180,7 +183,7 @@ impl WriteTxn {
         let kept = self.dirty.in_memory() + inner.unwritten.len();
         let keeps = !with_record && kept * page_bytes <= inner.options.unwritten_bytes_max;
         let waiting = if keeps { Vec::new() } else { self.waiting() };
-        let (dirty, passing) = (&mut self.dirty, durability == Durability::Lazy);
+        let (dirty, passing) = (&mut self.dirty, logged || durability == Durability::Lazy);
         metrics.time(Phase::Write, || {
             if !keeps {
                 dirty.write_all(&*inner.storage, &waiting, passing)?;
@@ -188,8 +191,11 @@ impl WriteTxn {
             let mut writes = prepared.iter().flat_map(|ready| &ready.built.writes);
             writes.try_for_each(|(at, bytes)| write(&*inner.storage, *at, bytes))
         })?;
-        let flushed = match &prepared {
-            Some(ready) if durability == Durability::OneFlush => self.list_written(&ready.meta)?,
+        let entry = match &prepared {
+            Some(ready) if logged => {
+                let twice = durability != Durability::OneFlush;
+                metrics.time(Phase::Seal, || self.log_entry(&ready.meta, twice))?
+            }
             _ => None,
         };
         // From here on nothing fails: the commit is whole.
@@ -210,6 +216,7 @@ impl WriteTxn {
         let syncs_before = inner.pipeline.syncs_begun();
         let (txn, mut space_bytes) = (self.txn.0, 0);
         let writer = self.writer();
+        writer.note_freed(dead.iter().map(|range| range.pages).sum());
         let record = match prepared {
             Some(ready) => {
                 space_bytes = ready.built.pages() * inner.page_size as u64;
@@ -227,7 +234,10 @@ impl WriteTxn {
             }
         };
         let meta_bytes = match durability {
-            Durability::Durable | Durability::OneFlush => 2 * BLOCK_BYTES as u64,
+            Durability::Durable | Durability::OneFlush => {
+                let of_log = entry.as_ref().map(Entry::bytes_written);
+                of_log.unwrap_or(2 * BLOCK_BYTES as u64)
+            }
             Durability::Lazy => BLOCK_BYTES as u64,
             Durability::None => 0,
         };
@@ -240,7 +250,7 @@ impl WriteTxn {
         };
         self.tell(&dead, &later);
         let written = self.settle_unwritten(keeps, &dead);
-        let recorded = record.map(|record| (record, syncs_before, flushed));
+        let recorded = record.map(|record| (record, syncs_before, entry));
         self.finish(app, recorded, &info, durability, written);
         Ok((info, durability))
     }
@@ -314,8 +324,8 @@ impl WriteTxn {
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
-        let number = self.txn.0;
-        let built = writer.build_lists(&self.inner, &mut self.space, number, dead, 0)?;
+        let (number, leaves_log) = (self.txn.0, self.leaves_log);
+        let built = writer.build_lists(&self.inner, &mut self.space, number, dead)?;
         let lists = built.lists.clone();
         let mut meta = Meta {
             uuid: writer.meta.uuid,
@@ -328,31 +338,16 @@ impl WriteTxn {
             pins: writer.meta.pins,
             clock: writer.meta.clock,
             large: large.map_or(writer.meta.large, |(_, root)| *root),
+            redo: self.new_log.or(writer.meta.redo.filter(|_| !leaves_log)),
             standing: Standing::default(),
             user: Arc::clone(&self.user),
             app: app.into(),
             changes: lists.changes,
             pendings: lists.pendings,
-            flushed: None,
             confirmations: 0,
         };
         self.record_pins(&mut meta)?;
         Ok(Prepared { meta, built })
-    }
-
-    /// Everything that this transaction has written, for a record with one barrier; `None` when that is too much or
-    /// does not fit the record.
-    fn list_written(&self, record: &Meta) -> Result<OnTop> {
-        if self.space.own.iter().any(|(page, _)| is_large_page(page)) {
-            // One barrier is one disk.
-            return Ok(None);
-        }
-        let own = self.space.own.iter();
-        let ranges = one_flush::list(&*self.inner.storage, self.inner.page_size, own)?;
-        let fit = |ranges: &Vec<Flushed>| {
-            fits_with(record.changes.len(), record.pendings.len(), ranges.len())
-        };
-        Ok(ranges.filter(fit).map(|ranges| (self.base.txn.0, ranges)))
     }
 
     /// What `Bug::MetaBeforeData` does.
@@ -410,7 +405,7 @@ impl WriteTxn {
     fn finish(
         mut self,
         app: &[u8],
-        record: Option<(Meta, u64, OnTop)>,
+        record: Option<(Meta, u64, Option<Entry>)>,
         info: &CommitInfo,
         durability: Durability,
         written: u64,
@@ -443,32 +438,22 @@ impl WriteTxn {
             clock: writer.pins.clock_block,
             found: None,
         });
-        let recorded = record.map(|(record, syncs_before, flushed)| {
-            Arc::new(Recorded {
+        let (recorded, entry) = record.map_or((None, None), |(record, syncs_before, entry)| {
+            let recorded = Recorded {
                 state: Arc::clone(&state),
                 record,
                 syncs_before,
-                flushed,
-            })
+            };
+            let base = self.base.txn.0;
+            (Some(Arc::new(recorded)), entry.map(|entry| (base, entry)))
         });
         let length_unsynced = recorded.is_some() && std::mem::take(&mut writer.length_unsynced);
         let lazy = durability == Durability::Lazy;
         let pipeline = &inner.pipeline;
-        let weak = pipeline.push(
-            inner,
-            &state,
-            recorded,
-            info.bytes_written,
-            length_unsynced,
-            lazy,
-        );
-        if let Some((slot, block)) = weak {
-            let metrics = &pipeline.metrics;
-            metrics.time(Phase::MetaWrite, || inner.lock.area.set_weak(slot, &block));
-            Metrics::add(&metrics.bytes_meta, block.len() as u64);
-            if let Some(observer) = inner.observer() {
-                observer.weak(self.txn.0);
-            }
+        let written = (info.bytes_written, length_unsynced);
+        pipeline.push(inner, &state, recorded, written, entry, lazy);
+        if lazy && let Some(observer) = inner.observer() {
+            observer.weak(self.txn.0);
         }
         if !durability.is_durable() {
             inner.publish(&state, lazy);

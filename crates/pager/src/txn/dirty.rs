@@ -60,6 +60,8 @@ struct DirtyPage {
     bytes: Option<Arc<[u8]>>,
     kind: Kind,
     owner: u64,
+    /// The page of an older commit of which it is a changed copy.
+    origin: Option<u64>,
     /// The epoch in which it was allocated.
     epoch: u64,
     /// The header's flags, as sealed last.
@@ -170,7 +172,7 @@ impl Dirty {
         storage: &dyn Storage,
         page: u64,
         kind: Kind,
-        owner: u64,
+        (owner, origin): (u64, Option<u64>),
         epoch: u64,
         bytes: Arc<[u8]>,
     ) -> Result<Ptr> {
@@ -179,6 +181,7 @@ impl Dirty {
             bytes: Some(bytes),
             kind,
             owner,
+            origin,
             epoch,
             flags: 0,
             sealed: None,
@@ -213,6 +216,17 @@ impl Dirty {
     /// The epoch in which a page was allocated.
     pub(crate) fn epoch(&self, ptr: &Ptr) -> Result<u64> {
         self.known(ptr).map(|page| page.epoch)
+    }
+
+    /// The page of an older commit of which a page is a changed copy.
+    pub(crate) fn origin(&self, ptr: &Ptr) -> Result<Option<u64>> {
+        self.known(ptr).map(|page| page.origin)
+    }
+
+    /// A page that is in memory, with its origin.
+    pub(crate) fn with_origin(&self, number: u64) -> Option<(&[u8], Option<u64>)> {
+        let page = self.pages.get(&number)?;
+        Some((page.bytes.as_deref()?, page.origin))
     }
 
     /// True when the page is on disk only, as it was written early, and will be changed by its seal.

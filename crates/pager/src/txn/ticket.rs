@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::metrics::Phase;
 use crate::pager::Inner;
-use crate::pipeline::Waited;
+use crate::pipeline::{Until, Waited};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -34,7 +34,7 @@ impl Ticket {
     /// True when the commit survives a power cut.
     #[must_use]
     pub fn is_durable(&self) -> bool {
-        self.inner.pipeline.durable_txn() >= self.info.txn.0
+        self.inner.pipeline.kept_txn() >= self.info.txn.0
     }
 
     /// Waits until the commit is durable, whatever it was committed as; leads the flush when nobody else does.
@@ -42,7 +42,7 @@ impl Ticket {
     /// # Errors
     /// Any error of a sync or of writing the record; `Poisoned` for those who waited for another one's flush.
     pub fn wait(&self) -> Result<CommitInfo> {
-        make_durable(&self.inner, self.info.txn, None)?;
+        make_durable(&self.inner, (self.info.txn, Until::Kept), None)?;
         if self.durability.is_durable() {
             let metrics = &self.inner.pipeline.metrics;
             metrics.record(Phase::Commit, self.begun.elapsed());
@@ -56,7 +56,7 @@ impl Ticket {
     /// As for `wait`.
     pub fn wait_for(&self, patience: Duration) -> Result<bool> {
         let until = Instant::now().checked_add(patience);
-        make_durable(&self.inner, self.info.txn, until)
+        make_durable(&self.inner, (self.info.txn, Until::Kept), until)
     }
 
     /// Tells the logger of a commit that took long.
@@ -147,7 +147,7 @@ impl Wakers {
                 return;
             };
             drop(tasks);
-            let done = make_durable(inner, newest, None);
+            let done = make_durable(inner, (newest, Until::Kept), None);
             let mut tasks = self.tasks();
             let (ready, rest) = std::mem::take(&mut tasks.waiting)
                 .into_iter()
@@ -175,9 +175,13 @@ impl Drop for Ticket {
 }
 
 /// Waits until a commit is durable; false when that took too long.
-pub(crate) fn make_durable(inner: &Arc<Inner>, txn: TxnId, until: Option<Instant>) -> Result<bool> {
+pub(crate) fn make_durable(
+    inner: &Arc<Inner>,
+    (txn, wanted): (TxnId, Until),
+    until: Option<Instant>,
+) -> Result<bool> {
     loop {
-        match inner.pipeline.wait(inner, txn.0, until)? {
+        match inner.pipeline.wait(inner, (txn.0, wanted), until)? {
             Waited::Durable => return Ok(true),
             Waited::TimedOut => return Ok(false),
             Waited::NeedsTurn => {}
@@ -185,7 +189,7 @@ pub(crate) fn make_durable(inner: &Arc<Inner>, txn: TxnId, until: Option<Instant
         // An empty durable commit: it takes the turn, and a record if the newest commit has none.
         let empty = WriteTxn::begin(Arc::clone(inner), inner.turn()?)?;
         let app = Arc::clone(&empty.base.app);
-        let (queued, _) = empty.enqueue(&app, Durability::Durable)?;
+        let (queued, _) = empty.enqueue(&app, Durability::Durable, wanted)?;
         if queued.txn < txn {
             // A commit that others could not see, and that was lost with a failed sync.
             return Err(Error::Poisoned {

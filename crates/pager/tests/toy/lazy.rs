@@ -131,7 +131,7 @@ fn record(
     let mut left = commits;
     while left > 0 {
         let inner: Arc<dyn Storage> = Arc::clone(&disk) as Arc<dyn Storage>;
-        let monitor = watch.then(|| Monitor::with_area(Arc::clone(&inner), &memory.image()));
+        let monitor = watch.then(|| Monitor::new(Arc::clone(&inner)));
         let inner = match &monitor {
             Some(monitor) => Arc::clone(monitor) as Arc<dyn Storage>,
             None => inner,

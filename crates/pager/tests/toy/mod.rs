@@ -29,6 +29,8 @@ pub fn options() -> Options {
         shrink_bytes: 8 << 10,
         reserve_bytes: 8 << 10,
         dirty_bytes_max: 64 * PAGE,
+        // Full after a few commits.
+        log_bytes: 24 << 10,
         ..Options::default()
     }
 }

@@ -11,7 +11,7 @@ const PAGE_BYTES: u64 = 4096;
 
 #[test]
 fn a_row_costs_one_page_and_the_meta_blocks() {
-    let db = in_memory(&Options::new());
+    let db = in_memory(&Options::new().log_bytes(0));
     let mut tx = db.begin_write().unwrap();
     for name in ["a", "b"] {
         let mut series = tx.series(name).unwrap();
@@ -42,7 +42,7 @@ fn a_row_costs_one_page_and_the_meta_blocks() {
 
 #[test]
 fn a_pair_costs_the_path_of_its_table() {
-    let db = in_memory(&Options::new());
+    let db = in_memory(&Options::new().log_bytes(0));
     let mut tx = db.begin_write().unwrap();
     for (name, pairs) in [("one", 1u32), ("some", 2_000), ("many", 200_000)] {
         let pairs = (0..pairs).map(|i| (i.to_be_bytes(), [7u8; 20]));
@@ -75,16 +75,49 @@ const ROW_BYTES: u64 = 32;
 
 #[test]
 fn a_hundred_thousand_small_commits_stay_cheap() {
-    small_commits(4096, 100_000, 50);
+    small_commits(&Options::new(), 4096, 100_000, 50);
 }
 
 #[test]
 fn small_commits_into_small_pages_stay_cheap() {
-    small_commits(512, 20_000, 7);
+    // The log has blocks of 4 KiB, whatever the page size.
+    small_commits(&Options::new().log_bytes(0), 512, 20_000, 7);
 }
 
-fn small_commits(page_size: u64, commits: u64, series: u64) {
-    let db = in_memory(&Options::new().page_size(page_size as usize));
+/// With the log a row costs its page, which the medium gets later, and a block that stands there twice, one sync.
+#[test]
+fn a_row_in_the_log_costs_a_block_twice_and_one_sync() {
+    let db = in_memory(&Options::new());
+    let put = |i: i64, durability: Durability| {
+        let mut tx = db.begin_write().unwrap();
+        let mut series = tx.series("a").unwrap();
+        series.insert_point(i, 0, i as f64).unwrap();
+        tx.commit_with(durability).unwrap()
+    };
+    for i in 0..20 {
+        put(i, Durability::Durable);
+    }
+    for (i, durability, copies) in [
+        (20, Durability::Durable, 2),
+        (21, Durability::OneFlush, 1),
+        (22, Durability::Durable, 2),
+    ] {
+        let before = db.metrics();
+        let done = put(i, durability);
+        let after = db.metrics();
+        assert_eq!(done.pages_written, 1);
+        assert_eq!(done.bytes_written, PAGE_BYTES + copies * 4096);
+        assert_eq!(after.bytes_log - before.bytes_log, copies * 4096);
+        assert_eq!(
+            (after.syncs - before.syncs, after.records),
+            (1, before.records)
+        );
+    }
+    assert_clean(&db);
+}
+
+fn small_commits(options: &Options, page_size: u64, commits: u64, series: u64) {
+    let db = in_memory(&options.clone().page_size(page_size as usize));
     let mut tx = db.begin_write().unwrap();
     let ids: Vec<_> = (0..series)
         .map(|i| tx.series(&format!("s{i}")).unwrap().id())

@@ -9,8 +9,10 @@
 //! ```text
 //! history   contents by number, and which one a file holds
 //! process   what is done with the database
+//! damaged   one damaged sector after a commit was acknowledged
 //! ```
 
+mod damaged;
 mod history;
 mod process;
 
@@ -20,11 +22,11 @@ use process::{Process, World, inside, lock, open};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tidalite::{Database, LockMemory, OpenMode, Options, Storage};
-use tidalite_base::{TxnId, get_u64};
+use tidalite_base::get_u64;
 use tidalite_testkit::rng::{Rng, mix};
 use tidalite_testkit::{
-    Crash, Cut, Fault, FaultKind, Hook, Monitor, Note, Op, Promise, SECTOR_BYTES, Second, SimDisk,
-    Tap, Taped, explore,
+    Crash, Cut, Fault, FaultKind, Hook, Monitor, Note, Op, Promise, Second, SimDisk, Tap, Taped,
+    explore,
 };
 
 /// Calls that change the disk within which a fault hits a step.
@@ -120,7 +122,9 @@ pub struct Tally {
     pub nested: AtomicU64,
     /// Reopenings inside a crash of a reopening that were gone on with.
     pub deep: AtomicU64,
-    /// Openings that took a commit with one barrier for one that had not ended.
+    /// Those in which commits were found in the log.
+    pub replayed: AtomicU64,
+    /// Those that had lost commits of the log to damage.
     pub went_back: AtomicU64,
 }
 
@@ -139,6 +143,7 @@ pub(crate) fn options(page_size: usize) -> Options {
         .growth_bytes(16 << 10, 64 << 10)
         .shrink_bytes(32 << 10)
         .reserve_bytes(32 << 10)
+        .log_bytes(48 << 10)
         .dirty_bytes(16 << 10)
         .staging_bytes(256 << 10)
 }
@@ -182,9 +187,7 @@ impl Start<'_> {
         let (mut areas, mut left) = (Vec::new(), self.steps);
         while left > 0 {
             let inner: Arc<dyn Storage> = Arc::clone(&disk) as Arc<dyn Storage>;
-            let monitor = self
-                .watch
-                .then(|| Monitor::with_area(Arc::clone(&inner), &memory.image()));
+            let monitor = self.watch.then(|| Monitor::new(Arc::clone(&inner)));
             let inner = match &monitor {
                 Some(monitor) => Arc::clone(monitor) as Arc<dyn Storage>,
                 None => inner,
@@ -370,8 +373,9 @@ impl Judge<'_> {
         count(&self.tally.states, true);
         count(&self.tally.kills, cut == Cut::Killed);
         count(&self.tally.nested, self.depth > 1);
-        let back = db.recovery().went_back_from.is_some();
-        count(&self.tally.went_back, back);
+        let recovery = db.recovery();
+        count(&self.tally.replayed, recovery.replayed > 0);
+        count(&self.tally.went_back, recovery.went_back_from.is_some());
     }
 
     /// Opens what a crash leaves, compares it, checks it, and now and then goes on.
@@ -433,45 +437,6 @@ impl Judge<'_> {
                 self.depth
             )
         })
-    }
-
-    /// A commit was acknowledged a moment ago, and one sector is damaged. With two barriers that undoes nothing; with one the commit may
-    /// be gone, and then opening says so.
-    fn damaged(&self, crash: Crash<'_>, rng: &mut Rng) -> Judged {
-        let mut image = crash.image;
-        let sectors = (image.len() - HEAD_BYTES) / SECTOR_BYTES;
-        if self.depth > 1 || sectors == 0 {
-            return Ok(());
-        }
-        // Each pair has its record twice, a moment after it was synced; docs/format.md section 3.
-        let mut records =
-            [4096, 8192].map(|at| (get_u64(&image, at + 48), get_u64(&image, at + 24)));
-        records.sort_unstable();
-        let at = HEAD_BYTES + rng.index(sectors) * SECTOR_BYTES;
-        rng.fill(&mut image[at..at + SECTOR_BYTES]);
-        let disk = Arc::new(SimDisk::from_image(image));
-        let place = |error: String| format!("one damaged sector at {at}: {error}");
-        let second = storage_of(crash.second.as_ref());
-        let db = open(disk, second, &LockMemory::new(), self.plan.page_size).map_err(place)?;
-        self.count(&db, crash.cut);
-        // What is damaged below a record is reported when it is read.
-        let Ok(snap) = db.begin_read() else {
-            return Ok(());
-        };
-        let back = db.recovery().went_back_from;
-        let (shown, newest, older) = (snap.txn(), TxnId(records[1].1), TxnId(records[0].1));
-        drop(snap);
-        match back {
-            None if shown == newest => Ok(()),
-            Some(from) if from == newest && shown == older => {
-                let allowed = |number: u64| crash.promise.allows(number, 0);
-                self.history.identify(&db, allowed).map_err(place)?;
-                checked(&db).map_err(place)
-            }
-            _ => Err(place(format!(
-                "{shown} is shown, went back from {back:?}; the records are of {older} and {newest}"
-            ))),
-        }
     }
 }
 
@@ -544,20 +509,19 @@ fn lines<'a>(ops: &'a [Op], areas: &'a [Vec<u8>]) -> impl Iterator<Item = String
     // Where things stand in a record; docs/format.md section 3.
     let record = |bytes: &[u8]| {
         let (txn, sequence) = (get_u64(bytes, 24), get_u64(bytes, 48));
-        (txn, sequence, get_u64(bytes, 216), bytes[112] & 1 == 1)
+        (txn, sequence, get_u64(bytes, 216))
     };
     ops.iter().enumerate().map(move |(at, op)| match op {
         Op::Write(address, bytes) if bytes.len() == 4096 && *address < HEAD_BYTES as u64 => {
-            let (txn, sequence, _, one_flush) = record(bytes);
-            let how = if one_flush { ", one barrier" } else { "" };
-            format!("{at}: record at {address}: txn {txn}, sequence {sequence}{how}\n")
+            let (txn, sequence, _) = record(bytes);
+            format!("{at}: record at {address}: txn {txn}, sequence {sequence}\n")
         }
         Op::Write(address, bytes) => format!("{at}: write {address} +{}\n", bytes.len()),
         Op::Mark(mark) => match (Note::decode(*mark), areas) {
             (Note::Area(number), [_, ..]) => {
                 let area = &areas[number as usize];
                 let weak = [4096, 8192].map(|at| {
-                    let (txn, _, on, _) = record(&area[at..]);
+                    let (txn, _, on) = record(&area[at..]);
                     format!("weak txn {txn} on {on}")
                 });
                 let word = |at| get_u64(area, at);

@@ -17,6 +17,9 @@ const LONG_VALUE_BYTES: usize = 140 << 10;
 /// Rows of the series whose tree has nodes.
 const TREE_ROWS: i64 = 60_000;
 
+/// Bytes of the log of the file that has one.
+const LOG_BYTES: u64 = 64 << 10;
+
 /// All of them.
 ///
 /// # Errors
@@ -38,14 +41,25 @@ pub fn all() -> std::result::Result<Vec<Base>, String> {
     bases.push(Base::new("below", file(512, below).map_err(text)?));
     bases.push(Base::new("pinned", file(512, pinned).map_err(text)?));
     bases.push(Base::new("sets", file(512, sets).map_err(text)?));
+    let bytes = file_with_log(512, LOG_BYTES, logged).map_err(text)?;
+    bases.push(Base::new("logged", bytes));
     Ok(bases)
 }
 
 fn file(page_size: usize, fill: impl FnOnce(&Database) -> Result<()>) -> Result<Vec<u8>> {
+    file_with_log(page_size, 0, fill)
+}
+
+fn file_with_log(
+    page_size: usize,
+    log_bytes: u64,
+    fill: impl FnOnce(&Database) -> Result<()>,
+) -> Result<Vec<u8>> {
     let storage = Arc::new(MemoryStorage::new());
     let options = Options::new()
         .page_size(page_size)
         .growth_bytes(16 << 10, 64 << 10)
+        .log_bytes(log_bytes)
         // Every commit is a step: the clock of commits has pages.
         .clock_step(Duration::from_nanos(1));
     let db = options.open_storage(Arc::clone(&storage) as Arc<dyn Storage>)?;
@@ -73,6 +87,23 @@ fn worked(db: &Database) -> Result<()> {
     let mut model = Model::default();
     for number in 1..=TRANSACTIONS {
         model = script.step(db, number, &model, Durability::Durable, || ())?;
+    }
+    Ok(())
+}
+
+/// Commits that stand in the log alone: it was not emptied.
+fn logged(db: &Database) -> Result<()> {
+    let script = Script {
+        seed: 6,
+        shape: Shape {
+            bulk_one_in: 0,
+            ..Shape::default()
+        },
+    };
+    let mut model = Model::default();
+    for number in 1..=9 {
+        let how = [Durability::OneFlush, Durability::Durable][number as usize % 2];
+        model = script.step(db, number, &model, how, || ())?;
     }
     Ok(())
 }

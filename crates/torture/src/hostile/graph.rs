@@ -1,8 +1,9 @@
 //! What points to what in a sound file, so that a changed byte can be put under right checksums again.
 //!
 //! Nothing here decodes a structure: a pointer (32 bytes, docs/format.md section 2) is recognised wherever it stands, by the
-//! block that it leads to having that checksum, length and kind. Two checksums are not in pointers: that of the next chunk of
-//! a large value, and those of the payloads of a series leaf; they are looked for where the format says.
+//! block that it leads to having that checksum, length and kind. Three checksums are not in pointers: that of the next chunk of
+//! a large value, and those of the payloads of a series leaf; they are looked for where the format says. So is that of a meta record in the blocks
+//! of the log that stands on it.
 //!
 //! 1. Every block is in the list once; `places` are all the bytes that hold its checksum, in other blocks of the list.
 //! 2. The list is in the order in which blocks can be sealed: whoever points stands behind what is pointed at.
@@ -16,6 +17,11 @@ const HEAD_BLOCK_BYTES: usize = 4096;
 const HEAD_BLOCKS: usize = 6;
 /// Chunks of large values are at most so long, and begin so far apart.
 const CHUNK_BYTES: usize = 64 << 10;
+/// Where the superblock says how long a page is, where a meta record names its log (page and pages), and where a block of a log has the checksum
+/// of that record; docs/format.md section 3.
+const PAGE_SIZE_AT: usize = 52;
+const LOG_AT: usize = 1952;
+const STANDS_ON_AT: usize = 40;
 /// Where a chunk has the checksum of the next one.
 const NEXT_CHUNK_AT: usize = HEADER_BYTES;
 
@@ -128,6 +134,32 @@ impl Search<'_> {
         self.link(number, NEXT_CHUNK_AT, next);
     }
 
+    /// Blocks of the logs that meta records name. They have the checksum of the first copy of the record.
+    fn logs(&mut self) {
+        let page_size = get_u32(self.file, PAGE_SIZE_AT) as usize;
+        for pair in [1, 2] {
+            let meta = pair * HEAD_BLOCK_BYTES;
+            let [from, len] =
+                [0, 8].map(|field| get_u64(self.file, meta + LOG_AT + field) as usize * page_size);
+            let (sum, Some(record)) = (
+                get_u64(self.file, meta),
+                self.known.get(&(meta, HEAD_BLOCK_BYTES)).copied(),
+            ) else {
+                continue;
+            };
+            for at in (from..from + len).step_by(HEAD_BLOCK_BYTES) {
+                let Some(bytes) = self.file.get(at..at + HEAD_BLOCK_BYTES) else {
+                    break;
+                };
+                let is_sound = checksum(&bytes[8..]) == get_u64(bytes, 0);
+                if is_sound && get_u64(bytes, STANDS_ON_AT) == sum {
+                    let block = self.add(at, HEAD_BLOCK_BYTES, Kind::Redo);
+                    self.link(block, STANDS_ON_AT, record);
+                }
+            }
+        }
+    }
+
     /// In a leaf's directory an entry has: offset u32, 0 u32, checksum u64, chunk 32 B with the length at its byte 12. That of a
     /// model has its length in the place of the zero.
     fn payloads(&mut self, number: usize) {
@@ -168,6 +200,7 @@ impl Graph {
                 Header::decode(&file[at..at + HEADER_BYTES]).kind,
             );
         }
+        search.logs();
         let Search { blocks, order, .. } = search;
         let mut position = vec![0; blocks.len()];
         for (new, &old) in order.iter().enumerate() {

@@ -1,0 +1,264 @@
+//! A page as what differs from another one, which is mostly the page that it is a changed copy of.
+//!
+//! ```text
+//! step:  literal length | literal bytes | copied length | where from, relative to where the step before would go on
+//!        varint         |               | varint        | zigzag varint (not there when nothing is copied)
+//! ```
+//!
+//! Steps until the page is full. An entry put into a slotted page moves the slots behind it, and a record moves whole lists: so
+//! copies may come from anywhere in the base. Nothing is compressed: this is to fit a commit into a block or two, in a microsecond
+//! a page.
+//!
+//! Invariants
+//! 1. `decode(base, encode(new, base))` is `new`, for any two pages of one length; whatever else is given to `decode`, it ends, reads
+//!    nothing outside and gives `None` or a page of the length asked for.
+
+use tidalite_base::limits::PAGE_SIZE_MAX;
+
+/// Shorter copies are not worth their step.
+const COPY_MIN: usize = 8;
+/// Places of the table of what is where in the base.
+const TABLE_BITS: u32 = 10;
+/// Every so many bytes of the base are in the table.
+const STRIDE: usize = 8;
+/// Nothing is there.
+const NOWHERE: u16 = u16::MAX;
+const _: () = assert!(PAGE_SIZE_MAX / STRIDE < NOWHERE as usize);
+
+/// Where eight bytes of this hash were seen last in the base, counted in eights.
+struct Table([u16; 1 << TABLE_BITS]);
+
+impl Table {
+    fn of(base: &[u8]) -> Self {
+        let mut table = Self([NOWHERE; 1 << TABLE_BITS]);
+        for (number, bytes) in base.as_chunks::<STRIDE>().0.iter().enumerate() {
+            table.0[place(u64::from_le_bytes(*bytes))] = number as u16;
+        }
+        table
+    }
+}
+
+fn place(word: u64) -> usize {
+    (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - TABLE_BITS)) as usize
+}
+
+/// How many bytes both begin with.
+fn common(a: &[u8], b: &[u8]) -> usize {
+    let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
+    let mut same = 0;
+    for (a, b) in words {
+        let differs = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if differs != 0 {
+            return same + differs.trailing_zeros() as usize / 8;
+        }
+        same += 8;
+    }
+    let rest = a[same..].iter().zip(&b[same..]);
+    same + rest.take_while(|(a, b)| a == b).count()
+}
+
+fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn put_step(out: &mut Vec<u8>, literal: &[u8], copied: usize, moved: i64) {
+    put_varint(out, literal.len() as u64);
+    out.extend_from_slice(literal);
+    put_varint(out, copied as u64);
+    if copied > 0 {
+        put_varint(out, (moved << 1 ^ moved >> 63) as u64);
+    }
+}
+
+/// Appends what makes `new` of `base`, a page of the same length.
+pub(super) fn encode(new: &[u8], base: &[u8], out: &mut Vec<u8>) {
+    assert_eq!(new.len(), base.len(), "a page and its base");
+    let mut table = None;
+    // The literal begins at `from`; `at` of the new page is expected at `here` of the base; a step goes on from `next`.
+    let (mut from, mut at, mut here, mut next) = (0, 0, 0usize, 0usize);
+    while at < new.len() {
+        let mut copied = common(&new[at..], &base[here.min(base.len())..]);
+        let mut source = here;
+        let whole = at + copied == new.len();
+        if copied < COPY_MIN && !(whole && copied > 0) {
+            copied = 0;
+            if let Some(word) = new[at..].first_chunk() {
+                let table = table.get_or_insert_with(|| Table::of(base));
+                let found = table.0[place(u64::from_le_bytes(*word))];
+                if found != NOWHERE {
+                    source = usize::from(found) * STRIDE;
+                    copied = common(&new[at..], &base[source..]);
+                }
+            }
+            if copied < COPY_MIN {
+                at += 1;
+                here += 1;
+                continue;
+            }
+            // The table knows every eighth byte: what is before may be the same as well.
+            while at > from && source > 0 && new[at - 1] == base[source - 1] {
+                (at, source, copied) = (at - 1, source - 1, copied + 1);
+            }
+        }
+        put_step(out, &new[from..at], copied, source as i64 - next as i64);
+        at += copied;
+        here = source + copied;
+        (from, next) = (at, here);
+    }
+    if from < new.len() {
+        put_step(out, &new[from..], 0, 0);
+    }
+}
+
+fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..63).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn take<'a>(bytes: &mut &'a [u8], len: u64) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(usize::try_from(len).ok()?)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+/// The page that `steps` make of `base`; `None` when they do not make one of its length.
+pub(super) fn decode(mut steps: &[u8], base: &[u8]) -> Option<Vec<u8>> {
+    let (mut page, mut next) = (Vec::with_capacity(base.len()), 0usize);
+    while page.len() < base.len() {
+        let literal = take_varint(&mut steps)?;
+        page.extend_from_slice(take(&mut steps, literal)?);
+        let copied = usize::try_from(take_varint(&mut steps)?).ok()?;
+        if copied == 0 {
+            if literal == 0 {
+                return None;
+            }
+            continue;
+        }
+        let moved = take_varint(&mut steps)?;
+        let moved = (moved >> 1) as i64 ^ -((moved & 1) as i64);
+        let source = usize::try_from((next as i64).checked_add(moved)?).ok()?;
+        let end = source.checked_add(copied)?;
+        page.extend_from_slice(base.get(source..end)?);
+        next = end;
+    }
+    (page.len() == base.len() && steps.is_empty()).then_some(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{decode, encode};
+
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, below: usize) -> usize {
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (self.0 >> 33) as usize % below
+        }
+        fn bytes(&mut self, len: usize) -> Vec<u8> {
+            (0..len).map(|_| self.below(256) as u8).collect()
+        }
+    }
+
+    fn round_trip(new: &[u8], base: &[u8]) -> usize {
+        let mut steps = Vec::new();
+        encode(new, base, &mut steps);
+        assert_eq!(decode(&steps, base).as_deref(), Some(new));
+        steps.len()
+    }
+
+    #[test]
+    fn a_page_like_its_base_costs_nothing_and_one_of_zeros_little() {
+        let page = Random(1).bytes(4096);
+        assert!(round_trip(&page, &page) <= 5);
+        assert!(round_trip(&[0; 4096], &page) <= 4096 + 8);
+        assert!(round_trip(&[0; 4096], &[0; 4096]) <= 5);
+        let mut few = vec![0; 4096];
+        few[1000..1040].copy_from_slice(&page[..40]);
+        assert!(round_trip(&few, &[0; 4096]) < 60);
+    }
+
+    /// What an insert does to a page of slots that grow from its beginning and entries that grow from its end, and a removal to a list.
+    #[test]
+    fn what_has_moved_is_copied() {
+        let base = Random(2).bytes(4096);
+        let mut new = base.clone();
+        new.copy_within(200..800, 206);
+        new[200..206].fill(7);
+        new[2000..2024].fill(9);
+        assert!(round_trip(&new, &base) < 80, "{}", round_trip(&new, &base));
+        let mut less = base.clone();
+        less.copy_within(532.., 500);
+        less[4064..].fill(0);
+        assert!(
+            round_trip(&less, &base) < 60,
+            "{}",
+            round_trip(&less, &base)
+        );
+    }
+
+    #[test]
+    fn any_two_pages() {
+        let mut random = Random(3);
+        for round in 0..if cfg!(miri) { 20 } else { 3000 } {
+            let len = [512, 4096, 1, 7, 9, 100][random.below(6)];
+            let base = random.bytes(len);
+            let mut new = if round % 3 == 0 {
+                vec![0; len]
+            } else {
+                base.clone()
+            };
+            for _ in 0..random.below(20) {
+                let (from, to) = (random.below(len), random.below(len));
+                let count = random.below(len - from.max(to)) + 1;
+                match random.below(3) {
+                    0 => new.copy_within(from..from + count, to),
+                    1 => new[from..from + count.min(12)].fill(random.below(256) as u8),
+                    _ => new[to..to + count].copy_from_slice(&base[from..from + count]),
+                }
+            }
+            round_trip(&new, &base);
+        }
+    }
+
+    #[test]
+    fn rubbish_is_refused_or_makes_a_page() {
+        let mut random = Random(4);
+        let base = random.bytes(512);
+        let mut new = base.clone();
+        new.copy_within(100..300, 90);
+        let mut steps = Vec::new();
+        encode(&new, &base, &mut steps);
+        for len in 0..steps.len() {
+            assert_eq!(decode(&steps[..len], &base), None, "cut to {len}");
+        }
+        for _ in 0..if cfg!(miri) { 200 } else { 20_000 } {
+            let mut damaged = steps.clone();
+            for _ in 0..1 + random.below(3) {
+                let at = random.below(damaged.len());
+                damaged[at] = random.below(256) as u8;
+            }
+            assert!(decode(&damaged, &base).is_none_or(|page| page.len() == 512));
+        }
+        assert_eq!(
+            decode(&[0, 0, 0, 0], &base),
+            None,
+            "steps that lead nowhere"
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! A storage with pages of the log laid over it, for who may only read: what the log holds is not written to the file then.
+//!
+//! Invariants
+//! 1. As soon as anybody has published a newer commit, the pages are in the file (`redo::settle` comes before), and those over it do not
+//!    count any more. They stay in memory, since slices of them may be lent.
+
+use super::{Growth, Observer, Storage};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub(crate) struct Overlay {
+    below: Arc<dyn Storage>,
+    page_size: usize,
+    pages: BTreeMap<u64, Vec<u8>>,
+    void: AtomicBool,
+}
+
+impl Overlay {
+    pub(crate) fn new(
+        below: Arc<dyn Storage>,
+        page_size: usize,
+        pages: BTreeMap<u64, Vec<u8>>,
+    ) -> Self {
+        Self {
+            below,
+            page_size,
+            pages,
+            void: AtomicBool::new(false),
+        }
+    }
+
+    /// The pages that lie over `[at, at + len)`.
+    fn over(&self, at: u64, len: usize) -> impl Iterator<Item = (u64, &[u8])> {
+        let size = self.page_size as u64;
+        let to = at.saturating_add(len as u64).div_ceil(size);
+        let from = if self.void.load(Ordering::Acquire) {
+            to
+        } else {
+            (at / size).min(to)
+        };
+        let pages = self.pages.range(from..to);
+        pages.map(move |(number, page)| (number * size, &**page))
+    }
+
+    fn lent<'a>(
+        &'a self,
+        at: u64,
+        len: usize,
+        below: impl FnOnce() -> Option<&'a [u8]>,
+    ) -> Option<&'a [u8]> {
+        let Some((start, page)) = self.over(at, len).next() else {
+            return below();
+        };
+        // Across pages it is read, and copied.
+        page.get(at.checked_sub(start)? as usize..)?.get(..len)
+    }
+}
+
+impl Storage for Overlay {
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.below.read_at(at, bytes)?;
+        let end = at + bytes.len() as u64;
+        for (start, page) in self.over(at, bytes.len()) {
+            let (from, to) = (start.max(at), (start + page.len() as u64).min(end));
+            let part = &page[(from - start) as usize..(to - start) as usize];
+            bytes[(from - at) as usize..(to - at) as usize].copy_from_slice(part);
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, _: u64, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        let last = self.pages.keys().next_back();
+        let end = last.map_or(0, |page| (page + 1) * self.page_size as u64);
+        Ok(self.below.len()?.max(end))
+    }
+
+    fn resizes(&self) -> bool {
+        self.below.resizes()
+    }
+
+    fn refresh(&self) -> io::Result<()> {
+        self.void.store(true, Ordering::Release);
+        self.below.refresh()
+    }
+
+    fn grow(&self, _: u64, _: Growth) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {
+        self.lent(at, len, || self.below.mapped(at, len))
+    }
+
+    fn mapped_page(&self, at: u64, len: usize) -> Option<&[u8]> {
+        self.lent(at, len, || self.below.mapped_page(at, len))
+    }
+
+    fn read_ahead(&self, at: u64, len: u64) -> io::Result<()> {
+        self.below.read_ahead(at, len)
+    }
+
+    fn observer(&self) -> Option<&dyn Observer> {
+        self.below.observer()
+    }
+}

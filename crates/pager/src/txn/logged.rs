@@ -1,0 +1,147 @@
+//! The part of a commit that is about the log: making it, leaving it, and what it gets of the commit.
+
+use super::{Durability, WriteTxn, dirty};
+use crate::error::{Error, Result};
+use crate::layout::{BLOCK_BYTES, is_large_page};
+use crate::meta::Meta;
+use crate::pipeline::LogUse;
+use crate::redo::{BYTES_MAX, BYTES_MIN, COMMIT_PAGES_MAX, Entry, PART_OF_FILE, PageOf, Redo};
+use std::borrow::Cow;
+use std::sync::Arc;
+use tidalite_base::TxnId;
+
+/// Zeros are written in pieces of this size.
+const ZEROS_BYTES: u64 = 64 << 10;
+/// A log of fewer blocks is of no use.
+const BLOCKS_MIN: u64 = 4;
+
+impl WriteTxn {
+    /// Decides what the log has to do with this commit; makes one where that is worth its while, gives it up where the file is to become
+    /// shorter.
+    pub(super) fn plan_log(&mut self, durability: Durability) -> Result<LogUse> {
+        let redo = self.writer().meta.redo;
+        if let Some(redo) = redo
+            && (self.space.compacts || durability.is_durable() && self.log_is_in_the_way(redo))
+        {
+            let addr = redo.page * self.inner.page_size as u64;
+            self.free(addr, redo.pages, TxnId(redo.birth));
+            self.check()?;
+            self.leaves_log = true;
+        }
+        if self.space.compacts || self.leaves_log {
+            return Ok(LogUse::None);
+        }
+        let in_second = self.space.own.iter().any(|(page, _)| is_large_page(page));
+        let too_much = self.space.own_pages > COMMIT_PAGES_MAX || self.inner.options.log_bytes == 0;
+        let inner = Arc::clone(&self.inner);
+        let space_waits = self.space.frees_space || self.writer().needs_record(&inner);
+        // Pins are promised to stay, whatever becomes of the log.
+        if !durability.is_durable() || too_much || space_waits || self.pins.any() || in_second {
+            return Ok(LogUse::None);
+        }
+        let at_once = durability == Durability::OneFlush;
+        let log = self.inner.pipeline.log_for(self.base.txn.0, at_once);
+        if log == LogUse::Wanted && redo.is_none() {
+            self.make_log()?;
+        }
+        Ok(log)
+    }
+
+    /// Whether the log lies far behind where the file would end if all in use were side by side.
+    fn log_is_in_the_way(&mut self, redo: Redo) -> bool {
+        let much = self.inner.options.shrink_bytes / self.inner.page_size as u64;
+        let space = &self.writer().space;
+        redo.page > space.pages() - space.free_pages() + much
+    }
+
+    /// Takes pages for the log, if there are any, and fills them with zeros: what is written over later is there on the medium.
+    fn make_log(&mut self) -> Result<()> {
+        let inner = Arc::clone(&self.inner);
+        let page_bytes = inner.page_size as u64;
+        let most = inner.options.log_bytes.min(BYTES_MAX);
+        let file_bytes = self.writer().space.pages() * page_bytes;
+        let bytes = (file_bytes / PART_OF_FILE).clamp(BYTES_MIN.min(most), most);
+        let pages = bytes / page_bytes;
+        if pages * page_bytes < BLOCKS_MIN * BLOCK_BYTES as u64 {
+            return Ok(());
+        }
+        let Some(writer) = &mut self.writer else {
+            unreachable!("the writer state leaves with the transaction")
+        };
+        // As low as can be: it stays there for long.
+        let compacts = std::mem::replace(&mut self.space.compacts, true);
+        let taken = writer.alloc(&inner, &mut self.space, pages, true, false);
+        self.space.compacts = compacts;
+        let page = match taken {
+            Ok(page) => page,
+            // It does without.
+            Err(Error::DiskFull { .. } | Error::FileFull { .. }) => return Ok(()),
+            Err(error) => return Err(self.fail(error)),
+        };
+        let (start, end) = (page * page_bytes, (page + pages) * page_bytes);
+        let zeros = vec![0; ZEROS_BYTES as usize];
+        let mut at = start;
+        while at < end {
+            let part = &zeros[..(end - at).min(ZEROS_BYTES) as usize];
+            let written = dirty::write(&*inner.storage, at, part);
+            written.map_err(|error| self.fail(error))?;
+            at += part.len() as u64;
+        }
+        self.extent_bytes_written += end - start;
+        self.new_log = Some(Redo {
+            page,
+            pages,
+            birth: self.txn.0,
+        });
+        Ok(())
+    }
+
+    /// What the log gets of this commit, whose pages are written; `None` when that is too much.
+    pub(super) fn log_entry(&self, record: &Meta, twice: bool) -> Result<Option<Entry>> {
+        if self.space.own_pages > COMMIT_PAGES_MAX {
+            return Ok(None);
+        }
+        let Some(writer) = &self.writer else {
+            unreachable!("the writer state leaves with the transaction")
+        };
+        let page_size = self.inner.page_size;
+        let ranges = self.space.own.iter();
+        let numbers = ranges.flat_map(|(page, pages)| page..page + pages);
+        let mut pages = Vec::with_capacity(self.space.own_pages as usize);
+        for number in numbers {
+            let (bytes, origin) = match self.dirty.with_origin(number) {
+                Some((bytes, origin)) => (Cow::Borrowed(bytes), origin),
+                None => (self.bytes_of(number)?, None),
+            };
+            let base = match origin {
+                Some(origin) => Some((origin, self.bytes_of(origin)?)),
+                None => None,
+            };
+            pages.push((number, base, bytes));
+        }
+        let each = pages.iter().map(|(page, base, bytes)| PageOf {
+            page: *page,
+            base: base.as_ref().map(|(number, bytes)| (*number, &**bytes)),
+            bytes,
+        });
+        Ok(Entry::of(record, &writer.meta, each, page_size, twice))
+    }
+
+    /// A page of the file as it is now.
+    fn bytes_of(&self, number: u64) -> Result<Cow<'_, [u8]>> {
+        let page_size = self.inner.page_size;
+        let at = number * page_size as u64;
+        if let Some(bytes) = self.inner.storage.mapped_page(at, page_size) {
+            return Ok(Cow::Borrowed(bytes));
+        }
+        let mut bytes = vec![0; page_size];
+        match self.inner.storage.read_at(at, &mut bytes) {
+            Ok(()) => Ok(Cow::Owned(bytes)),
+            Err(source) => Err(Error::Io {
+                what: "read of a page for the log".into(),
+                at,
+                source,
+            }),
+        }
+    }
+}

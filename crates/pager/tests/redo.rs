@@ -1,0 +1,362 @@
+//! The log of small commits: when it is used, what it costs, what it keeps, and what damage to it does. (Crashes: tests/crash.rs and
+//! tests/lazy.rs.)
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod toy;
+
+use std::sync::Arc;
+use tidalite_base::TxnId;
+use tidalite_pager::{Durability, LockMemory, Options, PageWrite, Pager};
+use tidalite_testkit::SimDisk;
+use toy::{app, apply, id_of, problems, read, root_of};
+
+const BLOCK: usize = 4096;
+
+fn options() -> Options {
+    Options {
+        log_bytes: 256 << 10,
+        shrink_bytes: 1 << 20,
+        ..toy::options()
+    }
+}
+
+fn open(disk: &Arc<SimDisk>) -> Pager {
+    Pager::open_storage(disk.clone(), &options()).unwrap()
+}
+
+fn commit(pager: &Pager, id: u64, durability: Durability) {
+    let mut txn = pager.begin_write().unwrap();
+    let old = root_of(txn.app());
+    let slot = (id * 7 % toy::SLOTS as u64) as usize;
+    let root = apply(&mut txn, &old, &[(slot, id)]).unwrap();
+    txn.commit(&app(&root, id), durability).unwrap();
+}
+
+/// The number of the newest commit; everything in it is read, and the file is sound.
+fn newest(pager: &Pager) -> u64 {
+    let reader = pager.begin_read().unwrap();
+    let id = id_of(reader.app());
+    read(&reader, &root_of(reader.app()), &mut |_, _| {}).unwrap();
+    drop(reader);
+    assert_eq!(problems(pager).unwrap(), [""; 0]);
+    id
+}
+
+/// As after a power cut at which everything was on the medium: nothing but the file is left.
+fn after_power_cut(disk: &SimDisk) -> Arc<SimDisk> {
+    Arc::new(SimDisk::from_image(disk.image()))
+}
+
+/// Where the log is: its byte, and how many blocks it holds that begin with a checksum.
+fn log_of(image: &[u8]) -> (usize, usize) {
+    // docs/format.md section 3: the record with the higher sequence number, and in it the place of the log.
+    let word = |at: usize| u64::from_le_bytes(image[at..at + 8].try_into().unwrap());
+    let newest = [4096, 8192]
+        .into_iter()
+        .max_by_key(|at| word(at + 48))
+        .unwrap();
+    let (at, len) = (
+        word(newest + 1952) * toy::PAGE as u64,
+        word(newest + 1960) * toy::PAGE as u64,
+    );
+    let log = &image[at as usize..(at + len) as usize];
+    let written = log.chunks(BLOCK).take_while(|block| block[..8] != [0; 8]);
+    (at as usize, written.count())
+}
+
+#[test]
+fn a_commit_with_one_barrier_is_one_sync() {
+    tidalite_testkit::watch();
+    let disk = Arc::new(SimDisk::new());
+    let pager = open(&disk);
+    commit(&pager, 1, Durability::Durable);
+    // The first makes the log, in a record.
+    commit(&pager, 2, Durability::OneFlush);
+    for id in 3..40 {
+        let (before, durability) = (pager.metrics(), [Durability::OneFlush, Durability::Durable]);
+        commit(&pager, id, durability[id as usize % 2]);
+        let after = pager.metrics();
+        assert_eq!(
+            (after.syncs - before.syncs, after.records - before.records),
+            (1, 0)
+        );
+        let copies = 1 + id % 2;
+        assert_eq!(
+            (after.bytes_log - before.bytes_log) % (copies * BLOCK as u64),
+            0
+        );
+    }
+    // Behind a lazy commit, which is not in the log, comes a record.
+    commit(&pager, 40, Durability::Lazy);
+    let before = pager.metrics();
+    commit(&pager, 41, Durability::OneFlush);
+    assert_eq!(pager.metrics().records - before.records, 1);
+    assert_eq!(newest(&pager), 41);
+}
+
+#[test]
+fn small_durable_commits_that_follow_each_other_go_to_a_log() {
+    tidalite_testkit::watch();
+    let disk = Arc::new(SimDisk::new());
+    let pager = open(&disk);
+    for id in 1..60 {
+        commit(&pager, id, Durability::Durable);
+    }
+    let metrics = pager.metrics();
+    assert!(
+        (9..15).contains(&metrics.records) && metrics.appends > 40,
+        "{metrics:?}"
+    );
+    // And none where the options say so.
+    let without = Options {
+        log_bytes: 0,
+        ..options()
+    };
+    let pager = Pager::open_storage(Arc::new(SimDisk::new()), &without).unwrap();
+    for id in 1..60 {
+        commit(
+            &pager,
+            id,
+            [Durability::Durable, Durability::OneFlush][id as usize % 2],
+        );
+    }
+    assert_eq!((pager.metrics().appends, pager.metrics().records), (0, 59));
+}
+
+#[test]
+fn a_full_log_is_emptied_into_a_record_and_begins_anew() {
+    tidalite_testkit::watch();
+    let disk = Arc::new(SimDisk::new());
+    let pager = open(&disk);
+    for id in 1..600 {
+        commit(&pager, id, Durability::OneFlush);
+        if id % 50 == 0 {
+            assert_eq!(newest(&open(&after_power_cut(&disk))), id);
+        }
+    }
+    let metrics = pager.metrics();
+    assert!((8..30).contains(&metrics.records), "{metrics:?}");
+    assert_eq!(newest(&pager), 599);
+}
+
+/// Without the lock file nothing tells of the newest commits but the log.
+#[test]
+fn opening_after_a_power_cut_makes_a_record_of_what_the_log_holds() {
+    tidalite_testkit::watch();
+    let disk = Arc::new(SimDisk::new());
+    let pager = open(&disk);
+    for id in 1..50 {
+        commit(&pager, id, Durability::OneFlush);
+    }
+    let disk = after_power_cut(&disk);
+    let again = open(&disk);
+    assert!(again.recovery().replayed > 10, "{:?}", again.recovery());
+    assert_eq!(newest(&again), 49);
+    drop(again);
+    let again = open(&disk);
+    assert_eq!(again.recovery(), tidalite_pager::Recovery::default());
+    commit(&again, 50, Durability::Durable);
+    assert_eq!(newest(&again), 50);
+}
+
+#[test]
+fn closing_leaves_nothing_in_the_log_and_dropping_loses_nothing() {
+    tidalite_testkit::watch();
+    for closes in [true, false] {
+        let disk = Arc::new(SimDisk::new());
+        let pager = open(&disk);
+        for id in 1..30 {
+            commit(&pager, id, Durability::OneFlush);
+        }
+        if closes {
+            pager.close().unwrap();
+        } else {
+            drop(pager);
+        }
+        let again = open(&after_power_cut(&disk));
+        assert_eq!(again.recovery().replayed == 0, closes);
+        assert_eq!(newest(&again), 29);
+    }
+}
+
+#[test]
+fn who_only_reads_lays_the_log_over_the_file_and_writes_nothing() {
+    let disk = Arc::new(SimDisk::new());
+    let pager = open(&disk);
+    for id in 1..50 {
+        commit(&pager, id, Durability::OneFlush);
+    }
+    let (disk, memory) = (after_power_cut(&disk), LockMemory::new());
+    let before = disk.image();
+    let reads = Options {
+        read_only: true,
+        ..options()
+    };
+    let open =
+        |options: &Options| Pager::open_storage_with(disk.clone(), &memory, options).unwrap();
+    let (one, two) = (open(&reads), open(&reads));
+    assert_eq!([newest(&one), newest(&two)], [49, 49]);
+    assert!(disk.image() == before, "something was written");
+    // Who writes beside them settles the log first, and what they hold stays what it was.
+    let held = one.begin_read().unwrap();
+    let writer = open(&options());
+    assert_eq!(newest(&writer), 49);
+    for id in 50..90 {
+        commit(&writer, id, Durability::OneFlush);
+    }
+    assert_eq!(id_of(held.app()), 49);
+    read(&held, &root_of(held.app()), &mut |_, _| {}).unwrap();
+    assert_eq!([newest(&one), newest(&two), newest(&writer)], [89, 89, 89]);
+    read(&held, &root_of(held.app()), &mut |_, _| {}).unwrap();
+}
+
+/// Each block of the log damaged in turn: a `Durable` commit has two of each; from a `OneFlush` commit on which others follow
+/// opening goes back, and says so.
+#[test]
+fn one_damaged_block_undoes_no_durable_commit() {
+    tidalite_testkit::watch();
+    for durability in [Durability::Durable, Durability::OneFlush] {
+        let disk = Arc::new(SimDisk::new());
+        let pager = open(&disk);
+        for id in 1..40 {
+            commit(&pager, id, durability);
+        }
+        let txn = pager.begin_read().unwrap().txn();
+        let image = disk.image();
+        let (at, blocks) = log_of(&image);
+        assert!(blocks > 20, "{blocks} blocks");
+        for block in 0..blocks {
+            let mut damaged = image.clone();
+            damaged[at + block * BLOCK + 100] ^= 4;
+            let pager = open(&Arc::new(SimDisk::from_image(damaged)));
+            let found = newest(&pager);
+            let told = pager.recovery().went_back_from;
+            if durability == Durability::Durable {
+                assert_eq!((found, told), (39, None), "block {block}");
+            } else if found < 38 {
+                assert_eq!(told, Some(txn), "block {block}");
+            } else {
+                // The last flush: it may as well not have ended.
+                assert_eq!(told, None, "block {block} of {blocks}, {found}");
+            }
+            commit(&pager, 100, Durability::Durable);
+            assert_eq!(newest(&pager), 100);
+        }
+    }
+}
+
+/// A base that is damaged makes a page that is damaged, which whoever reads it is told; the rest is there.
+#[test]
+fn a_damaged_base_is_told_of_where_it_is_read() {
+    let disk = Arc::new(SimDisk::new());
+    let pager = open(&disk);
+    for id in 1..30 {
+        commit(&pager, id, Durability::Durable);
+    }
+    pager.checkpoint().unwrap();
+    let root = root_of(pager.begin_read().unwrap().app());
+    commit(&pager, 30, Durability::Durable);
+    let mut image = disk.image();
+    image[root.addr as usize + toy::PAGE - 1] ^= 1;
+    let pager = open(&Arc::new(SimDisk::from_image(image)));
+    assert!(pager.recovery().replayed > 0);
+    let reader = pager.begin_read().unwrap();
+    assert_eq!(id_of(reader.app()), 30);
+    assert!(read(&reader, &root_of(reader.app()), &mut |_, _| {}).is_err());
+}
+
+/// Two handles that take turns, as two processes would: each sees what the other has in the log, killed or not.
+#[test]
+fn handles_take_turns_over_one_log() {
+    tidalite_testkit::watch();
+    let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+    let open = || Pager::open_storage_with(disk.clone(), &memory, &options()).unwrap();
+    let (one, two) = (open(), open());
+    let mut id = 0;
+    for round in 0..30 {
+        for pager in [&one, &two] {
+            for _ in 0..1 + round % 5 {
+                id += 1;
+                commit(pager, id, Durability::OneFlush);
+                let seen = [&one, &two].map(|pager| id_of(pager.begin_read().unwrap().app()));
+                assert_eq!(seen, [id, id]);
+            }
+            let power = Pager::open_storage(after_power_cut(&disk), &options()).unwrap();
+            assert_eq!(newest(&power), id);
+        }
+    }
+    assert!(one.metrics().appends > 20 && two.metrics().appends > 20);
+}
+
+#[test]
+fn a_file_that_is_made_shorter_gives_its_log_up() {
+    tidalite_testkit::watch();
+    let disk = Arc::new(SimDisk::new());
+    let pager = open(&disk);
+    for id in 1..30 {
+        commit(&pager, id, Durability::OneFlush);
+    }
+    let used = pager.stat().unwrap();
+    let mut txn = pager.begin_write().unwrap();
+    txn.compact(0);
+    let app = txn.app().to_vec();
+    txn.commit(&app, Durability::Durable).unwrap();
+    for id in 30..33 {
+        commit(&pager, id, Durability::Lazy);
+        pager.checkpoint().unwrap();
+    }
+    let less = pager.stat().unwrap();
+    let in_use = |stat: &tidalite_pager::Stat| stat.pages_total - stat.pages_free;
+    assert!(in_use(&less) + 400 < in_use(&used), "{used:?}, {less:?}");
+    assert_eq!(newest(&pager), 32);
+}
+
+/// Made when the file was long, the log lies at its end, and moves when what is before it becomes free.
+#[test]
+fn a_log_at_the_end_of_a_file_does_not_keep_it_long() {
+    tidalite_testkit::watch();
+    let disk = Arc::new(SimDisk::new());
+    let pager = open(&disk);
+    commit(&pager, 1, Durability::Durable);
+    let mut txn = pager.begin_write().unwrap();
+    let extent = txn.alloc_extent((4 << 20) / toy::PAGE as u64).unwrap();
+    let app = txn.app().to_vec();
+    txn.commit(&app, Durability::Durable).unwrap();
+    for id in 2..20 {
+        commit(&pager, id, Durability::Durable);
+    }
+    let (at, _) = log_of(&disk.image());
+    assert!(at > 4 << 20, "the log is at byte {at}");
+    let mut txn = pager.begin_write().unwrap();
+    txn.free_extent(&extent);
+    let app = txn.app().to_vec();
+    txn.commit(&app, Durability::Durable).unwrap();
+    for id in 20..40 {
+        commit(&pager, id, Durability::Durable);
+    }
+    let (at, _) = log_of(&disk.image());
+    assert!(at < 1 << 20, "the log is at byte {at}");
+    assert!(pager.metrics().appends > 20);
+    assert_eq!(newest(&open(&after_power_cut(&disk))), 39);
+}
+
+/// A backup has a record of its own, and nothing of the log.
+#[test]
+fn a_backup_holds_what_was_only_in_the_log() {
+    tidalite_testkit::watch();
+    let disk = Arc::new(SimDisk::new());
+    let pager = open(&disk);
+    for id in 1..50 {
+        commit(&pager, id, Durability::Durable);
+    }
+    let mut image = Vec::new();
+    pager.copy_image(&mut image, &mut |_, _, _| Ok(())).unwrap();
+    commit(&pager, 50, Durability::Durable);
+    let copy = open(&Arc::new(SimDisk::from_image(image)));
+    assert_eq!(copy.recovery().replayed, 0);
+    assert_eq!(newest(&copy), 49);
+    commit(&copy, 51, Durability::Durable);
+    assert_eq!((newest(&copy), newest(&pager)), (51, 50));
+    assert!(copy.begin_read().unwrap().txn() > TxnId(1));
+}

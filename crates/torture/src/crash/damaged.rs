@@ -1,0 +1,78 @@
+//! One damaged sector, a moment after a commit was acknowledged.
+
+use super::process::{open, text};
+use super::{Crash, HEAD_BYTES, Judge, Judged, checked, storage_of};
+use std::ops::Range;
+use std::sync::Arc;
+use tidalite::LockMemory;
+use tidalite_base::get_u64;
+use tidalite_testkit::rng::Rng;
+use tidalite_testkit::{SECTOR_BYTES, SimDisk};
+
+/// Bytes of a block of the log.
+const BLOCK: usize = 4096;
+
+impl Judge<'_> {
+    /// A commit was acknowledged a moment ago, and one sector is damaged. That undoes nothing, unless it is in a block of the log that
+    /// stands there once.
+    pub(super) fn damaged(&self, crash: Crash<'_>, rng: &mut Rng) -> Judged {
+        let mut image = crash.image;
+        let sectors = (image.len() - HEAD_BYTES) / SECTOR_BYTES;
+        if self.depth > 1 || sectors == 0 {
+            return Ok(());
+        }
+        let opened = |image: Vec<u8>| {
+            let disk = Arc::new(SimDisk::from_image(image));
+            let second = storage_of(crash.second.as_ref());
+            open(disk, second, &LockMemory::new(), self.plan.page_size)
+        };
+        // The damage is as likely in the log as anywhere else.
+        let log = log_of(&image, self.plan.page_size);
+        let at = match &log {
+            Some(log) if rng.one_in(2) => {
+                log.start + rng.index(log.len() / SECTOR_BYTES) * SECTOR_BYTES
+            }
+            _ => HEAD_BYTES + rng.index(sectors) * SECTOR_BYTES,
+        };
+        // Kind and flags of a block's header: the log's, which stands there once; docs/format.md sections 1 and 5.
+        let once = log.is_some_and(|log| {
+            let block = log
+                .contains(&at)
+                .then(|| log.start + (at - log.start) / BLOCK * BLOCK);
+            block.is_some_and(|block| image[block + 8..block + 10] == [21, 1])
+        });
+        let whole = opened(image.clone())?;
+        let expected = whole.begin_read().map_err(text)?.txn();
+        drop(whole);
+        rng.fill(&mut image[at..at + SECTOR_BYTES]);
+        let place = |error: String| format!("one damaged sector at {at}: {error}");
+        let db = opened(image).map_err(place)?;
+        self.count(&db, crash.cut);
+        // What is damaged below a record is reported when it is read.
+        let Ok(snap) = db.begin_read() else {
+            return Ok(());
+        };
+        let back = db.recovery().went_back_from;
+        let shown = snap.txn();
+        drop(snap);
+        match back {
+            None if shown == expected => Ok(()),
+            _ if once && shown < expected && back.is_none_or(|from| from == expected) => {
+                self.history.identify(&db, |_| true).map_err(place)?;
+                checked(&db).map_err(place)
+            }
+            _ => Err(place(format!(
+                "{shown} is shown, went back from {back:?}; {expected} without the damage"
+            ))),
+        }
+    }
+}
+
+/// Where the log of the newest record is; docs/format.md section 3.
+fn log_of(image: &[u8], page_size: usize) -> Option<Range<usize>> {
+    let newest = [4096, 8192].into_iter();
+    let newest = newest.max_by_key(|at| get_u64(image, at + 48))?;
+    let [page, pages] = [1952, 1960].map(|at| get_u64(image, newest + at) as usize * page_size);
+    let log = page..page + pages;
+    (pages > 0 && log.end <= image.len()).then_some(log)
+}
