@@ -90,6 +90,7 @@ pub(crate) struct Log {
 struct Waiting {
     txn: u64,
     bytes: Vec<u8>,
+    page_bytes: u64,
     twice: bool,
 }
 
@@ -122,7 +123,7 @@ impl Log {
         };
         if let Some(mut older) = older.filter(|older| older.top > record.txn) {
             older.waiting.retain(|waiting| waiting.txn > record.txn);
-            log.replay_bytes = older.replay_bytes;
+            log.replay_bytes = older.waiting.iter().map(|waiting| waiting.page_bytes).sum();
             (log.top, log.waiting) = (older.top, older.waiting);
         }
         Some(log)
@@ -141,6 +142,7 @@ impl Log {
             self.waiting.push(Waiting {
                 txn: entry.txn,
                 bytes: entry.bytes,
+                page_bytes: entry.page_bytes,
                 twice: entry.twice,
             });
         }
