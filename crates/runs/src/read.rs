@@ -89,31 +89,41 @@ impl Front {
         Ok(())
     }
 
-    /// The newest row with `time <= to`; of several at its time the last one.
+    /// The newest row with `from <= time <= to`; of several at its time the last one.
     ///
     /// # Errors
     /// As for `rows`.
+    ///
+    /// # Cost
+    /// The tail page; then of the runs, the newest first, those whose times reach beyond the row that was found, each a descent of its
+    /// directory and a block where that says so. So one run where rows come in the order of time.
     pub fn latest<R: PageRead>(
         &self,
         r: &R,
         series: SeriesId,
         types: &[ColumnType],
-        to: i64,
+        (from, to): (i64, i64),
     ) -> Result<Option<FrontRow>> {
         let Some(class) = self.class_of(types) else {
             return Ok(None);
         };
         let place = (class, series);
-        let mut found =
-            self.tail_row(r, place, (i64::MIN, to), |rows| rows.len().checked_sub(1))?;
+        let mut found = self.tail_row(r, place, (from, to), |rows| rows.len().checked_sub(1))?;
         let mut block = Block::default();
         for (run, after) in self.live_runs(0) {
-            let at_least = found.as_ref().map_or(i64::MIN, |(time, _)| *time);
+            // Of equal times the newer run has the row.
+            let at_least = match &found {
+                Some((time, _)) => time.checked_add(1),
+                None => Some(from),
+            };
+            let Some(at_least) = at_least else { break };
             if !run.may_hold(place, at_least, to) {
                 continue;
             }
+            let low = Key::new(class, series, at_least);
             let high = Key::new(class, series, to);
-            let Some(entry) = entry_at_or_before(&run.directory, r, &high)? else {
+            let entry = entry_at_or_before(&run.directory, r, &high)?;
+            let Some(entry) = entry.filter(|entry| low <= entry.last) else {
                 continue;
             };
             block.read(r, &entry.ptr, &self.layouts, true)?;
@@ -124,8 +134,7 @@ impl Front {
                 continue;
             };
             let key = block.key(row);
-            let better = found.as_ref().is_none_or(|(time, _)| *time < key.time);
-            if key.place() == place && better && after.is_none_or(|after| after < key) {
+            if low <= key && after.is_none_or(|after| after < key) {
                 found = Some(row_of(&block.rows, row));
             }
         }

@@ -10,6 +10,7 @@
 //! newest transaction whose rows are below. `bytes` is what the leaves below take in their packed
 //! extents, alignment included; a cut uses it to lower an extent's live bytes unread.
 
+use crate::read::Row;
 use tidalite_base::{TxnId, get_i64, get_u64, put_i64, put_u64};
 use tidalite_codec::Stats;
 use tidalite_pager::{PTR_BYTES, Ptr};
@@ -77,4 +78,15 @@ impl Link {
 pub(crate) struct Entry {
     pub(crate) link: Link,
     pub(crate) stats: Vec<Stats>,
+}
+
+impl Entry {
+    /// The last row below: the statistics of a column end with its word.
+    pub(crate) fn last_row(&self) -> Option<Row> {
+        let words = self.stats.iter().map(Stats::last);
+        Some(Row {
+            time: self.link.end,
+            words: words.collect::<Option<_>>()?,
+        })
+    }
 }

@@ -18,6 +18,7 @@
 use crate::leaf::is_leaf;
 use crate::link::{Entry, LINK_BYTES, Link};
 use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX};
+use crate::read::Row;
 use crate::tree::{PENDING_MAX, SeriesTree};
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_base::{Corrupt, SeriesId, TxnId};
@@ -53,6 +54,12 @@ fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
     }
 }
 
+struct Head {
+    types: Vec<ColumnType>,
+    height: u8,
+    pending: usize,
+}
+
 /// Reads fields one after another; a field beyond the end is damage.
 struct Fields<'a> {
     bytes: &'a [u8],
@@ -72,6 +79,48 @@ impl<'a> Fields<'a> {
         };
         self.at += len;
         Ok(field)
+    }
+
+    /// What stands in front of the entries, and how many of them follow.
+    fn head(&mut self) -> Result<Head> {
+        let head = self.take(TYPES_AT)?;
+        let (columns, height) = (usize::from(head[COLUMNS_AT]), head[HEIGHT_AT]);
+        let pending = usize::from(head[PENDING_AT]);
+        if head[VERSION_AT] != VERSION || head[PENDING_AT + 1..].iter().any(|&byte| byte != 0) {
+            return Err(self.bad(format!("version {}", head[VERSION_AT]), "version 1"));
+        }
+        if columns > COLUMNS_MAX || height > HEIGHT_MAX || pending > PENDING_MAX {
+            let found = format!("{columns} columns, height {height}, {pending} links");
+            return Err(self.bad(found, "numbers within the limits"));
+        }
+        let codes = self.take(columns.next_multiple_of(8))?;
+        let types = codes[..columns]
+            .iter()
+            .map(|&code| ColumnType::from_code(code));
+        let types = types.collect::<Result<Vec<_>, _>>()?;
+        Ok(Head {
+            types,
+            height,
+            pending,
+        })
+    }
+
+    fn expect_end(&self) -> Result<()> {
+        if self.at == self.bytes.len() {
+            return Ok(());
+        }
+        Err(self.bad(format!("{} bytes", self.bytes.len()), "a shorter record"))
+    }
+
+    /// Passes by an entry.
+    fn skip_entry(&mut self, columns: usize) -> Result<()> {
+        self.take(LINK_BYTES)?;
+        for _ in 0..columns {
+            if self.take(1)?[0] == FORM_WHOLE {
+                self.take(STATS_BYTES)?;
+            }
+        }
+        Ok(())
     }
 
     fn entry(
@@ -133,23 +182,10 @@ impl SeriesTree {
     /// `Corrupt` when the bytes are not a record; the address in it is the offset inside the record.
     pub fn decode(id: SeriesId, bytes: &[u8]) -> Result<Self> {
         let mut fields = Fields { bytes, at: 0, id };
-        let head = fields.take(TYPES_AT)?;
-        let (columns, height) = (usize::from(head[COLUMNS_AT]), head[HEIGHT_AT]);
-        let pending_links = usize::from(head[PENDING_AT]);
-        if head[VERSION_AT] != VERSION || head[PENDING_AT + 1..].iter().any(|&byte| byte != 0) {
-            return Err(fields.bad(format!("version {}", head[VERSION_AT]), "version 1"));
-        }
-        if columns > COLUMNS_MAX || height > HEIGHT_MAX || pending_links > PENDING_MAX {
-            let found = format!("{columns} columns, height {height}, {pending_links} links");
-            return Err(fields.bad(found, "numbers within the limits"));
-        }
-        let codes = fields.take(columns.next_multiple_of(8))?;
-        let types = codes[..columns]
-            .iter()
-            .map(|&code| ColumnType::from_code(code));
-        let types = types.collect::<Result<Vec<_>, _>>()?;
-        let mut hints = Vec::with_capacity(columns + 1);
-        for _ in 0..columns {
+        let head = fields.head()?;
+        let (types, height) = (head.types, head.height);
+        let mut hints = Vec::with_capacity(types.len() + 1);
+        for _ in 0..types.len() {
             let mut hint = [0; HINT_BYTES];
             hint.copy_from_slice(fields.take(HINT_BYTES)?);
             hints.push(Hint::from_bytes(hint));
@@ -162,15 +198,13 @@ impl SeriesTree {
             after = Some(entry.link.end);
             root = Some(entry);
         }
-        let mut pending = Vec::with_capacity(pending_links);
-        for _ in 0..pending_links {
+        let mut pending = Vec::with_capacity(head.pending);
+        for _ in 0..head.pending {
             let entry = fields.entry(&types, is_leaf, after)?;
             after = Some(entry.link.end);
             pending.push(entry);
         }
-        if fields.at != bytes.len() {
-            return Err(fields.bad(format!("{} bytes", bytes.len()), "a shorter record"));
-        }
+        fields.expect_end()?;
         Ok(Self {
             id,
             types,
@@ -181,6 +215,38 @@ impl SeriesTree {
             open: None,
             fanout: NODE_LINKS_MAX,
         })
+    }
+
+    /// The last row of the tree whose record this is, and none without rows: what [`last_row`](Self::last_row) gives after `decode`, with
+    /// words for the columns `types`, of which the last may have been added later. Only the last entry is decoded.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not a record, or one of other columns.
+    pub fn last_row_of(id: SeriesId, bytes: &[u8], types: &[ColumnType]) -> Result<Option<Row>> {
+        let mut fields = Fields { bytes, at: 0, id };
+        let head = fields.head()?;
+        let Some(added) = types.strip_prefix(&head.types[..]) else {
+            return Err(fields.bad(format!("{:?}", head.types), "the columns of the series"));
+        };
+        fields.take(head.types.len() * HINT_BYTES)?;
+        let tops = usize::from(head.height > 0) + head.pending;
+        if tops == 0 {
+            fields.expect_end()?;
+            return Ok(None);
+        }
+        for _ in 1..tops {
+            fields.skip_entry(head.types.len())?;
+        }
+        let of_kind = match head.pending {
+            0 => |kind| kind == Kind::SeriesNode,
+            _ => is_leaf,
+        };
+        let last = fields.entry(&head.types, of_kind, None)?;
+        fields.expect_end()?;
+        Ok(last.last_row().map(|mut row| {
+            row.words.extend(added.iter().map(|ty| ty.fill()));
+            row
+        }))
     }
 
     /// The tree with columns that were added behind its own: in the rows that it has they hold null, or zero in a column

@@ -14,6 +14,7 @@ use crate::leaf::OpenLeaf;
 use crate::link::{Entry, Link};
 use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX, Spine};
 use crate::packer::Packer;
+use crate::read::Row;
 use crate::read::leaves::LeafCursor;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::{COLUMNS_MAX, VECTOR_ROWS};
@@ -134,6 +135,31 @@ impl SeriesTree {
         }
         let last = self.pending.last().or(self.root.as_ref());
         last.is_none_or(|last| last.link.end < time)
+    }
+
+    /// The first row, by the statistics. Of several at its time the first one.
+    #[must_use]
+    pub fn first_row(&self) -> Option<Row> {
+        let entry = self.tops().next()?;
+        let words = entry.stats.iter().map(Stats::first);
+        Some(Row {
+            time: entry.link.begin,
+            words: words.collect::<Option<_>>()?,
+        })
+    }
+
+    /// The last row, by the statistics. Of several at its time the last one.
+    #[must_use]
+    pub fn last_row(&self) -> Option<Row> {
+        self.tops().next_back()?.last_row()
+    }
+
+    /// What the decoded record takes in memory.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let column = size_of::<Hint>() + size_of::<ColumnType>();
+        let entry = size_of::<Entry>() + self.types.len() * size_of::<Stats>();
+        size_of::<Self>() + self.types.len() * column + self.tops().count() * entry
     }
 
     /// Bytes of the leaves, alignment included. Nodes are not counted.

@@ -58,7 +58,7 @@ impl ReadTxn {
             copy_table(&table, &mut to)?;
             to.take_sequence(table.sequence())?;
         }
-        for info in catalog::list(&self.roots, &self.pages, &SeriesPattern::parse("")?)? {
+        for info in catalog::list(&self.begun.roots, &self.pages, &SeriesPattern::parse("")?)? {
             let Some(series) = self.series_by_id(info.id)? else {
                 continue;
             };
@@ -81,7 +81,7 @@ impl ReadTxn {
         for (name, policy) in self.retentions()? {
             tx.set_retention(&name, &policy)?;
         }
-        tx.roots.next_series = tx.roots.next_series.max(self.roots.next_series);
+        tx.roots.next_series = tx.roots.next_series.max(self.begun.roots.next_series);
         Ok(tx.commit()?.bytes_written)
     }
 }

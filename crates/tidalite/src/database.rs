@@ -3,7 +3,7 @@
 use crate::background::Background;
 use crate::compact::Pass;
 use crate::error::Result;
-use crate::read::{Opened, ReadTxn};
+use crate::read::{Newest, ReadTxn};
 use crate::roots::Roots;
 use crate::write::WriteTxn;
 use std::path::Path;
@@ -329,7 +329,7 @@ impl Options {
                 appending: Mutex::default(),
                 roots: Mutex::new(None),
                 pass: Mutex::new(None),
-                opened: Opened::default(),
+                newest: Newest::default(),
             }),
             background: None,
         };
@@ -354,7 +354,7 @@ pub(crate) struct Shared {
     roots: Mutex<Option<(Vec<u8>, Roots)>>,
     /// Where compaction goes on.
     pub(crate) pass: Mutex<Option<Pass>>,
-    pub(crate) opened: Opened,
+    pub(crate) newest: Newest,
 }
 
 impl Shared {
@@ -438,7 +438,7 @@ impl Database {
     /// # Errors
     /// `Store` with: too many snapshots (`Limit`); a forked child (`Forked`); damage in the roots or in the front's record.
     pub fn begin_read(&self) -> Result<ReadTxn> {
-        ReadTxn::begin_again(self.pager.begin_read()?, &self.shared.opened)
+        ReadTxn::begin_again(self.pager.begin_read()?, &self.shared.newest)
     }
 
     /// Begins the write transaction; waits for others in all processes, first come first served.

@@ -117,7 +117,7 @@ impl ReadTxn {
     }
 
     fn diff_retentions(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {
-        if self.roots.policies.encode() == base.roots.policies.encode() {
+        if self.begun.roots.policies.encode() == base.begun.roots.policies.encode() {
             return Ok(());
         }
         each_difference(
@@ -137,8 +137,8 @@ impl ReadTxn {
         let mut names: BTreeSet<String> = self.tables()?.into_iter().collect();
         names.extend(base.tables()?);
         for name in &names {
-            let new = find_table(&self.roots, &self.pages, name)?;
-            let old = find_table(&base.roots, &base.pages, name)?;
+            let new = find_table(&self.begun.roots, &self.pages, name)?;
+            let old = find_table(&base.begun.roots, &base.pages, name)?;
             match (new, old) {
                 (Some((id, tree)), Some((old_id, old_tree))) if id == old_id => {
                     self.diff_table(base, name, &tree, &old_tree, f)?;
@@ -180,7 +180,13 @@ impl ReadTxn {
         // Series that are new or gone, where the trees of a series may differ, and where its rows in the front may.
         let mut ids = BTreeSet::new();
         // The keys of all three trees begin with the series' number.
-        let trees = |txn: &Self| [txn.roots.series, txn.roots.records, txn.roots.annotations];
+        let trees = |txn: &Self| {
+            [
+                txn.begun.roots.series,
+                txn.begun.roots.records,
+                txn.begun.roots.annotations,
+            ]
+        };
         for (new, old) in trees(self).iter().zip(&trees(base)) {
             new.changed_since(&self.pages, old, &base.pages, &mut |from, to| {
                 for (tree, pages) in [(new, &self.pages), (old, &base.pages)] {
@@ -196,9 +202,9 @@ impl ReadTxn {
             })?;
         }
         let mut late: BTreeMap<SeriesId, Vec<(i64, i64)>> = BTreeMap::new();
-        self.front.changed_since(
+        self.begun.front.changed_since(
             &self.pages,
-            &base.front,
+            &base.begun.front,
             &base.pages,
             &mut |id, from, to| {
                 merge_range(late.entry(id).or_default(), (from, to));
@@ -262,9 +268,9 @@ impl ReadTxn {
             (None, None) => return Ok(Vec::new()),
         };
         let mut late = Vec::new();
-        self.front.changed_since(
+        self.begun.front.changed_since(
             &self.pages,
-            &base.front,
+            &base.begun.front,
             &base.pages,
             &mut |changed, from, to| {
                 if changed == id {

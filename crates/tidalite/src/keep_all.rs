@@ -15,6 +15,7 @@
 
 use crate::equal::{LastTime, MergePolicy};
 use crate::error::{Error, Result};
+use crate::series::EVER;
 use crate::series_mut::SeriesMut;
 use tidalite_codec::{Rows, RowsRef};
 use tidalite_runs::{LEAF_ROWS, time_rows_max};
@@ -173,7 +174,7 @@ impl SeriesMut<'_> {
             Ok(tree.span().map(|(_, last)| last))
         })?;
         let front = &self.txn.front;
-        let front = front.latest(&self.txn.pages, id, &types, i64::MAX)?;
+        let front = front.latest(&self.txn.pages, id, &types, EVER)?;
         let staged = self.txn.staging.rows(self.slot).times().last().copied();
         let newest = tree.max(front.map(|(time, _)| time)).max(staged);
         self.guard().learn(newest);

@@ -116,8 +116,8 @@ mod tests {
 
         let first = db.begin_read().unwrap();
         let id = first.series(NAME).unwrap().unwrap().id();
-        let known = first.known.by_name(NAME).unwrap();
-        let written = first.known.written(id).unwrap();
+        let known = first.begun.known.by_name(NAME).unwrap();
+        let written = first.begun.known.written(id).unwrap();
         assert!(Arc::ptr_eq(&known, &written), "the writer had it");
         // Written in another way it is the same series.
         assert_eq!(first.series(r#"a{ x = "1" }"#).unwrap().unwrap().id(), id);
@@ -130,7 +130,7 @@ mod tests {
         txn.series(NAME).unwrap().insert(2, 2.0).unwrap();
         txn.commit().unwrap();
         let second = db.begin_read().unwrap();
-        assert!(Arc::ptr_eq(&first.known, &second.known));
+        assert!(Arc::ptr_eq(&first.begun.known, &second.begun.known));
         assert_eq!(second.series(NAME).unwrap().unwrap().count().unwrap(), 2);
         assert_eq!(first.series(NAME).unwrap().unwrap().count().unwrap(), 1);
 
@@ -144,7 +144,10 @@ mod tests {
         assert_eq!(third.series("b").unwrap().unwrap().id(), id);
         assert!(third.series_of_guid(&guid).unwrap().is_none());
         assert!(third.series_by_id(by_guid).unwrap().is_none());
-        assert!(first.known.written(id).is_none(), "of another catalog");
+        assert!(
+            first.begun.known.written(id).is_none(),
+            "of another catalog"
+        );
         assert_eq!(second.series(NAME).unwrap().unwrap().id(), id);
         assert!(second.series("b").unwrap().is_none());
         assert_eq!(second.series_of_guid(&guid).unwrap().unwrap().id(), by_guid);

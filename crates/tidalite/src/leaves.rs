@@ -237,6 +237,19 @@ pub(crate) fn stored_tree<R: PageRead>(
     }
 }
 
+/// The last row of a series' leaves under a snapshot.
+pub(crate) fn stored_last_row<R: PageRead>(
+    records: &Tree,
+    pages: &R,
+    id: SeriesId,
+    types: &[ColumnType],
+) -> tidalite_pager::Result<Option<tidalite_series::Row>> {
+    match records.get(pages, &id_key(id))? {
+        Some(record) => SeriesTree::last_row_of(id, &record.bytes()?, types),
+        None => Ok(None),
+    }
+}
+
 fn open<'t, W: PageWrite>(
     trees: &'t mut HashMap<SeriesId, OpenTree>,
     records: &Tree,

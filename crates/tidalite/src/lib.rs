@@ -39,7 +39,7 @@
 //!  └ leaves      where the front's stretches go
 //! catalog    names, GUIDs, schemas      ── name, schema, column, value, time: their parts
 //!  ├ record, point                       plain structs as rows
-//!  └ known                               what snapshots have decoded of it
+//!  └ known, opened                       what snapshots have decoded of it, and of series
 //! texts      strings, bytes and GUIDs of rows
 //! roots      the app area of the meta block
 //! aggregate  Aggregate, Window
@@ -81,6 +81,7 @@ mod many;
 mod multi;
 mod name;
 mod open_series;
+mod opened;
 mod page_walk;
 mod pages;
 mod pieces;

@@ -22,6 +22,7 @@ use crate::leaves::stored_tree;
 use crate::name::SeriesPattern;
 use crate::read::ReadTxn;
 use crate::schema::Unit;
+use crate::series::EVER;
 use crate::time::Timestamp;
 use crate::write::WriteTxn;
 use std::collections::BTreeMap;
@@ -200,7 +201,7 @@ impl ReadTxn {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn retentions(&self) -> Result<Vec<(String, Retention)>> {
-        policies(&self.roots.policies, &self.pages)
+        policies(&self.begun.roots.policies, &self.pages)
     }
 }
 
@@ -418,7 +419,7 @@ impl ReadTxn {
         let mut warm = Vec::new();
         for info in self.list(pattern)? {
             let types = info.schema.word_types();
-            let tree = stored_tree(&self.roots.records, &self.pages, info.id, &types)?;
+            let tree = stored_tree(&self.begun.roots.records, &self.pages, info.id, &types)?;
             let raw = raw_time(info.schema.unit, nanos);
             if tree.has_warm_leaves(&self.pages, raw)? {
                 warm.push((info.id, raw));
@@ -430,21 +431,27 @@ impl ReadTxn {
     fn candidates(&self, pattern: &str) -> Result<Vec<Candidate>> {
         let mut candidates = Vec::new();
         // The oldest rows of a series that never filled a leaf are in the front.
-        let waiting = self.front.series_row_counts(&self.pages)?;
+        let waiting = self.begun.front.series_row_counts(&self.pages)?;
         for info in self.list(pattern)? {
             let types = info.schema.word_types();
-            let tree = stored_tree(&self.roots.records, &self.pages, info.id, &types)?;
+            let tree = stored_tree(&self.begun.roots.records, &self.pages, info.id, &types)?;
             let mut bytes = tree.stored_bytes();
             let columns = info.schema.columns.iter().enumerate();
             let columns = columns.filter(|(_, column)| column.ty.is_text());
             let columns = columns.map(|(c, _)| c);
-            let texts = &self.roots.texts;
+            let texts = &self.begun.roots.texts;
             let texts = crate::texts::block_bytes(&self.pages, texts, info.id, columns)?;
             bytes = bytes.saturating_add(texts);
             let mut span = tree.span();
             if let Some(rows) = waiting.get(&info.id) {
-                let first = self.front.first(&self.pages, info.id, &types, i64::MIN)?;
-                let last = self.front.latest(&self.pages, info.id, &types, i64::MAX)?;
+                let first = self
+                    .begun
+                    .front
+                    .first(&self.pages, info.id, &types, i64::MIN)?;
+                let last = self
+                    .begun
+                    .front
+                    .latest(&self.pages, info.id, &types, EVER)?;
                 if let (Some((first, _)), Some((last, _))) = (first, last) {
                     let (begin, end) = span.unwrap_or((first, last));
                     span = Some((begin.min(first), end.max(last)));

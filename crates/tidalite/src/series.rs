@@ -6,6 +6,7 @@
 use crate::catalog::SeriesInfo;
 use crate::cursor::{Cursor, Row};
 use crate::error::Result;
+use crate::opened::OpenedSeries;
 use crate::pages::Pages;
 use crate::range::Range;
 use crate::roots::Roots;
@@ -16,34 +17,23 @@ use crate::value::Value;
 use std::ops::{Bound, RangeBounds};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_base::SeriesId;
-use tidalite_codec::Rows;
 use tidalite_kv::Tree;
-use tidalite_series::{SeriesTree, View};
+use tidalite_series::View;
 
 /// A series under a snapshot, or in a write transaction as it stands.
 pub struct Series<'a> {
     pages: Pages<'a>,
-    info: Arc<SeriesInfo>,
-    tree: SeriesTree,
-    late: Rows,
+    pub(crate) state: Arc<OpenedSeries>,
     texts: Tree,
     pub(crate) annotations: Tree,
     text_cache: Mutex<TextCache>,
 }
 
 impl<'a> Series<'a> {
-    pub(crate) fn new(
-        pages: Pages<'a>,
-        info: Arc<SeriesInfo>,
-        tree: SeriesTree,
-        late: Rows,
-        roots: &Roots,
-    ) -> Self {
+    pub(crate) fn new(pages: Pages<'a>, state: Arc<OpenedSeries>, roots: &Roots) -> Self {
         Self {
             pages,
-            info,
-            tree,
-            late,
+            state,
             texts: roots.texts,
             annotations: roots.annotations,
             text_cache: Mutex::default(),
@@ -57,13 +47,13 @@ impl<'a> Series<'a> {
     /// Name, schema, id.
     #[must_use]
     pub fn info(&self) -> &SeriesInfo {
-        &self.info
+        &self.state.info
     }
 
     /// The number of the series in this file.
     #[must_use]
     pub fn id(&self) -> SeriesId {
-        self.info.id
+        self.state.info.id
     }
 
     /// Rows.
@@ -83,27 +73,29 @@ impl<'a> Series<'a> {
     /// Bytes of its leaves, front not counted. Reads nothing.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {
-        self.tree.stored_bytes()
+        self.state.tree.stored_bytes()
     }
 
     /// Rows that wait in the front or in the transaction, not yet in a leaf.
     #[must_use]
     pub fn waiting_rows(&self) -> u64 {
-        self.late.len() as u64
+        self.state.late.len() as u64
     }
 
     /// Levels of the tree above the leaves.
     #[must_use]
     pub fn height(&self) -> u8 {
-        self.tree.height()
+        self.state.tree.height()
     }
 
-    /// The newest row.
+    /// The newest row. Reads nothing: the statistics of a column end with its last word.
+    ///
+    /// To ask many series for it, [`ReadTxn::latest`](crate::ReadTxn::latest) need not open them.
     ///
     /// # Errors
-    /// A damaged or unreadable block.
+    /// None at present.
     pub fn latest(&self) -> Result<Option<Row>> {
-        Ok(self.view().last()?.map(Row::from))
+        Ok(self.view().last().map(Row::from))
     }
 
     /// The values of a row.
@@ -129,7 +121,7 @@ impl<'a> Series<'a> {
     /// # Cost
     /// Of a text a lookup, and up to 32 KiB to unpack for a long one; what was read last is remembered.
     pub fn value(&self, column: usize, word: u64) -> Result<Value> {
-        let own = &self.info.schema.columns[column];
+        let own = &self.state.info.schema.columns[column];
         if !own.ty.is_text() || own.is_null(word) {
             return Ok(own.value(word));
         }
@@ -142,7 +134,7 @@ impl<'a> Series<'a> {
             .text_cache
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        cache.text(&self.pages, &self.texts, (self.info.id, column), word)
+        cache.text(&self.pages, &self.texts, (self.state.info.id, column), word)
     }
 
     /// All rows.
@@ -156,7 +148,7 @@ impl<'a> Series<'a> {
     /// # Errors
     /// `Timestamp` when `t` is a text that is none or does not fit the unit.
     pub fn from(&self, t: impl Instant) -> Result<Range<'_>> {
-        Ok(self.between(t.in_unit(self.info.schema.unit)?..))
+        Ok(self.between(t.in_unit(self.state.info.schema.unit)?..))
     }
 
     /// The rows from the one that was current at `t` on: from the last row at or before `t`, or from the
@@ -165,7 +157,7 @@ impl<'a> Series<'a> {
     /// # Errors
     /// As for `from`; a damaged or unreadable block.
     pub fn from_current(&self, t: impl Instant) -> Result<Range<'_>> {
-        let t = t.in_unit(self.info.schema.unit)?;
+        let t = t.in_unit(self.state.info.schema.unit)?;
         let current = self.cursor().search(t)?.map_or(t, |row| row.time);
         Ok(self.between(current..))
     }
@@ -186,7 +178,7 @@ impl<'a> Series<'a> {
     /// # Errors
     /// `Timestamp` when a bound is a text that is none or does not fit the unit.
     pub fn within<T: Instant>(&self, times: std::ops::Range<T>) -> Result<Range<'_>> {
-        let unit = self.info.schema.unit;
+        let unit = self.state.info.schema.unit;
         Ok(self.between(times.start.in_unit(unit)?..times.end.in_unit(unit)?))
     }
 
@@ -195,18 +187,18 @@ impl<'a> Series<'a> {
     pub fn cursor(&self) -> Cursor<'_> {
         Cursor {
             inner: self.view().cursor(),
-            unit: self.info.schema.unit,
+            unit: self.state.info.schema.unit,
         }
     }
 
     /// Appends all rows to a series with the same columns.
     pub(crate) fn copy_rows(&self, to: &mut SeriesMut<'_>) -> Result<()> {
-        let columns = self.info.schema.columns.len();
+        let columns = self.state.info.schema.columns.len();
         let all = self.all();
         let mut scan = all.scan();
         while let Some(vector) = scan.next()? {
             let mut texts: Vec<Vec<u64>> = Vec::new();
-            for (c, column) in self.info.schema.columns.iter().enumerate() {
+            for (c, column) in self.state.info.schema.columns.iter().enumerate() {
                 if !column.ty.is_text() {
                     texts.push(Vec::new());
                     continue;
@@ -238,12 +230,13 @@ impl<'a> Series<'a> {
             Ok(())
         };
         Ok(self
+            .state
             .tree
-            .changed_since(&self.pages, &base.tree, &base.pages, add)?)
+            .changed_since(&self.pages, &base.state.tree, &base.pages, add)?)
     }
 
     pub(crate) fn view(&self) -> View<'_, Pages<'a>> {
-        View::new(&self.pages, &self.tree, self.late.view())
+        View::new(&self.pages, &self.state.tree, self.state.late.view())
     }
 }
 

@@ -5,6 +5,7 @@ use crate::catalog::{self, SeriesInfo, expect_columns};
 use crate::column::Column;
 use crate::equal::{Guard, MergePolicy, Taken};
 use crate::error::Result;
+use crate::opened::OpenedSeries;
 use crate::pages::Pages;
 use crate::point::{Point, Sample};
 use crate::record::{Record, RowWriter, TextSink};
@@ -492,13 +493,9 @@ impl<'t> SeriesMut<'t> {
             .rows(&self.txn.pages, id, &types, EVER, &mut waiting)?;
         let staged = self.txn.staging.rows(slot);
         let late = Rows::merge_newest(waiting.view(), staged);
-        Ok(Series::new(
-            Pages::Writer(&self.txn.pages),
-            info,
-            tree,
-            late,
-            &self.txn.roots,
-        ))
+        let state = Arc::new(OpenedSeries { info, tree, late });
+        let pages = Pages::Writer(&self.txn.pages);
+        Ok(Series::new(pages, state, &self.txn.roots))
     }
 
     /// Checks a record type once: comparing names with every record would cost more than storing it.

@@ -114,21 +114,25 @@ impl ReadTxn {
         for name in self.tables()? {
             stat.tables += 1;
             // Counts are what the file says: of a hostile one they need not be addable.
-            let found = crate::write::find_table(&self.roots, &self.pages, &name)?;
+            let found = crate::write::find_table(&self.begun.roots, &self.pages, &name)?;
             let entries = found.map_or(0, |(_, tree)| tree.len());
             stat.table_entries = stat.table_entries.saturating_add(entries);
         }
         for info in self.list("")? {
             let types = info.schema.word_types();
-            let tree = stored_tree(&self.roots.records, &self.pages, info.id, &types)?;
+            let tree = stored_tree(&self.begun.roots.records, &self.pages, info.id, &types)?;
             stat.series += 1;
             stat.leaf_rows = stat.leaf_rows.saturating_add(tree.count());
             stat.leaf_bytes = stat.leaf_bytes.saturating_add(tree.stored_bytes());
             stat.series_height_max = stat.series_height_max.max(tree.height());
         }
-        stat.front_rows = self.front.run_rows().saturating_add(self.front.tail_rows());
-        stat.runs = self.front.run_count() as u64;
-        stat.tier_runs = self.front.tier_runs();
+        stat.front_rows = self
+            .begun
+            .front
+            .run_rows()
+            .saturating_add(self.begun.front.tail_rows());
+        stat.runs = self.begun.front.run_count() as u64;
+        stat.tier_runs = self.begun.front.tier_runs();
         Ok(())
     }
 }

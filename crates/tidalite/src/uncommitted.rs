@@ -5,12 +5,14 @@ use crate::error::Result;
 use crate::leaves::stored_tree;
 use crate::multi::MultiTable;
 use crate::name::SeriesName;
+use crate::opened::OpenedSeries;
 use crate::pages::Pages;
 use crate::roots::Roots;
 use crate::series::{EVER, Series};
 use crate::table::Table;
 use crate::tables::expect_kind;
 use crate::write::{OpenTable, WriteTxn, find_table};
+use std::sync::Arc;
 use tidalite_base::TxnId;
 use tidalite_codec::Rows;
 use tidalite_kv::Tree;
@@ -124,6 +126,7 @@ impl UncommittedRead {
         let mut late = Rows::new(types.len());
         self.front.rows(&self.pages, id, &types, EVER, &mut late)?;
         let pages = Pages::Uncommitted(&self.pages);
-        Ok(Some(Series::new(pages, info, tree, late, &self.roots)))
+        let state = Arc::new(OpenedSeries { info, tree, late });
+        Ok(Some(Series::new(pages, state, &self.roots)))
     }
 }

@@ -86,7 +86,7 @@ impl WriteTxn {
         let front = Front::load(&pages, &roots.front)?;
         let staging = shared.take_staging();
         let leaves = Leaves::new(&roots, staging.budget_bytes(), shared.leaf_vectors);
-        let open = shared.opened.kept.take(&roots);
+        let open = shared.newest.kept.take(&roots);
         Ok(Self {
             shared,
             pages,
@@ -323,7 +323,7 @@ impl WriteTxn {
         let app = self.roots.encode();
         let ticket = self.pages.commit_ticket(&app, durability)?;
         self.shared.give_staging(self.staging);
-        self.shared.opened.kept.give(self.open, &self.roots);
+        self.shared.newest.kept.give(self.open, &self.roots);
         self.shared.give_roots(app, self.roots);
         Ok(ticket)
     }

@@ -273,7 +273,7 @@ fn a_forged_run_is_walked_without_panic() {
             let _ = world
                 .front
                 .rows(&world.pages, series, &POINT, span, &mut rows);
-            let _ = world.front.latest(&world.pages, series, &POINT, span.1);
+            let _ = world.front.latest(&world.pages, series, &POINT, span);
             let _ = world.front.first(&world.pages, series, &POINT, span.0);
         }
         let _ = world.front.series_row_counts(&world.pages);

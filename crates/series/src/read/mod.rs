@@ -59,6 +59,14 @@ pub struct Row {
     pub words: Vec<u64>,
 }
 
+fn row_of(rows: RowsRef<'_>, row: usize) -> Row {
+    let words = (0..rows.column_count()).map(|c| rows.column(c)[row]);
+    Row {
+        time: rows.times()[row],
+        words: words.collect(),
+    }
+}
+
 impl<'a, R: PageRead> View<'a, R> {
     /// Reads `tree` through `r`, with `late` rows over it.
     ///
@@ -158,24 +166,26 @@ impl<'a, R: PageRead> View<'a, R> {
         Cursor::new(self.segments(&all), all.len())
     }
 
-    /// The first row.
-    ///
-    /// # Errors
-    /// `Io`, `Corrupt`.
-    pub fn first(&self) -> Result<Option<Row>> {
-        let mut cursor = self.cursor();
-        cursor.first()?;
-        Ok(cursor.row())
+    /// The first row. Reads nothing.
+    #[must_use]
+    pub fn first(&self) -> Option<Row> {
+        let late = (!self.late.is_empty()).then(|| row_of(self.late, 0));
+        match (self.tree.first_row(), late) {
+            // Of equal times, the late rows are all there is.
+            (Some(old), Some(late)) if old.time < late.time => Some(old),
+            (old, late) => late.or(old),
+        }
     }
 
-    /// The last row.
-    ///
-    /// # Errors
-    /// `Io`, `Corrupt`.
-    pub fn last(&self) -> Result<Option<Row>> {
-        let mut cursor = self.cursor();
-        cursor.last()?;
-        Ok(cursor.row())
+    /// The last row; of several at its time the last to arrive. Reads nothing.
+    #[must_use]
+    pub fn last(&self) -> Option<Row> {
+        let late = self.late.len().checked_sub(1);
+        let late = late.map(|last| row_of(self.late, last));
+        match (self.tree.last_row(), late) {
+            (Some(old), Some(late)) if old.time > late.time => Some(old),
+            (old, late) => late.or(old),
+        }
     }
 
     /// Rows from `from` up to and including `to`. Decodes the times of at most two vectors, and of those

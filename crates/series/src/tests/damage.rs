@@ -88,7 +88,7 @@ fn answers<R: PageRead>(view: &View<'_, R>, times: &[i64]) -> Vec<Result<String>
         let far = cursor.search(pair[1]).and_then(|_| cursor.next());
         out.push(far.map(|on| format!("{on} {:?}", cursor.row())));
     }
-    out.push(view.last().map(|row| format!("{row:?}")));
+    out.push(Ok(format!("{:?} {:?}", view.first(), view.last())));
     out
 }
 

@@ -1,7 +1,7 @@
 //! Random operations on a series against a sorted map.
 
 use super::World;
-use crate::{Found, Lines, Stretch, Window};
+use crate::{Found, Lines, Row, SeriesTree, Stretch, Window};
 use std::collections::BTreeMap;
 use tidalite_codec::{COLD, ColumnType, Rows, RowsRef, Stats};
 use tidalite_testkit::rng::Rng;
@@ -195,6 +195,16 @@ fn compare(rng: &mut Rng, world: &World) {
         view.span(),
         all.times.first().copied().zip(all.times.last().copied())
     );
+    let row = |at: usize| Row {
+        time: all.times[at],
+        words: all.columns.iter().map(|column| column[at]).collect(),
+    };
+    let last = all.len().checked_sub(1).map(row);
+    assert_eq!(view.first(), last.as_ref().map(|_| row(0)), "first");
+    assert_eq!(view.last(), last, "last");
+    let stored = world.tree.encode();
+    let newest = SeriesTree::last_row_of(world.tree.id(), &stored, &types).unwrap();
+    assert_eq!(newest, world.tree.last_row(), "last of the record");
     for round in 0..6 {
         let (from, to) = if round == 0 {
             (i64::MIN, i64::MAX)

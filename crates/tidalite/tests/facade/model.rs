@@ -259,6 +259,14 @@ impl World {
         let rng = &mut self.rng;
         for (name, rows) in &content.series {
             if rng.one_in(2) {
+                // Without the series being opened, if nobody has done so.
+                let info = &snap.list(name).unwrap()[0];
+                let latest = snap.latest(info.id).unwrap();
+                let newest = rows.last_key_value();
+                assert_eq!(
+                    latest.map(|row| (row.time, row.words)),
+                    newest.map(|(&time, words)| (time, words.clone()))
+                );
                 compare(rng, &snap.series(name).unwrap().unwrap(), rows);
             }
         }
