@@ -149,6 +149,16 @@ impl Chunk {
         }
     }
 
+    /// The rows of the chunk at byte `at` of `bytes`, and nothing else of it.
+    ///
+    /// # Panics
+    /// When it does not lie inside `bytes`.
+    #[must_use]
+    #[inline]
+    pub fn rows_at(bytes: &[u8], at: usize) -> usize {
+        usize::from(get_u16(bytes, at + ROWS))
+    }
+
     /// Reads the chunk at byte `at` of `bytes`.
     ///
     /// # Panics

@@ -14,6 +14,7 @@ use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use crate::float::{self, Alp, AlpScan};
 use crate::pack::{self, Packed};
 use crate::scan::{self, Extent};
+use crate::stats::dd::Dd;
 use crate::stats::fold;
 
 /// What the processor offers.
@@ -389,14 +390,19 @@ dispatched!(
     fold::float_lanes::<true>, fold::float_lanes::<false>
 );
 dispatched!(
-    /// See [`fold::integer_extent`].
-    integer_extent(values: &[u64], flip: u64) -> (i64, i64),
-    fold::integer_extent, fold::integer_extent
+    /// See [`fold::gather`].
+    gather(lanes: &fold::Lanes) -> [Dd; 2],
+    fold::gather, fold::gather
 );
 dispatched!(
-    /// See [`fold::narrow_sums`].
-    narrow_sums(values: &[u64]) -> fold::Narrow,
-    fold::narrow_sums, fold::narrow_sums
+    /// See [`fold::integer_pass`].
+    integer_pass(values: &[u64], flip: u64) -> fold::IntegerPass,
+    fold::integer_pass, fold::integer_pass
+);
+dispatched!(
+    /// See [`fold::positions`].
+    positions(values: &[u64], words: [u64; 2]) -> [usize; 2],
+    fold::positions, fold::positions
 );
 dispatched!(
     /// See [`fold::position`].

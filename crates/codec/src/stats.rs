@@ -22,7 +22,7 @@
 //! 4. Sums are within 2^-50 of the exact value relative to the sum of the magnitudes. An infinity
 //!    makes them what plain addition would.
 
-mod dd;
+pub(crate) mod dd;
 pub(crate) mod fold;
 
 use crate::ColumnType;
@@ -99,9 +99,7 @@ impl Stats {
     pub fn of(ty: ColumnType, times: &[i64], values: &[u64]) -> Self {
         assert_eq!(times.len(), values.len(), "one word a row");
         let mut stats = Self::empty(ty);
-        let (Some(&first), Some(&last), Some(&first_time)) =
-            (values.first(), values.last(), times.first())
-        else {
+        let (Some(&first), Some(&last)) = (values.first(), values.last()) else {
             return stats;
         };
         if let Some(null) = ty.null()
@@ -123,11 +121,10 @@ impl Stats {
             stats.squares = fold.squares;
             Some(fold.extremes)
         };
-        if let Some([min, max]) = extremes {
-            let time =
-                |word| crate::kernel::position(values, word).map_or(first_time, |i| times[i]);
-            (stats.min, stats.min_time) = (min, time(min));
-            (stats.max, stats.max_time) = (max, time(max));
+        if let Some(words) = extremes {
+            let [min, max] = crate::kernel::positions(values, words);
+            [stats.min, stats.max] = words;
+            (stats.min_time, stats.max_time) = (times[min], times[max]);
         }
         stats
     }
@@ -299,7 +296,7 @@ impl Stats {
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let n = self.value_count();
-        (n > 0).then(|| self.exact_sum().div(n as f64).to_f64())
+        (n > 0).then(|| self.exact_sum().div_to_f64(n as f64))
     }
 
     /// The variance of the values as a whole population (divided by n), `None` of no value. Never negative; within 2^-47 of

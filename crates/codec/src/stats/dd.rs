@@ -20,7 +20,7 @@ pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
 
 /// The same when |a| >= |b| or a is zero (Dekker).
 #[inline(always)]
-fn quick_two_sum(a: f64, b: f64) -> (f64, f64) {
+pub(crate) fn quick_two_sum(a: f64, b: f64) -> (f64, f64) {
     let s = a + b;
     (s, b - (s - a))
 }
@@ -63,6 +63,9 @@ impl Dd {
 
     /// Within 2^-106 of `x`, relatively.
     pub(crate) fn from_u128(x: u128) -> Self {
+        if let Ok(small) = u64::try_from(x) {
+            return Self::from_u64(small);
+        }
         const HALF: u128 = u64::MAX as u128;
         const TWO_64: f64 = 18_446_744_073_709_551_616.0;
         let (high, low) = ((x >> 64) as u64, (x & HALF) as u64);
@@ -121,6 +124,16 @@ impl Dd {
         Self::new(s, e + rest.hi / by)
     }
 
+    /// Divides by a whole number, to one float. What the quotient of the high parts leaves is exact.
+    pub(crate) fn div_to_f64(self, by: f64) -> f64 {
+        let first = self.hi / by;
+        if !first.is_finite() {
+            return first;
+        }
+        let (p, e) = two_product(first, by);
+        first + (((self.hi - p) - e) + self.lo) / by
+    }
+
     /// The nearest float.
     pub(crate) fn to_f64(self) -> f64 {
         self.hi + self.lo
@@ -140,6 +153,12 @@ mod tests {
         let third = Dd::from_f64(1.0).div(3.0);
         let one = third.add(third).add(third);
         assert!((one.hi - 1.0).abs() + one.lo.abs() < 1e-31);
+        for by in [1.0, 3.0, 7.0, 360.0, 1e9] {
+            for x in [x, -x, 1, i128::from(u64::MAX)] {
+                let dd = Dd::from_i128(x);
+                assert_eq!(dd.div_to_f64(by), dd.div(by).to_f64(), "{x} by {by}");
+            }
+        }
     }
 
     #[test]
@@ -148,6 +167,7 @@ mod tests {
         assert_eq!(inf.add(Dd::from_f64(1.0)), inf);
         assert_eq!(inf.mul(inf), inf);
         assert_eq!(inf.div(3.0), inf);
+        assert_eq!(inf.div_to_f64(3.0), f64::INFINITY);
         assert!(inf.add(inf.neg()).hi.is_nan());
         let huge = Dd::from_f64(f64::MAX);
         assert_eq!(huge.add(huge), inf);

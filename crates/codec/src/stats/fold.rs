@@ -1,10 +1,11 @@
-//! The passes over a stretch that statistics are made of.
+//! The passes over a stretch that statistics are made of: one for the figures, and one for where the extremes are. The
+//! pieces that windows are cut to are short: each further pass, and each choice of code for the processor, would show.
 
-use super::dd::{Dd, two_product, two_sum};
+use super::dd::{Dd, quick_two_sum, two_product, two_sum};
 use crate::ColumnType;
 use crate::kernel;
 
-/// Lanes of the sums. Row i of a stretch goes to lane i mod 8; the lanes are added pairwise:
+/// Lanes of a pass. Row i of a stretch goes to lane i mod 8; the lanes of sums of floats are added pairwise:
 /// (0+4), (1+5), (2+6), (3+7), then (0+2), (1+3), then 0+1.
 const LANES: usize = 8;
 
@@ -13,7 +14,7 @@ pub(super) struct Floats {
     pub(super) nan_count: u64,
     pub(super) sum: Dd,
     pub(super) squares: Dd,
-    /// Words of the smallest and the greatest; `None` when all are NaN.
+    /// The words of the smallest and the greatest; `None` when all are NaN.
     pub(super) extremes: Option<[u64; 2]>,
 }
 
@@ -100,7 +101,48 @@ pub(crate) fn float_lanes<const FMA: bool>(values: &[u64]) -> Lanes {
     }
 }
 
-fn gather(hi: &[f64; LANES], lo: &[f64; LANES]) -> Dd {
+/// Adds lane i + `HALF` to lane i, as `Dd::add` does where nothing overflows.
+#[inline(always)]
+fn halve<const HALF: usize>(hi: &mut [f64; LANES], lo: &mut [f64; LANES]) {
+    for i in 0..HALF {
+        let (s, e) = two_sum(hi[i], hi[i + HALF]);
+        let (t, f) = two_sum(lo[i], lo[i + HALF]);
+        let (s, e) = quick_two_sum(s, e + t);
+        (hi[i], lo[i]) = quick_two_sum(s, e + f);
+    }
+}
+
+/// Sum and sum of the squares of all lanes.
+#[inline(always)]
+pub(crate) fn gather(lanes: &Lanes) -> [Dd; 2] {
+    [
+        gather_one(&lanes.sum, &lanes.sum_rest),
+        gather_one(&lanes.squares, &lanes.squares_rest),
+    ]
+}
+
+#[inline(always)]
+fn gather_one(hi: &[f64; LANES], lo: &[f64; LANES]) -> Dd {
+    let (mut highs, mut lows) = (*hi, *lo);
+    for (hi, lo) in highs.iter_mut().zip(&mut lows) {
+        (*hi, *lo) = quick_two_sum(*hi, *lo);
+    }
+    halve::<4>(&mut highs, &mut lows);
+    halve::<2>(&mut highs, &mut lows);
+    halve::<1>(&mut highs, &mut lows);
+    // What is not finite on the way stays so up to here.
+    if highs[0].is_finite() {
+        Dd {
+            hi: highs[0],
+            lo: lows[0],
+        }
+    } else {
+        gather_infinite(hi, lo)
+    }
+}
+
+#[cold]
+fn gather_infinite(hi: &[f64; LANES], lo: &[f64; LANES]) -> Dd {
     let mut parts = [Dd::default(); LANES];
     for (part, (&hi, &lo)) in parts.iter_mut().zip(hi.iter().zip(lo)) {
         *part = Dd::new(hi, lo);
@@ -128,29 +170,21 @@ pub(super) fn floats(values: &[u64]) -> Floats {
     }
     let min = lanes.low.iter().copied().fold(f64::INFINITY, f64::min);
     let max = lanes.high.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let infinite = min.is_infinite() || max.is_infinite();
     // The smaller zero is -0.0, the greater +0.0, where there is one.
-    let zero = |wanted: f64, other: f64| {
-        if kernel::position(values, wanted.to_bits()).is_some() {
-            wanted.to_bits()
-        } else {
-            other.to_bits()
-        }
+    let zero = |wanted: f64| match kernel::position(values, wanted.to_bits()) {
+        Some(_) => wanted.to_bits(),
+        None => (-wanted).to_bits(),
     };
     let extremes = [
         if min == 0.0 {
-            zero(-0.0, 0.0)
+            zero(-0.0)
         } else {
             min.to_bits()
         },
-        if max == 0.0 {
-            zero(0.0, -0.0)
-        } else {
-            max.to_bits()
-        },
+        if max == 0.0 { zero(0.0) } else { max.to_bits() },
     ];
-    let infinite = min.is_infinite() || max.is_infinite();
-    let mut sum = gather(&lanes.sum, &lanes.sum_rest);
-    let mut squares = gather(&lanes.squares, &lanes.squares_rest);
+    let [mut sum, mut squares] = kernel::gather(&lanes);
     if infinite {
         // The lanes hold NaN from inf - inf; plain addition gives +inf, -inf, or NaN for both.
         sum = match (min.is_infinite(), max.is_infinite()) {
@@ -197,10 +231,22 @@ fn scaled_sum(values: &[u64]) -> Dd {
 pub(super) fn integers(ty: ColumnType, values: &[u64]) -> Integers {
     // Unsigned values move into the signed order and back.
     let flip = if ty == ColumnType::U64 { 1 << 63 } else { 0 };
-    let first = values[0];
     let count = values.len() as u64;
-    if kernel::all_equal(values) {
-        let (value, magnitude) = number(ty, first);
+    let pass = kernel::integer_pass(values, flip);
+    let (low, high) = (pass.low as u64 ^ flip, pass.high as u64 ^ flip);
+    let extremes = [low, high];
+    // An unsigned value beyond 2^63 is no small negative one.
+    let small = if flip == 0 { -(1 << 31) } else { 0 }..1 << 31;
+    if small.contains(&(low as i64)) && small.contains(&(high as i64)) && count < 1 << 31 {
+        let squares = (u128::from(pass.squares_high) << 32) + u128::from(pass.squares_low);
+        return Integers {
+            sum: i128::from(pass.sum),
+            squares: Dd::from_u128(squares),
+            extremes,
+        };
+    }
+    if low == high {
+        let (value, magnitude) = number(ty, low);
         let square = u128::from(magnitude) * u128::from(magnitude);
         let squares = match square.checked_mul(u128::from(count)) {
             Some(exact) => Dd::from_u128(exact),
@@ -209,21 +255,7 @@ pub(super) fn integers(ty: ColumnType, values: &[u64]) -> Integers {
         return Integers {
             sum: value * i128::from(count),
             squares,
-            extremes: [first, first],
-        };
-    }
-    let (low, high) = kernel::integer_extent(values, flip);
-    let (low, high) = (low as u64 ^ flip, high as u64 ^ flip);
-    // An unsigned value beyond 2^63 is no small negative one.
-    let small = if flip == 0 { -(1 << 31) } else { 0 }..1 << 31;
-    if small.contains(&(low as i64)) && small.contains(&(high as i64)) && count < 1 << 31 {
-        let narrow = kernel::narrow_sums(values);
-        return Integers {
-            sum: i128::from(narrow.sum),
-            squares: Dd::from_u128(
-                (u128::from(narrow.squares_high) << 32) + u128::from(narrow.squares_low),
-            ),
-            extremes: [low, high],
+            extremes,
         };
     }
     let mut sum = 0i128;
@@ -241,7 +273,7 @@ pub(super) fn integers(ty: ColumnType, values: &[u64]) -> Integers {
         squares: Dd::from_u128(squares_high)
             .scale(TWO_64)
             .add(Dd::from_u128(squares_low)),
-        extremes: [low, high],
+        extremes,
     }
 }
 
@@ -255,55 +287,88 @@ fn number(ty: ColumnType, word: u64) -> (i128, u64) {
     }
 }
 
-/// Smallest and greatest of `word ^ flip`, signed.
-#[inline(always)]
-pub(crate) fn integer_extent(values: &[u64], flip: u64) -> (i64, i64) {
-    let (mut low, mut high) = (i64::MAX, i64::MIN);
-    for &word in values {
-        let key = (word ^ flip) as i64;
-        low = low.min(key);
-        high = high.max(key);
-    }
-    (low, high)
-}
-
-/// Sums of values within -2^31 to 2^31 - 1, fewer than 2^31 of them; the squares are in halves of
-/// 32 bits.
+/// What one pass over integers gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Narrow {
+pub(crate) struct IntegerPass {
+    /// Smallest and greatest of `word ^ flip`, signed.
+    low: i64,
+    high: i64,
+    /// Sum of values within -2^31 to 2^31 - 1, fewer than 2^31 of them, and of their squares, in halves of 32 bits. Of others
+    /// they mean nothing.
     sum: i64,
     squares_low: u64,
     squares_high: u64,
 }
 
+/// Extremes and sums at once: most columns are narrow.
 #[inline(always)]
-pub(crate) fn narrow_sums(values: &[u64]) -> Narrow {
+pub(crate) fn integer_pass(values: &[u64], flip: u64) -> IntegerPass {
+    let (mut low, mut high) = (i64::MAX, i64::MIN);
     let (mut sum, mut squares_low, mut squares_high) = (0i64, 0u64, 0u64);
     for &word in values {
+        let key = (word ^ flip) as i64;
+        low = low.min(key);
+        high = high.max(key);
         let value = i64::from(word as i32);
         let square = (value * value) as u64;
-        sum += value;
-        squares_low += square & 0xffff_ffff;
-        squares_high += square >> 32;
+        sum = sum.wrapping_add(value);
+        squares_low = squares_low.wrapping_add(square & 0xffff_ffff);
+        squares_high = squares_high.wrapping_add(square >> 32);
     }
-    Narrow {
+    IntegerPass {
+        low,
+        high,
         sum,
         squares_low,
         squares_high,
     }
 }
 
+/// Rows that are compared without a way out.
+const BLOCK: usize = 64;
+
+/// The first row of a block that holds `word`, `BLOCK` when none does.
+#[inline(always)]
+fn row_in(block: &[u64; BLOCK], word: u64) -> usize {
+    // A way out of the loop would make it take a step a row.
+    let row = |i: usize| if block[i] == word { i } else { BLOCK };
+    (0..BLOCK).map(row).fold(BLOCK, usize::min)
+}
+
 /// The first row that holds `word`.
 #[inline(always)]
 pub(crate) fn position(values: &[u64], word: u64) -> Option<usize> {
-    const BLOCK: usize = 64;
-    let mut at = 0;
-    for block in values.chunks(BLOCK) {
-        let found = block.iter().fold(false, |found, &w| found | (w == word));
-        if found {
-            return block.iter().position(|&w| w == word).map(|i| at + i);
+    let (blocks, rest) = values.as_chunks::<BLOCK>();
+    for (at, block) in blocks.iter().enumerate() {
+        if block.iter().fold(false, |found, &w| found | (w == word)) {
+            return Some(at * BLOCK + row_in(block, word));
         }
-        at += BLOCK;
     }
-    None
+    let row = rest.iter().position(|&w| w == word);
+    row.map(|row| values.len() - rest.len() + row)
+}
+
+/// The first rows that hold each of two words, 0 for one that is not there.
+#[inline(always)]
+pub(crate) fn positions(values: &[u64], [a, b]: [u64; 2]) -> [usize; 2] {
+    let (blocks, rest) = values.as_chunks::<BLOCK>();
+    let (mut row_a, mut row_b) = (None, None);
+    for (at, block) in blocks.iter().enumerate() {
+        let has = |word| block.iter().fold(false, |found, &w| found | (w == word));
+        if row_a.is_none() && has(a) {
+            row_a = Some(at * BLOCK + row_in(block, a));
+        }
+        if row_b.is_none() && has(b) {
+            row_b = Some(at * BLOCK + row_in(block, b));
+        }
+        if let (Some(row_a), Some(row_b)) = (row_a, row_b) {
+            return [row_a, row_b];
+        }
+    }
+    [(row_a, a), (row_b, b)].map(|(row, word)| {
+        row.unwrap_or_else(|| {
+            let row = rest.iter().position(|&w| w == word);
+            row.map_or(0, |row| values.len() - rest.len() + row)
+        })
+    })
 }
