@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tidalite_base::limits::PAGE_SIZE_DEFAULT;
 
-/// How pages are checked against the checksums in the pointers to them.
+/// How pages and blocks are checked against the checksums in the pointers to them. (The values of a series are under checksums of their
+/// own, which are looked at every time, and so is what a write transaction reads of an extent.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
-    /// When a page is touched for the first time by this process.
+    /// When a page or block is touched for the first time by this process.
     #[default]
     OnFirstTouch,
     /// Every time.

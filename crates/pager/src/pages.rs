@@ -85,7 +85,7 @@ pub trait PageRead {
         let _ = (ptr, bytes);
     }
 
-    /// A block inside an extent, at most 64 KiB, verified every time.
+    /// A block inside an extent, at most 64 KiB, verified on first touch by a snapshot, and every time by a writer.
     ///
     /// # Errors
     /// As for `page`.

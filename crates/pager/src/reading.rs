@@ -147,7 +147,17 @@ impl Inner {
         Ok(())
     }
 
-    /// A block inside an extent, verified unless the options say never.
+    /// A block inside an extent for a reader, verified as the options say: marked by the page in which it begins.
+    #[inline]
+    pub(crate) fn block_once(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
+        let bytes = self.bytes(ptr.addr, ptr.len as usize, end)?;
+        if self.options.verify != Verify::OnFirstTouch || !self.verified.knows(ptr) {
+            self.verify(ptr, &bytes)?;
+        }
+        Ok(bytes)
+    }
+
+    /// A block inside an extent, verified unless the options say never: for who writes what is in it somewhere else.
     #[inline]
     pub(crate) fn block(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
         let bytes = self.bytes(ptr.addr, ptr.len as usize, end)?;

@@ -351,7 +351,7 @@ impl PageRead for Snapshot {
         if self.is_evictable() {
             return self.if_still_here(self.inner.copied(ptr, self.state.bytes));
         }
-        self.inner.block(ptr, self.state.bytes)
+        self.inner.block_once(ptr, self.state.bytes)
     }
 
     #[inline]

@@ -1,6 +1,7 @@
-//! Which pages this process has verified already: a direct-mapped table of 16-bit marks without locks.
+//! Which pages and blocks this process has verified already: a direct-mapped table of 16-bit marks without locks.
 //!
-//! A mark stands for (page, expected checksum, kind, birth). When a page is written anew, the pointers to
+//! A mark stands for (page, expected checksum, kind, birth); that of a block is at the page in which it begins. Of several blocks that
+//! begin in one page it is that of the last: these are short, and verified again. When a page is written anew, the pointers to
 //! it carry another checksum, so an old mark does not speak for new bytes: it would have to agree in 15 bits,
 //! and those bytes to be damaged besides. Two bytes a page keep the marks of a gigabyte in half a mebibyte,
 //! near the processor; with eight, a `get` waited for its marks as for its pages.

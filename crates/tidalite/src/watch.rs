@@ -4,7 +4,9 @@ use crate::error::Result;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use tidalite_pager::{Counters, Error as StoreError, PageRead, PageRef, Ptr, Snapshot};
+use tidalite_pager::{
+    Counters, Error as StoreError, PageRead, PageRef, Ptr, Snapshot, verify_block,
+};
 
 /// Bytes between two calls of the progress callback.
 const TELL_BYTES: u64 = 256 << 10;
@@ -151,7 +153,10 @@ impl PageRead for Watched<'_, '_> {
 
     fn block(&self, ptr: &Ptr) -> tidalite_pager::Result<PageRef<'_>> {
         self.moved(ptr.len as usize)?;
-        self.pages.block(ptr)
+        let block = self.pages.block(ptr)?;
+        // A check does not trust what was verified before.
+        verify_block(&block, ptr)?;
+        Ok(block)
     }
 
     fn bytes(&self, addr: u64, len: usize) -> tidalite_pager::Result<PageRef<'_>> {
