@@ -97,28 +97,26 @@ impl Side for Series {
             } => {
                 let id = self.hosts[host];
                 let series = snapshot.series_by_id(id)?.ok_or("a host is missing")?;
-                for metric in 0..metrics {
-                    for window in series.between(from..to).windows(width, from, metric)? {
-                        answer.found += 1;
-                        answer.sum += window.aggregate.max().map_or(0.0, |(value, _)| value);
-                    }
-                }
+                let metrics: Vec<usize> = (0..metrics).collect();
+                let range = series.between(from..to);
+                range.for_each_window(width, from, &metrics, |_, window| {
+                    answer.found += 1;
+                    answer.sum += window.aggregate.max().map_or(0.0, |(value, _)| value);
+                })?;
             }
             Question::Mean { metrics, from, to } => {
+                let metrics: Vec<usize> = (0..metrics).collect();
                 self.of_all(&snapshot, (from, to), |range| {
-                    for metric in 0..metrics {
-                        for window in range.windows(HOUR, 0, metric)? {
-                            answer.found += 1;
-                            answer.sum += window.aggregate.mean().unwrap_or(0.0);
-                        }
-                    }
+                    range.for_each_window(HOUR, 0, &metrics, |_, window| {
+                        answer.found += 1;
+                        answer.sum += window.aggregate.mean().unwrap_or(0.0);
+                    })?;
                     Ok(())
                 })?;
             }
             Question::Latest => {
                 for id in &self.hosts {
-                    let series = snapshot.series_by_id(*id)?.ok_or("a host is missing")?;
-                    let row = series.latest()?.ok_or("a host without rows")?;
+                    let row = snapshot.latest(*id)?.ok_or("a host without rows")?;
                     answer.found += 1;
                     answer.sum += self.value(&row, 0);
                 }

@@ -56,25 +56,69 @@ impl<'s> Range<'s> {
     /// # Errors
     /// As for `aggregate`; `Limit` for a width below 1.
     pub fn windows(&self, width: i64, origin: i64, column: usize) -> Result<Vec<Window>> {
-        self.check_column(column)?;
         let mut windows = Vec::new();
-        if self.from <= self.to {
-            let view = self.series.view();
-            let own = &self.series.info().schema.columns[column];
-            view.windows(self.from, self.to, width, origin, column, |window| {
-                windows.push(Window {
-                    start: window.start,
-                    last: window.last,
-                    aggregate: Aggregate::new(
-                        own,
-                        window.stats,
-                        window.first_time,
-                        window.last_time,
-                    ),
-                });
-            })?;
-        }
+        self.for_each_window(width, origin, &[column], |_, window| windows.push(window))?;
         Ok(windows)
+    }
+
+    /// Calls `f` with each of the `windows` of several columns in one walk: with the place of its column in `columns`, and the window. A
+    /// window comes once for every column, in their order, before the next window.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{ColumnType, MemoryStorage, Options, Schema, Unit};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let columns = [("user", ColumnType::I64), ("idle", ColumnType::I64)];
+    /// let mut series = tx.series_with("cpu", &Schema::new(Unit::Seconds, columns))?;
+    /// for second in 0..120 {
+    ///     series.insert_row(second, &[second as u64, 100 - second as u64 / 2])?;
+    /// }
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let cpu = snap.series("cpu")?.expect("it is there");
+    /// let mut largest = [Vec::new(), Vec::new()];
+    /// cpu.all().for_each_window(60, 0, &[0, 1], |column, minute| {
+    ///     largest[column].push(minute.aggregate.max().map(|(value, _)| value));
+    /// })?;
+    /// assert_eq!(largest, [[Some(59.0), Some(119.0)], [Some(100.0), Some(70.0)]]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `windows`; the windows before the damage were told.
+    ///
+    /// # Cost
+    /// The vectors that windows cut are found, and their times decoded, once for all columns. No memory for the windows.
+    pub fn for_each_window(
+        &self,
+        width: i64,
+        origin: i64,
+        columns: &[usize],
+        mut f: impl FnMut(usize, Window),
+    ) -> Result<()> {
+        for &column in columns {
+            self.check_column(column)?;
+        }
+        if self.from > self.to {
+            return Ok(());
+        }
+        let own = &self.series.info().schema.columns;
+        let f = |i: usize, window: tidalite_series::Window| {
+            let (first, last) = (window.first_time, window.last_time);
+            let aggregate = Aggregate::new(&own[columns[i]], window.stats, first, last);
+            let (start, last) = (window.start, window.last);
+            f(
+                i,
+                Window {
+                    start,
+                    last,
+                    aggregate,
+                },
+            );
+        };
+        let view = self.series.view();
+        Ok(view.windows_of((self.from, self.to), width, origin, columns, f)?)
     }
 
     /// Calls `f` with slices of up to 1024 rows, ascending: the fast path. Returns the rows.

@@ -170,7 +170,7 @@ impl<'r> Leaf<'r> {
         let mut before = None;
         for v in 0..self.vectors {
             let (begin, end) = self.span(v);
-            let n = self.time_chunk(v).rows();
+            let n = self.time_rows(v);
             let room = i128::from(end) - i128::from(begin) + 1;
             if before.is_some_and(|before| begin <= before)
                 || n == 0
@@ -277,6 +277,12 @@ impl<'r> Leaf<'r> {
         )
     }
 
+    /// Rows of vector `v`, where its times have an entry.
+    fn time_rows(&self, v: usize) -> usize {
+        let entry = self.times_at + v * TIME_ENTRY_BYTES;
+        Chunk::rows_at(&self.block, entry + TIME_CHUNK)
+    }
+
     /// First and last timestamp of vector `v`.
     pub(crate) fn span(&self, v: usize) -> (i64, i64) {
         match self.step {
@@ -300,7 +306,7 @@ impl<'r> Leaf<'r> {
     pub(crate) fn rows_of(&self, v: usize) -> usize {
         match self.step {
             Some(_) => VECTOR_ROWS.min(self.rows - v * VECTOR_ROWS),
-            None => self.time_chunk(v).rows(),
+            None => self.time_rows(v),
         }
     }
 

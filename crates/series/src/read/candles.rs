@@ -9,7 +9,7 @@
 
 use super::fold::{Collector, Piece, VECTOR_RANK};
 use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
-use tidalite_codec::{ColumnType, Stats};
+use tidalite_codec::{ColumnType, RowsRef, Stats};
 use tidalite_pager::Result;
 
 use crate::node::NODE_LINKS_MAX;
@@ -36,7 +36,6 @@ pub struct Candle {
 }
 
 pub(super) struct Candles<F> {
-    column: usize,
     ty: ColumnType,
     size: CandleSize,
     open: Option<Candle>,
@@ -44,9 +43,9 @@ pub(super) struct Candles<F> {
 }
 
 impl<F: FnMut(Candle)> Candles<F> {
-    pub(super) fn new(column: usize, ty: ColumnType, size: CandleSize, f: F) -> Self {
+    /// Of one column.
+    pub(super) fn new(ty: ColumnType, size: CandleSize, f: F) -> Self {
         Self {
-            column,
             ty,
             size,
             open: None,
@@ -100,12 +99,12 @@ impl<F: FnMut(Candle)> Collector for Candles<F> {
         }
     }
 
-    fn column(&self) -> Option<usize> {
-        Some(self.column)
-    }
-
-    fn piece(&mut self, piece: &Piece, stats: impl FnOnce() -> Result<Stats>) -> Result<()> {
-        let stats = stats()?;
+    fn piece(
+        &mut self,
+        piece: &Piece,
+        mut stats: impl FnMut(usize) -> Result<Stats>,
+    ) -> Result<()> {
+        let stats = stats(0)?;
         let whole = self.size == CandleSize::Level(piece.rank);
         if whole {
             self.close();
@@ -117,7 +116,8 @@ impl<F: FnMut(Candle)> Collector for Candles<F> {
         Ok(())
     }
 
-    fn rows(&mut self, mut times: &[i64], mut words: &[u64]) {
+    fn rows(&mut self, rows: RowsRef<'_>) {
+        let (mut times, mut words) = (rows.times(), rows.column(0));
         while let Some(&first) = times.first() {
             let rows = match self.size {
                 // Rows of one time stay together.

@@ -4,14 +4,14 @@
 //!    one window and holds no late row; else the recursion goes one level down.
 //! 2. Pieces reach the collector in ascending order of time, so that first, last and the times of
 //!    extremes come out right, and one window is open at a time.
-//! 3. Window arithmetic is done in 128 bits: no origin, width or time overflows it.
+//! 3. Window arithmetic is done in 128 bits where 64 would overflow: no origin, width or time is too large.
+//! 4. Several columns are folded in one walk: columns here are numbers in the list of those that the collector wants.
 
 use crate::leaf::Leaf;
 use crate::link::Link;
-use crate::node::Spine;
+use crate::node::{NodeStats, Spine};
 use crate::tree::SeriesTree;
-use tidalite_base::limits::VECTOR_ROWS;
-use tidalite_codec::{ColumnType, RowsRef, Stats};
+use tidalite_codec::{Rows, RowsRef, Stats};
 use tidalite_pager::{Counters, Error, PageRead, Result};
 
 /// Statistics of one window.
@@ -32,8 +32,8 @@ pub struct Window {
 /// Windows of equal width.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
-    width: i128,
-    origin: i128,
+    width: i64,
+    origin: i64,
 }
 
 impl Grid {
@@ -45,16 +45,24 @@ impl Grid {
                 limit: i64::MAX as u64,
             });
         }
-        Ok(Self {
-            width: i128::from(width),
-            origin: i128::from(origin),
-        })
+        Ok(Self { width, origin })
     }
 
     /// First and last timestamp of the window that holds `t`.
     fn window(&self, t: i64) -> (i64, i64) {
-        let start = i128::from(t) - (i128::from(t) - self.origin).rem_euclid(self.width);
-        let last = start + self.width - 1;
+        // The division takes several times as long with 128 bits.
+        let since = t.checked_sub(self.origin);
+        let start = since.and_then(|since| t.checked_sub(since.rem_euclid(self.width)));
+        match start.and_then(|start| Some((start, start.checked_add(self.width - 1)?))) {
+            Some(window) => window,
+            None => self.wide_window(t),
+        }
+    }
+
+    fn wide_window(&self, t: i64) -> (i64, i64) {
+        let (t, width) = (i128::from(t), i128::from(self.width));
+        let start = t - (t - i128::from(self.origin)).rem_euclid(width);
+        let last = start + width - 1;
         let (min, max) = (i128::from(i64::MIN), i128::from(i64::MAX));
         (start.max(min) as i64, last.min(max) as i64)
     }
@@ -92,12 +100,10 @@ impl Piece {
 pub(super) trait Collector {
     /// Whether the rows of the piece need not be told apart.
     fn together(&mut self, piece: &Piece) -> bool;
-    /// The column that is decoded where statistics do not do.
-    fn column(&self) -> Option<usize>;
-    /// Takes what a link or vector says of its rows.
-    fn piece(&mut self, piece: &Piece, stats: impl FnOnce() -> Result<Stats>) -> Result<()>;
-    /// Takes rows; `words` is empty without a column.
-    fn rows(&mut self, times: &[i64], words: &[u64]);
+    /// Takes what a link or vector says of its rows; `stats` answers for each of the columns.
+    fn piece(&mut self, piece: &Piece, stats: impl FnMut(usize) -> Result<Stats>) -> Result<()>;
+    /// Takes rows, with the columns and no others.
+    fn rows(&mut self, rows: RowsRef<'_>);
 }
 
 struct Count(u64);
@@ -107,86 +113,101 @@ impl Collector for Count {
         true
     }
 
-    fn column(&self) -> Option<usize> {
-        None
-    }
-
-    fn piece(&mut self, piece: &Piece, _: impl FnOnce() -> Result<Stats>) -> Result<()> {
+    fn piece(&mut self, piece: &Piece, _: impl FnMut(usize) -> Result<Stats>) -> Result<()> {
         self.0 = self.0.saturating_add(piece.count);
         Ok(())
     }
 
-    fn rows(&mut self, times: &[i64], _: &[u64]) {
-        self.0 += times.len() as u64;
+    fn rows(&mut self, rows: RowsRef<'_>) {
+        self.0 += rows.len() as u64;
     }
 }
 
+/// Where a window begins and ends, and the rows in it.
+#[derive(Clone, Copy)]
+struct Open {
+    start: i64,
+    last: i64,
+    first_time: i64,
+    last_time: i64,
+}
+
 struct Windows<F> {
-    column: usize,
-    ty: ColumnType,
     grid: Option<Grid>,
-    open: Option<Window>,
+    /// The window under way; it has rows.
+    open: Option<Open>,
+    /// The columns' statistics in it.
+    stats: Vec<Stats>,
     f: F,
 }
 
-impl<F: FnMut(Window)> Windows<F> {
+impl<F: FnMut(usize, Window)> Windows<F> {
     /// The open window, which is made the one that holds `t`.
-    fn at(&mut self, t: i64) -> &mut Window {
-        if self
-            .open
-            .as_ref()
-            .is_some_and(|open| t < open.start || open.last < t)
-        {
+    #[inline]
+    fn at(&mut self, t: i64) -> &mut Open {
+        let open = self.open.as_ref();
+        if open.is_some_and(|open| t < open.start || open.last < t) {
             self.close();
         }
-        let (ty, grid) = (self.ty, self.grid);
+        let grid = self.grid;
         self.open.get_or_insert_with(|| {
             let (start, last) = grid.map_or((i64::MIN, i64::MAX), |grid| grid.window(t));
-            Window {
+            Open {
                 start,
                 last,
                 first_time: t,
                 last_time: t,
-                stats: Stats::empty(ty),
             }
         })
     }
 
+    /// The last timestamp of the window that holds `t`.
+    #[inline]
+    fn last(&self, t: i64) -> i64 {
+        match (&self.open, &self.grid) {
+            (_, None) => i64::MAX,
+            (Some(open), _) if open.start <= t && t <= open.last => open.last,
+            (_, Some(grid)) => grid.window(t).1,
+        }
+    }
+
     fn close(&mut self) {
-        if let Some(window) = self.open.take()
-            && window.stats.count() > 0
-        {
-            (self.f)(window);
+        let Some(open) = self.open.take() else { return };
+        for (column, stats) in self.stats.iter_mut().enumerate() {
+            let empty = Stats::empty(stats.column_type());
+            let window = Window {
+                start: open.start,
+                last: open.last,
+                first_time: open.first_time,
+                last_time: open.last_time,
+                stats: std::mem::replace(stats, empty),
+            };
+            (self.f)(column, window);
         }
     }
 }
 
-impl<F: FnMut(Window)> Collector for Windows<F> {
+impl<F: FnMut(usize, Window)> Collector for Windows<F> {
     fn together(&mut self, piece: &Piece) -> bool {
-        let (begin, end) = (piece.begin, piece.end);
-        self.grid.is_none_or(|grid| match &self.open {
-            Some(open) if open.start <= begin && begin <= open.last => end <= open.last,
-            _ => end <= grid.window(begin).1,
-        })
+        piece.end <= self.last(piece.begin)
     }
 
-    fn column(&self) -> Option<usize> {
-        Some(self.column)
-    }
-
-    fn piece(&mut self, piece: &Piece, stats: impl FnOnce() -> Result<Stats>) -> Result<()> {
-        let stats = stats()?;
-        let window = self.at(piece.begin);
-        window.stats.merge_after(&stats);
-        window.last_time = piece.end;
+    fn piece(
+        &mut self,
+        piece: &Piece,
+        mut stats: impl FnMut(usize) -> Result<Stats>,
+    ) -> Result<()> {
+        self.at(piece.begin).last_time = piece.end;
+        for (column, all) in self.stats.iter_mut().enumerate() {
+            all.merge_after(&stats(column)?);
+        }
         Ok(())
     }
 
-    fn rows(&mut self, mut times: &[i64], mut words: &[u64]) {
-        while let Some(&time) = times.first() {
-            let ty = self.ty;
-            let window = self.at(time);
-            let last = window.last;
+    fn rows(&mut self, mut rows: RowsRef<'_>) {
+        while let Some(&time) = rows.times().first() {
+            let last = self.at(time).last;
+            let times = rows.times();
             // Most windows end soon or not at all here: look ahead in steps that double.
             let mut low = 1;
             let mut step = 1;
@@ -195,26 +216,37 @@ impl<F: FnMut(Window)> Collector for Windows<F> {
                 step *= 2;
             }
             let high = times.len().min(low + step);
-            let rows = low + times[low..high].partition_point(|&t| t <= last);
-            let stats = Stats::of(ty, &times[..rows], &words[..rows]);
-            window.stats.merge_after(&stats);
-            window.last_time = times[rows - 1];
-            (times, words) = (&times[rows..], &words[rows..]);
+            let cut = low + times[low..high].partition_point(|&t| t <= last);
+            self.at(time).last_time = times[cut - 1];
+            let own = rows.slice(0..cut);
+            for (column, all) in self.stats.iter_mut().enumerate() {
+                let ty = all.column_type();
+                all.merge_after(&Stats::of(ty, own.times(), own.column(column)));
+            }
+            rows = rows.slice(cut..rows.len());
         }
     }
 }
 
-pub(super) struct Fold<'a, R, C> {
+/// Which column stands where in the late rows of a series.
+pub(super) fn chosen<'l>(late: RowsRef<'l>, columns: &[usize]) -> Vec<&'l [u64]> {
+    columns.iter().map(|&column| late.column(column)).collect()
+}
+
+pub(super) struct Fold<'a, 'l, R, C> {
     r: &'a R,
     tree: &'a SeriesTree,
-    late: RowsRef<'a>,
+    /// The columns that the collector wants, in its order.
+    columns: &'l [usize],
+    /// These columns of the late rows.
+    late: RowsRef<'l>,
     /// Late rows before this one are collected.
     late_at: usize,
     from: i64,
     to: i64,
     pub(super) collect: C,
-    times: Vec<i64>,
-    words: Vec<u64>,
+    /// A decoded vector.
+    rows: Rows,
 }
 
 pub(super) fn count<R: PageRead>(
@@ -224,44 +256,51 @@ pub(super) fn count<R: PageRead>(
     from: i64,
     to: i64,
 ) -> Result<u64> {
-    let mut fold = Fold::new(r, tree, late, (from, to), Count(0));
+    let late = RowsRef::new(late.times(), &[]);
+    let mut fold = Fold::new(r, tree, late, (from, to), &[], Count(0));
     fold.run()?;
     Ok(fold.collect.0)
 }
 
+/// Calls `f` with the windows of each of the columns, by their numbers in `columns`.
 pub(super) fn fold<R: PageRead>(
     r: &R,
     tree: &SeriesTree,
     late: RowsRef<'_>,
     interval: (i64, i64),
-    column: usize,
+    columns: &[usize],
     grid: Option<Grid>,
-    f: impl FnMut(Window),
+    f: impl FnMut(usize, Window),
 ) -> Result<()> {
+    let types = columns.iter().map(|&column| tree.types[column]);
     let windows = Windows {
-        column,
-        ty: tree.types[column],
         grid,
         open: None,
+        stats: types.map(Stats::empty).collect(),
         f,
     };
-    let mut fold = Fold::new(r, tree, late, interval, windows);
+    let words = chosen(late, columns);
+    let late = RowsRef::new(late.times(), &words);
+    let mut fold = Fold::new(r, tree, late, interval, columns, windows);
     fold.run()?;
     fold.collect.close();
     Ok(())
 }
 
-impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
+impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
+    /// `late` has the columns `columns`, in this order.
     pub(super) fn new(
         r: &'a R,
         tree: &'a SeriesTree,
-        late: RowsRef<'a>,
+        late: RowsRef<'l>,
         (from, to): (i64, i64),
+        columns: &'l [usize],
         collect: C,
     ) -> Self {
         Self {
             r,
             tree,
+            columns,
             late: if from <= to {
                 late.between(from, to)
             } else {
@@ -271,8 +310,7 @@ impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
             from,
             to,
             collect,
-            times: Vec::new(),
-            words: Vec::new(),
+            rows: Rows::new(columns.len()),
         }
     }
 
@@ -293,9 +331,9 @@ impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
             let level = if is_root { tree.height } else { 0 };
             let piece = Piece::of(&entry.link, level);
             if self.foldable(&piece) {
-                let column = self.collect.column();
+                let columns = self.columns;
                 self.collect
-                    .piece(&piece, || Ok(entry.stats[column.unwrap_or_default()]))?;
+                    .piece(&piece, |i| Ok(entry.stats[columns[i]]))?;
             } else {
                 self.below(level, &entry.link)?;
             }
@@ -318,10 +356,9 @@ impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
     }
 
     fn late_rows(&mut self, stop: usize) {
-        let rows = self.late.slice(self.late_at..stop.max(self.late_at));
-        let words = self.collect.column().map_or(&[][..], |c| rows.column(c));
-        self.collect.rows(rows.times(), words);
-        self.late_at = stop.max(self.late_at);
+        let stop = stop.max(self.late_at);
+        self.collect.rows(self.late.slice(self.late_at..stop));
+        self.late_at = stop;
     }
 
     /// Whether rows of this span can be taken as a whole. The late rows in front of it are collected.
@@ -344,9 +381,11 @@ impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
     }
 
     fn node(&mut self, level: u8, link: &Link) -> Result<()> {
-        let (r, tree) = (self.r, self.tree);
+        let (r, tree, columns) = (self.r, self.tree, self.columns);
         let spine = Spine::open(r, link, level, tree.types.len())?;
-        let mut stats = None;
+        // Blocks of statistics, read when they are asked for.
+        let mut stats: Vec<Option<NodeStats<'_>>> = Vec::new();
+        stats.resize_with(columns.len(), || None);
         for i in spine.link_at(self.from)..spine.len() {
             let child = spine.link(i);
             if child.begin > self.to {
@@ -358,14 +397,13 @@ impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
             self.late_before(child.begin);
             let piece = Piece::of(&child, level - 1);
             if self.foldable(&piece) {
-                let column = self.collect.column();
-                self.collect.piece(&piece, || {
-                    let c = column.unwrap_or_default();
-                    let block = match stats.take() {
+                self.collect.piece(&piece, |column| {
+                    let (c, place) = (columns[column], &mut stats[column]);
+                    let block = match place.take() {
                         Some(block) => block,
                         None => spine.stats(r, c, tree.types[c])?,
                     };
-                    stats.insert(block).get(i)
+                    place.insert(block).get(i)
                 })?;
             } else {
                 self.below(level - 1, &child)?;
@@ -375,7 +413,7 @@ impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
     }
 
     fn leaf(&mut self, link: &Link) -> Result<()> {
-        let (r, tree) = (self.r, self.tree);
+        let (r, tree, columns) = (self.r, self.tree, self.columns);
         let leaf = Leaf::open(r, link, &tree.types)?;
         for v in leaf.vector_at(self.from)..leaf.vectors() {
             let (begin, end) = leaf.span(v);
@@ -386,7 +424,6 @@ impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
                 continue;
             }
             self.late_before(begin);
-            let column = self.collect.column();
             let piece = Piece {
                 rank: VECTOR_RANK,
                 begin,
@@ -394,29 +431,29 @@ impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
                 count: leaf.rows_of(v) as u64,
             };
             if self.foldable(&piece) {
-                self.collect.piece(&piece, || {
-                    let c = column.unwrap_or_default();
+                self.collect.piece(&piece, |column| {
+                    let c = columns[column];
                     leaf.stats(v, c, tree.types[c])
                 })?;
             } else {
-                self.vector(&leaf, v, column)?;
+                self.vector(&leaf, v)?;
             }
         }
         Ok(())
     }
 
     /// Decodes a vector, cuts it to the interval and merges the late rows within its span.
-    fn vector(&mut self, leaf: &Leaf<'a>, v: usize, column: Option<usize>) -> Result<()> {
+    fn vector(&mut self, leaf: &Leaf<'a>, v: usize) -> Result<()> {
         Counters::bump(&self.r.counters().vectors_decoded);
         let (begin, end) = leaf.span(v);
         let rows = leaf.rows_of(v);
-        self.times.resize(VECTOR_ROWS, 0);
-        self.words.resize(VECTOR_ROWS, 0);
-        let (times, words) = (&mut self.times[..rows], &mut self.words[..rows]);
-        leaf.times(self.r, v, times)?;
-        if let Some(c) = column {
+        self.rows.times.resize(rows, 0);
+        leaf.times(self.r, v, &mut self.rows.times)?;
+        for (&c, words) in self.columns.iter().zip(&mut self.rows.columns) {
+            words.resize(rows, 0);
             leaf.column(self.r, v, c, words)?;
         }
+        let times = &self.rows.times;
         let low = if self.from <= begin {
             0
         } else {
@@ -427,25 +464,23 @@ impl<'a, R: PageRead, C: Collector> Fold<'a, R, C> {
         } else {
             times.partition_point(|&t| t <= self.to)
         };
-        let (mut times, mut words) = (&times[low..high.max(low)], &words[low..high.max(low)]);
+        let mut rows = self.rows.slice(low..high.max(low));
         // Rows of the tree up to the next late one, then that one, which replaces its equals.
         while let Some(&late) = self.late.times().get(self.late_at)
             && late <= end
         {
-            let before = times.partition_point(|&t| t < late);
-            self.collect.rows(&times[..before], &words[..before]);
-            let equal = times[before..].partition_point(|&t| t == late);
-            (times, words) = (&times[before + equal..], &words[before + equal..]);
-            let stop = match times.first() {
+            let before = rows.lower_bound(late);
+            self.collect.rows(rows.slice(0..before));
+            let equal = rows.times()[before..].partition_point(|&t| t == late);
+            rows = rows.slice(before + equal..rows.len());
+            let stop = match rows.times().first() {
                 Some(&next) => self.late.lower_bound(next).max(self.late_at + 1),
                 None => self.late.times().partition_point(|&t| t <= end),
             };
-            let rows = self.late.slice(self.late_at..stop);
-            self.collect
-                .rows(rows.times(), column.map_or(&[][..], |c| rows.column(c)));
+            self.collect.rows(self.late.slice(self.late_at..stop));
             self.late_at = stop;
         }
-        self.collect.rows(times, words);
+        self.collect.rows(rows);
         Ok(())
     }
 }

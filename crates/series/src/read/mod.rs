@@ -224,9 +224,9 @@ impl<'a, R: PageRead> View<'a, R> {
             self.tree,
             self.late,
             (from, to),
-            column,
+            &[column],
             None,
-            |window| {
+            |_, window| {
                 whole = Some(Candle {
                     first_time: window.first_time,
                     last_time: window.last_time,
@@ -252,8 +252,11 @@ impl<'a, R: PageRead> View<'a, R> {
         size: CandleSize,
         f: impl FnMut(Candle),
     ) -> Result<()> {
-        let candles = Candles::new(column, self.tree.types[column], size, f);
-        let mut fold = Fold::new(self.r, self.tree, self.late, (from, to), candles);
+        let candles = Candles::new(self.tree.types[column], size, f);
+        let columns = [column];
+        let words = fold::chosen(self.late, &columns);
+        let late = RowsRef::new(self.late.times(), &words);
+        let mut fold = Fold::new(self.r, self.tree, late, (from, to), &columns, candles);
         fold.run()?;
         fold.collect.close();
         Ok(())
@@ -294,9 +297,27 @@ impl<'a, R: PageRead> View<'a, R> {
         width: i64,
         origin: i64,
         column: usize,
-        f: impl FnMut(Window),
+        mut f: impl FnMut(Window),
+    ) -> Result<()> {
+        self.windows_of((from, to), width, origin, &[column], |_, window| f(window))
+    }
+
+    /// As `windows`, of several columns in one walk: `f` is called for each of them with a window, and with which one of `columns` it is of.
+    ///
+    /// # Errors
+    /// As `windows`.
+    ///
+    /// # Panics
+    /// When a column does not exist.
+    pub fn windows_of(
+        &self,
+        interval: (i64, i64),
+        width: i64,
+        origin: i64,
+        columns: &[usize],
+        f: impl FnMut(usize, Window),
     ) -> Result<()> {
         let grid = Some(Grid::new(width, origin)?);
-        fold::fold(self.r, self.tree, self.late, (from, to), column, grid, f)
+        fold::fold(self.r, self.tree, self.late, interval, columns, grid, f)
     }
 }

@@ -328,14 +328,36 @@ fn windows(
         1 => i64::MAX,
         _ => rng.u64() as i64,
     };
-    let mut found: Vec<Window> = Vec::new();
-    world
-        .view()
-        .windows(from, to, width, origin, column, |window| found.push(window))
+    // With others beside it, and now and then twice.
+    let types = world.tree.types();
+    let mut columns = vec![column];
+    columns.extend((0..rng.index(4)).map(|_| rng.index(types.len())));
+    let mut all: Vec<Vec<Window>> = vec![Vec::new(); columns.len()];
+    let view = world.view();
+    view.windows_of((from, to), width, origin, &columns, |i, window| {
+        all[i].push(window);
+    })
+    .unwrap();
+    let mut alone = Vec::new();
+    view.windows(from, to, width, origin, column, |window| alone.push(window))
         .unwrap();
+    assert_eq!(format!("{alone:?}"), format!("{:?}", all[0]));
+    for (&column, found) in columns.iter().zip(&all) {
+        windows_of_one(world, width, origin, column, found, expected);
+    }
+}
+
+fn windows_of_one(
+    world: &World,
+    width: i64,
+    origin: i64,
+    column: usize,
+    found: &[Window],
+    expected: RowsRef<'_>,
+) {
     let index = |time: i64| (i128::from(time) - i128::from(origin)).div_euclid(width.into());
     let mut at = 0;
-    for window in &found {
+    for window in found {
         let rows =
             expected.times()[at..].partition_point(|&t| index(t) <= index(expected.times()[at]));
         let part = expected.slice(at..at + rows);
