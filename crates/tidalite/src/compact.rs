@@ -23,8 +23,11 @@ use tidalite_series::Moving;
 /// Branch pages that a step reads for each page that it may move.
 const LOOKS_PER_PAGE: u64 = 64;
 const PAGES_MIN: u64 = 16;
-/// A pass is not the last one while it brings the end down by more than a 32nd; then, too, not more than this many.
+/// Passes at most. One is not the last while it brings the end down by more than a 32nd.
 const PASSES_MAX: u32 = 6;
+/// Nor is the first that moves something in vain while the end is an eighth behind where it should be: where free space below was in
+/// pieces, what is large came to lie behind the end, and what it left is side by side only now.
+const FRUITLESS_MAX: u32 = 2;
 /// A second file that is longer than it need be by no more than this is short.
 const SECOND_STEP_BYTES: u64 = 1 << 20;
 /// Commits after a pass, until what was moved away is free and cut off.
@@ -65,6 +68,10 @@ pub(crate) struct Pass {
     /// The boundary in the second file.
     second_boundary: u64,
     number: u32,
+    /// Passes before this one, one after the other, that did not bring the end down.
+    fruitless: u32,
+    /// Pages that this one has moved.
+    moved: u64,
     /// Where the files ended when the pass began, in pages.
     ends: [u64; 2],
 }
@@ -98,7 +105,7 @@ impl Database {
         let pages = (budget_bytes / page_size).max(PAGES_MIN);
         let mut pass = match kept.take() {
             Some(pass) => pass,
-            None => match Pass::new(&tx, 0)? {
+            None => match Pass::new(&tx, 0, 0)? {
                 Some(pass) => pass,
                 None => {
                     drop(tx);
@@ -118,21 +125,32 @@ impl Database {
             pass.advance(&mut tx, &mut step)?;
         }
         tx.commit_with(Durability::Durable)?;
+        let moved = pages - step.pages;
+        pass.moved += moved;
         let mut done = false;
         if let At::Settle = pass.at {
             self.shorten()?;
             let tx = self.begin_write()?;
             let now = ends(&tx);
             let better = (0..2).any(|file| now[file] + pass.ends[file] / 32 < pass.ends[file]);
-            match Pass::new(&tx, pass.number + 1)? {
-                Some(next) if better && next.number < PASSES_MAX => *kept = Some(next),
+            let fruitless = if better { 0 } else { pass.fruitless + 1 };
+            let more = fruitless < FRUITLESS_MAX && pass.number + 1 < PASSES_MAX;
+            let hopeful = |next: &Pass| {
+                let wanted = next.moving.boundary / page_size;
+                better || pass.moved > 0 && now[0] > wanted + wanted / 8
+            };
+            match Pass::new(&tx, pass.number + 1, fruitless)? {
+                Some(next) if more && hopeful(&next) => *kept = Some(next),
                 _ => done = true,
             }
         } else {
             *kept = Some(pass);
         }
-        let moved = (pages - step.pages) * page_size;
-        Ok(Self::compacted(&self.begin_write()?, done, moved))
+        Ok(Self::compacted(
+            &self.begin_write()?,
+            done,
+            moved * page_size,
+        ))
     }
 
     /// Commits until what was moved away is free and cut off.
@@ -176,7 +194,7 @@ impl Database {
 
 impl Pass {
     /// `None` when the file is as short as it can be expected to become.
-    fn new(tx: &WriteTxn, number: u32) -> Result<Option<Self>> {
+    fn new(tx: &WriteTxn, number: u32, fruitless: u32) -> Result<Option<Self>> {
         let (used, _) = tx.pages.pages_in_use();
         let [end, second_end] = ends(tx);
         let page_size = tx.pages.page_size() as u64;
@@ -196,6 +214,8 @@ impl Pass {
             moving,
             second_boundary: SECOND_FILE_AT + second_boundary * page_size,
             number,
+            fruitless,
+            moved: 0,
             ends: [end, second_end],
         }))
     }
