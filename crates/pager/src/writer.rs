@@ -18,6 +18,7 @@ use crate::meta::{Confirmation, Dead, Meta};
 use crate::pager::Inner;
 use crate::pins::Pins;
 use crate::ptr::Ptr;
+use crate::redo::Encoder;
 use crate::seeded::{Bug, active};
 use crate::space::build::Built;
 use crate::space::large::Large;
@@ -67,6 +68,8 @@ pub(crate) struct Writer {
     /// Pages that commits have freed since the newest record, and between that and the one before: as long as they are the newest two, nobody
     /// can have these pages.
     freed: [u64; 2],
+    /// For the log.
+    pub(crate) encoder: Option<Encoder>,
     /// Memory for the next transaction.
     pub(crate) spare: Spare,
 }
@@ -131,6 +134,7 @@ impl Writer {
             cannot_punch_large: false,
             confirmation: *confirmation,
             freed: [0, 0],
+            encoder: None,
             spare: Spare::default(),
             // Another process that is alive, or was a moment ago, may have said that it is on the medium.
             confirmed: if inner.lock.area.durable().load(Ordering::Acquire) == durable.txn {

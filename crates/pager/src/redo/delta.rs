@@ -10,7 +10,7 @@
 //! a page.
 //!
 //! Invariants
-//! 1. `decode(base, encode(new, base))` is `new`, for any two pages of one length; whatever else is given to `decode`, it ends, reads
+//! 1. What `decode` makes of the base and the steps of `Encoder::encode` is the new page, for any two pages of one length; whatever else is given to `decode`, it ends, reads
 //!    nothing outside and gives `None` or a page of the length asked for.
 
 use tidalite_base::limits::PAGE_SIZE_MAX;
@@ -21,20 +21,24 @@ const COPY_MIN: usize = 8;
 const TABLE_BITS: u32 = 10;
 /// Every so many bytes of the base are in the table.
 const STRIDE: usize = 8;
+/// A change that is longer than this is looked for elsewhere.
+const FIELD_BYTES: usize = 48;
 /// Nothing is there.
 const NOWHERE: u16 = u16::MAX;
 const _: () = assert!(PAGE_SIZE_MAX / STRIDE < NOWHERE as usize);
 
-/// Where eight bytes of this hash were seen last in the base, counted in eights.
-struct Table([u16; 1 << TABLE_BITS]);
+/// Makes steps; what it needs for that is kept from page to page.
+#[derive(Debug)]
+pub(crate) struct Encoder {
+    /// Where eight bytes of this hash were seen last in the base, counted in eights.
+    table: Box<[u16; 1 << TABLE_BITS]>,
+}
 
-impl Table {
-    fn of(base: &[u8]) -> Self {
-        let mut table = Self([NOWHERE; 1 << TABLE_BITS]);
-        for (number, bytes) in base.as_chunks::<STRIDE>().0.iter().enumerate() {
-            table.0[place(u64::from_le_bytes(*bytes))] = number as u16;
+impl Default for Encoder {
+    fn default() -> Self {
+        Self {
+            table: Box::new([NOWHERE; 1 << TABLE_BITS]),
         }
-        table
     }
 }
 
@@ -74,44 +78,82 @@ fn put_step(out: &mut Vec<u8>, literal: &[u8], copied: usize, moved: i64) {
     }
 }
 
-/// Appends what makes `new` of `base`, a page of the same length.
-pub(super) fn encode(new: &[u8], base: &[u8], out: &mut Vec<u8>) {
-    assert_eq!(new.len(), base.len(), "a page and its base");
-    let mut table = None;
-    // The literal begins at `from`; `at` of the new page is expected at `here` of the base; a step goes on from `next`.
-    let (mut from, mut at, mut here, mut next) = (0, 0, 0usize, 0usize);
-    while at < new.len() {
-        let mut copied = common(&new[at..], &base[here.min(base.len())..]);
-        let mut source = here;
-        let whole = at + copied == new.len();
-        if copied < COPY_MIN && !(whole && copied > 0) {
-            copied = 0;
-            if let Some(word) = new[at..].first_chunk() {
-                let table = table.get_or_insert_with(|| Table::of(base));
-                let found = table.0[place(u64::from_le_bytes(*word))];
-                if found != NOWHERE {
-                    source = usize::from(found) * STRIDE;
-                    copied = common(&new[at..], &base[source..]);
+impl Encoder {
+    fn learn(&mut self, base: &[u8]) {
+        self.table.fill(NOWHERE);
+        for (number, bytes) in base.as_chunks::<STRIDE>().0.iter().enumerate() {
+            self.table[place(u64::from_le_bytes(*bytes))] = number as u16;
+        }
+    }
+
+    /// Where in the base a copy of these bytes may begin.
+    fn look_up(&self, bytes: &[u8]) -> Option<usize> {
+        let word = u64::from_le_bytes(*bytes.first_chunk()?);
+        let found = self.table[place(word)];
+        (found != NOWHERE).then_some(usize::from(found) * STRIDE)
+    }
+
+    /// Appends what makes `new` of `base`, a page of the same length.
+    pub(super) fn encode(&mut self, new: &[u8], base: &[u8], out: &mut Vec<u8>) {
+        assert_eq!(new.len(), base.len(), "a page and its base");
+        // Up to where it is known that nothing is where it is expected.
+        let (mut knows_base, mut barren) = (false, 0);
+        // The literal begins at `from`; `at` of the new page is expected at `here` of the base; a step goes on from `next`.
+        let (mut from, mut at, mut here, mut next) = (0, 0, 0usize, 0usize);
+        while at < new.len() {
+            let (mut copied, mut source) = (0, here);
+            if at >= barren {
+                let expected = &base[here.min(base.len())..];
+                copied = common(&new[at..], expected);
+                let whole = at + copied == new.len();
+                if copied < COPY_MIN && !(whole && copied > 0) {
+                    // A field was changed, as a rule, and what follows is where it was.
+                    if let Some(skipped) = resumes(&new[at..], expected) {
+                        (at, here) = (at + skipped, here + skipped);
+                        continue;
+                    }
+                    (copied, barren) = (0, at + FIELD_BYTES);
                 }
             }
-            if copied < COPY_MIN {
-                at += 1;
-                here += 1;
-                continue;
+            if copied == 0 {
+                if !knows_base {
+                    self.learn(base);
+                    knows_base = true;
+                }
+                if let Some(found) = self.look_up(&new[at..]) {
+                    source = found;
+                    copied = common(&new[at..], &base[source..]);
+                }
+                if copied < COPY_MIN {
+                    (at, here) = (at + 1, here + 1);
+                    continue;
+                }
+                // The table knows every eighth byte: what is before may be the same as well.
+                while at > from && source > 0 && new[at - 1] == base[source - 1] {
+                    (at, source, copied) = (at - 1, source - 1, copied + 1);
+                }
             }
-            // The table knows every eighth byte: what is before may be the same as well.
-            while at > from && source > 0 && new[at - 1] == base[source - 1] {
-                (at, source, copied) = (at - 1, source - 1, copied + 1);
-            }
+            put_step(out, &new[from..at], copied, source as i64 - next as i64);
+            at += copied;
+            here = source + copied;
+            (from, next, barren) = (at, here, 0);
         }
-        put_step(out, &new[from..at], copied, source as i64 - next as i64);
-        at += copied;
-        here = source + copied;
-        (from, next) = (at, here);
+        if from < new.len() {
+            put_step(out, &new[from..], 0, 0);
+        }
     }
-    if from < new.len() {
-        put_step(out, &new[from..], 0, 0);
-    }
+}
+
+/// How many bytes further on both have eight in common again, if that is near.
+fn resumes(a: &[u8], b: &[u8]) -> Option<usize> {
+    let a = a
+        .windows(COPY_MIN)
+        .zip(b.windows(COPY_MIN))
+        .take(FIELD_BYTES);
+    a.enumerate()
+        .skip(1)
+        .find(|(_, (a, b))| a == b)
+        .map(|(at, _)| at)
 }
 
 fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
@@ -158,7 +200,7 @@ pub(super) fn decode(mut steps: &[u8], base: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{decode, encode};
+    use super::{Encoder, decode};
 
     struct Random(u64);
 
@@ -177,7 +219,7 @@ mod tests {
 
     fn round_trip(new: &[u8], base: &[u8]) -> usize {
         let mut steps = Vec::new();
-        encode(new, base, &mut steps);
+        Encoder::default().encode(new, base, &mut steps);
         assert_eq!(decode(&steps, base).as_deref(), Some(new));
         steps.len()
     }
@@ -243,7 +285,7 @@ mod tests {
         let mut new = base.clone();
         new.copy_within(100..300, 90);
         let mut steps = Vec::new();
-        encode(&new, &base, &mut steps);
+        Encoder::default().encode(&new, &base, &mut steps);
         for len in 0..steps.len() {
             assert_eq!(decode(&steps[..len], &base), None, "cut to {len}");
         }

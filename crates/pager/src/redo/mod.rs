@@ -31,6 +31,7 @@ mod record;
 mod replay;
 
 pub(crate) use block::{Place, Stand};
+pub(crate) use delta::Encoder;
 pub(crate) use record::PageOf;
 pub(crate) use replay::{Logged, Replayed, read, settle};
 
@@ -198,14 +199,14 @@ impl Entry {
 
     /// Of a commit with this record on top of `before`; `None` when it is too much for the log.
     pub(crate) fn of<'a>(
-        meta: &Meta,
-        before: &Meta,
+        (meta, before): (&Meta, &Meta),
         pages: impl ExactSizeIterator<Item = PageOf<'a>>,
+        encoder: &mut Encoder,
         page_size: usize,
         twice: bool,
     ) -> Option<Self> {
         let page_bytes = (pages.len() * page_size) as u64;
-        let bytes = record::encode(meta, before, pages);
+        let bytes = record::encode(meta, before, pages, encoder);
         (bytes.len() <= COMMIT_BYTES_MAX).then_some(Self {
             txn: meta.txn,
             bytes,

@@ -8,7 +8,7 @@
 //! address is 0, as what differs from that of the commit before. A page differs from page `base` as the commit before left it;
 //! 0: from a page of zeros. Page numbers ascend.
 
-use super::delta;
+use super::delta::{self, Encoder};
 use crate::error::Result;
 use crate::layout::BLOCK_BYTES;
 use crate::meta::{Meta, Standing};
@@ -47,20 +47,21 @@ pub(super) fn encode<'a>(
     meta: &Meta,
     before: &Meta,
     pages: impl ExactSizeIterator<Item = PageOf<'a>>,
+    encoder: &mut Encoder,
 ) -> Vec<u8> {
     let (mut out, mut zeros) = (Vec::with_capacity(BLOCK_BYTES), Vec::new());
     with_length(&mut out, |out| {
         out.extend_from_slice(&meta.txn.to_le_bytes());
-        with_length(out, |out| delta::encode(&image(meta), &image(before), out));
+        with_length(out, |out| encoder.encode(&image(meta), &image(before), out));
         out.extend_from_slice(&(pages.len() as u32).to_le_bytes());
         for PageOf { page, base, bytes } in pages {
             out.extend_from_slice(&page.to_le_bytes());
             out.extend_from_slice(&base.map_or(0, |(number, _)| number).to_le_bytes());
             with_length(out, |out| match base {
-                Some((_, base)) => delta::encode(bytes, base, out),
+                Some((_, base)) => encoder.encode(bytes, base, out),
                 None => {
                     zeros.resize(bytes.len(), 0);
-                    delta::encode(bytes, &zeros, out);
+                    encoder.encode(bytes, &zeros, out);
                 }
             });
         }

@@ -5,7 +5,9 @@ use crate::error::{Error, Result};
 use crate::layout::{BLOCK_BYTES, is_large_page};
 use crate::meta::Meta;
 use crate::pipeline::LogUse;
-use crate::redo::{BYTES_MAX, BYTES_MIN, COMMIT_PAGES_MAX, Entry, PART_OF_FILE, PageOf, Redo};
+use crate::redo::{
+    BYTES_MAX, BYTES_MIN, COMMIT_PAGES_MAX, Encoder, Entry, PART_OF_FILE, PageOf, Redo,
+};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tidalite_base::TxnId;
@@ -97,10 +99,22 @@ impl WriteTxn {
     }
 
     /// What the log gets of this commit, whose pages are written; `None` when that is too much.
-    pub(super) fn log_entry(&self, record: &Meta, twice: bool) -> Result<Option<Entry>> {
+    pub(super) fn log_entry(&mut self, record: &Meta, twice: bool) -> Result<Option<Entry>> {
         if self.space.own_pages > COMMIT_PAGES_MAX {
             return Ok(None);
         }
+        let mut encoder = self.writer().encoder.take().unwrap_or_default();
+        let entry = self.encode_for_log(record, &mut encoder, twice);
+        self.writer().encoder = Some(encoder);
+        entry
+    }
+
+    fn encode_for_log(
+        &self,
+        record: &Meta,
+        encoder: &mut Encoder,
+        twice: bool,
+    ) -> Result<Option<Entry>> {
         let Some(writer) = &self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
@@ -124,7 +138,8 @@ impl WriteTxn {
             base: base.as_ref().map(|(number, bytes)| (*number, &**bytes)),
             bytes,
         });
-        Ok(Entry::of(record, &writer.meta, each, page_size, twice))
+        let records = (record, &writer.meta);
+        Ok(Entry::of(records, each, encoder, page_size, twice))
     }
 
     /// A page of the file as it is now.
