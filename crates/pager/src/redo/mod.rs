@@ -45,8 +45,8 @@ pub(crate) const BYTES_MIN: u64 = 1 << 20;
 pub(crate) const PART_OF_FILE: u64 = 16;
 /// A log is never longer: it is read whole.
 pub(crate) const BYTES_MAX: u64 = 64 << 20;
-/// A commit that changes more pages goes another way: it writes them in fewer bytes than the log would take, twice, and once more.
-pub(crate) const COMMIT_PAGES_MAX: u64 = 256;
+/// A commit that changes more of the file does not go to the log: what two barriers cost is little beside the rest of it.
+pub(crate) const COMMIT_PAGE_BYTES_MAX: u64 = 1 << 20;
 /// The record of a commit in the log is no longer.
 pub(crate) const COMMIT_BYTES_MAX: usize = 128 << 10;
 /// Pages that one log leads to, in bytes: what opening may need.

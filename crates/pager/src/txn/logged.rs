@@ -6,7 +6,7 @@ use crate::layout::{BLOCK_BYTES, is_large_page};
 use crate::meta::Meta;
 use crate::pipeline::LogUse;
 use crate::redo::{
-    BYTES_MAX, BYTES_MIN, COMMIT_PAGES_MAX, Encoder, Entry, PART_OF_FILE, PageOf, Redo,
+    BYTES_MAX, BYTES_MIN, COMMIT_PAGE_BYTES_MAX, Encoder, Entry, PART_OF_FILE, PageOf, Redo,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl WriteTxn {
             return Ok(LogUse::None);
         }
         let in_second = self.space.own.iter().any(|(page, _)| is_large_page(page));
-        let too_much = self.space.own_pages > COMMIT_PAGES_MAX || self.inner.options.log_bytes == 0;
+        let too_much = self.is_large() || self.inner.options.log_bytes == 0;
         let inner = Arc::clone(&self.inner);
         let space_waits = self.space.frees_space || self.writer().needs_record(&inner);
         // Pins are promised to stay, whatever becomes of the log.
@@ -47,6 +47,11 @@ impl WriteTxn {
             self.make_log()?;
         }
         Ok(log)
+    }
+
+    /// Whether it is too much for the log.
+    fn is_large(&self) -> bool {
+        self.space.own_pages * self.inner.page_size as u64 > COMMIT_PAGE_BYTES_MAX
     }
 
     /// Whether the log lies far behind where the file would end if all in use were side by side.
@@ -100,7 +105,7 @@ impl WriteTxn {
 
     /// What the log gets of this commit, whose pages are written; `None` when that is too much.
     pub(super) fn log_entry(&mut self, record: &Meta, twice: bool) -> Result<Option<Entry>> {
-        if self.space.own_pages > COMMIT_PAGES_MAX {
+        if self.is_large() {
             return Ok(None);
         }
         let mut encoder = self.writer().encoder.take().unwrap_or_default();
