@@ -206,14 +206,24 @@ impl Staging {
     pub fn push(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
         let log = &mut self.logs[slot.layout as usize];
         assert_eq!(words.len(), log.columns.len(), "one word a column");
-        if log.rounds.expected == slot.index {
-            log.push_expected(time, words);
-            return log.rows() >= log.look_at();
-        }
-        if log.open != slot.index && !Self::open(log, slot, self.budget_bytes) {
-            return self.push_overlay(slot, time, words);
+        if log.open != slot.index {
+            return self.push_elsewhere(slot, time, words);
         }
         log.push(time, words);
+        log.rows() >= log.look_at()
+    }
+
+    /// `push` of another series than the last one.
+    #[inline(never)]
+    fn push_elsewhere(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
+        let log = &mut self.logs[slot.layout as usize];
+        if log.rounds.expected == slot.index {
+            log.push_expected(time, words);
+        } else if Self::open(log, slot, self.budget_bytes) {
+            log.push(time, words);
+        } else {
+            return self.push_overlay(slot, time, words);
+        }
         log.rows() >= log.look_at()
     }
 

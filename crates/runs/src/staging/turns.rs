@@ -13,7 +13,7 @@ use tidalite_base::prefetch;
 
 /// Series that are copied at a time. Each round lies in pages of its own, and with fewer the processor looks those up for a few
 /// words each; with more the rows do not stay in the cache until they are encoded.
-pub(super) const TURN_SLOTS: usize = 64;
+pub(super) const TURN_SLOTS: usize = 32;
 
 /// Rounds that are copied at a time: what is written to a series is a cache line.
 const TILE_ROUNDS: usize = 8;
