@@ -242,3 +242,33 @@ fn a_panic_of_a_thread_is_one_of_the_transaction() {
     assert!(feeder.away == 1 && feeder.world.staging.is_away(feeder.slots[3]));
     drop(feeder);
 }
+
+#[test]
+fn what_is_held_back_is_older_than_what_came_meanwhile() {
+    let mut feeder = Feeder::new(300, 1 << 28, 2);
+    // One series has some rows more than the others: they are held back.
+    for time in 1..=10 {
+        feeder.put(5, time, 1);
+    }
+    for round in 0..1030 {
+        for i in 0..300 {
+            feeder.put(i, 100 + round, round as u64);
+        }
+    }
+    assert!(feeder.away == 1 && feeder.world.staging.is_away(feeder.slots[5]));
+    // Three of them are written over, one among them is new, and so is one among those that are linked.
+    for (time, value) in [(100 + 1020, 7), (100 + 1021, 8), (100 + 1020, 9), (50, 10)] {
+        feeder.put(5, time, value);
+    }
+    feeder.put(6, 100 + 1029, 11);
+    let rows = feeder.world.staging.len();
+    feeder.settle();
+    assert_eq!(feeder.world.staging.len(), rows + 10, "held back");
+    for i in [4, 5, 6] {
+        feeder.read(i);
+    }
+    feeder.commit();
+    for i in 0..300 {
+        feeder.read(i);
+    }
+}
