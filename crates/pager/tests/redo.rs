@@ -6,6 +6,7 @@
 mod toy;
 
 use std::sync::Arc;
+use std::time::Duration;
 use tidalite_base::TxnId;
 use tidalite_pager::{Durability, LockMemory, Options, PageWrite, Pager};
 use tidalite_testkit::SimDisk;
@@ -145,14 +146,30 @@ fn a_full_log_is_emptied_into_a_record_and_begins_anew() {
 fn opening_after_a_power_cut_makes_a_record_of_what_the_log_holds() {
     tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
-    let pager = open(&disk);
+    // Every commit notes its time, in a block of its own.
+    let noting = Options {
+        clock_step: Duration::from_nanos(1),
+        ..options()
+    };
+    let pager = Pager::open_storage(disk.clone(), &noting).unwrap();
     for id in 1..50 {
         commit(&pager, id, Durability::OneFlush);
     }
+    let seen = pager.txn_at(i64::MAX).unwrap();
     let disk = after_power_cut(&disk);
     let again = open(&disk);
     assert!(again.recovery().replayed > 10, "{:?}", again.recovery());
-    assert_eq!(newest(&again), 49);
+    assert_eq!(
+        (newest(&again), again.txn_at(i64::MAX).unwrap()),
+        (49, seen)
+    );
+    // Step by step back, both know the same times.
+    let mut time = seen.unwrap().1;
+    for _ in 0..40 {
+        let (before, after) = (pager.txn_at(time - 1), again.txn_at(time - 1));
+        assert_eq!(before.as_ref().unwrap(), after.as_ref().unwrap());
+        time = before.unwrap().unwrap().1;
+    }
     drop(again);
     let again = open(&disk);
     assert_eq!(again.recovery(), tidalite_pager::Recovery::default());
