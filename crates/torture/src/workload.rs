@@ -52,6 +52,22 @@ impl Default for Shape {
     }
 }
 
+impl Shape {
+    /// Small transactions, nearly all of them durable.
+    #[must_use]
+    pub fn small_and_durable() -> Self {
+        Self {
+            operations_max: 2,
+            bulk_one_in: 60,
+            none_one_in: 30,
+            lazy_one_in: 20,
+            one_flush_one_in: 2,
+            pin_one_in: 30,
+            rollback_one_in: 9,
+        }
+    }
+}
+
 /// True one time in `one_in`; never when that is 0.
 pub(crate) fn chance(rng: &mut Rng, one_in: u64) -> bool {
     one_in > 0 && rng.one_in(one_in)

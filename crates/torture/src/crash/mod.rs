@@ -77,12 +77,17 @@ impl Default for Plan {
 
 impl Plan {
     /// The plan of a seed: one in eight runs is long, so that runs pile up and merges are cut in the middle; one in four, long or
-    /// not, has two disks.
+    /// not, has two disks; and one in three has small durable commits, so that many follow each other in the log.
     #[must_use]
     pub fn of_seed(seed: u64, page_size: usize) -> Self {
         let plan = Self {
             page_size,
             two_disks: (seed / 8 + seed) % 4 == 2,
+            shape: if seed % 3 == 1 {
+                Shape::small_and_durable()
+            } else {
+                Shape::default()
+            },
             ..Self::default()
         };
         if Self::is_long(seed) {
