@@ -9,8 +9,9 @@ use crate::meta::Meta;
 use crate::options::Options;
 use crate::pages::{Counters, PageRead, PageRef};
 use crate::ptr::Ptr;
+use crate::redo::{self, Logged};
 use crate::space::base;
-use crate::storage::{FileStorage, Storage};
+use crate::storage::{FileStorage, Overlay, Storage};
 use crate::superblock::{self, read_block, read_failed};
 use std::collections::HashMap;
 use std::fs::File;
@@ -26,7 +27,7 @@ const WINDOW_BYTES: usize = 1 << 20;
 /// Pages whose checksum is tried under each page size, when both superblocks are lost.
 const GUESSES_MAX: usize = 64;
 
-/// The newest meta record that can be read.
+/// The newest meta record that can be read, in the head or in the log.
 #[derive(Clone, Debug)]
 pub struct RawState {
     /// Its transaction.
@@ -43,6 +44,16 @@ pub struct Candidate {
     pub header: Header,
     /// The checksum in its header.
     pub checksum: u64,
+}
+
+impl RawState {
+    fn of(meta: Meta) -> Self {
+        Self {
+            txn: TxnId(meta.txn),
+            app: Arc::clone(&meta.app),
+            meta,
+        }
+    }
 }
 
 impl Candidate {
@@ -130,7 +141,27 @@ impl RawFile {
         if superblock.is_none() {
             raw.page_size = raw.guess_page_size()?;
         }
+        raw.lay_log_over();
         Ok(raw)
+    }
+
+    /// The newest commits may be in the log alone. Where that is damaged, so much the worse: the record stands for itself.
+    fn lay_log_over(&mut self) {
+        let Some(state) = &self.state else {
+            return;
+        };
+        let logged = redo::read(&*self.storage, self.page_size, &state.meta, state.txn.0);
+        if let Ok(Logged {
+            replayed: Some(replayed),
+            ..
+        }) = logged
+        {
+            self.state = Some(RawState::of(replayed.meta));
+            let below = Arc::clone(&self.storage);
+            let over = Overlay::new(below, self.page_size, replayed.pages);
+            self.len = over.len().unwrap_or(self.len);
+            self.storage = Arc::new(over);
+        }
     }
 
     /// The newest meta record that can be read.
@@ -305,11 +336,7 @@ fn newest_state(storage: &dyn Storage, uuid: Option<[u8; 16]>) -> Option<RawStat
             }
         }
     }
-    newest.map(|meta| RawState {
-        txn: TxnId(meta.txn),
-        app: Arc::clone(&meta.app),
-        meta,
-    })
+    newest.map(RawState::of)
 }
 
 impl PageRead for RawFile {

@@ -8,7 +8,7 @@ mod toy;
 use std::sync::Arc;
 use std::time::Duration;
 use tidalite_base::TxnId;
-use tidalite_pager::{Durability, LockMemory, Options, PageWrite, Pager};
+use tidalite_pager::{Durability, LockMemory, Options, PageWrite, Pager, RawFile};
 use tidalite_testkit::SimDisk;
 use toy::{app, apply, id_of, problems, read, root_of};
 
@@ -356,6 +356,27 @@ fn a_log_at_the_end_of_a_file_does_not_keep_it_long() {
     assert!(at < 1 << 20, "the log is at byte {at}");
     assert!(pager.metrics().appends > 20);
     assert_eq!(newest(&open(&after_power_cut(&disk))), 39);
+}
+
+/// What is salvaged is what opening would show, as long as the log is sound.
+#[test]
+fn salvage_begins_with_the_newest_commit_in_the_log() {
+    let disk = Arc::new(SimDisk::new());
+    let pager = open(&disk);
+    for id in 1..50 {
+        commit(&pager, id, Durability::Durable);
+    }
+    for damaged in [false, true] {
+        let mut image = disk.image();
+        let (at, blocks) = log_of(&image);
+        if damaged {
+            image[at..at + blocks * BLOCK].fill(7);
+        }
+        let raw = RawFile::of_storage(Arc::new(SimDisk::from_image(image))).unwrap();
+        let state = raw.state().unwrap();
+        assert_eq!(id_of(&state.app) == 49, !damaged);
+        read(&raw, &root_of(&state.app), &mut |_, _| {}).unwrap();
+    }
 }
 
 /// A backup has a record of its own, and nothing of the log.
