@@ -68,6 +68,8 @@ pub(crate) struct Writer {
     /// Pages that commits have freed since the newest record, and between that and the one before: as long as they are the newest two, nobody
     /// can have these pages.
     freed: [u64; 2],
+    /// Pages in use when this handle made the log.
+    pub(crate) log_made_at: u64,
     /// For the log.
     pub(crate) encoder: Option<Encoder>,
     /// Memory for the next transaction.
@@ -134,6 +136,7 @@ impl Writer {
             cannot_punch_large: false,
             confirmation: *confirmation,
             freed: [0, 0],
+            log_made_at: 0,
             encoder: None,
             spare: Spare::default(),
             // Another process that is alive, or was a moment ago, may have said that it is on the medium.

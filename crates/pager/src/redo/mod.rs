@@ -42,13 +42,14 @@ use tidalite_base::TxnId;
 /// The log is so long at least, unless the options allow less ...
 pub(crate) const BYTES_MIN: u64 = 1 << 20;
 /// ... and at most this part of the file.
-pub(crate) const PART_OF_FILE: u64 = 16;
+pub(crate) const PART_OF_FILE: u64 = 4;
 /// A log is never longer: it is read whole.
 pub(crate) const BYTES_MAX: u64 = 64 << 20;
-/// A commit that changes more of the file does not go to the log: what two barriers cost is little beside the rest of it.
-pub(crate) const COMMIT_PAGE_BYTES_MAX: u64 = 1 << 20;
+/// A commit that changes more of the file does not go to the log: what two barriers cost is little beside the rest of it, and the log would be
+/// full after a few of them.
+pub(crate) const COMMIT_PAGE_BYTES_MAX: u64 = 256 << 10;
 /// The record of a commit in the log is no longer.
-pub(crate) const COMMIT_BYTES_MAX: usize = 128 << 10;
+pub(crate) const COMMIT_BYTES_MAX: usize = 32 << 10;
 /// Pages that one log leads to, in bytes: what opening may need.
 pub(crate) const REPLAY_BYTES_MAX: u64 = 64 << 20;
 

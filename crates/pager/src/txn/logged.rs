@@ -36,7 +36,7 @@ impl WriteTxn {
         let in_second = self.space.own.iter().any(|(page, _)| is_large_page(page));
         let too_much = self.is_large() || self.inner.options.log_bytes == 0;
         let inner = Arc::clone(&self.inner);
-        let space_waits = self.space.frees_space || self.writer().needs_record(&inner);
+        let space_waits = self.space.took_reserve || self.writer().needs_record(&inner);
         // Pins are promised to stay, whatever becomes of the log.
         if !durability.is_durable() || too_much || space_waits || self.pins.any() || in_second {
             return Ok(LogUse::None);
@@ -54,21 +54,29 @@ impl WriteTxn {
         self.space.own_pages * self.inner.page_size as u64 > COMMIT_PAGE_BYTES_MAX
     }
 
-    /// Whether the log lies far behind where the file would end if all in use were side by side.
+    /// Bytes that a log made now would have.
+    fn log_bytes(&mut self) -> u64 {
+        let most = self.inner.options.log_bytes.min(BYTES_MAX);
+        let file_bytes = self.file_pages() * self.inner.page_size as u64;
+        (file_bytes / PART_OF_FILE).clamp(BYTES_MIN.min(most), most)
+    }
+
+    /// Whether there should be another log: of what was in use when this one was made less than half is left, and it lies far behind where
+    /// that could end; or the file has become too large for it.
     fn log_is_in_the_way(&mut self, redo: Redo) -> bool {
-        let much = self.inner.options.shrink_bytes / self.inner.page_size as u64;
-        let space = &self.writer().space;
-        redo.page > space.pages() - space.free_pages() + much
+        let page_bytes = self.inner.page_size as u64;
+        let much = self.inner.options.shrink_bytes / page_bytes;
+        let is_small = self.log_bytes() / page_bytes >= 2 * redo.pages;
+        let writer = self.writer();
+        let in_use = writer.space.pages() - writer.space.free_pages();
+        is_small || (in_use < writer.log_made_at / 2 && redo.page > in_use + much)
     }
 
     /// Takes pages for the log, if there are any, and fills them with zeros: what is written over later is there on the medium.
     fn make_log(&mut self) -> Result<()> {
         let inner = Arc::clone(&self.inner);
         let page_bytes = inner.page_size as u64;
-        let most = inner.options.log_bytes.min(BYTES_MAX);
-        let file_bytes = self.writer().space.pages() * page_bytes;
-        let bytes = (file_bytes / PART_OF_FILE).clamp(BYTES_MIN.min(most), most);
-        let pages = bytes / page_bytes;
+        let pages = self.log_bytes() / page_bytes;
         if pages * page_bytes < BLOCKS_MIN * BLOCK_BYTES as u64 {
             return Ok(());
         }
@@ -85,6 +93,7 @@ impl WriteTxn {
             Err(Error::DiskFull { .. } | Error::FileFull { .. }) => return Ok(()),
             Err(error) => return Err(self.fail(error)),
         };
+        writer.log_made_at = writer.space.pages() - writer.space.free_pages();
         let (start, end) = (page * page_bytes, (page + pages) * page_bytes);
         let zeros = vec![0; ZEROS_BYTES as usize];
         let mut at = start;
