@@ -204,7 +204,7 @@ impl Pager {
         }
         let mut found = found;
         if let Some(replayed) = found.replayed.take() {
-            (storage, found) = over(storage, found, &superblock, &replayed, read_only)
+            (storage, found) = over(storage, found, &superblock, replayed, read_only)
                 .inspect_err(|_| lock.poison())?;
         }
         lock.opened()?;
@@ -246,16 +246,17 @@ fn over(
     storage: Arc<dyn Storage>,
     found: Found,
     superblock: &Superblock,
-    replayed: &Replayed,
+    replayed: Arc<Replayed>,
     read_only: bool,
 ) -> Result<(Arc<dyn Storage>, Found)> {
     let page_size = superblock.page_size;
     if read_only {
-        let over = Overlay::new(storage, page_size, replayed.pages.clone());
+        let pages = Arc::unwrap_or_clone(replayed).pages;
+        let over = Overlay::new(storage, page_size, pages);
         check_length(&over, superblock, &found.meta)?;
         return Ok((Arc::new(over), found));
     }
-    redo::settle(&*storage, page_size, &found.durable, replayed)?;
+    redo::settle(&*storage, page_size, &found.durable, &replayed)?;
     let found = Found::newest(&MetaBlocks::load(&*storage, &superblock.uuid))?;
     Ok((storage, found))
 }

@@ -72,7 +72,7 @@ pub struct Options {
     pub verify: Verify,
     /// Lend pages from a read-only map. Off: every read is a `pread`, and every media error a typed error.
     pub map: bool,
-    /// With `map`: pages of lazy commits that are written over again and again are copied into a writable map instead of being handed to the
+    /// With `map`: pages of lazy commits, and of those that go to the log, that are written over again and again are copied into a writable map instead of being handed to the
     /// system, on file systems that write over blocks where they are (ext4, tmpfs). Off: no stray write of the program can reach the file.
     pub map_writes: bool,
     /// How much the system reads around a page of the map that is not in memory.

@@ -36,7 +36,7 @@ use crate::layout::{BLOCK_BYTES, meta_at};
 use crate::meta::Meta;
 use crate::metrics::{Metrics, Phase};
 use crate::pager::{Inner, State};
-use crate::redo::{Appended, Entry, Log};
+use crate::redo::{Appended, COMMIT_PAGE_BYTES_MAX, Entry, Log};
 use crate::seeded::{Bug, active};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -146,8 +146,6 @@ pub(crate) fn checksum_of(record: &Meta) -> u64 {
 
 /// So many flushes of small commits make a log worth its while.
 const SMALL_FLUSHES: u32 = 8;
-/// What a small commit writes at most, in bytes.
-const SMALL_BYTES: u64 = 256 << 10;
 
 /// What the log has to do with a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -306,7 +304,7 @@ impl Pipeline {
         stages.base = Some(Arc::clone(state));
         stages.unsynced_bytes += bytes;
         stages.unsynced_since.get_or_insert_with(Instant::now);
-        if bytes > SMALL_BYTES {
+        if bytes > COMMIT_PAGE_BYTES_MAX {
             stages.small = 0;
         }
         if let (Some((base, entry)), Some(log)) = (entry, &mut stages.log) {

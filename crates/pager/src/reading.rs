@@ -57,6 +57,15 @@ impl Inner {
         self.storage.mapped_page(addr, self.page_size)
     }
 
+    /// The bytes of a page, whatever they are.
+    pub(crate) fn page_as_it_is(&self, number: u64, end: u64) -> Result<PageRef<'_>> {
+        let addr = number * self.page_size as u64;
+        match self.lent_page(addr, end) {
+            Some(bytes) => Ok(PageRef::Borrowed(bytes)),
+            None => self.read_owned(addr, self.page_size, end),
+        }
+    }
+
     #[cold]
     pub(crate) fn read_owned(&self, addr: u64, len: usize, end: u64) -> Result<PageRef<'_>> {
         if addr >= LARGE_AT {

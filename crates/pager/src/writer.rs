@@ -7,6 +7,7 @@
 //! 2. `length_unsynced` while the file's length may be lost by a power cut; the next durable commit then
 //!    syncs the length too, before any meta record relies on it.
 
+mod freed;
 mod large;
 mod spoil;
 
@@ -26,6 +27,7 @@ use crate::space::{LISTS_PER_COMMIT, Space, TxnSpace, base};
 use crate::storage::Growth;
 use crate::superblock::read_failed;
 use crate::txn::dirty::Spare;
+use freed::Freed;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
@@ -39,9 +41,6 @@ const PUNCH_BYTES_MIN: u64 = 1 << 20;
 const RESERVE_PAGES_MIN: u64 = 64;
 /// This part of the reserve may be lost to transactions that free a little less than they take.
 const RESERVE_WORN_PART: u64 = 8;
-
-/// More than any bound of what may wait.
-const MUCH_PAGES: u64 = 1 << 44;
 
 /// The ends of commits that nobody sees any more are forgotten when there are so many to each that somebody does.
 const ENDS_PER_LIVE: usize = 16;
@@ -65,9 +64,7 @@ pub(crate) struct Writer {
     confirmation: Confirmation,
     /// Copies of the record that were rewritten; 2 when it is confirmed.
     confirmed: usize,
-    /// Pages that commits have freed since the newest record, and between that and the one before: as long as they are the newest two, nobody
-    /// can have these pages.
-    freed: [u64; 2],
+    pub(crate) freed: Freed,
     /// Pages in use when this handle made the log.
     pub(crate) log_made_at: u64,
     /// For the log.
@@ -135,7 +132,7 @@ impl Writer {
             cannot_punch: false,
             cannot_punch_large: false,
             confirmation: *confirmation,
-            freed: [0, 0],
+            freed: Freed::default(),
             log_made_at: 0,
             encoder: None,
             spare: Spare::default(),
@@ -173,20 +170,9 @@ impl Writer {
     /// This is the newest durable record.
     pub(crate) fn durable_is(&mut self, txn: u64) {
         if txn != self.space.durable[0] {
-            self.freed = [0, self.freed[0]];
+            self.freed.record();
         }
         self.space.durable_is(txn);
-    }
-
-    /// A commit has freed so many pages.
-    pub(crate) fn note_freed(&mut self, pages: u64) {
-        self.freed[0] += pages;
-    }
-
-    /// Whether much space comes back only with the next records.
-    pub(crate) fn needs_record(&self, inner: &Inner) -> bool {
-        let bytes = self.freed.iter().sum::<u64>() * inner.page_size as u64;
-        bytes > inner.options.shrink_bytes.max(inner.options.log_bytes)
     }
 
     /// Frees what no snapshot holds any more, a bounded step.
@@ -371,7 +357,7 @@ impl Writer {
             Ok(()) => None,
             Err(error @ (Error::DiskFull { .. } | Error::FileFull { .. })) => {
                 // What is freed from here on is to come back soon.
-                self.freed = [MUCH_PAGES; 2];
+                self.freed.ask_for_records();
                 Some(error)
             }
             Err(error) => return Err(error),

@@ -101,9 +101,7 @@ fn what_is_found_of_a_commit_whose_barrier_failed_is_written_anew() {
         assert_eq!(id_of(pager.begin_read().unwrap().app()), 30);
         drop(pager);
         // Whatever the power cut takes of what was written before the failed sync.
-        let recording = disk.recording();
-        let mut replay = Replay::new(&recording);
-        recording.ops.iter().for_each(|op| replay.step(op));
+        let replay = Replay::at_end(&disk.recording());
         for seed in 0..40 {
             let image = replay.power_cut(&mut Rng::new(seed));
             let disk = Arc::new(SimDisk::from_image(image));

@@ -81,9 +81,7 @@ fn run(damaged: usize) -> Result<u8, String> {
     let app = txn.app().to_vec();
     txn.set_user_data(b"on top").expect("few bytes");
     txn.commit(&app, Durability::Durable).expect("committed");
-    let recording = disk.recording();
-    let mut replay = Replay::new(&recording);
-    recording.ops.iter().for_each(|op| replay.step(op));
+    let replay = Replay::at_end(&disk.recording());
     for seed in 0..40 {
         let image = replay.power_cut(&mut Rng::new(seed));
         let disk = Arc::new(SimDisk::from_image(image));

@@ -34,6 +34,14 @@ fn commit(pager: &Pager, id: u64, durability: Durability) {
     txn.commit(&app(&root, id), durability).unwrap();
 }
 
+/// A database with the commits below a number.
+fn filled(below: u64, durability: Durability) -> (Arc<SimDisk>, Pager) {
+    let disk = Arc::new(SimDisk::new());
+    let pager = open(&disk);
+    (1..below).for_each(|id| commit(&pager, id, durability));
+    (disk, pager)
+}
+
 /// The number of the newest commit; everything in it is read, and the file is sound.
 fn newest(pager: &Pager) -> u64 {
     let reader = pager.begin_read().unwrap();
@@ -99,11 +107,7 @@ fn a_commit_with_one_barrier_is_one_sync() {
 #[test]
 fn small_durable_commits_that_follow_each_other_go_to_a_log() {
     tidalite_testkit::watch();
-    let disk = Arc::new(SimDisk::new());
-    let pager = open(&disk);
-    for id in 1..60 {
-        commit(&pager, id, Durability::Durable);
-    }
+    let (_, pager) = filled(60, Durability::Durable);
     let metrics = pager.metrics();
     assert!(
         (9..15).contains(&metrics.records) && metrics.appends > 40,
@@ -181,11 +185,7 @@ fn opening_after_a_power_cut_makes_a_record_of_what_the_log_holds() {
 fn closing_leaves_nothing_in_the_log_and_dropping_loses_nothing() {
     tidalite_testkit::watch();
     for closes in [true, false] {
-        let disk = Arc::new(SimDisk::new());
-        let pager = open(&disk);
-        for id in 1..30 {
-            commit(&pager, id, Durability::OneFlush);
-        }
+        let (disk, pager) = filled(30, Durability::OneFlush);
         if closes {
             pager.close().unwrap();
         } else {
@@ -199,11 +199,7 @@ fn closing_leaves_nothing_in_the_log_and_dropping_loses_nothing() {
 
 #[test]
 fn who_only_reads_lays_the_log_over_the_file_and_writes_nothing() {
-    let disk = Arc::new(SimDisk::new());
-    let pager = open(&disk);
-    for id in 1..50 {
-        commit(&pager, id, Durability::OneFlush);
-    }
+    let (disk, _pager) = filled(50, Durability::OneFlush);
     let (disk, memory) = (after_power_cut(&disk), LockMemory::new());
     let before = disk.image();
     let reads = Options {
@@ -234,11 +230,7 @@ fn who_only_reads_lays_the_log_over_the_file_and_writes_nothing() {
 fn one_damaged_block_undoes_no_durable_commit() {
     tidalite_testkit::watch();
     for durability in [Durability::Durable, Durability::OneFlush] {
-        let disk = Arc::new(SimDisk::new());
-        let pager = open(&disk);
-        for id in 1..40 {
-            commit(&pager, id, durability);
-        }
+        let (disk, pager) = filled(40, durability);
         let txn = pager.begin_read().unwrap().txn();
         let image = disk.image();
         let (at, blocks) = log_of(&image);
@@ -266,11 +258,7 @@ fn one_damaged_block_undoes_no_durable_commit() {
 /// A base that is damaged makes a page that is damaged, which whoever reads it is told; the rest is there.
 #[test]
 fn a_damaged_base_is_told_of_where_it_is_read() {
-    let disk = Arc::new(SimDisk::new());
-    let pager = open(&disk);
-    for id in 1..30 {
-        commit(&pager, id, Durability::Durable);
-    }
+    let (disk, pager) = filled(30, Durability::Durable);
     pager.checkpoint().unwrap();
     let root = root_of(pager.begin_read().unwrap().app());
     commit(&pager, 30, Durability::Durable);
@@ -309,11 +297,7 @@ fn handles_take_turns_over_one_log() {
 #[test]
 fn a_file_that_is_made_shorter_gives_its_log_up() {
     tidalite_testkit::watch();
-    let disk = Arc::new(SimDisk::new());
-    let pager = open(&disk);
-    for id in 1..30 {
-        commit(&pager, id, Durability::OneFlush);
-    }
+    let (_, pager) = filled(30, Durability::OneFlush);
     let used = pager.stat().unwrap();
     let mut txn = pager.begin_write().unwrap();
     txn.compact(0);
@@ -361,11 +345,7 @@ fn a_log_at_the_end_of_a_file_does_not_keep_it_long() {
 /// What is salvaged is what opening would show, as long as the log is sound.
 #[test]
 fn salvage_begins_with_the_newest_commit_in_the_log() {
-    let disk = Arc::new(SimDisk::new());
-    let pager = open(&disk);
-    for id in 1..50 {
-        commit(&pager, id, Durability::Durable);
-    }
+    let (disk, _pager) = filled(50, Durability::Durable);
     for damaged in [false, true] {
         let mut image = disk.image();
         let (at, blocks) = log_of(&image);
@@ -383,11 +363,7 @@ fn salvage_begins_with_the_newest_commit_in_the_log() {
 #[test]
 fn a_backup_holds_what_was_only_in_the_log() {
     tidalite_testkit::watch();
-    let disk = Arc::new(SimDisk::new());
-    let pager = open(&disk);
-    for id in 1..50 {
-        commit(&pager, id, Durability::Durable);
-    }
+    let (_, pager) = filled(50, Durability::Durable);
     let mut image = Vec::new();
     pager.copy_image(&mut image, &mut |_, _, _| Ok(())).unwrap();
     commit(&pager, 50, Durability::Durable);

@@ -408,6 +408,14 @@ impl Replay {
         }
     }
 
+    /// At the end of a recording.
+    #[must_use]
+    pub fn at_end(recording: &Recording) -> Self {
+        let mut replay = Self::new(recording);
+        recording.ops.iter().for_each(|op| replay.step(op));
+        replay
+    }
+
     /// True when a power cut now could lose something.
     #[must_use]
     pub fn at_stake(&self) -> bool {

@@ -154,10 +154,10 @@ impl Options {
         self
     }
 
-    /// Copy pages of lazy commits that are written over again and again into a writable map of the file (default), or hand every page to
+    /// Copy pages of lazy commits, and of small durable ones that go to the log, that are written over again and again into a writable map of the file (default), or hand every page to
     /// the system. The map takes a third of a lazy commit's time away; but a stray write of this program, in `unsafe` code or in C, can
     /// then reach the file, as it can in LMDB with `MDB_WRITEMAP`. Checksums tell of it. It is used only with `map`, only on file systems that write
-    /// over blocks where they are (ext4, tmpfs), and not for durable commits. A file system that fails as a whole (is made read-only after an
+    /// over blocks where they are (ext4, tmpfs), and not for larger durable commits. A file system that fails as a whole (is made read-only after an
     /// error of the disk) is then a signal, as it may be for reads.
     pub fn map_writes(mut self, map_writes: bool) -> Self {
         self.store.map_writes = map_writes;

@@ -98,7 +98,7 @@ pub(crate) enum DurabilityName {
     /// It survives a power cut
     #[default]
     Durable,
-    /// The same with one flush of the disk instead of two; see the library's manual for the price
+    /// The same with one flush of the disk from the second small commit on; see the library's manual for the price
     OneFlush,
     /// It survives the program, and a power cut once a later commit is durable
     Lazy,

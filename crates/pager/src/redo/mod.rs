@@ -64,8 +64,8 @@ impl Area {
     pub(crate) fn of(meta: &Meta, page_size: usize) -> Option<Self> {
         let redo = meta.redo?;
         Some(Self {
-            at: redo.page * page_size as u64,
-            bytes: redo.pages * page_size as u64,
+            at: redo.page.checked_mul(page_size as u64)?,
+            bytes: redo.pages.checked_mul(page_size as u64)?,
         })
     }
 

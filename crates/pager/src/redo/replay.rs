@@ -72,12 +72,19 @@ pub(crate) fn read(
         pages: BTreeMap::new(),
         commits: 0,
     };
+    // What commits needed is there: growth is synced before they are written. A little more if a power cut took it.
+    let len = storage.len().map_err(|error| read_failed(0, error))?;
+    let pages_max = (len + REPLAY_BYTES_MAX) / page_size as u64;
     let mut place = Place::default();
     while let Some(next) = flush(log, &area, place, stand) {
         place = next.next;
         let mut records = &*next.payload;
         while !records.is_empty() {
             let record = decode(&mut records, &found.meta)?;
+            if record.meta.pages > pages_max {
+                let found = format!("a file of {} pages", record.meta.pages);
+                return Err(damaged(&found, &format!("{pages_max} at most")));
+            }
             for changed in &record.pages {
                 let page = found.page(storage, page_size, &record.meta, changed)?;
                 found.pages.insert(changed.page, page);

@@ -216,7 +216,7 @@ impl WriteTxn {
         let syncs_before = inner.pipeline.syncs_begun();
         let (txn, mut space_bytes) = (self.txn.0, 0);
         let writer = self.writer();
-        writer.note_freed(dead.iter().map(|range| range.pages).sum());
+        writer.freed.add(dead.iter().map(|range| range.pages).sum());
         let record = match prepared {
             Some(ready) => {
                 space_bytes = ready.built.pages() * inner.page_size as u64;

@@ -4,11 +4,11 @@ use super::{Durability, WriteTxn, dirty};
 use crate::error::{Error, Result};
 use crate::layout::{BLOCK_BYTES, is_large_page};
 use crate::meta::Meta;
+use crate::pages::PageRef;
 use crate::pipeline::LogUse;
 use crate::redo::{
     BYTES_MAX, BYTES_MIN, COMMIT_PAGE_BYTES_MAX, Encoder, Entry, PART_OF_FILE, PageOf, Redo,
 };
-use std::borrow::Cow;
 use std::sync::Arc;
 use tidalite_base::TxnId;
 
@@ -23,6 +23,7 @@ impl WriteTxn {
     pub(super) fn plan_log(&mut self, durability: Durability) -> Result<LogUse> {
         let redo = self.writer().meta.redo;
         if let Some(redo) = redo
+            && durability != Durability::None
             && (self.space.compacts || durability.is_durable() && self.log_is_in_the_way(redo))
         {
             let addr = redo.page * self.inner.page_size as u64;
@@ -36,7 +37,9 @@ impl WriteTxn {
         let in_second = self.space.own.iter().any(|(page, _)| is_large_page(page));
         let too_much = self.is_large() || self.inner.options.log_bytes == 0;
         let inner = Arc::clone(&self.inner);
-        let space_waits = self.space.took_reserve || self.writer().needs_record(&inner);
+        let freed = &self.writer().freed;
+        let needs_record = freed.needs_record(inner.page_size, &inner.options);
+        let space_waits = needs_record || self.space.took_reserve;
         // Pins are promised to stay, whatever becomes of the log.
         if !durability.is_durable() || too_much || space_waits || self.pins.any() || in_second {
             return Ok(LogUse::None);
@@ -132,17 +135,17 @@ impl WriteTxn {
         let Some(writer) = &self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
-        let page_size = self.inner.page_size;
+        let (page_size, end) = (self.inner.page_size, self.end());
         let ranges = self.space.own.iter();
         let numbers = ranges.flat_map(|(page, pages)| page..page + pages);
         let mut pages = Vec::with_capacity(self.space.own_pages as usize);
         for number in numbers {
             let (bytes, origin) = match self.dirty.with_origin(number) {
-                Some((bytes, origin)) => (Cow::Borrowed(bytes), origin),
-                None => (self.bytes_of(number)?, None),
+                Some((bytes, origin)) => (PageRef::Borrowed(bytes), origin),
+                None => (self.inner.page_as_it_is(number, end)?, None),
             };
             let base = match origin {
-                Some(origin) => Some((origin, self.bytes_of(origin)?)),
+                Some(origin) => Some((origin, self.inner.page_as_it_is(origin, end)?)),
                 None => None,
             };
             pages.push((number, base, bytes));
@@ -154,23 +157,5 @@ impl WriteTxn {
         });
         let records = (record, &writer.meta);
         Ok(Entry::of(records, each, encoder, page_size, twice))
-    }
-
-    /// A page of the file as it is now.
-    fn bytes_of(&self, number: u64) -> Result<Cow<'_, [u8]>> {
-        let page_size = self.inner.page_size;
-        let at = number * page_size as u64;
-        if let Some(bytes) = self.inner.storage.mapped_page(at, page_size) {
-            return Ok(Cow::Borrowed(bytes));
-        }
-        let mut bytes = vec![0; page_size];
-        match self.inner.storage.read_at(at, &mut bytes) {
-            Ok(()) => Ok(Cow::Owned(bytes)),
-            Err(source) => Err(Error::Io {
-                what: "read of a page for the log".into(),
-                at,
-                source,
-            }),
-        }
     }
 }

@@ -77,33 +77,28 @@ fn broken(error: std::io::Error) -> tidalite::Error {
 }
 
 fn worked(db: &Database) -> Result<()> {
-    let script = Script {
-        seed: 5,
-        shape: Shape {
-            bulk_one_in: 30,
-            ..Shape::default()
-        },
-    };
-    let mut model = Model::default();
-    for number in 1..=TRANSACTIONS {
-        model = script.step(db, number, &model, Durability::Durable, || ())?;
-    }
-    Ok(())
+    worked_through(db, (5, 30), TRANSACTIONS, |_| Durability::Durable)
 }
 
 /// Commits that stand in the log alone: it was not emptied.
 fn logged(db: &Database) -> Result<()> {
-    let script = Script {
-        seed: 6,
-        shape: Shape {
-            bulk_one_in: 0,
-            ..Shape::default()
-        },
+    let both = [Durability::OneFlush, Durability::Durable];
+    worked_through(db, (6, 0), 9, |number| both[number as usize % 2])
+}
+
+fn worked_through(
+    db: &Database,
+    (seed, bulk_one_in): (u64, u64),
+    transactions: u64,
+    how: impl Fn(u64) -> Durability,
+) -> Result<()> {
+    let shape = Shape {
+        bulk_one_in,
+        ..Shape::default()
     };
-    let mut model = Model::default();
-    for number in 1..=9 {
-        let how = [Durability::OneFlush, Durability::Durable][number as usize % 2];
-        model = script.step(db, number, &model, how, || ())?;
+    let (script, mut model) = (Script { seed, shape }, Model::default());
+    for number in 1..=transactions {
+        model = script.step(db, number, &model, how(number), || ())?;
     }
     Ok(())
 }
