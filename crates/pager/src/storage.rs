@@ -9,6 +9,7 @@ mod memory;
 mod overlay;
 #[cfg(feature = "seeded-bugs")]
 mod watch;
+mod write_back;
 mod write_map;
 
 pub(crate) use create::{create_file, give_name, open, sync_directory};
@@ -17,6 +18,7 @@ pub use memory::MemoryStorage;
 pub(crate) use overlay::Overlay;
 #[cfg(feature = "seeded-bugs")]
 pub use watch::{Opened, wrap_opened};
+pub(crate) use write_back::WriteBack;
 
 use std::io;
 use std::path::Path;
@@ -63,6 +65,11 @@ pub trait Storage: Send + Sync {
             [piece] => self.write_at(at, piece),
             _ => self.write_pieces(at, pieces),
         }
+    }
+
+    /// A hint that a sync of these bytes will follow: the system begins to write them to the medium, and this does not wait for it.
+    fn write_back(&self, at: u64, len: u64) {
+        let _ = (at, len);
     }
 
     /// Makes everything written durable. The file's length only as far as `sync_all` made it so:

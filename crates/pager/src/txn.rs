@@ -12,9 +12,8 @@ mod epochs;
 mod large;
 mod logged;
 mod pins;
-mod uncommitted;
-
 mod ticket;
+mod uncommitted;
 
 pub use commit::{CommitInfo, Durability};
 pub use epochs::Savepoint;
@@ -32,6 +31,7 @@ use crate::pages::{Counters, Extent, PageRead, PageRef, PageWrite};
 use crate::ptr::Ptr;
 use crate::redo::Redo;
 use crate::space::TxnSpace;
+use crate::storage::WriteBack;
 use crate::turns::Turn;
 use crate::writer::Writer;
 use dirty::Dirty;
@@ -52,6 +52,8 @@ pub struct WriteTxn {
     epochs: Epochs,
     pins: pins::PinChanges,
     extent_bytes_written: u64,
+    /// Of what goes to extents.
+    write_back: WriteBack,
     failed: Option<Error>,
     /// The log that this transaction has made, and whether it has given up the one before.
     new_log: Option<Redo>,
@@ -94,6 +96,7 @@ impl WriteTxn {
             epochs: Epochs::default(),
             pins: pins::PinChanges::default(),
             extent_bytes_written: 0,
+            write_back: WriteBack::new(None),
             failed: None,
             new_log: None,
             leaves_log: false,
@@ -511,7 +514,10 @@ impl PageWrite for WriteTxn {
         self.extent_bytes_written += bytes.len() as u64;
         let written = match &self.inner.large {
             Some(large) if addr >= LARGE_AT => large.write(addr, bytes),
-            _ => dirty::write(&*self.inner.storage, addr, bytes),
+            _ => dirty::write(&*self.inner.storage, addr, bytes).map(|()| {
+                let len = bytes.len() as u64;
+                self.write_back.note(&*self.inner.storage, addr, len);
+            }),
         };
         written.map_err(|error| self.fail(error))
     }

@@ -343,6 +343,10 @@ impl Storage for Monitor {
         self.inner.write_pieces(at, pieces)
     }
 
+    fn write_back(&self, at: u64, len: u64) {
+        self.inner.write_back(at, len);
+    }
+
     fn write_passing(&self, at: u64, pieces: &[&[u8]]) -> io::Result<()> {
         self.judge(at, pieces);
         self.inner.write_passing(at, pieces)

@@ -7,7 +7,7 @@
 
 use super::map::{MAP_BYTES, Map};
 use super::write_map::WriteMap;
-use super::{Growth, Storage, device};
+use super::{Growth, Storage, device, write_back};
 use crate::options::ReadAhead;
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 use rustix::io::ReadWriteFlags;
@@ -220,6 +220,10 @@ impl Storage for FileStorage {
             }
         }
         Ok(())
+    }
+
+    fn write_back(&self, at: u64, len: u64) {
+        write_back::begin(&self.file, at, len);
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! Commit: pages to the file, a record to the pipeline. docs/durability.md argues it case by case.
 
-use super::dirty::write;
+use super::dirty::{Handing, write};
 use super::{Ticket, WriteTxn};
 use crate::error::{Error, Result};
 use crate::layout::{BLOCK_BYTES, meta_at};
@@ -183,10 +183,15 @@ impl WriteTxn {
         let kept = self.dirty.in_memory() + inner.unwritten.len();
         let keeps = !with_record && kept * page_bytes <= inner.options.unwritten_bytes_max;
         let waiting = if keeps { Vec::new() } else { self.waiting() };
-        let (dirty, passing) = (&mut self.dirty, logged || durability == Durability::Lazy);
+        let handing = match durability {
+            Durability::None => Handing::Plain,
+            _ if logged || durability == Durability::Lazy => Handing::Passing,
+            _ => Handing::ForSync,
+        };
+        let dirty = &mut self.dirty;
         metrics.time(Phase::Write, || {
             if !keeps {
-                dirty.write_all(&*inner.storage, &waiting, passing)?;
+                dirty.write_all(&*inner.storage, &waiting, handing)?;
             }
             let mut writes = prepared.iter().flat_map(|ready| &ready.built.writes);
             writes.try_for_each(|(at, bytes)| write(&*inner.storage, *at, bytes))

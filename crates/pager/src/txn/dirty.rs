@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::header::{Header, Kind, seal_block};
 use crate::pages::PageRef;
 use crate::ptr::Ptr;
-use crate::storage::Storage;
+use crate::storage::{Storage, WriteBack};
 use crate::unwritten::Waiting;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -410,7 +410,12 @@ impl Dirty {
             let bytes = self.pages.get(number)?.bytes.as_ref()?;
             Some((*number, &**bytes))
         });
-        let written = write_pages(storage, self.page_size, in_memory.collect(), false);
+        let written = write_pages(
+            storage,
+            self.page_size,
+            in_memory.collect(),
+            Handing::ForSync,
+        );
         match written {
             Ok(writes) => self.writes += writes,
             Err(error) => {
@@ -447,7 +452,7 @@ impl Dirty {
         Ok(())
     }
 
-    /// Writes what is not on disk yet, and pages of commits before that wait. `passing`: no sync is about to follow.
+    /// Writes what is not on disk yet, and pages of commits before that wait.
     ///
     /// # Errors
     /// The system's.
@@ -455,14 +460,14 @@ impl Dirty {
         &mut self,
         storage: &dyn Storage,
         waiting: &[(u64, Waiting)],
-        passing: bool,
+        handing: Handing,
     ) -> Result<()> {
         let own = self.pages.iter().filter(|(_, page)| page.spilled.is_none());
         let own = own.filter_map(|(&number, page)| Some((number, &**page.bytes.as_ref()?)));
         let before = waiting.iter().map(|(number, page)| (*number, &*page.bytes));
         let pages: Vec<_> = own.chain(before).collect();
         self.pages_written += pages.len() as u64;
-        self.writes += write_pages(storage, self.page_size, pages, passing)?;
+        self.writes += write_pages(storage, self.page_size, pages, handing)?;
         Ok(())
     }
 
@@ -520,16 +525,29 @@ pub(crate) fn filled(buffer: Option<Arc<[u8]>>, page: &[u8]) -> Arc<[u8]> {
     Arc::from(page)
 }
 
-/// Writes pages, neighbours together; returns the stretches. `passing`: as `Storage::write_passing` says.
+/// What is known of pages when they are handed to the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handing {
+    /// No sync is about to follow, and they are likely to be written over soon: `Storage::write_passing`.
+    Passing,
+    /// Nothing.
+    Plain,
+    /// A sync follows, and they will hardly be written over before it.
+    ForSync,
+}
+
+/// Writes pages, neighbours together; returns the stretches.
 fn write_pages(
     storage: &dyn Storage,
     page_size: usize,
     mut pages: Vec<(u64, &[u8])>,
-    passing: bool,
+    handing: Handing,
 ) -> Result<u64> {
     pages.sort_unstable_by_key(|(number, _)| *number);
     let per_write = (WRITE_BYTES_MAX / page_size).max(1);
     let (mut pieces, mut writes) = (Vec::with_capacity(per_write), 0);
+    let mut write_back = WriteBack::new(Some((pages.len() * page_size) as u64));
+    let passing = handing == Handing::Passing;
     let neighbours = pages.chunk_by(|(number, _), (next, _)| number + 1 == *next);
     for group in neighbours.flat_map(|stretch| stretch.chunks(per_write)) {
         let at = group[0].0 * page_size as u64;
@@ -549,6 +567,9 @@ fn write_pages(
             }
         }
         writes += 1;
+        if handing == Handing::ForSync {
+            write_back.note(storage, at, bytes);
+        }
     }
     Ok(writes)
 }
