@@ -57,14 +57,6 @@ pub(crate) struct Split {
     pub(crate) right_rows: u64,
 }
 
-/// The last leaf while rows are appended to it.
-struct Tail {
-    leaf: Ptr,
-    last_key: Vec<u8>,
-    /// Rows added to the leaf that its ancestors do not count yet.
-    pending: u64,
-}
-
 impl Tree {
     /// Puts a row in, or replaces the value of one; true when the key was there.
     ///
@@ -153,116 +145,6 @@ impl Tree {
         }
         let split = self.place(w, &leaf, 0, index, key, payload, bias)?;
         self.carry(w, path.steps, leaf, 1, split, bias)
-    }
-
-    /// Puts many rows in. Ascending keys beyond the last one are packed tightly and quickly; others are
-    /// inserted the ordinary way. Returns how many keys were new.
-    ///
-    /// # Errors
-    /// As for `insert`, but a `Limit` error too comes after the rows before it.
-    ///
-    /// # Cost
-    /// Ascending: one descent a leaf, leaves filled to the last entry that fits.
-    pub fn append<W, K, V>(
-        &mut self,
-        w: &mut W,
-        rows: impl IntoIterator<Item = (K, V)>,
-    ) -> Result<u64>
-    where
-        W: PageWrite,
-        K: AsRef<[u8]>,
-        V: AsRef<[u8]>,
-    {
-        let before = self.rows;
-        let mut tail: Option<Tail> = None;
-        debug_assert!(!self.is_multi(), "pairs are put one by one");
-        for (key, value) in rows {
-            let (key, value) = (key.as_ref(), value.as_ref());
-            let pushed = match &mut tail {
-                Some(tail) => self.push(w, tail, key, value),
-                None => Ok(false),
-            };
-            if matches!(pushed, Ok(true)) {
-                continue;
-            }
-            // Also when this key cannot be: the rows before it stay.
-            if let Some(tail) = tail.take() {
-                self.settle(w, &tail)?;
-            }
-            pushed?;
-            self.insert(w, key, value)?;
-            tail = self.tail(w)?;
-        }
-        if let Some(tail) = tail {
-            self.settle(w, &tail)?;
-        }
-        Ok(self.rows.wrapping_sub(before))
-    }
-
-    /// Adds a row at the end of the last leaf, if it belongs there and fits as it is.
-    fn push<W: PageWrite>(
-        &self,
-        w: &mut W,
-        tail: &mut Tail,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<bool> {
-        if key <= tail.last_key.as_slice() {
-            return Ok(false);
-        }
-        // What needs an extent goes the ordinary way: the extent must not be written twice.
-        if key.len() + value.len() > w.page_size() / 4 {
-            return Ok(false);
-        }
-        let payload = Payload {
-            tag: tag::of(tag::INLINE, value.len()),
-            bytes: value,
-        };
-        let page = w.page_mut(&tail.leaf)?;
-        let (count, _) = edit::fill(page, 0, tail.leaf.addr)?;
-        if edit::try_insert(page, 0, tail.leaf.addr, count, Key::plain(key), payload)? == Placed::No
-        {
-            return Ok(false);
-        }
-        tail.last_key.clear();
-        tail.last_key.extend_from_slice(key);
-        tail.pending += 1;
-        Ok(true)
-    }
-
-    /// The last leaf, if the transaction owns it already.
-    fn tail<W: PageWrite>(&self, w: &W) -> Result<Option<Tail>> {
-        let mut ptr = self.root;
-        for level in (1..self.height).rev() {
-            let page = w.page(&ptr)?;
-            let node = Node::open(&page, level, ptr.addr)?;
-            ptr = node.child(node.count() - 1)?.0;
-        }
-        if !w.may_change(&ptr) {
-            return Ok(None);
-        }
-        let page = w.page(&ptr)?;
-        let node = Node::open(&page, 0, ptr.addr)?;
-        Ok(Some(Tail {
-            leaf: ptr,
-            last_key: node.key(w, node.count() - 1)?,
-            pending: 0,
-        }))
-    }
-
-    /// Counts appended rows in the branches above the last leaf.
-    fn settle<W: PageWrite>(&mut self, w: &mut W, tail: &Tail) -> Result<()> {
-        let mut ptr = self.root;
-        for level in (1..self.height).rev() {
-            let page = w.page_mut(&ptr)?;
-            let node = Node::open(page, level, ptr.addr)?;
-            let last = node.count() - 1;
-            let child = node.child(last)?.0;
-            edit::change_rows(page, level, ptr.addr, last, tail.pending as i64)?;
-            ptr = child;
-        }
-        self.rows = self.rows.wrapping_add(tail.pending);
-        Ok(())
     }
 
     /// Descends to where `key` is or would be, making every page on the way the transaction's own.
@@ -539,7 +421,7 @@ impl Tree {
     }
 
     /// A new root over the two halves of the old one.
-    fn grow<W: PageWrite>(
+    pub(crate) fn grow<W: PageWrite>(
         &mut self,
         w: &mut W,
         left: &Ptr,

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! tree      Tree: root, height, count, id           what a catalog stores of a table (64 bytes)
-//!  ├ insert    put, append                          descent, in-place edit, split, new root
+//!  ├ insert    put                                  descent, in-place edit, split, new root
+//!  ├ append    append                               ascending rows, leaf by leaf (filling)
 //!  ├ remove    remove, clear                        descent, edit, merge or even out, lower root
 //!  ├ cut       remove_range                         branches cut off
 //!  ├ batch     get_many, split, append, reserve     many keys, places
@@ -36,11 +37,13 @@
 //!
 //! Errors are the pager's: this room adds no failure of its own, only `Corrupt` and `Limit`.
 
+mod append;
 mod batch;
 mod check;
 mod cursor;
 mod cut;
 mod edit;
+mod filling;
 mod group;
 mod insert;
 mod key;

@@ -369,7 +369,8 @@ impl Tree {
     /// The pages that this transaction wrote and nothing else.
     pub fn seal<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         if !self.root.is_null() && self.root.birth == w.txn() {
-            self.root = seal_below(w, &self.root, self.height - 1)?;
+            let may_nest = self.flags & LEADS_ON != 0;
+            self.root = seal_below(w, &self.root, self.height - 1, may_nest)?;
         }
         Ok(())
     }
@@ -413,21 +414,21 @@ pub(crate) fn weight(payload: Payload<'_>) -> u64 {
 }
 
 /// Seals the children born in this transaction, stores their final pointers, seals the page.
-/// Recursion is as deep as the tree is high, and as tables are nested.
-fn seal_below<W: PageWrite>(w: &mut W, ptr: &Ptr, level: u8) -> Result<Ptr> {
+/// Recursion is as deep as the tree is high, and as tables are nested. `may_nest`: leaves may lead to nested tables.
+fn seal_below<W: PageWrite>(w: &mut W, ptr: &Ptr, level: u8, may_nest: bool) -> Result<Ptr> {
     if level > 0 {
         for (index, child) in own_children(w, ptr, level)? {
-            let sealed = seal_below(w, &child, level - 1)?;
+            let sealed = seal_below(w, &child, level - 1, may_nest)?;
             if sealed != child {
                 crate::edit::set_child_ptr(w.page_mut(ptr)?, level, ptr.addr, index, &sealed)?;
             }
         }
-    } else if let Some((sealed, flags)) = w.sealed(ptr)
-        && flags & NESTED == 0
+    } else if let Some(sealed) = w.sealed(ptr)
+        && !may_nest
     {
         // Perhaps written early: it need not be read for that.
         return Ok(sealed);
-    } else if w.page(ptr)?[crate::node::FLAGS_AT] & NESTED != 0 {
+    } else if may_nest && w.page(ptr)?[crate::node::FLAGS_AT] & NESTED != 0 {
         seal_nested(w, ptr)?;
     }
     w.seal_page(ptr)

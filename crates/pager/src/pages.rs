@@ -124,6 +124,17 @@ pub trait PageWrite: PageRead {
     /// `DiskFull`, `Io`.
     fn new_page(&mut self, kind: Kind, owner: u64) -> Result<Ptr>;
 
+    /// Allocates a page that holds these bytes, of which the first 32 are filled in here, and seals it: for pages that will hardly be
+    /// changed again by this transaction. They may be written to the file soon, many at once.
+    ///
+    /// # Errors
+    /// As for `new_page` and `seal_page`.
+    fn add_page(&mut self, kind: Kind, owner: u64, bytes: &[u8]) -> Result<Ptr> {
+        let ptr = self.new_page(kind, owner)?;
+        self.page_mut(&ptr)?.copy_from_slice(bytes);
+        self.seal_page(&ptr)
+    }
+
     /// A page that holds what `ptr` names and that this transaction may change: the same page when it is
     /// owned already and held by no savepoint, else a copy under a new address (the old one is freed).
     ///
@@ -145,9 +156,8 @@ pub trait PageWrite: PageRead {
     /// `Io` when the page was spilled and cannot be read back.
     fn page_mut(&mut self, ptr: &Ptr) -> Result<&mut [u8]>;
 
-    /// The final pointer and the header's flags of a page of this transaction that was not changed since it was sealed; `None`
-    /// also when that is not known. (Pages below it may have been changed.)
-    fn sealed(&self, ptr: &Ptr) -> Option<(Ptr, u8)> {
+    /// The final pointer of a page of this transaction that was not changed since it was sealed; `None` also when that is not known. (Pages below it may have been changed.)
+    fn sealed(&self, ptr: &Ptr) -> Option<Ptr> {
         let _ = ptr;
         None
     }

@@ -421,6 +421,16 @@ impl PageWrite for WriteTxn {
         self.put(kind, (owner, None), bytes)
     }
 
+    fn add_page(&mut self, kind: Kind, owner: u64, bytes: &[u8]) -> Result<Ptr> {
+        let page = self.alloc(1, false)?;
+        let epoch = self.epochs.current();
+        let storage = &*self.inner.storage;
+        let added = self
+            .dirty
+            .add_whole(storage, page, (kind, owner), epoch, bytes);
+        added.map_err(|error| self.fail(error))
+    }
+
     fn shadow(&mut self, ptr: &Ptr) -> Result<Ptr> {
         let (origin, bytes): (_, Arc<[u8]>) = if ptr.birth == self.txn {
             if self.epochs.may_change(self.dirty.epoch(ptr)?) {
@@ -451,7 +461,7 @@ impl PageWrite for WriteTxn {
         self.dirty.get_mut(&*self.inner.storage, ptr)
     }
 
-    fn sealed(&self, ptr: &Ptr) -> Option<(Ptr, u8)> {
+    fn sealed(&self, ptr: &Ptr) -> Option<Ptr> {
         self.dirty.sealed(ptr)
     }
 

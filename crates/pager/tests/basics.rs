@@ -218,6 +218,58 @@ fn early_written_pages_are_read_back() {
     assert_eq!(problems.len(), 1, "{problems:?}");
 }
 
+/// Pages that are added whole: more than stay in memory, of which some are changed, some freed, and the rest left alone.
+#[test]
+fn whole_pages_are_written_early_and_may_be_changed_all_the_same() {
+    for dirty_pages in [16, 20_000] {
+        let options = Options {
+            dirty_bytes_max: dirty_pages * 512,
+            ..options()
+        };
+        let storage = Monitor::new(Arc::new(MemoryStorage::new()));
+        let pager = Pager::open_storage(storage, &options).unwrap();
+        let mut txn = pager.begin_write().unwrap();
+        // Beyond what is kept in memory whatever its bound.
+        let count = 10_000u32;
+        let mut ptrs = Vec::new();
+        for number in 0..count {
+            let mut bytes = [0; 512];
+            bytes[50..54].copy_from_slice(&number.to_le_bytes());
+            let ptr = txn.add_page(Kind::KvLeaf, 1, &bytes).unwrap();
+            assert_eq!(txn.sealed(&ptr), Some(ptr));
+            ptrs.push(ptr);
+        }
+        let savepoint = txn.savepoint().unwrap();
+        let gone = txn.add_page(Kind::KvLeaf, 1, &[7; 512]).unwrap();
+        txn.rollback_to(&savepoint).unwrap();
+        drop(savepoint);
+        assert!(txn.page(&gone).is_err());
+        let mut kept = Vec::new();
+        for (number, ptr) in (0..count).zip(&ptrs) {
+            match number % 7 {
+                0 => {
+                    assert_eq!(txn.page(ptr).unwrap()[50..54], number.to_le_bytes());
+                    txn.page_mut(ptr).unwrap()[54] = 1;
+                    kept.push((number, txn.seal_page(ptr).unwrap()));
+                }
+                1 => txn.free_page(ptr),
+                _ => kept.push((number, *ptr)),
+            }
+        }
+        txn.commit(&[], Durability::Durable).unwrap();
+        let reader = pager.begin_read().unwrap();
+        let mut check = pager.begin_check().unwrap();
+        for (number, ptr) in &kept {
+            let page = reader.page(ptr).unwrap();
+            assert_eq!(page[50..54], number.to_le_bytes());
+            assert_eq!(page[54] == 1, number % 7 == 0);
+            check.claim(ptr.addr, 1, "page");
+        }
+        let problems = check.finish().problems;
+        assert!(problems.is_empty(), "{problems:?}");
+    }
+}
+
 #[test]
 fn impossible_pointers_are_typed_errors() {
     let pager =

@@ -168,6 +168,35 @@ fn tables_in_tables_come_back_after_reopening_and_in_a_copy() {
     std::fs::remove_dir_all(dir).unwrap();
 }
 
+/// The leaves of the outer table are written before the tables in them are sealed.
+#[test]
+fn more_nested_tables_than_fit_memory_are_one_transaction() {
+    tidalite_testkit::watch();
+    let db = Options::new()
+        .page_size(512)
+        .dirty_bytes(64 * 512)
+        .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
+        .unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let mut t = tx.table("t").unwrap();
+    let key = |i: u32| i.wrapping_mul(0x9e37_79b9).to_be_bytes();
+    for i in 0..200 {
+        let mut nested = t.nested(&key(i));
+        for j in 0..30 {
+            nested.put(&[j], &key(i)).unwrap();
+        }
+    }
+    tx.commit().unwrap();
+    let read = db.begin_read().unwrap();
+    let table = read.table("t").unwrap().unwrap();
+    for i in 0..200 {
+        let nested = table.nested(&key(i)).unwrap().unwrap();
+        assert_eq!(nested.get(&[29]).unwrap().as_deref(), Some(&key(i)[..]));
+    }
+    let problems = db.check().unwrap().problems;
+    assert!(problems.is_empty(), "{problems:?}");
+}
+
 #[test]
 fn names_change_with_the_transaction() {
     let db = small_pages();

@@ -261,7 +261,9 @@ fn ascending_rows_fill_their_pages() {
     }
     tree.seal(&mut inserted).unwrap();
     check_all(&tree, &inserted);
-    assert_eq!(inserted.live_pages(), appended.live_pages());
+    // The prefix of a leaf is chosen after its keys are known here, before they are known there.
+    let (inserted, appended) = (inserted.live_pages(), appended.live_pages());
+    assert!(inserted.abs_diff(appended) <= leaves / 50);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! A failing test names its seed and page size; the same pair fails again.
 
+mod append;
 mod damage;
 mod damage_below;
 mod edges;

@@ -4,6 +4,8 @@
 //! 1. A page is in memory, or on disk as it was last (`spilled` holds the checksum of its bytes after the first eight), or both.
 //! 2. `sealed` holds the checksum of the last seal exactly when nothing was changed since.
 
+mod whole;
+
 use crate::error::{Error, Result};
 use crate::header::{Header, Kind, seal_block};
 use crate::pages::PageRef;
@@ -14,6 +16,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId, checksum};
+use whole::Whole;
 
 /// Neighbouring pages are written together, up to this many bytes; more makes later writes of single pages slower
 /// (decision 1000).
@@ -64,8 +67,6 @@ struct DirtyPage {
     origin: Option<u64>,
     /// The epoch in which it was allocated.
     epoch: u64,
-    /// The header's flags, as sealed last.
-    flags: u8,
     sealed: Option<u64>,
     spilled: Option<u64>,
     touched: bool,
@@ -94,6 +95,7 @@ pub(crate) struct Dirty {
     in_memory_max: usize,
     /// Buffers that nobody uses.
     spare: Vec<Arc<[u8]>>,
+    whole: Whole,
     pub(crate) pages_written: u64,
     /// Calls that wrote them.
     pub(crate) writes: u64,
@@ -110,6 +112,7 @@ impl Dirty {
             in_memory: 0,
             in_memory_max: (bytes_max / page_size).max(16),
             spare: spare.buffers,
+            whole: Whole::default(),
             pages_written: 0,
             writes: 0,
         }
@@ -183,7 +186,6 @@ impl Dirty {
             owner,
             origin,
             epoch,
-            flags: 0,
             sealed: None,
             spilled: None,
             touched: true,
@@ -326,15 +328,14 @@ impl Dirty {
         };
         let sealed = seal_block(bytes, &header);
         page.sealed = Some(sealed.checksum);
-        page.flags = header.flags;
         Ok(sealed)
     }
 
-    /// The final pointer of a page that was not changed since it was sealed, and its flags.
-    pub(crate) fn sealed(&self, ptr: &Ptr) -> Option<(Ptr, u8)> {
+    /// The final pointer of a page that was not changed since it was sealed.
+    pub(crate) fn sealed(&self, ptr: &Ptr) -> Option<Ptr> {
         let page = self.known(ptr).ok()?;
         let checksum = page.sealed?;
-        Some((Ptr { checksum, ..*ptr }, page.flags))
+        Some(Ptr { checksum, ..*ptr })
     }
 
     /// Tells of every page, all of them sealed, the pointer that leads to it.
@@ -365,6 +366,9 @@ impl Dirty {
 
     /// Writes a quarter of the pages early when too many are in memory.
     fn make_room(&mut self, storage: &dyn Storage) -> Result<()> {
+        if self.in_memory >= self.in_memory_max {
+            self.write_whole(storage)?;
+        }
         if self.in_memory < self.in_memory_max {
             return Ok(());
         }
@@ -387,7 +391,7 @@ impl Dirty {
         }
         chosen.sort_unstable();
         chosen.dedup();
-        // A leaf without nested tables leads nowhere: sealed now, it need not be written again unless it is changed.
+        // Most leaves lead nowhere: sealed now, one need not be written again unless it is changed, be it by the seals of nested tables.
         for &number in &chosen {
             if let Some(page) = self.pages.get_mut(&number)
                 && let Some(bytes) = &mut page.bytes
@@ -403,7 +407,6 @@ impl Dirty {
                     birth: self.txn,
                 };
                 page.sealed = Some(seal_block(Arc::make_mut(bytes), &header).checksum);
-                page.flags = 0;
             }
         }
         let in_memory = chosen.iter().filter_map(|number| {

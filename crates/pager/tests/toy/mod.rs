@@ -113,6 +113,11 @@ fn set_page<W: PageWrite>(w: &mut W, old: &Ptr, slot: usize, version: u64) -> Re
         }
         return Ok(Ptr::NULL);
     }
+    if old.is_null() && version.is_multiple_of(2) {
+        let mut bytes = [0; PAGE];
+        fill(&mut bytes[32..], slot, version);
+        return w.add_page(Kind::KvLeaf, slot as u64, &bytes);
+    }
     let leaf = if old.is_null() {
         w.new_page(Kind::KvLeaf, slot as u64)?
     } else {

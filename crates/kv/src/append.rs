@@ -1,0 +1,284 @@
+//! Putting many rows in at once; those that ascend behind the last row are laid out leaf by leaf.
+//!
+//! ```text
+//! insert ──> the last leaf ──> rows behind it, while it has room ──> leaves laid out one after the other (Filling),
+//!               (own)               (edit::try_insert)                  each sealed and linked when it is full
+//! ```
+//!
+//! Invariants
+//! 1. What a `Filling` holds is in no page yet: it becomes one when it is full, when a row comes that goes elsewhere, and at the end. Only
+//!    then the table knows of its rows.
+//! 2. While leaves are linked, `way` is the way from the root to the last leaf's branch, all of it the transaction's own.
+//! 3. Branches count what is below them, but of the last entries on that way only the lowest is right; `count_last` sets
+//!    the others right in the end.
+
+use crate::edit::{self, Payload, Placed};
+use crate::filling::Filling;
+use crate::group::{Bias, common};
+use crate::insert::{Split, Step};
+use crate::key::{Key, KeyBuf};
+use crate::node::{Node, kind_of, tag};
+use crate::tree::Tree;
+use tidalite_pager::{PageWrite, Ptr, Result};
+
+/// A last leaf that has more than this part of a page left is written anew rather than left behind.
+const LEFT_PART: usize = 4;
+
+/// The last leaf while rows are put into it.
+struct Tail {
+    leaf: Ptr,
+    last_key: Vec<u8>,
+    /// Rows added to the leaf that its ancestors do not count yet.
+    pending: u64,
+}
+
+/// Leaves that are laid out one after the other.
+struct Run {
+    filling: Filling,
+    /// The branches above the last leaf, from the root on, each with its last entry.
+    way: Vec<Step>,
+    /// The last leaf that is linked, and its rows.
+    last: (Ptr, u64),
+    /// The last key in it.
+    last_key: Vec<u8>,
+}
+
+/// Where the next row may go.
+enum Place {
+    Unknown,
+    Tail(Tail),
+    Run(Box<Run>),
+}
+
+impl Tree {
+    /// Puts many rows in. Ascending keys beyond the last one are packed tightly and quickly; others are
+    /// inserted the ordinary way. Returns how many keys were new.
+    ///
+    /// # Errors
+    /// As for `insert`, but a `Limit` error too comes after the rows before it.
+    ///
+    /// # Cost
+    /// Ascending: a copy of each row and a checksum of each leaf, no descent and no search; leaves are filled to the last entry that
+    /// fits.
+    pub fn append<W, K, V>(
+        &mut self,
+        w: &mut W,
+        rows: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64>
+    where
+        W: PageWrite,
+        K: AsRef<[u8]>,
+        V: AsRef<[u8]>,
+    {
+        let before = self.rows;
+        let mut place = Place::Unknown;
+        debug_assert!(!self.is_multi(), "pairs are put one by one");
+        for (key, value) in rows {
+            let (key, value) = (key.as_ref(), value.as_ref());
+            if let Place::Run(run) = &mut place
+                && run.filling.push(key, value)
+            {
+                continue;
+            }
+            place = self.append_otherwise(w, place, key, value)?;
+        }
+        self.settle(w, place)?;
+        Ok(self.rows.wrapping_sub(before))
+    }
+
+    /// Puts a row in that does not simply follow the one before it.
+    fn append_otherwise<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        place: Place,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Place> {
+        // What needs an extent goes the ordinary way: the extent must not be written twice.
+        let takes = Filling::takes(w.page_size(), key, value);
+        match place {
+            Place::Run(mut run) => {
+                let follows = takes && run.filling.is_below(key);
+                self.link(w, &mut run, !follows)?;
+                if follows {
+                    run.filling.begin(key, value);
+                    return Ok(Place::Run(run));
+                }
+                self.count_last(w, &run.way)?;
+            }
+            Place::Tail(mut tail) => {
+                if takes && key > tail.last_key.as_slice() {
+                    if tail.push(w, key, value)? {
+                        return Ok(Place::Tail(tail));
+                    }
+                    if let Some(mut run) = self.run(w, &tail)? {
+                        run.filling.begin(key, value);
+                        return Ok(Place::Run(Box::new(run)));
+                    }
+                }
+                self.count_tail(w, &tail)?;
+            }
+            Place::Unknown => {}
+        }
+        // If this key cannot be, the rows before it stay.
+        self.insert(w, key, value)?;
+        Ok(match self.tail(w)? {
+            Some(tail) => Place::Tail(tail),
+            None => Place::Unknown,
+        })
+    }
+
+    /// Leaves the table whole.
+    fn settle<W: PageWrite>(&mut self, w: &mut W, place: Place) -> Result<()> {
+        match place {
+            Place::Unknown => Ok(()),
+            Place::Tail(tail) => self.count_tail(w, &tail),
+            Place::Run(mut run) => {
+                self.link(w, &mut run, true)?;
+                self.count_last(w, &run.way)
+            }
+        }
+    }
+
+    /// The last leaf, if the transaction owns it already.
+    fn tail<W: PageWrite>(&self, w: &W) -> Result<Option<Tail>> {
+        let leaf = match self.last_way(w)?.last() {
+            None => self.root,
+            Some(step) => {
+                Node::open(&w.page(&step.ptr)?, 1, step.ptr.addr)?
+                    .child(step.index)?
+                    .0
+            }
+        };
+        if !w.may_change(&leaf) {
+            return Ok(None);
+        }
+        let page = w.page(&leaf)?;
+        let node = Node::open(&page, 0, leaf.addr)?;
+        Ok(Some(Tail {
+            leaf,
+            last_key: node.key(w, node.count() - 1)?,
+            pending: 0,
+        }))
+    }
+
+    /// The way from the root to the last leaf's branch, each with its last entry.
+    fn last_way<W: PageWrite>(&self, w: &W) -> Result<Vec<Step>> {
+        let mut way = Vec::with_capacity(usize::from(self.height));
+        let mut ptr = self.root;
+        for level in (1..self.height).rev() {
+            let page = w.page(&ptr)?;
+            let node = Node::open(&page, level, ptr.addr)?;
+            let index = node.count() - 1;
+            way.push(Step { ptr, index });
+            ptr = node.child(index)?.0;
+        }
+        Ok(way)
+    }
+
+    /// Counts appended rows in the branches above the last leaf.
+    fn count_tail<W: PageWrite>(&mut self, w: &mut W, tail: &Tail) -> Result<()> {
+        if tail.pending == 0 {
+            return Ok(());
+        }
+        let way = self.last_way(w)?;
+        self.count_rows(w, &way, tail.pending.cast_signed())
+    }
+
+    /// Leaves to come behind a full last one. `None`, and nothing has changed, when it would be full no more if it were written anew.
+    fn run<W: PageWrite>(&mut self, w: &mut W, tail: &Tail) -> Result<Option<Run>> {
+        let page_size = w.page_size();
+        let page = w.page(&tail.leaf)?;
+        let (count, live) = edit::fill(&page, 0, tail.leaf.addr)?;
+        if page_size - live > page_size / LEFT_PART {
+            return Ok(None);
+        }
+        let first_key = Node::open(&page, 0, tail.leaf.addr)?.key(w, 0)?;
+        drop(page);
+        self.count_tail(w, tail)?;
+        Ok(Some(Run {
+            filling: Filling::behind(page_size, first_key),
+            way: self.last_way(w)?,
+            last: (tail.leaf, count as u64),
+            last_key: tail.last_key.clone(),
+        }))
+    }
+
+    /// Makes a page of what was laid out and puts it behind the last leaf; `open`: rows may come into it soon.
+    fn link<W: PageWrite>(&mut self, w: &mut W, run: &mut Run, open: bool) -> Result<()> {
+        let rows = run.filling.count() as u64;
+        let key = run.filling.first_key();
+        // Both keys are plain, or the common part would not end in this one: it is above the other.
+        let separator = KeyBuf::plain(key[..common(&run.last_key, key) + 1].to_vec());
+        let bytes = run.filling.finish(self.page_flags());
+        let right = if open {
+            let ptr = w.new_page(kind_of(0), self.id)?;
+            w.page_mut(&ptr)?.copy_from_slice(bytes);
+            ptr
+        } else {
+            w.add_page(kind_of(0), self.id, bytes)?
+        };
+        let (left, left_rows) = std::mem::replace(&mut run.last, (right, rows));
+        run.filling.copy_last_key(&mut run.last_key);
+        self.rows = self.rows.wrapping_add(rows);
+        let split = Split {
+            left_rows,
+            separator,
+            right,
+            right_rows: rows,
+        };
+        let Some(parent) = run.way.last_mut() else {
+            self.grow(w, &left, 1, &split)?;
+            run.way = self.last_way(w)?;
+            return Ok(());
+        };
+        let Some(split) = self.place_child(w, parent, 1, &split, Bias::Ascending)? else {
+            parent.index += 1;
+            return Ok(());
+        };
+        let mut above = std::mem::take(&mut run.way);
+        if let Some(branch) = above.pop() {
+            self.carry(w, above, branch.ptr, 2, Some(split), Bias::Ascending)?;
+        }
+        run.way = self.last_way(w)?;
+        Ok(())
+    }
+
+    /// Sets the rows right that the last entries of the branches on this way count.
+    fn count_last<W: PageWrite>(&self, w: &mut W, way: &[Step]) -> Result<()> {
+        let steps = way.iter().rev().zip(way.iter().rev().skip(1));
+        for (level, (branch, parent)) in (1u8..).zip(steps) {
+            let page = w.page(&branch.ptr)?;
+            let node = Node::open(&page, level, branch.ptr.addr)?;
+            let mut rows = 0u64;
+            for index in 0..node.count() {
+                rows = rows.wrapping_add(node.child(index)?.1);
+            }
+            drop(page);
+            let page = w.page_mut(&parent.ptr)?;
+            let at = parent.ptr.addr;
+            edit::set_child(page, level + 1, at, parent.index, &branch.ptr, rows)?;
+        }
+        Ok(())
+    }
+}
+
+impl Tail {
+    /// Adds a row at the end of the leaf; false when it does not fit as it is.
+    fn push<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
+        let payload = Payload {
+            tag: tag::of(tag::INLINE, value.len()),
+            bytes: value,
+        };
+        let page = w.page_mut(&self.leaf)?;
+        let (count, _) = edit::fill(page, 0, self.leaf.addr)?;
+        let placed = edit::try_insert(page, 0, self.leaf.addr, count, Key::plain(key), payload)?;
+        if placed == Placed::No {
+            return Ok(false);
+        }
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
+        self.pending += 1;
+        Ok(true)
+    }
+}

@@ -1,0 +1,104 @@
+//! Long ascending runs of every shape, broken here and there, against a `BTreeMap`.
+
+use super::{Seed, check_all, random_key, random_value};
+use crate::Tree;
+use std::collections::BTreeMap;
+use tidalite_testkit::ScratchPages;
+use tidalite_testkit::rng::Rng;
+
+type Rows = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// A key that is about to be followed by others of its shape.
+fn shaped(rng: &mut Rng, shape: u64, n: u64) -> Vec<u8> {
+    match shape {
+        0 => n.to_be_bytes().to_vec(),
+        1 => (n * 256 + rng.below(256)).to_be_bytes().to_vec(),
+        2 => format!("plant/{:03}/turbine/{n:09}", n / 700).into_bytes(),
+        3 => [&[b'k'; 90][..], &n.to_be_bytes()[..]].concat(),
+        // Each is the beginning of the next, for a while.
+        4 => [&(n / 40).to_be_bytes()[..], &vec![0; (n % 40) as usize]].concat(),
+        _ => format!("{n:b}").into_bytes(),
+    }
+}
+
+fn rows(rng: &mut Rng, page_size: usize, from: u64, count: u64) -> Rows {
+    let shape = rng.below(6);
+    let most = *rng.pick(&[0, 8, 150]);
+    let mut rows: Rows = (from..from + count)
+        .map(|n| {
+            let key = shaped(rng, shape, n);
+            let mut value = vec![0; rng.index(most + 1)];
+            rng.fill(&mut value);
+            (key, value)
+        })
+        .collect();
+    rows.sort();
+    rows.dedup_by(|next, row| next.0 == row.0);
+    // Rows that are too large for a leaf that is laid out at once, keys that are out of order, keys that are there.
+    for _ in 0..rng.below(4) {
+        let at = rng.index(rows.len());
+        match rng.below(4) {
+            0 => rows[at].1 = vec![1; page_size / 4 + rng.index(page_size)],
+            1 => rows.insert(
+                at,
+                (random_key(rng, page_size), random_value(rng, page_size)),
+            ),
+            2 => rows.insert(at, rows[rng.index(at + 1)].clone()),
+            _ => {
+                let other = rng.index(rows.len());
+                rows.swap(at, other);
+            }
+        }
+    }
+    rows
+}
+
+#[test]
+fn runs_of_every_shape_are_what_a_map_says() {
+    for seed in 0..60 {
+        let page_size = [512, 4096, 16_384][seed as usize % 3];
+        let printed = Seed::of(seed, page_size);
+        let mut rng = Rng::new(seed);
+        let mut pages = ScratchPages::new(page_size);
+        let (mut tree, mut model) = (Tree::new(5), BTreeMap::new());
+        let mut from = 0;
+        for _ in 0..12 {
+            let most = *rng.pick(&[3, 300, 4000]);
+            let count = 1 + rng.below(most);
+            let rows = rows(&mut rng, page_size, from, count);
+            from += if rng.one_in(5) { count / 2 } else { count };
+            let before = model.len();
+            model.extend(rows.iter().cloned());
+            let new = tree.append(&mut pages, rows).unwrap();
+            assert_eq!(new, (model.len() - before) as u64);
+            assert_eq!(tree.len(), model.len() as u64);
+            for _ in 0..rng.below(20).min(model.len() as u64) {
+                let row = model.iter().nth(rng.index(model.len()));
+                let key = row.map(|(key, _)| key.clone()).unwrap_or_default();
+                let rank = model.range(..key.clone()).count() as u64;
+                assert_eq!(tree.rank(&pages, &key).unwrap(), rank);
+                if rng.one_in(2) {
+                    assert!(tree.remove(&mut pages, &key).unwrap());
+                    model.remove(&key);
+                }
+            }
+            if rng.one_in(2) {
+                tree.seal(&mut pages).unwrap();
+                check_all(&tree, &pages);
+                if rng.one_in(2) {
+                    pages.commit();
+                }
+            }
+            let mut cursor = tree.cursor(&pages);
+            for (key, value) in &model {
+                assert!(cursor.next().unwrap());
+                assert_eq!(cursor.key(), key);
+                assert_eq!(&cursor.value().unwrap().to_vec().unwrap(), value);
+            }
+            assert!(!cursor.next().unwrap());
+        }
+        tree.seal(&mut pages).unwrap();
+        check_all(&tree, &pages);
+        printed.passed();
+    }
+}

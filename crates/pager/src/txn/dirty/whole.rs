@@ -1,0 +1,125 @@
+//! Pages that are added whole and will hardly be changed again: those of bulk loads. They are written while they are in the processor's
+//! cache, many side by side, and the system is asked to begin to write them to the medium: the sync of the commit then finds little
+//! left to do (decisions 0020, 0204).
+//!
+//! Invariants
+//! 1. A page that was written here is sealed, and `spilled` with the same checksum: as one that was written early for want of memory.
+//! 2. Nothing is written before a transaction has added `KEPT_BYTES`, unless memory is short: the log of small commits wants its pages
+//!    in memory.
+
+use super::{Dirty, DirtyPage, FLAGS_AT, Handing, filled, write_pages};
+use crate::error::Result;
+use crate::header::{Header, Kind, seal_block};
+use crate::ptr::Ptr;
+use crate::storage::{Storage, WriteBack};
+use std::sync::Arc;
+
+/// Bytes of whole pages that stay in memory at first.
+const KEPT_BYTES: usize = 4 << 20;
+
+/// Then so many are written at a time.
+const PART_BYTES: usize = 256 << 10;
+
+/// The whole pages of a transaction.
+#[derive(Debug)]
+pub(super) struct Whole {
+    /// Numbers of those that are in memory, unless they were given up or changed since.
+    waiting: Vec<u64>,
+    /// Some were written.
+    has_begun: bool,
+    write_back: WriteBack,
+}
+
+impl Default for Whole {
+    fn default() -> Self {
+        Self {
+            waiting: Vec::new(),
+            has_begun: false,
+            write_back: WriteBack::new(None),
+        }
+    }
+}
+
+impl Dirty {
+    /// Adds a page with these bytes and seals it.
+    ///
+    /// # Errors
+    /// The system's, when pages are written.
+    pub(crate) fn add_whole(
+        &mut self,
+        storage: &dyn Storage,
+        page: u64,
+        (kind, owner): (Kind, u64),
+        epoch: u64,
+        bytes: &[u8],
+    ) -> Result<Ptr> {
+        if self.enough_wait() {
+            self.write_whole(storage)?;
+        }
+        self.make_room(storage)?;
+        let mut bytes = filled(self.buffer(), bytes);
+        let header = Header {
+            kind,
+            flags: bytes[FLAGS_AT],
+            owner,
+            address: page * self.page_size as u64,
+            birth: self.txn,
+        };
+        let sealed = seal_block(Arc::make_mut(&mut bytes), &header);
+        let dirty = DirtyPage {
+            bytes: Some(bytes),
+            kind,
+            owner,
+            origin: None,
+            epoch,
+            sealed: Some(sealed.checksum),
+            spilled: None,
+            touched: false,
+        };
+        let before = self.pages.insert(page, dirty);
+        assert!(before.is_none(), "page {page} is allocated twice");
+        self.in_memory += 1;
+        self.whole.waiting.push(page);
+        Ok(sealed)
+    }
+
+    fn enough_wait(&self) -> bool {
+        let enough = if self.whole.has_begun {
+            PART_BYTES
+        } else {
+            KEPT_BYTES
+        };
+        self.whole.waiting.len() * self.page_size >= enough
+    }
+
+    /// Writes the whole pages that wait.
+    pub(super) fn write_whole(&mut self, storage: &dyn Storage) -> Result<()> {
+        let mut numbers = std::mem::take(&mut self.whole.waiting);
+        numbers.retain(|number| {
+            let page = self.pages.get(number);
+            page.is_some_and(|page| page.sealed.is_some() && page.spilled.is_none())
+        });
+        let in_memory = numbers.iter().filter_map(|number| {
+            let bytes = self.pages.get(number)?.bytes.as_ref()?;
+            Some((*number, &**bytes))
+        });
+        self.writes += write_pages(storage, self.page_size, in_memory.collect(), Handing::Plain)?;
+        self.pages_written += numbers.len() as u64;
+        for number in &numbers {
+            if let Some(page) = self.pages.get_mut(number)
+                && let Some(bytes) = page.bytes.take()
+            {
+                page.spilled = page.sealed;
+                self.in_memory -= 1;
+                self.keep_buffer(bytes);
+            }
+            let at = number * self.page_size as u64;
+            self.whole
+                .write_back
+                .note(storage, at, self.page_size as u64);
+        }
+        numbers.clear();
+        (self.whole.waiting, self.whole.has_begun) = (numbers, true);
+        Ok(())
+    }
+}
