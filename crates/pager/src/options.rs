@@ -55,8 +55,13 @@ pub struct Options {
     /// Nobody else at all, not even readers beside a reader.
     pub exclusive: bool,
     /// Opens what the durable record *before* the newest one shows, to look at it or to copy it: the newest commit may be what one wants
-    /// to be rid of. Only with `read_only` and `exclusive`; nothing is written, and whoever opens the file next finds the newest.
+    /// to be rid of. It is whole where writers had [`keep_older`](Self::keep_older); else pages of it may have been written over, which a read of them reports as
+    /// damage. Only with `read_only` and `exclusive`; nothing is written, and whoever opens the file next finds the newest.
     pub older_record: bool,
+    /// What the durable record before the newest one shows stays in the file until there is another one, so that
+    /// [`older_record`](Self::older_record) finds it whole. Else its pages are used again as soon as the newest is on the medium: a file most of which
+    /// changes with every commit is a quarter shorter.
+    pub keep_older: bool,
     /// Where the lock file is: `None` for `name.tdl-lock` beside `name.tdl`. All who open the database must say the same (else
     /// `OpenElsewhere`), and no other database may use that file. A block device needs one.
     pub lock_path: Option<PathBuf>,
@@ -139,6 +144,7 @@ impl Default for Options {
             read_only: false,
             exclusive: false,
             older_record: false,
+            keep_older: false,
             lock_path: None,
             overwrite_device: false,
             large_values_path: None,

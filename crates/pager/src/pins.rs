@@ -16,7 +16,7 @@
 //!
 //! Invariants
 //! 1. A pin is a holder like a reader: nothing that its version reaches is reused (`Pins::live`).
-//! 2. A pin that was taken away counts until neither of the newest two durable records names it.
+//! 2. A pin that was taken away counts until no durable record names it that is not written over.
 //! 3. The clock's entries ascend in both columns; it is thinned where it is old, so its length is bounded.
 
 use crate::error::{Error, Result};
@@ -115,9 +115,9 @@ impl Pins {
         Ok(())
     }
 
-    /// The transactions that pins hold. `durable` are the newest two durable ones.
-    pub(crate) fn live(&mut self, durable: [u64; 2]) -> impl Iterator<Item = u64> {
-        self.gone.retain(|&(_, removed)| durable[1] < removed);
+    /// The transactions that pins hold. `kept`: the oldest durable one that is not written over.
+    pub(crate) fn live(&mut self, kept: u64) -> impl Iterator<Item = u64> {
+        self.gone.retain(|&(_, removed)| kept < removed);
         let pinned = self.list.iter().map(|pin| pin.txn.0);
         pinned.chain(self.gone.iter().map(|(txn, _)| *txn))
     }

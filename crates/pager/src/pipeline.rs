@@ -19,7 +19,7 @@
 //!    whose data a sync has reached already.
 //! 3. One flush at a time (`flushing`). It holds the turn among the handles (`Turns::set_keep`), not the turn among the
 //!    threads of this one.
-//! 4. `durable` is the newest durable record, `before` the transaction of the one before. `logged` is the newest commit that is
+//! 4. `durable` is the newest durable record. `logged` is the newest commit that is
 //!    durable by the log which stands on that record; it has a weak record, by which other processes find it.
 //! 5. A weak record stands on `durable`, and on the record being written as well when a flush is under way. So whichever
 //!    of the two a killed process leaves as the newest, the weak record counts.
@@ -89,7 +89,6 @@ struct Stages {
     flushing: Option<Flushing>,
     durable: Meta,
     durable_checksum: u64,
-    before: u64,
     log: Option<Log>,
     logged: u64,
     /// Flushes of small commits of this handle, one after the other.
@@ -185,7 +184,6 @@ impl Pipeline {
                 flushing: None,
                 durable_checksum: checksum_of(&found.durable),
                 durable: found.durable.clone(),
-                before: found.before,
                 log: None,
                 logged: 0,
                 small: 0,
@@ -211,7 +209,6 @@ impl Pipeline {
         let mut stages = self.stages();
         stages.durable_checksum = checksum_of(&found.durable);
         stages.durable = found.durable.clone();
-        stages.before = found.before;
         (stages.log, stages.logged, stages.small) = (None, 0, 0);
         stages.weak = found.weak;
         stages.covered = None;
@@ -274,7 +271,7 @@ impl Pipeline {
     pub(crate) fn holds(&self, live: &mut Vec<u64>) {
         let stages = self.stages();
         if !active(Bug::ReuseEarly) {
-            live.extend([stages.durable.txn, stages.before]);
+            live.push(stages.durable.txn);
         }
         live.extend(stages.base.iter().map(|state| state.txn.0));
         let commits = stages.tip.iter().chain(&stages.covered);

@@ -177,10 +177,12 @@ impl Writer {
 
     /// Frees what no snapshot holds any more, a bounded step.
     pub(crate) fn reclaim(&mut self, inner: &Inner) {
+        self.space.keeps_older = inner.options.keep_older || self.confirmed < 2;
         self.live = inner.live();
-        self.live.extend(self.pins.live(self.space.durable));
+        let kept = self.space.oldest_kept();
+        self.live.extend(self.pins.live(kept));
         if !active(Bug::ReuseEarly) {
-            self.live.extend(self.space.durable);
+            self.live.extend([self.space.durable[0], kept]);
         }
         self.live.sort_unstable();
         self.live.dedup();

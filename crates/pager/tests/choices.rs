@@ -137,7 +137,11 @@ fn one_may_look_before_opening_and_open_the_record_before() {
     let folder = std::env::temp_dir().join(format!("tidalite-look-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("look.tdl");
-    let pager = Pager::open(&path, &options()).unwrap();
+    let kept = Options {
+        keep_older: true,
+        ..options()
+    };
+    let pager = Pager::open(&path, &kept).unwrap();
     for number in 1..=3u8 {
         let mut txn = pager.begin_write().unwrap();
         page(&mut txn, u64::from(number));
@@ -187,4 +191,60 @@ fn one_may_look_before_opening_and_open_the_record_before() {
     assert_eq!(damaged.map(|place| place.at).collect::<Vec<_>>(), [4096]);
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The file's length after commits that each put `pages` new pages in the place of those before, and what the record before the newest
+/// shows then: pages that are whole, of all.
+fn after_commits_that_change_everything(keep_older: bool) -> (u64, usize) {
+    const PAGES: usize = 6000;
+    let name = format!("tidalite-older-{keep_older}-{}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("older.tdl");
+    let with = Options {
+        keep_older,
+        ..options()
+    };
+    let pager = Pager::open(&path, &with).unwrap();
+    let mut commits: Vec<Vec<Ptr>> = Vec::new();
+    for _ in 0..8 {
+        let mut txn = pager.begin_write().unwrap();
+        let old = commits.last().into_iter().flatten();
+        old.for_each(|ptr| txn.free_page(ptr));
+        commits.push((0..PAGES as u64).map(|n| page(&mut txn, n)).collect());
+        // A record each, whatever the log would do.
+        txn.set_user_data(&[commits.len() as u8]).unwrap();
+        txn.commit(&[commits.len() as u8], Durability::Durable)
+            .unwrap();
+    }
+    let bytes = pager.stat().unwrap().file_bytes;
+    drop(pager);
+    let older = Options {
+        older_record: true,
+        read_only: true,
+        exclusive: true,
+        mode: OpenMode::Open,
+        ..options()
+    };
+    let pager = Pager::open(&path, &older).unwrap();
+    let snapshot = pager.begin_read().unwrap();
+    assert_eq!(snapshot.app(), [7]);
+    let whole = commits[6].iter().filter(|ptr| snapshot.page(ptr).is_ok());
+    let whole = whole.count();
+    drop((snapshot, pager));
+    std::fs::remove_dir_all(folder).unwrap();
+    (bytes, whole)
+}
+
+#[test]
+fn the_record_before_the_newest_stays_whole_where_that_is_asked_for() {
+    let (with, whole) = after_commits_that_change_everything(true);
+    assert_eq!(whole, 6000);
+    // What was written over, or cut off at the end, is an error.
+    let (without, rest) = after_commits_that_change_everything(false);
+    assert!(rest <= 6000);
+    assert!(
+        without * 4 <= with * 3 + (1 << 20),
+        "{without} of {with} bytes"
+    );
 }

@@ -5,8 +5,8 @@
 //! 1. A meta record of a new commit is written only when everything that this commit sees is synced. (What a later
 //!    commit or a transaction under way writes meanwhile is not its business.)
 //! 2. At every moment, some synced meta block holds the newest durable record.
-//! 3. No page, but those of the log that the newest durable record names, is written over that is in use, or that a live reader, the newest commit, one of the two
-//!    newest durable commits, the newest lazy commit or the flush under way sees. (Who sees what is worked out here
+//! 3. No page, but those of the log that the newest durable record names, is written over that is in use, or that a live reader, the newest commit, the
+//!    newest durable commit, the newest lazy commit or the flush under way sees. (Who sees what is worked out here
 //!    anew from what each commit reports.)
 //! 4. When a durable commit is reported, both copies of its record are synced.
 
@@ -65,7 +65,7 @@ struct State {
     lives: HashMap<u64, Life>,
     any_unwritten: bool,
     readers: BTreeMap<u64, u64>,
-    durable: [u64; 2],
+    durable: u64,
     newest_txn: u64,
     /// The handle that made it.
     newest_by: usize,
@@ -119,7 +119,7 @@ impl Monitor {
         if let Some(newest) = records.pop() {
             state.newest = newest;
             state.newest_txn = newest.txn;
-            state.durable = [newest.txn, records.pop().unwrap_or(newest).txn];
+            state.durable = newest.txn;
         }
         Self::sharing(inner, Arc::new(Shared(Mutex::new(state))))
     }
@@ -261,7 +261,7 @@ impl State {
             return;
         }
         let recorded = [self.flushing, self.weak].into_iter().flatten();
-        let recorded = recorded.fold(self.durable[0], u64::max);
+        let recorded = recorded.fold(self.durable, u64::max);
         if self.newest_txn > recorded {
             self.newest_txn = recorded;
             self.lives.retain(|_, life| {
@@ -291,7 +291,7 @@ impl State {
     fn lose(&mut self, at: u64, len: u64, besides: &[u64]) {
         let readers = self.readers.keys().map(|txn| (*txn, "of a reader"));
         let mut snapshots: Vec<(u64, &str)> = readers.collect();
-        snapshots.extend(self.durable.map(|txn| (txn, "durable")));
+        snapshots.push((self.durable, "durable"));
         snapshots.extend(besides.iter().map(|txn| (*txn, "the newest")));
         snapshots.extend(self.flushing.map(|txn| (txn, "being made durable")));
         snapshots.extend(self.weak.map(|txn| (txn, "lazy")));
@@ -321,8 +321,8 @@ impl State {
         }
         let newest = self.slots.iter().filter_map(|slot| slot.synced).max();
         self.newest = newest.unwrap_or_default().max(self.newest);
-        if self.durable == [0, 0] {
-            self.durable = [self.newest.txn; 2];
+        if self.durable == 0 {
+            self.durable = self.newest.txn;
             self.newest_txn = self.newest.txn;
         }
     }
@@ -472,7 +472,7 @@ impl Observer for Monitor {
     fn durable(&self, txn: u64) {
         let mut state = self.state();
         state.flushing = None;
-        state.durable = [txn, state.durable[0]];
+        state.durable = txn;
         if state.weak.is_some_and(|weak| weak <= txn) {
             state.weak = None;
         }

@@ -171,7 +171,7 @@ impl Database {
         Ok(())
     }
 
-    /// A commit that changes nothing: what waits for two durable commits becomes free, and the file's end is cut.
+    /// A commit that changes nothing: what waits for durable commits becomes free, and the file's end is cut.
     fn settle(&self, boundary: u64) -> Result<()> {
         let mut tx = self.begin_write()?;
         tx.pages.compact(boundary);

@@ -83,10 +83,18 @@ impl Options {
     }
 
     /// Opens what the durable commit *before* the newest one shows, read-only and with nobody else: see [`look`](crate::look). Whoever
-    /// opens the file next finds the newest again.
+    /// opens the file next finds the newest again. All of it is there where writers had [`keep_older`](Self::keep_older); else what the
+    /// newest has written over is reported as damage.
     pub fn older_record(mut self) -> Self {
         self.store.older_record = true;
         self.exclusive(true).read_only(true)
+    }
+
+    /// What the durable commit before the newest one shows is kept whole until there is another one (no): see
+    /// [`keep_older`](tidalite_pager::Options::keep_older).
+    pub fn keep_older(mut self, keep_older: bool) -> Self {
+        self.store.keep_older = keep_older;
+        self
     }
 
     /// Where the lock file is, instead of `name.tdl-lock` beside `name.tdl`: on a faster file system, or because the database is a

@@ -109,7 +109,6 @@ impl Stages {
 
     /// A record is on the medium.
     pub(super) fn recorded(&mut self, inner: &Inner, chosen: ChosenRecord) -> Arc<Recorded> {
-        self.before = self.durable.txn;
         self.durable = chosen.record;
         self.durable_checksum = chosen.checksum;
         let txn = self.durable.txn;

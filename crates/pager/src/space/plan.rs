@@ -25,7 +25,7 @@ const CHANGES_MANY: usize = 48;
 pub(super) enum Level {
     /// None: all stay in the record.
     Inline,
-    /// Those that a snapshot older than the durable ones holds: they are likely to stay.
+    /// Those that a snapshot older than the durable ones that are kept holds: they are likely to stay.
     Lasting,
     /// All.
     All,
@@ -198,7 +198,7 @@ impl Space {
             dead: dead.to_vec(),
             replaced: Vec::new(),
             pieces_max: 0,
-            lasting: self.durable[0].min(self.durable[1]),
+            lasting: self.durable[0].min(self.oldest_kept()),
             durable: self.durable[0],
         };
         let quiet = !self.overflow && !self.stacks_changed && self.popped.is_empty();

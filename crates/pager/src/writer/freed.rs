@@ -1,4 +1,4 @@
-//! What commits have freed since the last records: as long as these are the newest two, nobody can have the pages.
+//! What commits have freed since the last records: as long as these are the newest ones, nobody can have the pages.
 
 use crate::options::Options;
 
@@ -27,7 +27,8 @@ impl Freed {
 
     /// Whether much comes back only with the next records.
     pub(crate) fn needs_record(&self, page_size: usize, options: &Options) -> bool {
-        let bytes = self.0.iter().sum::<u64>() * page_size as u64;
+        let records = 1 + usize::from(options.keep_older);
+        let bytes = self.0[..records].iter().sum::<u64>() * page_size as u64;
         bytes > options.shrink_bytes.max(options.log_bytes)
     }
 }
