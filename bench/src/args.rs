@@ -20,6 +20,7 @@ suites:
   growth         open, append, aggregate and latest as points and series become more
   akumuli        the two tables of the numeric B+tree, opening after a kill, aggregates
   codec          bits a value and values a second of real columns, beside pco, zstd, Gorilla, ALP
+  nested         a million small tables in a table, topics found level by level; LMDB's flat keys
   cpu            a hundred hosts with ten metrics each: write, size, eight questions; SQLite
 
 options:
@@ -34,7 +35,7 @@ options:
   --commits N    commit: commits of a case (default 5000); long-reader: overwrites (default 1000000);
                  ticks: commits (default 10000)
   --pairs N      mdbx: pairs of the large tables (default 5000000), of which the rest is scaled;
-                 long-reader: of its table (default 1000000)
+                 long-reader: of its table (default 1000000); nested: five a table or topic
   --mib N        beyond-memory: size of the file (default 8192)
   --memory-mib N beyond-memory: memory of the process (default 1024; 0: no bound)
 ";
@@ -51,6 +52,7 @@ pub(crate) enum Suite {
     LongReader,
     Ticks,
     Growth,
+    Nested,
     Cpu,
     Codec,
     Akumuli,
@@ -125,6 +127,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
         Some("long-reader") => Suite::LongReader,
         Some("ticks") => Suite::Ticks,
         Some("growth") => Suite::Growth,
+        Some("nested") => Suite::Nested,
         Some("cpu") => Suite::Cpu,
         Some("codec") => Suite::Codec,
         Some("akumuli") => Suite::Akumuli,

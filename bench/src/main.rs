@@ -11,6 +11,7 @@
 //! long_reader    suite: a snapshot held while everything is overwritten
 //! ticks          suite: a point for each of many series in every durable commit
 //! growth         suite: whether anything gets slower as a database grows
+//! nested         suite: a million small tables in a table, topics level by level
 //! cpu            suite: hosts and metrics, ours and SQLite
 //! akumuli        suite: the measurements of the numeric B+tree
 //! codec          suite: bits and rates of real columns, ours and other encodings
@@ -36,6 +37,7 @@ mod lmdb_engine;
 mod long_reader;
 mod mdbx;
 mod meter;
+mod nested;
 mod os;
 mod report;
 mod syncs;
@@ -92,6 +94,7 @@ fn run(options: &Options) -> Result<()> {
         Suite::Mdbx => told(&mdbx::run(options)?, options, json),
         Suite::LongReader => told(&long_reader::run(options)?, options, json),
         Suite::Growth => told(&growth::run(options)?, options, json),
+        Suite::Nested => told(&nested::run(options)?, options, json),
         Suite::Cpu => told(&cpu::run(options)?, options, json),
         Suite::Ticks => told(&ticks::run(options)?, options, json),
         Suite::BeyondMemory | Suite::BeyondMemoryOne => match beyond_memory::run(options)? {
@@ -161,6 +164,7 @@ fn warn(options: &Options) {
         Suite::Codec => false,
         Suite::Akumuli | Suite::AkumuliWriter => options.points < 40_000_000,
         Suite::Growth => options.points < 100_000_000,
+        Suite::Nested => options.pairs < 5_000_000,
         Suite::BeyondMemory | Suite::BeyondMemoryOne => options.mib < 8192,
     };
     if options.rounds < 3 || small {

@@ -174,10 +174,12 @@ impl<'a> Table<'a> {
         match self.sub.cursor(&self.pages) {
             Ok(inner) => TableCursor {
                 inner,
+                pages: self.pages,
                 damage: None,
             },
             Err(error) => TableCursor {
                 inner: Tree::new(0).cursor(&self.pages),
+                pages: self.pages,
                 damage: Some(error.to_string()),
             },
         }
@@ -243,6 +245,7 @@ impl AsRef<[u8]> for Lent<'_> {
 #[derive(Clone)]
 pub struct TableCursor<'a> {
     inner: Cursor<'a, Pages<'a>>,
+    pages: Pages<'a>,
     /// A small nested table that is damaged: the first move says so.
     damage: Option<String>,
 }
@@ -325,6 +328,23 @@ impl<'a> TableCursor<'a> {
     #[must_use]
     pub fn is_nested(&self) -> bool {
         self.inner.is_nested()
+    }
+
+    /// The nested table here; `None` where a value is. Costs nothing where the table lies in its leaf: so a level of a path that may have any name,
+    /// `a/b/+/4`, is a walk over the table `a/b`.
+    ///
+    /// # Errors
+    /// Damage.
+    ///
+    /// # Panics
+    /// When the last move found no entry.
+    pub fn nested(&self) -> Result<Option<Table<'a>>> {
+        if !self.is_nested() {
+            return Ok(None);
+        }
+        let sub = self.inner.nested()?;
+        let pages = self.pages;
+        Ok(Some(Table { pages, sub }))
     }
 
     /// To the first entry.

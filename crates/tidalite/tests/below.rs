@@ -29,9 +29,12 @@ fn rows(name: &str, table: &Table<'_>, path: &mut Vec<Vec<u8>>, content: &mut Co
         let place = (name.to_owned(), path.clone());
         if cursor.is_nested() {
             content.insert(place, None);
-            let below = table.nested(cursor.key()).unwrap().unwrap();
+            let below = cursor.nested().unwrap().unwrap();
+            let by_key = table.nested(cursor.key()).unwrap().unwrap();
+            assert_eq!(below.count(), by_key.count());
             rows(name, &below, path, content);
         } else {
+            assert!(cursor.nested().unwrap().is_none());
             content.insert(place, Some(cursor.value().unwrap()));
         }
         path.pop();

@@ -1,0 +1,375 @@
+//! `nested`: many small tables inside a table, and topics that are found level by level. Ours beside LMDB, which has no tables in tables:
+//! there a path is one flat key, its levels joined by `/`, and a level of any name is found by seeking from one name of it to the next.
+//!
+//! | case | |
+//! |---|---|
+//! | `tables-write` | nested tables a second, three entries of 8 bytes each, durable transactions of 10,000 |
+//! | `tables-bytes` | bytes of the file for each |
+//! | `tables-open` | tables a second, opened in a random order, one entry read of each |
+//! | `tables-put` | entries changed a second, in random tables, durable transactions of 10,000 |
+//! | `topics-write` | topics a second: `site/room/device/metric`, ten metrics of a random device at a time, durable transactions of 1,000 devices |
+//! | `topics-bytes` | bytes of the file for each |
+//! | `topics-get` | single topics found a second |
+//! | `topics-plus` | lookups of `site/room/+/metric` a second, each of which finds one metric of all devices of a room |
+//!
+//! Tables: a fifth of the pairs; topics as many. Every answer is compared.
+
+use std::path::Path;
+
+use ::tidalite::{Database, ReadTxn, Table};
+
+use crate::args::Options;
+use crate::contest::Contest;
+use crate::engine::data::Random;
+use crate::engine::{Kind, LMDB, Result, TIDALITE, touch};
+use crate::lmdb_engine::lmdb::{Env, Txn};
+use crate::meter::{Latencies, Meter, Sample};
+use crate::os;
+
+const FIELDS: [&str; 3] = ["lat", "lon", "speed"];
+const METRICS: [&str; 10] = [
+    "battery", "co2", "door", "humidity", "level", "light", "noise", "power", "rssi", "temp",
+];
+/// Tables of a transaction.
+const EACH: u64 = 10_000;
+/// Devices of a transaction.
+const DEVICES_EACH: u64 = 1000;
+/// Questions of a kind.
+const QUESTIONS: u64 = 100_000;
+
+/// A database that holds paths of names.
+trait Paths {
+    /// One durable transaction.
+    fn write(&self, work: &mut dyn FnMut(&mut dyn Put) -> Result<()>) -> Result<()>;
+    /// One snapshot.
+    fn read(&self, work: &mut dyn FnMut(&dyn Get) -> Result<()>) -> Result<()>;
+}
+
+trait Put {
+    /// Stores entries of the table at a path.
+    fn put(&mut self, path: &[&str], entries: &mut dyn Iterator<Item = (&str, u64)>) -> Result<()>;
+}
+
+trait Get {
+    /// The value of an entry of the table at a path.
+    fn get(&self, path: &[&str], name: &str) -> Result<Option<u64>>;
+    /// Of all tables at the path the entry of this name: how many have it, and the sum of the values.
+    fn get_plus(&self, path: &[&str], name: &str) -> Result<(u64, u64)>;
+}
+
+/// Ours.
+struct Nested(Database);
+
+impl Paths for Nested {
+    fn write(&self, work: &mut dyn FnMut(&mut dyn Put) -> Result<()>) -> Result<()> {
+        let mut txn = self.0.begin_write()?;
+        work(&mut txn)?;
+        txn.commit()?;
+        Ok(())
+    }
+
+    fn read(&self, work: &mut dyn FnMut(&dyn Get) -> Result<()>) -> Result<()> {
+        let snapshot: ReadTxn = self.0.begin_read()?;
+        match snapshot.table("paths")? {
+            Some(table) => work(&table),
+            None => Err("there is no table".into()),
+        }
+    }
+}
+
+impl Put for ::tidalite::WriteTxn {
+    fn put(&mut self, path: &[&str], entries: &mut dyn Iterator<Item = (&str, u64)>) -> Result<()> {
+        let mut outermost = self.table("paths")?;
+        let mut table = outermost.nested_at(path);
+        for (name, value) in entries {
+            table.put(name.as_bytes(), &value.to_le_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+impl Get for Table<'_> {
+    fn get(&self, path: &[&str], name: &str) -> Result<Option<u64>> {
+        let Some(table) = self.nested_at(path)? else {
+            return Ok(None);
+        };
+        Ok(table.get_ref(name.as_bytes())?.map(|value| touch(&value)))
+    }
+
+    fn get_plus(&self, path: &[&str], name: &str) -> Result<(u64, u64)> {
+        let (mut found, mut sum) = (0, 0u64);
+        let Some(level) = self.nested_at(path)? else {
+            return Ok((0, 0));
+        };
+        let mut cursor = level.cursor();
+        let mut more = cursor.first()?;
+        while more {
+            if let Some(table) = cursor.nested()?
+                && let Some(value) = table.get_ref(name.as_bytes())?
+            {
+                (found, sum) = (found + 1, sum.wrapping_add(touch(&value)));
+            }
+            more = cursor.next()?;
+        }
+        Ok((found, sum))
+    }
+}
+
+/// LMDB with flat keys.
+struct Flat(Env);
+
+impl Paths for Flat {
+    fn write(&self, work: &mut dyn FnMut(&mut dyn Put) -> Result<()>) -> Result<()> {
+        let mut txn = self.0.begin(true)?;
+        work(&mut txn)?;
+        Ok(txn.commit()?)
+    }
+
+    fn read(&self, work: &mut dyn FnMut(&dyn Get) -> Result<()>) -> Result<()> {
+        work(&self.0.begin(false)?)
+    }
+}
+
+fn joined(path: &[&str]) -> String {
+    let mut key = String::with_capacity(40);
+    for name in path {
+        key.push_str(name);
+        key.push('/');
+    }
+    key
+}
+
+impl Put for Txn<'_> {
+    fn put(&mut self, path: &[&str], entries: &mut dyn Iterator<Item = (&str, u64)>) -> Result<()> {
+        let mut key = joined(path);
+        let len = key.len();
+        for (name, value) in entries {
+            key.truncate(len);
+            key.push_str(name);
+            Txn::put(self, key.as_bytes(), &value.to_le_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+impl Get for Txn<'_> {
+    fn get(&self, path: &[&str], name: &str) -> Result<Option<u64>> {
+        let key = joined(path) + name;
+        Ok(Txn::get(self, key.as_bytes())?.map(touch))
+    }
+
+    fn get_plus(&self, path: &[&str], name: &str) -> Result<(u64, u64)> {
+        let (mut found, mut sum) = (0, 0u64);
+        let prefix = joined(path).into_bytes();
+        let mut cursor = self.cursor()?;
+        let mut wanted = prefix.clone();
+        while let Some((key, _)) = cursor.seek(&wanted)? {
+            let Some(rest) = key.strip_prefix(prefix.as_slice()) else {
+                break;
+            };
+            let end = rest.iter().position(|byte| *byte == b'/');
+            let end = prefix.len() + end.ok_or("a path is too short")?;
+            wanted.clear();
+            wanted.extend_from_slice(&key[..=end]);
+            wanted.extend_from_slice(name.as_bytes());
+            if let Some((key, value)) = cursor.seek(&wanted)?
+                && key == wanted
+            {
+                (found, sum) = (found + 1, sum.wrapping_add(touch(value)));
+            }
+            // Behind everything of this name: what follows a slash.
+            wanted.truncate(end);
+            wanted.push(b'/' + 1);
+        }
+        Ok((found, sum))
+    }
+}
+
+fn open(kind: Kind, dir: &Path, bytes: u64) -> Result<Box<dyn Paths>> {
+    Ok(if kind.ours {
+        Box::new(Nested(Database::open(dir.join("bench.tdl"))?))
+    } else {
+        let map_bytes = bytes * 8 + (1 << 30);
+        Box::new(Flat(Env::open(dir, map_bytes as usize)?))
+    })
+}
+
+/// Runs the suite.
+pub(crate) fn run(options: &Options) -> Result<Contest> {
+    let mut contest = Contest::among("nested", &[TIDALITE, LMDB]);
+    for round in 0..options.rounds {
+        for kind in contest.order(round) {
+            tables(kind, options, &mut contest)?;
+        }
+        for kind in contest.order(round) {
+            topics(kind, options, &mut contest)?;
+        }
+    }
+    Ok(contest)
+}
+
+fn prepared(kind: Kind, options: &Options, bytes: u64) -> Result<(os::TempDir, Box<dyn Paths>)> {
+    let dir = os::TempDir::within(&options.dir, kind.name)?;
+    os::settle(dir.path())?;
+    os::touch_memory((bytes * 4).min(8 << 30), 1 << 30);
+    let paths = open(kind, dir.path(), bytes)?;
+    Ok((dir, paths))
+}
+
+fn tables(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
+    let count = (options.pairs / 5).max(1);
+    let (dir, paths) = prepared(kind, options, count * 100)?;
+    let silent = u64::from(!kind.ours);
+    let name = |n: u64| format!("unit-{n:07}");
+
+    let (mut latencies, meter) = (Latencies::default(), Meter::start(dir.path()));
+    for from in (0..count).step_by(EACH as usize) {
+        latencies.time(|| {
+            paths.write(&mut |txn| {
+                (from..(from + EACH).min(count)).try_for_each(|n| {
+                    let fields = FIELDS.iter().zip(n..);
+                    txn.put(
+                        &[&name(n)],
+                        &mut fields.map(|(field, value)| (*field, value)),
+                    )
+                })
+            })
+        })?;
+    }
+    let sample = meter.finish(count, silent * count.div_ceil(EACH), latencies);
+    contest.add("tables-write", "tables/s", false, kind, sample);
+    let bytes = Sample::of(os::disk_used(dir.path())? as f64 / count as f64);
+    contest.add("tables-bytes", "bytes/table", true, kind, bytes);
+
+    let (mut random, mut sum) = (Random::new(5), 0u64);
+    let meter = Meter::start(dir.path());
+    paths.read(&mut |snapshot| {
+        for _ in 0..QUESTIONS {
+            let n = random.below(count);
+            let value = snapshot.get(&[&name(n)], FIELDS[n as usize % 3])?;
+            sum = sum.wrapping_add(value.ok_or("a table is missing")?);
+        }
+        Ok(())
+    })?;
+    let sample = meter.finish(QUESTIONS, 0, Latencies::default());
+    contest.add("tables-open", "tables/s", false, kind, sample);
+    contest.check("tables-open", 0, kind, sum)?;
+
+    let (mut latencies, mut random) = (Latencies::default(), Random::new(6));
+    let puts = count.min(QUESTIONS);
+    let meter = Meter::start(dir.path());
+    for from in (0..puts).step_by(EACH as usize) {
+        latencies.time(|| {
+            paths.write(&mut |txn| {
+                (from..(from + EACH).min(puts)).try_for_each(|value| {
+                    let n = random.below(count);
+                    let entry = (FIELDS[n as usize % 3], value);
+                    txn.put(&[&name(n)], &mut std::iter::once(entry))
+                })
+            })
+        })?;
+    }
+    let sample = meter.finish(puts, silent * puts.div_ceil(EACH), latencies);
+    contest.add("tables-put", "entries/s", false, kind, sample);
+    Ok(())
+}
+
+/// How many of each level there are.
+struct Levels {
+    sites: u64,
+    rooms: u64,
+    devices: u64,
+}
+
+impl Levels {
+    fn of(topics: u64) -> Self {
+        let metrics = METRICS.len() as u64;
+        let each = if topics < 100 * 100 * metrics {
+            10
+        } else {
+            100
+        };
+        Self {
+            sites: (topics / (each * each * metrics)).max(1),
+            rooms: each,
+            devices: each,
+        }
+    }
+
+    fn all_devices(&self) -> u64 {
+        self.sites * self.rooms * self.devices
+    }
+
+    /// The names of a device's levels.
+    fn names(&self, n: u64) -> [String; 3] {
+        let (room, device) = (n / self.devices, n % self.devices);
+        [
+            format!("site-{:04}", room / self.rooms),
+            format!("room-{:03}", room % self.rooms),
+            format!("{:08x}", device * 0x0101_0101),
+        ]
+    }
+}
+
+fn topics(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
+    let levels = Levels::of(options.pairs / 5);
+    let (devices, metrics) = (levels.all_devices(), METRICS.len() as u64);
+    let (dir, paths) = prepared(kind, options, devices * metrics * 50)?;
+    let silent = u64::from(!kind.ours);
+
+    let (mut latencies, meter) = (Latencies::default(), Meter::start(dir.path()));
+    for from in (0..devices).step_by(DEVICES_EACH as usize) {
+        latencies.time(|| {
+            paths.write(&mut |txn| {
+                (from..(from + DEVICES_EACH).min(devices)).try_for_each(|n| {
+                    // A prime step: each device once.
+                    let n = n * 7919 % devices;
+                    let [site, room, device] = levels.names(n);
+                    let values = METRICS.iter().zip(n..);
+                    let mut values = values.map(|(metric, value)| (*metric, value));
+                    txn.put(&[&site, &room, &device], &mut values)
+                })
+            })
+        })?;
+    }
+    let commits = devices.div_ceil(DEVICES_EACH);
+    let sample = meter.finish(devices * metrics, silent * commits, latencies);
+    contest.add("topics-write", "topics/s", false, kind, sample);
+    let bytes = os::disk_used(dir.path())? as f64 / (devices * metrics) as f64;
+    contest.add("topics-bytes", "bytes/topic", true, kind, Sample::of(bytes));
+
+    let (mut random, mut sum) = (Random::new(7), 0u64);
+    let meter = Meter::start(dir.path());
+    paths.read(&mut |snapshot| {
+        for _ in 0..QUESTIONS {
+            let [site, room, device] = levels.names(random.below(devices));
+            let metric = METRICS[random.below(metrics) as usize];
+            let value = snapshot.get(&[&site, &room, &device], metric)?;
+            sum = sum.wrapping_add(value.ok_or("a topic is missing")?);
+        }
+        Ok(())
+    })?;
+    let sample = meter.finish(QUESTIONS, 0, Latencies::default());
+    contest.add("topics-get", "topics/s", false, kind, sample);
+    contest.check("topics-get", 0, kind, sum)?;
+
+    let questions = QUESTIONS / levels.devices;
+    let mut sum = 0u64;
+    let meter = Meter::start(dir.path());
+    paths.read(&mut |snapshot| {
+        for _ in 0..questions {
+            let [site, room, _] = levels.names(random.below(devices));
+            let metric = METRICS[random.below(metrics) as usize];
+            let (found, values) = snapshot.get_plus(&[&site, &room], metric)?;
+            if found != levels.devices {
+                let expected = levels.devices;
+                return Err(format!("{found} devices in a room of {expected}").into());
+            }
+            sum = sum.wrapping_add(values);
+        }
+        Ok(())
+    })?;
+    let sample = meter.finish(questions, 0, Latencies::default());
+    contest.add("topics-plus", "lookups/s", false, kind, sample);
+    contest.check("topics-plus", 0, kind, sum)
+}
