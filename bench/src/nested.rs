@@ -80,10 +80,8 @@ impl Paths for Nested {
 impl Put for ::tidalite::WriteTxn {
     fn put(&mut self, path: &[&str], entries: &mut dyn Iterator<Item = (&str, u64)>) -> Result<()> {
         let mut outermost = self.table("paths")?;
-        let mut table = outermost.nested_at(path);
-        for (name, value) in entries {
-            table.put(name.as_bytes(), &value.to_le_bytes())?;
-        }
+        let entries = entries.map(|(name, value)| (name, value.to_le_bytes()));
+        outermost.nested_at(path).extend(entries)?;
         Ok(())
     }
 }
@@ -190,7 +188,7 @@ fn open(kind: Kind, dir: &Path, bytes: u64) -> Result<Box<dyn Paths>> {
         Box::new(Nested(Database::open(dir.join("bench.tdl"))?))
     } else {
         let map_bytes = bytes * 8 + (1 << 30);
-        Box::new(Flat(Env::open(dir, map_bytes as usize)?))
+        Box::new(Flat(Env::open_with(dir, map_bytes as usize, 0)?))
     })
 }
 
