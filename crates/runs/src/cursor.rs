@@ -35,15 +35,27 @@ impl RunCursor {
         layouts: &[Box<[ColumnType]>],
         key: &Key,
     ) -> Result<Self> {
+        Self::seek_with(r, run, layouts, key, Block::default())
+    }
+
+    /// The same, with the memory of another block.
+    pub(crate) fn seek_with<R: PageRead>(
+        r: &R,
+        run: &Run,
+        layouts: &[Box<[ColumnType]>],
+        key: &Key,
+        block: Block,
+    ) -> Result<Self> {
         let mut cursor = Self {
             directory: run.directory,
             entries: Vec::new(),
             next_entry: 0,
-            block: Block::default(),
+            block,
             row: 0,
             resume: Some(*key),
         };
-        cursor.load(r, layouts, 1)?;
+        // The second one says whether the first has all rows of its last series.
+        cursor.load(r, layouts, 2)?;
         cursor.row = cursor.block.lower_bound(key);
         // The directory said that the block ends at or after the key; damage may say otherwise.
         if cursor.row >= cursor.block.len() {
@@ -80,6 +92,50 @@ impl RunCursor {
     /// Class and series of the row that the cursor is at; `None` at the end.
     pub(crate) fn place(&self) -> Option<(u32, SeriesId)> {
         (self.row < self.block.len()).then(|| self.block.key(self.row).place())
+    }
+
+    /// Steps `rows` rows on within the block; when it is at its end, `load_next` loads the next one.
+    pub(crate) fn pass(&mut self, rows: usize) {
+        self.row += rows;
+    }
+
+    /// After `pass`: goes to the next block if this one is at its end.
+    pub(crate) fn load_next<R: PageRead>(
+        &mut self,
+        r: &R,
+        layouts: &[Box<[ColumnType]>],
+    ) -> Result<()> {
+        if self.row >= self.block.len() && self.may_go_on() {
+            self.load(r, layouts, ENTRIES_AHEAD)?;
+        }
+        Ok(())
+    }
+
+    /// Whether there may be blocks after this one.
+    pub(crate) fn may_go_on(&self) -> bool {
+        self.next_entry < self.entries.len() || self.resume.is_some()
+    }
+
+    /// The series below which there are no rows behind this block, 0 when it is empty.
+    pub(crate) fn series_bound(&self) -> u64 {
+        let Some(&last) = self.block.series.last() else {
+            return 0;
+        };
+        let ends = match self.entries.get(self.next_entry) {
+            Some(next) => next.first.place() > (self.block.class, SeriesId(last)),
+            None => self.resume.is_none(),
+        };
+        last.saturating_add(u64::from(ends))
+    }
+
+    /// Whether rows of the block are behind it and others before it.
+    pub(crate) fn is_amid(&self) -> bool {
+        self.row > 0 && self.row < self.block.len()
+    }
+
+    /// Whether there may be rows before it.
+    pub(crate) fn may_have_rows(&self) -> bool {
+        self.row < self.block.len() || self.may_go_on()
     }
 
     /// Steps `rows` rows on, within the block or to the first row of the next.

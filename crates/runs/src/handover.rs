@@ -2,10 +2,11 @@
 
 use crate::cursor::Probe;
 use crate::front::{Front, Layouts};
+use crate::merge::Merging;
 use crate::record::{FrontRoot, Tier};
-use crate::run::{Run, RunWriter, row_bytes};
+use crate::run::{Kit, Run, RunWriter, row_bytes};
 use crate::sink::Sink;
-use crate::staging::{Group, Ready, Staging};
+use crate::staging::{Group, Grouped, Ready, Staging};
 use crate::tail::{self, Piece};
 use crate::work::Work;
 use std::ops::Range;
@@ -165,13 +166,66 @@ struct Rest<'l> {
     held: Vec<Piece>,
     room_bytes: usize,
     writer: Option<RunWriter<'l>>,
+    /// The writer's, until there is one.
+    kit: Kit,
     run: Run,
     tail_page: Ptr,
     /// The tail's rows that are not yet in the run, last first; read when the run begins.
     tail: Vec<Piece>,
 }
 
+fn in_bounds(series: SeriesId) -> Result<()> {
+    if series.0 <= tail::SERIES_MAX {
+        return Ok(());
+    }
+    Err(Error::Limit {
+        what: "series id",
+        found: series.0,
+        limit: tail::SERIES_MAX,
+    })
+}
+
 impl Rest<'_> {
+    /// Rows of several series, as `put` does those of one; `series` has that of each row.
+    fn put_few<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        work: &mut Work,
+        class: u32,
+        series: &[u64],
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
+        let bytes = rows.len() * row_bytes(rows.column_count()) as usize;
+        if self.writer.is_none() && bytes > self.room_bytes {
+            self.begin(w, work)?;
+        }
+        match &mut self.writer {
+            // The tail has nothing that goes between them.
+            Some(writer) if self.tail.is_empty() => writer.push_many(w, work, class, series, rows),
+            _ => {
+                let mut from = 0;
+                for same in series.chunk_by(|a, b| a == b) {
+                    let own = rows.slice(from..from + same.len());
+                    self.put(w, work, (class, SeriesId(same[0])), own)?;
+                    from += same.len();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Begins the run, with what was held.
+    fn begin<W: PageWrite>(&mut self, w: &mut W, work: &mut Work) -> Result<()> {
+        self.tail = tail::pieces(w, &self.tail_page, self.layouts)?;
+        self.tail.reverse();
+        let kit = std::mem::take(&mut self.kit);
+        self.writer = Some(RunWriter::new(self.run, self.layouts, kit));
+        for piece in std::mem::take(&mut self.held) {
+            self.write(w, work, piece.place(), piece.rows.view())?;
+        }
+        Ok(())
+    }
+
     fn put<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -190,12 +244,7 @@ impl Rest<'_> {
                 });
                 return Ok(());
             }
-            self.tail = tail::pieces(w, &self.tail_page, self.layouts)?;
-            self.tail.reverse();
-            self.writer = Some(RunWriter::new(self.run, self.layouts));
-            for piece in std::mem::take(&mut self.held) {
-                self.write(w, work, piece.place(), piece.rows.view())?;
-            }
+            self.begin(w, work)?;
         }
         self.write(w, work, place, rows)
     }
@@ -238,14 +287,15 @@ impl Rest<'_> {
         mut self,
         w: &mut W,
         work: &mut Work,
-    ) -> Result<Result<Run, Vec<Piece>>> {
+    ) -> Result<(Result<Run, Vec<Piece>>, Kit)> {
         let Some(mut writer) = self.writer.take() else {
-            return Ok(Err(self.held));
+            return Ok((Err(self.held), self.kit));
         };
         while let Some(piece) = self.tail.pop() {
             writer.push(w, work, piece.place(), piece.rows.view())?;
         }
-        Ok(Ok(writer.finish(w, work)?))
+        let (run, kit) = writer.finish(w, work)?;
+        Ok((Ok(run), kit))
     }
 }
 
@@ -267,7 +317,7 @@ impl Front {
                 Ready::Leaf(layout) => self.hand_over_leaf(w, staging, layout, sink)?,
                 Ready::Rounds(layout) => self.hand_over(w, staging, sink, Amount::Whole(layout))?,
                 Ready::Budget => {
-                    let left = staging.remainder(VECTOR_ROWS);
+                    let left = staging.remainder();
                     let keep = left.staged_bytes <= staging.budget_bytes() / 2;
                     let amount = if keep {
                         Amount::AllWhole
@@ -312,7 +362,7 @@ impl Front {
         if staging.is_empty() {
             return Ok(());
         }
-        let left = staging.remainder(VECTOR_ROWS);
+        let left = staging.remainder();
         let room = tail::tail_capacity(w.page_size()) - tail::used(w, &self.tail)?;
         let fits = left.row_bytes <= room;
         self.hand_over(w, staging, sink, Amount::All(if fits { room } else { 0 }))
@@ -389,6 +439,7 @@ impl Front {
             held: Vec::new(),
             room_bytes,
             writer: None,
+            kit: staging.merging().take_kit(Merging::NEW),
             run: Run::new(seq, txn_oldest, w.txn()),
             tail_page: self.tail,
             tail: Vec::new(),
@@ -398,14 +449,22 @@ impl Front {
         let mut parts = Vec::new();
         for (class, layout) in order {
             let mut follow = true;
-            staging.group(layout, |Group { series, rows }| {
-                if series.0 > tail::SERIES_MAX {
-                    return Err(Error::Limit {
-                        what: "series id",
-                        found: series.0,
-                        limit: tail::SERIES_MAX,
-                    });
-                }
+            // So few rows of a series are never linked.
+            let few = if keep { 0 } else { BULK_REST_ROWS_MIN - 1 };
+            staging.group_few(layout, few, |grouped| {
+                let (series, rows) = match grouped {
+                    Grouped::One(Group { series, rows }) => (series, rows),
+                    Grouped::Few { series, rows } => {
+                        series
+                            .last()
+                            .map_or(Ok(()), |&last| in_bounds(SeriesId(last)))?;
+                        rest.put_few(w, &mut work, class, series, rows)?;
+                        work.rows_given += rows.len() as u64;
+                        work.bytes_given += rows.len() as u64 * row_bytes(rows.column_count());
+                        return Ok(rows.len());
+                    }
+                };
+                in_bounds(series)?;
                 let place = (class, series);
                 let whole = if keep {
                     whole_vectors(rows)
@@ -438,7 +497,8 @@ impl Front {
         }
         staging.grouped();
         self.linked = linked;
-        let outcome = rest.finish(w, &mut work)?;
+        let (outcome, kit) = rest.finish(w, &mut work)?;
+        staging.merging().give_kit(Merging::NEW, kit);
         self.work = work;
         match outcome {
             Err(held) if held.is_empty() => Ok(()),
@@ -452,7 +512,7 @@ impl Front {
                     self.tail = Ptr::NULL;
                     self.tail_rows = 0;
                 }
-                self.add_run(w, sink, run)
+                self.add_run(w, sink, staging.merging(), run)
             }
         }
     }
@@ -462,6 +522,7 @@ impl Front {
         &mut self,
         w: &mut W,
         sink: &mut S,
+        memory: &mut Merging,
         run: Run,
     ) -> Result<()> {
         if self.record.tiers.is_empty() {
@@ -469,7 +530,7 @@ impl Front {
         }
         self.changed = true;
         self.work.runs_written += 1;
-        self.push_run(w, sink, 0, run)?;
-        self.advance(w, sink, run.bytes)
+        self.push_run(w, sink, memory, 0, run)?;
+        self.advance(w, sink, memory)
     }
 }

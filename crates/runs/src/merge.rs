@@ -4,23 +4,67 @@
 //! commit writes brings every tier's open merge forward by about as many bytes as that run has, so that a merge
 //! ends before its tier is full. The record holds how far it came; any later writer goes on from there.
 //!
+//! A tier must be done with its merge before the tier below brings so many runs that it is full. How far that has come is known:
+//! it is what the tier below has merged of what it is to merge. So each tier goes on by as great a part of what is left as
+//! the one below has used up of the time until then, and no commit does much more than another (decision 0420).
+//!
 //! Within a step, series by series: rows of all inputs are gathered in the order of time, of each time those of
 //! the newest input that has it, whole vectors that nothing older stands in the way of are linked, the rest goes to the output.
+//! Many series of a few rows each are merged together (`merge/batch.rs`).
 
+mod batch;
+
+use crate::block::Block;
 use crate::cursor::RunCursor;
 use crate::front::Front;
 use crate::handover::{Obstacles, Part, whole_vectors};
 use crate::key::Key;
 use crate::record::{Merge, Tier};
-use crate::run::{Run, RunWriter, row_bytes};
+use crate::run::{Kit, Run, RunWriter, row_bytes};
 use crate::sink::Sink;
 use crate::staging::LEAF_ROWS;
 use crate::work::{
     FAN_IN, MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES, TIER_RUNS_MAX, TIERS_MAX, Work,
 };
+use batch::Batch;
+use std::ops::Range;
+use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::{PageRead, PageWrite, Result};
+
+/// Memory of merges and of the writers of runs, and what these have learned; kept from one transaction to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Merging {
+    /// That of new runs, then one a tier.
+    kits: Vec<Kit>,
+    blocks: Vec<Block>,
+    batch: Batch,
+}
+
+impl Merging {
+    /// For who writes new runs.
+    pub(crate) const NEW: usize = 0;
+
+    /// Lends a kit.
+    pub(crate) fn take_kit(&mut self, place: usize) -> Kit {
+        self.kits
+            .get_mut(place)
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+
+    /// Takes it back.
+    pub(crate) fn give_kit(&mut self, place: usize, kit: Kit) {
+        if self.kits.len() <= place {
+            self.kits.resize_with(place + 1, Kit::default);
+        }
+        self.kits[place] = kit;
+    }
+}
+
+/// A merge that so many of the least steps end is not made to wait.
+const STEPS_FEW: u64 = 16;
 
 impl Front {
     /// Adds a run as the newest of a tier.
@@ -28,6 +72,7 @@ impl Front {
         &mut self,
         w: &mut W,
         sink: &mut S,
+        memory: &mut Merging,
         tier: usize,
         run: Run,
     ) -> Result<()> {
@@ -37,7 +82,7 @@ impl Front {
         if self.record.tiers[tier].runs.len() >= TIER_RUNS_MAX {
             self.open_merge(tier);
             self.work.merges_forced += 1;
-            let ended = self.step(w, sink, tier, u64::MAX)?;
+            let (ended, _) = self.step(w, sink, memory, tier, u64::MAX)?;
             assert!(ended, "a merge without limit ends");
         }
         let runs = &mut self.record.tiers[tier].runs;
@@ -49,25 +94,48 @@ impl Front {
         Ok(())
     }
 
-    /// Brings every tier's merge forward after `bytes` of rows came.
+    /// Brings every tier's merge forward after a run came.
     pub(crate) fn advance<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
         sink: &mut S,
-        bytes: u64,
+        memory: &mut Merging,
     ) -> Result<()> {
+        // What came to the tier, in parts of a run, and how much of the next run is there.
+        let (mut came, mut begun) = (1.0, 0.0);
         let mut tier = 0;
         while tier < self.record.tiers.len() {
             self.open_merge(tier);
             let at = &self.record.tiers[tier];
-            if let Some(merge) = &at.merge {
-                // Runs differ in size: what is left is spread over the runs that may still come.
-                let inputs = at.runs[..merge.inputs].iter();
-                let all = inputs.fold(0u64, |all, run| all.saturating_add(run.bytes));
-                let left = all.saturating_sub(merge.merged_bytes);
-                let share = left / (TIER_RUNS_MAX + 1 - at.runs.len()) as u64;
-                self.step(w, sink, tier, bytes.max(MERGE_STEP_BYTES).max(share))?;
+            let Some(merge) = at.merge else {
+                (came, begun) = (0.0, 0.0);
+                tier += 1;
+                continue;
+            };
+            let inputs = at.runs[..merge.inputs].iter();
+            let all = inputs
+                .fold(0u64, |all, run| all.saturating_add(run.bytes))
+                .max(1);
+            let left = all.saturating_sub(merge.merged_bytes);
+            let room = (TIER_RUNS_MAX + 1).saturating_sub(at.runs.len()) as f64 - begun;
+            let share = if came < room { came / room } else { 1.0 };
+            let share_bytes = (left as f64 * share).ceil() as u64;
+            let mut budget_bytes = share_bytes.max(MERGE_STEP_BYTES);
+            if came == 0.0 && left > MERGE_STEP_BYTES * STEPS_FEW {
+                // It has time, and small steps cost more for the same.
+                budget_bytes = 0;
             }
+            let (ended, bytes) = match budget_bytes {
+                0 => (false, 0),
+                _ => self.step(w, sink, memory, tier, budget_bytes)?,
+            };
+            let merged_bytes = merge.merged_bytes.saturating_add(bytes);
+            came = bytes.min(all) as f64 / all as f64;
+            begun = if ended {
+                0.0
+            } else {
+                merged_bytes.min(all) as f64 / all as f64
+            };
             tier += 1;
         }
         Ok(())
@@ -87,16 +155,17 @@ impl Front {
         }
     }
 
-    /// Goes on with the open merge of a tier by `budget_bytes` of input; true when it ended.
+    /// Goes on with the open merge of a tier by `budget_bytes` of input; answers whether it ended, and how many it were.
     fn step<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
         sink: &mut S,
+        memory: &mut Merging,
         tier: usize,
         budget_bytes: u64,
-    ) -> Result<bool> {
+    ) -> Result<(bool, u64)> {
         let Some(merge) = self.record.tiers[tier].merge else {
-            return Ok(true);
+            return Ok((true, 0));
         };
         self.changed = true;
         let inputs: Vec<Run> = self.record.tiers[tier].runs[..merge.inputs].to_vec();
@@ -118,28 +187,36 @@ impl Front {
         let mut cursors = Vec::new();
         if let Some(from) = from {
             for run in &inputs {
-                cursors.push(RunCursor::seek(w, run, &layouts, &from)?);
+                let block = memory.blocks.pop().unwrap_or_default();
+                cursors.push(RunCursor::seek_with(w, run, &layouts, &from, block)?);
             }
         }
         let mut step = Step {
             cursors,
             layouts: &layouts,
             obstacles: Obstacles::new(self, older, false),
-            writer: RunWriter::new(output, &layouts),
+            writer: RunWriter::new(output, &layouts, memory.take_kit(1 + tier)),
             watermark: merge.watermark,
             merged_bytes: 0,
             parts: Vec::new(),
+            batch: std::mem::take(&mut memory.batch),
             work: self.work,
         };
         let ended = step.run(w, sink, budget_bytes)?;
         let Step {
+            cursors,
             writer,
             watermark,
             merged_bytes,
+            batch,
             mut work,
             ..
         } = step;
-        let output = writer.finish(w, &mut work)?;
+        let (output, kit) = writer.finish(w, &mut work)?;
+        memory.give_kit(1 + tier, kit);
+        memory.batch = batch;
+        let blocks = cursors.into_iter().map(|cursor| cursor.block);
+        memory.blocks.extend(blocks);
         work.merges_ended += u64::from(ended);
         self.work = work;
         if !ended {
@@ -150,7 +227,7 @@ impl Front {
                 merged_bytes: merge.merged_bytes.saturating_add(merged_bytes),
                 ..merge
             });
-            return Ok(false);
+            return Ok((false, merged_bytes));
         }
         let done = &mut self.record.tiers[tier];
         done.merge = None;
@@ -163,9 +240,9 @@ impl Front {
         } else if target == tier {
             self.record.tiers[tier].runs.insert(0, output);
         } else {
-            self.push_run(w, sink, target, output)?;
+            self.push_run(w, sink, memory, target, output)?;
         }
-        Ok(true)
+        Ok((true, merged_bytes))
     }
 }
 
@@ -179,6 +256,7 @@ struct Step<'l> {
     watermark: Option<Key>,
     merged_bytes: u64,
     parts: Vec<Part>,
+    batch: Batch,
     work: Work,
 }
 
@@ -189,16 +267,88 @@ impl Step<'_> {
         sink: &mut S,
         budget_bytes: u64,
     ) -> Result<bool> {
-        while let Some(place) = self.next_place() {
-            if !self.series(w, sink, place, budget_bytes)? {
-                return Ok(false);
+        loop {
+            for cursor in &mut self.cursors {
+                cursor.load_next(w, self.layouts)?;
             }
-            self.watermark = Some(Key::new(place.0, place.1, i64::MAX));
-            if self.merged_bytes >= budget_bytes {
-                return Ok(self.next_place().is_none());
+            let Some(place) = self.next_place() else {
+                return Ok(true);
+            };
+            if !self.batch(w, sink, place, budget_bytes)? {
+                if !self.series(w, sink, place, budget_bytes)? {
+                    return Ok(false);
+                }
+                self.watermark = Some(Key::new(place.0, place.1, i64::MAX));
+            }
+            // What is left of a block would be decoded once more.
+            let far = self.merged_bytes >= budget_bytes.saturating_mul(2);
+            let amid = self.cursors.iter().any(RunCursor::is_amid);
+            if self.merged_bytes >= budget_bytes && (far || !amid) {
+                return Ok(!self.cursors.iter().any(RunCursor::may_have_rows));
             }
         }
+    }
+
+    /// Merges as many short stretches as are at hand together; false when there are none, and nothing is done.
+    fn batch<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        place: (u32, SeriesId),
+        budget_bytes: u64,
+    ) -> Result<bool> {
+        let class = place.0;
+        let columns = self.layouts[class as usize].len();
+        let left_bytes = budget_bytes.saturating_sub(self.merged_bytes);
+        let rows_max = (left_bytes.saturating_mul(2) / row_bytes(columns)).max(1);
+        let rows_max = usize::try_from(rows_max).unwrap_or(usize::MAX / 2);
+        let mut batch = std::mem::take(&mut self.batch);
+        if !batch.fill(&self.cursors, class, columns, rows_max) {
+            self.batch = batch;
+            return Ok(false);
+        }
+        let mut written = 0;
+        for (series, rows) in batch.each_series() {
+            let ascending = batch.rows.times[rows.clone()].is_sorted_by(|a, b| a < b);
+            if ascending && rows.len() < VECTOR_ROWS {
+                continue;
+            }
+            self.write_batch(w, class, &batch, written..rows.start)?;
+            written = rows.end;
+            let mut rows = batch.rows.slice(rows).to_rows();
+            if !ascending {
+                rows.sort_newest_of(&batch.begins(&self.cursors, series));
+            }
+            let taken = self.place_vectors(w, sink, (class, series), &rows)?;
+            let left = rows.slice(taken..rows.len());
+            self.writer.push(w, &mut self.work, (class, series), left)?;
+        }
+        let total = batch.series.len();
+        self.write_batch(w, class, &batch, written..total)?;
+        for i in 0..self.cursors.len() {
+            let taken = batch.taken(&self.cursors, i);
+            self.cursors[i].pass(taken);
+        }
+        self.watermark = batch
+            .series
+            .last()
+            .map(|&last| Key::new(class, SeriesId(last), i64::MAX));
+        self.merged_bytes += total as u64 * row_bytes(columns);
+        self.work.rows_merged += total as u64;
+        self.batch = batch;
         Ok(true)
+    }
+
+    fn write_batch<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        class: u32,
+        batch: &Batch,
+        rows: Range<usize>,
+    ) -> Result<()> {
+        let (series, rows) = (&batch.series[rows.clone()], batch.rows.slice(rows));
+        self.writer
+            .push_many(w, &mut self.work, class, series, rows)
     }
 
     fn next_place(&self) -> Option<(u32, SeriesId)> {

@@ -193,29 +193,35 @@ impl BlockStore {
     }
 }
 
-/// Appends rows, in the order of their keys, to a run.
-#[derive(Debug)]
-pub(crate) struct RunWriter<'l> {
-    run: Run,
-    layouts: &'l [Box<[ColumnType]>],
+/// The memory of a writer, and what it has learned of the rows: for the next one that writes rows of this kind.
+#[derive(Debug, Default)]
+pub(crate) struct Kit {
     store: BlockStore,
-    class: u32,
+    /// The layout that `rows` and `hints` are of.
+    types: Box<[ColumnType]>,
     series: Vec<u64>,
     rows: Rows,
     hints: Vec<Hint>,
 }
 
+/// Appends rows, in the order of their keys, to a run.
+#[derive(Debug)]
+pub(crate) struct RunWriter<'l> {
+    run: Run,
+    layouts: &'l [Box<[ColumnType]>],
+    class: u32,
+    kit: Kit,
+}
+
 impl<'l> RunWriter<'l> {
     /// Goes on with a run, or begins one.
-    pub(crate) fn new(run: Run, layouts: &'l [Box<[ColumnType]>]) -> Self {
+    pub(crate) fn new(run: Run, layouts: &'l [Box<[ColumnType]>], kit: Kit) -> Self {
+        debug_assert!(kit.rows.is_empty(), "its last rows were written");
         Self {
             run,
             layouts,
-            store: BlockStore::default(),
             class: u32::MAX,
-            series: Vec::new(),
-            rows: Rows::default(),
-            hints: Vec::new(),
+            kit,
         }
     }
 
@@ -232,6 +238,85 @@ impl<'l> RunWriter<'l> {
         };
         let (class, series) = place;
         let first = Key::new(class, series, least);
+        self.begin(w, work, class, first)?;
+        let columns = self.kit.rows.columns.len();
+        let max = block_rows_max(columns);
+        let mut from = 0;
+        while from < rows.len() {
+            // Rows of one time are in one block: readers look for the first of them by its key.
+            let rest = rows.slice(from..rows.len());
+            let taken = rest.cut(max - self.kit.rows.len());
+            if taken == 0 && self.kit.rows.is_empty() {
+                return Err(Error::Limit {
+                    what: "rows of one time",
+                    found: rest.between(rest.times()[0], rest.times()[0]).len() as u64,
+                    limit: max as u64,
+                });
+            }
+            self.kit.rows.extend(rest.slice(0..taken));
+            self.kit.series.resize(self.kit.rows.len(), series.0);
+            from += taken;
+            if self.kit.rows.len() == max || taken < rest.len() {
+                self.cut(w, work)?;
+            }
+        }
+        let last = Key::new(class, series, greatest);
+        self.count(rows.len(), (first, last), (least, greatest));
+        Ok(())
+    }
+
+    /// Appends rows of many series, in the order of their keys, which lie after everything before: `series` has that of each row.
+    pub(crate) fn push_many<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        work: &mut Work,
+        class: u32,
+        series: &[u64],
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
+        debug_assert_eq!(series.len(), rows.len(), "a series a row");
+        let times = rows.times();
+        let (Some(last), Some(&greatest)) = (rows.len().checked_sub(1), times.iter().max()) else {
+            return Ok(());
+        };
+        let key = |row: usize| Key::new(class, SeriesId(series[row]), times[row]);
+        self.begin(w, work, class, key(0))?;
+        let max = block_rows_max(self.kit.rows.columns.len());
+        let joins = |row: usize| series[row - 1] == series[row] && times[row - 1] == times[row];
+        let mut from = 0;
+        while from < rows.len() {
+            // Rows of one time are in one block: readers look for the first of them by its key.
+            let mut to = rows.len().min(from + max - self.kit.rows.len());
+            while from < to && to < rows.len() && joins(to) {
+                to -= 1;
+            }
+            if to == from && self.kit.rows.is_empty() {
+                return Err(Error::Limit {
+                    what: "rows of one time",
+                    found: max as u64 + 1,
+                    limit: max as u64,
+                });
+            }
+            self.kit.rows.extend(rows.slice(from..to));
+            self.kit.series.extend_from_slice(&series[from..to]);
+            from = to;
+            if self.kit.rows.len() == max || from < rows.len() {
+                self.cut(w, work)?;
+            }
+        }
+        let least = times.iter().min().copied().unwrap_or(greatest);
+        self.count(rows.len(), (key(0), key(last)), (least, greatest));
+        Ok(())
+    }
+
+    /// Sees that a run's rows are in order, and that those of another layout begin a block.
+    fn begin<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        work: &mut Work,
+        class: u32,
+        first: Key,
+    ) -> Result<()> {
         // Rows come in order unless the runs that they are from are damaged.
         if self.run.rows > 0 && first <= self.run.last && !crate::bugs::merge_forgets_watermark() {
             let (found, expected) = (format!("{first:?}"), format!("after {:?}", self.run.last));
@@ -240,67 +325,59 @@ impl<'l> RunWriter<'l> {
         if class != self.class {
             self.cut(w, work)?;
             self.class = class;
-            self.rows = Rows::new(self.layouts[class as usize].len());
-            self.hints.clear();
-        }
-        let columns = self.rows.columns.len();
-        let max = block_rows_max(columns);
-        let mut from = 0;
-        while from < rows.len() {
-            // Rows of one time are in one block: readers look for the first of them by its key.
-            let rest = rows.slice(from..rows.len());
-            let taken = rest.cut(max - self.rows.len());
-            if taken == 0 && self.rows.is_empty() {
-                return Err(Error::Limit {
-                    what: "rows of one time",
-                    found: rest.between(rest.times()[0], rest.times()[0]).len() as u64,
-                    limit: max as u64,
-                });
-            }
-            self.rows.extend(rest.slice(0..taken));
-            self.series.resize(self.rows.len(), series.0);
-            from += taken;
-            if self.rows.len() == max || taken < rest.len() {
-                self.cut(w, work)?;
+            let types = &self.layouts[class as usize];
+            if self.kit.types != *types {
+                self.kit.types.clone_from(types);
+                self.kit.rows = Rows::new(types.len());
+                self.kit.hints.clear();
             }
         }
-        let run = &mut self.run;
-        run.rows = run.rows.saturating_add(rows.len() as u64);
-        let bytes = rows.len() as u64 * row_bytes(columns);
-        run.bytes = run.bytes.saturating_add(bytes);
-        run.first = run.first.min(first);
-        run.last = run.last.max(Key::new(class, series, greatest));
-        run.time_least = run.time_least.min(least);
-        run.time_greatest = run.time_greatest.max(greatest);
         Ok(())
     }
 
+    /// Counts rows that were appended.
+    fn count(&mut self, rows: usize, (first, last): (Key, Key), (least, greatest): (i64, i64)) {
+        let bytes = rows as u64 * row_bytes(self.kit.rows.columns.len());
+        let run = &mut self.run;
+        run.rows = run.rows.saturating_add(rows as u64);
+        run.bytes = run.bytes.saturating_add(bytes);
+        run.first = run.first.min(first);
+        run.last = run.last.max(last);
+        run.time_least = run.time_least.min(least);
+        run.time_greatest = run.time_greatest.max(greatest);
+    }
+
     fn cut<W: PageWrite>(&mut self, w: &mut W, work: &mut Work) -> Result<()> {
-        let Some(last) = self.rows.len().checked_sub(1) else {
+        let Some(last) = self.kit.rows.len().checked_sub(1) else {
             return Ok(());
         };
-        let key =
-            |row: usize| Key::new(self.class, SeriesId(self.series[row]), self.rows.times[row]);
+        let key = |row: usize| {
+            Key::new(
+                self.class,
+                SeriesId(self.kit.series[row]),
+                self.kit.rows.times[row],
+            )
+        };
         let entry = Entry {
             first: key(0),
             last: key(last),
             ptr: tidalite_pager::Ptr::NULL,
-            rows: self.rows.len() as u32,
+            rows: self.kit.rows.len() as u32,
         };
         let types = &self.layouts[self.class as usize];
-        let (series, rows, hints) = (&self.series, self.rows.view(), &mut self.hints);
-        self.store.add(&mut self.run, w, work, entry, |out| {
+        let (series, rows, hints) = (&self.kit.series, self.kit.rows.view(), &mut self.kit.hints);
+        self.kit.store.add(&mut self.run, w, work, entry, |out| {
             encode_block(self.class, types, series, rows, hints, out);
         })?;
-        self.series.clear();
-        self.rows.clear();
+        self.kit.series.clear();
+        self.kit.rows.clear();
         Ok(())
     }
 
     /// Writes what is left and returns the run.
-    pub(crate) fn finish<W: PageWrite>(mut self, w: &mut W, work: &mut Work) -> Result<Run> {
+    pub(crate) fn finish<W: PageWrite>(mut self, w: &mut W, work: &mut Work) -> Result<(Run, Kit)> {
         self.cut(w, work)?;
-        self.store.flush(&mut self.run, w, work)?;
-        Ok(self.run)
+        self.kit.store.flush(&mut self.run, w, work)?;
+        Ok((self.run, self.kit))
     }
 }

@@ -418,9 +418,17 @@ impl Shared {
         }
     }
 
-    pub(crate) fn give_staging(&self, mut staging: Staging) {
-        staging.reset();
+    /// `used`: of so many series the transaction had slots. Answers its epoch.
+    pub(crate) fn give_staging(&self, mut staging: Staging, used: usize) -> u64 {
+        // What each use of staging costs grows with its slots.
+        if used >= staging.slots() / 2 {
+            staging.reset_rows();
+        } else if used > 0 || !staging.is_empty() {
+            staging.reset();
+        }
+        let epoch = staging.epoch();
         *self.staging.lock().unwrap_or_else(PoisonError::into_inner) = Some(staging);
+        epoch
     }
 }
 

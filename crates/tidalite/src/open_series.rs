@@ -6,7 +6,8 @@
 //!    `NEAR_IDS` stand in `far_index_of`.
 //! 2. A series is open when its `turn` is that of the transaction: its slot is one of the transaction's staging then. Of the others
 //!    only what the catalog says is known.
-//! 3. From one transaction to the next they are kept only where the trees of the catalog have the roots that the first one left: a
+//! 3. The slot of a series that is not open is still one of the staging if `epoch` is that of the staging.
+//! 4. From one transaction to the next they are kept only where the trees of the catalog have the roots that the first one left: a
 //!    root names its tree's contents by checksums, so nobody else has changed them.
 
 use crate::catalog::SeriesInfo;
@@ -32,6 +33,10 @@ pub(crate) struct OneSeries {
     id: SeriesId,
     pub(crate) info: Arc<SeriesInfo>,
     pub(crate) slot: Slot,
+    /// The staging's when it gave the slot.
+    epoch: u64,
+    /// As `info` has it, which may not be in the cache.
+    merge: MergePolicy,
     /// How many its schema has: looked up with every turn to the series, where `info` may not be in the cache.
     pub(crate) columns: u32,
     /// The transaction that has it open.
@@ -60,6 +65,8 @@ pub(crate) struct OpenSeries {
     open: usize,
     /// The catalog that they are of, while nobody has them open.
     catalog: Option<Catalog>,
+    /// The epoch of the staging of the transaction that had them open last.
+    staged: u64,
 }
 
 /// The series that the last write transaction knew: for the next one, and for who reads what it has left.
@@ -77,8 +84,9 @@ impl Kept {
         kept.and_then(|kept| kept.again(roots)).unwrap_or_default()
     }
 
-    /// After the commit of these roots.
-    pub(crate) fn give(&self, open: OpenSeries, roots: &Roots) {
+    /// After the commit of these roots; the staging has this epoch now.
+    pub(crate) fn give(&self, mut open: OpenSeries, roots: &Roots, staged: u64) {
+        open.staged = staged;
         let kept = open.kept(roots);
         *self.lock() = kept;
     }
@@ -95,14 +103,32 @@ impl Kept {
 }
 
 /// Nothing is known of a series' times when a transaction begins.
-fn guard_of(info: &SeriesInfo) -> Option<Box<Guard>> {
-    (info.merge != MergePolicy::Replace).then(Box::default)
+fn guard_of(merge: MergePolicy) -> Option<Box<Guard>> {
+    (merge != MergePolicy::Replace).then(Box::default)
+}
+
+impl OneSeries {
+    /// The catalog's entry has changed.
+    pub(crate) fn learn(&mut self, info: Arc<SeriesInfo>) {
+        self.merge = info.merge;
+        self.info = info;
+    }
 }
 
 impl OpenSeries {
     /// Whether none is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.open == 0
+    }
+
+    /// Whether this staging is the one that the transaction before had, as it left it: its slots are of these series then.
+    pub(crate) fn is_of(&self, staging: &Staging) -> bool {
+        self.staged == staging.epoch()
+    }
+
+    /// How many are open.
+    pub(crate) fn count(&self) -> usize {
+        self.open
     }
 
     /// Forgets all.
@@ -164,12 +190,15 @@ impl OpenSeries {
     pub(crate) fn turn_to(&mut self, index: usize, staging: &mut Staging) {
         let one = &mut self.series[index];
         if one.turn != self.turn {
-            one.slot = staging.slot(one.id, &self.layouts[one.layout as usize]);
-            if one.info.merge == MergePolicy::KeepAll {
+            if one.epoch != staging.epoch() {
+                one.slot = staging.slot(one.id, &self.layouts[one.layout as usize]);
+                one.epoch = staging.epoch();
+            }
+            if one.merge == MergePolicy::KeepAll {
                 staging.keep_all(one.slot, true);
             }
             one.turn = self.turn;
-            one.guard = guard_of(&one.info);
+            one.guard = guard_of(one.merge);
             self.open += 1;
         }
     }
@@ -189,7 +218,9 @@ impl OpenSeries {
             columns: info.schema.columns.len() as u32,
             texts: info.schema.columns.iter().any(|column| column.ty.is_text()),
             slot,
-            guard: guard_of(&info),
+            epoch: staging.epoch(),
+            guard: guard_of(info.merge),
+            merge: info.merge,
             info,
             turn: self.turn,
             record: None,
@@ -214,7 +245,8 @@ impl OpenSeries {
         let one = &mut self.series[index];
         one.columns = info.schema.columns.len() as u32;
         one.texts = info.schema.columns.iter().any(|column| column.ty.is_text());
-        (one.info, one.slot, one.layout, one.record) = (info, slot, layout, None);
+        one.learn(info);
+        (one.slot, one.layout, one.record) = (slot, layout, None);
     }
 
     fn layout(&mut self, types: Vec<ColumnType>) -> u32 {
@@ -229,7 +261,7 @@ impl OpenSeries {
     pub(crate) fn renamed(&mut self, info: Arc<SeriesInfo>) {
         self.by_name.clear();
         if let Some(index) = self.known(info.id) {
-            self.series[index].info = info;
+            self.series[index].learn(info);
         }
     }
 }

@@ -84,7 +84,7 @@ impl<'t> SeriesMut<'t> {
         self.guarded = merge != MergePolicy::Replace;
         self.point = self.columns == 2 && !self.texts && !self.guarded;
         let open = &mut self.txn.open[self.index];
-        open.info = info;
+        open.learn(info);
         open.guard = self.guarded.then(Box::default);
         Ok(())
     }

@@ -84,9 +84,13 @@ impl WriteTxn {
     pub(crate) fn begin(shared: Arc<Shared>, pages: tidalite_pager::WriteTxn) -> Result<Self> {
         let roots = shared.take_roots(pages.app())?;
         let front = Front::load(&pages, &roots.front)?;
-        let staging = shared.take_staging();
+        let mut staging = shared.take_staging();
         let leaves = Leaves::new(&roots, staging.budget_bytes(), shared.leaf_vectors);
         let open = shared.newest.kept.take(&roots);
+        if !open.is_of(&staging) {
+            // Its slots are of series that may have other columns by now.
+            staging.reset();
+        }
         Ok(Self {
             shared,
             pages,
@@ -322,8 +326,8 @@ impl WriteTxn {
         }
         let app = self.roots.encode();
         let ticket = self.pages.commit_ticket(&app, durability)?;
-        self.shared.give_staging(self.staging);
-        self.shared.newest.kept.give(self.open, &self.roots);
+        let staged = self.shared.give_staging(self.staging, self.open.count());
+        self.shared.newest.kept.give(self.open, &self.roots, staged);
         self.shared.give_roots(app, self.roots);
         Ok(ticket)
     }

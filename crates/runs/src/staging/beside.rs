@@ -15,7 +15,8 @@
 //!    linked are at most `WAITING_ROWS_MAX` rows and a series a thread.
 //! 4. No thread outlives its `Beside`: to drop it stops and joins them.
 
-use super::group::{Copies, Kept, Plan, Scratch, Sorting};
+use super::copies::Copies;
+use super::group::{Kept, Plan, Scratch, Sorting};
 use super::log::Log;
 use super::seal::Take;
 use std::collections::BTreeSet;

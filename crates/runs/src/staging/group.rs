@@ -5,45 +5,31 @@
 //! they belong. Ten thousand series fed in turn have neighbours next to each other in the log, so that a part
 //! reads whole cache lines and writes to 128 places. Where they come in regular turns, `Turns` does without stretches.
 
-use super::log::{Fill, Log, NO_OVERLAY, NO_SLOT, STRETCH_BYTES};
+use super::copies::{Copies, PART_SLOTS, Places, Route};
+use super::log::{Log, NO_OVERLAY, NO_SLOT, STRETCH_BYTES};
 use super::turns::{TURN_SLOTS, Turns};
 use super::{Slot, Staging};
 use crate::run::row_bytes;
-use std::ops::Range;
 use tidalite_base::SeriesId;
-use tidalite_codec::{ColumnType, Rows, RowsRef};
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_codec::{ColumnType, Rows, RowsRef, is_ascending};
 use tidalite_pager::Result;
-
-const PART_SLOTS: usize = 1 << PART_BITS;
-const PART_BITS: u32 = 7;
-
-/// A stretch on its way to its part: rows << 39 | place within the part << 32 | start.
-#[derive(Clone, Copy, Debug, Default)]
-struct Route(u64);
-
-impl Route {
-    fn new(start: usize, rows: usize, place: usize) -> Self {
-        debug_assert!(rows < 1 << (32 - PART_BITS) && place < PART_SLOTS);
-        Self((rows as u64) << (32 + PART_BITS) | (place as u64) << 32 | start as u64)
-    }
-
-    fn start(self) -> usize {
-        (self.0 & u64::from(u32::MAX)) as usize
-    }
-
-    fn rows(self) -> usize {
-        (self.0 >> (32 + PART_BITS)) as usize
-    }
-
-    fn place(self) -> usize {
-        (self.0 >> 32) as usize & (PART_SLOTS - 1)
-    }
-}
 
 /// The rows of one series, sorted by time, of each those that count.
 pub(crate) struct Group<'a> {
     pub(crate) series: SeriesId,
     pub(crate) rows: RowsRef<'a>,
+}
+
+/// What grouping hands out.
+pub(crate) enum Grouped<'a> {
+    One(Group<'a>),
+    /// All rows of several series that have few each: in the order of the series, of each sorted by time and no time twice.
+    Few {
+        /// That of each row.
+        series: &'a [u64],
+        rows: RowsRef<'a>,
+    },
 }
 
 /// What would be left after whole vectors were taken away.
@@ -65,14 +51,6 @@ pub(super) struct Scratch {
     /// Stretches by part.
     index: Vec<Route>,
     parts: Vec<u32>,
-}
-
-/// The rows of one part, copied to their series.
-#[derive(Debug, Default)]
-pub(super) struct Copies {
-    times: Vec<i64>,
-    columns: Vec<Vec<u64>>,
-    fill: Fill,
 }
 
 /// Rows that stay staged, by slot.
@@ -157,22 +135,81 @@ impl Plan {
         copies: &mut Copies,
         mut f: impl FnMut(u32, RowsRef<'_>) -> Result<()>,
     ) -> Result<()> {
-        let ends = &self.scratch.parts;
-        let from = part.checked_sub(1).map_or(0, |before| ends[before]) as usize;
-        let stretches = &self.scratch.index[from..ends[part] as usize];
-        let first = part * self.part_slots;
-        let count = self.part_slots.min(log.slots.len() - first);
-        let turns = self.turns.as_ref();
-        let turns = turns.map(|turns| (turns, turns.places(first..first + count)));
-        let places = copies.copy_part(log, stretches, first, turns);
-        for (i, &(from, to)) in places.iter().enumerate().take(count) {
-            let slot = self.scratch.order[first + i];
+        let places = self.copy(log, part, copies);
+        for (&slot, (from, to)) in self.slots(log, part).iter().zip(places) {
             if from == to && log.slots[slot as usize].overlay == NO_OVERLAY {
                 continue;
             }
             copies.with_rows(log, from, to, |rows| f(slot, rows))?;
         }
         Ok(())
+    }
+
+    /// The slots of a part, in the order of their series.
+    fn slots(&self, log: &Log, part: usize) -> &[u32] {
+        let first = part * self.part_slots;
+        let count = self.part_slots.min(log.slots.len() - first);
+        &self.scratch.order[first..first + count]
+    }
+
+    /// How many rows a part has; of rounds the last one counts as whole.
+    fn rows_about(&self, log: &Log, part: usize) -> usize {
+        let routes = self.stretches(part).iter().map(|route| route.rows());
+        let first = part * self.part_slots;
+        let in_turn = self.turns.as_ref().map_or(0, |turns| {
+            let places = turns.places(first..first + self.slots(log, part).len());
+            places.len() * turns.rows_of(0)
+        });
+        routes.sum::<usize>() + in_turn
+    }
+
+    /// The stretches of a part.
+    fn stretches(&self, part: usize) -> &[Route] {
+        let ends = &self.scratch.parts;
+        let from = part.checked_sub(1).map_or(0, |before| ends[before]) as usize;
+        &self.scratch.index[from..ends[part] as usize]
+    }
+
+    /// Copies the rows of a part, one series after the other; answers where those of each are.
+    fn copy(&self, log: &Log, part: usize, copies: &mut Copies) -> Places {
+        let first = part * self.part_slots;
+        let ranks = first..first + self.slots(log, part).len();
+        let turns = self.turns.as_ref();
+        let turns = turns.map(|turns| (turns, turns.places(ranks)));
+        copies.copy_part(log, self.stretches(part), first, turns)
+    }
+
+    /// Copies the rows of a part, as `copy` does, and writes the series of each row to `series`, if none of its series has more than
+    /// `rows_max` rows, or rows in an overlay, or rows that are not in order; answers whether it is so.
+    fn copy_few(
+        &self,
+        log: &Log,
+        part: usize,
+        copies: &mut Copies,
+        rows_max: usize,
+        series: &mut Vec<u64>,
+    ) -> bool {
+        let slots = self.slots(log, part);
+        if slots
+            .iter()
+            .any(|&slot| log.slots[slot as usize].overlay != NO_OVERLAY)
+        {
+            return false;
+        }
+        // Many rows are not copied in vain.
+        if self.rows_about(log, part) > slots.len() * rows_max {
+            return false;
+        }
+        let places = self.copy(log, part, copies);
+        series.clear();
+        for (&slot, (from, to)) in slots.iter().zip(places) {
+            let times = &copies.times[from..to];
+            if times.len() > rows_max || (times.len() > 1 && !is_ascending(times)) {
+                return false;
+            }
+            series.resize(to, log.slots[slot as usize].series.0);
+        }
+        true
     }
 }
 
@@ -283,20 +320,26 @@ impl Staging {
             .map(|(layout, log)| (layout, &*log.types))
     }
 
-    /// What would be left if whole multiples of `vector_rows` of each series were taken away; at most, since repeated times are counted as often as they were pushed.
-    pub(crate) fn remainder(&mut self, vector_rows: usize) -> Remainder {
+    /// What would be left if all whole vectors of each series were taken away; at most, since repeated times are counted as often as they were pushed.
+    pub(crate) fn remainder(&mut self) -> Remainder {
         let mut all = Remainder::default();
         for log in &mut self.logs {
             log.close_stretch();
-            let mut rows = log.rows_by_slot();
-            for (rows, state) in rows.iter_mut().zip(&log.slots) {
-                if let Some(overlay) = self.overlays.get(state.overlay as usize) {
-                    *rows = overlay.len();
+            let (rows, series) = match log.lone_round() {
+                Some(slots) if self.overlays.is_empty() => (slots.len(), slots.len()),
+                _ => {
+                    let mut rows = log.rows_by_slot();
+                    for (rows, state) in rows.iter_mut().zip(&log.slots) {
+                        if let Some(overlay) = self.overlays.get(state.overlay as usize) {
+                            *rows = overlay.len();
+                        }
+                    }
+                    let left = rows.iter().map(|rows| rows % VECTOR_ROWS);
+                    left.fold((0, 0), |(rows, series), left| {
+                        (rows + left, series + usize::from(left > 0))
+                    })
                 }
-            }
-            let left = rows.iter().map(|rows| rows % vector_rows);
-            let series = left.clone().filter(|&rows| rows > 0).count();
-            let rows: usize = left.sum();
+            };
             all.row_bytes += rows * row_bytes(log.types.len()) as usize;
             all.staged_bytes += rows * 8 * (1 + log.types.len()) + series * STRETCH_BYTES;
         }
@@ -308,25 +351,36 @@ impl Staging {
     pub(crate) fn group(
         &mut self,
         layout: usize,
-        f: impl FnMut(Group<'_>) -> Result<usize>,
+        mut f: impl FnMut(Group<'_>) -> Result<usize>,
     ) -> Result<()> {
-        self.group_all(layout, true, f)
+        self.group_all(layout, true, 0, one_by_one(&mut f))
+    }
+
+    /// The same; series that have up to `rows_max` rows may come together, and all their rows are taken.
+    pub(crate) fn group_few(
+        &mut self,
+        layout: usize,
+        rows_max: usize,
+        f: impl FnMut(Grouped<'_>) -> Result<usize>,
+    ) -> Result<()> {
+        self.group_all(layout, true, rows_max, f)
     }
 
     /// The same of the series alone that have no overlay.
     pub(super) fn group_log(
         &mut self,
         layout: usize,
-        f: impl FnMut(Group<'_>) -> Result<usize>,
+        mut f: impl FnMut(Group<'_>) -> Result<usize>,
     ) -> Result<()> {
-        self.group_all(layout, false, f)
+        self.group_all(layout, false, 0, one_by_one(&mut f))
     }
 
     fn group_all(
         &mut self,
         layout: usize,
         with_overlays: bool,
-        mut f: impl FnMut(Group<'_>) -> Result<usize>,
+        rows_max: usize,
+        mut f: impl FnMut(Grouped<'_>) -> Result<usize>,
     ) -> Result<()> {
         let Self {
             logs,
@@ -335,17 +389,45 @@ impl Staging {
             grouping: scratch,
             copies,
             away_bytes,
+            fill,
             ..
         } = self;
         assert!(*away_bytes == 0, "what is away comes first");
         *hand_overs += 1;
         let log = &mut logs[layout];
         log.close_stretch();
-        let rounds = log.rounds.whole();
+        // Where each commit has a row of each series, the next one will as well.
+        let rounds = log.rounds.whole().or_else(|| log.one_round());
+        if rows_max > 0
+            && overlays.is_empty()
+            && let Some(slots) = log.lone_round()
+        {
+            // They lie as they are wanted.
+            let series = slots.iter().map(|&slot| log.slots[slot as usize].series.0);
+            let series: Vec<u64> = series.collect();
+            log.with_rows(0, series.len(), fill, |rows| {
+                f(Grouped::Few {
+                    series: &series,
+                    rows,
+                })
+            })?;
+            log.clear();
+            if let Some(slots) = rounds {
+                log.resume_rounds(slots);
+            }
+            return Ok(());
+        }
         let plan = Plan::of(log, std::mem::take(scratch));
         let mut kept = Kept::new(log.types.len());
         let mut sorting = Sorting::new(log.types.len());
+        let mut few = Vec::new();
         for part in 0..plan.parts() {
+            if rows_max > 0 && plan.copy_few(log, part, copies, rows_max, &mut few) {
+                copies.with_rows(log, 0, few.len(), |rows| {
+                    f(Grouped::Few { series: &few, rows })
+                })?;
+                continue;
+            }
             plan.part(log, part, copies, |slot, rows| {
                 let state = log.slots[slot as usize];
                 let series = state.series;
@@ -353,7 +435,7 @@ impl Staging {
                     let overlay = &mut overlays[state.overlay as usize];
                     if with_overlays && overlay.len() > 0 {
                         let rows = overlay.sorted();
-                        let taken = f(Group { series, rows })?;
+                        let taken = f(Grouped::One(Group { series, rows }))?;
                         overlay.keep_from(taken);
                     }
                     return Ok(());
@@ -362,7 +444,7 @@ impl Staging {
                     return Ok(());
                 }
                 sorting.with(rows, |rows| {
-                    let taken = f(Group { series, rows })?;
+                    let taken = f(Grouped::One(Group { series, rows }))?;
                     kept.keep(slot, rows, taken);
                     Ok(())
                 })
@@ -399,112 +481,11 @@ impl Staging {
     }
 }
 
-impl Copies {
-    /// Copies the rows of a part, whose first series has rank `first`, to their series: those of its stretches, then those
-    /// that came in turn. Answers where each series' rows lie.
-    fn copy_part(
-        &mut self,
-        log: &Log,
-        index: &[Route],
-        first: usize,
-        turns: Option<(&Turns, Range<usize>)>,
-    ) -> [(usize, usize); PART_SLOTS] {
-        let mut ends = [0usize; PART_SLOTS];
-        for route in index {
-            ends[route.place()] += route.rows();
-        }
-        let in_stretches = ends;
-        if let Some((turns, round)) = &turns {
-            for place in round.clone() {
-                ends[turns.rank(place) - first] += turns.rows_of(place);
-            }
-        }
-        let mut places = [(0, 0); PART_SLOTS];
-        let mut total = 0;
-        for (place, rows) in places.iter_mut().zip(ends) {
-            *place = (total, total);
-            total += rows;
-        }
-        if self.times.len() < total {
-            self.times.resize(total, 0);
-        }
-        let varying = log.columns.iter().filter(|column| !column.constant).count();
-        self.columns
-            .resize_with(varying.max(self.columns.len()), Vec::new);
-        for column in &mut self.columns[..varying] {
-            if column.len() < total {
-                column.resize(total, 0);
-            }
-        }
-        // An array at a time: more reads are under way at once than if each row were finished first.
-        let begins = places.map(|(begin, _)| begin);
-        scatter(index, begins, log.times(), &mut self.times);
-        let sources = log.columns.iter().filter(|column| !column.constant);
-        for (target, source) in self.columns.iter_mut().zip(sources) {
-            scatter(index, begins, &source.words, target);
-        }
-        if let Some((turns, round)) = turns {
-            let mut starts = [0; TURN_SLOTS];
-            for (start, place) in starts.iter_mut().zip(round.clone()) {
-                let slot = turns.rank(place) - first;
-                *start = begins[slot] + in_stretches[slot];
-            }
-            let starts = &starts[..round.len()];
-            turns.copy(round.clone(), starts, log.times(), &mut self.times);
-            let sources = log.columns.iter().filter(|column| !column.constant);
-            for (target, source) in self.columns.iter_mut().zip(sources) {
-                turns.copy(round.clone(), starts, &source.words, target);
-            }
-        }
-        for (place, rows) in places.iter_mut().zip(ends) {
-            place.1 += rows;
-        }
-        places
-    }
-
-    /// Calls `f` with copied rows.
-    fn with_rows<T>(
-        &mut self,
-        log: &Log,
-        from: usize,
-        to: usize,
-        f: impl FnOnce(RowsRef<'_>) -> T,
-    ) -> T {
-        self.fill.prepare(&log.columns, to - from);
-        let (mut elided, mut stored) = (0, 0);
-        let slices: Vec<&[u64]> = log
-            .columns
-            .iter()
-            .map(|column| {
-                if column.constant {
-                    elided += 1;
-                    self.fill.words(elided - 1, to - from)
-                } else {
-                    stored += 1;
-                    &self.columns[stored - 1][from..to]
-                }
-            })
-            .collect();
-        f(RowsRef::new(&self.times[from..to], &slices))
-    }
-}
-
-/// Copies every stretch to where its series' rows go on.
-fn scatter<T: Copy>(
-    index: &[Route],
-    mut next: [usize; PART_SLOTS],
-    source: &[T],
-    target: &mut [T],
-) {
-    for route in index {
-        let (from, rows) = (route.start(), route.rows());
-        let to = next[route.place()];
-        next[route.place()] = to + rows;
-        // One row is the common case, and a call of memcpy costs more than the row.
-        if rows == 1 {
-            target[to] = source[from];
-        } else {
-            target[to..to + rows].copy_from_slice(&source[from..from + rows]);
-        }
+fn one_by_one(
+    f: &mut impl FnMut(Group<'_>) -> Result<usize>,
+) -> impl FnMut(Grouped<'_>) -> Result<usize> {
+    move |grouped| match grouped {
+        Grouped::One(group) => f(group),
+        Grouped::Few { .. } => unreachable!("nobody asked for several at once"),
     }
 }

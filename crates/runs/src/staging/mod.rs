@@ -15,6 +15,7 @@
 
 mod away;
 mod beside;
+mod copies;
 mod group;
 mod log;
 mod overlay;
@@ -22,17 +23,19 @@ mod rounds;
 mod seal;
 mod turns;
 
+use crate::merge::Merging;
 use log::{Fill, Log, NO_OVERLAY, NO_SLOT, SlotState};
 use overlay::Overlay;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::SeriesId;
 use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_codec::{ColumnType, RowsRef};
 
 pub use beside::Beside;
 pub(crate) use beside::{Desk, Piece, Running};
-pub(crate) use group::{Group, Kept};
+pub(crate) use group::{Group, Grouped, Kept};
 pub(crate) use seal::Take;
 
 /// Rows of a stretch that is handed over at once: a leaf.
@@ -75,6 +78,12 @@ impl Hasher for IdHasher {
     }
 }
 
+/// Numbers for `Staging::epoch`.
+fn next_epoch() -> u64 {
+    static EPOCHS: AtomicU64 = AtomicU64::new(1);
+    EPOCHS.fetch_add(1, Ordering::Relaxed)
+}
+
 /// Where a series stages its rows; valid for the staging that gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
@@ -91,12 +100,16 @@ pub struct Staging {
     budget_bytes: usize,
     fill: Fill,
     grouping: group::Scratch,
-    copies: group::Copies,
+    copies: copies::Copies,
     hand_overs: u64,
+    /// Which slots are valid: those that were given since this was set. No two stagings have the same.
+    epoch: u64,
     /// What the rows cost that are away.
     away_bytes: usize,
     /// Memory for the next log that goes away.
     spare: Option<Log>,
+    /// Memory for what the rows go through afterwards.
+    merging: Merging,
 }
 
 impl Default for Staging {
@@ -116,19 +129,30 @@ impl Staging {
             budget_bytes,
             fill: Fill::default(),
             grouping: group::Scratch::default(),
-            copies: group::Copies::default(),
+            copies: copies::Copies::default(),
             hand_overs: 0,
+            epoch: next_epoch(),
             away_bytes: 0,
             spare: None,
+            merging: Merging::default(),
         }
+    }
+
+    /// Memory for runs and merges.
+    pub(crate) fn merging(&mut self) -> &mut Merging {
+        &mut self.merging
     }
 
     /// Forgets rows and slots; keeps the memory of the logs for the next transaction (fresh memory costs more
     /// than everything else that a push does).
     pub fn reset(&mut self) {
         self.forget_rows();
+        self.epoch = next_epoch();
         for log in &mut self.logs {
             log.slots.clear();
+        }
+        for log in &mut self.logs {
+            log.rounds.forget();
         }
         // To clear a table takes as long as it is large, however few are in it.
         let few = self.by_series.len() < self.by_series.capacity() / 64;
@@ -136,6 +160,20 @@ impl Staging {
         if few {
             self.by_series.shrink_to(SLOTS_FEW);
         }
+    }
+
+    /// Forgets rows; slots stay as they are for the next transaction, and where the last rows came in rounds (a row of each
+    /// series in turn), the next ones are expected to.
+    ///
+    /// Cost: a pass over the slots, as every grouping takes: not for who will use few of them.
+    pub fn reset_rows(&mut self) {
+        self.forget_rows();
+    }
+
+    /// Changes when slots are no longer valid that were given before.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// The slot of a series; registers it the first time.
@@ -472,11 +510,15 @@ impl Staging {
         self.hand_overs += 1;
         self.away_bytes = 0;
         for log in &mut self.logs {
+            let rounds = log.rounds.whole().filter(|_| log.rows() == 0);
             log.clear();
             log.away = 0;
             log.late = false;
             for slot in &mut log.slots {
                 slot.overlay = NO_OVERLAY;
+            }
+            if let Some(slots) = rounds {
+                log.resume_rounds(slots);
             }
         }
         self.overlays.clear();

@@ -130,6 +130,13 @@ impl Log {
         }
     }
 
+    /// The slots of the log's rows, if these are all of one round, whole or not.
+    pub(super) fn lone_round(&self) -> Option<&[u32]> {
+        let rows = self.round_rows();
+        let lone = rows.start == 0 && rows.len() <= self.rounds.slots.len() && !rows.is_empty();
+        lone.then(|| &self.rounds.slots[..rows.len()])
+    }
+
     /// Appends a row of the expected slot.
     pub(super) fn push_expected(&mut self, time: i64, words: &[u64]) {
         self.push(time, words);
@@ -163,6 +170,20 @@ impl Log {
         self.close_stretch();
         let rows = self.rows;
         self.begin_rounds(slots, rows);
+    }
+
+    /// The slots, if all rows are one round: each of them has one row, and no stretch is open.
+    pub(super) fn one_round(&self) -> Option<Vec<u32>> {
+        let of = |stretch: &Stretch| {
+            self.slots
+                .get(stretch.slot as usize)
+                .map(|slot| slot.series)
+        };
+        let one_each = self.stretches.len() == self.rows
+            && self.rows >= SLOTS_MIN
+            && self.stretches.is_sorted_by(|a, b| of(a) < of(b))
+            && self.stretches.iter().all(|stretch| stretch.slot != NO_SLOT);
+        one_each.then(|| self.stretches.iter().map(|stretch| stretch.slot).collect())
     }
 
     fn begin_rounds(&mut self, slots: Vec<u32>, first: usize) {

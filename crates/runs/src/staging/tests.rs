@@ -31,8 +31,7 @@ fn drain(staging: &mut Staging, model: &mut Model, everything: bool) {
             Ready::Rounds(_) | Ready::Budget => {}
         }
     }
-    let everything =
-        everything || staging.remainder(1024).staged_bytes > staging.budget_bytes() / 2;
+    let everything = everything || staging.remainder().staged_bytes > staging.budget_bytes() / 2;
     let layouts: Vec<usize> = staging.layouts().map(|(layout, _)| layout).collect();
     for layout in layouts {
         let mut before = None;
@@ -372,4 +371,75 @@ fn what_is_done_between_the_rounds_loses_no_row() {
         assert!(out == model, "seed {seed}");
         println!("  {in_rounds} times in rounds");
     }
+}
+
+#[test]
+fn a_row_of_each_series_in_every_commit_comes_out_as_it_went_in() {
+    let (mut together, mut resumed) = (0, 0);
+    for seed in 0..40u64 {
+        println!("seed {seed}");
+        let mut rng = Rng::new(seed);
+        let mut staging = Staging::default();
+        let series = rng.between(2, 200) as u64;
+        let disturbed = rng.one_in(2);
+        for commit in 0..12i64 {
+            let mut model = Model::new();
+            resumed += u64::from(staging.logs.iter().any(|log| log.rounds.are_on()));
+            for one in 0..series {
+                let mut rows = 1;
+                if disturbed && rng.one_in(100) {
+                    rows = rng.below(100);
+                }
+                for row in 0..rows as i64 {
+                    // Some are late, or come twice.
+                    let time = commit * 1000 + if rng.one_in(4) { -row } else { row };
+                    let slot = staging.slot(SeriesId(one * 5), &POINT);
+                    let _ = staging.push_point(slot, time, 0, rng.u64());
+                    let words = staging.logs[0].columns.iter();
+                    let last = staging.logs[0].rows() - 1;
+                    let words = words.map(|column| match column.constant {
+                        true => column.value,
+                        false => column.words[last],
+                    });
+                    model.insert((one * 5, time), words.collect());
+                }
+            }
+            let mut found = Model::new();
+            let mut keep = |series: u64, rows: RowsRef<'_>, row: usize| {
+                let words = (0..rows.column_count()).map(|c| rows.column(c)[row]);
+                let before = found.insert((series, rows.times()[row]), words.collect());
+                assert!(before.is_none(), "each time once");
+            };
+            let mut last = None;
+            let most = 1 + rng.index(70);
+            staging
+                .group_few(0, most, |grouped| match grouped {
+                    Grouped::One(Group { series, rows }) => {
+                        assert!(last < Some(series.0), "groups come in order");
+                        last = Some(series.0);
+                        (0..rows.len()).for_each(|row| keep(series.0, rows, row));
+                        Ok(rows.len())
+                    }
+                    Grouped::Few { series, rows } => {
+                        together += 1;
+                        assert!(series.is_sorted() && last < series.first().copied());
+                        assert!(series.chunk_by(|a, b| a == b).all(|own| own.len() <= most));
+                        last = series.last().copied().or(last);
+                        assert_eq!(series.len(), rows.len());
+                        (0..rows.len()).for_each(|row| keep(series[row], rows, row));
+                        Ok(rows.len())
+                    }
+                })
+                .unwrap();
+            staging.grouped();
+            assert_eq!(found, model, "commit {commit}");
+            assert!(staging.is_empty());
+            match rng.one_in(6) {
+                true => staging.reset(),
+                false => staging.reset_rows(),
+            }
+        }
+    }
+    println!("{together} times together, rounds of {resumed} commits were expected");
+    assert!(together > 400 && resumed > 100);
 }

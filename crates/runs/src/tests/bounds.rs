@@ -80,6 +80,34 @@ fn the_work_of_small_commits_to_few_series_is_bounded() {
 }
 
 #[test]
+fn each_commit_of_series_in_turn_does_about_as_much() {
+    let mut world = World::new(4096, 64 << 20);
+    world.keeps_slots = true;
+    let (series, mut written, mut merged) = (2_500, Vec::new(), Vec::new());
+    // Long enough for merges of three tiers, and for rows to be linked.
+    for commit in 0..4_500 {
+        for one in 0..series {
+            world.point(one * 7, commit, one);
+        }
+        let before = world.pages.pages_allocated();
+        let work = world.commit();
+        assert_eq!(work.merges_forced, 0, "commit {commit}");
+        written.push(world.pages.pages_allocated() - before);
+        merged.push(work.rows_merged);
+        world.leaves.rows.clear();
+    }
+    assert!(world.leaves.links > 0, "rows were linked");
+    written.sort_unstable();
+    let (middle, most) = (written[written.len() / 2], written[written.len() - 1]);
+    let merged = merged.into_iter().max().unwrap_or(0);
+    println!("pages: median {middle}, most {most}; rows merged by a commit: {merged} at most");
+    assert!(most <= 4 * middle, "{most} where the median is {middle}");
+    // Of three tiers each twice its share, since what is left of a block would be decoded again, and a series.
+    assert!(merged <= 16 * series, "{merged}");
+    world.check();
+}
+
+#[test]
 fn runs_of_very_different_sizes_do_not_pile_up() {
     let mut world = World::new(4096, 64 << 20);
     let mut clock = 0;

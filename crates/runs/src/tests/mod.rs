@@ -65,6 +65,8 @@ pub(super) struct World {
     pub(super) staging: Staging,
     pub(super) leaves: Leaves,
     pub(super) truth: Map,
+    /// Whether the next transaction begins with the slots of this one.
+    pub(super) keeps_slots: bool,
 }
 
 impl World {
@@ -79,6 +81,7 @@ impl World {
             staging: Staging::new(staging_bytes),
             leaves: Leaves::default(),
             truth: Map::new(),
+            keeps_slots: false,
         }
     }
 
@@ -111,7 +114,10 @@ impl World {
         assert_eq!(root, self.root);
         let work = self.front.take_work();
         self.pages.commit();
-        self.staging.reset();
+        match self.keeps_slots {
+            true => self.staging.reset_rows(),
+            false => self.staging.reset(),
+        }
         work
     }
 

@@ -195,6 +195,48 @@ fn the_budget_is_reached_within_a_transaction() {
 }
 
 #[test]
+fn many_short_stretches_merge_as_the_model_says() {
+    for seed in 0..6 {
+        println!("seed {seed}");
+        let mut rng = Rng::new(seed);
+        let mut world = World::new(4096, 1 << 20);
+        // Of three layouts; in some files the ids lie so far apart that series are merged one by one.
+        let (series, apart) = (rng.between(200, 1_500) as u64, [1, 3, 50][rng.index(3)]);
+        let (late, skips) = (rng.one_in(2), rng.one_in(2));
+        let mut merged = 0;
+        for commit in 0..70i64 {
+            for one in 0..series {
+                if skips && rng.one_in(8) {
+                    continue;
+                }
+                let late = if late && rng.one_in(200) { 15 } else { 0 };
+                for time in 0..1 + u64::from(rng.one_in(60)) * rng.below(40) {
+                    let words = vec![rng.u64() >> 40; types_of(one * apart).len()];
+                    world.put(one * apart, (commit - late) * 64 + time as i64, &words);
+                }
+            }
+            world.keeps_slots = rng.one_in(2);
+            merged += world.commit().rows_merged;
+            if rng.one_in(9) {
+                world.delete(rng.below(series) * apart, commit * 32, commit * 64);
+                world.commit();
+            }
+            if rng.one_in(12) {
+                world.reopen();
+                world.check();
+                for _ in 0..20 {
+                    world.compare(rng.below(series) * apart, i64::MIN, i64::MAX);
+                }
+            }
+        }
+        for one in 0..series {
+            world.compare(one * apart, i64::MIN, i64::MAX);
+        }
+        assert!(merged > 0, "seed {seed}");
+    }
+}
+
+#[test]
 fn the_last_tier_merges_into_itself() {
     let mut world = World::new(512, 1 << 20);
     let mut clock = 0i64;
