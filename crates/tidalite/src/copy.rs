@@ -89,15 +89,29 @@ impl ReadTxn {
 /// Copies a table with all that is nested in it. Recursion is as deep as tables are nested.
 fn copy_table(from: &Table<'_>, to: &mut TableMut<'_>) -> Result<()> {
     let mut cursor = from.cursor();
-    while cursor.next()? {
-        if !cursor.is_nested() {
-            to.put(cursor.key(), &cursor.value()?)?;
-            continue;
-        }
-        if let Some(below) = from.nested(cursor.key())? {
+    let mut more = cursor.first()?;
+    while more {
+        if let Some(below) = cursor.nested()? {
             let mut to = to.nested(cursor.key());
             to.make()?;
             copy_table(&below, &mut to)?;
+            more = cursor.next()?;
+            continue;
+        }
+        // Rows up to the next nested table, which are laid out page by page.
+        let mut failed = None;
+        to.extend(std::iter::from_fn(|| {
+            if !more || cursor.is_nested() {
+                return None;
+            }
+            let row = cursor.entry().and_then(|row| {
+                more = cursor.next()?;
+                Ok(row)
+            });
+            row.map_err(|error| failed = Some(error)).ok()
+        }))?;
+        if let Some(error) = failed {
+            return Err(error);
         }
     }
     Ok(())
