@@ -37,12 +37,12 @@ pub enum Event {
         /// The newest commit that is not there.
         from: TxnId,
     },
-    /// Lazy commits of a process that is gone were found, and go on.
-    FoundLazy {
+    /// Commits of a process that is gone were found that are newer than the newest record, and go on: lazy ones, or some of the log.
+    FoundUnrecorded {
         /// The newest of them.
         txn: TxnId,
-        /// The newest durable commit.
-        durable: TxnId,
+        /// The newest one that has a record.
+        recorded: TxnId,
     },
     /// The file's end was cut off.
     Cut {
@@ -112,10 +112,10 @@ impl fmt::Display for Event {
             Self::WentBack { from } => {
                 write!(f, "the log is damaged: commits up to {from} are not there")
             }
-            Self::FoundLazy { txn, durable } => {
+            Self::FoundUnrecorded { txn, recorded } => {
                 write!(
                     f,
-                    "goes on from {txn}, which was lazy; {durable} is durable"
+                    "goes on from {txn}, which has no record yet; the newest record is of {recorded}"
                 )
             }
             Self::Cut { from, to } => write!(f, "cut from {from} to {to} bytes"),

@@ -208,8 +208,8 @@ impl Pager {
                 .inspect_err(|_| lock.poison())?;
         }
         lock.opened()?;
-        let lazy = found.weak.filter(|_| first);
-        let lazy = lazy.map(|weak| (TxnId(weak.txn), TxnId(found.durable.txn)));
+        let weak = found.weak.filter(|_| first);
+        let unrecorded = weak.map(|weak| (TxnId(weak.txn), TxnId(found.durable.txn)));
         let mut inner = Inner::new(storage, superblock, options.clone(), found, lock);
         inner.recovery = recovery;
         inner.large = large;
@@ -224,8 +224,8 @@ impl Pager {
         if let Some(from) = recovery.went_back_from {
             inner.log(&Event::WentBack { from });
         }
-        if let Some((txn, durable)) = lazy {
-            inner.log(&Event::FoundLazy { txn, durable });
+        if let Some((txn, recorded)) = unrecorded {
+            inner.log(&Event::FoundUnrecorded { txn, recorded });
         }
         let state = inner.state();
         inner.log(&Event::Opened {

@@ -83,7 +83,7 @@ fn the_logger_hears_of_what_is_out_of_the_ordinary() {
     drop(pager);
     let txn = open(&options).begin_read().expect("a snapshot").txn();
     let lazy =
-        |event: &Event| matches!(event, Event::FoundLazy { txn: found, .. } if *found == txn);
+        |event: &Event| matches!(event, Event::FoundUnrecorded { txn: found, .. } if *found == txn);
     assert!(has(&heard, lazy));
     disk.flip_bit(4096 + 300, 3);
     heard.lock().expect("nobody panics here").clear();

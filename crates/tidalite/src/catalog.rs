@@ -224,12 +224,8 @@ pub(crate) fn info<R: PageRead>(
         .transpose()
 }
 
-pub(crate) fn create<W: PageWrite>(
-    roots: &mut Roots,
-    pages: &mut W,
-    key: SeriesKey<'_>,
-    schema: &Schema,
-) -> Result<Arc<SeriesInfo>> {
+/// Whether there can be one more series with this schema.
+pub(crate) fn expect_room(roots: &Roots, schema: &Schema) -> Result<()> {
     schema.validate()?;
     if roots.next_series > SERIES_MAX {
         return Err(Error::Limit {
@@ -238,6 +234,16 @@ pub(crate) fn create<W: PageWrite>(
             limit: SERIES_MAX,
         });
     }
+    Ok(())
+}
+
+/// Enters a series for which there is room (`expect_room`).
+pub(crate) fn create<W: PageWrite>(
+    roots: &mut Roots,
+    pages: &mut W,
+    key: SeriesKey<'_>,
+    schema: &Schema,
+) -> Result<Arc<SeriesInfo>> {
     let id = SeriesId(roots.next_series);
     let (name, guid) = match key {
         SeriesKey::Name(name) => (Some(name.clone()), None),

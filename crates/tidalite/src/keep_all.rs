@@ -128,15 +128,7 @@ impl SeriesMut<'_> {
 
     /// The rows of a time must be few enough for a vector of a leaf and a block of a run.
     fn expect_room(&self, rows: usize) -> Result<()> {
-        let limit = time_rows_max(self.info().schema.columns.len());
-        if rows > limit {
-            return Err(Error::Limit {
-                what: "rows of one time in a series that keeps all",
-                found: rows as u64,
-                limit: limit as u64,
-            });
-        }
-        Ok(())
+        expect_rows_of_a_time(rows, self.info().schema.columns.len())
     }
 
     /// Before columns are added: the rows of every time must fit beside each other then, too.
@@ -154,14 +146,7 @@ impl SeriesMut<'_> {
                 most = most.max(run.1);
             }
         })?;
-        if most > limit {
-            return Err(Error::Limit {
-                what: "rows of one time in a series of so many columns",
-                found: most as u64,
-                limit: limit as u64,
-            });
-        }
-        Ok(())
+        expect_rows_of_a_time(most, columns)
     }
 
     fn learn_newest(&mut self) -> Result<()> {
@@ -214,4 +199,17 @@ impl SeriesMut<'_> {
         }
         Ok(found)
     }
+}
+
+/// Whether so many rows of one time fit a series of so many columns.
+fn expect_rows_of_a_time(rows: usize, columns: usize) -> Result<()> {
+    let limit = time_rows_max(columns);
+    if rows > limit {
+        return Err(Error::Limit {
+            what: "rows of one time in a series of so many columns",
+            found: rows as u64,
+            limit: limit as u64,
+        });
+    }
+    Ok(())
 }

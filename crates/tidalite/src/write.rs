@@ -416,7 +416,7 @@ impl WriteTxn {
         }
         let default = Schema::point();
         let schema = schema.unwrap_or(&default);
-        schema.validate()?;
+        catalog::expect_room(&self.roots, schema)?;
         if let SeriesKey::Name(name) = key {
             self.check_name_fits(name)?;
         }

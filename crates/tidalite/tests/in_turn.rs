@@ -1,6 +1,8 @@
 //! A row of each series in every transaction: what a transaction knows of series and staging serves the next one, whatever happens
 //! in between.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::collections::BTreeMap;
 use tidalite::{Column, ColumnType, Database, MergePolicy, WriteTxn};
 use tidalite_testkit::rng::Rng;

@@ -477,7 +477,7 @@ fn a_time_has_room_for_as_many_rows_as_a_vector() {
     for i in 0..most {
         series.insert(7_i64, i as f64).unwrap();
     }
-    let told = "rows of one time in a series that keeps all: 1025 is beyond the limit of 1024";
+    let told = "rows of one time in a series of so many columns: 1025 is beyond the limit of 1024";
     let full = |error: Error| assert!(error.to_string().starts_with(told), "{error}");
     full(series.insert(7_i64, 0.5).unwrap_err());
     series.insert(8_i64, 0.5).unwrap();

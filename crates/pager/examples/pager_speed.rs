@@ -1,6 +1,6 @@
 //! Not a benchmark: prints what the hot calls cost, for the eye.
 //!
-//! `cargo run --release -p tidalite-pager --example speed`
+//! `cargo run --release -p tidalite-pager --example pager_speed`
 
 #![expect(clippy::print_stdout, reason = "an example talks")]
 

@@ -1,5 +1,5 @@
 //! Prints what the kernels do on this machine: M values a second, best of several rounds.
-//! `cargo run --release -p tidalite-codec --example speed`
+//! `cargo run --release -p tidalite-codec --example codec_speed`
 #![expect(clippy::print_stdout, reason = "prints its measurements")]
 
 use std::hint::black_box;

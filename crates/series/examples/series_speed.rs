@@ -1,5 +1,5 @@
 //! Rates of one series over pages in memory, in million rows a second: the best of several short runs.
-//! `cargo run --release -p tidalite-series --example speed`
+//! `cargo run --release -p tidalite-series --example series_speed`
 
 #![expect(clippy::print_stdout, reason = "it prints what it measured")]
 

@@ -1,4 +1,4 @@
-//! What operations on a table cost, on pages in memory: `cargo run --release -p tidalite-kv --example speed`.
+//! What operations on a table cost, on pages in memory: `cargo run --release -p tidalite-kv --example kv_speed`.
 //!
 //! The pages are found through a hash map and lie scattered in memory, so the first line says what
 //! one wait for such memory costs on this machine; the others are to be read against it.
