@@ -25,9 +25,11 @@ use tidalite_pager::{PageWrite, Ptr, Result};
 const LEFT_PART: usize = 4;
 
 /// The last leaf while rows are put into it.
-struct Tail {
-    leaf: Ptr,
-    last_key: Vec<u8>,
+pub(crate) struct Tail {
+    /// The branches above it, from the root on, each with its last entry.
+    pub(crate) way: Vec<Step>,
+    pub(crate) leaf: Ptr,
+    pub(crate) last_key: Vec<u8>,
     /// Rows added to the leaf that its ancestors do not count yet.
     pending: u64,
 }
@@ -141,8 +143,9 @@ impl Tree {
     }
 
     /// The last leaf, if the transaction owns it already.
-    fn tail<W: PageWrite>(&self, w: &W) -> Result<Option<Tail>> {
-        let leaf = match self.last_way(w)?.last() {
+    pub(crate) fn tail<W: PageWrite>(&self, w: &W) -> Result<Option<Tail>> {
+        let way = self.last_way(w)?;
+        let leaf = match way.last() {
             None => self.root,
             Some(step) => {
                 Node::open(&w.page(&step.ptr)?, 1, step.ptr.addr)?
@@ -156,6 +159,7 @@ impl Tree {
         let page = w.page(&leaf)?;
         let node = Node::open(&page, 0, leaf.addr)?;
         Ok(Some(Tail {
+            way,
             leaf,
             last_key: node.key(w, node.count() - 1)?,
             pending: 0,
@@ -181,8 +185,7 @@ impl Tree {
         if tail.pending == 0 {
             return Ok(());
         }
-        let way = self.last_way(w)?;
-        self.count_rows(w, &way, tail.pending.cast_signed())
+        self.count_rows(w, &tail.way, tail.pending.cast_signed())
     }
 
     /// Leaves to come behind a full last one. `None`, and nothing has changed, when it would be full no more if it were written anew.
@@ -198,7 +201,7 @@ impl Tree {
         self.count_tail(w, tail)?;
         Ok(Some(Run {
             filling: Filling::behind(page_size, first_key),
-            way: self.last_way(w)?,
+            way: tail.way.clone(),
             last: (tail.leaf, count as u64),
             last_key: tail.last_key.clone(),
         }))

@@ -1,5 +1,6 @@
 //! Operations on many keys at once, and on places instead of keys.
 
+use crate::ending::Ending;
 use crate::node::{HEADS_AHEAD_BYTES, Node, tag};
 use crate::tree::Tree;
 use crate::value::{self, Value};
@@ -120,13 +121,7 @@ impl Tree {
         key: &[u8],
         value: &[u8],
     ) -> Result<bool> {
-        let mut last = self.cursor(&*w);
-        if last.last()? && key <= last.key() {
-            return Ok(false);
-        }
-        drop(last);
-        self.insert(w, key, value)?;
-        Ok(true)
+        self.append_near_end(w, &mut Ending::default(), key, value)
     }
 
     /// Puts a row of `len` bytes in and lets `fill` write them where they will lie (a large value: in memory first).

@@ -6,11 +6,14 @@
 //! 2. A cursor that ran off an end remembers which, so that a loop on `next` or `previous` ends once.
 //! 3. After an error the cursor is off the table, before its first row.
 
+mod key;
+
 use crate::key::read_rest;
 use crate::node::{HEADS_AHEAD_BYTES, Node, Shape, damaged, tag};
 use crate::sub::Sub;
 use crate::tree::Tree;
 use crate::value::{self, Value};
+use key::RowKey;
 use tidalite_pager::{PageRead, PageRef, Ptr, Result};
 
 /// Rows whose cells a walk asks the processor for before it comes to them: cells lie in no order.
@@ -56,9 +59,7 @@ pub struct Cursor<'r, R> {
     tree: Tree,
     reader: &'r R,
     frames: Vec<Frame<'r>>,
-    key: Vec<u8>,
-    /// Bytes of `key` that all rows of the leaf share.
-    prefix_len: usize,
+    key: RowKey,
     /// Tag of the row's payload, and where that lies in the leaf.
     payload: (u32, usize),
     place: Place,
@@ -73,8 +74,7 @@ impl Tree {
             tree: *self,
             reader: r,
             frames: Vec::new(),
-            key: Vec::new(),
-            prefix_len: 0,
+            key: RowKey::default(),
             payload: (0, 0),
             place: Place::Before,
             only: None,
@@ -323,7 +323,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub fn seek_gt(&mut self, key: &[u8]) -> Result<bool> {
-        if self.seek_ge(key)? && self.key == key {
+        if self.seek_ge(key)? && *self.key == *key {
             return self.next();
         }
         Ok(self.is_at_row())
@@ -356,7 +356,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
-        Ok(self.seek_ge(key)? && self.key == key)
+        Ok(self.seek_ge(key)? && *self.key == *key)
     }
 
     /// To the next row; from before the first row to the first.
@@ -367,7 +367,33 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         clippy::should_implement_trait,
         reason = "a cursor goes both ways and can fail"
     )]
+    #[inline]
     pub fn next(&mut self) -> Result<bool> {
+        if self.next_in_leaf() {
+            return Ok(true);
+        }
+        self.next_elsewhere()
+    }
+
+    /// To the next row if it is in the same leaf and its key is plain: else false, and nothing has changed.
+    #[inline(always)]
+    fn next_in_leaf(&mut self) -> bool {
+        let (Place::At, Some(leaf)) = (self.place, self.frames.last_mut()) else {
+            return false;
+        };
+        let page: &[u8] = &leaf.page;
+        let Some((tag, suffix, payload_at)) = leaf.shape.plain_row(page, leaf.index + 1) else {
+            return false;
+        };
+        leaf.shape.ask_for(page, leaf.index + 1 + CELLS_AHEAD);
+        self.key.take(page, suffix.start, suffix.len());
+        self.payload = (tag, payload_at);
+        leaf.index += 1;
+        true
+    }
+
+    #[inline(never)]
+    fn next_elsewhere(&mut self) -> Result<bool> {
         match self.place {
             Place::Before => self.first(),
             Place::After => Ok(false),
@@ -377,10 +403,6 @@ impl<'r, R: PageRead> Cursor<'r, R> {
                 };
                 leaf.index += 1;
                 if leaf.index < leaf.shape.count {
-                    let ahead = leaf.index + CELLS_AHEAD;
-                    if ahead < leaf.shape.count {
-                        leaf.node().ask_for(ahead);
-                    }
                     return self.settle_in_leaf();
                 }
                 self.climb_forward()
@@ -531,9 +553,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
             self.place = end;
             return Ok(false);
         };
-        self.key.clear();
-        self.key.extend_from_slice(leaf.node().prefix());
-        self.prefix_len = self.key.len();
+        self.key.enter(leaf.node().prefix());
         self.settle_in_leaf()
     }
 
@@ -544,12 +564,11 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         let Some(leaf) = self.frames.last() else {
             return Err(damaged("cursor", 0, "no leaf", "a leaf"));
         };
-        let Some(cell) = leaf.node().plain_cell(leaf.index) else {
+        let Some((tag, suffix, payload_at)) = leaf.shape.plain_row(&leaf.page, leaf.index) else {
             return self.settle_spilled();
         };
-        self.payload = (cell.tag, cell.payload_at);
-        self.key.truncate(self.prefix_len);
-        self.key.extend_from_slice(cell.suffix);
+        self.payload = (tag, payload_at);
+        self.key.take(&leaf.page, suffix.start, suffix.len());
         self.place = Place::At;
         Ok(true)
     }
@@ -562,9 +581,10 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         };
         let cell = leaf.node().other_cell(leaf.index)?;
         self.payload = (cell.tag, cell.payload_at);
-        self.key.truncate(self.prefix_len);
-        self.key.extend_from_slice(cell.suffix);
-        read_rest(self.reader, cell.rest, leaf.at, &mut self.key)?;
+        self.key.take_any(cell.suffix);
+        let mut whole = self.key.lend();
+        read_rest(self.reader, cell.rest, leaf.at, &mut whole)?;
+        self.key.put(whole);
         self.place = Place::At;
         Ok(true)
     }
@@ -578,7 +598,6 @@ impl<R> Clone for Cursor<'_, R> {
             reader: self.reader,
             frames: self.frames.clone(),
             key: self.key.clone(),
-            prefix_len: self.prefix_len,
             payload: self.payload,
             place: self.place,
             only: self.only.clone(),

@@ -80,6 +80,17 @@ impl Tree {
         payload: Payload<'_>,
         old: Old,
     ) -> Result<u64> {
+        Ok(self.put_payload_anywhere(w, key, payload, old)?.0)
+    }
+
+    /// As `put_payload`; tells besides whether it went behind every row.
+    pub(crate) fn put_payload_anywhere<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        key: &[u8],
+        payload: Payload<'_>,
+        old: Old,
+    ) -> Result<(u64, bool)> {
         if tag::kind(payload.tag) != tag::INLINE {
             self.flags |= LEADS_ON;
         }
@@ -97,7 +108,7 @@ impl Tree {
             before = if self.is_multi() { was } else { 1 };
             self.count_rows(w, &path.steps, rows.wrapping_sub(before).cast_signed())?;
             if done {
-                return Ok(before);
+                return Ok((before, false));
             }
         } else {
             self.count_rows(w, &path.steps, rows.cast_signed())?;
@@ -107,14 +118,15 @@ impl Tree {
                 self.flags |= LEADS_ON;
             }
         }
-        let bias = if path.at_end {
+        let at_end = path.at_end;
+        let bias = if at_end {
             Bias::Ascending
         } else {
             Bias::Balance
         };
         let key = Key::of(key, rest.as_ref(), w.page_size());
         self.put_in(w, path, key, payload, bias)?;
-        Ok(before)
+        Ok((before, at_end))
     }
 
     /// Puts an entry in at the path's end: in place, by sharing with a neighbour, by a split.

@@ -3,6 +3,7 @@
 //! ```text
 //! tree      Tree: root, height, count, id           what a catalog stores of a table (64 bytes)
 //!  ├ insert    put                                  descent, in-place edit, split, new root
+//!  ├ ending    insert_near_end                      ascending rows, one by one
 //!  ├ append    append                               ascending rows, leaf by leaf (filling)
 //!  ├ remove    remove, clear                        descent, edit, merge or even out, lower root
 //!  ├ cut       remove_range                         branches cut off
@@ -43,6 +44,7 @@ mod check;
 mod cursor;
 mod cut;
 mod edit;
+mod ending;
 mod filling;
 mod group;
 mod insert;
@@ -62,6 +64,7 @@ mod work;
 
 pub use check::{Claim, Damage};
 pub use cursor::Cursor;
+pub use ending::Ending;
 pub use key::KEY_BYTES_MAX;
 pub use node::key_bytes_max;
 pub use pairs::{PairCursor, Pairs};

@@ -35,6 +35,7 @@
 //!    frees or checks pages looks into the cells of such a leaf, and only of such.
 //! 8. The other flags, `WHOSE`, are those of the table: each of its pages has them.
 
+mod row;
 mod search;
 
 use crate::edit::Payload;

@@ -185,10 +185,20 @@ impl Meta {
 
     /// The block as it stands at `address`.
     pub(crate) fn encode(&self, address: u64) -> Vec<u8> {
+        self.encode_standing(address, self.sequence, &self.standing)
+    }
+
+    /// As `encode`, of this record with another sequence number and another standing.
+    pub(crate) fn encode_standing(
+        &self,
+        address: u64,
+        sequence: u64,
+        standing: &Standing,
+    ) -> Vec<u8> {
         debug_assert!(fit(self.changes.len(), self.pendings.len()));
         let mut block = vec![0u8; BLOCK_BYTES];
         block[UUID_AT..SEQUENCE_AT].copy_from_slice(&self.uuid);
-        put_u64(&mut block, SEQUENCE_AT, self.sequence);
+        put_u64(&mut block, SEQUENCE_AT, sequence);
         put_i64(&mut block, TIME_AT, self.time_ns);
         put_u64(&mut block, PAGES_AT, self.pages);
         self.free_root.encode(&mut block, FREE_ROOT_AT);
@@ -206,10 +216,10 @@ impl Meta {
             put_u64(&mut block, REDO_AT + 8, redo.pages);
             put_u64(&mut block, REDO_AT + 16, redo.birth);
         }
-        put_u64(&mut block, DURABLE_SEQUENCE_AT, self.standing.sequence);
-        put_u64(&mut block, DURABLE_CHECKSUM_AT, self.standing.checksum);
-        block[BOOT_ID_AT..BOOT_ID_AT + 16].copy_from_slice(&self.standing.boot_id);
-        put_u64(&mut block, NEXT_CHECKSUM_AT, self.standing.next_checksum);
+        put_u64(&mut block, DURABLE_SEQUENCE_AT, standing.sequence);
+        put_u64(&mut block, DURABLE_CHECKSUM_AT, standing.checksum);
+        block[BOOT_ID_AT..BOOT_ID_AT + 16].copy_from_slice(&standing.boot_id);
+        put_u64(&mut block, NEXT_CHECKSUM_AT, standing.next_checksum);
         block[USER_AT..USER_AT + self.user.len()].copy_from_slice(&self.user);
         block[APP_AT..APP_AT + self.app.len()].copy_from_slice(&self.app);
         let mut at = LIST_AT;

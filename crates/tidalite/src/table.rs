@@ -241,6 +241,12 @@ impl AsRef<[u8]> for Lent<'_> {
     }
 }
 
+#[cold]
+fn damaged(found: &str) -> Error {
+    let expected = "a small nested table";
+    tidalite_base::Corrupt::new("nested table", 0, found, expected).into()
+}
+
 /// Steps through a table. Each move tells whether there is an entry at the new place.
 #[derive(Clone)]
 pub struct TableCursor<'a> {
@@ -251,13 +257,11 @@ pub struct TableCursor<'a> {
 }
 
 impl<'a> TableCursor<'a> {
+    #[inline]
     fn check(&self) -> Result<()> {
         match &self.damage {
             None => Ok(()),
-            Some(found) => {
-                let expected = "a small nested table";
-                Err(tidalite_base::Corrupt::new("nested table", 0, found, expected).into())
-            }
+            Some(found) => Err(damaged(found)),
         }
     }
 
@@ -391,6 +395,7 @@ impl<'a> TableCursor<'a> {
         clippy::should_implement_trait,
         reason = "a fallible step, not an iterator"
     )]
+    #[inline]
     pub fn next(&mut self) -> Result<bool> {
         self.check()?;
         Ok(self.inner.next()?)
@@ -410,6 +415,7 @@ impl<'a> TableCursor<'a> {
     /// # Panics
     /// When the last move found no entry.
     #[must_use]
+    #[inline]
     pub fn key(&self) -> &[u8] {
         self.inner.key()
     }

@@ -72,13 +72,18 @@ impl<'t> TableMut<'t> {
         what: &str,
         change: impl FnOnce(&mut Tree, &mut tidalite_pager::WriteTxn) -> tidalite_pager::Result<T>,
     ) -> Result<T> {
-        if !self.path.is_empty() {
-            return Err(Error::Store(tidalite_pager::Error::Unsupported {
-                found: format!("{what} of a nested table"),
-                expected: "a table with a name".into(),
-            }));
-        }
+        self.expect_no_path(what)?;
         self.txn.change_table(self.index, change)
+    }
+
+    fn expect_no_path(&self, what: &str) -> Result<()> {
+        if self.path.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Store(tidalite_pager::Error::Unsupported {
+            found: format!("{what} of a nested table"),
+            expected: "a table with a name".into(),
+        }))
     }
 
     /// Stores a pair, whether the key was there or not; returns whether it was.
@@ -91,7 +96,9 @@ impl<'t> TableMut<'t> {
         if self.path.is_empty() {
             return self
                 .txn
-                .change_table(self.index, |tree, pages| tree.insert(pages, key, value));
+                .change_table_near_end(self.index, |tree, ending, pages| {
+                    tree.insert_near_end(pages, ending, key, value)
+                });
         }
         let was = self.change(true, &mut |pages, table| table.insert(pages, key, value))?;
         Ok(was == Some(true))
@@ -223,9 +230,12 @@ impl<'t> TableMut<'t> {
     /// # Errors
     /// `OutOfOrder` when the key is not above the last one: nothing has changed; else as for `put`.
     pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let done = self.change_tree("appending", |tree, pages| {
-            tree.append_row(pages, key, value)
-        })?;
+        self.expect_no_path("appending")?;
+        let done = self
+            .txn
+            .change_table_near_end(self.index, |tree, ending, pages| {
+                tree.append_near_end(pages, ending, key, value)
+            })?;
         if done {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use crate::roots::Roots;
 use crate::table_mut::TableMut;
 use crate::write::{OpenTable, TABLE_NAME_BYTES_MAX, WriteTxn, find_table};
 use tidalite_base::Corrupt;
-use tidalite_kv::Tree;
+use tidalite_kv::{Ending, Tree};
 use tidalite_pager::PageRead;
 
 /// The names in the catalog, in order.
@@ -81,6 +81,7 @@ impl WriteTxn {
             name: name.to_owned(),
             id,
             tree,
+            ending: Ending::default(),
             changed: created,
             created,
         });

@@ -32,7 +32,7 @@ use crate::texts::Texts;
 use std::ops::Bound;
 use std::sync::Arc;
 use tidalite_base::{SeriesId, TxnId};
-use tidalite_kv::Tree;
+use tidalite_kv::{Ending, Tree};
 use tidalite_pager::{Durability, PageRead, PageWrite, Ticket};
 use tidalite_runs::{Beside, Front, Staging};
 use tidalite_series::Sealed;
@@ -57,6 +57,8 @@ pub(crate) struct OpenTable {
     pub(crate) name: String,
     pub(crate) id: u64,
     pub(crate) tree: Tree,
+    /// Where its last row is, while rows are put in behind it.
+    pub(crate) ending: Ending,
     pub(crate) changed: bool,
     /// It is not in the `tables` tree under this name.
     pub(crate) created: bool,
@@ -371,9 +373,23 @@ impl WriteTxn {
         index: usize,
         change: impl FnOnce(&mut Tree, &mut tidalite_pager::WriteTxn) -> tidalite_pager::Result<T>,
     ) -> Result<T> {
+        self.tables[index].ending.forget();
+        self.change_table_near_end(index, |tree, _, pages| change(tree, pages))
+    }
+
+    /// As `change_table`, where the change keeps to what `Ending` says, or makes it forget.
+    pub(crate) fn change_table_near_end<T>(
+        &mut self,
+        index: usize,
+        change: impl FnOnce(
+            &mut Tree,
+            &mut Ending,
+            &mut tidalite_pager::WriteTxn,
+        ) -> tidalite_pager::Result<T>,
+    ) -> Result<T> {
         self.check_usable()?;
         let table = &mut self.tables[index];
-        match change(&mut table.tree, &mut self.pages) {
+        match change(&mut table.tree, &mut table.ending, &mut self.pages) {
             Ok(result) => {
                 table.changed = true;
                 Ok(result)
@@ -480,6 +496,7 @@ impl WriteTxn {
                 name: found.clone(),
                 id,
                 tree,
+                ending: Ending::default(),
                 changed: true,
                 created: false,
             });

@@ -197,6 +197,67 @@ fn more_nested_tables_than_fit_memory_are_one_transaction() {
     assert!(problems.is_empty(), "{problems:?}");
 }
 
+/// What the last row was is remembered from one `put` to the next, but not across anything else.
+#[test]
+fn ascending_rows_and_savepoints_do_not_disturb_each_other() {
+    let mut rng = Rng::new(23);
+    for _ in 0..30 {
+        let db = small_pages();
+        let mut model = BTreeMap::<Vec<u8>, Vec<u8>>::new();
+        let mut n = 0u32;
+        for _ in 0..3 {
+            let mut tx = db.begin_write().unwrap();
+            let mut kept = Vec::new();
+            for _ in 0..rng.below(400) {
+                let mut t = tx.table("t").unwrap();
+                n += 1 + rng.below(2) as u32;
+                let (key, value) = (n.to_be_bytes().to_vec(), vec![n as u8; rng.index(40)]);
+                match rng.below(40) {
+                    0 => kept.push((tx.savepoint().unwrap(), model.clone())),
+                    1 => {
+                        if let Some((savepoint, then)) = kept.pop() {
+                            tx.rollback_to(&savepoint).unwrap();
+                            model = then;
+                        }
+                    }
+                    2 => {
+                        let gone = model.pop_first().map(|(key, _)| key);
+                        t.remove(&gone.unwrap_or_default()).unwrap();
+                    }
+                    3 => {
+                        let last = model.pop_last().map(|(key, _)| key);
+                        t.remove(&last.unwrap_or_default()).unwrap();
+                    }
+                    4 => drop(tx.reader().unwrap()),
+                    choice if choice % 2 == 0 => {
+                        t.append(&key, &value).unwrap();
+                        model.insert(key, value);
+                    }
+                    _ => {
+                        t.put(&key, &value).unwrap();
+                        model.insert(key, value);
+                    }
+                }
+            }
+            tx.commit().unwrap();
+            let read = db.begin_read().unwrap();
+            let mut rows = BTreeMap::new();
+            if let Some(table) = read.table("t").unwrap() {
+                let mut cursor = table.cursor();
+                while cursor.next().unwrap() {
+                    rows.insert(cursor.key().to_vec(), cursor.value().unwrap());
+                }
+            }
+            let expected = model
+                .iter()
+                .map(|(key, value)| (key.to_vec(), value.clone()));
+            assert_eq!(rows, expected.collect());
+        }
+        let problems = db.check().unwrap().problems;
+        assert!(problems.is_empty(), "{problems:?}");
+    }
+}
+
 #[test]
 fn names_change_with_the_transaction() {
     let db = small_pages();

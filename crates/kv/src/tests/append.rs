@@ -1,7 +1,7 @@
 //! Long ascending runs of every shape, broken here and there, against a `BTreeMap`.
 
 use super::{Seed, check_all, random_key, random_value};
-use crate::Tree;
+use crate::{Ending, Tree};
 use std::collections::BTreeMap;
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
@@ -99,6 +99,66 @@ fn runs_of_every_shape_are_what_a_map_says() {
         }
         tree.seal(&mut pages).unwrap();
         check_all(&tree, &pages);
+        printed.passed();
+    }
+}
+
+/// Rows one by one, mostly behind the last one, with an `Ending` that lives as long as a transaction.
+#[test]
+fn rows_put_in_near_the_end_are_what_a_map_says() {
+    for seed in 0..60 {
+        let page_size = [512, 4096][seed as usize % 2];
+        let printed = Seed::of(seed, page_size);
+        let mut rng = Rng::new(seed);
+        let mut pages = ScratchPages::new(page_size);
+        let (mut tree, mut model) = (Tree::new(5), BTreeMap::<Vec<u8>, Vec<u8>>::new());
+        let mut n = 0;
+        for _ in 0..6 {
+            let shape = rng.below(6);
+            let mut ending = Ending::default();
+            for _ in 0..rng.below(1500) {
+                n += rng.below(3);
+                let mut key = shaped(&mut rng, shape, n);
+                if rng.one_in(100) {
+                    key = random_key(&mut rng, page_size);
+                }
+                let values_of = if rng.one_in(50) { page_size } else { 16 };
+                let value = random_value(&mut rng, values_of);
+                match rng.below(300) {
+                    0 => {
+                        ending.forget();
+                        let was = model.pop_first().map(|(key, _)| key).unwrap_or_default();
+                        tree.remove(&mut pages, &was).unwrap();
+                    }
+                    1 => {
+                        tree.seal(&mut pages).unwrap();
+                    }
+                    choice if choice % 2 == 0 => {
+                        let above = model.last_key_value().is_none_or(|(last, _)| *last < key);
+                        let done = tree.append_near_end(&mut pages, &mut ending, &key, &value);
+                        assert_eq!(done.unwrap(), above);
+                        if above {
+                            model.insert(key, value);
+                        }
+                    }
+                    _ => {
+                        let was = tree.insert_near_end(&mut pages, &mut ending, &key, &value);
+                        assert_eq!(was.unwrap(), model.insert(key, value).is_some());
+                    }
+                }
+                assert_eq!(tree.len(), model.len() as u64);
+            }
+            tree.seal(&mut pages).unwrap();
+            check_all(&tree, &pages);
+            pages.commit();
+            let mut cursor = tree.cursor(&pages);
+            for (key, value) in &model {
+                assert!(cursor.next().unwrap());
+                assert_eq!(cursor.key(), key);
+                assert_eq!(&cursor.value().unwrap().to_vec().unwrap(), value);
+            }
+            assert!(!cursor.next().unwrap());
+        }
         printed.passed();
     }
 }

@@ -36,20 +36,17 @@ impl Stages {
             txn: commit.txn,
             slot,
         });
-        let record = Meta {
-            sequence: self.durable.sequence + 1,
-            standing: Standing {
-                sequence: self.durable.sequence,
-                checksum: self.durable_checksum,
-                next_checksum: match &self.flushing {
-                    Some(next) if !active(Bug::WeakStandsOnOne) => next.checksum,
-                    _ => 0,
-                },
-                boot_id: inner.lock.area.identity().boot,
+        let standing = Standing {
+            sequence: self.durable.sequence,
+            checksum: self.durable_checksum,
+            next_checksum: match &self.flushing {
+                Some(next) if !active(Bug::WeakStandsOnOne) => next.checksum,
+                _ => 0,
             },
-            ..commit.clone()
+            boot_id: inner.lock.area.identity().boot,
         };
-        inner.lock.area.set_weak(slot, &record.encode(0));
+        let block = commit.encode_standing(0, standing.sequence + 1, &standing);
+        inner.lock.area.set_weak(slot, &block);
     }
 
     /// Begins a flush.

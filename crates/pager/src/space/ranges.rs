@@ -2,6 +2,7 @@
 
 use crate::meta::Change;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// A set of pages as disjoint ranges, neighbours joined.
 #[derive(Clone, Debug, Default)]
@@ -123,8 +124,29 @@ impl Changes {
             pages: end - start,
             used,
         };
-        let new = before.into_iter().chain([range]).chain(behind);
-        self.ranges.splice(first..last, new);
+        let mut new = [range; 3];
+        let mut count = 0;
+        for range in before.into_iter().chain([range]).chain(behind) {
+            new[count] = range;
+            count += 1;
+        }
+        self.put(first..last, &new[..count]);
+    }
+
+    /// Puts up to three ranges in the place of others. (`Vec::splice` takes several times as long for so few.)
+    fn put(&mut self, place: Range<usize>, new: &[Change]) {
+        let ranges = &mut self.ranges;
+        let (old, count) = (place.len(), new.len());
+        if count > old
+            && let Some(&filler) = new.first()
+        {
+            let len = ranges.len();
+            ranges.resize(len + count - old, filler);
+            ranges.copy_within(place.end..len, place.start + count);
+        } else if count < old {
+            ranges.drain(place.start + count..place.end);
+        }
+        ranges[place.start..place.start + count].copy_from_slice(new);
     }
 
     pub(crate) fn len(&self) -> usize {

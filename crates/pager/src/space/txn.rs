@@ -3,6 +3,46 @@
 use super::ranges::RangeSet;
 use crate::layout::is_large_page;
 use crate::meta::Dead;
+use crate::txn::dirty::PageHasher;
+use std::collections::HashSet;
+use std::hash::BuildHasherDefault;
+
+/// Ranges that were freed, none of them twice. A transaction of ten thousand random rows frees as many single pages, here and there: their
+/// numbers are kept in a table, whose places are found at once, and only what is longer as ranges.
+#[derive(Debug, Default)]
+pub(super) struct Freed {
+    single: HashSet<u64, BuildHasherDefault<PageHasher>>,
+    longer: RangeSet,
+}
+
+impl Freed {
+    fn insert(&mut self, page: u64, pages: u64) {
+        if pages == 1 {
+            self.single.insert(page);
+        } else {
+            self.longer.insert(page, pages);
+        }
+    }
+
+    /// Takes out what `insert` put in.
+    fn remove(&mut self, page: u64, pages: u64) {
+        if pages == 1 {
+            self.single.remove(&page);
+        } else {
+            self.longer.remove(page, pages);
+        }
+    }
+
+    pub(super) fn overlaps(&self, page: u64, pages: u64) -> bool {
+        let inside = page..page + pages;
+        let in_single = if pages <= self.single.len() as u64 {
+            inside.clone().any(|page| self.single.contains(&page))
+        } else {
+            self.single.iter().any(|page| inside.contains(page))
+        };
+        in_single || self.longer.overlaps(page, pages)
+    }
+}
 
 /// What one transaction allocated and freed.
 #[derive(Debug, Default)]
@@ -14,7 +54,7 @@ pub(crate) struct TxnSpace {
     /// Freed, of earlier transactions, in the order in which it was: (page, pages, birth).
     freed: Vec<(u64, u64, u64)>,
     /// The same, without the birth.
-    pub(super) freed_all: RangeSet,
+    pub(super) freed_all: Freed,
     /// Pages of it, those of the second file left out.
     pub(crate) freed_pages: u64,
     /// It may take what is kept for transactions that free space.
@@ -88,7 +128,7 @@ impl TxnSpace {
     pub(super) fn forget(&mut self) -> RangeSet {
         self.own_pages = 0;
         self.freed.clear();
-        self.freed_all = RangeSet::default();
+        self.freed_all = Freed::default();
         self.freed_pages = 0;
         std::mem::take(&mut self.own)
     }

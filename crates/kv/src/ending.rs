@@ -1,0 +1,150 @@
+//! Rows that are put in one by one behind the last one: an [`Ending`] remembers where that is.
+//!
+//! Invariants
+//! 1. What an `Ending` remembers is true of the table whose root and rows it names, as long as every other change of the table is followed
+//!    by `forget`. It is a hint for speed: without one the row is put in by a descent.
+//! 2. The way that it remembers is the transaction's own; pages that have come to be held since are seen by `may_change`.
+
+use crate::edit::{self, Payload, Placed};
+use crate::filling::Filling;
+use crate::insert::{Old, Step};
+use crate::key::Key;
+use crate::node::tag;
+use crate::tree::Tree;
+use crate::value::Stored;
+use tidalite_pager::{PageWrite, Ptr, Result};
+
+/// Where the last row of a table lies, while rows are put in behind it. Of one transaction. A clone remembers nothing.
+#[derive(Debug, Default)]
+pub struct Ending {
+    /// Rows that were put in at the end by a descent, one after the other.
+    descents: u32,
+    place: Option<Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    root: Ptr,
+    rows: u64,
+    /// The branches above the leaf.
+    way: Vec<Step>,
+    leaf: Ptr,
+    last_key: Vec<u8>,
+}
+
+impl Clone for Ending {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Ending {
+    /// The table was changed otherwise.
+    #[inline]
+    pub fn forget(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Place {
+    fn is_of(&self, tree: &Tree) -> bool {
+        self.root == tree.root && self.rows == tree.rows
+    }
+}
+
+impl Tree {
+    /// As `insert`, with a hint: rows that ascend behind the last one need neither descent nor search.
+    ///
+    /// # Errors
+    /// As for `insert`.
+    ///
+    /// # Cost
+    /// Behind the last row: a comparison of keys, a copy, and a count in each branch above.
+    pub fn insert_near_end<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        ending: &mut Ending,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<bool> {
+        if let Some(place) = &mut ending.place
+            && self.put_behind(w, place, key, value)?
+        {
+            return Ok(false);
+        }
+        ending.place = None;
+        let stored = Stored::put(w, self.id, key, value)?;
+        let (before, at_end) = self.put_payload_anywhere(w, key, stored.payload(), Old::Free)?;
+        ending.descents = if at_end { ending.descents + 1 } else { 0 };
+        // One row alone is not worth looking where it went.
+        if ending.descents > 1 {
+            ending.place = self.tail(w)?.map(|tail| Place {
+                root: self.root,
+                rows: self.rows,
+                way: tail.way,
+                leaf: tail.leaf,
+                last_key: tail.last_key,
+            });
+        }
+        Ok(before > 0)
+    }
+
+    /// As `append_row`, with a hint.
+    ///
+    /// # Errors
+    /// As for `insert`.
+    pub fn append_near_end<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        ending: &mut Ending,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<bool> {
+        let known = ending.place.as_ref().filter(|place| place.is_of(self));
+        let above = match known {
+            Some(place) => key > place.last_key.as_slice(),
+            None => {
+                let mut last = self.cursor(&*w);
+                !last.last()? || key > last.key()
+            }
+        };
+        if above {
+            self.insert_near_end(w, ending, key, value)?;
+        }
+        Ok(above)
+    }
+
+    /// Puts a row in behind the last one; false, and nothing has changed, when it is to go elsewhere, or does not fit the leaf as it is.
+    fn put_behind<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        place: &mut Place,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<bool> {
+        if !place.is_of(self)
+            || key <= place.last_key.as_slice()
+            || !Filling::takes(w.page_size(), key, value)
+            || !w.may_change(&place.leaf)
+            || !place.way.iter().all(|step| w.may_change(&step.ptr))
+        {
+            return Ok(false);
+        }
+        let payload = Payload {
+            tag: tag::of(tag::INLINE, value.len()),
+            bytes: value,
+        };
+        let at = place.leaf.addr;
+        let page = w.page_mut(&place.leaf)?;
+        let (count, _) = edit::fill(page, 0, at)?;
+        let placed = edit::try_insert(page, 0, at, count, Key::plain(key), payload)?;
+        if placed == Placed::No {
+            return Ok(false);
+        }
+        self.count_rows(w, &place.way, 1)?;
+        place.rows = self.rows;
+        place.last_key.clear();
+        place.last_key.extend_from_slice(key);
+        Ok(true)
+    }
+}
