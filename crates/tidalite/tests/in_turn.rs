@@ -44,7 +44,7 @@ impl World {
         let mut one = txn.series(&World::name(series)).unwrap();
         match self.rng.below(4) {
             0 if self.columns[series] < 5 => {
-                let column = Column::new(&format!("c{}", self.columns[series]), ColumnType::U64);
+                let column = Column::new(format!("c{}", self.columns[series]), ColumnType::U64);
                 one.add_columns(&[column]).unwrap();
                 self.columns[series] += 1;
                 for (_, words) in self
