@@ -28,7 +28,7 @@ use crate::write::WriteTxn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
-use tidalite_codec::RowsRef;
+use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_runs::{Linker, Linking, Obstacles, Slot, Staging};
 
 /// The least that an appender may stage.
@@ -276,17 +276,8 @@ impl<'t> Appender<'t> {
             return Ok(());
         }
         let writer = &self.writer;
-        self.staging.drain(|series, types, rows| {
-            writer.change(|txn| {
-                let slot = txn.staging.slot(series, types);
-                let mut at = 0;
-                while at < rows.len() {
-                    at += txn.staging.append(slot, rows.slice(at..rows.len()));
-                    txn.flush_staging()?;
-                }
-                Ok(())
-            })
-        })
+        self.staging
+            .drain(|series, types, rows| stage(writer, series, types, rows))
     }
 
     fn end(&mut self) -> Result<()> {
@@ -307,9 +298,29 @@ impl<'t> Appender<'t> {
     }
 
     fn flush_all(&mut self) -> Result<()> {
-        self.staging.link_all(&*self.writer)?;
-        self.spill()
+        let writer = &self.writer;
+        self.staging.end(&**writer, |series, types, rows| {
+            stage(writer, series, types, rows)
+        })
     }
+}
+
+/// Stages rows in the transaction itself.
+fn stage(
+    writer: &Writer<'_>,
+    series: SeriesId,
+    types: &[ColumnType],
+    rows: RowsRef<'_>,
+) -> Result<()> {
+    writer.change(|txn| {
+        let slot = txn.staging.slot(series, types);
+        let mut at = 0;
+        while at < rows.len() {
+            at += txn.staging.append(slot, rows.slice(at..rows.len()));
+            txn.flush_staging()?;
+        }
+        Ok(())
+    })
 }
 
 impl Drop for Appender<'_> {

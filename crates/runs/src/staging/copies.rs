@@ -40,7 +40,7 @@ pub(super) type Places = [(usize, usize); PART_SLOTS];
 pub(super) struct Copies {
     pub(super) times: Vec<i64>,
     columns: Vec<Vec<u64>>,
-    fill: Fill,
+    pub(super) fill: Fill,
 }
 
 impl Copies {

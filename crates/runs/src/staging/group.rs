@@ -135,6 +135,14 @@ impl Plan {
         copies: &mut Copies,
         mut f: impl FnMut(u32, RowsRef<'_>) -> Result<()>,
     ) -> Result<()> {
+        if let Some(places) = self.places_in_log(part) {
+            for (&slot, (from, to)) in self.slots(log, part).iter().zip(places) {
+                if from < to || log.slots[slot as usize].overlay != NO_OVERLAY {
+                    log.with_rows(from, to, &mut copies.fill, |rows| f(slot, rows))?;
+                }
+            }
+            return Ok(());
+        }
         let places = self.copy(log, part, copies);
         for (&slot, (from, to)) in self.slots(log, part).iter().zip(places) {
             if from == to && log.slots[slot as usize].overlay == NO_OVERLAY {
@@ -143,6 +151,23 @@ impl Plan {
             copies.with_rows(log, from, to, |rows| f(slot, rows))?;
         }
         Ok(())
+    }
+
+    /// Where the rows of each series of a part are in the log, if none has more than one stretch there: they need not be copied.
+    fn places_in_log(&self, part: usize) -> Option<Places> {
+        let stretches = self.stretches(part);
+        if self.turns.is_some() || stretches.len() > self.part_slots {
+            return None;
+        }
+        let mut places = [(0, 0); PART_SLOTS];
+        for route in stretches {
+            let place = &mut places[route.place()];
+            if place.0 < place.1 {
+                return None;
+            }
+            *place = (route.start(), route.start() + route.rows());
+        }
+        Some(places)
     }
 
     /// The slots of a part, in the order of their series.

@@ -39,13 +39,8 @@ impl Take {
 }
 
 impl Staging {
-    /// Links what may be linked of a layout, or of all. The other rows stay staged, and those of series that were read.
-    fn link_whole<L: Linker>(
-        &mut self,
-        linker: &L,
-        take: Take,
-        only: Option<usize>,
-    ) -> Result<(), L::Error> {
+    /// Links whole vectors that may be linked, of a layout or of all. The other rows stay staged, and those of series that were read.
+    fn link_whole<L: Linker>(&mut self, linker: &L, only: Option<usize>) -> Result<(), L::Error> {
         let mut sealed = SealedOf::<L>::default();
         for layout in 0..self.logs.len() {
             if only.is_some_and(|only| only != layout) {
@@ -55,7 +50,7 @@ impl Staging {
             let mut failed = None;
             let mut follow = true;
             self.group_log(layout, |Group { series, rows }| {
-                let whole = rows.slice(0..take.of(rows));
+                let whole = rows.slice(0..whole_vectors(rows));
                 if failed.is_some() || whole.is_empty() {
                     return Ok(0);
                 }
@@ -101,9 +96,9 @@ impl Staging {
                         self.leaf_linked(layout);
                     }
                 }
-                Ready::Rounds(layout) => self.link_whole(linker, Take::Whole, Some(layout))?,
+                Ready::Rounds(layout) => self.link_whole(linker, Some(layout))?,
                 Ready::Budget => {
-                    self.link_whole(linker, Take::Whole, None)?;
+                    self.link_whole(linker, None)?;
                     if self.bytes() > self.budget_bytes() / 2 {
                         return Ok(true);
                     }
@@ -112,12 +107,45 @@ impl Staging {
         }
     }
 
-    /// Links all that may be linked and is worth a leaf: no more rows come.
+    /// Takes all rows out: no more come. What may be linked and is worth a leaf is linked; `rest` gets the other rows, series by
+    /// series, each series' sorted by time.
     ///
     /// # Errors
-    /// As `flush`.
-    pub fn link_all<L: Linker>(&mut self, linker: &L) -> Result<(), L::Error> {
-        self.link_whole(linker, Take::AtCommit, None)
+    /// Those of the linker and of `rest`; the rest of the rows is gone then, and the transaction must be rolled back.
+    pub fn end<L: Linker>(
+        &mut self,
+        linker: &L,
+        mut rest: impl FnMut(SeriesId, &[ColumnType], RowsRef<'_>) -> Result<(), L::Error>,
+    ) -> Result<(), L::Error> {
+        let mut sealed = SealedOf::<L>::default();
+        let mut failed = None;
+        for layout in 0..self.logs.len() {
+            let types = self.logs[layout].types.clone();
+            self.group_log(layout, |Group { series, rows }| {
+                if failed.is_none() {
+                    let mut hand_over = || {
+                        let mut taken = Take::AtCommit.of(rows);
+                        if taken > 0 {
+                            let part = rows.slice(0..taken);
+                            match seal_and_link(linker, (series, &types), part, &mut sealed)? {
+                                Linked::No => taken = 0,
+                                Linked::Behind | Linked::Among => {}
+                            }
+                        }
+                        match taken < rows.len() {
+                            true => rest(series, &types, rows.slice(taken..rows.len())),
+                            false => Ok(()),
+                        }
+                    };
+                    failed = hand_over().err();
+                }
+                Ok(rows.len())
+            })?;
+        }
+        match failed {
+            Some(error) => Err(error),
+            None => self.drain(rest),
+        }
     }
 
     /// Takes all rows out, series by series, each series' sorted by time.
