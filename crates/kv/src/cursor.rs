@@ -7,6 +7,7 @@
 //! 3. After an error the cursor is off the table, before its first row.
 
 mod key;
+mod select;
 
 use crate::key::read_rest;
 use crate::node::{HEADS_AHEAD_BYTES, Node, Shape, damaged, tag};
@@ -156,71 +157,6 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.only = None;
         self.frames.clear();
         self.place = Place::Before;
-    }
-
-    /// To the row that has this many rows before it (of a table of multi-values: to the key with that pair).
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`.
-    ///
-    /// # Cost
-    /// One page a level; a branch's entries before the child are added up.
-    pub fn select(&mut self, mut rank: u64) -> Result<bool> {
-        self.frames.clear();
-        self.place = Place::Before;
-        if self.only.is_some() {
-            self.descend_from_root(Way::First)?;
-            let Some(leaf) = self.frames.last_mut() else {
-                return Ok(false);
-            };
-            leaf.index = usize::try_from(rank).unwrap_or(usize::MAX);
-            if leaf.index < leaf.shape.count {
-                return self.settle(Place::After);
-            }
-            self.frames.clear();
-            self.place = Place::After;
-            return Ok(false);
-        }
-        if rank >= self.tree.rows {
-            self.place = Place::After;
-            return Ok(false);
-        }
-        let mut ptr = self.tree.root;
-        for level in (0..self.tree.height).rev() {
-            let page = self.reader.page(&ptr)?;
-            let node = Node::open(&page, level, ptr.addr)?;
-            let mut index = 0;
-            let mut next = None;
-            while index < node.count() {
-                let rows = if level > 0 {
-                    let (child, rows) = node.child(index)?;
-                    next = Some(child);
-                    rows
-                } else {
-                    self.tree.leaf_rows(&node, index..index + 1)?
-                };
-                if rank < rows {
-                    break;
-                }
-                rank -= rows;
-                index += 1;
-            }
-            if index == node.count() {
-                let found = "fewer rows than the branches count";
-                return Err(damaged("table", ptr.addr, found, "every row"));
-            }
-            let (shape, at) = (node.shape(), ptr.addr);
-            self.frames.push(Frame {
-                page,
-                shape,
-                at,
-                index,
-            });
-            if let Some(next) = next {
-                ptr = next;
-            }
-        }
-        self.settle(Place::After)
     }
 
     /// True when the cursor is at a row.

@@ -4,23 +4,22 @@
 //! 1. A page is in memory, or on disk as it was last (`spilled` holds the checksum of its bytes after the first eight), or both.
 //! 2. `sealed` holds the checksum of the last seal exactly when nothing was changed since.
 
+mod hand;
 mod whole;
 
 use crate::error::{Error, Result};
 use crate::header::{Header, Kind, seal_block};
 use crate::pages::PageRef;
 use crate::ptr::Ptr;
-use crate::storage::{Storage, WriteBack};
+use crate::storage::Storage;
 use crate::unwritten::Waiting;
+use hand::write_pages;
+pub(crate) use hand::{Handing, write};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId, checksum};
 use whole::Whole;
-
-/// Neighbouring pages are written together, up to this many bytes; more makes later writes of single pages slower
-/// (decision 1000).
-const WRITE_BYTES_MAX: usize = 64 << 10;
 
 /// Buffers of pages that a transaction leaves to the next one, in bytes at most: the memory is warm, and need not be asked for.
 const SPARE_BYTES_MAX: usize = 2 << 20;
@@ -528,55 +527,6 @@ pub(crate) fn filled(buffer: Option<Arc<[u8]>>, page: &[u8]) -> Arc<[u8]> {
     Arc::from(page)
 }
 
-/// What is known of pages when they are handed to the system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Handing {
-    /// No sync is about to follow, and they are likely to be written over soon: `Storage::write_passing`.
-    Passing,
-    /// Nothing.
-    Plain,
-    /// A sync follows, and they will hardly be written over before it.
-    ForSync,
-}
-
-/// Writes pages, neighbours together; returns the stretches.
-fn write_pages(
-    storage: &dyn Storage,
-    page_size: usize,
-    mut pages: Vec<(u64, &[u8])>,
-    handing: Handing,
-) -> Result<u64> {
-    pages.sort_unstable_by_key(|(number, _)| *number);
-    let per_write = (WRITE_BYTES_MAX / page_size).max(1);
-    let (mut pieces, mut writes) = (Vec::with_capacity(per_write), 0);
-    let mut write_back = WriteBack::new(Some((pages.len() * page_size) as u64));
-    let passing = handing == Handing::Passing;
-    let neighbours = pages.chunk_by(|(number, _), (next, _)| number + 1 == *next);
-    for group in neighbours.flat_map(|stretch| stretch.chunks(per_write)) {
-        let at = group[0].0 * page_size as u64;
-        let bytes = (group.len() * page_size) as u64;
-        let failed = |error| Error::of_write("write", at, bytes, error);
-        match group {
-            [(_, bytes)] if !passing => write(storage, at, bytes)?,
-            _ => {
-                pieces.clear();
-                pieces.extend(group.iter().map(|(_, bytes)| *bytes));
-                let written = if passing {
-                    storage.write_passing(at, &pieces)
-                } else {
-                    storage.write_pieces(at, &pieces)
-                };
-                written.map_err(failed)?;
-            }
-        }
-        writes += 1;
-        if handing == Handing::ForSync {
-            write_back.note(storage, at, bytes);
-        }
-    }
-    Ok(writes)
-}
-
 /// A page that was written early.
 pub(crate) fn read_back(
     storage: &dyn Storage,
@@ -599,9 +549,4 @@ pub(crate) fn read_back(
         return Err(Corrupt::new("page written early", at, found, expected).into());
     }
     Ok(bytes.into())
-}
-
-pub(crate) fn write(storage: &dyn Storage, at: u64, bytes: &[u8]) -> Result<()> {
-    let failed = |error| Error::of_write("write", at, bytes.len() as u64, error);
-    storage.write_at(at, bytes).map_err(failed)
 }
