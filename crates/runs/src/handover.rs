@@ -337,7 +337,7 @@ impl Front {
     ///
     /// # Cost
     /// Rows that fit into the tail page beside those that are there: that page, nothing else. Otherwise a run, and a step of
-    /// each tier's open merge of about as many bytes as were given, `MERGE_STEP_BYTES` at least.
+    /// each tier's open merge of about as many bytes as were given, or `MERGE_STEP_BYTES`; to twice that where a block would be left half used.
     pub fn commit<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
