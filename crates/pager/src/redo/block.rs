@@ -118,7 +118,10 @@ pub(super) struct Flush {
 
 /// The flush at a place in `log`, the bytes of the area; `None` when a block of it is missing in all its copies.
 pub(super) fn flush(log: &[u8], area: &Area, place: Place, stand: Stand) -> Option<Flush> {
-    let wanted = |found: &Found<'_>| found.first == place.number && (1..=2).contains(&found.copies);
+    // A flush of no blocks would be followed by itself.
+    let wanted = |found: &Found<'_>| {
+        found.first == place.number && (1..=2).contains(&found.copies) && found.blocks > 0
+    };
     let own = |position, number: u64| {
         block(log, area, position, stand).filter(|found| found.number == number && wanted(found))
     };
@@ -153,4 +156,42 @@ pub(super) fn newest_behind(log: &[u8], area: &Area, place: Place, stand: Stand)
     let blocks = positions.filter_map(|position| block(log, area, position, stand));
     let later = blocks.filter(|found| found.first > place.number);
     later.map(|found| found.newest).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Area, BLOCK_BYTES, BLOCKS_AT, Place, Stand, encode, flush};
+    use crate::header::{Header, seal_block};
+    use tidalite_base::{TxnId, put_u16};
+
+    const AREA: Area = Area {
+        at: 1 << 20,
+        bytes: 8 * BLOCK_BYTES as u64,
+    };
+    const STAND: Stand = Stand {
+        sequence: 5,
+        checksum: 7,
+    };
+
+    #[test]
+    fn a_flush_leads_behind_itself_or_is_none() {
+        let payload = vec![3; 5000];
+        let sound = encode(&payload, (&AREA, Place::default(), STAND), (TxnId(9), 1));
+        for blocks in 0..=4 {
+            let mut log = sound.clone();
+            for block in log.chunks_exact_mut(BLOCK_BYTES) {
+                put_u16(block, BLOCKS_AT, blocks);
+                let header = Header::decode(block);
+                let _ = seal_block(block, &header);
+            }
+            let found = flush(&log, &AREA, Place::default(), STAND);
+            let position = found.as_ref().map(|found| found.next.position);
+            // Of fewer blocks than there are it is cut short, which the records in it tell; of more some are missing.
+            let expected = Some(u64::from(blocks)).filter(|blocks| (1..=2).contains(blocks));
+            assert_eq!(position, expected, "{blocks} blocks");
+            if blocks == 2 {
+                assert!(found.is_some_and(|found| found.payload == payload));
+            }
+        }
+    }
 }
