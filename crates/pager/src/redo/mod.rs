@@ -207,8 +207,9 @@ impl Entry {
         twice: bool,
     ) -> Option<Self> {
         let page_bytes = (pages.len() * page_size) as u64;
-        let bytes = record::encode(meta, before, pages, encoder);
-        (bytes.len() <= COMMIT_BYTES_MAX).then_some(Self {
+        let records = (meta, before);
+        let bytes = record::encode(records, pages, encoder, COMMIT_BYTES_MAX)?;
+        Some(Self {
             txn: meta.txn,
             bytes,
             page_bytes,

@@ -42,19 +42,22 @@ fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
     out[at..at + 4].copy_from_slice(&len.to_le_bytes());
 }
 
-/// The record of a commit on top of `before`.
+/// The record of a commit on top of `before`; `None` as soon as it is known to be longer than this.
 pub(super) fn encode<'a>(
-    meta: &Meta,
-    before: &Meta,
+    (meta, before): (&Meta, &Meta),
     pages: impl ExactSizeIterator<Item = PageOf<'a>>,
     encoder: &mut Encoder,
-) -> Vec<u8> {
+    bytes_max: usize,
+) -> Option<Vec<u8>> {
     let (mut out, mut zeros) = (Vec::with_capacity(BLOCK_BYTES), Vec::new());
     with_length(&mut out, |out| {
         out.extend_from_slice(&meta.txn.to_le_bytes());
         with_length(out, |out| encoder.encode(&image(meta), &image(before), out));
         out.extend_from_slice(&(pages.len() as u32).to_le_bytes());
         for PageOf { page, base, bytes } in pages {
+            if out.len() > bytes_max {
+                break;
+            }
             out.extend_from_slice(&page.to_le_bytes());
             out.extend_from_slice(&base.map_or(0, |(number, _)| number).to_le_bytes());
             with_length(out, |out| match base {
@@ -66,7 +69,7 @@ pub(super) fn encode<'a>(
             });
         }
     });
-    out
+    (out.len() <= bytes_max).then_some(out)
 }
 
 /// A page as a record tells of it.
