@@ -293,7 +293,8 @@ mod tests {
             *byte = (number >> 56) as u8;
         }
         let near = (4000..4200).chain([8184, 8192, 9000]);
-        for len in (BYTES_MIN..2500).chain(near) {
+        let step = if cfg!(miri) { 251 } else { 1 };
+        for len in (BYTES_MIN..2500).chain(near).step_by(step) {
             let part = &bytes[9000 - len..];
             let expected = xxhash_rust::xxh3::xxh3_64(part);
             assert!(super::checksum(part).is_none_or(|found| found == expected));
