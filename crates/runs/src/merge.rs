@@ -63,6 +63,9 @@ impl Merging {
     }
 }
 
+/// So many pages are a step at least, where they are less than `MERGE_STEP_BYTES`.
+const STEP_PAGES: u64 = 16;
+
 /// A merge that so many of the least steps end is not made to wait.
 const STEPS_FEW: u64 = 16;
 
@@ -103,6 +106,8 @@ impl Front {
     ) -> Result<()> {
         // What came to the tier, in parts of a run, and how much of the next run is there.
         let (mut came, mut begun) = (1.0, 0.0);
+        // Small pages are for files in which little is much.
+        let step_bytes = MERGE_STEP_BYTES.min(w.page_size() as u64 * STEP_PAGES);
         let mut tier = 0;
         while tier < self.record.tiers.len() {
             self.open_merge(tier);
@@ -120,8 +125,8 @@ impl Front {
             let room = (TIER_RUNS_MAX + 1).saturating_sub(at.runs.len()) as f64 - begun;
             let share = if came < room { came / room } else { 1.0 };
             let share_bytes = (left as f64 * share).ceil() as u64;
-            let mut budget_bytes = share_bytes.max(MERGE_STEP_BYTES);
-            if came == 0.0 && left > MERGE_STEP_BYTES * STEPS_FEW {
+            let mut budget_bytes = share_bytes.max(step_bytes);
+            if came == 0.0 && left > step_bytes * STEPS_FEW {
                 // It has time, and small steps cost more for the same.
                 budget_bytes = 0;
             }
