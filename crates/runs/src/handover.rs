@@ -5,6 +5,7 @@ use crate::front::{Front, Layouts};
 use crate::merge::Merging;
 use crate::record::{FrontRoot, Tier};
 use crate::run::{Kit, Run, RunWriter, row_bytes};
+use crate::sealing::expect_series;
 use crate::sink::Sink;
 use crate::staging::{Group, Grouped, Ready, Staging};
 use crate::tail::{self, Piece};
@@ -174,17 +175,6 @@ struct Rest<'l> {
     tail: Vec<Piece>,
 }
 
-fn in_bounds(series: SeriesId) -> Result<()> {
-    if series.0 <= tail::SERIES_MAX {
-        return Ok(());
-    }
-    Err(Error::Limit {
-        what: "series id",
-        found: series.0,
-        limit: tail::SERIES_MAX,
-    })
-}
-
 impl Rest<'_> {
     /// Rows of several series, as `put` does those of one; `series` has that of each row.
     fn put_few<W: PageWrite>(
@@ -336,8 +326,9 @@ impl Front {
     /// As for `flush`.
     ///
     /// # Cost
-    /// Rows that fit into the tail page beside those that are there: that page, nothing else. Otherwise a run, and a step of
-    /// each tier's open merge of about as many bytes as were given, or `MERGE_STEP_BYTES`; to twice that where a block would be left half used.
+    /// Rows that fit into the tail page beside those that are there: that page, nothing else. Otherwise a run, and of each tier's
+    /// open merge as great a part of what is left as was used up of the time until the tier is full, or `MERGE_STEP_BYTES`;
+    /// to twice that where a block would be left half used.
     pub fn commit<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -457,14 +448,14 @@ impl Front {
                     Grouped::Few { series, rows } => {
                         series
                             .last()
-                            .map_or(Ok(()), |&last| in_bounds(SeriesId(last)))?;
+                            .map_or(Ok(()), |&last| expect_series(SeriesId(last)))?;
                         rest.put_few(w, &mut work, class, series, rows)?;
                         work.rows_given += rows.len() as u64;
                         work.bytes_given += rows.len() as u64 * row_bytes(rows.column_count());
                         return Ok(rows.len());
                     }
                 };
-                in_bounds(series)?;
+                expect_series(series)?;
                 let place = (class, series);
                 let whole = if keep {
                     whole_vectors(rows)

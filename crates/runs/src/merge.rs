@@ -1,8 +1,7 @@
 //! Merging in bounded steps.
 //!
 //! A merge takes the oldest runs of a tier and makes them the newest run of the next, a step at a time: each run that a
-//! commit writes brings every tier's open merge forward by about as many bytes as that run has, so that a merge
-//! ends before its tier is full. The record holds how far it came; any later writer goes on from there.
+//! commit writes brings the open merges forward. The record holds how far one came; any later writer goes on from there.
 //!
 //! A tier must be done with its merge before the tier below brings so many runs that it is full. How far that has come is known:
 //! it is what the tier below has merged of what it is to merge. So each tier goes on by as great a part of what is left as
@@ -63,9 +62,6 @@ impl Merging {
     }
 }
 
-/// So many pages are a step at least, where they are less than `MERGE_STEP_BYTES`.
-const STEP_PAGES: u64 = 16;
-
 /// A merge that so many of the least steps end is not made to wait.
 const STEPS_FEW: u64 = 16;
 
@@ -106,8 +102,6 @@ impl Front {
     ) -> Result<()> {
         // What came to the tier, in parts of a run, and how much of the next run is there.
         let (mut came, mut begun) = (1.0, 0.0);
-        // Small pages are for files in which little is much.
-        let step_bytes = MERGE_STEP_BYTES.min(w.page_size() as u64 * STEP_PAGES);
         let mut tier = 0;
         while tier < self.record.tiers.len() {
             self.open_merge(tier);
@@ -125,14 +119,13 @@ impl Front {
             let room = (TIER_RUNS_MAX + 1).saturating_sub(at.runs.len()) as f64 - begun;
             let share = if came < room { came / room } else { 1.0 };
             let share_bytes = (left as f64 * share).ceil() as u64;
-            let mut budget_bytes = share_bytes.max(step_bytes);
-            if came == 0.0 && left > step_bytes * STEPS_FEW {
-                // It has time, and small steps cost more for the same.
-                budget_bytes = 0;
-            }
-            let (ended, bytes) = match budget_bytes {
-                0 => (false, 0),
-                _ => self.step(w, sink, memory, tier, budget_bytes)?,
+            // A merge to which nothing came has time, and small steps cost more for the same.
+            let waits = came == 0.0 && left > MERGE_STEP_BYTES * STEPS_FEW;
+            let (ended, bytes) = if waits {
+                (false, 0)
+            } else {
+                let budget_bytes = share_bytes.max(MERGE_STEP_BYTES);
+                self.step(w, sink, memory, tier, budget_bytes)?
             };
             let merged_bytes = merge.merged_bytes.saturating_add(bytes);
             came = bytes.min(all) as f64 / all as f64;

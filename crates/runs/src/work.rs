@@ -16,7 +16,7 @@ pub const TIERS_MAX: usize = 8;
 /// Layouts (lists of column types) at most in one file.
 pub const LAYOUTS_MAX: usize = 256;
 
-/// Bytes of rows by which an open merge advances at least, when it advances (16 pages, where these are less). With fewer, the
+/// Bytes of rows by which an open merge advances at least, when it advances. With fewer, the
 /// blocks decoded to resume would cost more than the step; with more, small commits would feel it.
 pub const MERGE_STEP_BYTES: u64 = 64 * 1024;
 

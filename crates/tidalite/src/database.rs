@@ -422,7 +422,7 @@ impl Shared {
     pub(crate) fn give_staging(&self, mut staging: Staging, used: usize) -> u64 {
         // What each use of staging costs grows with its slots.
         if used >= staging.slots() / 2 {
-            staging.reset_rows();
+            staging.forget_rows();
         } else if used > 0 || !staging.is_empty() {
             staging.reset();
         }

@@ -24,8 +24,9 @@ const FREE_PERCENT_MAX: u64 = 5;
 /// Bytes of the file at least.
 const FILE_BYTES_MIN: usize = 64 << 10;
 
-/// Series of a file with an open merge: their runs are more than the step with which a merge begins.
+/// Series of a file with an open merge, and rows of each in a run: more, as rows, than the step with which a merge begins.
 const MERGED_SERIES: usize = 24;
+const MERGED_ROWS: i64 = 16;
 
 /// Bytes of the head: superblocks and meta blocks.
 const HEAD_BYTES: usize = 6 * 4096;
@@ -154,7 +155,7 @@ impl Contents {
             Self::Merge { deletes } => {
                 pairs(db, rng, 60, 90)?;
                 for run in 0..FAN_IN as i64 {
-                    rows(db, rng, MERGED_SERIES, 100 * run..100 * run + 6)?;
+                    rows(db, rng, MERGED_SERIES, 100 * run..100 * run + MERGED_ROWS)?;
                 }
                 if deletes {
                     // Not from all: blocks that were replaced stay beside others.
@@ -200,7 +201,8 @@ fn rows(db: &Database, rng: &mut Rng, series: usize, times: Range<i64>) -> tidal
     for i in 0..series {
         let mut series = tx.series(&format!("s{i}"))?;
         for time in times.clone() {
-            let noise = i % 2 == 0;
+            // Few, so that many rows take few bytes.
+            let noise = i % 8 == 0;
             let value = if noise { rng.f64() } else { time as f64 };
             series.insert_point(time, 0, value)?;
         }

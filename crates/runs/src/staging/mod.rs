@@ -150,8 +150,6 @@ impl Staging {
         self.epoch = next_epoch();
         for log in &mut self.logs {
             log.slots.clear();
-        }
-        for log in &mut self.logs {
             log.rounds.forget();
         }
         // To clear a table takes as long as it is large, however few are in it.
@@ -166,8 +164,22 @@ impl Staging {
     /// series in turn), the next ones are expected to.
     ///
     /// Cost: a pass over the slots, as every grouping takes: not for who will use few of them.
-    pub fn reset_rows(&mut self) {
-        self.forget_rows();
+    pub fn forget_rows(&mut self) {
+        self.hand_overs += 1;
+        self.away_bytes = 0;
+        for log in &mut self.logs {
+            let rounds = log.rounds.whole().filter(|_| log.rows() == 0);
+            log.clear();
+            log.away = 0;
+            log.late = false;
+            for slot in &mut log.slots {
+                slot.overlay = NO_OVERLAY;
+            }
+            if let Some(slots) = rounds {
+                log.resume_rounds(slots);
+            }
+        }
+        self.overlays.clear();
     }
 
     /// Changes when slots are no longer valid that were given before.
@@ -504,24 +516,6 @@ impl Staging {
     /// Rows of a layout did not simply follow those that were there.
     pub(crate) fn note_late(&mut self, layout: usize) {
         self.logs[layout].note_late();
-    }
-
-    fn forget_rows(&mut self) {
-        self.hand_overs += 1;
-        self.away_bytes = 0;
-        for log in &mut self.logs {
-            let rounds = log.rounds.whole().filter(|_| log.rows() == 0);
-            log.clear();
-            log.away = 0;
-            log.late = false;
-            for slot in &mut log.slots {
-                slot.overlay = NO_OVERLAY;
-            }
-            if let Some(slots) = rounds {
-                log.resume_rounds(slots);
-            }
-        }
-        self.overlays.clear();
     }
 
     /// What the staged rows may cost.

@@ -436,7 +436,7 @@ fn a_row_of_each_series_in_every_commit_comes_out_as_it_went_in() {
             assert!(staging.is_empty());
             match rng.one_in(6) {
                 true => staging.reset(),
-                false => staging.reset_rows(),
+                false => staging.forget_rows(),
             }
         }
     }

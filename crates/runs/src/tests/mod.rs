@@ -115,7 +115,7 @@ impl World {
         let work = self.front.take_work();
         self.pages.commit();
         match self.keeps_slots {
-            true => self.staging.reset_rows(),
+            true => self.staging.forget_rows(),
             false => self.staging.reset(),
         }
         work

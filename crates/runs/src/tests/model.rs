@@ -238,8 +238,7 @@ fn many_short_stretches_merge_as_the_model_says() {
 
 #[test]
 fn the_last_tier_merges_into_itself() {
-    // Pages of this size, so that every merge ends with the step that begins it.
-    let mut world = World::new(4096, 1 << 20);
+    let mut world = World::new(512, 1 << 20);
     let mut clock = 0i64;
     let last = crate::TIERS_MAX - 1;
     for _ in 0..60 {
