@@ -43,6 +43,7 @@ mod meta;
 mod metrics;
 mod open;
 mod options;
+mod page_map;
 mod pager;
 mod pages;
 mod pins;

@@ -85,8 +85,6 @@ pub(crate) struct Space {
     pub(crate) large: Option<Box<Large>>,
     /// The newest two durable transactions.
     pub(crate) durable: [u64; 2],
-    /// What the older one of these shows is not written over: it was asked for, or the newest may not be on the medium.
-    pub(crate) keeps_older: bool,
     /// Since the file was opened.
     pub(crate) work: Work,
 }
@@ -127,7 +125,6 @@ impl Space {
             punched_pages: 0,
             large: None,
             durable,
-            keeps_older: true,
             work: Work::default(),
         };
         space.add_zones(pages);
@@ -562,11 +559,6 @@ impl Space {
         if !dead.is_empty() {
             self.held.entry(txn - 1).or_default().extend(dead);
         }
-    }
-
-    /// The oldest durable commit that is not written over.
-    pub(crate) fn oldest_kept(&self) -> u64 {
-        self.durable[usize::from(self.keeps_older)]
     }
 
     /// This is the newest durable commit now.

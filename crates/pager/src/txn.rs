@@ -522,13 +522,14 @@ impl PageWrite for WriteTxn {
             bytes.len()
         );
         self.extent_bytes_written += bytes.len() as u64;
-        let written = match &self.inner.large {
-            Some(large) if addr >= LARGE_AT => large.write(addr, bytes),
-            _ => dirty::write(&*self.inner.storage, addr, bytes).map(|()| {
-                let len = bytes.len() as u64;
-                self.write_back.note(&*self.inner.storage, addr, len);
-            }),
+        let storage = &*self.inner.storage;
+        let (large, written) = match &self.inner.large {
+            Some(large) if addr >= LARGE_AT => (true, large.write(addr, bytes)),
+            _ => (false, dirty::write(storage, addr, bytes)),
         };
+        if written.is_ok() && !large {
+            self.write_back.note(storage, addr, bytes.len() as u64);
+        }
         written.map_err(|error| self.fail(error))
     }
 

@@ -10,10 +10,8 @@
 //!    and those of one transaction.
 
 use crate::header::Kind;
+use crate::page_map::PageMap;
 use crate::ptr::Ptr;
-use crate::txn::dirty::PageHasher;
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tidalite_base::TxnId;
 
@@ -30,7 +28,7 @@ pub(crate) struct Waiting {
 
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
-    map: HashMap<u64, Waiting, BuildHasherDefault<PageHasher>>,
+    map: PageMap<Waiting>,
     /// While there are pages that are not dead: everything born up to here is in the file.
     written: Option<u64>,
 }

@@ -177,12 +177,13 @@ impl Writer {
 
     /// Frees what no snapshot holds any more, a bounded step.
     pub(crate) fn reclaim(&mut self, inner: &Inner) {
-        self.space.keeps_older = inner.options.keep_older || self.confirmed < 2;
+        // The older durable state was asked for, or the newest may not be on the medium.
+        let keeps_older = inner.options.keep_older || self.confirmed < 2;
+        let durable = &self.space.durable[..=usize::from(keeps_older)];
         self.live = inner.live();
-        let kept = self.space.oldest_kept();
-        self.live.extend(self.pins.live(kept));
+        self.live.extend(self.pins.live(durable[durable.len() - 1]));
         if !active(Bug::ReuseEarly) {
-            self.live.extend([self.space.durable[0], kept]);
+            self.live.extend_from_slice(durable);
         }
         self.live.sort_unstable();
         self.live.dedup();

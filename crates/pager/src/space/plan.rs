@@ -187,6 +187,8 @@ impl Space {
     /// that live, the state before this one among them.
     pub(crate) fn plan(&self, txn: u64, dead: &[Dead], live: &[u64], read: ReadPage<'_>) -> Plan {
         let in_memory: usize = self.held.values().map(Vec::len).sum();
+        let [durable, before] = self.durable;
+        let before_lives = live.binary_search(&before).is_ok();
         let mut plan = Plan {
             txn,
             level: Level::Inline,
@@ -198,8 +200,8 @@ impl Space {
             dead: dead.to_vec(),
             replaced: Vec::new(),
             pieces_max: 0,
-            lasting: self.durable[0].min(self.oldest_kept()),
-            durable: self.durable[0],
+            lasting: if before_lives { before } else { durable },
+            durable,
         };
         let quiet = !self.overflow && !self.stacks_changed && self.popped.is_empty();
         if quiet && fit(self.changes.len(), in_memory + dead.len()) {

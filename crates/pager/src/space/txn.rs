@@ -3,19 +3,17 @@
 use super::ranges::RangeSet;
 use crate::layout::is_large_page;
 use crate::meta::Dead;
-use crate::txn::dirty::PageHasher;
-use std::collections::HashSet;
-use std::hash::BuildHasherDefault;
+use crate::page_map::PageSet;
 
 /// Ranges that were freed, none of them twice. A transaction of ten thousand random rows frees as many single pages, here and there: their
 /// numbers are kept in a table, whose places are found at once, and only what is longer as ranges.
 #[derive(Debug, Default)]
-pub(super) struct Freed {
-    single: HashSet<u64, BuildHasherDefault<PageHasher>>,
+pub(super) struct FreedPages {
+    single: PageSet,
     longer: RangeSet,
 }
 
-impl Freed {
+impl FreedPages {
     fn insert(&mut self, page: u64, pages: u64) {
         if pages == 1 {
             self.single.insert(page);
@@ -54,7 +52,7 @@ pub(crate) struct TxnSpace {
     /// Freed, of earlier transactions, in the order in which it was: (page, pages, birth).
     freed: Vec<(u64, u64, u64)>,
     /// The same, without the birth.
-    pub(super) freed_all: Freed,
+    pub(super) freed_all: FreedPages,
     /// Pages of it, those of the second file left out.
     pub(crate) freed_pages: u64,
     /// It may take what is kept for transactions that free space.
@@ -128,7 +126,7 @@ impl TxnSpace {
     pub(super) fn forget(&mut self) -> RangeSet {
         self.own_pages = 0;
         self.freed.clear();
-        self.freed_all = Freed::default();
+        self.freed_all = FreedPages::default();
         self.freed_pages = 0;
         std::mem::take(&mut self.own)
     }

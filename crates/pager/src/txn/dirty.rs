@@ -9,14 +9,14 @@ mod whole;
 
 use crate::error::{Error, Result};
 use crate::header::{Header, Kind, seal_block};
+use crate::page_map::PageMap;
 use crate::pages::PageRef;
 use crate::ptr::Ptr;
 use crate::storage::Storage;
 use crate::unwritten::Waiting;
 use hand::write_pages;
 pub(crate) use hand::{Handing, write};
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId, checksum};
 use whole::Whole;
@@ -30,23 +30,6 @@ const SPARE_PAGES_MAX: usize = 1024;
 /// The flags in a page's header.
 const FLAGS_AT: usize = 9;
 
-/// Page numbers need no protection against chosen keys: they are ours.
-#[derive(Default)]
-pub(crate) struct PageHasher(u64);
-
-impl Hasher for PageHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("keys are page numbers");
-    }
-    fn write_u64(&mut self, page: u64) {
-        let mixed = page.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ mixed >> 32;
-    }
-}
-
 /// A page as a reader of uncommitted state keeps it.
 #[derive(Clone, Debug)]
 pub(crate) enum Kept {
@@ -54,6 +37,8 @@ pub(crate) enum Kept {
     /// Written early; the checksum of its bytes after the first eight.
     OnDisk(u64),
 }
+
+pub(crate) type KeptPages = PageMap<(Kind, Kept)>;
 
 #[derive(Debug)]
 struct DirtyPage {
@@ -71,7 +56,7 @@ struct DirtyPage {
     touched: bool,
 }
 
-type Pages = HashMap<u64, DirtyPage, BuildHasherDefault<PageHasher>>;
+type Pages = PageMap<DirtyPage>;
 
 /// Memory that a transaction leaves to the next one.
 #[derive(Debug, Default)]
@@ -237,7 +222,7 @@ impl Dirty {
     }
 
     /// Every page as it is now, for a reader of uncommitted state.
-    pub(crate) fn keep(&self) -> HashMap<u64, (Kind, Kept), BuildHasherDefault<PageHasher>> {
+    pub(crate) fn keep(&self) -> KeptPages {
         let each = self.pages.iter();
         each.filter_map(|(&number, page)| {
             let kept = match (&page.bytes, page.spilled) {

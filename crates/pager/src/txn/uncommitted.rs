@@ -7,19 +7,15 @@
 //! 3. When the transaction has ended (committed, rolled back, or back behind this reader), every read of what was its
 //!    own gives `Error::Ended`: bytes are copied first, and the end is looked for afterwards.
 
-use super::dirty::{Kept, PageHasher, read_back};
+use super::dirty::{Kept, KeptPages, read_back};
 use super::epochs::Token;
 use crate::error::{Error, Result};
-use crate::header::{Kind, verify_block};
+use crate::header::verify_block;
 use crate::pager::{Inner, State};
 use crate::pages::{Counters, PageRead, PageRef};
 use crate::ptr::Ptr;
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
-
-pub(crate) type KeptPages = HashMap<u64, (Kind, Kept), BuildHasherDefault<PageHasher>>;
 
 /// What a write transaction had written when this was made, and what it builds on. It does not follow the
 /// transaction, and ends with it: from then on reading what was uncommitted gives `Error::Ended`.
