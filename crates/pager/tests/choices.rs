@@ -11,11 +11,25 @@ use tidalite_testkit::Monitor;
 
 const PAGE: usize = 512;
 
+/// Pages of a commit that changes everything.
+const CHANGED_PAGES: u64 = 6000;
+
 fn options() -> Options {
     Options {
         mode: OpenMode::CreateOrOpen,
         page_size: PAGE,
         ..Options::default()
+    }
+}
+
+/// To open a file at the record before the newest.
+fn older_record() -> Options {
+    Options {
+        older_record: true,
+        read_only: true,
+        exclusive: true,
+        mode: OpenMode::Open,
+        ..options()
     }
 }
 
@@ -157,13 +171,7 @@ fn one_may_look_before_opening_and_open_the_record_before() {
     let newest = newest.max_by_key(|record| record.txn).unwrap();
     assert_eq!((newest.user.as_slice(), newest.log), (&[3][..], None));
 
-    let older = Options {
-        older_record: true,
-        read_only: true,
-        exclusive: true,
-        mode: OpenMode::Open,
-        ..options()
-    };
+    let older = older_record();
     let pager = Pager::open(&path, &older).unwrap();
     let snapshot = pager.begin_read().unwrap();
     assert_eq!((snapshot.app(), snapshot.user_data()), (&[2][..], &[2][..]));
@@ -193,56 +201,59 @@ fn one_may_look_before_opening_and_open_the_record_before() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// The file's length after commits that each put `pages` new pages in the place of those before, and what the record before the newest
-/// shows then: pages that are whole, of all.
+/// The file's length after commits that each put new pages in the place of those before, and what the record before the newest shows
+/// then: how many of its `CHANGED_PAGES` are whole. None of the others shows anything.
 fn after_commits_that_change_everything(keep_older: bool) -> (u64, usize) {
-    const PAGES: usize = 6000;
-    let name = format!("tidalite-older-{keep_older}-{}", std::process::id());
-    let folder = std::env::temp_dir().join(name);
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("older.tdl");
+    let memory = Arc::new(MemoryStorage::new()) as Arc<dyn Storage>;
+    let watched = match keep_older {
+        true => Monitor::keeping_older(Arc::clone(&memory)),
+        false => Monitor::new(Arc::clone(&memory)),
+    };
     let with = Options {
         keep_older,
         ..options()
     };
-    let pager = Pager::open(&path, &with).unwrap();
+    let pager = Pager::open_storage(watched, &with).unwrap();
+    let number = |commit: u8, n: u64| u64::from(commit) * CHANGED_PAGES + n;
     let mut commits: Vec<Vec<Ptr>> = Vec::new();
-    for _ in 0..8 {
+    for commit in 1..=8 {
         let mut txn = pager.begin_write().unwrap();
         let old = commits.last().into_iter().flatten();
         old.for_each(|ptr| txn.free_page(ptr));
-        commits.push((0..PAGES as u64).map(|n| page(&mut txn, n)).collect());
+        let new = (0..CHANGED_PAGES).map(|n| page(&mut txn, number(commit, n)));
+        commits.push(new.collect());
         // A record each, whatever the log would do.
-        txn.set_user_data(&[commits.len() as u8]).unwrap();
-        txn.commit(&[commits.len() as u8], Durability::Durable)
-            .unwrap();
+        txn.set_user_data(&[commit]).unwrap();
+        txn.commit(&[commit], Durability::Durable).unwrap();
     }
     let bytes = pager.stat().unwrap().file_bytes;
-    drop(pager);
-    let older = Options {
-        older_record: true,
-        read_only: true,
-        exclusive: true,
-        mode: OpenMode::Open,
-        ..options()
-    };
-    let pager = Pager::open(&path, &older).unwrap();
+    // What the seventh commit had is free now, and a lazy commit may use it.
+    let mut txn = pager.begin_write().unwrap();
+    (0..CHANGED_PAGES).for_each(|n| {
+        page(&mut txn, number(9, n));
+    });
+    txn.commit(&[9], Durability::Lazy).unwrap();
+    pager.close_without_sync();
+    let pager = Pager::open_storage(memory, &older_record()).unwrap();
     let snapshot = pager.begin_read().unwrap();
     assert_eq!(snapshot.app(), [7]);
-    let whole = commits[6].iter().filter(|ptr| snapshot.page(ptr).is_ok());
-    let whole = whole.count();
-    drop((snapshot, pager));
-    std::fs::remove_dir_all(folder).unwrap();
+    let mut whole = 0;
+    for (ptr, n) in commits[6].iter().zip(0..) {
+        if let Ok(page) = snapshot.page(ptr) {
+            assert_eq!(page[64..72], number(7, n).to_le_bytes());
+            whole += 1;
+        }
+    }
     (bytes, whole)
 }
 
 #[test]
 fn the_record_before_the_newest_stays_whole_where_that_is_asked_for() {
     let (with, whole) = after_commits_that_change_everything(true);
-    assert_eq!(whole, 6000);
+    assert_eq!(whole as u64, CHANGED_PAGES);
     // What was written over, or cut off at the end, is an error.
-    let (without, rest) = after_commits_that_change_everything(false);
-    assert!(rest <= 6000);
+    let (without, whole) = after_commits_that_change_everything(false);
+    assert!((whole as u64) < CHANGED_PAGES, "nothing was used again");
     assert!(
         without * 4 <= with * 3 + (1 << 20),
         "{without} of {with} bytes"

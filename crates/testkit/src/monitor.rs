@@ -6,8 +6,8 @@
 //!    commit or a transaction under way writes meanwhile is not its business.)
 //! 2. At every moment, some synced meta block holds the newest durable record.
 //! 3. No page, but those of the log that the newest durable record names, is written over that is in use, or that a live reader, the newest commit, the
-//!    newest durable commit, the newest lazy commit or the flush under way sees. (Who sees what is worked out here
-//!    anew from what each commit reports.)
+//!    newest durable commit, the newest lazy commit or the flush under way sees, nor the durable commit before
+//!    where that is kept. (Who sees what is worked out here anew from what each commit reports.)
 //! 4. When a durable commit is reported, both copies of its record are synced.
 
 use std::collections::{BTreeMap, HashMap};
@@ -66,6 +66,8 @@ struct State {
     any_unwritten: bool,
     readers: BTreeMap<u64, u64>,
     durable: u64,
+    /// The durable commit before, where it is kept.
+    older: Option<u64>,
     newest_txn: u64,
     /// The handle that made it.
     newest_by: usize,
@@ -99,6 +101,15 @@ fn record(block: &[u8]) -> Option<Record> {
 impl Monitor {
     /// Watches a storage; what it holds now counts as synced.
     pub fn new(inner: Arc<dyn Storage>) -> Arc<Self> {
+        Self::watching(inner, false)
+    }
+
+    /// Watches a storage whose writers keep the durable commit before the newest (`Options::keep_older`).
+    pub fn keeping_older(inner: Arc<dyn Storage>) -> Arc<Self> {
+        Self::watching(inner, true)
+    }
+
+    fn watching(inner: Arc<dyn Storage>, keeps_older: bool) -> Arc<Self> {
         let mut head = [0; 64];
         let read = inner.read_at(0, &mut head);
         let mut state = State {
@@ -120,6 +131,9 @@ impl Monitor {
             state.newest = newest;
             state.newest_txn = newest.txn;
             state.durable = newest.txn;
+        }
+        if keeps_older {
+            state.older = Some(records.pop().map_or(state.durable, |older| older.txn));
         }
         Self::sharing(inner, Arc::new(Shared(Mutex::new(state))))
     }
@@ -292,6 +306,7 @@ impl State {
         let readers = self.readers.keys().map(|txn| (*txn, "of a reader"));
         let mut snapshots: Vec<(u64, &str)> = readers.collect();
         snapshots.push((self.durable, "durable"));
+        snapshots.extend(self.older.map(|txn| (txn, "durable before")));
         snapshots.extend(besides.iter().map(|txn| (*txn, "the newest")));
         snapshots.extend(self.flushing.map(|txn| (txn, "being made durable")));
         snapshots.extend(self.weak.map(|txn| (txn, "lazy")));
@@ -472,6 +487,9 @@ impl Observer for Monitor {
     fn durable(&self, txn: u64) {
         let mut state = self.state();
         state.flushing = None;
+        if state.older.is_some() && txn != state.durable {
+            state.older = Some(state.durable);
+        }
         state.durable = txn;
         if state.weak.is_some_and(|weak| weak <= txn) {
             state.weak = None;
