@@ -1,6 +1,5 @@
 //! Operations on many keys at once, and on places instead of keys.
 
-use crate::ending::Ending;
 use crate::node::{HEADS_AHEAD_BYTES, Node, tag};
 use crate::tree::Tree;
 use crate::value::{self, Value};
@@ -109,19 +108,6 @@ impl Tree {
             }
         }
         Ok(keys)
-    }
-
-    /// Puts a row in behind all others; false, and nothing changed, when its key is not above the last one.
-    ///
-    /// # Errors
-    /// As for `insert`.
-    pub fn append_row<W: PageWrite>(
-        &mut self,
-        w: &mut W,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<bool> {
-        self.append_near_end(w, &mut Ending::default(), key, value)
     }
 
     /// Puts a row of `len` bytes in and lets `fill` write them where they will lie (a large value: in memory first).

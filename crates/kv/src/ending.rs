@@ -89,7 +89,8 @@ impl Tree {
         Ok(before > 0)
     }
 
-    /// As `append_row`, with a hint.
+    /// Puts a row in behind all others; false, and nothing changed, when its key is not above the last one. `ending` is as for
+    /// `insert_near_end`.
     ///
     /// # Errors
     /// As for `insert`.

@@ -53,6 +53,17 @@ fn rows(rng: &mut Rng, page_size: usize, from: u64, count: u64) -> Rows {
     rows
 }
 
+/// A cursor's rows are those of the map.
+fn assert_rows(tree: &Tree, pages: &ScratchPages, model: &BTreeMap<Vec<u8>, Vec<u8>>) {
+    let mut cursor = tree.cursor(pages);
+    for (key, value) in model {
+        assert!(cursor.next().unwrap());
+        assert_eq!(cursor.key(), key);
+        assert_eq!(&cursor.value().unwrap().to_vec().unwrap(), value);
+    }
+    assert!(!cursor.next().unwrap());
+}
+
 #[test]
 fn runs_of_every_shape_are_what_a_map_says() {
     for seed in 0..60 {
@@ -89,13 +100,7 @@ fn runs_of_every_shape_are_what_a_map_says() {
                     pages.commit();
                 }
             }
-            let mut cursor = tree.cursor(&pages);
-            for (key, value) in &model {
-                assert!(cursor.next().unwrap());
-                assert_eq!(cursor.key(), key);
-                assert_eq!(&cursor.value().unwrap().to_vec().unwrap(), value);
-            }
-            assert!(!cursor.next().unwrap());
+            assert_rows(&tree, &pages, &model);
         }
         tree.seal(&mut pages).unwrap();
         check_all(&tree, &pages);
@@ -151,13 +156,7 @@ fn rows_put_in_near_the_end_are_what_a_map_says() {
             tree.seal(&mut pages).unwrap();
             check_all(&tree, &pages);
             pages.commit();
-            let mut cursor = tree.cursor(&pages);
-            for (key, value) in &model {
-                assert!(cursor.next().unwrap());
-                assert_eq!(cursor.key(), key);
-                assert_eq!(&cursor.value().unwrap().to_vec().unwrap(), value);
-            }
-            assert!(!cursor.next().unwrap());
+            assert_rows(&tree, &pages, &model);
         }
         printed.passed();
     }

@@ -1,7 +1,7 @@
 //! Multi-values against a map of sets, nested tables against a map of maps, cuts and places.
 
 use super::{check_all, random_key, random_value};
-use crate::{Error, PairCursor, Result, Sub, Tree, Work};
+use crate::{Ending, Error, PairCursor, Result, Sub, Tree, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use tidalite_pager::PageRead;
@@ -402,11 +402,16 @@ fn places(rng: &mut Rng, tree: &Tree, pages: &ScratchPages, model: &BTreeMap<Vec
 fn appending_refuses_what_is_out_of_order_and_reserved_bytes_are_filled_in_place() {
     let mut pages = ScratchPages::new(512);
     let mut tree = Tree::new(5);
-    assert!(tree.append_row(&mut pages, b"b", b"1").unwrap());
+    let mut append = |key: &[u8], value| {
+        let ending = &mut Ending::default();
+        tree.append_near_end(&mut pages, ending, key, value)
+            .unwrap()
+    };
+    assert!(append(b"b", b"1"));
     for key in [&b"a"[..], b"b", b""] {
-        assert!(!tree.append_row(&mut pages, key, b"2").unwrap());
+        assert!(!append(key, b"2"));
     }
-    assert!(tree.append_row(&mut pages, b"c", b"3").unwrap());
+    assert!(append(b"c", b"3"));
     assert_eq!(tree.len(), 2);
     for len in [0, 1, 100, 127, 129, 200, 5000] {
         let was = tree
