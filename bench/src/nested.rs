@@ -206,17 +206,48 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
     Ok(contest)
 }
 
-fn prepared(kind: Kind, options: &Options, bytes: u64) -> Result<(os::TempDir, Box<dyn Paths>)> {
-    let dir = os::TempDir::within(&options.dir, kind.name)?;
-    os::settle(dir.path())?;
-    os::touch_memory((bytes * 4).min(8 << 30), 1 << 30);
-    let paths = open(kind, dir.path(), bytes)?;
-    Ok((dir, paths))
+/// One of those that are compared, with its file.
+struct Peer {
+    kind: Kind,
+    dir: os::TempDir,
+    paths: Box<dyn Paths>,
+}
+
+impl Peer {
+    fn prepared(kind: Kind, options: &Options, bytes: u64) -> Result<Self> {
+        let dir = os::TempDir::within(&options.dir, kind.name)?;
+        os::settle(dir.path())?;
+        os::touch_memory((bytes * 4).min(8 << 30), 1 << 30);
+        let paths = open(kind, dir.path(), bytes)?;
+        Ok(Self { kind, dir, paths })
+    }
+
+    /// So many questions of a case in one snapshot; the answers' sum is the same for all peers.
+    fn ask(
+        &self,
+        (case, unit): (&'static str, &'static str),
+        questions: u64,
+        contest: &mut Contest,
+        question: &mut dyn FnMut(&dyn Get) -> Result<u64>,
+    ) -> Result<()> {
+        let mut sum = 0u64;
+        let meter = Meter::start(self.dir.path());
+        self.paths.read(&mut |snapshot| {
+            for _ in 0..questions {
+                sum = sum.wrapping_add(question(snapshot)?);
+            }
+            Ok(())
+        })?;
+        let sample = meter.finish(questions, 0, Latencies::default());
+        contest.add(case, unit, false, self.kind, sample);
+        contest.check(case, 0, self.kind, sum)
+    }
 }
 
 fn tables(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
     let count = (options.pairs / 5).max(1);
-    let (dir, paths) = prepared(kind, options, count * 100)?;
+    let peer = Peer::prepared(kind, options, count * 100)?;
+    let (dir, paths) = (&peer.dir, &peer.paths);
     let silent = u64::from(!kind.ours);
     let name = |n: u64| format!("unit-{n:07}");
 
@@ -239,19 +270,13 @@ fn tables(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
     let bytes = Sample::of(os::disk_used(dir.path())? as f64 / count as f64);
     contest.add("tables-bytes", "bytes/table", true, kind, bytes);
 
-    let (mut random, mut sum) = (Random::new(5), 0u64);
-    let meter = Meter::start(dir.path());
-    paths.read(&mut |snapshot| {
-        for _ in 0..QUESTIONS {
-            let n = random.below(count);
-            let value = snapshot.get(&[&name(n)], FIELDS[n as usize % 3])?;
-            sum = sum.wrapping_add(value.ok_or("a table is missing")?);
-        }
-        Ok(())
+    let mut random = Random::new(5);
+    let case = ("tables-open", "tables/s");
+    peer.ask(case, QUESTIONS, contest, &mut |snapshot| {
+        let n = random.below(count);
+        let value = snapshot.get(&[&name(n)], FIELDS[n as usize % 3])?;
+        Ok(value.ok_or("a table is missing")?)
     })?;
-    let sample = meter.finish(QUESTIONS, 0, Latencies::default());
-    contest.add("tables-open", "tables/s", false, kind, sample);
-    contest.check("tables-open", 0, kind, sum)?;
 
     let (mut latencies, mut random) = (Latencies::default(), Random::new(6));
     let puts = count.min(QUESTIONS);
@@ -312,7 +337,8 @@ impl Levels {
 fn topics(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
     let levels = Levels::of(options.pairs / 5);
     let (devices, metrics) = (levels.all_devices(), METRICS.len() as u64);
-    let (dir, paths) = prepared(kind, options, devices * metrics * 50)?;
+    let peer = Peer::prepared(kind, options, devices * metrics * 50)?;
+    let (dir, paths) = (&peer.dir, &peer.paths);
     let silent = u64::from(!kind.ours);
 
     let (mut latencies, meter) = (Latencies::default(), Meter::start(dir.path()));
@@ -336,38 +362,26 @@ fn topics(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
     let bytes = os::disk_used(dir.path())? as f64 / (devices * metrics) as f64;
     contest.add("topics-bytes", "bytes/topic", true, kind, Sample::of(bytes));
 
-    let (mut random, mut sum) = (Random::new(7), 0u64);
-    let meter = Meter::start(dir.path());
-    paths.read(&mut |snapshot| {
-        for _ in 0..QUESTIONS {
-            let [site, room, device] = levels.names(random.below(devices));
-            let metric = METRICS[random.below(metrics) as usize];
-            let value = snapshot.get(&[&site, &room, &device], metric)?;
-            sum = sum.wrapping_add(value.ok_or("a topic is missing")?);
-        }
-        Ok(())
+    let mut random = Random::new(7);
+    let case = ("topics-get", "topics/s");
+    peer.ask(case, QUESTIONS, contest, &mut |snapshot| {
+        let [site, room, device] = levels.names(random.below(devices));
+        let metric = METRICS[random.below(metrics) as usize];
+        let value = snapshot.get(&[&site, &room, &device], metric)?;
+        Ok(value.ok_or("a topic is missing")?)
     })?;
-    let sample = meter.finish(QUESTIONS, 0, Latencies::default());
-    contest.add("topics-get", "topics/s", false, kind, sample);
-    contest.check("topics-get", 0, kind, sum)?;
 
+    let case = ("topics-plus", "lookups/s");
     let questions = QUESTIONS / levels.devices;
-    let mut sum = 0u64;
-    let meter = Meter::start(dir.path());
-    paths.read(&mut |snapshot| {
-        for _ in 0..questions {
-            let [site, room, _] = levels.names(random.below(devices));
-            let metric = METRICS[random.below(metrics) as usize];
-            let (found, values) = snapshot.get_plus(&[&site, &room], metric)?;
-            if found != levels.devices {
-                let expected = levels.devices;
-                return Err(format!("{found} devices in a room of {expected}").into());
-            }
-            sum = sum.wrapping_add(values);
+    peer.ask(case, questions, contest, &mut |snapshot| {
+        let [site, room, _] = levels.names(random.below(devices));
+        let metric = METRICS[random.below(metrics) as usize];
+        let (found, values) = snapshot.get_plus(&[&site, &room], metric)?;
+        if found == levels.devices {
+            Ok(values)
+        } else {
+            let expected = levels.devices;
+            Err(format!("{found} devices in a room of {expected}").into())
         }
-        Ok(())
-    })?;
-    let sample = meter.finish(questions, 0, Latencies::default());
-    contest.add("topics-plus", "lookups/s", false, kind, sample);
-    contest.check("topics-plus", 0, kind, sum)
+    })
 }
