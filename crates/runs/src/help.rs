@@ -223,7 +223,8 @@ impl Front {
         }
     }
 
-    /// Links what may be linked of all layouts, with the help of other threads.
+    /// Links what may be linked of all layouts, with the help of other threads; where that is little, this thread links it alone: what
+    /// is held back is copied out and in again.
     fn seal_all<W: PageWrite, S: SealingSink<W>>(
         &mut self,
         w: &mut W,
@@ -233,6 +234,10 @@ impl Front {
         (take, threads): (Take, usize),
     ) -> Result<()> {
         for layout in staging.logged() {
+            if !staging.is_mostly_long(layout, take.rows_min()) {
+                continue;
+            }
+            self.work.logs_lent += 1;
             self.seal_beside(w, staging, sink, beside, (layout, take, threads))?;
             self.settle(w, staging, sink, beside)?;
         }

@@ -59,6 +59,8 @@ pub struct Work {
     pub runs_written: u64,
     /// Merges that ended.
     pub merges_ended: u64,
+    /// Logs of rows given to other threads when all was to be handed over.
+    pub logs_lent: u64,
     /// Merges that had to be driven to their end because their tier was full.
     pub merges_forced: u64,
 }

@@ -78,6 +78,14 @@ impl Staging {
             .collect()
     }
 
+    /// Whether half the rows of a layout, or more, are of series that have at least `rows_min` of them.
+    pub(crate) fn is_mostly_long(&self, layout: usize, rows_min: usize) -> bool {
+        let log = &self.logs[layout];
+        let rows = log.rows_by_slot().into_iter();
+        let long: usize = rows.filter(|&rows| rows >= rows_min).sum();
+        long >= log.rows().div_ceil(2)
+    }
+
     /// Bytes that the rows cost which are away.
     #[must_use]
     pub fn bytes_away(&self) -> usize {

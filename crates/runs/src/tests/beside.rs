@@ -1,7 +1,7 @@
 //! Rows that are away: other threads encode them while the transaction goes on.
 
 use super::{Leaves, POINT, World, part, visible};
-use crate::{Beside, SealingSink, Sink, Slot};
+use crate::{Beside, SealingSink, Sink, Slot, Work};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows, RowsRef};
@@ -126,7 +126,7 @@ impl Feeder {
         assert!(seen == part(&world.truth, id, all.0, all.1), "series {id}");
     }
 
-    fn commit(&mut self) {
+    fn commit(&mut self) -> Work {
         let world = &mut self.world;
         let (staging, leaves) = (&mut world.staging, &mut world.leaves);
         let threads = self.threads;
@@ -135,9 +135,11 @@ impl Feeder {
             .store_with(&mut world.pages, staging, leaves, &mut self.beside, threads)
             .unwrap();
         assert!(world.staging.is_empty());
+        let work = world.front.work();
         world.commit();
         let slots = (0..self.slots.len() as u64).map(|i| SeriesId(i * 7));
         self.slots = slots.map(|id| world.staging.slot(id, &POINT)).collect();
+        work
     }
 }
 
@@ -241,6 +243,25 @@ fn a_panic_of_a_thread_is_one_of_the_transaction() {
     }
     assert!(feeder.away == 1 && feeder.world.staging.is_away(feeder.slots[3]));
     drop(feeder);
+}
+
+#[test]
+fn others_are_asked_for_help_where_rows_are_worth_a_leaf() {
+    for (rows, lent) in [(300, 0), (700, 1)] {
+        let mut feeder = Feeder::new(300, 1 << 28, 2);
+        // Not in turn: those are encoded before the commit.
+        for i in 0..300 {
+            for time in 0..rows {
+                feeder.put(i, time, 1);
+            }
+        }
+        assert_eq!(feeder.away, 0);
+        let work = feeder.commit();
+        assert_eq!((work.logs_lent, work.runs_written), (lent, 1 - lent));
+        for i in [0, 150, 299] {
+            feeder.read(i);
+        }
+    }
 }
 
 #[test]
