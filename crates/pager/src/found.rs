@@ -115,8 +115,14 @@ impl Found {
             }
             if let Some(found) = found {
                 storage.refresh().map_err(|error| read_failed(0, error))?;
-                if found.replayed.is_none() {
-                    check_length(storage, superblock, &found.meta)?;
+                if found.replayed.is_none()
+                    && let Err(error) = check_length(storage, superblock, &found.meta)
+                {
+                    if lock.area.published().load(Ordering::SeqCst) != word {
+                        // Nobody held it, so the file may have been cut for the newer one.
+                        continue;
+                    }
+                    return Err(error);
                 }
                 return Ok(Some(found));
             }

@@ -4,6 +4,7 @@
 mod create;
 mod device;
 mod file;
+mod length;
 mod map;
 mod memory;
 mod overlay;
@@ -106,7 +107,7 @@ pub trait Storage: Send + Sync {
         true
     }
 
-    /// Another process may have made the file longer: asks anew what `len` answers.
+    /// Another process may have made the file longer or shorter: asks anew what `len` answers.
     ///
     /// # Errors
     /// The system's.

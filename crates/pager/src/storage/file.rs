@@ -1,10 +1,11 @@
 //! A file of the operating system, or a block device: `pread`, `pwrite`, `fdatasync`, and a read-only map.
 //!
 //! Invariants
-//! 1. `len` is never beyond the file's real end: it is raised after the file has grown, and the file
-//!    is never made shorter below it (`cut` lowers `len` first, and nothing beyond is lent by then). What lies before `len` may be lent from the map.
+//! 1. What lies before `len` may be lent from the map: it is raised after the file has grown, and lowered before it is cut. What others
+//!    cut is nothing that a snapshot of this process may look at (`length.rs`).
 //! 2. A device has the length it has: it is never grown, cut or punched.
 
+use super::length::Length;
 use super::map::{MAP_BYTES, Map};
 use super::write_map::WriteMap;
 use super::{Growth, Storage, device, write_back};
@@ -16,7 +17,6 @@ use std::io::{self, IoSlice};
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Maps in use at most: 64 of 1 TiB. Beyond, bytes are read by `pread`.
 const MAPS_MAX: usize = 64;
@@ -38,7 +38,7 @@ fn memory_bytes() -> u64 {
 pub struct FileStorage {
     file: File,
     is_device: bool,
-    len: AtomicU64,
+    len: Length,
     use_map: bool,
     read_ahead: ReadAhead,
     write_map: Option<WriteMap>,
@@ -65,7 +65,7 @@ impl FileStorage {
         Ok(Self {
             file,
             is_device,
-            len: AtomicU64::new(len),
+            len: Length::new(len),
             use_map,
             read_ahead: ReadAhead::Auto,
             write_map: None,
@@ -100,7 +100,7 @@ impl FileStorage {
         if scattered {
             // Reading ahead helps as long as what it drags in can stay.
             let large = match self.read_ahead {
-                ReadAhead::Auto => self.len.load(Ordering::Acquire) > memory_bytes() / LARGE_PART,
+                ReadAhead::Auto => self.len.known() > memory_bytes() / LARGE_PART,
                 ReadAhead::On => false,
                 ReadAhead::Off => true,
             };
@@ -114,7 +114,7 @@ impl FileStorage {
     #[inline]
     fn lent(&self, at: u64, len: usize, scattered: bool) -> Option<&[u8]> {
         let end = at.checked_add(len as u64)?;
-        if !self.use_map || end > self.len.load(Ordering::Acquire) {
+        if !self.use_map || end > self.len.known() {
             return None;
         }
         let index = (at / MAP_BYTES) as usize;
@@ -195,9 +195,7 @@ impl Storage for FileStorage {
             _ => self.write_pieces(at, pieces),
         };
         match &self.write_map {
-            Some(map) if end <= self.len.load(Ordering::Acquire) => {
-                map.write(&self.file, at, pieces, pwrite)
-            }
+            Some(map) if end <= self.len.known() => map.write(&self.file, at, pieces, pwrite),
             _ => pwrite(at, pieces),
         }
     }
@@ -237,7 +235,7 @@ impl Storage for FileStorage {
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.len.load(Ordering::Acquire))
+        Ok(self.len.known())
     }
 
     fn resizes(&self) -> bool {
@@ -250,31 +248,25 @@ impl Storage for FileStorage {
         }
         // Others may have given space back.
         self.forget_written();
-        let len = self.file.metadata()?.len();
-        // Only upward: this process may be growing it at the same time.
-        self.len.fetch_max(len, Ordering::AcqRel);
-        Ok(())
+        self.len.refresh(|| Ok(self.file.metadata()?.len()))
     }
 
     fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
-        let old = self.len.load(Ordering::Acquire);
+        let old = self.len.known();
         if len <= old {
             return Ok(());
         }
         if self.is_device {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        let grown = match how {
-            Growth::Zeros => self.write_zeros(old, len),
-            Growth::Reserve => self.reserve(old, len),
-        };
-        if let Err(error) = grown {
+        self.len.change(len, || {
+            let grown = match how {
+                Growth::Zeros => self.write_zeros(old, len),
+                Growth::Reserve => self.reserve(old, len),
+            };
             // Give back what was got; nobody has been lent anything beyond the old length.
-            drop(self.file.set_len(old));
-            return Err(error);
-        }
-        self.len.store(len, Ordering::Release);
-        Ok(())
+            grown.inspect_err(|_| drop(self.file.set_len(old)))
+        })
     }
 
     fn cut(&self, len: u64) -> io::Result<()> {
@@ -282,8 +274,7 @@ impl Storage for FileStorage {
             return Ok(());
         }
         self.forget_written();
-        self.len.fetch_min(len, Ordering::AcqRel);
-        self.file.set_len(len)
+        self.len.change(len, || self.file.set_len(len))
     }
 
     fn punch(&self, at: u64, len: u64) -> io::Result<bool> {
