@@ -11,7 +11,6 @@ use tidalite::{Database, Durability, MemoryStorage, Options, ReadTxn, Result, Wr
 use tidalite_testkit::rng::{Rng, mix};
 
 /// How a database is opened: files that become longer and shorter in small steps, so that they do all the time.
-#[must_use]
 pub fn small_steps() -> Options {
     Options::new()
         .growth_bytes(16 << 10, 256 << 10)

@@ -184,6 +184,7 @@ fn main() -> ExitCode {
         "kills" => kills::run(&arguments),
         "kills-child" => kills::child::run(&arguments),
         "inject" => inject::run(&arguments),
+        "restore" => inject::restore::run(&arguments),
         "long-reader" => long_reader(&arguments),
         "write" => powercut::writer::run(&arguments),
         _ => Err(
