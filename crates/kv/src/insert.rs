@@ -166,7 +166,7 @@ impl Tree {
         let mut ptr = w.shadow(&self.root)?;
         self.root = ptr;
         for level in (1..self.height).rev() {
-            let node = Node::open(w.page_mut(&ptr)?, level, ptr.addr)?;
+            let node = Node::open(w.own_page(&ptr)?, level, ptr.addr)?;
             let found = match node.find_plain_child(key)? {
                 Some(index) => Some((index, node.child(index)?.0, index + 1 == node.count())),
                 None => None,
@@ -183,7 +183,7 @@ impl Tree {
             steps.push(Step { ptr, index });
             ptr = own;
         }
-        let page = w.page_mut(&ptr)?;
+        let page = w.own_page(&ptr)?;
         let (index, found) = if edit::fill(page, 0, ptr.addr)?.0 == 0 {
             (0, false) // the first leaf of an empty table
         } else {

@@ -370,7 +370,8 @@ impl Tree {
     pub fn seal<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         if !self.root.is_null() && self.root.birth == w.txn() {
             let may_nest = self.flags & LEADS_ON != 0;
-            self.root = seal_below(w, &self.root, self.height - 1, may_nest)?;
+            let own = &mut Vec::with_capacity(OWN);
+            self.root = seal_below(w, &self.root, self.height - 1, may_nest, own)?;
         }
         Ok(())
     }
@@ -414,15 +415,26 @@ pub(crate) fn weight(payload: Payload<'_>) -> u64 {
 }
 
 /// Seals the children born in this transaction, stores their final pointers, seals the page.
-/// Recursion is as deep as the tree is high, and as tables are nested. `may_nest`: leaves may lead to nested tables.
-fn seal_below<W: PageWrite>(w: &mut W, ptr: &Ptr, level: u8, may_nest: bool) -> Result<Ptr> {
+/// Recursion is as deep as the tree is high, and as tables are nested. `may_nest`: leaves may lead to nested tables. `own` has the children
+/// of the pages above that wait, and is given back with them.
+fn seal_below<W: PageWrite>(
+    w: &mut W,
+    ptr: &Ptr,
+    level: u8,
+    may_nest: bool,
+    own: &mut Vec<(usize, Ptr)>,
+) -> Result<Ptr> {
     if level > 0 {
-        for (index, child) in own_children(w, ptr, level)? {
-            let sealed = seal_below(w, &child, level - 1, may_nest)?;
+        let first = own.len();
+        own_children(w, ptr, level, own)?;
+        for at in first..own.len() {
+            let (index, child) = own[at];
+            let sealed = seal_below(w, &child, level - 1, may_nest, own)?;
             if sealed != child {
                 crate::edit::set_child_ptr(w.page_mut(ptr)?, level, ptr.addr, index, &sealed)?;
             }
         }
+        own.truncate(first);
     } else if let Some(sealed) = w.sealed(ptr)
         && !may_nest
     {
@@ -485,6 +497,9 @@ fn seal_payload<W: PageWrite>(
     Ok(changed)
 }
 
+/// Room for the children of a transaction of a few rows.
+const OWN: usize = 16;
+
 /// Tables nested in one another at most.
 pub const DEPTH_MAX: usize = 64;
 
@@ -500,13 +515,17 @@ pub(crate) fn check_depth(depth: usize) -> Result<()> {
     })
 }
 
-/// The children of a branch that were born in this transaction, with their places.
-fn own_children<W: PageWrite>(w: &W, ptr: &Ptr, level: u8) -> Result<Vec<(usize, Ptr)>> {
+/// Adds the children of a branch that were born in this transaction, with their places.
+fn own_children<W: PageWrite>(
+    w: &W,
+    ptr: &Ptr,
+    level: u8,
+    own: &mut Vec<(usize, Ptr)>,
+) -> Result<()> {
     let page = w.page(ptr)?;
     let node = Node::open(&page, level, ptr.addr)?;
-    let mut own = Vec::new();
     for index in node.born_in(w.txn()) {
         own.push((index, node.child(index)?.0));
     }
-    Ok(own)
+    Ok(())
 }

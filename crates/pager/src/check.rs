@@ -192,7 +192,7 @@ impl Captured {
             large_pages: writer.space.large.as_deref().map_or(0, Large::pages),
             structure: writer.space.structure().copied().collect(),
             stacks: writer.space.stacks().to_vec(),
-            meta: writer.meta.clone(),
+            meta: Meta::clone(&writer.meta),
             before: writer.space.durable[1],
             pins: writer.pins.extents(page_size),
         }

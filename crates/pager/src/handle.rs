@@ -104,9 +104,11 @@ impl Pager {
     /// `ReadOnly`, `Poisoned`, `Forked`; what reading the free space or confirming the newest state meets.
     pub fn begin_write(&self) -> Result<WriteTxn> {
         self.inner.check_writable()?;
+        let begun = Instant::now();
+        let turn = self.inner.turn_since(begun);
         let metrics = &self.inner.pipeline.metrics;
-        let turn = metrics.time(Phase::WaitForWriter, || self.inner.turn())?;
-        WriteTxn::begin(Arc::clone(&self.inner), turn)
+        metrics.lap(Phase::WaitForWriter, begun);
+        WriteTxn::begin(Arc::clone(&self.inner), turn?)
     }
 
     /// Begins the write transaction unless others have it for longer than this.

@@ -185,55 +185,53 @@ impl Meta {
 
     /// The block as it stands at `address`.
     pub(crate) fn encode(&self, address: u64) -> Vec<u8> {
-        self.encode_standing(address, self.sequence, &self.standing)
+        let mut block = vec![0u8; BLOCK_BYTES];
+        self.encode_standing(&mut block, address, self.sequence, &self.standing);
+        block
     }
 
-    /// As `encode`, of this record with another sequence number and another standing.
+    /// As `encode`, of this record with another sequence number and another standing, into a block of zeros.
     pub(crate) fn encode_standing(
         &self,
+        block: &mut [u8],
         address: u64,
         sequence: u64,
         standing: &Standing,
-    ) -> Vec<u8> {
+    ) {
         debug_assert!(fit(self.changes.len(), self.pendings.len()));
-        let mut block = vec![0u8; BLOCK_BYTES];
         block[UUID_AT..SEQUENCE_AT].copy_from_slice(&self.uuid);
-        put_u64(&mut block, SEQUENCE_AT, sequence);
-        put_i64(&mut block, TIME_AT, self.time_ns);
-        put_u64(&mut block, PAGES_AT, self.pages);
-        self.free_root.encode(&mut block, FREE_ROOT_AT);
-        put_u16(&mut block, APP_LEN_AT, self.app.len() as u16);
-        put_u16(&mut block, CHANGES_AT, self.changes.len() as u16);
-        put_u16(&mut block, PENDINGS_AT, self.pendings.len() as u16);
-        put_u16(&mut block, CONFIRMATIONS_AT, self.confirmations);
-        put_u16(&mut block, USER_LEN_AT, self.user.len() as u16);
-        self.dead_directory.encode(&mut block, DEAD_DIRECTORY_AT);
-        self.pins.encode(&mut block, PINS_AT);
-        self.clock.encode(&mut block, CLOCK_AT);
-        self.large.encode(&mut block, LARGE_PTR_AT);
+        put_u64(block, SEQUENCE_AT, sequence);
+        put_i64(block, TIME_AT, self.time_ns);
+        put_u64(block, PAGES_AT, self.pages);
+        self.free_root.encode(block, FREE_ROOT_AT);
+        put_u16(block, APP_LEN_AT, self.app.len() as u16);
+        put_u16(block, CHANGES_AT, self.changes.len() as u16);
+        put_u16(block, PENDINGS_AT, self.pendings.len() as u16);
+        put_u16(block, CONFIRMATIONS_AT, self.confirmations);
+        put_u16(block, USER_LEN_AT, self.user.len() as u16);
+        self.dead_directory.encode(block, DEAD_DIRECTORY_AT);
+        self.pins.encode(block, PINS_AT);
+        self.clock.encode(block, CLOCK_AT);
+        self.large.encode(block, LARGE_PTR_AT);
         if let Some(redo) = self.redo {
-            put_u64(&mut block, REDO_AT, redo.page);
-            put_u64(&mut block, REDO_AT + 8, redo.pages);
-            put_u64(&mut block, REDO_AT + 16, redo.birth);
+            put_u64(block, REDO_AT, redo.page);
+            put_u64(block, REDO_AT + 8, redo.pages);
+            put_u64(block, REDO_AT + 16, redo.birth);
         }
-        put_u64(&mut block, DURABLE_SEQUENCE_AT, standing.sequence);
-        put_u64(&mut block, DURABLE_CHECKSUM_AT, standing.checksum);
+        put_u64(block, DURABLE_SEQUENCE_AT, standing.sequence);
+        put_u64(block, DURABLE_CHECKSUM_AT, standing.checksum);
         block[BOOT_ID_AT..BOOT_ID_AT + 16].copy_from_slice(&standing.boot_id);
-        put_u64(&mut block, NEXT_CHECKSUM_AT, standing.next_checksum);
+        put_u64(block, NEXT_CHECKSUM_AT, standing.next_checksum);
         block[USER_AT..USER_AT + self.user.len()].copy_from_slice(&self.user);
         block[APP_AT..APP_AT + self.app.len()].copy_from_slice(&self.app);
         let mut at = LIST_AT;
         for change in &self.changes {
-            put_u64(&mut block, at, change.page);
-            put_u64(
-                &mut block,
-                at + 8,
-                change.pages << 1 | u64::from(change.used),
-            );
+            put_u64(block, at, change.page);
+            put_u64(block, at + 8, change.pages << 1 | u64::from(change.used));
             at += CHANGE_BYTES;
         }
         for dead in &self.pendings {
-            dead.encode(&mut block, at);
+            dead.encode(block, at);
             at += PENDING_BYTES;
         }
         let header = Header {
@@ -243,8 +241,7 @@ impl Meta {
             address,
             birth: TxnId(self.txn),
         };
-        let _ = seal_block(&mut block, &header);
-        block
+        let _ = seal_block(block, &header);
     }
 
     pub(crate) fn decode(block: &[u8], address: u64, uuid: &[u8; 16]) -> Result<Self> {

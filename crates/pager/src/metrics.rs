@@ -247,6 +247,13 @@ impl Metrics {
         value
     }
 
+    /// A phase that began then ends now; the next one may begin at the time that is returned.
+    pub(crate) fn lap(&self, phase: Phase, begun: Instant) -> Instant {
+        let now = Instant::now();
+        self.record(phase, now.saturating_duration_since(begun));
+        now
+    }
+
     pub(crate) fn report(&self) -> MetricsReport {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let times = |phase: Phase| {

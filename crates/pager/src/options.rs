@@ -83,7 +83,8 @@ pub struct Options {
     /// How much the system reads around a page of the map that is not in memory.
     pub read_ahead: ReadAhead,
     /// Single pages that became free last are taken first, not the lowest ones side by side: what is written over is then what was
-    /// written a moment ago, and is in the caches of system and disk. The file is shortened later, and commits are more stretches.
+    /// written a moment ago, and is in the caches of system and disk. The file is shortened later, and commits are more stretches. It is so without this
+    /// after a commit that was lazy or went to the log.
     pub recent_first: bool,
     /// To find reads of what is gone: pages that become free are overwritten with a pattern, so that whoever still has a pointer to one
     /// meets a wrong checksum at once. Costs a write of everything that is freed.

@@ -80,6 +80,9 @@ impl State {
     }
 }
 
+/// Room for the transactions that are held, as many as there are mostly.
+const LIVE: usize = 16;
+
 enum WriterSlot {
     /// The free space was not read yet, or others have changed it since.
     Unread,
@@ -169,12 +172,17 @@ impl Inner {
 
     /// The turn; of a handle that only reads, the turn among its own threads.
     pub(crate) fn turn(&self) -> Result<Turn> {
+        self.turn_since(Instant::now())
+    }
+
+    /// The same for who has waited since then.
+    pub(crate) fn turn_since(&self, begun: Instant) -> Result<Turn> {
         self.lock.check_process()?;
         if self.options.read_only {
             return Ok(self.turns.wait_as_reader());
         }
         self.let_others()?;
-        let (begun, mut told) = (Instant::now(), 0);
+        let mut told = 0;
         let mut waiting = || {
             let seconds = begun.elapsed().as_secs();
             if seconds > told
@@ -219,15 +227,15 @@ impl Inner {
         self.state.load_full()
     }
 
-    fn show(&self, state: State) {
+    fn show(&self, state: Arc<State>) {
         let txn = state.txn.0;
-        self.state.store(Arc::new(state));
+        self.state.store(state);
         self.local.store(txn, Ordering::SeqCst);
     }
 
     /// Shows a commit of this handle: to all, or to this process alone. Only while this handle has the turn. What is
     /// shown already is never taken back for an older commit.
-    pub(crate) fn publish(&self, state: &State, to_all: bool) {
+    pub(crate) fn publish(&self, state: &Arc<State>, to_all: bool) {
         let _publishing = self
             .publishing
             .lock()
@@ -240,12 +248,13 @@ impl Inner {
             before
         };
         let shown = self.state();
-        let newest = if state.txn > shown.txn {
-            state.clone()
+        let newest = if state.txn > shown.txn { state } else { &shown };
+        if newest.word == word {
+            self.show(Arc::clone(newest));
         } else {
-            State::clone(&shown)
-        };
-        self.show(State { word, ..newest });
+            let newest = State::clone(newest);
+            self.show(Arc::new(State { word, ..newest }));
+        }
         if word > before {
             protocol::publish(published, word);
         }
@@ -259,9 +268,10 @@ impl Inner {
 
     /// Makes lazy commits durable when they have grown too many or too old.
     pub(crate) fn sync_if_due(self: &Arc<Self>) -> Result<()> {
-        let (bytes, age) = self.pipeline.unsynced();
+        let (bytes, since) = self.pipeline.unsynced();
         let by_bytes = self.options.sync_bytes.is_some_and(|most| bytes >= most);
-        let by_age = self.options.sync_after.is_some_and(|most| age >= most);
+        let age = || since.map_or(Duration::ZERO, |since| since.elapsed());
+        let by_age = self.options.sync_after.is_some_and(|most| age() >= most);
         if !by_bytes && !by_age {
             return Ok(());
         }
@@ -288,7 +298,8 @@ impl Inner {
         let known = self.state.load().word;
         let (storage, superblock) = (&*self.storage, &self.superblock);
         if let Some(found) = Found::published(storage, superblock, &self.lock, Some(known))? {
-            self.show(State::of(found, self.page_size, self.options.read_only));
+            let state = State::of(found, self.page_size, self.options.read_only);
+            self.show(Arc::new(state));
         }
         Ok(())
     }
@@ -327,7 +338,8 @@ impl Inner {
 
     /// The transactions that readers in all processes hold, and the newest ones, ascending.
     pub(crate) fn live(&self) -> Vec<u64> {
-        let mut live = vec![self.local.load(Ordering::SeqCst)];
+        let mut live = Vec::with_capacity(LIVE);
+        live.push(self.local.load(Ordering::SeqCst));
         if !active(Bug::ReuseEarly) {
             live.push(self.lock.area.published().load(Ordering::SeqCst));
         }

@@ -156,6 +156,14 @@ pub trait PageWrite: PageRead {
     /// `Io` when the page was spilled and cannot be read back.
     fn page_mut(&mut self, ptr: &Ptr) -> Result<&mut [u8]>;
 
+    /// The same to be looked at, and perhaps changed then: it is brought into memory, and stays sealed.
+    ///
+    /// # Errors
+    /// As for `page_mut`.
+    fn own_page(&mut self, ptr: &Ptr) -> Result<&[u8]> {
+        Ok(self.page_mut(ptr)?)
+    }
+
     /// The final pointer of a page of this transaction that was not changed since it was sealed; `None` also when that is not known. (Pages below it may have been changed.)
     fn sealed(&self, ptr: &Ptr) -> Option<Ptr> {
         let _ = ptr;

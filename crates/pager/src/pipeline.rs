@@ -41,7 +41,7 @@ use crate::seeded::{Bug, active};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tidalite_base::get_u64;
 
 /// A commit that has a record.
@@ -49,7 +49,7 @@ use tidalite_base::get_u64;
 pub(crate) struct Recorded {
     pub(crate) state: Arc<State>,
     /// Sequence number and standing are those of the moment when it is written.
-    pub(crate) record: Meta,
+    pub(crate) record: Arc<Meta>,
     /// Syncs begun before its data was written to the end.
     pub(crate) syncs_before: u64,
 }
@@ -94,6 +94,8 @@ struct Stages {
     /// Flushes of small commits of this handle, one after the other.
     small: u32,
     weak: Option<Weak>,
+    /// Memory for the next weak record.
+    weak_block: Vec<u8>,
     length_unsynced: bool,
     /// Written by commits since the newest durable record.
     unsynced_bytes: u64,
@@ -188,6 +190,7 @@ impl Pipeline {
                 logged: 0,
                 small: 0,
                 weak: found.weak,
+                weak_block: Vec::new(),
                 length_unsynced: false,
                 unsynced_bytes: 0,
                 unsynced_since: None,
@@ -218,7 +221,7 @@ impl Pipeline {
             // A lazy commit of another process, or of one that was killed.
             stages.tip = Some(Arc::new(Recorded {
                 state: Arc::clone(state),
-                record: found.meta.clone(),
+                record: Arc::new(found.meta.clone()),
                 syncs_before: self.syncs_begun.load(Ordering::SeqCst),
             }));
             stages.length_unsynced = true;
@@ -255,6 +258,8 @@ impl Pipeline {
     pub(crate) fn log_for(&self, base: u64, at_once: bool) -> LogUse {
         let stages = self.stages();
         match &stages.log {
+            // A record comes first, whose flush syncs the length.
+            _ if stages.length_unsynced => LogUse::None,
             Some(log) if log.takes(base) => LogUse::Append,
             None if at_once || stages.small >= SMALL_FLUSHES => LogUse::Wanted,
             _ => LogUse::None,
@@ -429,14 +434,10 @@ impl Pipeline {
         stages.tip.as_ref().map(|tip| tip.txn())
     }
 
-    /// What waits to become durable: bytes written since the newest durable record, and for how long.
-    pub(crate) fn unsynced(&self) -> (u64, Duration) {
+    /// What waits to become durable: bytes written since the newest durable record, and since when.
+    pub(crate) fn unsynced(&self) -> (u64, Option<Instant>) {
         let stages = self.stages();
-        let since = stages.unsynced_since;
-        (
-            stages.unsynced_bytes,
-            since.map_or(Duration::ZERO, |since| since.elapsed()),
-        )
+        (stages.unsynced_bytes, stages.unsynced_since)
     }
 }
 

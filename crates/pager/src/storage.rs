@@ -19,7 +19,7 @@ pub use memory::MemoryStorage;
 pub(crate) use overlay::Overlay;
 #[cfg(feature = "seeded-bugs")]
 pub use watch::{Opened, wrap_opened};
-pub(crate) use write_back::WriteBack;
+pub(crate) use write_back::{Beside, WriteBack};
 
 use std::io;
 use std::path::Path;

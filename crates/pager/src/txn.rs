@@ -77,16 +77,20 @@ impl WriteTxn {
         if inner.pipeline.base(inner.state()).txn.0 < writer.meta.txn {
             // Its writer was killed before it could say so.
             let state = State::of_meta(&writer.meta, inner.page_size);
-            inner.publish(&state, true);
+            inner.publish(&Arc::new(state), true);
         }
         writer.durable_is(inner.pipeline.durable_txn());
         writer.reclaim(&inner);
-        writer.space.begin_stretch();
+        writer.space.begin_stretch(writer.last.passing);
         let base = inner.pipeline.base(inner.state());
         let txn = base.txn.next();
         let spare = std::mem::take(&mut writer.spare);
+        let mut dirty = Dirty::new(inner.page_size, txn, inner.options.dirty_bytes_max, spare);
+        if writer.last.early.begin() {
+            dirty.write_early(&inner.storage);
+        }
         Ok(Self {
-            dirty: Dirty::new(inner.page_size, txn, inner.options.dirty_bytes_max, spare),
+            dirty,
             inner,
             writer: Some(writer),
             user: Arc::clone(&base.user),
@@ -461,6 +465,11 @@ impl PageWrite for WriteTxn {
         self.dirty.get_mut(&*self.inner.storage, ptr)
     }
 
+    fn own_page(&mut self, ptr: &Ptr) -> Result<&[u8]> {
+        self.check()?;
+        self.dirty.get_own(&*self.inner.storage, ptr)
+    }
+
     fn sealed(&self, ptr: &Ptr) -> Option<Ptr> {
         self.dirty.sealed(ptr)
     }
@@ -528,7 +537,8 @@ impl PageWrite for WriteTxn {
             _ => (false, dirty::write(storage, addr, bytes)),
         };
         if written.is_ok() && !large {
-            self.write_back.note(storage, addr, bytes.len() as u64);
+            self.write_back
+                .note(storage, None, addr, bytes.len() as u64);
         }
         written.map_err(|error| self.fail(error))
     }

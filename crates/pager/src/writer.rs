@@ -9,6 +9,7 @@
 
 mod freed;
 mod large;
+pub(crate) mod last;
 mod spoil;
 
 use crate::error::{Error, Result};
@@ -28,7 +29,9 @@ use crate::storage::Growth;
 use crate::superblock::read_failed;
 use crate::txn::dirty::Spare;
 use freed::Freed;
+use last::Last;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A transaction that has allocated this much, or needs this much at once, is a bulk write.
@@ -49,7 +52,7 @@ const ENDS_PER_LIVE: usize = 16;
 pub(crate) struct Writer {
     pub(crate) space: Space,
     /// The newest record made: what the next one builds on.
-    pub(crate) meta: Meta,
+    pub(crate) meta: Arc<Meta>,
     pub(crate) length_unsynced: bool,
     pub(crate) pins: Pins,
     /// The snapshots that lived when this transaction began, ascending.
@@ -71,6 +74,8 @@ pub(crate) struct Writer {
     pub(crate) encoder: Option<Encoder>,
     /// Memory for the next transaction.
     pub(crate) spare: Spare,
+    /// The commit before of this handle: the next one is likely to be of its kind.
+    pub(crate) last: Last,
 }
 
 impl Writer {
@@ -123,7 +128,7 @@ impl Writer {
         }
         Ok(Self {
             space,
-            meta: meta.clone(),
+            meta: Arc::new(meta.clone()),
             length_unsynced: longer,
             pins,
             live: Vec::new(),
@@ -136,6 +141,7 @@ impl Writer {
             log_made_at: 0,
             encoder: None,
             spare: Spare::default(),
+            last: Last::default(),
             // Another process that is alive, or was a moment ago, may have said that it is on the medium.
             confirmed: if inner.lock.area.durable().load(Ordering::Acquire) == durable.txn {
                 2
@@ -569,8 +575,9 @@ impl Writer {
             from: old * page_bytes,
             to: (old + more) * page_bytes,
         });
-        if how == Growth::Zeros && !active(Bug::GrowthNotDurable) {
-            // Ahead, so that the small commits to come find written, durable space.
+        if how == Growth::Zeros && !self.last.lazy && !active(Bug::GrowthNotDurable) {
+            // Ahead, so that the small commits to come find written, durable space. Lazy ones need none; the first durable one
+            // after them syncs the length (invariant 2).
             self.sync_length(inner)?;
         }
         Ok(())

@@ -5,7 +5,7 @@ use crate::compact::Pass;
 use crate::error::Result;
 use crate::read::{Newest, ReadTxn};
 use crate::roots::Roots;
-use crate::write::WriteTxn;
+use crate::write::{OpenTable, WriteTxn};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -335,7 +335,7 @@ impl Options {
                 leaf_vectors,
                 sealing_threads: self.sealing_threads,
                 appending: Mutex::default(),
-                roots: Mutex::new(None),
+                left: Mutex::new(None),
                 pass: Mutex::new(None),
                 newest: Newest::default(),
             }),
@@ -349,6 +349,15 @@ impl Options {
     }
 }
 
+/// What a write transaction has committed.
+struct Left {
+    bytes: Vec<u8>,
+    /// The bytes taken apart.
+    roots: Roots,
+    /// Of the tables that it had open.
+    tables: Vec<OpenTable>,
+}
+
 /// What the transactions of an open database share.
 pub(crate) struct Shared {
     /// The memory of the last write transaction's staging: fresh memory costs more than all the rest.
@@ -358,8 +367,8 @@ pub(crate) struct Shared {
     pub(crate) sealing_threads: usize,
     /// The memory of appenders, as above.
     appending: Mutex<Vec<Staging>>,
-    /// The roots that the last write transaction left, as bytes and taken apart.
-    roots: Mutex<Option<(Vec<u8>, Roots)>>,
+    /// What the last write transaction left.
+    left: Mutex<Option<Left>>,
     /// Where compaction goes on.
     pub(crate) pass: Mutex<Option<Pass>>,
     pub(crate) newest: Newest,
@@ -375,25 +384,30 @@ impl Shared {
         kept.unwrap_or_else(|| Staging::new(self.staging_bytes))
     }
 
-    /// The roots that these bytes stand for.
-    pub(crate) fn take_roots(&self, bytes: &[u8]) -> Result<Roots> {
-        let kept = self
-            .roots
+    /// The roots that these bytes stand for, and tables as they are there, of those that are known.
+    pub(crate) fn take_roots(&self, bytes: &[u8]) -> Result<(Roots, Vec<OpenTable>)> {
+        let left = self
+            .left
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        match kept {
-            Some((known, roots)) if known == bytes => Ok(roots),
-            _ => Roots::decode(bytes),
+        match left {
+            Some(left) if left.bytes == bytes => Ok((left.roots, left.tables)),
+            _ => Ok((Roots::decode(bytes)?, Vec::new())),
         }
     }
 
-    pub(crate) fn give_roots(&self, bytes: Vec<u8>, roots: Roots) {
+    pub(crate) fn give_roots(&self, bytes: Vec<u8>, roots: Roots, tables: Vec<OpenTable>) {
         debug_assert!(
             Roots::decode(&bytes).is_ok_and(|decoded| decoded == roots),
             "the roots are what was committed"
         );
-        *self.roots.lock().unwrap_or_else(PoisonError::into_inner) = Some((bytes, roots));
+        let left = Left {
+            bytes,
+            roots,
+            tables,
+        };
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(left);
     }
 
     /// For an appender.

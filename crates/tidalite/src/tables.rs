@@ -36,6 +36,23 @@ pub(crate) fn expect_kind(
     }
 }
 
+/// Tables that a transaction leaves open for the next one.
+const KNOWN_MAX: usize = 16;
+
+/// Of the tables that a transaction had open, and of those that it knew under this catalog, what the next one knows.
+pub(crate) fn still_known(
+    mut open: Vec<OpenTable>,
+    (before, known): (Tree, Vec<OpenTable>),
+    catalog: &Tree,
+) -> Vec<OpenTable> {
+    if before != *catalog {
+        return Vec::new();
+    }
+    open.extend(known);
+    open.truncate(KNOWN_MAX);
+    open
+}
+
 impl WriteTxn {
     /// The place of a table among the open ones. `create`: make it if it is not there, of this kind. Without, any kind
     /// is opened.
@@ -52,6 +69,15 @@ impl WriteTxn {
                 });
             }
             return Ok(Some(index));
+        }
+        if let Some(table) = self.take_known(name) {
+            let multi = table.tree.is_multi();
+            self.tables.push(table);
+            if create.is_some_and(|wanted| wanted != multi) {
+                let table = name.to_owned();
+                return Err(Error::TableKind { table, multi });
+            }
+            return Ok(Some(self.tables.len() - 1));
         }
         self.check_table_name(name)?;
         let found = find_table(&self.roots, &self.pages, name)?;
@@ -86,6 +112,21 @@ impl WriteTxn {
             created,
         });
         Ok(Some(self.tables.len() - 1))
+    }
+
+    /// A table as the transaction before left it.
+    fn take_known(&mut self, name: &str) -> Option<OpenTable> {
+        let (catalog, known) = &mut self.known;
+        let at = known.iter().position(|table| table.name == name)?;
+        if *catalog != self.roots.tables {
+            return None;
+        }
+        let table = known.swap_remove(at);
+        Some(OpenTable {
+            ending: Ending::default(),
+            changed: false,
+            ..table
+        })
     }
 
     fn check_table_name(&self, name: &str) -> Result<()> {

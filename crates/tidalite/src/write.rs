@@ -28,6 +28,7 @@ use crate::schema::Schema;
 use crate::series_mut::SeriesMut;
 use crate::table::Table;
 use crate::table_mut::TableMut;
+use crate::tables::still_known;
 use crate::texts::Texts;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -77,6 +78,8 @@ pub struct WriteTxn {
     pub(crate) texts: Texts,
     pub(crate) open: OpenSeries,
     pub(crate) tables: Vec<OpenTable>,
+    /// Tables that it has not opened, as the transaction before left them: they hold while the catalog of tables is this one.
+    pub(crate) known: (Tree, Vec<OpenTable>),
     pub(crate) broken: Option<String>,
     /// Appenders that still have rows.
     pub(crate) appending: usize,
@@ -84,7 +87,7 @@ pub struct WriteTxn {
 
 impl WriteTxn {
     pub(crate) fn begin(shared: Arc<Shared>, pages: tidalite_pager::WriteTxn) -> Result<Self> {
-        let roots = shared.take_roots(pages.app())?;
+        let (roots, known) = shared.take_roots(pages.app())?;
         let front = Front::load(&pages, &roots.front)?;
         let mut staging = shared.take_staging();
         let leaves = Leaves::new(&roots, staging.budget_bytes(), shared.leaf_vectors);
@@ -96,6 +99,8 @@ impl WriteTxn {
         Ok(Self {
             shared,
             pages,
+            tables: Vec::with_capacity(known.len()),
+            known: (roots.tables, known),
             roots,
             front,
             staging,
@@ -103,7 +108,6 @@ impl WriteTxn {
             leaves,
             texts: Texts::default(),
             open,
-            tables: Vec::new(),
             broken: None,
             appending: 0,
         })
@@ -330,7 +334,8 @@ impl WriteTxn {
         let ticket = self.pages.commit_ticket(&app, durability)?;
         let staged = self.shared.give_staging(self.staging, self.open.count());
         self.shared.newest.kept.give(self.open, &self.roots, staged);
-        self.shared.give_roots(app, self.roots);
+        let tables = still_known(self.tables, self.known, &self.roots.tables);
+        self.shared.give_roots(app, self.roots, tables);
         Ok(ticket)
     }
 
@@ -502,6 +507,7 @@ impl WriteTxn {
             });
             self.keep_table_roots()?;
             self.tables.clear();
+            self.known.1.clear();
         }
         if let Some(key) = stop {
             return Ok(Some((found, key)));
@@ -520,8 +526,8 @@ impl WriteTxn {
         } = self;
         for table in tables.iter_mut().filter(|table| table.changed) {
             table.tree.seal(pages)?;
-            let entry = table_entry(table.id, &table.tree);
             if table.created {
+                let entry = table_entry(table.id, &table.tree);
                 roots.tables.insert(pages, table.name.as_bytes(), &entry)?;
                 continue;
             }

@@ -222,10 +222,14 @@ impl Area {
         let at = (WEAK_AT + slot * WEAK_BYTES) / 8;
         let words = &self.words()[at..at + WEAK_BYTES / 8];
         let (whole, rest) = record.as_chunks::<8>();
+        let (full, behind) = words.split_at(whole.len());
+        for (word, bytes) in full.iter().zip(whole) {
+            word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+        }
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
-        let bytes = whole.iter().copied().chain([last]);
-        for (word, bytes) in words.iter().zip(bytes.chain(std::iter::repeat([0; 8]))) {
+        for (number, word) in behind.iter().enumerate() {
+            let bytes = if number == 0 { last } else { [0; 8] };
             word.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
         }
         super::sync::fence(Ordering::SeqCst);

@@ -2,7 +2,7 @@
 //! by it. All of it under the lock of the pipeline; nothing here waits or writes.
 
 use super::{Chosen, ChosenLog, ChosenRecord, Flushing, Recorded, Stages, Until, Waiting, Weak};
-use crate::layout::meta_at;
+use crate::layout::{BLOCK_BYTES, meta_at};
 use crate::meta::{Meta, Standing};
 use crate::pager::Inner;
 use crate::redo::Log;
@@ -45,8 +45,11 @@ impl Stages {
             },
             boot_id: inner.lock.area.identity().boot,
         };
-        let block = commit.encode_standing(0, standing.sequence + 1, &standing);
-        inner.lock.area.set_weak(slot, &block);
+        let block = &mut self.weak_block;
+        block.clear();
+        block.resize(BLOCK_BYTES, 0);
+        commit.encode_standing(block, 0, standing.sequence + 1, &standing);
+        inner.lock.area.set_weak(slot, block);
     }
 
     /// Begins a flush.
@@ -86,7 +89,7 @@ impl Stages {
         let commit = Arc::clone(commit);
         let record = Meta {
             sequence: self.durable.sequence + 1,
-            ..commit.record.clone()
+            ..Meta::clone(&commit.record)
         };
         let block = record.encode(meta_at(record.pair(), 0));
         let checksum = get_u64(&block, 0);

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use tidalite_base::{TxnId, put_u32, put_u64};
 
 /// What a record says about space.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Lists {
     /// The file's length.
     pub(crate) pages: u64,
@@ -86,7 +86,7 @@ impl Space {
     /// Gives a plan its pages: extents as (page, pages), as many pages as planned.
     pub(crate) fn build(
         &self,
-        plan: Plan,
+        mut plan: Plan,
         pieces: Vec<(u64, u64)>,
         read: ReadPage<'_>,
     ) -> Result<Built> {
@@ -103,7 +103,7 @@ impl Space {
             Some(bitmaps) => Some(self.build_bitmaps(bitmaps, &mut builder, read)?),
             None => None,
         };
-        let mut stacks = plan.kept.clone();
+        let mut stacks = std::mem::take(&mut plan.kept);
         let mut lists_written = 0;
         for stack_plan in &plan.stacks {
             let mut stack = stack_plan.stack.clone();
@@ -164,7 +164,7 @@ impl Space {
                 free_root: base.as_ref().unwrap_or(&self.base).root(),
                 dead_directory: dead_directory.copied().unwrap_or(Ptr::NULL),
                 changes,
-                pendings: plan.inline.clone(),
+                pendings: std::mem::take(&mut plan.inline),
             },
             writes: builder.writes,
             bitmaps_written: plan

@@ -13,8 +13,11 @@ const RECENT_MAX: usize = 4096;
 /// What became free, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    /// To be taken first; `None`: nobody asked for that.
-    first: Option<VecDeque<(u64, u64)>>,
+    /// To be taken first, where that is asked for.
+    first: VecDeque<(u64, u64)>,
+    /// It is asked for: by the options, or for this transaction.
+    always: bool,
+    now: bool,
     /// To be spoilt; `None`: nobody asked for that.
     spoil: Option<Vec<(u64, u64)>>,
 }
@@ -22,7 +25,12 @@ pub(super) struct Recent {
 impl Space {
     /// From now on pages that became free last are taken first.
     pub(crate) fn take_recent_first(&mut self) {
-        self.recent.first.get_or_insert_default();
+        self.recent.always = true;
+    }
+
+    /// Whether a transaction takes them first.
+    pub(super) fn prefer_recent(&mut self, now: bool) {
+        self.recent.now = now;
     }
 
     /// From now on `freed` tells what became free.
@@ -46,12 +54,10 @@ impl Space {
         if is_large_page(page) {
             return;
         }
-        if let Some(first) = &mut self.recent.first {
-            if first.len() == RECENT_MAX {
-                first.pop_front();
-            }
-            first.push_back((page, pages));
+        if self.recent.first.len() == RECENT_MAX {
+            self.recent.first.pop_front();
         }
+        self.recent.first.push_back((page, pages));
         if let Some(spoil) = &mut self.recent.spoil {
             spoil.push((page, pages));
         }
@@ -59,10 +65,13 @@ impl Space {
 
     /// The page that became free last, if there is one that is free still and was not given back to the file system.
     pub(super) fn take_recent(&mut self) -> Option<u64> {
-        while let Some((page, pages)) = self.recent.first.as_mut()?.pop_back() {
+        if !self.recent.now && !self.recent.always {
+            return None;
+        }
+        while let Some((page, pages)) = self.recent.first.pop_back() {
             let last = page + pages - 1;
             if pages > 1 {
-                self.recent.first.as_mut()?.push_back((page, pages - 1));
+                self.recent.first.push_back((page, pages - 1));
             }
             if self.is_all_free(last, 1) && !self.punched.overlaps(last, 1) {
                 return Some(self.take_at(last, 1));

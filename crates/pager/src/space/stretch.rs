@@ -49,8 +49,9 @@ impl Default for Stretch {
 }
 
 impl Space {
-    /// A transaction begins.
-    pub(crate) fn begin_stretch(&mut self) {
+    /// A transaction begins. `recent`: its pages are likely to stay in the cache for now, so side by side they cost no less.
+    pub(crate) fn begin_stretch(&mut self, recent: bool) {
+        self.prefer_recent(recent);
         let taken = self.stretch.taken;
         self.stretch = Stretch {
             // One that takes nothing says nothing.
@@ -205,7 +206,7 @@ mod tests {
                     self.space.release(page, 1);
                 }
             }
-            self.space.begin_stretch();
+            self.space.begin_stretch(false);
             let (mut txn, mut freed) = (TxnSpace::default(), Vec::new());
             for place in places {
                 freed.push(self.hot[place]);

@@ -131,7 +131,7 @@ impl World {
         if self.rng.below(12) == 0 {
             self.restart();
         }
-        self.space.begin_stretch();
+        self.space.begin_stretch(false);
         let live = self.live();
         // Often less than there is to do.
         let lists_max = self.rng.below(5) as usize;

@@ -5,6 +5,9 @@ use crate::layout::is_large_page;
 use crate::meta::Dead;
 use crate::page_map::PageSet;
 
+/// Room for what a transaction of a few rows frees.
+const SINGLE: usize = 28;
+
 /// Ranges that were freed, none of them twice. A transaction of ten thousand random rows frees as many single pages, here and there: their
 /// numbers are kept in a table, whose places are found at once, and only what is longer as ranges.
 #[derive(Debug, Default)]
@@ -16,6 +19,9 @@ pub(super) struct FreedPages {
 impl FreedPages {
     fn insert(&mut self, page: u64, pages: u64) {
         if pages == 1 {
+            if self.single.capacity() == 0 {
+                self.single.reserve(SINGLE);
+            }
             self.single.insert(page);
         } else {
             self.longer.insert(page, pages);
@@ -80,6 +86,9 @@ impl TxnSpace {
         self.freed_all.insert(page, pages);
         if !is_large_page(page) {
             self.freed_pages += pages;
+        }
+        if self.freed.capacity() == 0 {
+            self.freed.reserve(SINGLE);
         }
         self.freed.push((page, pages, birth));
     }

@@ -84,14 +84,16 @@ impl Zone {
 
     /// The last page before `len` that is not free.
     pub(crate) fn last_used(&self, len: u64) -> Option<u64> {
-        let mut last = None;
-        for_words(0, len, |word, mask| {
-            let used = !self.free[word] & mask;
+        let mut end = len;
+        while end > 0 {
+            let (word, bits) = ((end - 1) / 64, (end - 1) % 64 + 1);
+            let used = !self.free[word as usize] << (64 - bits);
             if used != 0 {
-                last = Some(word as u64 * 64 + 63 - u64::from(used.leading_zeros()));
+                return Some(end - 1 - u64::from(used.leading_zeros()));
             }
-        });
-        last
+            end = word * 64;
+        }
+        None
     }
 
     /// True when all of the range is free now.

@@ -7,6 +7,9 @@
 use super::Storage;
 use std::fs::File;
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
 
 /// So much at once, if it is so much in all.
 const PIECE_BYTES_MAX: u64 = 1 << 20;
@@ -36,13 +39,49 @@ impl WriteBack {
         }
     }
 
-    /// These bytes were written.
-    pub(crate) fn note(&mut self, storage: &dyn Storage, at: u64, len: u64) {
+    /// These bytes were written. `beside` asks, if there is one.
+    pub(crate) fn note(
+        &mut self,
+        storage: &dyn Storage,
+        beside: Option<&Beside>,
+        at: u64,
+        len: u64,
+    ) {
         self.bytes += len;
         (self.from, self.to) = (self.from.min(at), self.to.max(at + len));
         if self.bytes >= self.piece_bytes {
-            storage.write_back(self.from, self.to - self.from);
+            let (from, bytes) = (self.from, self.to - self.from);
+            match beside {
+                Some(beside) => beside.write_back(storage, from, bytes),
+                None => storage.write_back(from, bytes),
+            }
             (self.from, self.to, self.bytes) = (u64::MAX, 0, 0);
+        }
+    }
+}
+
+/// A thread that asks in place of the one that writes. Where pages lie here and there each is a request of its own, the queue of the
+/// disk is full soon, and who asks for more waits: for half of the time of such a commit, while there was work to do.
+#[derive(Debug)]
+pub(crate) struct Beside(Sender<(u64, u64)>);
+
+impl Beside {
+    /// Begins it; `None` when the system gives no thread. It ends by itself, with what it was given last.
+    pub(crate) fn begin(storage: &Arc<dyn Storage>) -> Option<Self> {
+        let (sender, pieces) = channel::<(u64, u64)>();
+        let storage = Arc::clone(storage);
+        let run = move || {
+            pieces
+                .iter()
+                .for_each(|(at, len)| storage.write_back(at, len));
+        };
+        let thread = thread::Builder::new().name("tidalite-write".into());
+        thread.spawn(run).ok().map(|_| Self(sender))
+    }
+
+    fn write_back(&self, storage: &dyn Storage, at: u64, len: u64) {
+        if self.0.send((at, len)).is_err() {
+            storage.write_back(at, len);
         }
     }
 }
@@ -62,10 +101,10 @@ pub(super) fn begin(file: &File, at: u64, len: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{PIECE_BYTES_MAX, PIECE_BYTES_MIN, WriteBack};
+    use super::{Beside, PIECE_BYTES_MAX, PIECE_BYTES_MIN, WriteBack};
     use crate::storage::{Growth, Storage};
     use std::io;
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
 
     #[derive(Default)]
     struct Asked(Mutex<Vec<(u64, u64)>>);
@@ -104,7 +143,7 @@ mod tests {
         ] {
             let (asked, mut back) = (Asked::default(), WriteBack::new(total));
             for page in 0..1024 {
-                back.note(&asked, 8192 + page * 4096, 4096);
+                back.note(&asked, None, 8192 + page * 4096, 4096);
             }
             let asked = asked.0.into_inner().unwrap();
             let pieces = (0..(1024 * 4096) / piece).map(|number| (8192 + number * piece, piece));
@@ -113,10 +152,28 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_asks_for_all_that_it_was_given() {
+        let asked = Arc::new(Asked::default());
+        let storage: Arc<dyn Storage> = Arc::clone(&asked) as Arc<dyn Storage>;
+        let beside = Beside::begin(&storage).unwrap();
+        let mut back = WriteBack::new(None);
+        for page in 0..1024 {
+            back.note(&*storage, Some(&beside), page * 4096, 4096);
+        }
+        drop((beside, storage));
+        // It ends when it has asked.
+        while Arc::strong_count(&asked) > 1 {
+            std::thread::yield_now();
+        }
+        let pieces = [0, 1, 2, 3].map(|number| (number << 20, 1 << 20));
+        assert_eq!(*asked.0.lock().unwrap(), pieces);
+    }
+
+    #[test]
     fn little_is_left_to_the_sync() {
         let (asked, mut back) = (Asked::default(), WriteBack::new(Some(100 << 10)));
         for page in 0..25 {
-            back.note(&asked, page * 4096, 4096);
+            back.note(&asked, None, page * 4096, 4096);
         }
         assert!(asked.0.into_inner().unwrap().is_empty());
     }

@@ -67,7 +67,7 @@ const LONG_CHAIN: u64 = 64;
 
 /// What a durable commit writes besides the changed pages.
 struct Prepared {
-    meta: Meta,
+    meta: Arc<Meta>,
     /// What it says about space.
     built: Built,
 }
@@ -103,7 +103,7 @@ impl WriteTxn {
     pub fn commit_ticket(self, app: &[u8], durability: Durability) -> Result<Ticket> {
         let begun = Instant::now();
         let inner = Arc::clone(&self.inner);
-        let (info, durability) = self.enqueue(app, durability, Until::Kept)?;
+        let (info, durability) = self.enqueue(app, durability, Until::Kept, begun)?;
         if durability == Durability::Lazy {
             inner.sync_if_due()?;
         }
@@ -116,12 +116,13 @@ impl WriteTxn {
     }
 
     /// Everything but waiting for the medium, which is to be until this. A lazy commit is done then. Returns what it was committed as,
-    /// too.
+    /// too. `begun`: when it was asked for.
     pub(crate) fn enqueue(
         mut self,
         app: &[u8],
         durability: Durability,
         wanted: Until,
+        begun: Instant,
     ) -> Result<(CommitInfo, Durability)> {
         self.check()?;
         self.inner.check_poison()?;
@@ -167,9 +168,10 @@ impl WriteTxn {
         };
         writer.space.stage(&self.space);
         self.staged = true;
-        let mut prepared = None;
+        let (mut prepared, mut lap) = (None, begun);
         if with_record {
-            let ready = metrics.time(Phase::Seal, || self.prepare(app, &dead, large.last()))?;
+            let ready = self.prepare(app, &dead, large.last())?;
+            lap = metrics.lap(Phase::Seal, begun);
             if active(Bug::MetaBeforeData) && durability.is_durable() {
                 self.record_too_early(&ready)?;
             }
@@ -188,18 +190,21 @@ impl WriteTxn {
             _ if logged || durability == Durability::Lazy => Handing::Passing,
             _ => Handing::ForSync,
         };
-        let dirty = &mut self.dirty;
-        metrics.time(Phase::Write, || {
-            if !keeps {
-                dirty.write_all(&*inner.storage, &waiting, handing)?;
-            }
-            let mut writes = prepared.iter().flat_map(|ready| &ready.built.writes);
-            writes.try_for_each(|(at, bytes)| write(&*inner.storage, *at, bytes))
-        })?;
+        if !keeps {
+            self.dirty.write_all(&*inner.storage, &waiting, handing)?;
+        }
+        for (at, bytes) in prepared.iter().flat_map(|ready| &ready.built.writes) {
+            write(&*inner.storage, *at, bytes)?;
+        }
+        if !keeps {
+            lap = metrics.lap(Phase::Write, lap);
+        }
         let entry = match &prepared {
             Some(ready) if logged => {
                 let twice = durability != Durability::OneFlush;
-                metrics.time(Phase::Seal, || self.log_entry(&ready.meta, twice))?
+                let entry = self.log_entry(&ready.meta, twice)?;
+                metrics.lap(Phase::Seal, lap);
+                entry
             }
             _ => None,
         };
@@ -220,7 +225,14 @@ impl WriteTxn {
         self.staged = false;
         let syncs_before = inner.pipeline.syncs_begun();
         let (txn, mut space_bytes) = (self.txn.0, 0);
-        let writer = self.writer();
+        let Some(writer) = &mut self.writer else {
+            unreachable!("the writer state leaves with the transaction")
+        };
+        let for_sync = handing == Handing::ForSync;
+        writer.last.passing = !for_sync;
+        writer.last.lazy = !durability.is_durable();
+        let pages = (self.space.own_pages, self.space.freed_pages);
+        writer.last.early.note(&self.dirty, pages, for_sync);
         writer.freed.add(dead.iter().map(|range| range.pages).sum());
         let record = match prepared {
             Some(ready) => {
@@ -230,7 +242,7 @@ impl WriteTxn {
                 if let Some(space) = writer.space.large.as_deref_mut() {
                     space.install(&large);
                 }
-                writer.meta = ready.meta.clone();
+                writer.meta = Arc::clone(&ready.meta);
                 Some(ready.meta)
             }
             None => {
@@ -330,8 +342,8 @@ impl WriteTxn {
             unreachable!("the writer state leaves with the transaction")
         };
         let (number, leaves_log) = (self.txn.0, self.leaves_log);
-        let built = writer.build_lists(&self.inner, &mut self.space, number, dead)?;
-        let lists = built.lists.clone();
+        let mut built = writer.build_lists(&self.inner, &mut self.space, number, dead)?;
+        let lists = std::mem::take(&mut built.lists);
         let mut meta = Meta {
             uuid: writer.meta.uuid,
             txn: self.txn.0,
@@ -352,6 +364,7 @@ impl WriteTxn {
             confirmations: 0,
         };
         self.record_pins(&mut meta)?;
+        let meta = Arc::new(meta);
         Ok(Prepared { meta, built })
     }
 
@@ -359,7 +372,7 @@ impl WriteTxn {
     fn record_too_early(&self, ready: &Prepared) -> Result<()> {
         let record = Meta {
             sequence: self.inner.pipeline.durable().sequence + 1,
-            ..ready.meta.clone()
+            ..Meta::clone(&ready.meta)
         };
         let block = record.encode(meta_at(record.pair(), 0));
         write_record(&self.inner, &record, &block)
@@ -410,7 +423,7 @@ impl WriteTxn {
     fn finish(
         mut self,
         app: &[u8],
-        record: Option<(Meta, u64, Option<Entry>)>,
+        record: Option<(Arc<Meta>, u64, Option<Entry>)>,
         info: &CommitInfo,
         durability: Durability,
         written: u64,
@@ -434,7 +447,10 @@ impl WriteTxn {
             word: self.txn.0,
             bytes: end * inner.page_size as u64,
             written,
-            app: app.into(),
+            app: match &record {
+                Some((record, ..)) => Arc::clone(&record.app),
+                None => app.into(),
+            },
             user: Arc::clone(&self.user),
             time_ns: record
                 .as_ref()

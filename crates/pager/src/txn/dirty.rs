@@ -4,6 +4,7 @@
 //! 1. A page is in memory, or on disk as it was last (`spilled` holds the checksum of its bytes after the first eight), or both.
 //! 2. `sealed` holds the checksum of the last seal exactly when nothing was changed since.
 
+pub(crate) mod early;
 mod hand;
 mod whole;
 
@@ -14,6 +15,7 @@ use crate::pages::PageRef;
 use crate::ptr::Ptr;
 use crate::storage::Storage;
 use crate::unwritten::Waiting;
+use early::Early;
 use hand::write_pages;
 pub(crate) use hand::{Handing, write};
 use std::collections::VecDeque;
@@ -80,6 +82,7 @@ pub(crate) struct Dirty {
     /// Buffers that nobody uses.
     spare: Vec<Arc<[u8]>>,
     whole: Whole,
+    early: Early,
     pub(crate) pages_written: u64,
     /// Calls that wrote them.
     pub(crate) writes: u64,
@@ -97,6 +100,7 @@ impl Dirty {
             in_memory_max: (bytes_max / page_size).max(16),
             spare: spare.buffers,
             whole: Whole::default(),
+            early: Early::default(),
             pages_written: 0,
             writes: 0,
         }
@@ -178,6 +182,7 @@ impl Dirty {
         assert!(before.is_none(), "page {page} is allocated twice");
         self.order.push_back(page);
         self.in_memory += 1;
+        self.note_early(storage, page)?;
         Ok(Ptr {
             addr: page * self.page_size as u64,
             len: self.page_size as u32,
@@ -251,13 +256,24 @@ impl Dirty {
         if self.in_memory < self.pages.len() {
             self.bring_in(storage, ptr)?;
         }
+        let number = self.number(ptr);
+        let page = match self.pages.get_mut(&number) {
+            Some(page) if page.kind == ptr.kind && ptr.addr & (self.page_size as u64 - 1) == 0 => {
+                page
+            }
+            _ => return Err(Self::unknown(ptr)),
+        };
+        page.touched = true;
+        if page.spilled.take().is_some() {
+            self.early.again += 1;
+        }
+        Ok(page)
+    }
+
+    fn own(&mut self, ptr: &Ptr) -> Result<&mut DirtyPage> {
         let (number, is_page) = (self.number(ptr), self.is_page(ptr));
         match self.pages.get_mut(&number) {
-            Some(page) if page.kind == ptr.kind && is_page => {
-                page.touched = true;
-                page.spilled = None;
-                Ok(page)
-            }
+            Some(page) if page.kind == ptr.kind && is_page => Ok(page),
             _ => Err(Self::unknown(ptr)),
         }
     }
@@ -290,15 +306,30 @@ impl Dirty {
         }
     }
 
-    pub(crate) fn seal(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<Ptr> {
-        if let Some(sum) = self.known(ptr)?.sealed {
-            return Ok(Ptr {
-                checksum: sum,
-                ..*ptr
-            });
+    /// A page to be looked at and perhaps changed then.
+    pub(crate) fn get_own(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<&[u8]> {
+        if self.in_memory < self.pages.len() {
+            self.bring_in(storage, ptr)?;
         }
+        let page = self.own(ptr)?;
+        page.touched = true;
+        match &page.bytes {
+            Some(bytes) => Ok(bytes),
+            None => unreachable!("it was brought into memory"),
+        }
+    }
+
+    pub(crate) fn seal(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<Ptr> {
         let txn = self.txn;
-        let page = self.load(storage, ptr)?;
+        if self.in_memory < self.pages.len() && self.known(ptr)?.sealed.is_none() {
+            self.bring_in(storage, ptr)?;
+        }
+        let page = self.own(ptr)?;
+        if let Some(checksum) = page.sealed {
+            return Ok(Ptr { checksum, ..*ptr });
+        }
+        page.touched = true;
+        page.spilled = None;
         let Some(bytes) = &mut page.bytes else {
             unreachable!("load brought it into memory")
         };
@@ -393,16 +424,15 @@ impl Dirty {
                 page.sealed = Some(seal_block(Arc::make_mut(bytes), &header).checksum);
             }
         }
-        let in_memory = chosen.iter().filter_map(|number| {
-            let bytes = self.pages.get(number)?.bytes.as_ref()?;
+        let unwritten = chosen.iter().filter_map(|number| {
+            let page = self.pages.get(number)?;
+            let bytes = page.bytes.as_ref().filter(|_| page.spilled.is_none())?;
             Some((*number, &**bytes))
         });
-        let written = write_pages(
-            storage,
-            self.page_size,
-            in_memory.collect(),
-            Handing::ForSync,
-        );
+        let unwritten: Vec<_> = unwritten.collect();
+        let count = unwritten.len() as u64;
+        let to = (storage, self.early.beside());
+        let written = write_pages(to, self.page_size, unwritten, Handing::ForSync);
         match written {
             Ok(writes) => self.writes += writes,
             Err(error) => {
@@ -410,7 +440,7 @@ impl Dirty {
                 return Err(error);
             }
         }
-        self.pages_written += chosen.len() as u64;
+        self.pages_written += count;
         for number in chosen {
             if let Some(page) = self.pages.get_mut(&number)
                 && let Some(bytes) = page.bytes.take()
@@ -454,7 +484,8 @@ impl Dirty {
         let before = waiting.iter().map(|(number, page)| (*number, &*page.bytes));
         let pages: Vec<_> = own.chain(before).collect();
         self.pages_written += pages.len() as u64;
-        self.writes += write_pages(storage, self.page_size, pages, handing)?;
+        let to = (storage, self.early.beside());
+        self.writes += write_pages(to, self.page_size, pages, handing)?;
         Ok(())
     }
 

@@ -54,6 +54,10 @@ impl WriteTxn {
 
     /// Writes what changed; the pages, for `Large::install` once the commit is whole. The root is the last one.
     pub(super) fn write_large(&mut self) -> Result<Vec<(LargeWhat, Ptr)>> {
+        let writer = self.writer();
+        if writer.space.large.is_none() {
+            return Ok(Vec::new());
+        }
         if let Some(writer) = &mut self.writer {
             writer.space.note_large(&self.space);
             let large = writer.space.large.as_deref();

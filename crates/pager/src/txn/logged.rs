@@ -40,6 +40,8 @@ impl WriteTxn {
         let freed = &self.writer().freed;
         let needs_record = freed.needs_record(inner.page_size, &inner.options);
         let space_waits = needs_record || self.space.took_reserve;
+        // What is in the log would lie behind the file's end after a power cut.
+        let space_waits = space_waits || self.writer().length_unsynced;
         // Pins are promised to stay, whatever becomes of the log.
         if !durability.is_durable() || too_much || space_waits || self.pins.any() || in_second {
             return Ok(LogUse::None);
@@ -155,7 +157,7 @@ impl WriteTxn {
             base: base.as_ref().map(|(number, bytes)| (*number, &**bytes)),
             bytes,
         });
-        let records = (record, &writer.meta);
+        let records = (record, &*writer.meta);
         Ok(Entry::of(records, each, encoder, page_size, twice))
     }
 }

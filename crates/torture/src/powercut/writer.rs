@@ -9,7 +9,7 @@
 //! ```
 
 use crate::arguments::{Arguments, say};
-use crate::ledger::{Script, number_of, small_steps};
+use crate::ledger::{Script, number_of};
 use crate::model::model_of;
 use crate::seeded::enable_by_name;
 use std::path::Path;
@@ -55,7 +55,8 @@ fn one_line(error: &tidalite::Error) -> String {
 
 /// How the writer opens its file.
 pub fn options(map: bool) -> Options {
-    small_steps().map(map)
+    // Small steps of growth, so that lengths are cut too.
+    Options::new().map(map).growth_bytes(16 << 10, 256 << 10)
 }
 
 /// Writes until an error, or `--commits` of them, and says what it does. `--bug` turns a deliberate bug on.

@@ -1,7 +1,7 @@
 //! Handing pages to the system.
 
 use crate::error::{Error, Result};
-use crate::storage::{Storage, WriteBack};
+use crate::storage::{Beside, Storage, WriteBack};
 
 /// Neighbouring pages are written together, up to this many bytes; more makes later writes of single pages slower
 /// (decision 1000).
@@ -18,9 +18,10 @@ pub(crate) enum Handing {
     ForSync,
 }
 
-/// Writes pages, neighbours together; returns the stretches.
+/// Writes pages, neighbours together; returns the stretches. `beside`: who asks the system to begin to write them to the medium, where a sync
+/// follows.
 pub(super) fn write_pages(
-    storage: &dyn Storage,
+    (storage, beside): (&dyn Storage, Option<&Beside>),
     page_size: usize,
     mut pages: Vec<(u64, &[u8])>,
     handing: Handing,
@@ -50,7 +51,7 @@ pub(super) fn write_pages(
         }
         writes += 1;
         if handing == Handing::ForSync {
-            write_back.note(storage, at, bytes);
+            write_back.note(storage, beside, at, bytes);
         }
     }
     Ok(writes)

@@ -103,7 +103,12 @@ impl Dirty {
             let bytes = self.pages.get(number)?.bytes.as_ref()?;
             Some((*number, &**bytes))
         });
-        self.writes += write_pages(storage, self.page_size, in_memory.collect(), Handing::Plain)?;
+        self.writes += write_pages(
+            (storage, None),
+            self.page_size,
+            in_memory.collect(),
+            Handing::Plain,
+        )?;
         self.pages_written += numbers.len() as u64;
         for number in &numbers {
             if let Some(page) = self.pages.get_mut(number)
@@ -116,7 +121,7 @@ impl Dirty {
             let at = number * self.page_size as u64;
             self.whole
                 .write_back
-                .note(storage, at, self.page_size as u64);
+                .note(storage, None, at, self.page_size as u64);
         }
         numbers.clear();
         (self.whole.waiting, self.whole.has_begun) = (numbers, true);
