@@ -1,20 +1,4 @@
-//! `tidalite-torture`: the long searches.
-//!
-//! ```text
-//! tidalite-torture crash [--states N] [--seed S] [--threads T] [--page-size B] [--bug NAME]   (with a deliberate bug)
-//! tidalite-torture watch [--seeds N] [--seed S]
-//! tidalite-torture show [--seed S]
-//! tidalite-torture bugs [--bug NAME] [--seed S]   (how soon each deliberate bug is found, from seed S on)
-//! tidalite-torture flips [--seed S] [--threads T] [--file N]   (from the N-th kind of file on)
-//! tidalite-torture powercut [--cuts N] [--seed S] [--verbose] [--bug NAME]   (as root, with FUSE and loop devices)
-//! tidalite-torture hostile [--files N] [--seed S] [--threads T] [--failures N]
-//! tidalite-torture hostile-cases --seed S --first N [--verbose] [--save F]   (one case again)
-//! tidalite-torture fuzz [--input F] [--raw]       (one file from the bytes of a fuzzer)
-//! tidalite-torture kills [--readers N] [--writers N] [--seed S] [--bug NAME]
-//! tidalite-torture inject [--seed S] [--step N]
-//! tidalite-torture long-reader [--pairs N] [--value-bytes B] [--overwrites N] [--per-commit N] [--seed S]
-//! tidalite-torture write --file F --script S      (what the above runs in a process of its own)
-//! ```
+//! `tidalite-torture`: the long searches. `USAGE` lists them.
 //!
 //! A failure prints the seed that shows it; the same seed gives the same failure on every machine.
 
@@ -26,6 +10,22 @@ use std::time::Instant;
 use tidalite_torture::arguments::Arguments;
 use tidalite_torture::crash::{Plan, Tally, describe, examine, watch};
 use tidalite_torture::{flips, hostile, inject, kills, long_reader, powercut, seeded};
+
+/// What `--help` prints.
+const USAGE: &str = "\
+tidalite-torture crash [--states N] [--seed S] [--threads T] [--page-size B] [--bug NAME]   (with a deliberate bug)
+tidalite-torture watch [--seeds N] [--seed S]
+tidalite-torture show [--seed S]
+tidalite-torture bugs [--bug NAME] [--seed S]   (how soon each deliberate bug is found, from seed S on)
+tidalite-torture flips [--seed S] [--threads T] [--file N]   (from the N-th kind of file on)
+tidalite-torture powercut [--cuts N] [--seed S] [--verbose] [--bug NAME]   (as root, with FUSE and loop devices)
+tidalite-torture hostile [--files N] [--seed S] [--threads T] [--failures N]
+tidalite-torture hostile-cases --seed S --first N [--verbose] [--save F]   (one case again)
+tidalite-torture fuzz [--input F] [--raw]       (one file from the bytes of a fuzzer)
+tidalite-torture kills [--readers N] [--writers N] [--seed S] [--bug NAME]
+tidalite-torture inject [--seed S] [--step N]
+tidalite-torture long-reader [--pairs N] [--value-bytes B] [--overwrites N] [--per-commit N] [--seed S]
+tidalite-torture write --file F --script S      (what the above runs in a process of its own)";
 
 /// Judges seed after seed on several threads until enough states were looked at.
 fn crash(arguments: &Arguments) -> Result<(), String> {
@@ -170,6 +170,11 @@ fn main() -> ExitCode {
         arguments.remove(0)
     };
     let arguments = Arguments(arguments);
+    let asks = |text: &str| matches!(text, "--help" | "-h" | "help");
+    if asks(&command) || arguments.0.iter().any(|argument| asks(argument)) {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
     let result = match command.as_str() {
         "crash" => crash(&arguments),
         "watch" => watched(&arguments),
@@ -184,12 +189,9 @@ fn main() -> ExitCode {
         "kills" => kills::run(&arguments),
         "kills-child" => kills::child::run(&arguments),
         "inject" => inject::run(&arguments),
-        "restore" => inject::restore::run(&arguments),
         "long-reader" => long_reader(&arguments),
         "write" => powercut::writer::run(&arguments),
-        _ => Err(
-            "usage: tidalite-torture crash|watch|show|bugs|flips|powercut|hostile|fuzz|kills|inject|long-reader [--states N] [--seeds N] [--seed S] [--threads T]".to_owned(),
-        ),
+        _ => Err(USAGE.to_owned()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
