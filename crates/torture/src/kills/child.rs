@@ -9,11 +9,11 @@
 
 use super::script;
 use crate::arguments::{Arguments, say};
-use crate::ledger::number_of;
+use crate::ledger::{number_of, small_steps};
 use crate::model::{Model, digest_of_snapshot, model_of};
 use crate::seeded::enable_by_name;
 use std::time::Duration;
-use tidalite::{Database, Durability, Options, Result};
+use tidalite::{Database, Durability, Result};
 use tidalite_testkit::rng::Rng;
 
 /// What a child said.
@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     if let Some(name) = arguments.text("--bug") {
         enable_by_name(name)?;
     }
-    let result = Options::new().open(path).and_then(|db| {
+    let result = small_steps().open(path).and_then(|db| {
         say("o");
         if arguments.has("--reader") {
             read(

@@ -12,7 +12,7 @@
 pub mod child;
 
 use crate::arguments::{Arguments, folder, own_program};
-use crate::ledger::{Oracle, Script, number_of};
+use crate::ledger::{Oracle, Script, number_of, small_steps};
 use crate::model::digest_of_snapshot;
 use crate::workload::Shape;
 use child::Said;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
-use tidalite::{Database, Options};
+use tidalite::Database;
 use tidalite_pager::READERS_MAX;
 use tidalite_testkit::rng::{Rng, mix};
 
@@ -260,7 +260,7 @@ impl<'a> Arena<'a> {
     }
 
     fn play(&mut self, readers: u64, writers: u64, tally: &mut Tally) -> Result<(), String> {
-        let db = Options::new().open(self.file).map_err(text)?;
+        let db = small_steps().open(self.file).map_err(text)?;
         // As many kills a file as give every file the same mixture.
         let one_writer_in = (readers + writers).div_ceil(writers.max(1)).max(1);
         while (tally.readers_killed < readers || tally.writers_killed < writers)
@@ -355,7 +355,7 @@ impl<'a> Arena<'a> {
         let acknowledged = self.acknowledged;
         // Through the handle that has been there all along, or through a new one.
         let fresh = match self.rng.one_in(4) {
-            true => Some(Options::new().open(self.file).map_err(text)?),
+            true => Some(small_steps().open(self.file).map_err(text)?),
             false => None,
         };
         let snap = fresh.as_ref().unwrap_or(db).begin_read().map_err(text)?;

@@ -9,7 +9,7 @@
 //! ```
 
 use crate::arguments::{Arguments, say};
-use crate::ledger::{Script, number_of};
+use crate::ledger::{Script, number_of, small_steps};
 use crate::model::model_of;
 use crate::seeded::enable_by_name;
 use std::path::Path;
@@ -55,8 +55,7 @@ fn one_line(error: &tidalite::Error) -> String {
 
 /// How the writer opens its file.
 pub fn options(map: bool) -> Options {
-    // Small steps of growth, so that lengths are cut too.
-    Options::new().map(map).growth_bytes(16 << 10, 256 << 10)
+    small_steps().map(map)
 }
 
 /// Writes until an error, or `--commits` of them, and says what it does. `--bug` turns a deliberate bug on.

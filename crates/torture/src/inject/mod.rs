@@ -3,16 +3,19 @@
 //! For each kind of call and each error, the N-th such call fails, once or from then on, N = 1, 2, 3, ... until a run comes to
 //! its end without meeting it. Each run goes on with the file that the one before left. After each, as after a power cut: the
 //! file opens, its check is clean, and it stands on the last acknowledged transaction or on a later one that had begun. The
-//! process ends by itself with a typed error, unless the call was to kill it.
+//! process ends by itself with a typed error, unless the call was to kill it. Then the same with a backup that is restored
+//! (`restore.rs`).
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
+
+pub mod restore;
 
 use crate::arguments::{Arguments, folder};
 use crate::ledger::{Oracle, Script, number_of};
 use crate::model::digest_of;
 use crate::powercut::writer::{Said, options};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 use tidalite_testkit::rng::Rng;
@@ -108,16 +111,54 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
         total.killed += search.tally.killed;
         total.acknowledged += search.tally.acknowledged;
     }
+    let restored = restore::search(&folder, seed, step)?;
     let _ = std::fs::remove_dir_all(&folder);
     println!(
-        "{} runs, {} ended with an error, {} killed; {} acknowledged commits, seed {seed}, {:.1} s, nothing lost",
+        "{} runs, {} ended with an error, {} killed; {} acknowledged commits; {} restores, {} ended with an error, {} killed; seed {seed}, {:.1} s, nothing lost",
         total.runs,
         total.errors,
         total.killed,
         total.acknowledged,
+        restored.runs,
+        restored.errors,
+        restored.killed,
         started.elapsed().as_secs_f64()
     );
     Ok(())
+}
+
+/// `strace` that lets the calls named fail, or kill.
+fn strace(log: &Path, call: &str, error: &str, when: &str) -> Command {
+    let what = match error {
+        "KILL" => "signal=KILL".to_owned(),
+        error => format!("error={error}"),
+    };
+    let mut command = Command::new("timeout");
+    command
+        .args(["--signal=KILL", RUN_TIME, "strace"])
+        .args(["-f", "-qq", "-o"])
+        .arg(log)
+        // Stops at the wanted calls alone; but then strace 6.1 sends no signals.
+        .args((error != "KILL").then_some("--seccomp-bpf"))
+        .args(["-e", &format!("trace={call}")])
+        .args(["-e", &format!("inject={call}:{what}:when={when}")])
+        .stdin(Stdio::null());
+    command
+}
+
+fn own_path() -> Result<PathBuf, String> {
+    std::env::current_exe().map_err(|error| error.to_string())
+}
+
+/// Whether the wanted call was met.
+fn is_met(log: &Path, output: &Output) -> Result<(bool, String), String> {
+    let calls = std::fs::read_to_string(log).map_err(|error| error.to_string())?;
+    let met = calls.contains("(INJECTED)") || output.status.signal().is_some();
+    Ok((met, calls))
+}
+
+fn is_killed(output: &Output) -> bool {
+    output.status.signal() == Some(9) || output.status.code() == Some(137)
 }
 
 impl Search<'_> {
@@ -152,38 +193,24 @@ impl Search<'_> {
         forever: bool,
         map: bool,
     ) -> Result<bool, String> {
-        let what = match error {
-            "KILL" => "signal=KILL".to_owned(),
-            error => format!("error={error}"),
-        };
         let until = if forever { "+" } else { "" };
         let log = self.file.with_extension("log");
-        let own = std::env::current_exe().map_err(|error| error.to_string())?;
         // Only calls on the database and its lock file count, not those that load the program.
         let lock = format!("{}-lock", self.file.display());
-        let output = Command::new("timeout")
-            .args(["--signal=KILL", RUN_TIME, "strace"])
-            .args(["-f", "-qq", "-o"])
-            .arg(&log)
-            // Stops at the wanted calls alone; but then strace 6.1 sends no signals.
-            .args((error != "KILL").then_some("--seccomp-bpf"))
-            .args(["-e", &format!("trace={call}")])
-            .args(["-e", &format!("inject={call}:{what}:when={at}{until}")])
+        let output = strace(&log, call, error, &format!("{at}{until}"))
             .arg("-P")
             .arg(self.file)
             .args(["-P", &lock])
-            .arg(own)
+            .arg(own_path()?)
             .arg("write")
             .args(["--script", &self.script.seed.to_string()])
             .args(["--commits", &COMMITS.to_string()])
             .args(["--map", if map { "1" } else { "0" }])
             .arg("--file")
             .arg(self.file)
-            .stdin(Stdio::null())
             .output()
             .map_err(|error| format!("strace: {error}"))?;
-        let calls = std::fs::read_to_string(&log).map_err(|error| error.to_string())?;
-        let met = calls.contains("(INJECTED)") || output.status.signal().is_some();
+        let (met, calls) = is_met(&log, &output)?;
         self.tally.runs += 1;
         self.tally.not_met += u64::from(!met);
         self.judge(&output, error == "KILL", met)
@@ -210,7 +237,7 @@ impl Search<'_> {
             }
         }
         let status = output.status;
-        let killed = status.signal() == Some(9) || status.code() == Some(137);
+        let killed = is_killed(output);
         self.tally.errors += u64::from(failed);
         self.tally.killed += u64::from(killed);
         if killed != (kill && met) || !killed && status.code() != Some(0) {

@@ -1,0 +1,180 @@
+//! A backup and its increment are restored while calls fail, or kill: there is nothing under the name, or the whole database.
+//!
+//! After an error nothing at all is left of the attempt. After a kill the unfinished files may be, under other names or the second
+//! file's.
+
+use super::{is_killed, is_met, own_path, strace};
+use crate::arguments::{Arguments, say};
+use crate::ledger::{Oracle, Script, number_of, small_steps};
+use crate::model::digest_of;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use tidalite::{Durability, Watch};
+
+/// Calls, and what each may fail with. The first ones load the program, so no call is here that this makes.
+const CALLS: [(&str, &[&str]); 8] = [
+    ("fdatasync", &["EIO", "ENOSPC"]),
+    ("fsync", &["EIO", "ENOSPC"]),
+    ("pwrite64", &["EIO", "ENOSPC", "EINTR"]),
+    ("pwritev2", &["EIO", "ENOSPC"]),
+    ("fallocate", &["ENOSPC", "EOPNOTSUPP"]),
+    ("ftruncate", &["EIO", "ENOSPC"]),
+    ("linkat", &["EIO", "EPERM"]),
+    ("unlink", &[]),
+];
+/// Commits before the pin, and after it.
+const COMMITS: u64 = 6;
+/// Values from this size on are in the second file.
+const LARGE_BYTES: u64 = 600;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) runs: u64,
+    pub(crate) errors: u64,
+    pub(crate) killed: u64,
+}
+
+/// What is restored again and again.
+struct Backups {
+    folder: PathBuf,
+    digest: u64,
+    tally: Tally,
+}
+
+/// All calls and errors; of the calls every `step`-th.
+pub(super) fn search(folder: &Path, seed: u64, step: u64) -> Result<Tally, String> {
+    let mut backups = Backups::made(&folder.join("restore"), seed)
+        .map_err(|error| format!("a backup: {error}"))?;
+    for (call, errors) in CALLS {
+        for error in errors.iter().copied().chain(["KILL"]) {
+            let mut at = 1;
+            while backups
+                .one(call, error, at)
+                .map_err(|problem| format!("seed {seed}, {call} {error} {at}: {problem}"))?
+            {
+                at += step;
+            }
+        }
+    }
+    println!("restore: {:?}", backups.tally);
+    Ok(backups.tally)
+}
+
+/// The program that is watched: restores `full` and `increment` of a folder to `new.tdl` there.
+///
+/// # Errors
+/// Arguments that make no sense; what the restore reports.
+pub fn run(arguments: &Arguments) -> Result<(), String> {
+    let folder = Path::new(arguments.text("--folder").ok_or("--folder is needed")?);
+    let open = |name: &str| File::open(folder.join(name)).map_err(|error| error.to_string());
+    let chain = [open("full")?, open("increment")?];
+    let restored = tidalite::restore(chain, folder.join("new.tdl"), Watch::new());
+    let info = restored.map_err(|error| format!("e {error}"))?;
+    say(&format!("r {}", info.txn.0));
+    Ok(())
+}
+
+impl Backups {
+    fn made(folder: &Path, seed: u64) -> Result<Self, Box<dyn std::error::Error>> {
+        fs::create_dir_all(folder)?;
+        let path = folder.join("old.tdl");
+        let script = Script::new(seed);
+        let mut oracle = Oracle::new(script)?;
+        let db = small_steps()
+            .large_values(folder.join("old.tdl-large"), LARGE_BYTES)
+            .open(&path)?;
+        let mut model = crate::model::Model::default();
+        let mut digest = 0;
+        for number in 1..=2 * COMMITS {
+            model = script.step(&db, number, &model, Durability::Durable, || ())?;
+            digest = oracle.digest(number)?;
+            if number == COMMITS {
+                // So that both files are restored.
+                let mut tx = db.begin_write()?;
+                tx.pin("base")?;
+                tx.commit()?;
+                db.backup(
+                    Some("base"),
+                    &mut File::create(folder.join("full"))?,
+                    Watch::new(),
+                )?;
+            }
+        }
+        let mut increment = File::create(folder.join("increment"))?;
+        db.backup_incremental("base", None, &mut increment, Watch::new())?;
+        drop(db);
+        for name in ["old.tdl", "old.tdl-large", "old.tdl-lock"] {
+            drop(fs::remove_file(folder.join(name)));
+        }
+        Ok(Self {
+            folder: folder.to_owned(),
+            digest,
+            tally: Tally::default(),
+        })
+    }
+
+    /// One run; false when the call was not met.
+    fn one(&mut self, call: &str, error: &str, at: u64) -> Result<bool, String> {
+        let log = self.folder.with_extension("log");
+        let output = strace(&log, call, error, &at.to_string())
+            .arg(own_path()?)
+            .arg("restore")
+            .arg("--folder")
+            .arg(&self.folder)
+            .output()
+            .map_err(|error| format!("strace: {error}"))?;
+        let (met, calls) = is_met(&log, &output)?;
+        let killed = is_killed(&output);
+        let done = output.status.success();
+        self.tally.runs += 1;
+        self.tally.killed += u64::from(killed);
+        self.tally.errors += u64::from(!done && !killed);
+        let judged = self.judge(done, killed);
+        let judged = match (killed, error == "KILL" && met) {
+            (true, false) | (false, true) => Err(format!("ended with {}", output.status)),
+            _ if !met && !done => Err("failed by itself".to_owned()),
+            _ => judged,
+        };
+        judged.map_err(|problem| {
+            let said = String::from_utf8_lossy(&output.stdout);
+            format!("{problem}; it said {said:?}, called\n{calls}")
+        })?;
+        Ok(met)
+    }
+
+    /// Looks at what is left, and takes it away.
+    fn judge(&self, done: bool, killed: bool) -> Result<(), String> {
+        let text = |error: tidalite::Error| format!("restored: {error}");
+        let new = self.folder.join("new.tdl");
+        if new.exists() {
+            let db = small_steps().open(&new).map_err(text)?;
+            let number = number_of(&db.begin_read().map_err(text)?).map_err(text)?;
+            if number != 2 * COMMITS || digest_of(&db).map_err(text)? != self.digest {
+                return Err(format!("the content is not that of {}", 2 * COMMITS));
+            }
+            let report = db.check().map_err(text)?;
+            if !report.is_clean() {
+                return Err(format!("check: {:?}", report.problems));
+            }
+            if !done && !killed {
+                return Err("it is there after an error".to_owned());
+            }
+        } else if done {
+            return Err("it is not there".to_owned());
+        }
+        let mut left = BTreeSet::<OsString>::new();
+        for entry in fs::read_dir(&self.folder).map_err(|error| error.to_string())? {
+            let entry = entry.map_err(|error| error.to_string())?;
+            if entry.file_name() != "full" && entry.file_name() != "increment" {
+                left.insert(entry.file_name());
+                fs::remove_file(entry.path()).map_err(|error| error.to_string())?;
+            }
+        }
+        if !done && !killed && !left.is_empty() {
+            return Err(format!("an error left {left:?}"));
+        }
+        Ok(())
+    }
+}
