@@ -7,11 +7,12 @@
 //! e text            an error, or a snapshot that changed
 //! ```
 
-use super::script;
+use super::{open, script};
 use crate::arguments::{Arguments, say};
-use crate::ledger::{number_of, small_steps};
+use crate::ledger::number_of;
 use crate::model::{Model, digest_of_snapshot, model_of};
 use crate::seeded::enable_by_name;
+use std::path::Path;
 use std::time::Duration;
 use tidalite::{Database, Durability, Result};
 use tidalite_testkit::rng::Rng;
@@ -49,12 +50,12 @@ impl Said {
 /// # Errors
 /// Arguments that make no sense.
 pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
-    let path = arguments.text("--file").ok_or("--file is needed")?;
+    let path = Path::new(arguments.text("--file").ok_or("--file is needed")?);
     let seed = arguments.number("--script", 0)?;
     if let Some(name) = arguments.text("--bug") {
         enable_by_name(name)?;
     }
-    let result = small_steps().open(path).and_then(|db| {
+    let result = open(path, script(seed)).and_then(|db| {
         say("o");
         if arguments.has("--reader") {
             read(

@@ -33,6 +33,8 @@ const READERS: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Transactions of one file; then a new one is begun, so that contents stay small.
 const TRANSACTIONS_OF_A_FILE: u64 = 3_000;
+/// Values from this size on are in the second file, where there is one.
+const LARGE_BYTES_MIN: u64 = 600;
 /// Words of the processes that are heard between two kills.
 const HEARD_AT_ONCE: usize = 500;
 /// Pages that may still wait when everybody is dead and some commits are done, for each that is in use.
@@ -47,6 +49,15 @@ pub fn script(seed: u64) -> Script {
         ..Shape::default()
     };
     Script { seed, shape }
+}
+
+/// Large values of a file of every other script are in a second one.
+fn open(file: &Path, script: Script) -> tidalite::Result<Database> {
+    let options = match script.seed % 2 {
+        0 => small_steps().large_values(file.with_extension("large"), LARGE_BYTES_MIN),
+        _ => small_steps(),
+    };
+    options.open(file)
 }
 
 /// What was seen.
@@ -260,7 +271,7 @@ impl<'a> Arena<'a> {
     }
 
     fn play(&mut self, readers: u64, writers: u64, tally: &mut Tally) -> Result<(), String> {
-        let db = small_steps().open(self.file).map_err(text)?;
+        let db = open(self.file, self.script).map_err(text)?;
         // As many kills a file as give every file the same mixture.
         let one_writer_in = (readers + writers).div_ceil(writers.max(1)).max(1);
         while (tally.readers_killed < readers || tally.writers_killed < writers)
@@ -355,7 +366,7 @@ impl<'a> Arena<'a> {
         let acknowledged = self.acknowledged;
         // Through the handle that has been there all along, or through a new one.
         let fresh = match self.rng.one_in(4) {
-            true => Some(small_steps().open(self.file).map_err(text)?),
+            true => Some(open(self.file, self.script).map_err(text)?),
             false => None,
         };
         let snap = fresh.as_ref().unwrap_or(db).begin_read().map_err(text)?;
