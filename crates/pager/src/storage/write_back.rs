@@ -8,8 +8,9 @@ use super::Storage;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 /// So much at once, if it is so much in all.
 const PIECE_BYTES_MAX: u64 = 1 << 20;
@@ -62,27 +63,49 @@ impl WriteBack {
 
 /// A thread that asks in place of the one that writes. Where pages lie here and there each is a request of its own, the queue of the
 /// disk is full soon, and who asks for more waits: for half of the time of such a commit, while there was work to do.
+/// Dropping it waits for the request that it has in hand and leaves the others to the sync: no thread holds the file longer than its transaction.
 #[derive(Debug)]
-pub(crate) struct Beside(Sender<(u64, u64)>);
+pub(crate) struct Beside {
+    pieces: Option<Sender<(u64, u64)>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
 
 impl Beside {
-    /// Begins it; `None` when the system gives no thread. It ends by itself, with what it was given last.
+    /// Begins it; `None` when the system gives no thread.
     pub(crate) fn begin(storage: &Arc<dyn Storage>) -> Option<Self> {
         let (sender, pieces) = channel::<(u64, u64)>();
-        let storage = Arc::clone(storage);
+        let (storage, stop) = (Arc::clone(storage), Arc::<AtomicBool>::default());
+        let stopped = Arc::clone(&stop);
         let run = move || {
-            pieces
+            let wanted = pieces
                 .iter()
-                .for_each(|(at, len)| storage.write_back(at, len));
+                .take_while(|_| !stopped.load(Ordering::Relaxed));
+            wanted.for_each(|(at, len)| storage.write_back(at, len));
         };
         let thread = thread::Builder::new().name("tidalite-write".into());
-        thread.spawn(run).ok().map(|_| Self(sender))
+        let thread = thread.spawn(run).ok()?;
+        Some(Self {
+            pieces: Some(sender),
+            stop,
+            thread: Some(thread),
+        })
     }
 
     fn write_back(&self, storage: &dyn Storage, at: u64, len: u64) {
-        if self.0.send((at, len)).is_err() {
+        let sent = self.pieces.as_ref().map(|pieces| pieces.send((at, len)));
+        if sent.is_none_or(|sent| sent.is_err()) {
             storage.write_back(at, len);
         }
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.pieces = None;
+        // It has nothing to say: if it has panicked, what it was to ask for is left to the sync.
+        drop(self.thread.take().map(JoinHandle::join));
     }
 }
 
@@ -152,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_asks_for_all_that_it_was_given() {
+    fn a_thread_asks_for_what_it_was_given_and_ends_with_its_transaction() {
         let asked = Arc::new(Asked::default());
         let storage: Arc<dyn Storage> = Arc::clone(&asked) as Arc<dyn Storage>;
         let beside = Beside::begin(&storage).unwrap();
@@ -160,13 +183,18 @@ mod tests {
         for page in 0..1024 {
             back.note(&*storage, Some(&beside), page * 4096, 4096);
         }
-        drop((beside, storage));
-        // It ends when it has asked.
-        while Arc::strong_count(&asked) > 1 {
+        let pieces = [0, 1, 2, 3].map(|number| (number << 20, 1 << 20));
+        while asked.0.lock().unwrap().len() < pieces.len() {
             std::thread::yield_now();
         }
-        let pieces = [0, 1, 2, 3].map(|number| (number << 20, 1 << 20));
-        assert_eq!(*asked.0.lock().unwrap(), pieces);
+        for page in 0..1024 {
+            back.note(&*storage, Some(&beside), page * 4096, 4096);
+        }
+        drop((beside, storage));
+        assert_eq!(Arc::strong_count(&asked), 1, "nobody holds the file");
+        let asked = asked.0.lock().unwrap();
+        let all = pieces.into_iter().cycle();
+        assert!(asked.iter().zip(all).all(|(asked, given)| *asked == given));
     }
 
     #[test]
