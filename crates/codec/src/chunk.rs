@@ -18,6 +18,7 @@
 //!     24    8  start         delta: the first value;  else 0
 //! ```
 
+use crate::stats::fields::{unzigzag, zigzag};
 use tidalite_base::{get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
 
 /// Bytes of an encoded [`Chunk`].
@@ -36,6 +37,9 @@ const LENGTH: usize = FLAGS + 1;
 const BASE: usize = LENGTH + 4;
 const START: usize = BASE + 8;
 const _: () = assert!(START + 8 == CHUNK_BYTES);
+
+/// Whole numbers that [`Chunk::to_fields`] gives.
+pub const CHUNK_FIELDS: usize = 3;
 
 /// How a payload is to be read; see the head of `chunk.rs` and docs/format.md section 6.
 ///
@@ -149,6 +153,55 @@ impl Chunk {
         }
     }
 
+    /// Encoding, width, and the other fields as whole numbers most of which are small: details, base, start. Rows and length are not
+    /// among them. `anchors` are the first and the least word of the rows, which base or start often are.
+    ///
+    /// Details, from the lowest byte on: exponent, factor, flags, patches (2), patch_bytes, exceptions (2). Base and start are zigzag: base less the first
+    /// word in encoding 1 and less the least in encoding 3, start less the first word in encoding 4.
+    #[must_use]
+    pub fn to_fields(&self, anchors: [u64; 2]) -> ([u8; 2], [u64; CHUNK_FIELDS]) {
+        let details = u64::from(self.exponent)
+            | u64::from(self.factor) << 8
+            | u64::from(self.flags) << 16
+            | u64::from(self.patches) << 24
+            | u64::from(self.patch_bytes) << 40
+            | u64::from(self.exceptions) << 48;
+        let [base, start] = anchored(self.encoding, anchors);
+        let fields = [
+            details,
+            zigzag(self.base.wrapping_sub(base)),
+            zigzag(self.start.wrapping_sub(start)),
+        ];
+        ([self.encoding, self.width], fields)
+    }
+
+    /// Undoes [`to_fields`](Self::to_fields), of a vector of `rows` rows in `len` bytes. As after `decode`, they are believed only by `decode_*`.
+    #[must_use]
+    #[inline]
+    pub fn from_fields(
+        [encoding, width]: [u8; 2],
+        (rows, len): (usize, usize),
+        fields: &[u64; CHUNK_FIELDS],
+        anchors: [u64; 2],
+    ) -> Self {
+        let [details, own_base, own_start] = *fields;
+        let [base, start] = anchored(encoding, anchors);
+        Self {
+            encoding,
+            width,
+            exponent: details as u8,
+            factor: (details >> 8) as u8,
+            rows: rows as u16,
+            exceptions: (details >> 48) as u16,
+            patches: (details >> 24) as u16,
+            patch_bytes: (details >> 40) as u8,
+            flags: (details >> 16) as u8,
+            length: len as u32,
+            base: unzigzag(own_base).wrapping_add(base),
+            start: unzigzag(own_start).wrapping_add(start),
+        }
+    }
+
     /// The rows of the chunk at byte `at` of `bytes`, and nothing else of it.
     ///
     /// # Panics
@@ -168,6 +221,17 @@ impl Chunk {
         let mut field = [0; CHUNK_BYTES];
         field.copy_from_slice(&bytes[at..at + CHUNK_BYTES]);
         Self::decode(&field)
+    }
+}
+
+/// What base and start are counted from, where they are stored as whole numbers; `anchors`: the first and the least word.
+#[inline]
+fn anchored(encoding: u8, [first, least]: [u64; 2]) -> [u64; 2] {
+    match encoding {
+        CONSTANT => [first, 0],
+        FOR => [least, 0],
+        DELTA => [0, first],
+        _ => [0, 0],
     }
 }
 
@@ -261,5 +325,34 @@ impl Correction {
     /// How far below zero the least correction is.
     pub(crate) fn depth(self) -> u64 {
         u64::from(Self::ALL[usize::from(self.number)].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::Rng;
+
+    #[test]
+    fn fields_keep_every_bit() {
+        let mut rng = Rng(422);
+        for _ in 0..5000 {
+            let mut bytes = [0; CHUNK_BYTES];
+            for at in [0, 8, 16, 24] {
+                put_u64(&mut bytes, at, rng.next() >> rng.below(64));
+            }
+            bytes[ENCODING] = rng.below(16) as u8;
+            let chunk = Chunk::decode(&bytes);
+            let anchors = [chunk.base.wrapping_add(rng.below(3)), rng.next()];
+            let (rule, fields) = chunk.to_fields(anchors);
+            let of = (chunk.rows(), chunk.len());
+            assert_eq!(Chunk::from_fields(rule, of, &fields, anchors), chunk);
+        }
+        let steps = Chunk {
+            encoding: DELTA,
+            start: u64::MAX,
+            ..Chunk::default()
+        };
+        assert_eq!(steps.to_fields([u64::MAX, 0]).1, [0; CHUNK_FIELDS]);
     }
 }

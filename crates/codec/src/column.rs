@@ -59,8 +59,17 @@ impl ColumnType {
     /// # Errors
     /// [`Corrupt`] (with address 0: the caller knows where it read) for a code that is none.
     pub fn from_code(code: u8) -> Result<Self, Corrupt> {
-        let found = Self::ALL.into_iter().find(|ty| ty.code() == code);
-        found.ok_or_else(|| Corrupt::new("column type", 0, code, "1 to 4 or 17 to 20"))
+        Ok(match code {
+            1 => Self::F64,
+            2 => Self::I64,
+            3 => Self::U64,
+            4 => Self::F32,
+            17 => Self::NullF64,
+            18 => Self::NullI64,
+            19 => Self::NullU64,
+            20 => Self::NullF32,
+            _ => return Err(Corrupt::new("column type", 0, code, "1 to 4 or 17 to 20")),
+        })
     }
 
     /// The type without nulls.

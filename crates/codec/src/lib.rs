@@ -57,7 +57,7 @@ mod rows;
 mod scan;
 mod stats;
 
-pub use chunk::{CHUNK_BYTES, Chunk};
+pub use chunk::{CHUNK_BYTES, CHUNK_FIELDS, Chunk};
 pub use cold::{COLD, ColdColumn, decode_cold, encode_cold};
 pub use column::ColumnType;
 pub use decode::{decode_column, decode_times};
@@ -68,6 +68,7 @@ pub use kernel::{as_floats, as_integers, fill_steps, is_ascending, sum_floats};
 pub use kernel::{times_mut, words, words_mut};
 pub use line::{Line, LineWords};
 pub use rows::{Rows, RowsRef};
+pub use stats::fields::{Clock, STATS_FIELDS, anchors, last_word};
 pub use stats::{STATS_BYTES, Stats};
 
 #[cfg(test)]

@@ -23,6 +23,7 @@
 //!    makes them what plain addition would.
 
 pub(crate) mod dd;
+pub(crate) mod fields;
 pub(crate) mod fold;
 
 use crate::ColumnType;

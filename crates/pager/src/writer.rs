@@ -545,8 +545,10 @@ impl Writer {
         let options = &inner.options;
         let (old, written) = (self.space.pages(), txn.own_pages * page_bytes);
         let most = options.growth_bytes_max.max(options.growth_bytes_min);
-        let step = (old * page_bytes / 8).clamp(options.growth_bytes_min, most);
         let bulk = need * page_bytes >= BULK_BYTES || written >= BULK_BYTES;
+        // What a bulk write reserves costs a call and no write of zeros, and is there for nothing when it ends.
+        let part = if bulk { 16 } else { 8 };
+        let step = (old * page_bytes / part).clamp(options.growth_bytes_min, most);
         let bound = options.file_bytes_max / page_bytes;
         if old + need > bound {
             return Err(Error::FileFull {

@@ -4,7 +4,8 @@
 //! 2. Links ascend; span, count, bytes and data txn of a link are those of what is below.
 //! 3. Statistics are those of the rows: recomputed and compared, the exact ones bit by bit.
 //! 4. Leaves lie inside the extents of the table, without overlap; their bytes are its live bytes.
-//! 5. What else is in an extent are leaves that died, still whole, and zeros.
+//! 5. Directories have the one form that a writer gives them.
+//! 6. What else is in an extent are leaves that died, still whole, and zeros.
 //!
 //! Damage is collected, not returned: a damaged leaf costs only itself.
 
@@ -241,6 +242,7 @@ impl Check {
         });
         let leaf = Leaf::open(r, link, &tree.types)?;
         expect_owner(&r.block(&link.ptr)?, &link.ptr, tree)?;
+        leaf.verify_directory()?;
         expect_zeros(r, link.ptr.addr + leaf.used_bytes() as u64, leaf.padding())?;
         let mut rows = Rows::with_capacity(tree.types.len(), leaf.count());
         if let Err(error) = leaf.read_all(r, &mut rows) {

@@ -8,29 +8,33 @@
 //! hints   8 B a column: what the encoder learned; a writer may leave zeros
 //! root    when height > 0: an entry
 //! entry   | link 72 B | statistics, for each column a form and what it needs |
-//!           form 0: | 0 u8 | 104 B |
+//!           form 0: | 0 u8 | lengths 6 B | numbers |   as in an entry of a leaf (leaf/entry.rs), with times since the link's begin
 //!           form 1: | 1 u8 |          every word is zero and begin, end, count are those of the link
 //!           form 2: | 2 u8 |          every word is null, likewise; only where the column has nulls
 //! ```
 //!
-//! At most 8 links wait, so a record of c columns has at most 15 + 9 c + 9 (72 + 105 c) bytes.
+//! At most 8 links wait, so a record of c columns has at most 15 + 9 c + 9 (72 + 103 c) bytes.
 
 use crate::leaf::is_leaf;
 use crate::link::{Entry, LINK_BYTES, Link};
 use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX};
 use crate::read::Row;
+use crate::short;
 use crate::tree::{PENDING_MAX, SeriesTree};
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_base::{Corrupt, SeriesId, TxnId};
-use tidalite_codec::{ColumnType, HINT_BYTES, Hint, STATS_BYTES, Stats};
+use tidalite_codec::{Clock, ColumnType, HINT_BYTES, Hint, STATS_FIELDS, Stats, last_word};
 use tidalite_pager::{Kind, Result};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const VERSION_AT: usize = 0;
 const COLUMNS_AT: usize = VERSION_AT + 1;
 const HEIGHT_AT: usize = COLUMNS_AT + 1;
 const PENDING_AT: usize = HEIGHT_AT + 1;
 const TYPES_AT: usize = PENDING_AT + 5;
+
+/// Bytes of the lengths of the numbers that statistics are.
+const LENGTHS_BYTES: usize = STATS_FIELDS / 2;
 
 const FORM_WHOLE: u8 = 0;
 const FORM_ZERO: u8 = 1;
@@ -49,7 +53,10 @@ fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
             out.push(FORM_NULL);
         } else {
             out.push(FORM_WHOLE);
-            out.extend_from_slice(&stats.to_bytes());
+            let numbers = stats.to_fields(&Clock::units(link.begin, link.end));
+            let lengths = short::lengths(&numbers).to_le_bytes();
+            out.extend_from_slice(&lengths[..LENGTHS_BYTES]);
+            short::put(&numbers, out);
         }
     }
 }
@@ -87,7 +94,7 @@ impl<'a> Fields<'a> {
         let (columns, height) = (usize::from(head[COLUMNS_AT]), head[HEIGHT_AT]);
         let pending = usize::from(head[PENDING_AT]);
         if head[VERSION_AT] != VERSION || head[PENDING_AT + 1..].iter().any(|&byte| byte != 0) {
-            return Err(self.bad(format!("version {}", head[VERSION_AT]), "version 1"));
+            return Err(self.bad(format!("version {}", head[VERSION_AT]), "version 2"));
         }
         if columns > COLUMNS_MAX || height > HEIGHT_MAX || pending > PENDING_MAX {
             let found = format!("{columns} columns, height {height}, {pending} links");
@@ -117,10 +124,59 @@ impl<'a> Fields<'a> {
         self.take(LINK_BYTES)?;
         for _ in 0..columns {
             if self.take(1)?[0] == FORM_WHOLE {
-                self.take(STATS_BYTES)?;
+                let lengths = self.lengths()?;
+                self.take(short::sum(lengths))?;
             }
         }
         Ok(())
+    }
+
+    fn lengths(&mut self) -> Result<u64> {
+        let mut lengths = [0; 8];
+        lengths[..LENGTHS_BYTES].copy_from_slice(self.take(LENGTHS_BYTES)?);
+        Ok(u64::from_le_bytes(lengths))
+    }
+
+    /// The first numbers of statistics in the form of their own.
+    fn numbers<const N: usize>(&mut self) -> Result<[u64; N]> {
+        let lengths = self.lengths()?;
+        let bytes = self.take(short::sum(lengths))?;
+        let numbers = short::get(bytes, 0, lengths);
+        numbers.ok_or_else(|| self.bad(format!("lengths {lengths:x}"), "0 to 8 bytes a number"))
+    }
+
+    /// Statistics of the rows below a link, in the form of their own.
+    fn stats(&mut self, ty: ColumnType, link: &Link) -> Result<Stats> {
+        let numbers = self.numbers()?;
+        let clock = Clock::units(link.begin, link.end);
+        Ok(Stats::from_fields(ty, link.count, &numbers, &clock)?)
+    }
+
+    fn link(&mut self, of_kind: fn(Kind) -> bool, after: Option<i64>) -> Result<Link> {
+        let link = Link::decode(self.take(LINK_BYTES)?, 0);
+        let behind = after.is_none_or(|after| after < link.begin);
+        if !of_kind(link.ptr.kind) || !behind || link.count == 0 || link.end < link.begin {
+            return Err(self.bad(format!("{link:?}"), "a link behind those before it"));
+        }
+        Ok(link)
+    }
+
+    /// The last row below the next link, which is the last one.
+    fn last_row(&mut self, types: &[ColumnType], of_kind: fn(Kind) -> bool) -> Result<Row> {
+        let link = self.link(of_kind, None)?;
+        let mut words = Vec::with_capacity(types.len());
+        for &ty in types {
+            words.push(match self.take(1)?[0] {
+                FORM_WHOLE => last_word(ty, self.numbers()?),
+                FORM_ZERO => 0,
+                FORM_NULL if ty.null().is_some() => ty.fill(),
+                other => return Err(self.bad(format!("form {other}"), "0, 1 or 2")),
+            });
+        }
+        Ok(Row {
+            time: link.end,
+            words,
+        })
     }
 
     fn entry(
@@ -129,23 +185,15 @@ impl<'a> Fields<'a> {
         of_kind: fn(Kind) -> bool,
         after: Option<i64>,
     ) -> Result<Entry> {
-        let link = Link::decode(self.take(LINK_BYTES)?, 0);
-        let behind = after.is_none_or(|after| after < link.begin);
-        if !of_kind(link.ptr.kind) || !behind || link.count == 0 || link.end < link.begin {
-            return Err(self.bad(format!("{link:?}"), "a link behind those before it"));
-        }
+        let link = self.link(of_kind, after)?;
         let mut stats = Vec::with_capacity(types.len());
         for &ty in types {
             let own = match self.take(1)?[0] {
-                FORM_WHOLE => Stats::decode(ty, self.take(STATS_BYTES)?)?,
+                FORM_WHOLE => self.stats(ty, &link)?,
                 FORM_ZERO => Stats::of_zeros(ty, link.begin, link.count),
                 FORM_NULL if ty.null().is_some() => Stats::of_fill(ty, link.begin, link.count),
                 other => return Err(self.bad(format!("form {other}"), "0, 1 or 2")),
             };
-            if own.count() != link.count {
-                let found = format!("statistics of {} rows", own.count());
-                return Err(self.bad(found, "the count of their link"));
-            }
             stats.push(own);
         }
         Ok(Entry { link, stats })
@@ -218,7 +266,7 @@ impl SeriesTree {
     }
 
     /// The last row of the tree whose record this is, and none without rows: what [`last_row`](Self::last_row) gives after `decode`, with
-    /// words for the columns `types`, of which the last may have been added later. Only the last entry is decoded.
+    /// words for the columns `types`, of which the last may have been added later. Only the words are decoded, and of the last entry only.
     ///
     /// # Errors
     /// `Corrupt` when the bytes are not a record, or one of other columns.
@@ -241,12 +289,10 @@ impl SeriesTree {
             0 => |kind| kind == Kind::SeriesNode,
             _ => is_leaf,
         };
-        let last = fields.entry(&head.types, of_kind, None)?;
+        let mut row = fields.last_row(&head.types, of_kind)?;
         fields.expect_end()?;
-        Ok(last.last_row().map(|mut row| {
-            row.words.extend(added.iter().map(|ty| ty.fill()));
-            row
-        }))
+        row.words.extend(added.iter().map(|ty| ty.fill()));
+        Ok(Some(row))
     }
 
     /// The tree with columns that were added behind its own: in the rows that it has they hold null, or zero in a column

@@ -47,13 +47,14 @@ pub fn lone_leaf<R: PageRead>(r: &R, found: &Candidate) -> Result<LoneLeaf> {
     })
 }
 
-/// The types of a leaf's columns, as far as its statistics tell; a column whose words are all alike has none.
+/// The types of a leaf's columns.
 ///
 /// # Errors
 /// `Corrupt`, `Io`.
-pub fn leaf_types<R: PageRead>(r: &R, leaf: &LoneLeaf) -> Result<Vec<Option<ColumnType>>> {
+pub fn leaf_types<R: PageRead>(r: &R, leaf: &LoneLeaf) -> Result<Vec<ColumnType>> {
     let parsed = Leaf::parse(r.block(&leaf.ptr)?, leaf.ptr)?;
-    Ok((0..leaf.columns).map(|c| parsed.column_type(c)).collect())
+    let types = (0..leaf.columns).map_while(|c| parsed.column_type(c));
+    Ok(types.collect())
 }
 
 /// The rows of the leaf at `ptr`, without the vectors that are damaged, and the times of those. A leaf that was written

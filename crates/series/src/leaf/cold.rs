@@ -1,36 +1,8 @@
 //! A leaf in cold form: each column whose vectors get smaller as pages of one model, the others as they were.
 
-use super::writer::{Model, OpenLeaf, payload_checksum, vector_rows};
-use super::{
-    COLUMN_CHECKSUM, COLUMN_CHUNK, COLUMN_ENTRY_BYTES, COLUMN_OFFSET, MODEL_BYTES, MODEL_CHECKSUM,
-    MODEL_ENTRY_BYTES, MODEL_OFFSET, TIME_CHECKSUM, TIME_CHUNK, TIME_ENTRY_BYTES, TIME_OFFSET,
-};
-use tidalite_base::{get_u32, put_u32, put_u64};
-use tidalite_codec::{
-    CHUNK_BYTES, Chunk, ColdColumn, ColumnType, Hint, RowsRef, encode_cold, words,
-};
-
-/// Where the fields of an entry are.
-struct Fields {
-    bytes: usize,
-    offset: usize,
-    checksum: usize,
-    chunk: usize,
-}
-
-const TIMES: Fields = Fields {
-    bytes: TIME_ENTRY_BYTES,
-    offset: TIME_OFFSET,
-    checksum: TIME_CHECKSUM,
-    chunk: TIME_CHUNK,
-};
-
-const COLUMNS: Fields = Fields {
-    bytes: COLUMN_ENTRY_BYTES,
-    offset: COLUMN_OFFSET,
-    checksum: COLUMN_CHECKSUM,
-    chunk: COLUMN_CHUNK,
-};
+use super::MODEL_ENTRY_BYTES;
+use super::writer::{Model, OpenLeaf, OpenVector, payload_checksum, vector_rows};
+use tidalite_codec::{ColdColumn, ColumnType, Hint, RowsRef, encode_cold, words};
 
 impl OpenLeaf {
     /// Forgets everything; takes in rows, which become a leaf in cold form; answers how many.
@@ -53,13 +25,13 @@ impl OpenLeaf {
         if self.step.is_none() {
             let vectors = cut(words(rows.times()), &ends);
             let column = encode_cold(ColumnType::I64, &vectors);
-            self.times_model = cool(&mut self.times, &TIMES, column, &hot, &mut payloads);
+            self.times_model = cool(&mut self.times, column, &hot, &mut payloads);
         }
         for (c, (column, &ty)) in self.columns.iter_mut().zip(types).enumerate() {
             if column.word.is_none() {
                 let vectors = cut(rows.column(c), &ends);
                 let cold = encode_cold(ty, &vectors);
-                column.model = cool(&mut column.entries, &COLUMNS, cold, &hot, &mut payloads);
+                column.model = cool(&mut column.vectors, cold, &hot, &mut payloads);
             }
         }
         self.payloads = payloads;
@@ -76,48 +48,44 @@ fn cut<'w>(words: &'w [u64], ends: &[usize]) -> Vec<&'w [u64]> {
         .collect()
 }
 
-/// Appends the payloads of a column's entries to `out`, where they get smaller in cold form; the entry of the model if there is one.
-fn cool(
-    entries: &mut [u8],
-    at: &Fields,
+/// Appends the payloads of a column's vectors to `out`, where they get smaller in cold form; the model if there is one.
+fn cool<T>(
+    vectors: &mut [OpenVector<T>],
     cold: Option<ColdColumn>,
     hot: &[u8],
     out: &mut Vec<u8>,
 ) -> Option<Model> {
-    let chunk_of = |entry: &[u8]| Chunk::decode_at(entry, at.chunk);
     let cold = cold.filter(|cold| {
-        let entries = entries.chunks_exact(at.bytes);
-        let gain = entries.zip(&cold.vectors).map(|(entry, vector)| {
-            let length = vector.as_ref().map_or(usize::MAX, |(_, page)| page.len());
-            chunk_of(entry).len().saturating_sub(length)
+        let gain = vectors.iter().zip(&cold.vectors).map(|(vector, page)| {
+            let length = page.as_ref().map_or(usize::MAX, |(_, page)| page.len());
+            vector.chunk.len().saturating_sub(length)
         });
         gain.sum::<usize>() > MODEL_ENTRY_BYTES + cold.model.len()
     });
     let model = cold.as_ref().map(|cold| {
-        let mut entry = [0; MODEL_ENTRY_BYTES];
-        put_u32(&mut entry, MODEL_OFFSET, out.len() as u32);
-        put_u32(&mut entry, MODEL_BYTES, cold.model.len() as u32);
-        put_u64(&mut entry, MODEL_CHECKSUM, payload_checksum(&cold.model));
+        let offset = out.len() as u32;
         out.extend_from_slice(&cold.model);
-        entry
+        Model {
+            offset,
+            bytes: cold.model.len() as u32,
+            checksum: payload_checksum(&cold.model),
+        }
     });
-    let mut vectors = cold.into_iter().flat_map(|cold| cold.vectors);
-    for entry in entries.chunks_exact_mut(at.bytes) {
-        let chunk = chunk_of(entry);
-        let offset = out.len();
-        match vectors.next().flatten() {
-            Some((cold, page)) if page.len() < chunk.len() => {
-                entry[at.chunk..at.chunk + CHUNK_BYTES].copy_from_slice(&cold.to_bytes());
-                put_u64(entry, at.checksum, payload_checksum(&page));
+    let mut pages = cold.into_iter().flat_map(|cold| cold.vectors);
+    for vector in vectors {
+        let offset = out.len() as u32;
+        match pages.next().flatten() {
+            Some((chunk, page)) if page.len() < vector.chunk.len() => {
+                vector.chunk = chunk;
+                vector.checksum = payload_checksum(&page);
                 out.extend_from_slice(&page);
             }
             _ => {
-                let begin = get_u32(entry, at.offset) as usize;
-                out.extend_from_slice(&hot[begin..begin + chunk.len()]);
+                let begin = vector.offset as usize;
+                out.extend_from_slice(&hot[begin..begin + vector.chunk.len()]);
             }
         }
-        let offset = if out.len() > offset { offset } else { 0 };
-        put_u32(entry, at.offset, offset as u32);
+        vector.offset = offset;
     }
     model
 }
@@ -127,7 +95,7 @@ mod tests {
     use super::*;
     use crate::leaf::Leaf;
     use crate::packer::Packer;
-    use tidalite_codec::{COLD, Rows};
+    use tidalite_codec::{CHUNK_BYTES, COLD, Chunk, Rows};
     use tidalite_kv::Tree;
     use tidalite_pager::Error;
     use tidalite_testkit::ScratchPages;
@@ -154,9 +122,10 @@ mod tests {
             vectors: vec![Some((Chunk::decode(&chunk), vec![7; 40]))],
         };
         let hot = std::mem::take(&mut leaf.payloads);
-        let mut payloads = hot.clone();
-        let entries = &mut leaf.columns[1].entries;
-        leaf.columns[1].model = cool(entries, &COLUMNS, Some(cold), &hot, &mut payloads);
+        let mut payloads = Vec::new();
+        cool(&mut leaf.columns[0].vectors, None, &hot, &mut payloads);
+        let vectors = &mut leaf.columns[1].vectors;
+        leaf.columns[1].model = cool(vectors, Some(cold), &hot, &mut payloads);
         assert!(leaf.columns[1].model.is_some());
         leaf.payloads = payloads;
         let mut pages = ScratchPages::new(4096);

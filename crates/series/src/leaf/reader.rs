@@ -1,27 +1,23 @@
-//! Leaf bytes in, vectors out. Everything here is checked once in `open`; afterwards offsets are known
-//! to lie inside the directory, and payloads are verified one by one when they are read.
+//! Leaf bytes in, vectors out. The sections of the directory and the times are checked in `open`; an entry of a column when it is
+//! asked for, and payloads, one by one, when they are read.
 
+use super::directory::{Place, Sections, number_of};
+use super::entry::{Entry, Span};
 use super::writer::payload_checksum;
 use super::{
-    BEGIN_AT, COLUMN_CHECKSUM, COLUMN_CHUNK, COLUMN_ENTRY_BYTES, COLUMN_OFFSET, COLUMN_STATS,
-    COLUMNS_AT, DATA_BYTES_AT, DIRECTORY_BYTES_AT, END_AT, MODE_COLD, MODE_VECTORS, MODE_WHOLE,
-    MODEL_BYTES, MODEL_CHECKSUM, MODEL_ENTRY_BYTES, MODEL_OFFSET, MODES_AT, ROWS_AT, TIME_BEGIN,
-    TIME_CHECKSUM, TIME_CHUNK, TIME_END, TIME_ENTRY_BYTES, TIME_MODE_AT, TIME_OFFSET, VECTORS_AT,
-    is_leaf, modes_bytes,
+    BEGIN_AT, COLUMNS_AT, DATA_BYTES_AT, DIRECTORY_BYTES_AT, END_AT, MODE_COLD, ROWS_AT,
+    SECTION_BYTES, SECTIONS_AT, VECTORS_AT, is_leaf,
 };
 use crate::link::Link;
 use crate::packer::aligned;
 use std::fmt::Display;
 use tidalite_base::limits::{COLUMNS_MAX, LEAF_VECTORS_MAX, VECTOR_ROWS};
-use tidalite_base::{Corrupt, get_i64, get_u32, get_u64};
+use tidalite_base::{Corrupt, get_i64, get_u16, get_u32};
 use tidalite_codec::{
     COLD, Chunk, ColumnType, Line, Rows, Stats, decode_cold, decode_column, decode_times,
     fill_steps, words_mut,
 };
 use tidalite_pager::{Error, Kind, PageRead, PageRef, Ptr, Result};
-
-/// Where statistics name the column's type.
-const STATS_TYPE_AT: usize = 96;
 
 /// An opened leaf: its directory is verified, its payloads are not read yet.
 pub(crate) struct Leaf<'r> {
@@ -32,9 +28,9 @@ pub(crate) struct Leaf<'r> {
     begin: i64,
     step: Option<u64>,
     data_bytes: usize,
-    times_at: usize,
-    /// Where each column's section begins; behind the entry of its model, if it has one.
-    sections: Vec<u32>,
+    sections: Sections,
+    /// First and last time and rows of the vectors, where there is no step.
+    times: Vec<(i64, i64, usize)>,
     /// Words of the columns that were added after it was written, behind those of `sections`.
     added: Vec<u64>,
 }
@@ -48,9 +44,11 @@ impl<'r> Leaf<'r> {
         }
         let block = r.block(&link.ptr)?;
         let mut leaf = Self::parse(block, link.ptr)?;
-        let own = leaf.sections.len();
-        if own > types.len() {
-            return Err(leaf.corrupt(format!("{own} columns"), types.len()));
+        let own = leaf.own_columns();
+        let same = |c: usize| leaf.column_type(c) == types.get(c).copied();
+        if own > types.len() || !(0..own).all(same) {
+            let found: Vec<_> = (0..own).map(|c| leaf.column_type(c)).collect();
+            return Err(leaf.corrupt(format!("columns of {found:?}"), format!("{types:?}")));
         }
         leaf.added = types[own..].iter().map(|ty| ty.fill()).collect();
         let found = (
@@ -74,7 +72,7 @@ impl<'r> Leaf<'r> {
         let bad = |found: String, expected: &str| {
             Err(Corrupt::new("series leaf directory", ptr.addr, found, expected).into())
         };
-        if block.len() < MODES_AT {
+        if block.len() < SECTIONS_AT {
             return bad(
                 format!("{} bytes", block.len()),
                 "at least the fixed fields",
@@ -93,68 +91,42 @@ impl<'r> Leaf<'r> {
                 "1 to 1024 a vector",
             );
         }
-        let times_at = MODES_AT + modes_bytes(columns);
-        if block.len() < times_at + 8 {
+        let sections_end = SECTIONS_AT + (1 + columns) * SECTION_BYTES;
+        let own = get_u32(&block, DIRECTORY_BYTES_AT) as usize;
+        if block.len() < sections_end || own != block.len() {
             return bad(
-                format!("{} bytes", block.len()),
-                "room for the column modes",
+                format!("{} bytes, {own} by its field", block.len()),
+                "room for the sections",
             );
         }
         let is_cold = ptr.kind == Kind::SeriesCold;
-        let (stepped, times_at) = match block[TIME_MODE_AT] {
-            MODE_VECTORS => (false, times_at),
-            MODE_WHOLE => (true, times_at),
-            MODE_COLD if is_cold => (false, times_at + MODEL_ENTRY_BYTES),
-            other => return bad(format!("time mode {other}"), "0 or 1, 2 in a cold leaf"),
+        let sections = match Sections::parse(&block, columns, vectors, is_cold) {
+            Ok(sections) => sections,
+            Err(found) => return bad(found, "a section inside the directory"),
         };
-        let mut at = times_at
-            + if stepped {
-                8
-            } else {
-                vectors * TIME_ENTRY_BYTES
-            };
-        let mut sections = Vec::with_capacity(columns);
-        for c in 0..columns {
-            let mode = block[MODES_AT + c];
-            if mode == MODE_COLD && is_cold {
-                at += MODEL_ENTRY_BYTES;
-            }
-            sections.push(at as u32);
-            at += match mode {
-                MODE_VECTORS => vectors * COLUMN_ENTRY_BYTES,
-                MODE_WHOLE => 8,
-                MODE_COLD if is_cold => vectors * COLUMN_ENTRY_BYTES,
-                other => {
-                    let found = format!("mode {other} of column {c}");
-                    return bad(found, "0 or 1, 2 in a cold leaf");
-                }
-            };
+        let data_bytes = get_u32(&block, DATA_BYTES_AT) as usize;
+        if sections.behind() != (block.len(), data_bytes) {
+            let found = format!("sections up to {:?}", sections.behind());
+            return bad(found, &format!("{} and {data_bytes}", block.len()));
         }
-        let own = get_u32(&block, DIRECTORY_BYTES_AT) as usize;
-        if at != block.len() || own != at {
-            return bad(
-                format!("{} bytes, {own} by its field", block.len()),
-                &format!("{at}"),
-            );
-        }
-        let leaf = Self {
+        let mut leaf = Self {
             ptr,
             rows,
             vectors,
             begin: get_i64(&block, BEGIN_AT),
-            step: stepped.then(|| get_u64(&block, times_at)),
-            data_bytes: get_u32(&block, DATA_BYTES_AT) as usize,
-            times_at,
+            step: sections.whole(&block, 0),
+            data_bytes,
             sections,
+            times: Vec::new(),
             added: Vec::new(),
             block,
         };
-        leaf.check_spans()?;
+        leaf.open_times()?;
         Ok(leaf)
     }
 
     /// Rows and spans of the vectors must add up to those of the leaf.
-    fn check_spans(&self) -> Result<()> {
+    fn open_times(&mut self) -> Result<()> {
         if let Some(step) = self.step {
             let last = i128::from(self.begin) + i128::from(step) * (self.rows as i128 - 1);
             if (step == 0 && self.vectors > 1)
@@ -166,27 +138,24 @@ impl<'r> Leaf<'r> {
             }
             return Ok(());
         }
+        self.times.reserve_exact(self.vectors);
         let mut rows = 0;
-        let mut before = None;
+        let mut before = self.begin;
         for v in 0..self.vectors {
-            let (begin, end) = self.span(v);
-            let n = self.time_rows(v);
-            let room = i128::from(end) - i128::from(begin) + 1;
-            if before.is_some_and(|before| begin <= before)
-                || n == 0
-                || n > VECTOR_ROWS
-                || (n == 1 && room != 1)
-            {
-                let found = format!("vector {v}: {n} rows from {begin} to {end}");
+            let place = self.sections.find(&self.block, 0, v, self.vectors)?;
+            let own = Entry::of_times(&self.block, &place)?.time_span(before)?;
+            let (begin, end) = (own.begin, own.end);
+            if (begin == before) != (v == 0) || (own.rows == 1 && begin != end) {
+                let found = format!("vector {v}: {} rows from {begin} to {end}", own.rows);
                 return Err(self.corrupt(found, "ascending spans, 1 to 1024 rows each"));
             }
-            rows += n;
-            before = Some(end);
+            rows += own.rows;
+            before = end;
+            self.times.push((begin, end, own.rows));
         }
-        let (first, last) = (self.span(0).0, self.span(self.vectors - 1).1);
-        if rows != self.rows || first != self.begin || last != self.end() {
-            let found = format!("{rows} rows from {first} to {last} in its vectors");
-            let expected = format!("{} rows from {} to {}", self.rows, self.begin, self.end());
+        if rows != self.rows || before != self.end() {
+            let found = format!("{rows} rows up to {before} in its vectors");
+            let expected = format!("{} rows up to {}", self.rows, self.end());
             return Err(self.corrupt(found, expected));
         }
         Ok(())
@@ -197,7 +166,7 @@ impl<'r> Leaf<'r> {
     }
 
     /// Bytes that tell how long a leaf is.
-    pub(crate) const HEAD_BYTES: usize = MODES_AT;
+    pub(crate) const HEAD_BYTES: usize = SECTIONS_AT;
 
     /// Directory and payload bytes of the leaf that begins with `head`.
     pub(crate) fn lengths(head: &[u8]) -> (usize, usize) {
@@ -212,7 +181,7 @@ impl<'r> Leaf<'r> {
 
     /// Columns that it was written with.
     pub(crate) fn own_columns(&self) -> usize {
-        self.sections.len()
+        self.sections.columns()
     }
 
     /// Bytes without the alignment.
@@ -225,31 +194,70 @@ impl<'r> Leaf<'r> {
         aligned(self.used_bytes()) - self.used_bytes()
     }
 
-    /// Verifies every payload without decoding it, and that they fill their room.
+    /// Verifies every payload without decoding it, and every entry.
     pub(crate) fn verify_payloads<R: PageRead>(&self, r: &'r R) -> Result<()> {
-        let mut bytes = 0;
-        if self.block[TIME_MODE_AT] == MODE_COLD {
-            bytes += self.model(r, self.times_at)?.len();
-        }
-        for c in 0..self.sections.len() {
-            if self.block[MODES_AT + c] == MODE_COLD {
-                bytes += self.model(r, self.sections[c] as usize)?.len();
-            }
+        self.verify_directory()?;
+        for number in 0..=self.own_columns() {
+            self.model(r, number)?;
         }
         for v in 0..self.vectors {
             if self.step.is_none() {
-                bytes += self.time_payload(r, v)?.1.len();
+                self.time_payload(r, v)?;
             }
-            for c in 0..self.sections.len() {
+            for c in 0..self.own_columns() {
                 if self.constant(c).is_none() {
-                    bytes += self.column_payload(r, v, c)?.1.len();
+                    self.column_payload(r, v, c)?;
                 }
             }
         }
-        if bytes != self.data_bytes {
-            return Err(self.corrupt(format!("payloads of {bytes} bytes"), self.data_bytes));
+        Ok(())
+    }
+
+    /// Verifies that everything in the directory has the one form that a writer gives it.
+    pub(crate) fn verify_directory(&self) -> Result<()> {
+        if get_u16(&self.block, COLUMNS_AT + 1) != 0 {
+            return Err(self.corrupt("a field that is not 0", 0));
+        }
+        let odd = |v: usize, of: String| {
+            let expected = format!("{of} in the form that a writer gives them");
+            Err(self.corrupt(format!("vector {v}"), expected))
+        };
+        if self.step.is_none() {
+            let mut before = self.begin;
+            for v in 0..self.vectors {
+                let span = self.full_span(v);
+                if !self.time_entry(v)?.0.is_time_form(&span, before)? {
+                    return odd(v, "times".to_owned());
+                }
+                before = span.end;
+            }
+            self.expect_filled(0)?;
+        }
+        for c in 0..self.own_columns() {
+            if self.constant(c).is_some() {
+                continue;
+            }
+            let ty = Sections::column_type(&self.block, number_of(c));
+            for v in 0..self.vectors {
+                let (entry, _) = self.column_entry(v, c)?;
+                if !entry.is_column_form(ty, &self.full_span(v))? {
+                    return odd(v, format!("words of column {c}"));
+                }
+            }
+            self.expect_filled(number_of(c))?;
         }
         Ok(())
+    }
+
+    /// Entries and payloads of a section fill it.
+    fn expect_filled(&self, number: usize) -> Result<()> {
+        if self.sections.is_filled(&self.block, number, self.vectors)? {
+            return Ok(());
+        }
+        Err(self.corrupt(
+            format!("gaps in section {number}"),
+            "entries and payloads up to its end",
+        ))
     }
 
     /// Vectors in it.
@@ -270,17 +278,29 @@ impl<'r> Leaf<'r> {
         aligned(self.block.len() + self.data_bytes) as u64
     }
 
-    fn time_chunk(&self, v: usize) -> Chunk {
-        Chunk::decode_at(
-            &self.block,
-            self.times_at + v * TIME_ENTRY_BYTES + TIME_CHUNK,
-        )
+    /// The entry of column `c` of vector `v`, and where its payload is.
+    #[inline]
+    fn column_entry(&self, v: usize, c: usize) -> Result<(Entry<'_>, Place)> {
+        let number = number_of(c);
+        let place = self.sections.find(&self.block, number, v, self.vectors)?;
+        Ok((Entry::of_column(&self.block, &place)?, place))
     }
 
-    /// Rows of vector `v`, where its times have an entry.
-    fn time_rows(&self, v: usize) -> usize {
-        let entry = self.times_at + v * TIME_ENTRY_BYTES;
-        Chunk::rows_at(&self.block, entry + TIME_CHUNK)
+    /// The same of times that have no step.
+    fn time_entry(&self, v: usize) -> Result<(Entry<'_>, Place)> {
+        let place = self.sections.find(&self.block, 0, v, self.vectors)?;
+        Ok((Entry::of_times(&self.block, &place)?, place))
+    }
+
+    fn column_chunk(&self, v: usize, c: usize) -> Result<Chunk> {
+        let ty = Sections::column_type(&self.block, number_of(c));
+        let (entry, _) = self.column_entry(v, c)?;
+        Ok(entry.column_chunk(ty, self.rows_of(v))?)
+    }
+
+    fn time_chunk(&self, v: usize) -> Result<Chunk> {
+        let (entry, _) = self.time_entry(v)?;
+        Ok(entry.time_chunk(&self.full_span(v))?)
     }
 
     /// First and last timestamp of vector `v`.
@@ -295,10 +315,19 @@ impl<'r> Leaf<'r> {
                 (time(first), time(first + self.rows_of(v) - 1))
             }
             None => {
-                let entry = self.times_at + v * TIME_ENTRY_BYTES;
-                let field = |at| get_i64(&self.block, entry + at);
-                (field(TIME_BEGIN), field(TIME_END))
+                let (begin, end, _) = self.times[v];
+                (begin, end)
             }
+        }
+    }
+
+    fn full_span(&self, v: usize) -> Span {
+        let (begin, end) = self.span(v);
+        Span {
+            begin,
+            end,
+            rows: self.rows_of(v),
+            step: self.step,
         }
     }
 
@@ -306,7 +335,7 @@ impl<'r> Leaf<'r> {
     pub(crate) fn rows_of(&self, v: usize) -> usize {
         match self.step {
             Some(_) => VECTOR_ROWS.min(self.rows - v * VECTOR_ROWS),
-            None => self.time_rows(v),
+            None => self.times[v].2,
         }
     }
 
@@ -321,25 +350,20 @@ impl<'r> Leaf<'r> {
 
     /// The word that every row of column `c` has, when the leaf says so.
     pub(crate) fn constant(&self, c: usize) -> Option<u64> {
-        if c >= self.sections.len() {
-            return self.added.get(c - self.sections.len()).copied();
+        match c.checked_sub(self.own_columns()) {
+            None => self.sections.whole(&self.block, number_of(c)),
+            Some(added) => self.added.get(added).copied(),
         }
-        let whole = self.block[MODES_AT + c] == MODE_WHOLE;
-        whole.then(|| get_u64(&self.block, self.sections[c] as usize))
     }
 
     fn payload<R: PageRead>(
         &self,
         r: &'r R,
-        offset: u32,
+        offset: usize,
         len: usize,
         sum: u64,
     ) -> Result<PageRef<'r>> {
-        let offset = offset as usize;
-        if offset + len > self.data_bytes {
-            let found = format!("a payload of {len} bytes at {offset}");
-            return Err(self.corrupt(found, format!("inside {} bytes", self.data_bytes)));
-        }
+        debug_assert!(offset + len <= self.data_bytes, "inside its section");
         let bytes = if len == 0 {
             PageRef::Borrowed(&[])
         } else {
@@ -353,27 +377,26 @@ impl<'r> Leaf<'r> {
         Ok(bytes)
     }
 
-    /// The model whose entry ends at byte `at` of the directory.
-    fn model<R: PageRead>(&self, r: &'r R, at: usize) -> Result<PageRef<'r>> {
-        let entry = &self.block[at - MODEL_ENTRY_BYTES..at];
-        let len = get_u32(entry, MODEL_BYTES) as usize;
-        let sum = get_u64(entry, MODEL_CHECKSUM);
-        self.payload(r, get_u32(entry, MODEL_OFFSET), len, sum)
+    /// The model of a section, of no bytes where it has none.
+    fn model<R: PageRead>(&self, r: &'r R, number: usize) -> Result<PageRef<'r>> {
+        match self.sections.model(&self.block, number) {
+            Some(model) => self.payload(r, model.offset, model.bytes, model.checksum),
+            None => Ok(PageRef::Borrowed(&[])),
+        }
     }
 
-    /// Decodes a vector in cold form, whose entries begin at byte `at` of the directory; `mode` is that of its times or its
-    /// column.
+    /// Decodes a vector in cold form of a section.
     #[cold]
     #[inline(never)]
     fn decode_cold<R: PageRead>(
         &self,
         r: &'r R,
-        (mode, at): (u8, usize),
+        number: usize,
         chunk: &Chunk,
         bytes: &[u8],
         out: &mut [u64],
     ) -> Result<()> {
-        if mode != MODE_COLD {
+        if Sections::mode(&self.block, number) != MODE_COLD {
             return Err(self.corrupt("a cold vector without a model", "a model"));
         }
         if !COLD {
@@ -382,17 +405,16 @@ impl<'r> Leaf<'r> {
                 expected: "a build with the feature `cold`: turn it on and build again".to_owned(),
             });
         }
-        let model = self.model(r, at)?;
+        let model = self.model(r, number)?;
         decode_cold(&model, chunk, bytes, out)?;
         Ok(())
     }
 
     fn time_payload<R: PageRead>(&self, r: &'r R, v: usize) -> Result<(Chunk, PageRef<'r>)> {
-        let entry = self.times_at + v * TIME_ENTRY_BYTES;
-        let chunk = self.time_chunk(v);
-        let offset = get_u32(&self.block, entry + TIME_OFFSET);
-        let sum = get_u64(&self.block, entry + TIME_CHECKSUM);
-        Ok((chunk, self.payload(r, offset, chunk.len(), sum)?))
+        let (entry, place) = self.time_entry(v)?;
+        let chunk = entry.time_chunk(&self.full_span(v))?;
+        let bytes = self.payload(r, place.offset, place.payload_bytes, entry.checksum)?;
+        Ok((chunk, bytes))
     }
 
     fn column_payload<R: PageRead>(
@@ -401,11 +423,11 @@ impl<'r> Leaf<'r> {
         v: usize,
         c: usize,
     ) -> Result<(Chunk, PageRef<'r>)> {
-        let entry = self.sections[c] as usize + v * COLUMN_ENTRY_BYTES;
-        let chunk = Chunk::decode_at(&self.block, entry + COLUMN_CHUNK);
-        let offset = get_u32(&self.block, entry + COLUMN_OFFSET);
-        let sum = get_u64(&self.block, entry + COLUMN_CHECKSUM);
-        Ok((chunk, self.payload(r, offset, chunk.len(), sum)?))
+        let (entry, place) = self.column_entry(v, c)?;
+        let ty = Sections::column_type(&self.block, number_of(c));
+        let chunk = entry.column_chunk(ty, self.rows_of(v))?;
+        let bytes = self.payload(r, place.offset, place.payload_bytes, entry.checksum)?;
+        Ok((chunk, bytes))
     }
 
     /// Decodes the times of vector `v`.
@@ -420,8 +442,7 @@ impl<'r> Leaf<'r> {
         }
         let (chunk, bytes) = self.time_payload(r, v)?;
         if chunk.is_cold() {
-            let of = (self.block[TIME_MODE_AT], self.times_at);
-            self.decode_cold(r, of, &chunk, &bytes, words_mut(out))?;
+            self.decode_cold(r, 0, &chunk, &bytes, words_mut(out))?;
         } else {
             decode_times(&chunk, &bytes, out)?;
         }
@@ -449,25 +470,16 @@ impl<'r> Leaf<'r> {
             return Ok(());
         }
         let (chunk, bytes) = self.column_payload(r, v, c)?;
-        if chunk.rows() != out.len() {
-            let found = format!("{} rows in vector {v} of column {c}", chunk.rows());
-            return Err(self.corrupt(found, out.len()));
-        }
         if chunk.is_cold() {
-            let of = (self.block[MODES_AT + c], self.sections[c] as usize);
-            return self.decode_cold(r, of, &chunk, &bytes, out);
+            return self.decode_cold(r, number_of(c), &chunk, &bytes, out);
         }
         decode_column(&chunk, &bytes, out)?;
         Ok(())
     }
 
-    /// The type of column `c`, where statistics tell it.
+    /// The type of column `c`, of those that it was written with.
     pub(crate) fn column_type(&self, c: usize) -> Option<ColumnType> {
-        if self.constant(c).is_some() {
-            return None;
-        }
-        let code_at = self.sections[c] as usize + COLUMN_STATS + STATS_TYPE_AT;
-        ColumnType::from_code(*self.block.get(code_at)?).ok()
+        (c < self.own_columns()).then(|| Sections::column_type(&self.block, number_of(c)))
     }
 
     /// The times of vector `v` as a line, if they are one.
@@ -477,7 +489,7 @@ impl<'r> Leaf<'r> {
             return Ok(Some(Line::integers(begin as u64, step)));
         }
         // Those with a payload are none.
-        if !self.time_chunk(v).is_empty() {
+        if self.time_entry(v)?.1.payload_bytes != 0 {
             return Ok(None);
         }
         let (chunk, bytes) = self.time_payload(r, v)?;
@@ -494,8 +506,7 @@ impl<'r> Leaf<'r> {
         if let Some(word) = self.constant(c) {
             return Ok(Some(Line::integers(word, 0)));
         }
-        let entry = self.sections[c] as usize + v * COLUMN_ENTRY_BYTES;
-        if !Chunk::decode_at(&self.block, entry + COLUMN_CHUNK).is_empty() {
+        if self.column_entry(v, c)?.1.payload_bytes != 0 {
             return Ok(None);
         }
         let (chunk, bytes) = self.column_payload(r, v, c)?;
@@ -504,22 +515,21 @@ impl<'r> Leaf<'r> {
 
     /// Whether vector `v` goes on with the lines of the vector before it, which it has in its times and all columns.
     pub(crate) fn lines_go_on(&self, v: usize) -> bool {
-        let same = |at: usize, stride: usize, checksum: usize, chunk: usize| {
-            let (before, entry) = (at + (v - 1) * stride, at + v * stride);
-            let [before, own] = [before, entry].map(|at| Chunk::decode_at(&self.block, at + chunk));
-            Line::goes_on(&before, &own) && get_u64(&self.block, entry + checksum) == 0
+        // Where an entry is damaged they do not: whoever reads the vector will be told.
+        let goes_on = |chunk: &dyn Fn(usize) -> Result<Chunk>| {
+            let (Ok(before), Ok(own)) = (chunk(v - 1), chunk(v)) else {
+                return false;
+            };
+            Line::goes_on(&before, &own)
         };
         // Within a leaf of constant steps, the last vector may be short.
         let times = match self.step {
             Some(_) => self.rows_of(v) == self.rows_of(v - 1),
-            None => same(self.times_at, TIME_ENTRY_BYTES, TIME_CHECKSUM, TIME_CHUNK),
+            None => goes_on(&|v| self.time_chunk(v)),
         };
         times
-            && (0..self.sections.len()).all(|c| {
-                let at = self.sections[c] as usize;
-                self.constant(c).is_some()
-                    || same(at, COLUMN_ENTRY_BYTES, COLUMN_CHECKSUM, COLUMN_CHUNK)
-            })
+            && (0..self.own_columns())
+                .all(|c| self.constant(c).is_some() || goes_on(&|v| self.column_chunk(v, c)))
     }
 
     /// Statistics of column `c` in vector `v`, from the directory.
@@ -531,19 +541,8 @@ impl<'r> Leaf<'r> {
             let words = [word; VECTOR_ROWS];
             return Ok(Stats::of(ty, &times[..n], &words[..n]));
         }
-        let entry = self.sections[c] as usize + v * COLUMN_ENTRY_BYTES;
-        let stats = Stats::decode(
-            ty,
-            &self.block[entry + COLUMN_STATS..entry + COLUMN_ENTRY_BYTES],
-        )?;
-        if stats.count() != self.rows_of(v) as u64 {
-            let found = format!(
-                "statistics of {} rows in vector {v} of column {c}",
-                stats.count()
-            );
-            return Err(self.corrupt(found, self.rows_of(v)));
-        }
-        Ok(stats)
+        let (entry, _) = self.column_entry(v, c)?;
+        Ok(entry.stats(ty, &self.full_span(v))?)
     }
 
     /// Appends all rows to `rows`.
@@ -551,7 +550,7 @@ impl<'r> Leaf<'r> {
         for v in 0..self.vectors {
             let at = rows.grow(self.rows_of(v));
             self.times(r, v, &mut rows.times[at.clone()])?;
-            for c in 0..self.sections.len() + self.added.len() {
+            for c in 0..self.own_columns() + self.added.len() {
                 self.column(r, v, c, &mut rows.columns[c][at.clone()])?;
             }
         }

@@ -9,39 +9,35 @@
 //!    a longer one when more rows come; until then `last` says what the leaf was before it.
 //! 2. While `step` is known, all its rows are that far apart, every vector but the last has 1024 rows, and `times` is empty;
 //!    else `times` has an entry a vector.
-//! 3. While the `word` of a column is known, all its rows have it and `entries` is empty; else there is an entry a vector.
+//! 3. While the `word` of a column is known, all its rows have it and `vectors` is empty; else there is an entry a vector.
+//! 4. Each byte of `payloads` is one of a vector that has an entry, or of a model.
 
-use super::{
-    BEGIN_AT, COLUMN_CHECKSUM, COLUMN_CHUNK, COLUMN_ENTRY_BYTES, COLUMN_OFFSET, COLUMN_STATS,
-    COLUMNS_AT, DATA_BYTES_AT, DATA_BYTES_SOFT, DIRECTORY_BYTES_AT, END_AT, MODE_COLD,
-    MODE_VECTORS, MODE_WHOLE, MODEL_ENTRY_BYTES, MODES_AT, ROWS_AT, TIME_BEGIN, TIME_CHECKSUM,
-    TIME_CHUNK, TIME_END, TIME_ENTRY_BYTES, TIME_MODE_AT, TIME_OFFSET, VECTORS_AT, modes_bytes,
-    vectors_max,
-};
+use super::{DATA_BYTES_SOFT, vectors_max};
 use crate::link::{Entry, Link};
 use crate::packer::{Packer, aligned};
 use crate::sealed::Sealed;
 use tidalite_base::limits::VECTOR_ROWS;
-use tidalite_base::{Corrupt, checksum, get_u32, put_i64, put_u32, put_u64};
+use tidalite_base::{Corrupt, checksum};
 use tidalite_codec::{
     Chunk, ColumnType, Hint, Line, Rows, RowsRef, Stats, decode_column, decode_times,
     encode_column, encode_times, fill_steps,
 };
 use tidalite_pager::{Kind, PageWrite, Result};
 
-/// Entries for which an open leaf takes memory at a time.
-const ENTRIES_STEP: usize = 3;
+/// Vectors for which an open leaf takes memory at a time.
+const VECTORS_STEP: usize = 3;
 
 /// A leaf that is being filled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenLeaf {
     pub(super) vectors: usize,
     pub(super) rows: usize,
-    begin: i64,
-    end: i64,
+    pub(super) begin: i64,
+    pub(super) end: i64,
     pub(super) step: Option<u64>,
-    pub(super) times: Vec<u8>,
-    /// The entry of the model of the times, in cold form.
+    /// With begin and end of each vector.
+    pub(super) times: Vec<OpenVector<(i64, i64)>>,
+    /// The model of the times, in cold form.
     pub(super) times_model: Option<Model>,
     pub(super) columns: Vec<OpenColumn>,
     pub(super) payloads: Vec<u8>,
@@ -52,16 +48,31 @@ pub(crate) struct OpenLeaf {
     vectors_most: usize,
 }
 
-/// The entry of a model.
-pub(super) type Model = [u8; MODEL_ENTRY_BYTES];
+/// A model among the payloads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Model {
+    pub(super) offset: u32,
+    pub(super) bytes: u32,
+    pub(super) checksum: u64,
+}
+
+/// The times or the words of a vector, and `what` is known of them.
+#[derive(Clone, Debug)]
+pub(super) struct OpenVector<T> {
+    pub(super) chunk: Chunk,
+    /// Where its payload is among those of the leaf.
+    pub(super) offset: u32,
+    pub(super) checksum: u64,
+    pub(super) what: T,
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct OpenColumn {
     pub(super) word: Option<u64>,
-    pub(super) entries: Vec<u8>,
+    pub(super) vectors: Vec<OpenVector<Stats>>,
     pub(super) model: Option<Model>,
     /// Of all rows.
-    stats: Stats,
+    pub(super) stats: Stats,
     /// Of the rows before the last vector.
     stats_before: Stats,
 }
@@ -74,30 +85,25 @@ struct Before {
     payload_bytes: usize,
 }
 
-/// A vector's payload among those of its leaf.
-struct Payload {
-    chunk: Chunk,
-    offset: usize,
-    checksum: u64,
-}
-
-impl Payload {
+impl<T> OpenVector<T> {
     /// What was just appended to `payloads` behind `offset`.
-    fn last(chunk: Chunk, payloads: &[u8], offset: usize) -> Self {
+    fn last(chunk: Chunk, payloads: &[u8], offset: usize, what: T) -> Self {
         Self {
             chunk,
-            offset,
+            offset: offset as u32,
             checksum: payload_checksum(&payloads[offset..]),
+            what,
         }
     }
 
     /// Of a vector whose chunk says it all.
-    fn none(chunk: Chunk) -> Self {
+    fn none(chunk: Chunk, what: T) -> Self {
         debug_assert!(chunk.is_empty(), "no bytes");
         Self {
             chunk,
             offset: 0,
             checksum: 0,
+            what,
         }
     }
 }
@@ -115,7 +121,7 @@ impl OpenLeaf {
         for (column, &ty) in self.columns.iter_mut().zip(types) {
             column.word = None;
             column.model = None;
-            column.entries.clear();
+            column.vectors.clear();
             column.stats = Stats::empty(ty);
         }
         // Thousands of leaves are open at once, so they take the memory that they need and no more.
@@ -123,7 +129,7 @@ impl OpenLeaf {
         for &ty in &types[self.columns.len()..] {
             self.columns.push(OpenColumn {
                 word: None,
-                entries: Vec::new(),
+                vectors: Vec::new(),
                 model: None,
                 stats: Stats::empty(ty),
                 stats_before: Stats::empty(ty),
@@ -143,12 +149,14 @@ impl OpenLeaf {
 
     /// Memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        let columns = self.columns.iter().map(|column| column.entries.capacity());
+        const COLUMN: usize = size_of::<OpenVector<Stats>>();
+        let columns = self.columns.iter();
+        let vectors = columns.map(|column| column.vectors.capacity() * COLUMN);
         size_of::<Self>()
             + self.columns.capacity() * size_of::<OpenColumn>()
-            + self.times.capacity()
+            + self.times.capacity() * size_of::<OpenVector<(i64, i64)>>()
             + self.payloads.capacity()
-            + columns.sum::<usize>()
+            + vectors.sum::<usize>()
     }
 
     /// Whether its last vector is a whole one.
@@ -235,15 +243,15 @@ impl OpenLeaf {
         }
         let offset = self.payloads.len();
         let chunk = encode_times(times, &mut hints[types.len()], &mut self.payloads);
-        let payload = Payload::last(chunk, &self.payloads, offset);
-        self.enter_times((begin, end), &payload, &mut hints[types.len()]);
+        let vector_times = OpenVector::last(chunk, &self.payloads, offset, (begin, end));
+        self.enter_times(vector_times, &mut hints[types.len()]);
         for (c, &ty) in types.iter().enumerate() {
             let words = vector.column(c);
             let stats = Stats::of(ty, times, words);
             let offset = self.payloads.len();
             let chunk = encode_column(ty, words, &mut hints[c], &mut self.payloads);
-            let payload = Payload::last(chunk, &self.payloads, offset);
-            self.enter_column(c, &payload, &stats);
+            let words = OpenVector::last(chunk, &self.payloads, offset, stats);
+            self.enter_column(c, words);
         }
         self.end = end;
         self.rows += times.len();
@@ -258,10 +266,9 @@ impl OpenLeaf {
         match self.step {
             Some(step) => fill_steps(time_of(self.begin, step, v), step, &mut rows.times),
             None => {
-                let entry = &self.times[v * TIME_ENTRY_BYTES..];
-                let (chunk, payload) = self.payload(entry, TIME_OFFSET, TIME_CHUNK);
-                just_encoded(decode_times(&chunk, payload, &mut rows.times));
-                self.times.truncate(v * TIME_ENTRY_BYTES);
+                let own = &self.times[v];
+                just_encoded(decode_times(&own.chunk, self.payload(own), &mut rows.times));
+                self.times.truncate(v);
             }
         }
         for (c, words) in rows.columns.iter_mut().enumerate() {
@@ -269,13 +276,12 @@ impl OpenLeaf {
             match column.word {
                 Some(word) => words.fill(word),
                 None => {
-                    let entry = &column.entries[v * COLUMN_ENTRY_BYTES..];
-                    let (chunk, payload) = self.payload(entry, COLUMN_OFFSET, COLUMN_CHUNK);
-                    just_encoded(decode_column(&chunk, payload, words));
+                    let own = &column.vectors[v];
+                    just_encoded(decode_column(&own.chunk, self.payload(own), words));
                 }
             }
             let column = &mut self.columns[c];
-            column.entries.truncate(v * COLUMN_ENTRY_BYTES);
+            column.vectors.truncate(v);
             column.stats = column.stats_before;
         }
         self.payloads.truncate(self.last.payload_bytes);
@@ -284,11 +290,9 @@ impl OpenLeaf {
         rows
     }
 
-    /// Chunk and payload of an entry.
-    fn payload(&self, entry: &[u8], offset: usize, chunk: usize) -> (Chunk, &[u8]) {
-        let chunk = Chunk::decode_at(entry, chunk);
-        let from = get_u32(entry, offset) as usize;
-        (chunk, &self.payloads[from..from + chunk.len()])
+    fn payload<T>(&self, vector: &OpenVector<T>) -> &[u8] {
+        let from = vector.offset as usize;
+        &self.payloads[from..from + vector.chunk.len()]
     }
 
     /// Takes in vectors that were encoded elsewhere, from the `from`-th on, as `fill` does those that it encodes; answers how many.
@@ -330,15 +334,28 @@ impl OpenLeaf {
             self.begin = begin;
         }
         for (i, part) in sealed.parts(vector, types.len()).iter().enumerate() {
-            let payload = Payload {
-                chunk: part.chunk,
-                offset: self.payloads.len(),
-                checksum: part.checksum,
-            };
+            let (chunk, checksum) = (part.chunk, part.checksum);
+            let offset = self.payloads.len() as u32;
             self.payloads.extend_from_slice(sealed.bytes(part));
             match i.checked_sub(1) {
-                None => self.enter_times((begin, end), &payload, &mut hints[types.len()]),
-                Some(c) => self.enter_column(c, &payload, &part.stats),
+                None => {
+                    let times = OpenVector {
+                        chunk,
+                        offset,
+                        checksum,
+                        what: (begin, end),
+                    };
+                    self.enter_times(times, &mut hints[types.len()]);
+                }
+                Some(c) => {
+                    let words = OpenVector {
+                        chunk,
+                        offset,
+                        checksum,
+                        what: part.stats,
+                    };
+                    self.enter_column(c, words);
+                }
             }
         }
         self.end = end;
@@ -348,11 +365,11 @@ impl OpenLeaf {
     }
 
     /// Enters the next vector of a column, whose payload is there.
-    fn enter_column(&mut self, c: usize, payload: &Payload, stats: &Stats) {
-        let word = constant(&payload.chunk);
+    fn enter_column(&mut self, c: usize, vector: OpenVector<Stats>) {
+        let word = constant(&vector.chunk);
         let column = &mut self.columns[c];
         column.stats_before = column.stats;
-        column.stats.merge_after(stats);
+        column.stats.merge_after(&vector.what);
         if self.vectors == 0 {
             column.word = word;
         }
@@ -360,14 +377,15 @@ impl OpenLeaf {
             return;
         }
         if let Some(word) = column.word.take() {
-            self.spell_out(c, stats.column_type(), word);
+            self.spell_out(c, vector.what.column_type(), word);
         }
-        put_column_entry(&mut self.columns[c].entries, payload, stats);
+        push(&mut self.columns[c].vectors, vector);
     }
 
     /// Enters the next vector's times, whose payload is there.
-    fn enter_times(&mut self, (begin, end): (i64, i64), payload: &Payload, hint: &mut Hint) {
-        let own = constant_step(&payload.chunk);
+    fn enter_times(&mut self, vector: OpenVector<(i64, i64)>, hint: &mut Hint) {
+        let (begin, _) = vector.what;
+        let own = constant_step(&vector.chunk);
         if self.vectors == 0 {
             self.step = own;
             if own.is_some() {
@@ -378,7 +396,7 @@ impl OpenLeaf {
             // The step of a single row is that to the row before it.
             let goes_on = self.rows == self.vectors * VECTOR_ROWS
                 && self.end.wrapping_add(step as i64) == begin;
-            if goes_on && (own == Some(step) || payload.chunk.rows() == 1) {
+            if goes_on && (own == Some(step) || vector.chunk.rows() == 1) {
                 return;
             }
             self.step = None;
@@ -388,10 +406,10 @@ impl OpenLeaf {
                 fill_steps(time_of(self.begin, step, v), step, before);
                 let chunk = encode_times(before, hint, &mut self.payloads);
                 let span = (before[0], before[before.len() - 1]);
-                put_time_entry(&mut self.times, &Payload::none(chunk), span);
+                push(&mut self.times, OpenVector::none(chunk, span));
             }
         }
-        put_time_entry(&mut self.times, payload, (begin, end));
+        push(&mut self.times, vector);
     }
 
     /// Gives each vector so far an entry for a column that had one word.
@@ -405,16 +423,14 @@ impl OpenLeaf {
                     (time_of(self.begin, step, v), rows)
                 }
                 None => {
-                    let entry = &self.times[v * TIME_ENTRY_BYTES..];
-                    let rows = Chunk::decode_at(entry, TIME_CHUNK).rows();
-                    (tidalite_base::get_i64(entry, TIME_BEGIN), rows)
+                    let OpenVector { chunk, what, .. } = &self.times[v];
+                    (what.0, chunk.rows())
                 }
             };
             let words = &words[..rows];
             let stats = Stats::of(ty, &[begin; VECTOR_ROWS][..rows], words);
             let chunk = encode_column(ty, words, &mut Hint::default(), &mut self.payloads);
-            let entries = &mut self.columns[c].entries;
-            put_column_entry(entries, &Payload::none(chunk), &stats);
+            push(&mut self.columns[c].vectors, OpenVector::none(chunk, stats));
         }
     }
 
@@ -451,61 +467,9 @@ impl OpenLeaf {
         Ok(Entry { link, stats })
     }
 
-    /// What it would take in its extent, alignment included.
-    pub(crate) fn stored_bytes(&self) -> u64 {
-        aligned(self.directory_bytes() + self.payloads.len()) as u64
-    }
-
     /// Forgets its rows.
     pub(crate) fn empty(&mut self) {
         (self.vectors, self.rows) = (0, 0);
-    }
-
-    fn directory_bytes(&self) -> usize {
-        let modes = modes_bytes(self.columns.len());
-        let whole = |known: Option<u64>, model: &Option<Model>, entries: &Vec<u8>| {
-            let model = model.map_or(0, |_| MODEL_ENTRY_BYTES);
-            model + known.map_or(entries.len(), |_| 8)
-        };
-        let columns = self.columns.iter();
-        let columns: usize = columns
-            .map(|column| whole(column.word, &column.model, &column.entries))
-            .sum();
-        let times = whole(self.step, &self.times_model, &self.times);
-        MODES_AT + modes + times + columns
-    }
-
-    /// Fills `out` with everything but the header; returns the directory's length.
-    fn assemble(&self, out: &mut Vec<u8>) -> usize {
-        let modes = modes_bytes(self.columns.len());
-        let directory = self.directory_bytes();
-        out.clear();
-        out.reserve(directory + self.payloads.len());
-        out.resize(MODES_AT + modes, 0);
-        put_u32(out, ROWS_AT, self.rows as u32);
-        out[VECTORS_AT] = self.vectors as u8;
-        out[COLUMNS_AT] = self.columns.len() as u8;
-        out[TIME_MODE_AT] = mode(self.step, &self.times_model);
-        put_u32(out, DIRECTORY_BYTES_AT, directory as u32);
-        put_u32(out, DATA_BYTES_AT, self.payloads.len() as u32);
-        put_i64(out, BEGIN_AT, self.begin);
-        put_i64(out, END_AT, self.end);
-        out.extend(self.times_model.iter().flatten());
-        match self.step {
-            Some(step) => out.extend_from_slice(&step.to_le_bytes()),
-            None => out.extend_from_slice(&self.times),
-        }
-        for (c, column) in self.columns.iter().enumerate() {
-            out[MODES_AT + c] = mode(column.word, &column.model);
-            out.extend(column.model.iter().flatten());
-            match column.word {
-                Some(word) => out.extend_from_slice(&word.to_le_bytes()),
-                None => out.extend_from_slice(&column.entries),
-            }
-        }
-        debug_assert_eq!(out.len(), directory, "the directory is full");
-        out.extend_from_slice(&self.payloads);
-        directory
     }
 }
 
@@ -518,46 +482,18 @@ pub(super) fn vector_rows(rows: RowsRef<'_>) -> usize {
     }
 }
 
-fn mode(known: Option<u64>, model: &Option<Model>) -> u8 {
-    match (known, model) {
-        (Some(_), _) => MODE_WHOLE,
-        (None, Some(_)) => MODE_COLD,
-        (None, None) => MODE_VECTORS,
-    }
-}
-
 /// The first time of vector `v` where all vectors before it are whole.
-fn time_of(begin: i64, step: u64, v: usize) -> i64 {
+pub(super) fn time_of(begin: i64, step: u64, v: usize) -> i64 {
     begin.wrapping_add(step.wrapping_mul((v * VECTOR_ROWS) as u64) as i64)
 }
 
-fn put_time_entry(out: &mut Vec<u8>, payload: &Payload, (begin, end): (i64, i64)) {
-    let mut entry = [0; TIME_ENTRY_BYTES];
-    put_i64(&mut entry, TIME_BEGIN, begin);
-    put_i64(&mut entry, TIME_END, end);
-    put_u32(&mut entry, TIME_OFFSET, payload.offset as u32);
-    put_u64(&mut entry, TIME_CHECKSUM, payload.checksum);
-    entry[TIME_CHUNK..].copy_from_slice(&payload.chunk.to_bytes());
-    grow(out, TIME_ENTRY_BYTES);
-    out.extend_from_slice(&entry);
-}
-
-fn put_column_entry(out: &mut Vec<u8>, payload: &Payload, stats: &Stats) {
-    let mut entry = [0; COLUMN_ENTRY_BYTES];
-    put_u32(&mut entry, COLUMN_OFFSET, payload.offset as u32);
-    put_u64(&mut entry, COLUMN_CHECKSUM, payload.checksum);
-    entry[COLUMN_CHUNK..COLUMN_STATS].copy_from_slice(&payload.chunk.to_bytes());
-    entry[COLUMN_STATS..].copy_from_slice(&stats.to_bytes());
-    grow(out, COLUMN_ENTRY_BYTES);
-    out.extend_from_slice(&entry);
-}
-
-/// Room for one more entry of `bytes`, and for a few behind it. The vectors of a leaf are few: doubling would leave half the
+/// Enters one more vector, and takes room for a few behind it. The vectors of a leaf are few: doubling would leave half the
 /// memory of thousands of open leaves unused.
-fn grow(entries: &mut Vec<u8>, bytes: usize) {
-    if entries.capacity() - entries.len() < bytes {
-        entries.reserve_exact(bytes * ENTRIES_STEP);
+fn push<T>(vectors: &mut Vec<T>, vector: T) {
+    if vectors.len() == vectors.capacity() {
+        vectors.reserve_exact(VECTORS_STEP);
     }
+    vectors.push(vector);
 }
 
 /// What the directory holds for a payload: its checksum, or 0 for no bytes.

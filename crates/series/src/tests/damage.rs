@@ -188,6 +188,22 @@ impl PageRead for Forged<'_> {
     }
 }
 
+/// What a check says when these bytes are others, under right checksums.
+pub(super) fn with_changes(world: &World, changes: &[(u64, u8)]) -> Vec<String> {
+    let forged = Forged {
+        pages: &world.pages,
+        ranges: world.pages.live_ranges(),
+        changes: changes.to_vec(),
+        counters: Counters::default(),
+    };
+    let mut check = crate::Check::new();
+    check.tree(&forged, &world.tree, &mut |_| ()).unwrap();
+    check
+        .extents(&forged, &world.table, &mut |_| ())
+        .unwrap()
+        .problems
+}
+
 fn a_byte(rng: &mut Rng) -> u8 {
     let any = rng.u64() as u8;
     *rng.pick(&[0, 1, 2, 0x7f, 0x80, 0xff, any])

@@ -74,9 +74,9 @@ fn as_many_columns_as_there_may_be() {
     let mut world = World::new(4096, 4, &types);
     for i in 0..3 {
         let mut rows = Rows::new(types.len());
-        for row in 0..7100 {
+        for row in 0..8000 {
             let words: Vec<u64> = (0..64).map(|c| (row * c) ^ i).collect();
-            rows.push_row(((i * 7100 + row) * 10) as i64, &words);
+            rows.push_row(((i * 8000 + row) * 10) as i64, &words);
         }
         world.link(rows.view());
     }
@@ -88,7 +88,7 @@ fn as_many_columns_as_there_may_be() {
     );
     let record = world.tree.encode();
     assert!(
-        record.len() <= 15 + 9 * 64 + 9 * (72 + 105 * 64),
+        record.len() <= 15 + 9 * 64 + 9 * (72 + 103 * 64),
         "{} bytes",
         record.len()
     );

@@ -4,6 +4,7 @@ mod added;
 #[cfg(feature = "cold")]
 mod cold;
 mod damage;
+mod directory;
 mod edges;
 mod limits;
 mod model;

@@ -256,27 +256,11 @@ impl Rescue<'_, '_> {
         }
     }
 
+    /// Those of the leaf with the most columns: the others were written before some of them were added.
     fn types_of(&self, id: SeriesId) -> Vec<WordType> {
-        let mut types: Vec<Option<WordType>> = Vec::new();
-        for leaf in self.found.series_leaves.get(&id).into_iter().flatten() {
-            if let Ok(found) = tidalite_series::leaf_types(self.raw, leaf) {
-                types.resize(types.len().max(found.len()), None);
-                for (known, ty) in types.iter_mut().zip(found) {
-                    *known = known.or(ty);
-                }
-            }
-        }
-        // A first column whose words are all alike is most likely the flags of the default point.
-        let two = types.len() == 2;
-        let guess = |c: usize| {
-            if two && c == 0 {
-                WordType::I64
-            } else {
-                WordType::F64
-            }
-        };
-        let typed = types.into_iter().enumerate();
-        typed.map(|(c, ty)| ty.unwrap_or(guess(c))).collect()
+        let leaves = self.found.series_leaves.get(&id).into_iter().flatten();
+        let types = leaves.filter_map(|leaf| tidalite_series::leaf_types(self.raw, leaf).ok());
+        types.max_by_key(Vec::len).unwrap_or_default()
     }
 
     /// Creates the series in the new file; a name that is taken already gets the number behind it.

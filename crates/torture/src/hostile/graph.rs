@@ -9,7 +9,7 @@
 //! 2. The list is in the order in which blocks can be sealed: whoever points stands behind what is pointed at.
 
 use std::collections::HashMap;
-use tidalite_base::{checksum, get_u32, get_u64, put_u64};
+use tidalite_base::{checksum, get_u16, get_u32, get_u64, put_u64};
 use tidalite_pager::{HEADER_BYTES, Header, Kind, PTR_BYTES, Ptr, verify_block};
 
 /// Bytes of a block of the head.
@@ -24,6 +24,11 @@ const LOG_AT: usize = 1952;
 const STANDS_ON_AT: usize = 40;
 /// Where a chunk has the checksum of the next one.
 const NEXT_CHUNK_AT: usize = HEADER_BYTES;
+
+/// Where a leaf's directory says how many vectors and columns there are, and where its sections begin.
+const VECTORS_AT: usize = HEADER_BYTES + 4;
+const SECTIONS_AT: usize = 64;
+const SECTION_BYTES: usize = 8;
 
 /// A range of bytes under one checksum.
 #[derive(Clone, Debug)]
@@ -160,25 +165,55 @@ impl Search<'_> {
         }
     }
 
-    /// In a leaf's directory an entry has: offset u32, 0 u32, checksum u64, chunk 32 B with the length at its byte 12. That of a
-    /// model has its length in the place of the zero.
+    /// The sections of a leaf's directory, as docs/format.md section 8 has them: in front of the entries of each their lengths, and
+    /// those of the payloads; the checksum of a payload that has bytes stands behind the lengths of the numbers, encoding and width.
     fn payloads(&mut self, number: usize) {
         let Block { at, len, .. } = self.blocks[number];
-        for offset in HEADER_BYTES..(len + 1).saturating_sub(16 + 32) {
-            let entry = at + offset;
-            let from = at + len + get_u32(self.file, entry) as usize;
-            let bytes = match get_u32(self.file, entry + 4) {
-                0 => get_u32(self.file, entry + 16 + 12),
-                model => model,
-            } as usize;
-            if bytes == 0 || from.saturating_add(bytes) > self.file.len() {
+        let file = self.file;
+        let vectors = usize::from(file[at + VECTORS_AT]);
+        let sections = 1 + usize::from(file[at + VECTORS_AT + 1]);
+        let mut section = SECTIONS_AT + sections * SECTION_BYTES;
+        let mut payload = at + len;
+        for s in 0..sections {
+            let field = at + SECTIONS_AT + s * SECTION_BYTES;
+            let (mode, bytes) = (file[field], usize::from(get_u16(file, field + 2)));
+            let payloads_end = payload + get_u32(file, field + 4) as usize;
+            let mut table = section;
+            section += bytes;
+            if mode == 1 {
                 continue;
             }
-            if checksum(&self.file[from..from + bytes]) == get_u64(self.file, entry + 8) {
-                let payload = self.add(from, bytes, Kind::None);
-                self.link(number, offset + 8, payload);
+            if mode == 2 {
+                let model = get_u32(file, at + table + 8) as usize;
+                self.payload(number, table, (payload, model));
+                payload += model;
+                table += 12;
             }
+            let checksum_at = if s == 0 { 3 + 2 } else { 8 + 2 };
+            let mut entry = table + 3 * vectors;
+            for place in (table..).step_by(3).take(vectors) {
+                let bytes = usize::from(get_u16(file, at + place + 1));
+                self.payload(number, entry + checksum_at, (payload, bytes));
+                payload += bytes;
+                entry += usize::from(file[at + place]);
+            }
+            assert!(
+                entry == section && payload == payloads_end,
+                "a section of a sound leaf is full"
+            );
         }
+    }
+
+    /// A payload whose checksum stands at `offset` of a block.
+    fn payload(&mut self, number: usize, offset: usize, (from, bytes): (usize, usize)) {
+        if bytes == 0 {
+            return;
+        }
+        let sum = get_u64(self.file, self.blocks[number].at + offset);
+        let sound = checksum(&self.file[from..from + bytes]) == sum;
+        assert!(sound, "a payload of a sound leaf has its checksum");
+        let payload = self.add(from, bytes, Kind::None);
+        self.link(number, offset, payload);
     }
 }
 

@@ -1,0 +1,257 @@
+//! Statistics as twelve whole numbers most of which are small: what a format keeps that stores only the bytes that a number
+//! needs. The count of the rows is not among them, nor is the type; both are known where such statistics are.
+//!
+//! ```text
+//! first  min  max  last     floats: the bits, bytes turned round, so that round numbers are short
+//!                           integers: min as it is (signed: zigzag); first, max and last less min
+//! min_time  max_time        ticks of the clock since it began
+//! sum  sum_high             floats: hi and lo, turned round;  integers: zigzag of the i128, its low and its high half
+//! squares  squares_rest     hi and lo, turned round
+//! nan_count  null_count
+//! ```
+//!
+//! Without a value (all rows NaN or null) min, max and their times are 0.
+
+use super::dd::Dd;
+use super::{NULL_COUNT_MAX, Stats};
+use crate::ColumnType;
+use tidalite_base::Corrupt;
+
+/// Whole numbers that [`Stats::to_fields`] gives.
+pub const STATS_FIELDS: usize = 12;
+
+/// Of the first row's word, among the fields.
+pub(crate) const FIRST: usize = 0;
+/// Of the smallest.
+pub(crate) const MIN: usize = FIRST + 1;
+const MAX: usize = MIN + 1;
+const LAST: usize = MAX + 1;
+const MIN_TIME: usize = LAST + 1;
+const MAX_TIME: usize = MIN_TIME + 1;
+const SUM: usize = MAX_TIME + 1;
+const SUM_HIGH: usize = SUM + 1;
+const SQUARES: usize = SUM_HIGH + 1;
+const SQUARES_REST: usize = SQUARES + 1;
+const NAN_COUNT: usize = SQUARES_REST + 1;
+const NULL_COUNT: usize = NAN_COUNT + 1;
+const _: () = assert!(NULL_COUNT + 1 == STATS_FIELDS);
+
+/// In what the times of extremes are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// The time of tick 0.
+    pub begin: i64,
+    /// From a tick to the next; at least 1.
+    pub step: u64,
+    /// The last tick.
+    pub last: u64,
+}
+
+impl Clock {
+    /// Ticks are units of time, from `begin` to `end`.
+    #[must_use]
+    #[inline]
+    pub fn units(begin: i64, end: i64) -> Self {
+        let last = end.wrapping_sub(begin) as u64;
+        Self {
+            begin,
+            step: 1,
+            last,
+        }
+    }
+
+    #[inline]
+    fn tick(&self, time: i64) -> u64 {
+        let since = time.wrapping_sub(self.begin) as u64;
+        match self.step {
+            1 => since,
+            step => since / step,
+        }
+    }
+
+    #[inline]
+    fn time(&self, tick: u64) -> Option<i64> {
+        let since = tick.wrapping_mul(self.step);
+        (tick <= self.last).then(|| self.begin.wrapping_add(since as i64))
+    }
+}
+
+/// Small numbers of either sign become small ones.
+#[inline]
+pub(crate) fn zigzag(x: u64) -> u64 {
+    (x << 1) ^ ((x as i64) >> 63) as u64
+}
+
+/// Undoes [`zigzag`].
+#[inline]
+pub(crate) fn unzigzag(x: u64) -> u64 {
+    (x >> 1) ^ (x & 1).wrapping_neg()
+}
+
+/// How the words of a type become fields.
+#[derive(Clone, Copy)]
+enum Words {
+    Floats,
+    Signed,
+    Unsigned,
+}
+
+impl Words {
+    #[inline]
+    fn of(ty: ColumnType) -> Self {
+        if ty.is_float() {
+            Self::Floats
+        } else if ty.base() == ColumnType::U64 {
+            Self::Unsigned
+        } else {
+            Self::Signed
+        }
+    }
+
+    #[inline]
+    fn least(self, field: u64) -> u64 {
+        match self {
+            Self::Floats => field.swap_bytes(),
+            Self::Signed => unzigzag(field),
+            Self::Unsigned => field,
+        }
+    }
+
+    /// The word of another field; `min` is the least one.
+    #[inline]
+    fn other(self, field: u64, min: u64) -> u64 {
+        match self {
+            Self::Floats => field.swap_bytes(),
+            Self::Signed | Self::Unsigned => min.wrapping_add(field),
+        }
+    }
+}
+
+/// First and least word of the rows that statistics tell of, from their first two fields.
+#[must_use]
+#[inline]
+pub fn anchors(ty: ColumnType, fields: [u64; 2]) -> [u64; 2] {
+    let words = Words::of(ty);
+    let min = words.least(fields[MIN]);
+    [words.other(fields[FIRST], min), min]
+}
+
+/// The last row's word, from the first four fields.
+#[must_use]
+#[inline]
+pub fn last_word(ty: ColumnType, fields: [u64; LAST + 1]) -> u64 {
+    let words = Words::of(ty);
+    words.other(fields[LAST], words.least(fields[MIN]))
+}
+
+fn of_dd(x: Dd) -> [u64; 2] {
+    [x.hi, x.lo].map(|x| x.to_bits().swap_bytes())
+}
+
+fn dd(hi: u64, lo: u64) -> Dd {
+    let [hi, lo] = [hi, lo].map(|x| f64::from_bits(x.swap_bytes()));
+    Dd { hi, lo }
+}
+
+impl Stats {
+    /// The whole numbers; the times of the extremes are ticks of `clock`.
+    #[must_use]
+    pub fn to_fields(&self, clock: &Clock) -> [u64; STATS_FIELDS] {
+        let words = Words::of(self.ty);
+        let mut fields = [0; STATS_FIELDS];
+        let has_values = self.value_count() > 0;
+        let min = if has_values { self.min } else { 0 };
+        fields[MIN] = match words {
+            Words::Floats => min.swap_bytes(),
+            Words::Signed => zigzag(min),
+            Words::Unsigned => min,
+        };
+        let other = |word: u64| match words {
+            Words::Floats => word.swap_bytes(),
+            Words::Signed | Words::Unsigned => word.wrapping_sub(min),
+        };
+        fields[FIRST] = other(self.first);
+        fields[LAST] = other(self.last);
+        if has_values {
+            fields[MAX] = other(self.max);
+            fields[MIN_TIME] = clock.tick(self.min_time);
+            fields[MAX_TIME] = clock.tick(self.max_time);
+        }
+        [fields[SUM], fields[SUM_HIGH]] = match words {
+            Words::Floats => of_dd(self.float_sum),
+            Words::Signed | Words::Unsigned => {
+                let sum = (self.int_sum << 1) ^ (self.int_sum >> 127);
+                [sum as u64, ((sum as u128) >> 64) as u64]
+            }
+        };
+        [fields[SQUARES], fields[SQUARES_REST]] = of_dd(self.squares);
+        fields[NAN_COUNT] = self.nan_count;
+        fields[NULL_COUNT] = self.null_count;
+        fields
+    }
+
+    /// Undoes [`to_fields`](Self::to_fields), of `count` rows of a column of type `ty`.
+    ///
+    /// # Errors
+    /// [`Corrupt`], with the number of the field as address: more NaN and nulls than rows, nulls where there are none, a time that the
+    /// clock does not show.
+    pub fn from_fields(
+        ty: ColumnType,
+        count: u64,
+        fields: &[u64; STATS_FIELDS],
+        clock: &Clock,
+    ) -> Result<Self, Corrupt> {
+        let words = Words::of(ty);
+        let min = words.least(fields[MIN]);
+        let (nan_count, null_count) = (fields[NAN_COUNT], fields[NULL_COUNT]);
+        let without = nan_count.checked_add(null_count);
+        let nulls_max = if ty.null().is_some() {
+            NULL_COUNT_MAX
+        } else {
+            0
+        };
+        let Some(without) = without.filter(|&w| w <= count && null_count <= nulls_max) else {
+            let found = format!("{nan_count} NaN and {null_count} nulls");
+            let expected = format!("those of {count} rows of {ty:?}");
+            return Err(Corrupt::new(
+                "counts of statistics",
+                NAN_COUNT as u64,
+                found,
+                expected,
+            ));
+        };
+        let mut stats = Self {
+            count,
+            nan_count,
+            null_count,
+            squares: dd(fields[SQUARES], fields[SQUARES_REST]),
+            first: words.other(fields[FIRST], min),
+            last: words.other(fields[LAST], min),
+            ..Self::empty(ty)
+        };
+        if without < count {
+            let times = [fields[MIN_TIME], fields[MAX_TIME]].map(|tick| clock.time(tick));
+            let [Some(min_time), Some(max_time)] = times else {
+                let found = format!("ticks {} and {}", fields[MIN_TIME], fields[MAX_TIME]);
+                let expected = format!("up to {}", clock.last);
+                return Err(Corrupt::new(
+                    "times of statistics",
+                    MIN_TIME as u64,
+                    found,
+                    expected,
+                ));
+            };
+            stats.min = min;
+            stats.max = words.other(fields[MAX], min);
+            (stats.min_time, stats.max_time) = (min_time, max_time);
+        }
+        match words {
+            Words::Floats => stats.float_sum = dd(fields[SUM], fields[SUM_HIGH]),
+            Words::Signed | Words::Unsigned => {
+                let sum = u128::from(fields[SUM]) | u128::from(fields[SUM_HIGH]) << 64;
+                stats.int_sum = ((sum >> 1) as i128) ^ -((sum & 1) as i128);
+            }
+        }
+        Ok(stats)
+    }
+}

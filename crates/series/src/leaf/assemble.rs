@@ -1,0 +1,176 @@
+//! The bytes of a leaf that is closed: fixed fields, sections, payloads. The payloads of an open leaf lie vector after vector, as they
+//! were made; here they are brought into the order of the sections.
+
+use super::entry::{Span, put_column, put_times};
+use super::writer::{Model, OpenLeaf, OpenVector, time_of};
+use super::{
+    BEGIN_AT, COLUMNS_AT, DATA_BYTES_AT, DIRECTORY_BYTES_AT, END_AT, MODE_COLD, MODE_VECTORS,
+    MODE_WHOLE, MODEL_BYTES, MODEL_CHECKSUM, MODEL_ENTRY_BYTES, PLACE_BYTES, PLACE_ENTRY,
+    PLACE_PAYLOAD, ROWS_AT, SECTION_BYTES, SECTION_ENTRIES, SECTION_MODE, SECTION_PAYLOADS,
+    SECTION_TYPE, SECTIONS_AT, VECTORS_AT,
+};
+use crate::packer::aligned;
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_base::{put_i64, put_u16, put_u32, put_u64};
+
+fn mode(known: Option<u64>, model: Option<&Model>) -> u8 {
+    match (known, model) {
+        (Some(_), _) => MODE_WHOLE,
+        (None, Some(_)) => MODE_COLD,
+        (None, None) => MODE_VECTORS,
+    }
+}
+
+fn put_model(out: &mut Vec<u8>, model: &Model) {
+    let mut entry = [0; MODEL_ENTRY_BYTES];
+    put_u64(&mut entry, MODEL_CHECKSUM, model.checksum);
+    put_u32(&mut entry, MODEL_BYTES, model.bytes);
+    out.extend_from_slice(&entry);
+}
+
+/// Appends the lengths of entries and of payloads, then the entries; answers the bytes of all payloads.
+fn put_entries<T>(
+    out: &mut Vec<u8>,
+    vectors: &[OpenVector<T>],
+    mut put: impl FnMut(&mut Vec<u8>, usize, &OpenVector<T>),
+) -> usize {
+    let mut place = out.len();
+    let mut bytes = 0;
+    out.resize(place + vectors.len() * PLACE_BYTES, 0);
+    for (v, vector) in vectors.iter().enumerate() {
+        let at = out.len();
+        put(out, v, vector);
+        let entry = out.len() - at;
+        debug_assert!(
+            entry <= usize::from(u8::MAX) && vector.chunk.len() <= usize::from(u16::MAX),
+            "an entry of {entry} bytes, a payload of {}",
+            vector.chunk.len()
+        );
+        out[place + PLACE_ENTRY] = entry as u8;
+        put_u16(out, place + PLACE_PAYLOAD, vector.chunk.len() as u16);
+        place += PLACE_BYTES;
+        bytes += vector.chunk.len();
+    }
+    bytes
+}
+
+impl OpenLeaf {
+    /// What it would take in its extent, alignment included.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        let mut bytes = Vec::new();
+        let directory = self.put_directory(&mut bytes);
+        aligned(directory + self.payloads.len()) as u64
+    }
+
+    /// The times of vector `v` as statistics count them.
+    fn vector_span(&self, v: usize) -> Span {
+        match self.step {
+            Some(step) => {
+                let begin = time_of(self.begin, step, v);
+                let rows = VECTOR_ROWS.min(self.rows - v * VECTOR_ROWS);
+                let over = step.wrapping_mul(rows as u64 - 1) as i64;
+                Span {
+                    begin,
+                    end: begin.wrapping_add(over),
+                    rows,
+                    step: self.step,
+                }
+            }
+            None => {
+                let (begin, end) = self.times[v].what;
+                Span {
+                    begin,
+                    end,
+                    rows: self.times[v].chunk.rows(),
+                    step: None,
+                }
+            }
+        }
+    }
+
+    /// Enters what a section takes: the bytes of `out` from `at` on, and so many of payloads.
+    fn put_section(out: &mut [u8], number: usize, (mode, ty): (u8, u8), at: usize, bytes: usize) {
+        let entries = out.len() - at;
+        let section = SECTIONS_AT + number * SECTION_BYTES;
+        out[section + SECTION_MODE] = mode;
+        out[section + SECTION_TYPE] = ty;
+        put_u16(out, section + SECTION_ENTRIES, entries as u16);
+        put_u32(out, section + SECTION_PAYLOADS, bytes as u32);
+    }
+
+    /// Fills `out` with the directory, but for the header; returns its length.
+    fn put_directory(&self, out: &mut Vec<u8>) -> usize {
+        out.clear();
+        out.resize(SECTIONS_AT + (1 + self.columns.len()) * SECTION_BYTES, 0);
+        put_u32(out, ROWS_AT, self.rows as u32);
+        out[VECTORS_AT] = self.vectors as u8;
+        out[COLUMNS_AT] = self.columns.len() as u8;
+        put_u32(out, DATA_BYTES_AT, self.payloads.len() as u32);
+        put_i64(out, BEGIN_AT, self.begin);
+        put_i64(out, END_AT, self.end);
+        let at = out.len();
+        let model = self.times_model.as_ref();
+        let mut bytes = model.map_or(0, |model| model.bytes as usize);
+        match (self.step, model) {
+            (Some(step), _) => out.extend_from_slice(&step.to_le_bytes()),
+            (None, model) => {
+                model.inspect(|model| put_model(out, model));
+                let mut before = self.begin;
+                bytes += put_entries(out, &self.times, |out, _, vector| {
+                    put_times(out, vector, before);
+                    before = vector.what.1;
+                });
+            }
+        }
+        Self::put_section(out, 0, (mode(self.step, model), 0), at, bytes);
+        for (c, column) in self.columns.iter().enumerate() {
+            let at = out.len();
+            let model = column.model.as_ref();
+            let mut bytes = model.map_or(0, |model| model.bytes as usize);
+            match (column.word, model) {
+                (Some(word), _) => out.extend_from_slice(&word.to_le_bytes()),
+                (None, model) => {
+                    model.inspect(|model| put_model(out, model));
+                    bytes += put_entries(out, &column.vectors, |out, v, vector| {
+                        put_column(out, vector, &self.vector_span(v));
+                    });
+                }
+            }
+            let kind = (mode(column.word, model), column.stats.column_type().code());
+            Self::put_section(out, 1 + c, kind, at, bytes);
+        }
+        let directory = out.len();
+        put_u32(out, DIRECTORY_BYTES_AT, directory as u32);
+        directory
+    }
+
+    /// Fills `out` with everything but the header; returns the directory's length.
+    pub(super) fn assemble(&self, out: &mut Vec<u8>) -> usize {
+        let directory = self.put_directory(out);
+        out.reserve(self.payloads.len());
+        let mut copy = |from: u32, bytes: usize| {
+            let from = from as usize;
+            out.extend_from_slice(&self.payloads[from..from + bytes]);
+        };
+        if let Some(model) = &self.times_model {
+            copy(model.offset, model.bytes as usize);
+        }
+        for OpenVector { chunk, offset, .. } in &self.times {
+            copy(*offset, chunk.len());
+        }
+        for column in &self.columns {
+            if let Some(model) = &column.model {
+                copy(model.offset, model.bytes as usize);
+            }
+            for OpenVector { chunk, offset, .. } in &column.vectors {
+                copy(*offset, chunk.len());
+            }
+        }
+        debug_assert_eq!(
+            out.len(),
+            directory + self.payloads.len(),
+            "every payload is some vector's"
+        );
+        directory
+    }
+}

@@ -1,0 +1,199 @@
+//! The sections of a directory: what it has of the times, and of each column, and where their payloads are.
+//!
+//! ```text
+//! section of mode 0   | entry bytes u8, payload bytes u16: for each vector | entries |
+//! section of mode 2   | checksum u64, bytes u32: of the model              | then as mode 0
+//! section of mode 1   | step or word u64 |
+//! ```
+//!
+//! Where an entry is follows from the lengths in front of the entries: adding them up takes less time than a branch
+//! would that is not foreseen.
+
+use super::{
+    MODE_COLD, MODE_VECTORS, MODE_WHOLE, MODEL_BYTES, MODEL_CHECKSUM, MODEL_ENTRY_BYTES,
+    PLACE_BYTES, PLACE_ENTRY, PLACE_PAYLOAD, SECTION_BYTES, SECTION_ENTRIES, SECTION_MODE,
+    SECTION_PAYLOADS, SECTION_TYPE, SECTIONS_AT, WHOLE_BYTES,
+};
+use tidalite_base::{Corrupt, get_u16, get_u32, get_u64};
+use tidalite_codec::ColumnType;
+
+/// A model among the payloads of its section.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StoredModel {
+    pub(super) offset: usize,
+    pub(super) bytes: usize,
+    pub(super) checksum: u64,
+}
+
+/// Where an entry and its payload are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// In the directory.
+    pub(super) at: usize,
+    pub(super) end: usize,
+    /// Counted from the end of the directory.
+    pub(super) offset: usize,
+    pub(super) payload_bytes: usize,
+}
+
+/// Where each section begins, in the directory and among the payloads, and where the last one ends: all of it lies inside. Number
+/// 0 is that of the times; then come the columns.
+#[derive(Debug)]
+pub(super) struct Sections {
+    begins: Vec<(u32, u32)>,
+}
+
+/// The number of a column's section.
+#[inline]
+pub(super) fn number_of(column: usize) -> usize {
+    1 + column
+}
+
+/// The fields of a section.
+#[inline]
+fn fields(block: &[u8], number: usize) -> &[u8] {
+    &block[SECTIONS_AT + number * SECTION_BYTES..][..SECTION_BYTES]
+}
+
+impl Sections {
+    /// Those of a directory that has room for their fields; what is wrong with them, when something is.
+    pub(super) fn parse(
+        block: &[u8],
+        columns: usize,
+        vectors: usize,
+        is_cold: bool,
+    ) -> Result<Self, String> {
+        let mut begins = Vec::with_capacity(columns + 2);
+        let mut at = SECTIONS_AT + (1 + columns) * SECTION_BYTES;
+        let mut payload = 0u64;
+        for number in 0..=columns {
+            begins.push((at as u32, payload as u32));
+            let own = fields(block, number);
+            let (mode, code) = (own[SECTION_MODE], own[SECTION_TYPE]);
+            let entries = usize::from(get_u16(own, SECTION_ENTRIES));
+            let payload_bytes = get_u32(own, SECTION_PAYLOADS);
+            at += entries;
+            payload += u64::from(payload_bytes);
+            let sound = match mode {
+                MODE_VECTORS => entries >= vectors * PLACE_BYTES,
+                MODE_WHOLE => entries == WHOLE_BYTES && payload_bytes == 0,
+                MODE_COLD => is_cold && entries >= MODEL_ENTRY_BYTES + vectors * PLACE_BYTES,
+                _ => false,
+            };
+            let of_type = match number {
+                0 => code == 0,
+                _ => ColumnType::from_code(code).is_ok(),
+            };
+            if !sound || !of_type || at > block.len() || payload > u64::from(u32::MAX) {
+                return Err(format!(
+                    "section {number}: mode {mode}, type {code}, {entries} bytes, {payload_bytes} of payloads"
+                ));
+            }
+        }
+        begins.push((at as u32, payload as u32));
+        Ok(Self { begins })
+    }
+
+    /// Columns that the leaf was written with.
+    #[inline]
+    pub(super) fn columns(&self) -> usize {
+        self.begins.len() - 2
+    }
+
+    /// Bytes of the directory, and of the payloads.
+    pub(super) fn behind(&self) -> (usize, usize) {
+        let (at, payload) = self.begins[self.begins.len() - 1];
+        (at as usize, payload as usize)
+    }
+
+    #[inline]
+    pub(super) fn mode(block: &[u8], number: usize) -> u8 {
+        fields(block, number)[SECTION_MODE]
+    }
+
+    /// The type of a section's words; times are signed integers.
+    #[inline]
+    pub(super) fn column_type(block: &[u8], number: usize) -> ColumnType {
+        let code = fields(block, number)[SECTION_TYPE];
+        ColumnType::from_code(code).unwrap_or(ColumnType::I64)
+    }
+
+    /// The one step, or word, of the leaf.
+    #[inline]
+    pub(super) fn whole(&self, block: &[u8], number: usize) -> Option<u64> {
+        let is_whole = Self::mode(block, number) == MODE_WHOLE;
+        is_whole.then(|| get_u64(block, self.begins[number].0 as usize))
+    }
+
+    /// The model, of a section that has one and room for it.
+    pub(super) fn model(&self, block: &[u8], number: usize) -> Option<StoredModel> {
+        if Self::mode(block, number) != MODE_COLD {
+            return None;
+        }
+        let (at, offset) = self.begins[number];
+        let entry = &block[at as usize..][..MODEL_ENTRY_BYTES];
+        let bytes = get_u32(entry, MODEL_BYTES);
+        let room = self.begins[number + 1].1 - offset;
+        (bytes <= room).then(|| StoredModel {
+            offset: offset as usize,
+            bytes: bytes as usize,
+            checksum: get_u64(entry, MODEL_CHECKSUM),
+        })
+    }
+
+    /// The entry of vector `v` of so many, in a section with entries.
+    #[inline]
+    pub(super) fn find(
+        &self,
+        block: &[u8],
+        number: usize,
+        v: usize,
+        vectors: usize,
+    ) -> Result<Place, Corrupt> {
+        let (begin, payloads) = self.begins[number];
+        let (end, payloads_end) = self.begins[number + 1];
+        let mut table_at = begin as usize;
+        let mut offset = payloads as usize;
+        if Self::mode(block, number) == MODE_COLD {
+            let model = self.model(block, number);
+            offset += model.ok_or_else(|| odd(number, 0))?.bytes;
+            table_at += MODEL_ENTRY_BYTES;
+        }
+        let (table, _) = block[table_at..][..vectors * PLACE_BYTES].as_chunks::<PLACE_BYTES>();
+        let mut at = table_at + table.len() * PLACE_BYTES;
+        for before in &table[..v] {
+            at += usize::from(before[PLACE_ENTRY]);
+            offset += usize::from(get_u16(before, PLACE_PAYLOAD));
+        }
+        let place = Place {
+            at,
+            end: at + usize::from(table[v][PLACE_ENTRY]),
+            offset,
+            payload_bytes: usize::from(get_u16(&table[v], PLACE_PAYLOAD)),
+        };
+        if place.end > end as usize || offset + place.payload_bytes > payloads_end as usize {
+            return Err(odd(number, v));
+        }
+        Ok(place)
+    }
+
+    /// Whether the last of so many vectors ends where its section does.
+    pub(super) fn is_filled(
+        &self,
+        block: &[u8],
+        number: usize,
+        vectors: usize,
+    ) -> Result<bool, Corrupt> {
+        let (end, payloads_end) = self.begins[number + 1];
+        let last = self.find(block, number, vectors - 1, vectors)?;
+        let behind = last.offset + last.payload_bytes;
+        Ok(last.end == end as usize && behind == payloads_end as usize)
+    }
+}
+
+#[cold]
+fn odd(number: usize, v: usize) -> Corrupt {
+    let found = format!("vector {v} of section {number}");
+    let expected = "an entry and a payload inside their section";
+    Corrupt::new("series leaf directory", 0, found, expected)
+}

@@ -1,0 +1,456 @@
+//! What a directory says of a vector: of its times, or of one column of it.
+//!
+//! ```text
+//! of a column   | lengths 8 B | encoding u8 | width u8 | checksum u64 | numbers |
+//! of the times  | lengths 3 B | encoding u8 | width u8 | checksum u64 | numbers |
+//!                                                        only where the payload has bytes
+//! numbers, each in as few bytes as it needs (short.rs); the lengths say in how many:
+//!   column   details, base, start of the chunk (`Chunk::to_fields`); then the statistics from `first`, `min` on (`Stats::to_fields`),
+//!            whose times are rows where the times are stepped, else units of time since the vector's begin; 0
+//!   times    details, base, start of the chunk; begin less the end of the vector before; end less begin; how many rows fewer
+//!            than 1024 there are
+//! ```
+//!
+//! The rows of a chunk and the count of statistics are those of the vector, its first and last word those of the statistics, its
+//! length is in front of the entries (directory.rs).
+
+use super::directory::Place;
+use super::writer::OpenVector;
+use crate::short;
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_base::{Corrupt, get_u64};
+use tidalite_codec::{CHUNK_FIELDS, Chunk, Clock, ColumnType, STATS_FIELDS, Stats, anchors};
+
+/// Numbers of a column's entry.
+const COLUMN_FIELDS: usize = CHUNK_FIELDS + STATS_FIELDS;
+/// Those that the chunk needs: its own, and what they are counted from.
+const ANCHORED_FIELDS: usize = CHUNK_FIELDS + 2;
+/// Numbers of the times' entry.
+const TIME_FIELDS: usize = CHUNK_FIELDS + 3;
+
+const COLUMN_LENGTHS_BYTES: usize = COLUMN_FIELDS.div_ceil(2);
+const TIME_LENGTHS_BYTES: usize = TIME_FIELDS.div_ceil(2);
+/// Encoding and width.
+const RULE_BYTES: usize = 2;
+const CHECKSUM_BYTES: usize = 8;
+
+/// Bytes of the largest entry of a column.
+pub(super) const COLUMN_ENTRY_BYTES_MAX: usize =
+    COLUMN_LENGTHS_BYTES + RULE_BYTES + CHECKSUM_BYTES + 8 * COLUMN_FIELDS;
+/// Bytes of the largest entry of times.
+pub(super) const TIME_ENTRY_BYTES_MAX: usize =
+    TIME_LENGTHS_BYTES + RULE_BYTES + CHECKSUM_BYTES + 8 * TIME_FIELDS;
+const _: () = assert!(COLUMN_ENTRY_BYTES_MAX == 138 && TIME_ENTRY_BYTES_MAX == 61);
+/// One byte says how long an entry is.
+const _: () = assert!(COLUMN_ENTRY_BYTES_MAX <= u8::MAX as usize);
+
+/// The time of a vector's rows, as its columns' statistics count it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) begin: i64,
+    pub(super) end: i64,
+    pub(super) rows: usize,
+    /// The step of the leaf, where it has one.
+    pub(super) step: Option<u64>,
+}
+
+impl Span {
+    #[inline]
+    fn clock(&self) -> Clock {
+        match self.step {
+            None => Clock::units(self.begin, self.end),
+            // Rows of one time: there is no tick but the first.
+            Some(0) => Clock {
+                begin: self.begin,
+                step: 1,
+                last: 0,
+            },
+            Some(step) => Clock {
+                begin: self.begin,
+                step,
+                last: self.rows as u64 - 1,
+            },
+        }
+    }
+}
+
+/// An entry of a column, of times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry<'b> {
+    block: &'b [u8],
+    at: usize,
+    end: usize,
+    lengths: u64,
+    rule: [u8; RULE_BYTES],
+    numbers_at: usize,
+    /// Of the payload; 0 when it has no bytes.
+    pub(super) checksum: u64,
+    payload_bytes: usize,
+}
+
+impl<'b> Entry<'b> {
+    /// The entry of a column at this place of a directory.
+    #[inline]
+    pub(super) fn of_column(block: &'b [u8], place: &Place) -> Result<Self, Corrupt> {
+        Self::read::<COLUMN_LENGTHS_BYTES>(block, place)
+    }
+
+    /// The same of times.
+    #[inline]
+    pub(super) fn of_times(block: &'b [u8], place: &Place) -> Result<Self, Corrupt> {
+        Self::read::<TIME_LENGTHS_BYTES>(block, place)
+    }
+
+    #[inline]
+    fn read<const LENGTHS: usize>(block: &'b [u8], place: &Place) -> Result<Self, Corrupt> {
+        let has_checksum = place.payload_bytes != 0;
+        let checksum_bytes = if has_checksum { CHECKSUM_BYTES } else { 0 };
+        let fixed = LENGTHS + RULE_BYTES + checksum_bytes;
+        let entry = block.get(place.at..place.end);
+        let Some(entry) = entry.filter(|entry| entry.len() >= fixed) else {
+            let found = format!("{} bytes", place.end.saturating_sub(place.at));
+            let at = place.at as u64;
+            return Err(Corrupt::new(
+                "entry of a vector",
+                at,
+                found,
+                "its fixed fields",
+            ));
+        };
+        let mut lengths = [0; 8];
+        lengths[..LENGTHS].copy_from_slice(&entry[..LENGTHS]);
+        Ok(Self {
+            block,
+            at: place.at,
+            end: place.end,
+            lengths: u64::from_le_bytes(lengths),
+            rule: [entry[LENGTHS], entry[LENGTHS + 1]],
+            numbers_at: place.at + fixed,
+            checksum: match has_checksum {
+                true => get_u64(entry, LENGTHS + RULE_BYTES),
+                false => 0,
+            },
+            payload_bytes: place.payload_bytes,
+        })
+    }
+
+    #[inline]
+    fn numbers<const N: usize>(&self) -> Result<[u64; N], Corrupt> {
+        short::get(self.block, self.numbers_at, self.lengths).ok_or_else(|| self.odd())
+    }
+
+    #[cold]
+    fn odd(&self) -> Corrupt {
+        let found = format!("lengths {:x}", self.lengths);
+        let expected = "0 to 8 bytes a number";
+        Corrupt::new("entry of a vector", self.at as u64, found, expected)
+    }
+
+    /// The chunk of a column's vector of so many rows.
+    #[inline]
+    pub(super) fn column_chunk(&self, ty: ColumnType, rows: usize) -> Result<Chunk, Corrupt> {
+        let numbers: [u64; ANCHORED_FIELDS] = self.numbers()?;
+        let [details, base, start, first, min] = numbers;
+        let fields = [details, base, start];
+        let anchors = anchors(ty, [first, min]);
+        let of = (rows, self.payload_bytes);
+        Ok(Chunk::from_fields(self.rule, of, &fields, anchors))
+    }
+
+    /// The statistics of a column's vector.
+    #[inline]
+    pub(super) fn stats(&self, ty: ColumnType, span: &Span) -> Result<Stats, Corrupt> {
+        let numbers: [u64; COLUMN_FIELDS] = self.numbers()?;
+        let mut own = [0; STATS_FIELDS];
+        own.copy_from_slice(&numbers[CHUNK_FIELDS..]);
+        Stats::from_fields(ty, span.rows as u64, &own, &span.clock())
+    }
+
+    /// Begin, end and rows of a vector of times behind one that ends at `before`.
+    #[inline]
+    pub(super) fn time_span(&self, before: i64) -> Result<Span, Corrupt> {
+        let numbers: [u64; TIME_FIELDS] = self.numbers()?;
+        let [_, _, _, gap, length, missing] = numbers;
+        let begin = i128::from(before) + i128::from(gap);
+        let end = begin + i128::from(length);
+        match (i64::try_from(begin), i64::try_from(end)) {
+            (Ok(begin), Ok(end)) if missing < VECTOR_ROWS as u64 => Ok(Span {
+                begin,
+                end,
+                rows: VECTOR_ROWS - missing as usize,
+                step: None,
+            }),
+            _ => {
+                let found = format!("{missing} rows missing, {gap} behind {before}, over {length}");
+                let expected = "1 to 1024 rows of 64-bit times";
+                let at = self.at as u64;
+                Err(Corrupt::new("entry of times", at, found, expected))
+            }
+        }
+    }
+
+    /// The chunk of a vector of times.
+    #[inline]
+    pub(super) fn time_chunk(&self, span: &Span) -> Result<Chunk, Corrupt> {
+        let fields: [u64; CHUNK_FIELDS] = self.numbers()?;
+        let anchors = [span.begin as u64; 2];
+        let of = (span.rows, self.payload_bytes);
+        Ok(Chunk::from_fields(self.rule, of, &fields, anchors))
+    }
+
+    /// Whether the entry of a column has the one form that a writer gives it.
+    pub(super) fn is_column_form(&self, ty: ColumnType, span: &Span) -> Result<bool, Corrupt> {
+        let vector = OpenVector {
+            chunk: self.column_chunk(ty, span.rows)?,
+            offset: 0,
+            checksum: self.checksum,
+            what: self.stats(ty, span)?,
+        };
+        let mut bytes = Vec::new();
+        put_column(&mut bytes, &vector, span);
+        Ok(bytes == self.block[self.at..self.end])
+    }
+
+    /// The same of the times of a vector behind one that ends at `before`.
+    pub(super) fn is_time_form(&self, span: &Span, before: i64) -> Result<bool, Corrupt> {
+        let vector = OpenVector {
+            chunk: self.time_chunk(span)?,
+            offset: 0,
+            checksum: self.checksum,
+            what: (span.begin, span.end),
+        };
+        let mut bytes = Vec::new();
+        put_times(&mut bytes, &vector, before);
+        Ok(bytes == self.block[self.at..self.end])
+    }
+}
+
+/// Appends the entry of a column's vector.
+pub(super) fn put_column(out: &mut Vec<u8>, vector: &OpenVector<Stats>, span: &Span) {
+    let stats = vector.what.to_fields(&span.clock());
+    let [first, min, ..] = stats;
+    let anchors = anchors(vector.what.column_type(), [first, min]);
+    let (rule, chunk) = vector.chunk.to_fields(anchors);
+    let mut numbers = [0; COLUMN_FIELDS];
+    numbers[..CHUNK_FIELDS].copy_from_slice(&chunk);
+    numbers[CHUNK_FIELDS..].copy_from_slice(&stats);
+    put::<COLUMN_LENGTHS_BYTES, _>(out, rule, vector, &numbers);
+}
+
+/// Appends the entry of a vector of times behind one that ends at `before`.
+pub(super) fn put_times(out: &mut Vec<u8>, vector: &OpenVector<(i64, i64)>, before: i64) {
+    let (begin, end) = vector.what;
+    let (rule, [details, base, start]) = vector.chunk.to_fields([begin as u64; 2]);
+    let gap = begin.wrapping_sub(before) as u64;
+    let missing = (VECTOR_ROWS - vector.chunk.rows()) as u64;
+    let over = end.wrapping_sub(begin) as u64;
+    let numbers = [details, base, start, gap, over, missing];
+    put::<TIME_LENGTHS_BYTES, _>(out, rule, vector, &numbers);
+}
+
+fn put<const LENGTHS: usize, T>(
+    out: &mut Vec<u8>,
+    rule: [u8; RULE_BYTES],
+    vector: &OpenVector<T>,
+    numbers: &[u64],
+) {
+    out.extend_from_slice(&short::lengths(numbers).to_le_bytes()[..LENGTHS]);
+    out.extend_from_slice(&rule);
+    if !vector.chunk.is_empty() {
+        out.extend_from_slice(&vector.checksum.to_le_bytes());
+    }
+    short::put(numbers, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidalite_codec::{Hint, encode_column, encode_times};
+    use tidalite_testkit::rng::Rng;
+
+    fn place(entry: &[u8], chunk: &Chunk) -> Place {
+        Place {
+            at: 0,
+            end: entry.len(),
+            offset: 0,
+            payload_bytes: chunk.len(),
+        }
+    }
+
+    fn vector<T>(chunk: Chunk, what: T) -> OpenVector<T> {
+        OpenVector {
+            chunk,
+            offset: 0,
+            checksum: if chunk.is_empty() {
+                0
+            } else {
+                0x1122_3344_5566_7788
+            },
+            what,
+        }
+    }
+
+    fn span_of(times: &[i64], step: Option<u64>) -> Span {
+        Span {
+            begin: times[0],
+            end: times[times.len() - 1],
+            rows: times.len(),
+            step,
+        }
+    }
+
+    /// Entries of vectors of every type, of edges, of one row and of many.
+    #[test]
+    fn entries_say_what_was_put() {
+        let seed = 4210;
+        println!("seed {seed}");
+        let mut rng = Rng::new(seed);
+        for round in 0..3000 {
+            let ty = *rng.pick(&ColumnType::ALL);
+            let rows = *rng.pick(&[1, 2, 3, 100, 1024]);
+            let step = *rng.pick(&[1, 10, 1 << 40]);
+            let begin = *rng.pick(&[0, -5, i64::MIN, i64::MAX - (1 << 51)]);
+            let mut times: Vec<i64> = (0..rows).map(|i| begin + i * step).collect();
+            let even = rng.one_in(2);
+            if !even && begin < i64::MAX - 1000 {
+                times[rows as usize - 1] += 1;
+            }
+            let odd = [
+                0,
+                1,
+                u64::MAX,
+                1 << 63,
+                (1 << 63) - 1,
+                f64::NAN.to_bits(),
+                ty.fill(),
+            ];
+            let some = rng.u64();
+            let style = rng.below(4);
+            let words: Vec<u64> = (0..rows as u64)
+                .map(|i| match style {
+                    0 => *rng.pick(&odd),
+                    1 => some,
+                    2 => some.wrapping_add(i * 3),
+                    _ => (rng.below(1000) as f64 / 10.0).to_bits(),
+                })
+                .collect();
+            let stats = Stats::of(ty, &times, &words);
+            let mut payload = Vec::new();
+            let chunk = encode_column(ty, &words, &mut Hint::default(), &mut payload);
+            let span = span_of(&times, even.then_some(step as u64));
+            let own = vector(chunk, stats);
+            let mut bytes = Vec::new();
+            put_column(&mut bytes, &own, &span);
+            assert!(bytes.len() <= COLUMN_ENTRY_BYTES_MAX);
+            let entry = Entry::of_column(&bytes, &place(&bytes, &chunk)).unwrap();
+            assert_eq!(
+                entry.column_chunk(ty, words.len()).unwrap(),
+                chunk,
+                "round {round}"
+            );
+            assert_eq!(entry.stats(ty, &span).unwrap().to_bytes(), stats.to_bytes());
+            assert_eq!(entry.checksum, own.checksum);
+            assert!(entry.is_column_form(ty, &span).unwrap(), "round {round}");
+
+            let before = if rng.one_in(2) {
+                begin
+            } else {
+                begin.saturating_sub(some as i64 >> 1)
+            };
+            let before = before.min(begin);
+            let chunk = encode_times(&times, &mut Hint::default(), &mut payload);
+            let own = vector(chunk, (span.begin, span.end));
+            bytes.clear();
+            put_times(&mut bytes, &own, before);
+            assert!(bytes.len() <= TIME_ENTRY_BYTES_MAX);
+            let entry = Entry::of_times(&bytes, &place(&bytes, &chunk)).unwrap();
+            let found = entry.time_span(before).unwrap();
+            assert_eq!(
+                (found.begin, found.end, found.rows),
+                (span.begin, span.end, span.rows)
+            );
+            assert_eq!(entry.time_chunk(&found).unwrap(), chunk);
+            assert!(entry.is_time_form(&found, before).unwrap());
+        }
+    }
+
+    /// Entries whose lengths, times or counts go beyond what there is are refused; those that are only longer than they need
+    /// to be are no form of a writer's.
+    #[test]
+    fn entries_that_no_writer_makes_are_found() {
+        let (ty, times) = (ColumnType::I64, [10, 20, 30]);
+        let words = [7, 8, 9];
+        let chunk = encode_column(ty, &words, &mut Hint::default(), &mut Vec::new());
+        let own = vector(chunk, Stats::of(ty, &times, &words));
+        let span = span_of(&times, Some(10));
+        let mut bytes = Vec::new();
+        put_column(&mut bytes, &own, &span);
+        let fixed = COLUMN_LENGTHS_BYTES + RULE_BYTES;
+        for len in 0..fixed {
+            assert!(Entry::of_column(&bytes[..len], &place(&bytes[..len], &chunk)).is_err());
+        }
+        let read = |bytes: &[u8]| {
+            let entry = Entry::of_column(bytes, &place(bytes, &chunk))?;
+            entry.stats(ty, &span)?;
+            entry.is_column_form(ty, &span)
+        };
+        assert!(read(&bytes).unwrap());
+        // A length that is none, in each place.
+        for place in 0..COLUMN_FIELDS {
+            let mut odd = bytes.clone();
+            odd[place / 2] |= 0x0f << (4 * (place % 2));
+            assert!(read(&odd).is_err(), "place {place}");
+        }
+        // The bytes end before the numbers do.
+        assert!(read(&bytes[..bytes.len() - 1]).is_err());
+        // A byte more behind them; a zero more within a number, told by its length.
+        let mut long = bytes.clone();
+        long.push(0);
+        assert!(!read(&long).unwrap());
+        // The last field of the lengths belongs to no number.
+        let mut odd = bytes.clone();
+        odd[COLUMN_LENGTHS_BYTES - 1] |= 0x10;
+        assert!(!read(&odd).unwrap());
+        // More NaN than rows; nulls where there are none; an extreme at a row that is not there.
+        let with = |field: usize, number: u64| {
+            let mut numbers = own.what.to_fields(&span.clock());
+            numbers[field] = number;
+            let mut all = [0; COLUMN_FIELDS];
+            all[CHUNK_FIELDS..].copy_from_slice(&numbers);
+            let mut bytes = Vec::new();
+            put::<COLUMN_LENGTHS_BYTES, _>(&mut bytes, [4, 0], &own, &all);
+            read(&bytes)
+        };
+        for (field, number) in [(4, 3), (5, u64::MAX), (10, 4), (10, u64::MAX), (11, 1)] {
+            assert!(with(field, number).is_err(), "field {field}: {number}");
+        }
+        assert!(with(4, 2).is_ok());
+    }
+
+    /// Times that would leave 64 bits, and vectors of no row.
+    #[test]
+    fn spans_stay_within_the_times_there_are() {
+        let span = |gap: u64, over: u64, missing: u64, before: i64| {
+            let mut bytes = Vec::new();
+            let numbers = [0, 0, 0, gap, over, missing];
+            let none = vector(Chunk::default(), ());
+            put::<TIME_LENGTHS_BYTES, _>(&mut bytes, [4, 0], &none, &numbers);
+            let entry = Entry::of_times(&bytes, &place(&bytes, &none.chunk))?;
+            entry
+                .time_span(before)
+                .map(|span| (span.begin, span.end, span.rows))
+        };
+        assert_eq!(
+            span(0, u64::MAX, 0, i64::MIN).unwrap(),
+            (i64::MIN, i64::MAX, 1024)
+        );
+        assert_eq!(
+            span(u64::MAX, 0, 1023, i64::MIN).unwrap(),
+            (i64::MAX, i64::MAX, 1)
+        );
+        assert!(span(1, u64::MAX, 0, i64::MIN).is_err());
+        assert!(span(1, 0, 0, i64::MAX).is_err());
+        assert!(span(0, 0, 1024, 0).is_err());
+        assert!(span(0, 0, u64::MAX, 0).is_err());
+    }
+}

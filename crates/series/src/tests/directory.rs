@@ -1,0 +1,163 @@
+//! Directories of leaves: their bytes, one by one, and rows at the edges of what they hold.
+
+use super::World;
+use std::fmt::Write;
+use tidalite_base::SeriesId;
+use tidalite_codec::{ColumnType, Rows};
+use tidalite_pager::PageRead;
+use tidalite_testkit::rng::Rng;
+
+/// The bytes behind the headers of the leaves' directories.
+fn directories(world: &World) -> String {
+    let mut out = String::new();
+    for entry in world.tree.tops() {
+        let ptr = &entry.link.ptr;
+        let block = world.pages.bytes(ptr.addr, ptr.len as usize).unwrap();
+        for byte in &block[32..] {
+            write!(out, "{byte:02x}").unwrap();
+        }
+    }
+    out
+}
+
+/// The bytes of an annotated text.
+fn bytes_of(golden: &str) -> String {
+    let lines = golden.lines().map(|line| line.split('#').next().unwrap());
+    lines.flat_map(str::split_whitespace).collect()
+}
+
+/// What docs/format.md says, byte by byte.
+#[test]
+fn the_bytes_of_a_directory() {
+    let types = [ColumnType::I64, ColumnType::NullF64, ColumnType::U64];
+    let mut world = World::new(4096, 8, &types);
+    let mut rows = Rows::new(3);
+    for i in 0..5u64 {
+        let float = [0.5, f64::NAN, 2.0, -0.25, 0.0][i as usize].to_bits();
+        let word = if i == 3 { types[1].fill() } else { float };
+        rows.push_row(1000 + 10 * i as i64, &[(i * i) ^ 1, word, 9]);
+    }
+    world.link(rows.view());
+    world.check();
+    assert_eq!(directories(&world), bytes_of(STEPPED));
+    let mut world = World::new(4096, 8, &types[..1]);
+    let mut rows = Rows::new(1);
+    for (time, word) in [(-300, u64::MAX), (-7, 2), (90, 2)] {
+        rows.push_row(time, &[word]);
+    }
+    world.link(rows.view());
+    world.check();
+    assert_eq!(directories(&world), bytes_of(IRREGULAR));
+}
+
+const STEPPED: &str = "
+    05000000 01 03 0000           # 5 rows in 1 vector of 3 columns
+    b1000000 15000000             # bytes of the directory, of payloads
+    e803000000000000 1004000000000000
+    01 00 0800 00000000           # times: stepped
+    00 02 1e00 08000000           # i64: entries of 30 bytes, 8 bytes of payloads
+    00 11 2300 0d000000           # f64 with nulls
+    01 03 0800 00000000           # u64: one word
+    0a00000000000000              # the step
+    1b 0800                       # an entry of 27 bytes, 8 bytes of payload
+    0010101111300000              # lengths of the 15 numbers
+    03 05 10ea591b38698460        # encoding, width, checksum
+    01 11 11                      # first 1 more than min, which is 0; max and last 17 more
+    01 04                         # min in row 1, max in row 4
+    3e 4077b0                     # sum 31, squares 379.0
+    20 0d00
+    0320101021201001
+    07 0c 12e1574f95a57c5e
+    330004                        # exponent 51 (low zeros), flags 4: nulls
+    3fe0 40                       # first 0.5, min 0.0, max 2.0, last 0.0
+    04 02 4004 4011               # min in row 4, max in row 2, sum 2.5, squares 4.25
+    01 01                         # one NaN, one null
+    0900000000000000              # the word
+";
+const IRREGULAR: &str = "
+    03000000 01 01 0000
+    88000000 20000000
+    d4feffffffffffff 5a00000000000000
+    00 00 1800 10000000           # times: entries of 24 bytes, 16 bytes of payloads
+    00 02 2000 10000000
+    15 1000                       # an entry of 21 bytes, 16 bytes of payload
+    130022                        # lengths of the 6 numbers
+    04 01 104276e6655ae084
+    000001 c2                     # flags 1: scaled; the smallest step is 97
+    8601 fd03                     # 390 from begin to end; 1021 rows fewer than 1024
+    1d 1000
+    0300110112200000
+    03 01 d49cc514012afb84
+    000001
+    01 03 03                      # min -1, which is first; max and last 3 more
+    2501                          # max 293 after the begin
+    06 4022                       # sum 3, squares 9.0
+";
+
+#[test]
+fn rows_at_the_edges_come_back() {
+    let seed = 421;
+    println!("seed {seed}");
+    let mut rng = Rng::new(seed);
+    for round in 0..60 {
+        let types: Vec<ColumnType> = (0..rng.between(1, 6))
+            .map(|_| *rng.pick(&ColumnType::ALL))
+            .collect();
+        let mut world = World::new(4096, 4, &types);
+        let mut time = *rng.pick(&[i64::MIN, -1_000_000, 0, i64::MAX - (1 << 50)]);
+        let step = *rng.pick(&[1, 1000, 1 << 32]);
+        let even = rng.one_in(2);
+        let plain = rng.one_in(2);
+        let mut rows = Rows::new(types.len());
+        for i in 0..*rng.pick(&[1u64, 2, 1023, 1024, 1025, 5000]) {
+            let words: Vec<u64> = types
+                .iter()
+                .map(|ty| match rng.below(if plain { 200 } else { 8 }) {
+                    0 => i64::MIN as u64,
+                    1 => i64::MAX as u64,
+                    2 => u64::MAX,
+                    3 => f64::NAN.to_bits(),
+                    4 => (-0.0f64).to_bits(),
+                    5 => ty.fill(),
+                    6 => f64::NEG_INFINITY.to_bits(),
+                    _ if ty.is_float() => (i as f64 / 4.0).to_bits(),
+                    _ => i % 77,
+                })
+                .collect();
+            rows.push_row(time, &words);
+            time += if even { step } else { rng.between(1, step) };
+        }
+        world.link(rows.view());
+        let report = world.check();
+        assert_eq!(report.problems.len(), 0, "round {round}");
+        let mut found = Rows::new(types.len());
+        let wanted: Vec<usize> = (0..types.len()).collect();
+        let read = world
+            .view()
+            .for_each_vector(i64::MIN, i64::MAX, &wanted, |vector| {
+                found.times.extend_from_slice(vector.times());
+                for &c in &wanted {
+                    found.columns[c].extend_from_slice(vector.words(c));
+                }
+            });
+        read.unwrap();
+        assert_eq!(found, rows, "round {round}: {types:?}");
+    }
+}
+
+/// Bytes that a reader never asks about are asked about by a check.
+#[test]
+fn a_check_knows_a_directory_that_no_writer_makes() {
+    let mut world = World::new(4096, 8, &[ColumnType::I64]);
+    let mut rows = Rows::new(1);
+    for i in 0..600i64 {
+        rows.push_row(i * i, &[(i % 5) as u64]);
+    }
+    world.link(rows.view());
+    let (report, ptr) = (world.check(), world.tree.tops().next().unwrap().link.ptr);
+    assert_eq!(report.leaves, 1);
+    assert_eq!(SeriesId(7), world.tree.id());
+    // The two bytes between columns and lengths are 0.
+    let changed = super::damage::with_changes(&world, &[(ptr.addr + 38, 1)]);
+    assert!(!changed.is_empty(), "a field that is not 0");
+}
