@@ -353,7 +353,7 @@ impl Options {
 struct Left {
     bytes: Vec<u8>,
     /// The bytes taken apart.
-    roots: Roots,
+    roots: Box<Roots>,
     /// Of the tables that it had open.
     tables: Vec<OpenTable>,
 }
@@ -361,7 +361,7 @@ struct Left {
 /// What the transactions of an open database share.
 pub(crate) struct Shared {
     /// The memory of the last write transaction's staging: fresh memory costs more than all the rest.
-    staging: Mutex<Option<Staging>>,
+    staging: Mutex<Option<Box<Staging>>>,
     staging_bytes: usize,
     pub(crate) leaf_vectors: usize,
     pub(crate) sealing_threads: usize,
@@ -375,17 +375,17 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn take_staging(&self) -> Staging {
+    pub(crate) fn take_staging(&self) -> Box<Staging> {
         let kept = self
             .staging
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        kept.unwrap_or_else(|| Staging::new(self.staging_bytes))
+        kept.unwrap_or_else(|| Box::new(Staging::new(self.staging_bytes)))
     }
 
     /// The roots that these bytes stand for, and tables as they are there, of those that are known.
-    pub(crate) fn take_roots(&self, bytes: &[u8]) -> Result<(Roots, Vec<OpenTable>)> {
+    pub(crate) fn take_roots(&self, bytes: &[u8]) -> Result<(Box<Roots>, Vec<OpenTable>)> {
         let left = self
             .left
             .lock()
@@ -393,13 +393,13 @@ impl Shared {
             .take();
         match left {
             Some(left) if left.bytes == bytes => Ok((left.roots, left.tables)),
-            _ => Ok((Roots::decode(bytes)?, Vec::new())),
+            _ => Ok((Box::new(Roots::decode(bytes)?), Vec::new())),
         }
     }
 
-    pub(crate) fn give_roots(&self, bytes: Vec<u8>, roots: Roots, tables: Vec<OpenTable>) {
+    pub(crate) fn give_roots(&self, bytes: Vec<u8>, roots: Box<Roots>, tables: Vec<OpenTable>) {
         debug_assert!(
-            Roots::decode(&bytes).is_ok_and(|decoded| decoded == roots),
+            Roots::decode(&bytes).is_ok_and(|decoded| decoded == *roots),
             "the roots are what was committed"
         );
         let left = Left {
@@ -433,7 +433,7 @@ impl Shared {
     }
 
     /// `used`: of so many series the transaction had slots. Answers its epoch.
-    pub(crate) fn give_staging(&self, mut staging: Staging, used: usize) -> u64 {
+    pub(crate) fn give_staging(&self, mut staging: Box<Staging>, used: usize) -> u64 {
         // What each use of staging costs grows with its slots.
         if used >= staging.slots() / 2 {
             staging.forget_rows();

@@ -16,7 +16,7 @@ use tidalite_runs::{Beside, Front};
 #[derive(Debug)]
 pub struct Savepoint {
     pages: tidalite_pager::Savepoint,
-    roots: Roots,
+    roots: Box<Roots>,
     tables: Vec<OpenTable>,
 }
 

@@ -64,7 +64,7 @@ impl WriteTxn {
             Ok(UncommittedRead {
                 front: Front::load(&pages, &txn.roots.front)?,
                 pages,
-                roots: txn.roots.clone(),
+                roots: Roots::clone(&txn.roots),
                 open: txn.tables.clone(),
             })
         })

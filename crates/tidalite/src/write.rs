@@ -69,9 +69,10 @@ pub(crate) struct OpenTable {
 pub struct WriteTxn {
     pub(crate) shared: Arc<Shared>,
     pub(crate) pages: tidalite_pager::WriteTxn,
-    pub(crate) roots: Roots,
+    /// These are large, and the transaction is moved a few times.
+    pub(crate) roots: Box<Roots>,
     pub(crate) front: Front,
-    pub(crate) staging: Staging,
+    pub(crate) staging: Box<Staging>,
     /// Threads that have rows of it.
     pub(crate) beside: Beside<Sealed>,
     pub(crate) leaves: Leaves,

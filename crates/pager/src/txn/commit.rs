@@ -100,10 +100,13 @@ impl WriteTxn {
     ///
     /// # Panics
     /// As for `commit`.
-    pub fn commit_ticket(self, app: &[u8], durability: Durability) -> Result<Ticket> {
+    pub fn commit_ticket(mut self, app: &[u8], durability: Durability) -> Result<Ticket> {
         let begun = Instant::now();
         let inner = Arc::clone(&self.inner);
-        let (info, durability) = self.enqueue(app, durability, Until::Kept, begun)?;
+        let done = self.enqueue(app, durability, Until::Kept, begun);
+        // The turn goes on.
+        drop(self);
+        let (info, durability) = done?;
         if durability == Durability::Lazy {
             inner.sync_if_due()?;
         }
@@ -116,9 +119,9 @@ impl WriteTxn {
     }
 
     /// Everything but waiting for the medium, which is to be until this. A lazy commit is done then. Returns what it was committed as,
-    /// too. `begun`: when it was asked for.
+    /// too. `begun`: when it was asked for. The transaction is only to be dropped then.
     pub(crate) fn enqueue(
-        mut self,
+        &mut self,
         app: &[u8],
         durability: Durability,
         wanted: Until,
@@ -421,7 +424,7 @@ impl WriteTxn {
 
     /// Hands the commit to the pipeline and the writer state back, before the next writer begins.
     fn finish(
-        mut self,
+        &mut self,
         app: &[u8],
         record: Option<(Arc<Meta>, u64, Option<Entry>)>,
         info: &CommitInfo,

@@ -187,9 +187,11 @@ pub(crate) fn make_durable(
             Waited::NeedsTurn => {}
         }
         // An empty durable commit: it takes the turn, and a record if the newest commit has none.
-        let empty = WriteTxn::begin(Arc::clone(inner), inner.turn()?)?;
+        let mut empty = WriteTxn::begin(Arc::clone(inner), inner.turn()?)?;
         let app = Arc::clone(&empty.base.app);
-        let (queued, _) = empty.enqueue(&app, Durability::Durable, wanted, Instant::now())?;
+        let queued = empty.enqueue(&app, Durability::Durable, wanted, Instant::now());
+        drop(empty);
+        let (queued, _) = queued?;
         if queued.txn < txn {
             // A commit that others could not see, and that was lost with a failed sync.
             return Err(Error::Poisoned {
