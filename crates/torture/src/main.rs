@@ -18,14 +18,15 @@ tidalite-torture watch [--seeds N] [--seed S]
 tidalite-torture show [--seed S]
 tidalite-torture bugs [--bug NAME] [--seed S]   (how soon each deliberate bug is found, from seed S on)
 tidalite-torture flips [--seed S] [--threads T] [--file N]   (from the N-th kind of file on)
-tidalite-torture powercut [--cuts N] [--seed S] [--verbose] [--bug NAME]   (as root, with FUSE and loop devices)
+tidalite-torture powercut [--cuts N] [--seed S] [--flavour NAME] [--verbose] [--bug NAME]   (as root, with FUSE and loop devices)
 tidalite-torture hostile [--files N] [--seed S] [--threads T] [--failures N]
 tidalite-torture hostile-cases --seed S --first N [--verbose] [--save F]   (one case again)
 tidalite-torture fuzz [--input F] [--raw]       (one file from the bytes of a fuzzer)
 tidalite-torture kills [--readers N] [--writers N] [--seed S] [--bug NAME]
 tidalite-torture inject [--seed S] [--step N]
 tidalite-torture long-reader [--pairs N] [--value-bytes B] [--overwrites N] [--per-commit N] [--seed S]
-tidalite-torture write --file F --script S      (what the above runs in a process of its own)";
+tidalite-torture write --file F --script S      (what the above runs in a process of its own)
+tidalite-torture restore --folder F             (and this)";
 
 /// Judges seed after seed on several threads until enough states were looked at.
 fn crash(arguments: &Arguments) -> Result<(), String> {
@@ -189,6 +190,7 @@ fn main() -> ExitCode {
         "kills" => kills::run(&arguments),
         "kills-child" => kills::child::run(&arguments),
         "inject" => inject::run(&arguments),
+        "restore" => inject::restore::run(&arguments),
         "long-reader" => long_reader(&arguments),
         "write" => powercut::writer::run(&arguments),
         _ => Err(USAGE.to_owned()),

@@ -127,6 +127,14 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     }
     std::thread::spawn(end_when_stuck);
     let mut rng = Rng::new(seed);
+    let flavour = match arguments.text("--flavour") {
+        None => None,
+        Some(name) => {
+            let found = FLAVOURS.iter().find(|flavour| flavour.name == name);
+            let names = FLAVOURS.map(|flavour| flavour.name);
+            Some(found.ok_or(format!("{name} is none of {names:?}"))?)
+        }
+    };
     let mut rig = match Rig::new(DISK_BYTES, FLAVOURS[0]) {
         Ok(rig) => rig,
         Err(why) => return skipped(&why),
@@ -137,7 +145,8 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     let started = Instant::now();
     let mut tally = Tally::default();
     while tally.cuts < cuts {
-        let flavour = *rng.pick(&FLAVOURS);
+        let drawn = rng.pick(&FLAVOURS);
+        let flavour = *flavour.unwrap_or(drawn);
         let (life_seed, at) = (rng.u64(), tally.cuts);
         if arguments.has("--verbose") {
             let seconds = started.elapsed().as_secs_f64();
