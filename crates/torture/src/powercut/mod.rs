@@ -145,7 +145,8 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     let started = Instant::now();
     let mut tally = Tally::default();
     while tally.cuts < cuts {
-        let drawn = rng.pick(&FLAVOURS);
+        let sound = FLAVOURS.iter().filter(|flavour| !flavour.may_be_lost);
+        let drawn = &FLAVOURS[rng.index(sound.count())];
         let flavour = *flavour.unwrap_or(drawn);
         let (life_seed, at) = (rng.u64(), tally.cuts);
         if arguments.has("--verbose") {
