@@ -69,6 +69,7 @@ fn look(db: &Database, model: &Model) {
 
 #[test]
 fn tables_are_those_of_the_newest_commit() {
+    tidalite_testkit::watch();
     for seed in 0..20 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);

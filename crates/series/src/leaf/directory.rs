@@ -141,6 +141,44 @@ impl Sections {
         })
     }
 
+    /// Where the table of a section with entries begins, and its first payload.
+    #[inline]
+    fn table(&self, block: &[u8], number: usize) -> Result<(usize, usize), Corrupt> {
+        let (begin, payloads) = self.begins[number];
+        let (table_at, offset) = (begin as usize, payloads as usize);
+        if Self::mode(block, number) != MODE_COLD {
+            return Ok((table_at, offset));
+        }
+        let model = self.model(block, number).ok_or_else(|| odd(number, 0))?;
+        Ok((table_at + MODEL_ENTRY_BYTES, offset + model.bytes))
+    }
+
+    /// The entries of all vectors of a section with entries, one after the other.
+    pub(super) fn each<'s>(
+        &'s self,
+        block: &'s [u8],
+        number: usize,
+        vectors: usize,
+    ) -> Result<impl Iterator<Item = Result<Place, Corrupt>> + 's, Corrupt> {
+        let (table_at, mut offset) = self.table(block, number)?;
+        let (end, payloads_end) = self.begins[number + 1];
+        let (table, _) = block[table_at..][..vectors * PLACE_BYTES].as_chunks::<PLACE_BYTES>();
+        let mut at = table_at + table.len() * PLACE_BYTES;
+        Ok(table.iter().enumerate().map(move |(v, entry)| {
+            let place = Place {
+                at,
+                end: at + usize::from(entry[PLACE_ENTRY]),
+                offset,
+                payload_bytes: usize::from(get_u16(entry, PLACE_PAYLOAD)),
+            };
+            (at, offset) = (place.end, offset + place.payload_bytes);
+            if at > end as usize || offset > payloads_end as usize {
+                return Err(odd(number, v));
+            }
+            Ok(place)
+        }))
+    }
+
     /// The entry of vector `v` of so many, in a section with entries.
     #[inline]
     pub(super) fn find(
@@ -150,15 +188,8 @@ impl Sections {
         v: usize,
         vectors: usize,
     ) -> Result<Place, Corrupt> {
-        let (begin, payloads) = self.begins[number];
         let (end, payloads_end) = self.begins[number + 1];
-        let mut table_at = begin as usize;
-        let mut offset = payloads as usize;
-        if Self::mode(block, number) == MODE_COLD {
-            let model = self.model(block, number);
-            offset += model.ok_or_else(|| odd(number, 0))?.bytes;
-            table_at += MODEL_ENTRY_BYTES;
-        }
+        let (table_at, mut offset) = self.table(block, number)?;
         let (table, _) = block[table_at..][..vectors * PLACE_BYTES].as_chunks::<PLACE_BYTES>();
         let mut at = table_at + table.len() * PLACE_BYTES;
         for before in &table[..v] {

@@ -171,10 +171,10 @@ impl<'b> Entry<'b> {
     pub(super) fn time_span(&self, before: i64) -> Result<Span, Corrupt> {
         let numbers: [u64; TIME_FIELDS] = self.numbers()?;
         let [_, _, _, gap, length, missing] = numbers;
-        let begin = i128::from(before) + i128::from(gap);
-        let end = begin + i128::from(length);
-        match (i64::try_from(begin), i64::try_from(end)) {
-            (Ok(begin), Ok(end)) if missing < VECTOR_ROWS as u64 => Ok(Span {
+        let begin = before.checked_add_unsigned(gap);
+        let end = begin.and_then(|begin| begin.checked_add_unsigned(length));
+        match (begin, end) {
+            (Some(begin), Some(end)) if missing < VECTOR_ROWS as u64 => Ok(Span {
                 begin,
                 end,
                 rows: VECTOR_ROWS - missing as usize,

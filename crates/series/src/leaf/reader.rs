@@ -138,21 +138,21 @@ impl<'r> Leaf<'r> {
             }
             return Ok(());
         }
-        self.times.reserve_exact(self.vectors);
+        let mut times = Vec::with_capacity(self.vectors);
         let mut rows = 0;
         let mut before = self.begin;
-        for v in 0..self.vectors {
-            let place = self.sections.find(&self.block, 0, v, self.vectors)?;
-            let own = Entry::of_times(&self.block, &place)?.time_span(before)?;
-            let (begin, end) = (own.begin, own.end);
+        for place in self.sections.each(&self.block, 0, self.vectors)? {
+            let own = Entry::of_times(&self.block, &place?)?.time_span(before)?;
+            let (begin, end, v) = (own.begin, own.end, times.len());
             if (begin == before) != (v == 0) || (own.rows == 1 && begin != end) {
                 let found = format!("vector {v}: {} rows from {begin} to {end}", own.rows);
                 return Err(self.corrupt(found, "ascending spans, 1 to 1024 rows each"));
             }
             rows += own.rows;
             before = end;
-            self.times.push((begin, end, own.rows));
+            times.push((begin, end, own.rows));
         }
+        self.times = times;
         if rows != self.rows || before != self.end() {
             let found = format!("{rows} rows up to {before} in its vectors");
             let expected = format!("{} rows up to {}", self.rows, self.end());
