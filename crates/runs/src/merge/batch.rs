@@ -145,7 +145,9 @@ impl Batch {
 
     /// Finds the place of each row; false when a series lies outside the bounds, which takes a damaged block.
     fn place(&mut self, cursors: &[RunCursor], bound: u64) -> bool {
-        let (first, width) = (self.first, (bound - self.first) as usize);
+        // Of a block that is not in order the bound may lie below.
+        let first = self.first;
+        let width = bound.saturating_sub(first) as usize;
         self.series_ends.clear();
         self.series_ends.resize(width, 0);
         self.places.clear();
