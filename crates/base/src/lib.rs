@@ -24,4 +24,4 @@ pub use checksum::checksum;
 pub use corrupt::Corrupt;
 pub use id::{SeriesId, TxnId};
 pub use order::{Ordered, Reversed, json_integer_key, json_number_key};
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_at};

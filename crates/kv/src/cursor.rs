@@ -5,9 +5,12 @@
 //!    and `key` holds the row's whole key.
 //! 2. A cursor that ran off an end remembers which, so that a loop on `next` or `previous` ends once.
 //! 3. After an error the cursor is off the table, before its first row.
+//! 4. While `steps` is not empty the place is `At`, and the row is the one that they name; the index of the leaf's frame is that of a row
+//!    before it (`cursor/steps.rs`).
 
 mod key;
 mod select;
+mod steps;
 
 use crate::key::read_rest;
 use crate::node::{HEADS_AHEAD_BYTES, Node, Shape, damaged, tag};
@@ -15,13 +18,8 @@ use crate::sub::Sub;
 use crate::tree::Tree;
 use crate::value::{self, Value};
 use key::RowKey;
+use steps::Steps;
 use tidalite_pager::{PageRead, PageRef, Ptr, Result};
-
-/// Rows whose cells a walk asks the processor for before it comes to them: cells lie in no order.
-const CELLS_AHEAD: usize = 8;
-
-/// What a walk asks for of the leaf behind the one it enters.
-const SLOTS_AHEAD_BYTES: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -64,6 +62,7 @@ pub struct Cursor<'r, R> {
     /// Tag of the row's payload, and where that lies in the leaf.
     payload: (u32, usize),
     place: Place,
+    steps: Steps<'r>,
     /// The only leaf of a small table.
     only: Option<PageRef<'r>>,
 }
@@ -78,6 +77,7 @@ impl Tree {
             key: RowKey::default(),
             payload: (0, 0),
             place: Place::Before,
+            steps: Steps::default(),
             only: None,
         }
     }
@@ -132,17 +132,22 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// True when the row is the first of the table.
     #[must_use]
     pub fn on_first(&self) -> bool {
-        self.is_at_row() && self.frames.iter().all(|frame| frame.index == 0)
+        let Some((leaf, above)) = self.frames.split_last() else {
+            return false;
+        };
+        let first = self.steps.index(leaf) == 0;
+        self.is_at_row() && first && above.iter().all(|frame| frame.index == 0)
     }
 
     /// True when the row is the last of the table.
     #[must_use]
     pub fn on_last(&self) -> bool {
-        self.is_at_row()
-            && self
-                .frames
-                .iter()
-                .all(|frame| frame.index + 1 == frame.shape.count)
+        let Some((leaf, above)) = self.frames.split_last() else {
+            return false;
+        };
+        let last = self.steps.index(leaf) + 1 == leaf.shape.count;
+        let ends = |frame: &Frame<'_>| frame.index + 1 == frame.shape.count;
+        self.is_at_row() && last && above.iter().all(ends)
     }
 
     /// True when a step forward ran off the end, or the table is empty.
@@ -156,7 +161,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.tree = *tree;
         self.only = None;
         self.frames.clear();
-        self.place = Place::Before;
+        self.leave(Place::Before);
     }
 
     /// True when the cursor is at a row.
@@ -206,11 +211,9 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     #[must_use]
     #[inline]
     pub fn value_slice(&self) -> Option<&[u8]> {
-        let Some(leaf) = self.frames.last().filter(|_| self.place == Place::At) else {
-            panic!("the cursor is not at a row");
-        };
         let (tag, at) = self.payload;
-        (tag::kind(tag) == tag::INLINE).then(|| &leaf.page[at..at + tag::len(tag)])
+        let page = self.leaf_bytes();
+        (tag::kind(tag) == tag::INLINE).then(|| &page[at..at + tag::len(tag)])
     }
 
     /// As `value_slice`.
@@ -295,57 +298,6 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         Ok(self.seek_ge(key)? && *self.key == *key)
     }
 
-    /// To the next row; from before the first row to the first.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "a cursor goes both ways and can fail"
-    )]
-    #[inline]
-    pub fn next(&mut self) -> Result<bool> {
-        if self.next_in_leaf() {
-            return Ok(true);
-        }
-        self.next_elsewhere()
-    }
-
-    /// To the next row if it is in the same leaf and its key is plain: else false, and nothing has changed.
-    #[inline(always)]
-    fn next_in_leaf(&mut self) -> bool {
-        let (Place::At, Some(leaf)) = (self.place, self.frames.last_mut()) else {
-            return false;
-        };
-        let page: &[u8] = &leaf.page;
-        let Some((tag, suffix, payload_at)) = leaf.shape.plain_row(page, leaf.index + 1) else {
-            return false;
-        };
-        leaf.shape.ask_for(page, leaf.index + 1 + CELLS_AHEAD);
-        self.key.take(page, suffix.start, suffix.len());
-        self.payload = (tag, payload_at);
-        leaf.index += 1;
-        true
-    }
-
-    #[inline(never)]
-    fn next_elsewhere(&mut self) -> Result<bool> {
-        match self.place {
-            Place::Before => self.first(),
-            Place::After => Ok(false),
-            Place::At => {
-                let Some(leaf) = self.frames.last_mut() else {
-                    return Ok(false);
-                };
-                leaf.index += 1;
-                if leaf.index < leaf.shape.count {
-                    return self.settle_in_leaf();
-                }
-                self.climb_forward()
-            }
-        }
-    }
-
     /// To the row before; from behind the last row to the last.
     ///
     /// # Errors
@@ -371,7 +323,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
 
     fn descend_from_root(&mut self, way: Way<'_>) -> Result<bool> {
         self.frames.clear();
-        self.place = Place::Before;
+        self.leave(Place::Before);
         if let Some(page) = &self.only {
             let page = page.clone();
             let node = Node::open(&page, 0, 0)?;
@@ -426,40 +378,13 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// From past the end of a leaf to the first row of the next one.
-    fn climb_forward(&mut self) -> Result<bool> {
-        self.place = Place::Before;
-        self.frames.pop();
-        while let Some(frame) = self.frames.last_mut() {
-            frame.index += 1;
-            if frame.index < frame.shape.count {
-                let node = frame.node();
-                let (child, _) = node.child(frame.index)?;
-                if frame.shape.level == 1 && frame.index + 1 < frame.shape.count {
-                    // Whoever steps from leaf to leaf wants the next one, too; the way there is known now.
-                    let (next, _) = node.child(frame.index + 1)?;
-                    self.reader.prefetch(&next, SLOTS_AHEAD_BYTES);
-                }
-                let level = frame.shape.level - 1;
-                self.descend(child, level, Way::First)?;
-                if let Some(leaf) = self.frames.last() {
-                    let node = leaf.node();
-                    (0..CELLS_AHEAD.min(leaf.shape.count)).for_each(|row| node.ask_for(row));
-                }
-                return self.settle(Place::After);
-            }
-            self.frames.pop();
-        }
-        self.place = Place::After;
-        Ok(false)
-    }
-
     /// From a place in a leaf, perhaps past its end, to the row before.
     fn step_back(&mut self) -> Result<bool> {
         let Some(leaf) = self.frames.last_mut() else {
-            self.place = Place::Before;
+            self.leave(Place::Before);
             return Ok(false);
         };
+        leaf.index = self.steps.index(leaf);
         if leaf.index > 0 {
             leaf.index -= 1;
             if self.place == Place::At {
@@ -467,7 +392,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
             }
             return self.settle(Place::Before);
         }
-        self.place = Place::Before;
+        self.leave(Place::Before);
         self.frames.pop();
         while let Some(frame) = self.frames.last_mut() {
             if frame.index > 0 {
@@ -482,11 +407,17 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         Ok(false)
     }
 
+    /// The cursor is at no row, or about to come to one.
+    #[inline]
+    fn leave(&mut self, place: Place) {
+        (self.place, self.steps) = (place, Steps::default());
+    }
+
     /// Takes the key of the row that the frames lead to, in a leaf just entered. Without frames the cursor
     /// is at `end`.
     fn settle(&mut self, end: Place) -> Result<bool> {
         let Some(leaf) = self.frames.last() else {
-            self.place = end;
+            self.leave(end);
             return Ok(false);
         };
         self.key.enter(leaf.node().prefix());
@@ -496,7 +427,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// Takes the key of another row of the same leaf.
     #[inline]
     fn settle_in_leaf(&mut self) -> Result<bool> {
-        self.place = Place::Before;
+        self.leave(Place::Before);
         let Some(leaf) = self.frames.last() else {
             return Err(damaged("cursor", 0, "no leaf", "a leaf"));
         };
@@ -536,6 +467,7 @@ impl<R> Clone for Cursor<'_, R> {
             key: self.key.clone(),
             payload: self.payload,
             place: self.place,
+            steps: self.steps,
             only: self.only.clone(),
         }
     }

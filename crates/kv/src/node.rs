@@ -38,6 +38,8 @@
 mod row;
 mod search;
 
+pub(crate) use row::{BLOCK_BYTES, ShortRow};
+
 use crate::edit::Payload;
 use crate::key::{self, KeyBuf};
 use crate::tree::ROOT_BYTES;

@@ -395,8 +395,17 @@ impl<'a> TableCursor<'a> {
         clippy::should_implement_trait,
         reason = "a fallible step, not an iterator"
     )]
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self) -> Result<bool> {
+        // A damaged table has no leaf.
+        if self.inner.next_in_leaf() {
+            return Ok(true);
+        }
+        self.next_elsewhere()
+    }
+
+    #[inline(never)]
+    fn next_elsewhere(&mut self) -> Result<bool> {
         self.check()?;
         Ok(self.inner.next()?)
     }

@@ -3,10 +3,8 @@
 //! Invariant: `len` bytes of `bytes` are the key; what lies behind them means nothing, and is there so that short suffixes are copied as
 //! blocks of one length, which are moves of registers and no calls.
 
+use crate::node::BLOCK_BYTES;
 use std::ops::Deref;
-
-/// Suffixes up to this length are copied as a block.
-const BLOCK_BYTES: usize = 32;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct RowKey {
@@ -19,25 +17,34 @@ pub(super) struct RowKey {
 impl RowKey {
     /// In a leaf whose keys begin with this.
     pub(super) fn enter(&mut self, prefix: &[u8]) {
-        self.bytes.clear();
-        self.bytes.extend_from_slice(prefix);
+        // Room for both at once.
         self.bytes.resize(prefix.len() + BLOCK_BYTES, 0);
+        self.bytes[..prefix.len()].copy_from_slice(prefix);
         self.prefix_len = prefix.len();
         self.len = prefix.len();
+    }
+
+    /// The key with this suffix and what lies behind it in the page; false when it is longer, or there is no room.
+    #[inline(always)]
+    pub(super) fn take_block(&mut self, block: &[u8; BLOCK_BYTES], len: usize) -> bool {
+        let to = self.bytes.get_mut(self.prefix_len..);
+        let to: Option<&mut [u8; BLOCK_BYTES]> = to.and_then(|rest| rest.first_chunk_mut());
+        match to {
+            Some(to) if len <= BLOCK_BYTES => {
+                *to = *block;
+                self.len = self.prefix_len + len;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// The key with the suffix that lies at `at` in the page.
     #[inline(always)]
     pub(super) fn take(&mut self, page: &[u8], at: usize, len: usize) {
-        let from: Option<&[u8; BLOCK_BYTES]> = page.get(at..).and_then(|rest| rest.first_chunk());
-        let to = self.bytes.get_mut(self.prefix_len..);
-        let to: Option<&mut [u8; BLOCK_BYTES]> = to.and_then(|rest| rest.first_chunk_mut());
-        match (from, to) {
-            (Some(from), Some(to)) if len <= BLOCK_BYTES => {
-                *to = *from;
-                self.len = self.prefix_len + len;
-            }
-            _ => self.take_any(&page[at..at + len]),
+        let block = page.get(at..).and_then(|rest| rest.first_chunk());
+        if !block.is_some_and(|block| self.take_block(block, len)) {
+            self.take_any(&page[at..at + len]);
         }
     }
 

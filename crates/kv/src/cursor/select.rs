@@ -14,7 +14,7 @@ impl<R: PageRead> Cursor<'_, R> {
     /// One page a level; a branch's entries before the child are added up.
     pub fn select(&mut self, mut rank: u64) -> Result<bool> {
         self.frames.clear();
-        self.place = Place::Before;
+        self.leave(Place::Before);
         if self.only.is_some() {
             self.descend_from_root(Way::First)?;
             let Some(leaf) = self.frames.last_mut() else {
@@ -25,11 +25,11 @@ impl<R: PageRead> Cursor<'_, R> {
                 return self.settle(Place::After);
             }
             self.frames.clear();
-            self.place = Place::After;
+            self.leave(Place::After);
             return Ok(false);
         }
         if rank >= self.tree.rows {
-            self.place = Place::After;
+            self.leave(Place::After);
             return Ok(false);
         }
         let mut ptr = self.tree.root;

@@ -4,6 +4,58 @@ use super::{CELL_AHEAD_BYTES, Shape, offset_bytes, tag, varint};
 use std::ops::Range;
 use tidalite_base::{get_u16, get_u32};
 
+/// Suffixes up to this length are copied as a block.
+pub(crate) const BLOCK_BYTES: usize = 32;
+
+/// Bytes of the longest beginning of a short row: two lengths, of which that of the payload may take two bytes, and a block.
+const SHORT_BYTES: usize = 1 + 2 + BLOCK_BYTES;
+
+/// A row whose key is short.
+pub(crate) struct ShortRow<'p> {
+    pub(crate) tag: u32,
+    /// The suffix and what lies behind it.
+    pub(crate) suffix: &'p [u8; BLOCK_BYTES],
+    pub(crate) suffix_len: usize,
+    /// Where the payload begins in the page.
+    pub(crate) payload_at: usize,
+    /// Bytes of the cell.
+    pub(crate) bytes: usize,
+}
+
+impl<'p> ShortRow<'p> {
+    /// The row of a leaf with cells from `heap` on whose offset, of two bytes, lies at `slot`. `None`: it is no short one, or lies within
+    /// the last bytes of the page, or the page is damaged. Checks what `plain_row` does.
+    #[inline(always)]
+    pub(crate) fn at(page: &'p [u8], heap: usize, slot: usize) -> Option<Self> {
+        let offset = page.get(slot..)?.first_chunk()?;
+        let offset = usize::from(u16::from_le_bytes(*offset));
+        if offset < heap {
+            return None;
+        }
+        let cell: &[u8; SHORT_BYTES] = page.get(offset..)?.first_chunk()?;
+        let (suffix_len, low, high) = (usize::from(cell[0]), cell[1], cell[2]);
+        let (tag, lengths, suffix) = if low < 0x80 {
+            (u32::from(low), 2, cell[2..].first_chunk()?)
+        } else if high < 0x80 {
+            let tag = u32::from(low & 0x7f) | u32::from(high) << 7;
+            (tag, 3, cell[3..].first_chunk()?)
+        } else {
+            return None;
+        };
+        let bytes = lengths + suffix_len + tag::len(tag);
+        if suffix_len > BLOCK_BYTES || offset + bytes > page.len() {
+            return None;
+        }
+        Some(Self {
+            tag,
+            suffix,
+            suffix_len,
+            payload_at: offset + lengths + suffix_len,
+            bytes,
+        })
+    }
+}
+
 impl Shape {
     /// Where the cell of row `index` begins, if there is one; perhaps not among the cells.
     #[inline(always)]

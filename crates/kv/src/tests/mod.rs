@@ -8,6 +8,7 @@ mod damage_below;
 mod edges;
 mod long_keys;
 mod model;
+mod moves;
 mod pairs;
 mod raw;
 
