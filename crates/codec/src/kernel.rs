@@ -144,6 +144,13 @@ pub fn is_ascending(times: &[i64]) -> bool {
     ascending(times)
 }
 
+/// The least and the greatest time; `i64::MAX` and `i64::MIN` where there is none.
+#[must_use]
+pub fn time_span(times: &[i64]) -> (i64, i64) {
+    let Extent { low, high } = extent(words(times));
+    (low, high)
+}
+
 /// The words of an i64 column as its values, in place.
 #[must_use]
 #[inline]

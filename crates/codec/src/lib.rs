@@ -65,7 +65,7 @@ pub use encode::{encode_column, encode_times};
 pub use hint::Hint;
 pub use hint_bytes::HINT_BYTES;
 pub use kernel::{as_floats, as_integers, fill_steps, is_ascending, sum_floats};
-pub use kernel::{times_mut, words, words_mut};
+pub use kernel::{time_span, times_mut, words, words_mut};
 pub use line::{Line, LineWords};
 pub use rows::{Rows, RowsRef};
 pub use stats::fields::{Clock, STATS_FIELDS, anchors, last_word};

@@ -114,7 +114,7 @@ impl Obstacles {
 }
 
 /// The least rest of a bulk load that is worth a leaf; the next rows of the series join it.
-const BULK_REST_ROWS_MIN: usize = 64;
+pub(crate) const BULK_REST_ROWS_MIN: usize = 64;
 
 /// The least rows of a series that are worth a leaf at a commit.
 pub(crate) const LINKED_ROWS_MIN: usize = VECTOR_ROWS / 2;
@@ -419,12 +419,7 @@ impl Front {
         let mut obstacles = Obstacles::new(self, 0, true);
         let seq = self.next_run();
         let layouts = self.layouts.clone();
-        // Rows of the tail are newer than the newest run, more is not known of them.
-        let txn_oldest = match self.live_runs(0).next() {
-            _ if self.tail.is_null() => w.txn(),
-            Some((run, _)) => run.txn_newest,
-            None => TxnId(1),
-        };
+        let txn_oldest = self.tail_oldest(w);
         let mut rest = Rest {
             layouts: &layouts,
             held: Vec::new(),
@@ -498,18 +493,33 @@ impl Front {
                 Ok(())
             }
             Ok(run) => {
-                if !self.tail.is_null() {
-                    w.free_page(&self.tail);
-                    self.tail = Ptr::NULL;
-                    self.tail_rows = 0;
-                }
+                self.free_tail(w);
                 self.add_run(w, sink, staging.merging(), run)
             }
         }
     }
 
+    /// The oldest transaction that a run may be of which takes in the tail.
+    pub(crate) fn tail_oldest<W: PageWrite>(&self, w: &W) -> TxnId {
+        // Rows of the tail are newer than the newest run, more is not known of them.
+        match self.live_runs(0).next() {
+            _ if self.tail.is_null() => w.txn(),
+            Some((run, _)) => run.txn_newest,
+            None => TxnId(1),
+        }
+    }
+
+    /// The rows of the tail are elsewhere now.
+    pub(crate) fn free_tail<W: PageWrite>(&mut self, w: &mut W) {
+        if !self.tail.is_null() {
+            w.free_page(&self.tail);
+            self.tail = Ptr::NULL;
+            self.tail_rows = 0;
+        }
+    }
+
     /// A new run becomes the newest of tier 0, and the merges go on.
-    fn add_run<W: PageWrite, S: Sink<W>>(
+    pub(crate) fn add_run<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
         sink: &mut S,

@@ -16,6 +16,7 @@
 //! help       threads that have a transaction's staged rows: Front::flush_with, settle, store_with
 //! tail       the page of the newest rows
 //! block      up to 1024 rows, encoded
+//! blocks     those that other threads have encoded: Front::add_blocks
 //! run        blocks in extents; their writer
 //! directory  a kv tree a run: blocks by first key, extents
 //! cursor     walking a run; asking it about an interval
@@ -30,6 +31,7 @@
 //! ```
 
 mod block;
+mod blocks;
 mod bugs;
 mod check;
 mod cursor;
@@ -52,6 +54,7 @@ mod tail;
 mod work;
 
 pub use block::time_rows_max;
+pub use blocks::Blocks;
 #[cfg(feature = "seeded-bugs")]
 pub use bugs::set_merge_forgets_watermark;
 pub use check::{FrontClaim, FrontDamage, FrontReport, Held};

@@ -53,6 +53,11 @@ impl Merging {
             .unwrap_or_default()
     }
 
+    /// A kit that is not lent.
+    pub(crate) fn kit(&self, place: usize) -> Option<&Kit> {
+        self.kits.get(place)
+    }
+
     /// Takes it back.
     pub(crate) fn give_kit(&mut self, place: usize, kit: Kit) {
         if self.kits.len() <= place {

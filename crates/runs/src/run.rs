@@ -14,7 +14,7 @@ use crate::directory::{self, Entry};
 use crate::key::{KEY_BYTES, Key};
 use crate::work::{EXTENT_BYTES, Work};
 use tidalite_base::{Corrupt, SeriesId, TxnId, get_i64, get_u64, put_i64, put_u64};
-use tidalite_codec::{ColumnType, Hint, Rows, RowsRef};
+use tidalite_codec::{ColumnType, Hint, Rows, RowsRef, time_span};
 use tidalite_kv::{TREE_BYTES, Tree};
 use tidalite_pager::{Error, Extent, Header, Kind, PageWrite, Result, seal_block};
 
@@ -116,6 +116,22 @@ impl Run {
             && from <= self.time_greatest
     }
 
+    /// Counts rows that were written to it, of so many columns.
+    pub(crate) fn count(
+        &mut self,
+        (rows, columns): (u64, usize),
+        (first, last): (Key, Key),
+        (least, greatest): (i64, i64),
+    ) {
+        let bytes = rows * row_bytes(columns);
+        self.rows = self.rows.saturating_add(rows);
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.first = self.first.min(first);
+        self.last = self.last.max(last);
+        self.time_least = self.time_least.min(least);
+        self.time_greatest = self.time_greatest.max(greatest);
+    }
+
     /// Frees everything that the run owns.
     pub(crate) fn free<W: PageWrite>(mut self, w: &mut W) -> Result<()> {
         let mut extents = Vec::new();
@@ -204,6 +220,30 @@ pub(crate) struct Kit {
     hints: Vec<Hint>,
 }
 
+impl Kit {
+    /// What was learned of rows of this layout.
+    pub(crate) fn hints_of(&self, types: &[ColumnType]) -> &[Hint] {
+        match *self.types == *types {
+            true => &self.hints,
+            false => &[],
+        }
+    }
+
+    /// Remembers what was learned of rows of a layout.
+    pub(crate) fn learn(&mut self, types: &[ColumnType], hints: Vec<Hint>) {
+        self.turn_to(types);
+        self.hints = hints;
+    }
+
+    fn turn_to(&mut self, types: &[ColumnType]) {
+        if *self.types != *types {
+            self.types = types.into();
+            self.rows = Rows::new(types.len());
+            self.hints.clear();
+        }
+    }
+}
+
 /// Appends rows, in the order of their keys, to a run.
 #[derive(Debug)]
 pub(crate) struct RunWriter<'l> {
@@ -276,7 +316,7 @@ impl<'l> RunWriter<'l> {
     ) -> Result<()> {
         debug_assert_eq!(series.len(), rows.len(), "a series a row");
         let times = rows.times();
-        let (Some(last), Some(&greatest)) = (rows.len().checked_sub(1), times.iter().max()) else {
+        let Some(last) = rows.len().checked_sub(1) else {
             return Ok(());
         };
         let key = |row: usize| Key::new(class, SeriesId(series[row]), times[row]);
@@ -304,8 +344,7 @@ impl<'l> RunWriter<'l> {
                 self.cut(w, work)?;
             }
         }
-        let least = times.iter().min().copied().unwrap_or(greatest);
-        self.count(rows.len(), (key(0), key(last)), (least, greatest));
+        self.count(rows.len(), (key(0), key(last)), time_span(times));
         Ok(())
     }
 
@@ -325,26 +364,15 @@ impl<'l> RunWriter<'l> {
         if class != self.class {
             self.cut(w, work)?;
             self.class = class;
-            let types = &self.layouts[class as usize];
-            if self.kit.types != *types {
-                self.kit.types.clone_from(types);
-                self.kit.rows = Rows::new(types.len());
-                self.kit.hints.clear();
-            }
+            self.kit.turn_to(&self.layouts[class as usize]);
         }
         Ok(())
     }
 
     /// Counts rows that were appended.
-    fn count(&mut self, rows: usize, (first, last): (Key, Key), (least, greatest): (i64, i64)) {
-        let bytes = rows as u64 * row_bytes(self.kit.rows.columns.len());
-        let run = &mut self.run;
-        run.rows = run.rows.saturating_add(rows as u64);
-        run.bytes = run.bytes.saturating_add(bytes);
-        run.first = run.first.min(first);
-        run.last = run.last.max(last);
-        run.time_least = run.time_least.min(least);
-        run.time_greatest = run.time_greatest.max(greatest);
+    fn count(&mut self, rows: usize, span: (Key, Key), times: (i64, i64)) {
+        let columns = self.kit.rows.columns.len();
+        self.run.count((rows as u64, columns), span, times);
     }
 
     fn cut<W: PageWrite>(&mut self, w: &mut W, work: &mut Work) -> Result<()> {

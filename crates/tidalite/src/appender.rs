@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! WriteTxn::appenders(n) ─┬─> Appender: own staging ── group, encode ──┐
-//!                         ├─> Appender: own staging ── group, encode ──┼─ one at a time: link, pages
+//!                         ├─> Appender: own staging ── group, encode ──┼─ one at a time: link, pages; at last the blocks
 //!                         └─> ...                                      ┘
 //! ```
 //!
@@ -12,6 +12,8 @@
 //!    stays counted, and the commit is refused.
 //! 3. While the lock is held, `broken` of the transaction says that a thread panicked; who unlocks it puts what is true.
 //! 4. A series of which the transaction itself has staged rows gets all further rows through the transaction's staging.
+//! 5. Rows that are not worth leaves an appender encodes itself, as blocks of a run, where no other has opened a series between its
+//!    first and its last; else they go to the transaction's staging. The last appender that ends hands all blocks over.
 
 use crate::catalog::{SeriesInfo, expect_columns};
 use crate::error::{Error, Result};
@@ -29,7 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::{ColumnType, RowsRef};
-use tidalite_runs::{Linker, Linking, Obstacles, Slot, Staging};
+use tidalite_runs::{Blocks, Linker, Linking, Obstacles, Slot, Staging};
 
 /// The least that an appender may stage.
 const STAGING_BYTES_MIN: usize = 64 << 10;
@@ -40,6 +42,10 @@ struct Shared<'t> {
     obstacles: Option<Obstacles>,
     /// `PANICKED`, while it is not in the transaction.
     panicked: Option<String>,
+    /// The first and the last of the series that each appender has opened.
+    spans: Vec<Option<(SeriesId, SeriesId)>>,
+    /// What those that have ended left.
+    blocks: Vec<Blocks>,
 }
 
 struct Writer<'t>(Mutex<Shared<'t>>);
@@ -58,15 +64,54 @@ impl<'t> Writer<'t> {
         change(shared.txn)
     }
 
-    /// Ends an appender: with nothing to say, or with what its rows met.
-    fn end(&self, failed: Option<String>) {
+    /// Finds a series for the `n`-th appender.
+    fn open(
+        &self,
+        n: usize,
+        find: impl FnOnce(&mut WriteTxn) -> Result<Arc<SeriesInfo>>,
+    ) -> Result<Arc<SeriesInfo>> {
+        let mut shared = self.lock()?;
+        shared.obstacles = None;
+        let info = find(shared.txn)?;
+        let span = &mut shared.spans[n];
+        let (first, last) = span.unwrap_or((info.id, info.id));
+        *span = Some((first.min(info.id), last.max(info.id)));
+        Ok(info)
+    }
+
+    /// Whether no other appender has opened a series between the first and the last of the `n`-th.
+    fn is_apart(&self, n: usize) -> Result<bool> {
+        let shared = self.lock()?;
+        let Some((first, last)) = shared.spans[n] else {
+            return Ok(true);
+        };
+        let others = shared.spans.iter().enumerate();
+        let mut others = others
+            .filter(|&(other, _)| other != n)
+            .filter_map(|(_, span)| *span);
+        Ok(others.all(|(from, to)| to < first || last < from))
+    }
+
+    /// Takes what an appender has encoded.
+    fn give(&self, blocks: &mut Vec<Blocks>) -> Result<()> {
+        self.lock()?.blocks.append(blocks);
+        Ok(())
+    }
+
+    /// Ends an appender: with nothing to say, or with what its rows met. The last one hands the blocks of all over.
+    fn end(&self, failed: Option<String>) -> Result<()> {
         // A panic inside a change, even one that was caught, leaves it half done.
         let failed = failed.or_else(|| self.0.is_poisoned().then(|| PANICKED.to_owned()));
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.txn.appending = shared.txn.appending.saturating_sub(1);
-        if failed.is_some() && shared.txn.broken.is_none() {
-            shared.txn.broken = failed;
+        let Shared { txn, blocks, .. } = &mut *shared;
+        txn.appending = txn.appending.saturating_sub(1);
+        if failed.is_some() && txn.broken.is_none() {
+            txn.broken = failed;
         }
+        if txn.appending > 0 || txn.broken.is_some() || blocks.is_empty() {
+            return Ok(());
+        }
+        txn.add_blocks(std::mem::take(blocks))
     }
 }
 
@@ -84,6 +129,7 @@ impl Linker for Writer<'_> {
             txn,
             obstacles,
             panicked,
+            ..
         } = &mut *shared;
         std::mem::swap(&mut txn.broken, panicked);
         let result = f(&mut Linking::new(
@@ -145,7 +191,8 @@ impl WriteTxn {
     /// # Cost
     /// Each appender stages the `n`-th part of [`Options::staging_bytes`](crate::Options::staging_bytes), at least 64 KiB, besides
     /// what the transaction stages itself. Threads encode beside each other and write one at a time. Give each thread series of its
-    /// own: rows of one series that come from several may have to be merged. Rows of a series with columns of texts, or with another
+    /// own: rows of one series that come from several may have to be merged. Best give it series with numbers side by side, those
+    /// between its first and its last to nobody else: of series with few rows each the threads then encode all, else the commit does. Rows of a series with columns of texts, or with another
     /// merge policy than [`Replace`](crate::MergePolicy::Replace), go through the transaction one at a time.
     pub fn appenders(&mut self, n: usize) -> Result<Vec<Appender<'_>>> {
         self.check_usable()?;
@@ -157,8 +204,12 @@ impl WriteTxn {
             txn: self,
             obstacles: None,
             panicked: Some(PANICKED.to_owned()),
+            spans: vec![None; n],
+            blocks: Vec::new(),
         })));
-        let appender = |_| Appender {
+        let appender = |number| Appender {
+            number,
+            spilled: false,
             writer: Arc::clone(&writer),
             keeper: Arc::clone(&keeper),
             staging: keeper.take_appending(bytes),
@@ -174,6 +225,10 @@ impl WriteTxn {
 /// Dropping it hands its rows over as [`finish`](Self::finish) does; what goes wrong then, the commit tells. Dropped by a panic, it
 /// fails the transaction.
 pub struct Appender<'t> {
+    /// Its place among those of the transaction.
+    number: usize,
+    /// Whether rows of it went to the transaction's staging before the end.
+    spilled: bool,
     writer: Arc<Writer<'t>>,
     keeper: Arc<crate::database::Shared>,
     staging: Staging,
@@ -238,7 +293,7 @@ impl<'t> Appender<'t> {
         &mut self,
         find: impl FnOnce(&mut WriteTxn) -> Result<Arc<SeriesInfo>>,
     ) -> Result<usize> {
-        let info = self.writer.change(find)?;
+        let info = self.writer.open(self.number, find)?;
         if let Some(index) = self.open.index(info.id) {
             return Ok(index);
         }
@@ -275,6 +330,7 @@ impl<'t> Appender<'t> {
         if self.staging.is_empty() {
             return Ok(());
         }
+        self.spilled = true;
         let writer = &self.writer;
         self.staging
             .drain(|series, types, rows| stage(writer, series, types, rows))
@@ -291,17 +347,25 @@ impl<'t> Appender<'t> {
             Error::TransactionBroken { first } => first.clone(),
             error => error.to_string(),
         });
-        self.writer.end(failed);
+        let handed_over = self.writer.end(failed);
         self.keeper
             .give_appending(std::mem::take(&mut self.staging));
-        result
+        result.and(handed_over)
     }
 
     fn flush_all(&mut self) -> Result<()> {
         let writer = &self.writer;
-        self.staging.end(&**writer, |series, types, rows| {
+        let as_blocks =
+            !self.spilled && self.staging.is_worth_blocks() && writer.is_apart(self.number)?;
+        let mut blocks = Vec::new();
+        let to = as_blocks.then_some(&mut blocks);
+        self.staging.end(&**writer, to, |series, types, rows| {
             stage(writer, series, types, rows)
-        })
+        })?;
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        writer.give(&mut blocks)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::write::WriteTxn;
-use tidalite_runs::Slot;
+use tidalite_runs::{Blocks, Slot};
 
 /// Why a transaction is broken in which a thread panicked.
 pub(crate) const PANICKED: &str = "a thread panicked while rows were handed over";
@@ -47,6 +47,18 @@ impl WriteTxn {
                 .front
                 .store_with(pages, &mut txn.staging, leaves, &mut txn.beside, threads)?)
         })
+    }
+
+    /// Hands over what appenders have encoded. Of a panic in the thread that does it nobody else would know.
+    pub(crate) fn add_blocks(&mut self, blocks: Vec<Blocks>) -> Result<()> {
+        self.check_usable()?;
+        self.broken = Some(PANICKED.to_owned());
+        let (pages, leaves) = (&mut self.pages, &mut self.leaves);
+        let result = self
+            .front
+            .add_blocks(pages, &mut self.staging, leaves, blocks);
+        self.broken = result.as_ref().err().map(ToString::to_string);
+        Ok(result?)
     }
 
     /// As `changing`; also when another thread that takes part panics, and so does this one, the transaction is broken.

@@ -400,7 +400,7 @@ impl Staging {
         self.group_all(layout, false, 0, one_by_one(&mut f))
     }
 
-    fn group_all(
+    pub(super) fn group_all(
         &mut self,
         layout: usize,
         with_overlays: bool,

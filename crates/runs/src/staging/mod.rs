@@ -31,7 +31,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::SeriesId;
 use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
-use tidalite_codec::{ColumnType, RowsRef};
+use tidalite_codec::{ColumnType, Hint, RowsRef};
 
 pub use beside::Beside;
 pub(crate) use beside::{Desk, Piece, Running};
@@ -110,6 +110,8 @@ pub struct Staging {
     spare: Option<Log>,
     /// Memory for what the rows go through afterwards.
     merging: Merging,
+    /// Whether rows were linked by `Staging::flush` since it was empty.
+    linked: bool,
 }
 
 impl Default for Staging {
@@ -135,12 +137,19 @@ impl Staging {
             away_bytes: 0,
             spare: None,
             merging: Merging::default(),
+            linked: false,
         }
     }
 
     /// Memory for runs and merges.
     pub(crate) fn merging(&mut self) -> &mut Merging {
         &mut self.merging
+    }
+
+    /// What the writers of new runs have learned of rows of a layout.
+    pub(crate) fn run_hints(&self, types: &[ColumnType]) -> Vec<Hint> {
+        let kit = self.merging.kit(Merging::NEW);
+        kit.map_or(Vec::new(), |kit| kit.hints_of(types).to_vec())
     }
 
     /// Forgets rows and slots; keeps the memory of the logs for the next transaction (fresh memory costs more
@@ -167,6 +176,7 @@ impl Staging {
     pub fn forget_rows(&mut self) {
         self.hand_overs += 1;
         self.away_bytes = 0;
+        self.linked = false;
         for log in &mut self.logs {
             let rounds = log.rounds.whole().filter(|_| log.rows() == 0);
             log.clear();

@@ -1,16 +1,21 @@
 //! Staged rows that are grouped and encoded by a thread that is not the writer's.
 //!
 //! Only for linking, and for a look at the front before that, it turns to the writer (`Linker`); what may not be linked, and
-//! what is left of whole vectors, stays staged.
+//! what is left of whole vectors, stays staged. At the end much of that becomes blocks of a run (`blocks.rs`).
 
-use super::group::Group;
+use super::group::{Group, Grouped};
 use super::{Ready, Staging};
-use crate::handover::{LINKED_ROWS_MIN, linkable, whole_vectors};
+use crate::blocks::Blocks;
+use crate::handover::{BULK_REST_ROWS_MIN, LINKED_ROWS_MIN, linkable, whole_vectors};
 use crate::sealing::{Linked, Linker, SealedOf, seal_and_link};
 use tidalite_base::SeriesId;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_pager::Error;
+
+/// Bytes of rows that a thread encodes as blocks rather than leave them to the writer: fewer may fit into the tail page, and would
+/// make a run that is soon merged with others.
+const BLOCKS_BYTES_MIN: usize = 1 << 20;
 
 /// How many rows of a series are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +53,7 @@ impl Staging {
             }
             let types = self.logs[layout].types.clone();
             let mut failed = None;
-            let mut follow = true;
+            let (mut follow, mut any) = (true, false);
             self.group_log(layout, |Group { series, rows }| {
                 let whole = rows.slice(0..whole_vectors(rows));
                 if failed.is_some() || whole.is_empty() {
@@ -57,6 +62,7 @@ impl Staging {
                 match seal_and_link(linker, (series, &types), whole, &mut sealed) {
                     Ok(linked) => {
                         follow &= linked == Linked::Behind;
+                        any |= linked != Linked::No;
                         Ok(if linked == Linked::No { 0 } else { whole.len() })
                     }
                     Err(error) => {
@@ -68,6 +74,7 @@ impl Staging {
             if let Some(error) = failed {
                 return Err(error);
             }
+            self.linked |= any;
             if !follow {
                 self.note_late(layout);
             }
@@ -93,6 +100,7 @@ impl Staging {
                     if linked == Linked::No {
                         self.leaf_refused(layout);
                     } else {
+                        self.linked = true;
                         self.leaf_linked(layout);
                     }
                 }
@@ -107,21 +115,54 @@ impl Staging {
         }
     }
 
-    /// Takes all rows out: no more come. What may be linked and is worth a leaf is linked; `rest` gets the other rows, series by
-    /// series, each series' sorted by time.
+    /// Whether so many rows are left here that would not be linked that they are worth blocks of their own.
+    pub fn is_worth_blocks(&mut self) -> bool {
+        let least = BLOCKS_BYTES_MIN.min(self.budget_bytes() / 4);
+        self.remainder().row_bytes >= least
+    }
+
+    /// Takes all rows out: no more come. What may be linked and is worth a leaf is linked. The other rows are added to `blocks`, if that
+    /// is given: no row of their series may be staged elsewhere then. `rest` gets those that are not, series by series, each series'
+    /// sorted by time.
     ///
     /// # Errors
     /// Those of the linker and of `rest`; the rest of the rows is gone then, and the transaction must be rolled back.
     pub fn end<L: Linker>(
         &mut self,
         linker: &L,
+        mut blocks: Option<&mut Vec<Blocks>>,
         mut rest: impl FnMut(SeriesId, &[ColumnType], RowsRef<'_>) -> Result<(), L::Error>,
     ) -> Result<(), L::Error> {
         let mut sealed = SealedOf::<L>::default();
         let mut failed = None;
+        // Behind rows that were linked a shorter rest may be: the commit links it.
+        let rest_rows_max = match self.linked {
+            true => BULK_REST_ROWS_MIN - 1,
+            false => LINKED_ROWS_MIN - 1,
+        };
         for layout in 0..self.logs.len() {
+            if self.logs[layout].slots.is_empty() {
+                continue;
+            }
             let types = self.logs[layout].types.clone();
-            self.group_log(layout, |Group { series, rows }| {
+            let mut list = None;
+            if blocks.is_some() {
+                let learned = linker.with(|writer| writer.class(&types))?;
+                list = Some(Blocks::new(&types, learned));
+            }
+            let few = list.as_ref().map_or(0, |_| rest_rows_max);
+            let mut series_of = Vec::new();
+            self.group_all(layout, false, few, |grouped| {
+                let (series, rows) = match (grouped, &mut list) {
+                    (Grouped::One(Group { series, rows }), _) => (series, rows),
+                    (Grouped::Few { series, rows }, Some(list)) => {
+                        list.push(series, rows)?;
+                        return Ok(rows.len());
+                    }
+                    (Grouped::Few { .. }, None) => {
+                        unreachable!("nobody asked for several at once")
+                    }
+                };
                 if failed.is_none() {
                     let mut hand_over = || {
                         let mut taken = Take::AtCommit.of(rows);
@@ -132,15 +173,25 @@ impl Staging {
                                 Linked::Behind | Linked::Among => {}
                             }
                         }
-                        match taken < rows.len() {
-                            true => rest(series, &types, rows.slice(taken..rows.len())),
-                            false => Ok(()),
+                        let left = rows.slice(taken..rows.len());
+                        match &mut list {
+                            _ if left.is_empty() => Ok(()),
+                            Some(list) if left.len() <= rest_rows_max => {
+                                series_of.clear();
+                                series_of.resize(left.len(), series.0);
+                                Ok(list.push(&series_of, left)?)
+                            }
+                            _ => rest(series, &types, left),
                         }
                     };
                     failed = hand_over().err();
                 }
                 Ok(rows.len())
             })?;
+            if let (Some(mut list), Some(blocks)) = (list, &mut blocks) {
+                list.finish();
+                blocks.push(list);
+            }
         }
         match failed {
             Some(error) => Err(error),

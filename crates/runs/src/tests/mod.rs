@@ -1,6 +1,7 @@
 //! The front against a model: a map of all rows, and a map of what was linked.
 
 mod beside;
+mod blocks;
 mod bounds;
 #[cfg(feature = "seeded-bugs")]
 mod bug;
