@@ -91,6 +91,9 @@ pub struct Options {
     pub spoil_freed: bool,
     /// Bytes of changed pages that a transaction keeps in memory before it writes some of them early.
     pub dirty_bytes_max: usize,
+    /// After a durable transaction that changed this many bytes without making the file longer, the next one has leaves written while it is
+    /// still open, where there are two processors. 0: never.
+    pub early_bytes: u64,
     /// Bytes of pages that `None` commits keep in memory, for this process to read, until a commit of another kind writes
     /// them. When there would be more the commit writes them.
     pub unwritten_bytes_max: usize,
@@ -157,6 +160,7 @@ impl Default for Options {
             recent_first: false,
             spoil_freed: false,
             dirty_bytes_max: 64 << 20,
+            early_bytes: 8 << 20,
             unwritten_bytes_max: 128 << 20,
             logger: None,
             slow_commit: Duration::from_secs(1),

@@ -106,6 +106,9 @@ struct Stages {
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     stages: Mutex<Stages>,
+    /// `Stages::reached` as it was a moment ago, for who was woken: sixteen threads that ask for the lock at once keep the writer from it.
+    kept: AtomicU64,
+    recorded: AtomicU64,
     syncs_begun: AtomicU64,
     /// The highest number of a sync that has ended well.
     syncs_done: AtomicU64,
@@ -196,6 +199,8 @@ impl Pipeline {
                 unsynced_since: None,
                 waiting: Vec::new(),
             }),
+            kept: AtomicU64::new(found.durable.txn),
+            recorded: AtomicU64::new(found.durable.txn),
             syncs_begun: AtomicU64::new(0),
             syncs_done: AtomicU64::new(0),
             beside: Mutex::new(()),
@@ -229,6 +234,7 @@ impl Pipeline {
         } else {
             stages.settle();
         }
+        self.note_reached(&stages);
     }
 
     /// The state that the next writer builds on, when it is newer than `shown`.
@@ -365,6 +371,10 @@ impl Pipeline {
         let me = thread::current();
         let mut slept = false;
         loop {
+            if slept && self.reached(wanted) >= txn {
+                // Whoever made it so has taken this thread from those who wait.
+                return Ok(Waited::Durable);
+            }
             let mut stages = self.stages();
             if slept {
                 stages.waiting.retain(|other| other.thread.id() != me.id());
@@ -404,6 +414,22 @@ impl Pipeline {
                 Some(left) => thread::park_timeout(left),
             }
         }
+    }
+
+    /// The newest commit of which this holds, without the lock.
+    fn reached(&self, wanted: Until) -> u64 {
+        match wanted {
+            Until::Kept => self.kept.load(Ordering::Acquire),
+            Until::Recorded => self.recorded.load(Ordering::Acquire),
+        }
+    }
+
+    /// Under the lock, when a flush is done.
+    fn note_reached(&self, stages: &Stages) {
+        let kept = stages.reached(Until::Kept);
+        self.kept.store(kept, Ordering::Release);
+        let recorded = stages.reached(Until::Recorded);
+        self.recorded.store(recorded, Ordering::Release);
     }
 
     /// A sync by who has the turn, beside the flush that may be under way. A failure poisons.

@@ -87,7 +87,7 @@ impl WriteTxn {
         let spare = std::mem::take(&mut writer.spare);
         let mut dirty = Dirty::new(inner.page_size, txn, inner.options.dirty_bytes_max, spare);
         if writer.last.early.begin() {
-            dirty.write_early(&inner.storage);
+            dirty.write_early(&inner.storage, inner.options.early_bytes);
         }
         Ok(Self {
             dirty,

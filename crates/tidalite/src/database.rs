@@ -215,6 +215,13 @@ impl Options {
         self
     }
 
+    /// After a durable transaction that changed this many bytes without making the file longer, the next one has pages of tables
+    /// written while it is still open, so that the disk works meanwhile (8 MiB; 0: never).
+    pub fn early_bytes(mut self, bytes: u64) -> Self {
+        self.store.early_bytes = bytes;
+        self
+    }
+
     /// Bytes of pages that commits of [`Durability::None`](crate::Durability::None) keep in memory until a commit of another kind writes
     /// them, or [`Database::sync`](crate::Database::sync) does (128 MiB). What is changed again before that is written once; beyond the bound
     /// the commit writes. With 0 each of them writes at once.

@@ -10,11 +10,13 @@ use std::sync::Arc;
 use tidalite::{Database, Durability, MemoryStorage, Options, ReadTxn, Result, WriteTxn};
 use tidalite_testkit::rng::{Rng, mix};
 
-/// How a database is opened: files that become longer and shorter in small steps, so that they do all the time.
+/// How a database is opened: files that become longer and shorter in small steps, so that they do all the time; leaves of larger
+/// transactions are written early.
 pub fn small_steps() -> Options {
     Options::new()
         .growth_bytes(16 << 10, 256 << 10)
         .shrink_bytes(32 << 10)
+        .early_bytes(32 << 10)
 }
 
 /// The table that holds the number.

@@ -43,6 +43,7 @@ impl Pipeline {
         inner.publish(&commit.state, true);
         self.metrics.record(Phase::Publish, begun.elapsed());
         self.may_give(inner, &stages);
+        self.note_reached(&stages);
         // Woken under the lock they would only wait for that.
         let woken = stages.take_up_to(txn);
         drop(stages);
@@ -75,15 +76,15 @@ impl Pipeline {
 
     /// Blocks of the log, with a barrier for these alone.
     fn append(&self, inner: &Inner, ChosenLog { appended, .. }: &ChosenLog) -> Result<()> {
-        let (at, bytes) = (appended.at, &*appended.bytes);
+        let (at, bytes) = appended.blocks();
         Metrics::add(&self.metrics.syncs, 1);
         Metrics::add(&self.metrics.appends, 1);
         Metrics::add(&self.metrics.bytes_log, bytes.len() as u64);
         let written = self.metrics.time(Phase::Log, || {
             if active(Bug::LogUnsynced) {
-                inner.storage.write_at(at, bytes)
+                inner.storage.write_at(at, &bytes)
             } else {
-                inner.storage.write_durably(at, bytes)
+                inner.storage.write_durably(at, &bytes)
             }
         });
         // What the blocks hold after a failure is unknown.

@@ -96,11 +96,26 @@ struct Waiting {
     twice: bool,
 }
 
-/// Blocks that a flush is to write.
+/// What a flush is to write: the blocks are made of it without the lock that the log is under.
 pub(crate) struct Appended {
-    pub(crate) at: u64,
-    pub(crate) bytes: Vec<u8>,
+    area: Area,
+    stand: Stand,
+    place: Place,
     next: Place,
+    tip: TxnId,
+    copies: u8,
+    /// The records of commits.
+    payload: Vec<u8>,
+}
+
+impl Appended {
+    /// The blocks, and where in the file they go.
+    pub(crate) fn blocks(&self) -> (u64, Vec<u8>) {
+        let at = self.area.at + self.place.position * BLOCK_BYTES as u64;
+        let place = (&self.area, self.place, self.stand);
+        let bytes = block::encode(&self.payload, place, (self.tip, self.copies));
+        (at, bytes)
+    }
 }
 
 impl Log {
@@ -155,23 +170,28 @@ impl Log {
         if self.waiting.last().is_none_or(|last| last.txn != tip) {
             return None;
         }
-        let parts = self.waiting.iter().map(|waiting| &*waiting.bytes);
-        let payload: Vec<u8> = parts.flatten().copied().collect();
         let copies = 1 + u8::from(self.waiting.iter().any(|waiting| waiting.twice));
-        let blocks = block::blocks_for(payload.len());
+        let used: usize = self.waiting.iter().map(|waiting| waiting.bytes.len()).sum();
+        let blocks = block::blocks_for(used);
         let end = self.next.position + blocks * u64::from(copies);
-        let fits = end <= self.area.blocks() && u16::try_from(blocks).is_ok();
-        fits.then(|| Appended {
-            at: self.area.at + self.next.position * BLOCK_BYTES as u64,
-            bytes: block::encode(
-                &payload,
-                (&self.area, self.next, self.stand),
-                (TxnId(tip), copies),
-            ),
+        if end > self.area.blocks() || u16::try_from(blocks).is_err() {
+            return None;
+        }
+        let mut payload = Vec::with_capacity(used);
+        for waiting in &self.waiting {
+            payload.extend_from_slice(&waiting.bytes);
+        }
+        Some(Appended {
+            area: self.area,
+            stand: self.stand,
+            place: self.next,
             next: Place {
                 number: self.next.number + blocks as u32,
                 position: end,
             },
+            tip: TxnId(tip),
+            copies,
+            payload,
         })
     }
 

@@ -235,7 +235,9 @@ impl WriteTxn {
         writer.last.passing = !for_sync;
         writer.last.lazy = !durability.is_durable();
         let pages = (self.space.own_pages, self.space.freed_pages);
-        writer.last.early.note(&self.dirty, pages, for_sync);
+        let early_bytes = inner.options.early_bytes;
+        let early = &mut writer.last.early;
+        early.note(&self.dirty, pages, for_sync, early_bytes);
         writer.freed.add(dead.iter().map(|range| range.pages).sum());
         let record = match prepared {
             Some(ready) => {

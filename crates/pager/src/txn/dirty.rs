@@ -58,6 +58,14 @@ struct DirtyPage {
     touched: bool,
 }
 
+impl DirtyPage {
+    /// Whether a pointer leads to where this page begins.
+    fn is_at(&self, page_size: usize, ptr: &Ptr) -> bool {
+        // A power of two, so no division.
+        self.kind == ptr.kind && ptr.addr & (page_size as u64 - 1) == 0
+    }
+}
+
 type Pages = PageMap<DirtyPage>;
 
 /// Memory that a transaction leaves to the next one.
@@ -107,13 +115,7 @@ impl Dirty {
     }
 
     fn number(&self, ptr: &Ptr) -> u64 {
-        ptr.addr >> self.page_size.trailing_zeros()
-    }
-
-    /// Whether a pointer leads to where a page begins.
-    fn is_page(&self, ptr: &Ptr) -> bool {
-        // A power of two, so no division.
-        ptr.addr & (self.page_size as u64 - 1) == 0
+        number(self.page_size, ptr)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -192,15 +194,10 @@ impl Dirty {
         })
     }
 
-    fn unknown(ptr: &Ptr) -> Error {
-        let expected = "a page of this transaction";
-        Corrupt::new("pointer", ptr.addr, format!("{ptr:?}"), expected).into()
-    }
-
     fn known(&self, ptr: &Ptr) -> Result<&DirtyPage> {
         match self.pages.get(&self.number(ptr)) {
-            Some(page) if page.kind == ptr.kind && self.is_page(ptr) => Ok(page),
-            _ => Err(Self::unknown(ptr)),
+            Some(page) if page.is_at(self.page_size, ptr) => Ok(page),
+            _ => Err(unknown(ptr)),
         }
     }
 
@@ -256,26 +253,12 @@ impl Dirty {
         if self.in_memory < self.pages.len() {
             self.bring_in(storage, ptr)?;
         }
-        let number = self.number(ptr);
-        let page = match self.pages.get_mut(&number) {
-            Some(page) if page.kind == ptr.kind && ptr.addr & (self.page_size as u64 - 1) == 0 => {
-                page
-            }
-            _ => return Err(Self::unknown(ptr)),
-        };
+        let page = own(&mut self.pages, self.page_size, ptr)?;
         page.touched = true;
         if page.spilled.take().is_some() {
             self.early.again += 1;
         }
         Ok(page)
-    }
-
-    fn own(&mut self, ptr: &Ptr) -> Result<&mut DirtyPage> {
-        let (number, is_page) = (self.number(ptr), self.is_page(ptr));
-        match self.pages.get_mut(&number) {
-            Some(page) if page.kind == ptr.kind && is_page => Ok(page),
-            _ => Err(Self::unknown(ptr)),
-        }
     }
 
     /// Reads a page that was written early.
@@ -291,7 +274,7 @@ impl Dirty {
         self.order.push_back(number);
         self.in_memory += 1;
         let Some(page) = self.pages.get_mut(&number) else {
-            return Err(Self::unknown(ptr));
+            return Err(unknown(ptr));
         };
         page.bytes = Some(bytes);
         Ok(())
@@ -311,7 +294,7 @@ impl Dirty {
         if self.in_memory < self.pages.len() {
             self.bring_in(storage, ptr)?;
         }
-        let page = self.own(ptr)?;
+        let page = own(&mut self.pages, self.page_size, ptr)?;
         page.touched = true;
         match &page.bytes {
             Some(bytes) => Ok(bytes),
@@ -324,7 +307,7 @@ impl Dirty {
         if self.in_memory < self.pages.len() && self.known(ptr)?.sealed.is_none() {
             self.bring_in(storage, ptr)?;
         }
-        let page = self.own(ptr)?;
+        let page = own(&mut self.pages, self.page_size, ptr)?;
         if let Some(checksum) = page.sealed {
             return Ok(Ptr { checksum, ..*ptr });
         }
@@ -518,6 +501,23 @@ impl Dirty {
             Some((number, waiting))
         })
     }
+}
+
+/// A page that is to be changed. The map alone is borrowed, not what counts beside it.
+fn own<'p>(pages: &'p mut Pages, page_size: usize, ptr: &Ptr) -> Result<&'p mut DirtyPage> {
+    match pages.get_mut(&number(page_size, ptr)) {
+        Some(page) if page.is_at(page_size, ptr) => Ok(page),
+        _ => Err(unknown(ptr)),
+    }
+}
+
+fn number(page_size: usize, ptr: &Ptr) -> u64 {
+    ptr.addr >> page_size.trailing_zeros()
+}
+
+fn unknown(ptr: &Ptr) -> Error {
+    let expected = "a page of this transaction";
+    Corrupt::new("pointer", ptr.addr, format!("{ptr:?}"), expected).into()
 }
 
 /// A page of zeros, in a buffer that is unused if there is one.

@@ -150,6 +150,7 @@ pub(crate) fn options(page_size: usize) -> Options {
         .reserve_bytes(32 << 10)
         .log_bytes(48 << 10)
         .dirty_bytes(16 << 10)
+        .early_bytes(1 << 10)
         .staging_bytes(256 << 10)
 }
 

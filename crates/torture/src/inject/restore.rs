@@ -105,6 +105,10 @@ impl Backups {
         let mut increment = File::create(folder.join("increment"))?;
         db.backup_incremental("base", None, &mut increment, Watch::new())?;
         drop(db);
+        let mut values = model.tables.values().flat_map(|table| table.values());
+        if !values.any(|value| value.len() as u64 >= LARGE_BYTES) {
+            return Err("this seed leaves no value in the second file".into());
+        }
         for name in ["old.tdl", "old.tdl-large", "old.tdl-lock"] {
             drop(fs::remove_file(folder.join(name)));
         }

@@ -18,17 +18,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::thread;
 
-/// Bytes of pages of one generation. One is written when the next one is full: what was changed a moment ago is likely to be changed again.
-const GENERATION_BYTES: usize = 1 << 20;
-/// So many bytes must have been changed by the last transaction for the next one to begin.
-const LARGE_BYTES: u64 = 8 << 20;
+/// A generation is this part of what makes a transaction large (`Options::early_bytes`). One is written when the next one is full: what was
+/// changed a moment ago is likely to be changed again.
+const GENERATIONS: u64 = 8;
 /// So many pages are written before it is asked what came back.
 const WRITTEN_MIN: u64 = 256;
 /// It goes on while at most one page in so many comes back.
 const AGAIN_PART: u64 = 8;
-/// A transaction that takes more pages than it frees by one part in so many makes the file longer. Its sync waits for that, and writing
-/// early gains nothing.
+/// A transaction that takes more pages than it frees by one part in so many, and by more than some, makes the file longer. Its sync waits
+/// for that, and writing early gains nothing.
 const GROWTH_PART: u64 = 128;
+const GROWTH_PAGES: u64 = 16;
 /// Transactions that do without after one where too much came back.
 const PAUSE: u32 = 15;
 
@@ -50,9 +50,17 @@ impl Habit {
     }
 
     /// A transaction was committed that took so many pages and freed so many. `for_sync`: a sync follows.
-    pub(crate) fn note(&mut self, dirty: &Dirty, (taken, freed): (u64, u64), for_sync: bool) {
+    /// `early_bytes`: what makes it a large one, if anything does.
+    pub(crate) fn note(
+        &mut self,
+        dirty: &Dirty,
+        (taken, freed): (u64, u64),
+        for_sync: bool,
+        early_bytes: u64,
+    ) {
         let bytes = dirty.pages_written * dirty.page_size as u64;
-        self.large = for_sync && bytes >= LARGE_BYTES && taken <= freed + freed / GROWTH_PART;
+        let is_large = early_bytes > 0 && bytes >= early_bytes;
+        self.large = for_sync && is_large && taken <= freed + freed / GROWTH_PART + GROWTH_PAGES;
         if dirty.early.comes_back() {
             self.pause = PAUSE;
         }
@@ -64,6 +72,7 @@ impl Habit {
 pub(super) struct Early {
     /// It is asked for; given up when too much comes back.
     storage: Option<Own>,
+    generation_bytes: u64,
     /// Asks the system; there is none before enough was changed.
     beside: Option<Beside>,
     young: Vec<u64>,
@@ -93,9 +102,10 @@ impl Early {
 }
 
 impl Dirty {
-    /// From now on leaves are written early.
-    pub(crate) fn write_early(&mut self, storage: &Arc<dyn Storage>) {
+    /// From now on leaves are written early. `early_bytes`: what makes a transaction a large one.
+    pub(crate) fn write_early(&mut self, storage: &Arc<dyn Storage>, early_bytes: u64) {
         self.early.storage = Some(Own(Arc::clone(storage)));
+        self.early.generation_bytes = early_bytes / GENERATIONS;
     }
 
     /// A page was allocated.
@@ -107,7 +117,8 @@ impl Dirty {
             return Ok(());
         };
         self.early.young.push(page);
-        if self.early.young.len() * self.page_size < GENERATION_BYTES {
+        let young_bytes = (self.early.young.len() * self.page_size) as u64;
+        if young_bytes < self.early.generation_bytes {
             return Ok(());
         }
         let mut numbers = std::mem::take(&mut self.early.old);
