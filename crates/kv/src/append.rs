@@ -24,6 +24,9 @@ use tidalite_pager::{PageWrite, Ptr, Result};
 /// A last leaf that has more than this part of a page left is written anew rather than left behind.
 const LEFT_PART: usize = 4;
 
+/// Who is given rows that are lent: key and value.
+pub type PutRow<'p> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'p;
+
 /// The last leaf while rows are put into it.
 pub(crate) struct Tail {
     /// The branches above it, from the root on, each with its last entry.
@@ -85,6 +88,33 @@ impl Tree {
             place = self.append_otherwise(w, place, key, value)?;
         }
         self.settle(w, place)?;
+        Ok(self.rows.wrapping_sub(before))
+    }
+
+    /// As `append`, of rows that `feed` lends one after the other to what it is given; so they need no memory of their own.
+    ///
+    /// # Errors
+    /// As for `append`, and what `feed` returns: the rows before it are there.
+    pub fn append_lent<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        feed: impl FnOnce(&mut PutRow<'_>) -> Result<()>,
+    ) -> Result<u64> {
+        let before = self.rows;
+        let mut place = Place::Unknown;
+        debug_assert!(!self.is_multi(), "pairs are put one by one");
+        let fed = feed(&mut |key, value| {
+            if let Place::Run(run) = &mut place
+                && run.filling.push(key, value)
+            {
+                return Ok(());
+            }
+            let last = std::mem::replace(&mut place, Place::Unknown);
+            place = self.append_otherwise(w, last, key, value)?;
+            Ok(())
+        });
+        self.settle(w, place)?;
+        fed?;
         Ok(self.rows.wrapping_sub(before))
     }
 

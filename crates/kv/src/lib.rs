@@ -16,6 +16,7 @@
 //! range     Range                                   double-ended iterator of known length
 //! value     Value                                   inline, or chunks of an extent
 //! check     Claim, Damage                           every rule of the format, every page reached
+//! leaves    read_leaves                          ahead of who comes for the rows
 //! walk      Walk, PageAt                            page by page, by birth, around damage
 //!
 //! key       keys that are too long for a page
@@ -49,6 +50,7 @@ mod filling;
 mod group;
 mod insert;
 mod key;
+mod leaves;
 mod node;
 mod pairs;
 mod range;
@@ -62,6 +64,7 @@ mod value;
 mod walk;
 mod work;
 
+pub use append::PutRow;
 pub use check::{Claim, Damage};
 pub use cursor::Cursor;
 pub use ending::Ending;

@@ -4,6 +4,7 @@
 //! neither holes nor half-filled leaves. Ids of series stay. It is one durable commit: a copy that was
 //! interrupted is an empty database, never half of one.
 
+use crate::ahead::{Copier, read_ahead};
 use crate::catalog;
 use crate::database::{Database, OpenMode, Options};
 use crate::equal::MergePolicy;
@@ -88,6 +89,11 @@ impl ReadTxn {
 
 /// Copies a table with all that is nested in it. Recursion is as deep as tables are nested.
 fn copy_table(from: &Table<'_>, to: &mut TableMut<'_>) -> Result<()> {
+    let (pages, tree) = from.parts();
+    read_ahead(pages, tree, |copier| copy_rows(from, to, copier))
+}
+
+fn copy_rows(from: &Table<'_>, to: &mut TableMut<'_>, copier: &mut Copier<'_>) -> Result<()> {
     let mut cursor = from.cursor();
     let mut more = cursor.first()?;
     while more {
@@ -95,24 +101,18 @@ fn copy_table(from: &Table<'_>, to: &mut TableMut<'_>) -> Result<()> {
             let mut to = to.nested(cursor.key());
             to.make()?;
             copy_table(&below, &mut to)?;
+            copier.copied();
             more = cursor.next()?;
             continue;
         }
         // Rows up to the next nested table, which are laid out page by page.
-        let mut failed = None;
-        to.extend(std::iter::from_fn(|| {
-            if !more || cursor.is_nested() {
-                return None;
-            }
-            let row = cursor.entry().and_then(|row| {
-                more = cursor.next()?;
-                Ok(row)
-            });
-            row.map_err(|error| failed = Some(error)).ok()
-        }))?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
+        to.extend_lent(|put| {
+            more = cursor.lend_rows(&mut |key, value| {
+                copier.copied();
+                put(key, value)
+            })?;
+            Ok(())
+        })?;
     }
     Ok(())
 }

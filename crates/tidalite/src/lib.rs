@@ -47,6 +47,7 @@
 //!  └ background                          the same in a thread
 //! readers    who reads and writes, in all processes
 //! check, stat, copy                     of a whole file
+//!  └ ahead                               the next leaves, read by a thread
 //! backup     Database::backup, restore     streams of pages
 //! page_walk  Database::pages, page       who takes which pages
 //! pins, diff                             old versions that stay, what changed since
@@ -55,6 +56,7 @@
 //! ```
 
 mod aggregate;
+mod ahead;
 mod amend;
 mod annotations;
 mod appender;

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::pages::Pages;
 use std::ops::{Bound, RangeBounds};
-use tidalite_kv::{Cursor, Piece, Sub, Tree, Value};
+use tidalite_kv::{Cursor, Piece, PutRow, Sub, Tree, Value};
 
 /// A table of a snapshot, or of a write transaction as it stands.
 #[derive(Clone)]
@@ -18,6 +18,11 @@ impl<'a> Table<'a> {
             pages,
             sub: Sub::of(tree),
         }
+    }
+
+    /// Where it lies, and its tree when it has pages of its own.
+    pub(crate) fn parts(&self) -> (Pages<'a>, Option<&Tree>) {
+        (self.pages, self.sub.tree())
     }
 
     /// The table that is nested under a key; `None` without one. Costs one page per level.
@@ -427,6 +432,20 @@ impl<'a> TableCursor<'a> {
     #[inline]
     pub fn key(&self) -> &[u8] {
         self.inner.key()
+    }
+
+    /// Lends the entry here and those behind it, up to the next nested table; false when there is none and no more entries.
+    pub(crate) fn lend_rows(&mut self, put: &mut PutRow<'_>) -> tidalite_pager::Result<bool> {
+        while !self.inner.is_nested() {
+            match self.inner.value_slice() {
+                Some(value) => put(self.inner.key(), value)?,
+                None => put(self.inner.key(), &self.inner.value()?.to_vec()?)?,
+            }
+            if !self.inner.next()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The key and value here.

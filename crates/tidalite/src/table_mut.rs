@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::table::Table;
 use crate::write::WriteTxn;
 use std::ops::{Bound, RangeBounds};
-use tidalite_kv::{Tree, Work};
+use tidalite_kv::{PutRow, Tree, Work};
 
 /// A table of a write transaction, for changing; with a path, the table that is nested there.
 pub struct TableMut<'t> {
@@ -223,6 +223,24 @@ impl<'t> TableMut<'t> {
             Ok(new)
         })?;
         Ok(new.unwrap_or(0))
+    }
+
+    /// As `extend`, of entries that `feed` lends to what it is given.
+    pub(crate) fn extend_lent(
+        &mut self,
+        feed: impl FnOnce(&mut PutRow<'_>) -> tidalite_pager::Result<()>,
+    ) -> Result<()> {
+        if self.path.is_empty() {
+            self.txn
+                .change_table(self.index, |tree, pages| tree.append_lent(pages, feed))?;
+            return Ok(());
+        }
+        let mut feed = Some(feed);
+        self.change(true, &mut |pages, table| match feed.take() {
+            Some(feed) => feed(&mut |key, value| table.insert(pages, key, value).map(drop)),
+            None => Ok(()),
+        })?;
+        Ok(())
     }
 
     /// Stores a pair behind all others.

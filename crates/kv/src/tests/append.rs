@@ -80,7 +80,13 @@ fn runs_of_every_shape_are_what_a_map_says() {
             from += if rng.one_in(5) { count / 2 } else { count };
             let before = model.len();
             model.extend(rows.iter().cloned());
-            let new = tree.append(&mut pages, rows).unwrap();
+            let new = match rng.one_in(2) {
+                true => tree.append(&mut pages, rows),
+                false => tree.append_lent(&mut pages, |put| {
+                    rows.iter().try_for_each(|(key, value)| put(key, value))
+                }),
+            };
+            let new = new.unwrap();
             assert_eq!(new, (model.len() - before) as u64);
             assert_eq!(tree.len(), model.len() as u64);
             for _ in 0..rng.below(20).min(model.len() as u64) {
@@ -104,8 +110,52 @@ fn runs_of_every_shape_are_what_a_map_says() {
         }
         tree.seal(&mut pages).unwrap();
         check_all(&tree, &pages);
+        assert_leaves(&tree, &pages);
         printed.passed();
     }
+}
+
+/// What lends rows may fail: those before are there.
+#[test]
+fn rows_that_were_lent_before_a_failure_stay() {
+    for count in [0, 1, 50, 2000] {
+        let mut pages = ScratchPages::new(512);
+        let mut tree = Tree::new(5);
+        let failed = tree.append_lent(&mut pages, |put| {
+            (0..count).try_for_each(|n: u32| put(&n.to_be_bytes(), b"value"))?;
+            Err(crate::Error::Limit {
+                what: "rows of this test",
+                found: 1,
+                limit: 0,
+            })
+        });
+        assert!(failed.is_err());
+        assert_eq!(tree.len(), u64::from(count));
+        tree.seal(&mut pages).unwrap();
+        check_all(&tree, &pages);
+        let model = (0..count).map(|n| (n.to_be_bytes().to_vec(), b"value".to_vec()));
+        assert_rows(&tree, &pages, &model.collect());
+    }
+}
+
+/// Leaves that are read ahead: all of them, with the rows before each, and no more when it is ended.
+fn assert_leaves(tree: &Tree, pages: &ScratchPages) {
+    let mut before = Vec::new();
+    let all = tree.read_leaves(pages, &mut |rows| {
+        before.push(rows);
+        true
+    });
+    all.unwrap();
+    assert!(before.is_sorted_by(|a, b| a < b));
+    assert!(before.iter().all(|rows| *rows < tree.len()));
+    assert_eq!(before.is_empty(), tree.height() < 2);
+    let mut left = before.len() / 2;
+    let some = tree.read_leaves(pages, &mut |_| {
+        left -= usize::from(left > 0);
+        left > 0
+    });
+    some.unwrap();
+    assert_eq!(left, 0);
 }
 
 /// Rows one by one, mostly behind the last one, with an `Ending` that lives as long as a transaction.

@@ -153,3 +153,87 @@ fn a_copy_overwrites_nothing() {
     );
     assert_clean(&copy);
 }
+
+/// A table that is read ahead of the copier by a thread: leaves by the thousand, large values and nested tables between them.
+fn large_table(db: &Database) {
+    let mut rng = Rng::new(0x0504);
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.table("large").unwrap();
+    for n in 0..30_000u32 {
+        let key = (n ^ 0x2a5a).to_be_bytes();
+        match n % 5_000 {
+            7 => table.put(&key, &vec![n as u8; 20_000]).map(drop).unwrap(),
+            8 => table
+                .nested(&key)
+                .put(b"inner", b"value")
+                .map(drop)
+                .unwrap(),
+            _ => table
+                .put(&key, &vec![n as u8; rng.index(60)])
+                .map(drop)
+                .unwrap(),
+        }
+    }
+    tx.commit().unwrap();
+}
+
+#[test]
+fn a_table_that_is_read_ahead_is_copied_whole() {
+    let folder = Folder::new("ahead");
+    let db = Database::open(folder.file("plant.tdl")).unwrap();
+    large_table(&db);
+    db.copy_to(folder.file("copy.tdl")).unwrap();
+    let copy = Database::open(folder.file("copy.tdl")).unwrap();
+    assert_clean(&copy);
+    let (snap, there) = (db.begin_read().unwrap(), copy.begin_read().unwrap());
+    let (table, copied) = (snap.table("large").unwrap(), there.table("large").unwrap());
+    let (table, copied) = (table.unwrap(), copied.unwrap());
+    assert_eq!(table.count(), copied.count());
+    let (mut ours, mut theirs) = (table.cursor(), copied.cursor());
+    while ours.next().unwrap() {
+        assert!(theirs.next().unwrap());
+        assert_eq!(ours.key(), theirs.key());
+        match (ours.nested().unwrap(), theirs.nested().unwrap()) {
+            (None, None) => assert_eq!(ours.value().unwrap(), theirs.value().unwrap()),
+            (Some(ours), Some(theirs)) => {
+                assert_eq!(ours.get(b"inner").unwrap(), theirs.get(b"inner").unwrap());
+            }
+            _ => panic!("a nested table on one side"),
+        }
+    }
+    assert!(!theirs.next().unwrap());
+}
+
+#[test]
+fn damage_that_the_reading_ahead_meets_first_fails_the_copy() {
+    let folder = Folder::new("ahead-damaged");
+    let path = folder.file("plant.tdl");
+    let mut leaves = Vec::new();
+    {
+        let db = Database::open(&path).unwrap();
+        large_table(&db);
+        let note = &mut |range: &tidalite::PageRange<'_>| {
+            if range.what.contains("large") && range.what.contains("leaf") {
+                leaves.push(range.first + range.pages / 2);
+            }
+        };
+        db.pages(note).unwrap();
+    }
+    let mut bytes = std::fs::read(&path).unwrap();
+    let page_size = Options::new()
+        .open(&path)
+        .unwrap()
+        .stat()
+        .unwrap()
+        .page_size;
+    let last = *leaves.last().unwrap() as usize * page_size;
+    bytes[last + page_size / 2] ^= 4;
+    std::fs::write(&path, bytes).unwrap();
+    let db = Database::open(&path).unwrap();
+    let failed = db.copy_to(folder.file("copy.tdl")).unwrap_err();
+    assert!(
+        matches!(failed, Error::Store(StoreError::Corrupt(_))),
+        "{failed}"
+    );
+    assert!(!folder.file("copy.tdl").exists());
+}
