@@ -476,7 +476,7 @@ fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint, below: u8) -> u8 
         best = ordered;
         hint.learn(chunk::ORDERED_FOR, best, rows);
     }
-    if let Some(found) = Split::search(words)
+    if let Some(found) = Split::search(words, best)
         && found.bits + found.bits / 32 < best
     {
         best = found.bits;

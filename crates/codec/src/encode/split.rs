@@ -29,13 +29,20 @@ pub(super) struct Split {
 type Counts = Vec<(u16, u16)>;
 
 impl Split {
-    /// The cheapest cut of all; `None` when there is none.
-    pub(super) fn search(words: &[u64]) -> Option<Self> {
+    /// The cheapest cut of all that cost less than `bits_max`; `None` when there is none.
+    pub(super) fn search(words: &[u64], mut bits_max: u64) -> Option<Self> {
+        let zeros = kernel::or(words).trailing_zeros();
         let mut best: Option<Self> = None;
         for high in 1..=SPLIT_HIGH_MAX {
+            // The low bits alone may be too many: words that are decimals have hundreds of high parts, but no cut is looked at.
+            let low = 64u32.saturating_sub(zeros).saturating_sub(high);
+            if 8 * packed_bytes(words.len(), low) as u64 >= bits_max {
+                continue;
+            }
             if let Some(found) = Self::at(words, high)
-                && best.as_ref().is_none_or(|best| found.bits < best.bits)
+                && found.bits < bits_max
             {
+                bits_max = found.bits;
                 best = Some(found);
             }
         }

@@ -7,7 +7,7 @@
 
 use super::copies::{Copies, PART_SLOTS, Places, Route};
 use super::log::{Log, NO_OVERLAY, NO_SLOT, STRETCH_BYTES};
-use super::turns::{TURN_SLOTS, Turns};
+use super::turns::Turns;
 use super::{Slot, Staging};
 use crate::run::row_bytes;
 use tidalite_base::SeriesId;
@@ -104,7 +104,13 @@ impl Plan {
     pub(super) fn of(log: &Log, mut scratch: Scratch) -> Self {
         scratch.rank(log);
         let turns = Turns::of(log, &scratch.rank);
-        let part_slots = turns.as_ref().map_or(PART_SLOTS, |_| TURN_SLOTS);
+        let part_slots = match &turns {
+            Some(turns) => {
+                let varying = log.columns.iter().filter(|column| !column.constant);
+                turns.slots_at_once(8 * (1 + varying.count()))
+            }
+            None => PART_SLOTS,
+        };
         scratch.distribute(log, part_slots);
         Self {
             scratch,

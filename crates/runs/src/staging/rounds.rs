@@ -28,8 +28,8 @@ const ROUNDS_MIN: usize = 3;
 /// wherever there are none, and to note them as stretches where they end soon.
 const SEEK_ROWS_MIN: usize = 1 << 12;
 
-/// The least rows that are handed over before the budget is used up.
-const DUE_ROWS_MIN: usize = 1 << 18;
+/// Bytes of the least rows that are handed over before the budget is used up: few, so that they come from a cache.
+const DUE_BYTES_MIN: usize = 4 << 20;
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -205,7 +205,8 @@ impl Log {
             return usize::MAX;
         }
         let before = self.rounds.first / count;
-        let whole = (DUE_ROWS_MIN / count).next_multiple_of(VECTOR_ROWS);
+        let rows_min = DUE_BYTES_MIN / (8 * self.types.len().max(2));
+        let whole = (rows_min / count).next_multiple_of(VECTOR_ROWS);
         self.rounds.first + (whole.max(VECTOR_ROWS) - before % VECTOR_ROWS) * count
     }
 

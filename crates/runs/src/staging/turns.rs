@@ -11,9 +11,15 @@ use super::log::Log;
 use std::ops::Range;
 use tidalite_base::prefetch;
 
-/// Series that are copied at a time. Each round lies in pages of its own, and with fewer the processor looks those up for a few
+/// Series that are copied at a time, at most. Each round lies in pages of its own, and with fewer the processor looks those up for a few
 /// words each; with more the rows do not stay in the cache until they are encoded.
 pub(super) const TURN_SLOTS: usize = 32;
+
+/// As many where the rows of these would take more than `TURN_BYTES`: of eight a round has a line in the cache.
+const TURN_SLOTS_MIN: usize = 8;
+
+/// Bytes of copied rows that stay in the processor's own cache until they are encoded.
+const TURN_BYTES: usize = 768 << 10;
 
 /// Rounds that are copied at a time: what is written to a series is a cache line.
 const TILE_ROUNDS: usize = 8;
@@ -34,6 +40,13 @@ impl Turns {
             rows,
             ranks: slots.map(|&slot| ranks[slot as usize]).collect(),
         })
+    }
+
+    /// How many series are copied at a time, whose rows have so many bytes.
+    pub(super) fn slots_at_once(&self, row_bytes: usize) -> usize {
+        let each = self.rows_of(0) * row_bytes;
+        let slots = (TURN_BYTES / each.max(1)).clamp(TURN_SLOTS_MIN, TURN_SLOTS);
+        1 << slots.ilog2()
     }
 
     /// The places in a round of the series whose ranks lie in `ranks`.
