@@ -10,7 +10,9 @@ use tidalite_base::limits::PAGE_SIZE_DEFAULT;
 /// own, which are looked at every time, and so is what a write transaction reads of an extent.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
-    /// When a page or block is touched for the first time by this process.
+    /// When a page or block is touched for the first time since the database was opened here. A page that was written through this open
+    /// database counts as touched from its commit on: its checksum was computed from the very bytes that were handed over. What the medium does
+    /// to a page after that is found by whoever opens the file next, and by a check.
     #[default]
     OnFirstTouch,
     /// Every time.

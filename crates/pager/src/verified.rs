@@ -1,4 +1,9 @@
-//! Which pages and blocks this process has verified already: a direct-mapped table of 16-bit marks without locks.
+//! Which pages and blocks this open database has verified already, or has itself sealed and committed: a direct-mapped table of 16-bit marks
+//! without locks.
+//!
+//! A mark means that the bytes agreed with the pointer once, when they were read, or when they were handed over to be written; not that
+//! nothing has happened to them since. It is in memory alone and ends with the open database, because others may change the file between
+//! a closing and the next opening, in the same process too.
 //!
 //! A mark stands for (page, expected checksum, kind, birth); that of a block is at the page in which it begins. Of several blocks that
 //! begin in one page it is that of the last: these are short, and verified again. When a page is written anew, the pointers to
