@@ -5,6 +5,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_fold;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 
@@ -394,12 +396,12 @@ dispatched!(
 dispatched!(
     /// See [`fold::float_lanes`].
     float_lanes(values: &[u64]) -> fold::Lanes,
-    fold::float_lanes::<true>, fold::float_lanes::<false>
+    fold::float_lanes::<true>, fold::float_lanes::<false>, avx512: avx512_fold::float_lanes
 );
 dispatched!(
     /// See [`fold::gather`].
     gather(lanes: &fold::Lanes) -> [Dd; 2],
-    fold::gather, fold::gather
+    fold::gather, fold::gather, avx512: avx512_fold::gather
 );
 dispatched!(
     /// See [`fold::integer_pass`].
@@ -409,7 +411,7 @@ dispatched!(
 dispatched!(
     /// See [`fold::positions`].
     positions(values: &[u64], words: [u64; 2]) -> [usize; 2],
-    fold::positions, fold::positions
+    fold::positions, fold::positions, avx512: avx512_fold::positions
 );
 dispatched!(
     /// See [`fold::position`].

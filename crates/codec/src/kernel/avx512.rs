@@ -10,14 +10,14 @@ use crate::pack::{self, Packed};
 use tidalite_base::limits::VECTOR_ROWS;
 
 /// Values of a register.
-const EIGHT: usize = 8;
+pub(super) const EIGHT: usize = 8;
 /// Values of a row of packed lanes of a whole vector.
 const LANES: usize = 16;
 
 #[expect(unsafe_code, reason = "loads a whole array into a register")]
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn load<T>(from: &[T; EIGHT]) -> __m512i {
+pub(super) fn load<T>(from: &[T; EIGHT]) -> __m512i {
     const { assert!(size_of::<[T; EIGHT]>() == size_of::<__m512i>()) };
     // SAFETY: the array has the 64 bytes that are read, at any alignment.
     unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
@@ -26,9 +26,21 @@ fn load<T>(from: &[T; EIGHT]) -> __m512i {
 #[expect(unsafe_code, reason = "stores a register as a whole array")]
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn store(to: &mut [u64; EIGHT], values: __m512i) {
+pub(super) fn store<T>(to: &mut [T; EIGHT], values: __m512i) {
+    const { assert!(size_of::<[T; EIGHT]>() == size_of::<__m512i>()) };
     // SAFETY: the array has the 64 bytes that are written, at any alignment.
     unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), values) }
+}
+
+/// The first eight words, or as many as there are, at least one, and then those of `fill`. (A processor takes its time where it
+/// finds that it may not read at all.)
+#[expect(unsafe_code, reason = "loads a part of a register")]
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub(super) fn load_some(from: &[u64], fill: __m512i) -> __m512i {
+    let there = (1u32 << from.len().min(EIGHT)) - 1;
+    // SAFETY: no word is read but those that the mask has, which are there, at any alignment.
+    unsafe { _mm512_mask_loadu_epi64(fill, there as u8, from.as_ptr().cast()) }
 }
 
 /// Sums of the first, the first two ... of eight.

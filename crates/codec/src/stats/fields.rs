@@ -153,6 +153,19 @@ fn dd(hi: u64, lo: u64) -> Dd {
     Dd { hi, lo }
 }
 
+/// NaN and nulls together, where so many rows of this type can have them.
+#[inline]
+fn rows_without(ty: ColumnType, count: u64, fields: &[u64; STATS_FIELDS]) -> Option<u64> {
+    let nulls = fields[NULL_COUNT];
+    let nulls_max = if ty.null().is_some() {
+        NULL_COUNT_MAX
+    } else {
+        0
+    };
+    let without = fields[NAN_COUNT].checked_add(nulls);
+    without.filter(|&without| without <= count && nulls <= nulls_max)
+}
+
 impl Stats {
     /// The whole numbers; the times of the extremes are ticks of `clock`.
     #[must_use]
@@ -201,49 +214,57 @@ impl Stats {
         fields: &[u64; STATS_FIELDS],
         clock: &Clock,
     ) -> Result<Self, Corrupt> {
+        Self::of_fields(ty, count, fields, clock)
+            .ok_or_else(|| Self::odd_fields(ty, count, fields, clock))
+    }
+
+    /// What is wrong with fields of which there are no statistics.
+    #[cold]
+    #[inline(never)]
+    #[must_use]
+    pub fn odd_fields(
+        ty: ColumnType,
+        count: u64,
+        fields: &[u64; STATS_FIELDS],
+        clock: &Clock,
+    ) -> Corrupt {
+        if rows_without(ty, count, fields).is_none() {
+            let found = format!("{} NaN and {} nulls", fields[NAN_COUNT], fields[NULL_COUNT]);
+            let expected = format!("those of {count} rows of {ty:?}");
+            return Corrupt::new("counts of statistics", NAN_COUNT as u64, found, expected);
+        }
+        let found = format!("ticks {} and {}", fields[MIN_TIME], fields[MAX_TIME]);
+        let expected = format!("up to {}", clock.last);
+        Corrupt::new("times of statistics", MIN_TIME as u64, found, expected)
+    }
+
+    /// As [`from_fields`](Self::from_fields), for readers of thousands: `None` stays in registers where an error would not, and
+    /// [`odd_fields`](Self::odd_fields) says what is wrong.
+    #[must_use]
+    #[inline]
+    pub fn of_fields(
+        ty: ColumnType,
+        count: u64,
+        fields: &[u64; STATS_FIELDS],
+        clock: &Clock,
+    ) -> Option<Self> {
         let words = Words::of(ty);
         let min = words.least(fields[MIN]);
-        let (nan_count, null_count) = (fields[NAN_COUNT], fields[NULL_COUNT]);
-        let without = nan_count.checked_add(null_count);
-        let nulls_max = if ty.null().is_some() {
-            NULL_COUNT_MAX
-        } else {
-            0
-        };
-        let Some(without) = without.filter(|&w| w <= count && null_count <= nulls_max) else {
-            let found = format!("{nan_count} NaN and {null_count} nulls");
-            let expected = format!("those of {count} rows of {ty:?}");
-            return Err(Corrupt::new(
-                "counts of statistics",
-                NAN_COUNT as u64,
-                found,
-                expected,
-            ));
-        };
+        let without = rows_without(ty, count, fields)?;
         let mut stats = Self {
             count,
-            nan_count,
-            null_count,
+            nan_count: fields[NAN_COUNT],
+            null_count: fields[NULL_COUNT],
             squares: dd(fields[SQUARES], fields[SQUARES_REST]),
             first: words.other(fields[FIRST], min),
             last: words.other(fields[LAST], min),
             ..Self::empty(ty)
         };
         if without < count {
-            let times = [fields[MIN_TIME], fields[MAX_TIME]].map(|tick| clock.time(tick));
-            let [Some(min_time), Some(max_time)] = times else {
-                let found = format!("ticks {} and {}", fields[MIN_TIME], fields[MAX_TIME]);
-                let expected = format!("up to {}", clock.last);
-                return Err(Corrupt::new(
-                    "times of statistics",
-                    MIN_TIME as u64,
-                    found,
-                    expected,
-                ));
-            };
             stats.min = min;
             stats.max = words.other(fields[MAX], min);
-            (stats.min_time, stats.max_time) = (min_time, max_time);
+            stats.min_time = clock.time(fields[MIN_TIME])?;
+            stats.max_time = clock.time(fields[MAX_TIME])?;
         }
         match words {
             Words::Floats => stats.float_sum = dd(fields[SUM], fields[SUM_HIGH]),
@@ -252,6 +273,6 @@ impl Stats {
                 stats.int_sum = ((sum >> 1) as i128) ^ -((sum & 1) as i128);
             }
         }
-        Ok(stats)
+        Some(stats)
     }
 }

@@ -28,14 +28,14 @@ pub(super) struct Integers {
 /// What the eight lanes of floats hold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lanes {
-    sum: [f64; LANES],
-    sum_rest: [f64; LANES],
-    squares: [f64; LANES],
-    squares_rest: [f64; LANES],
-    /// Of the zeros either may stand here.
-    low: [f64; LANES],
-    high: [f64; LANES],
-    nan_count: u64,
+    pub(crate) sum: [f64; LANES],
+    pub(crate) sum_rest: [f64; LANES],
+    pub(crate) squares: [f64; LANES],
+    pub(crate) squares_rest: [f64; LANES],
+    /// The smallest and the greatest of all; of the zeros either may stand here.
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    pub(crate) nan_count: u64,
 }
 
 /// `two_product(x, x)` for processors without FMA, where `mul_add` is a slow call: Dekker's
@@ -95,8 +95,8 @@ pub(crate) fn float_lanes<const FMA: bool>(values: &[u64]) -> Lanes {
         sum_rest,
         squares,
         squares_rest,
-        low,
-        high,
+        low: low.into_iter().fold(f64::INFINITY, f64::min),
+        high: high.into_iter().fold(f64::NEG_INFINITY, f64::max),
         nan_count: nan_count.iter().sum::<u64>() - (LANES - rest.len()) as u64,
     }
 }
@@ -142,7 +142,8 @@ fn gather_one(hi: &[f64; LANES], lo: &[f64; LANES]) -> Dd {
 }
 
 #[cold]
-fn gather_infinite(hi: &[f64; LANES], lo: &[f64; LANES]) -> Dd {
+#[inline(never)]
+pub(crate) fn gather_infinite(hi: &[f64; LANES], lo: &[f64; LANES]) -> Dd {
     let mut parts = [Dd::default(); LANES];
     for (part, (&hi, &lo)) in parts.iter_mut().zip(hi.iter().zip(lo)) {
         *part = Dd::new(hi, lo);
@@ -168,8 +169,7 @@ pub(super) fn floats(values: &[u64]) -> Floats {
             extremes: None,
         };
     }
-    let min = lanes.low.iter().copied().fold(f64::INFINITY, f64::min);
-    let max = lanes.high.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let (min, max) = (lanes.low, lanes.high);
     let infinite = min.is_infinite() || max.is_infinite();
     // The smaller zero is -0.0, the greater +0.0, where there is one.
     let zero = |wanted: f64| match kernel::position(values, wanted.to_bits()) {
@@ -195,10 +195,11 @@ pub(super) fn floats(values: &[u64]) -> Floats {
         };
         squares = Dd::from_f64(f64::INFINITY);
     } else {
-        if !lane_sums_finite(&lanes.sum) || !sum.hi.is_finite() {
+        // They are not when one of the lanes is not.
+        if !sum.hi.is_finite() {
             sum = scaled_sum(values);
         }
-        if !lane_sums_finite(&lanes.squares) {
+        if !squares.hi.is_finite() {
             squares = Dd::from_f64(f64::INFINITY);
         }
     }
@@ -208,10 +209,6 @@ pub(super) fn floats(values: &[u64]) -> Floats {
         squares,
         extremes: Some(extremes),
     }
-}
-
-fn lane_sums_finite(sums: &[f64; LANES]) -> bool {
-    sums.iter().all(|s| s.is_finite())
 }
 
 /// The sum of finite values whose partial sums overflow: summed at 2^-64 of their size, which is
@@ -293,7 +290,7 @@ pub(crate) struct IntegerPass {
     /// Smallest and greatest of `word ^ flip`, signed.
     low: i64,
     high: i64,
-    /// Sum of values within -2^31 to 2^31 - 1, fewer than 2^31 of them, and of their squares, in halves of 32 bits. Of others
+    /// Sum of values within -2^31 to 2^31 - 1, fewer than 2^31 of them, and of their squares' lower and upper 32 bits. Of others
     /// they mean nothing.
     sum: i64,
     squares_low: u64,
@@ -304,22 +301,23 @@ pub(crate) struct IntegerPass {
 #[inline(always)]
 pub(crate) fn integer_pass(values: &[u64], flip: u64) -> IntegerPass {
     let (mut low, mut high) = (i64::MAX, i64::MIN);
-    let (mut sum, mut squares_low, mut squares_high) = (0i64, 0u64, 0u64);
+    let (mut sum, mut squares, mut squares_high) = (0i64, 0u64, 0u64);
     for &word in values {
         let key = (word ^ flip) as i64;
         low = low.min(key);
         high = high.max(key);
         let value = i64::from(word as i32);
         let square = (value * value) as u64;
-        sum = sum.wrapping_add(value);
-        squares_low = squares_low.wrapping_add(square & 0xffff_ffff);
+        sum = sum.wrapping_add(word as i64);
+        squares = squares.wrapping_add(square);
         squares_high = squares_high.wrapping_add(square >> 32);
     }
     IntegerPass {
         low,
         high,
         sum,
-        squares_low,
+        // What wrapped away is in the upper halves; the sum of the lower ones has room.
+        squares_low: squares.wrapping_sub(squares_high << 32),
         squares_high,
     }
 }

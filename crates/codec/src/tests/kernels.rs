@@ -5,6 +5,8 @@ use super::Rng;
 use crate::float::{Alp, DIVIDE, EXPONENT_MAX};
 use crate::kernel::{self, at_every_level};
 use crate::pack::{self, Packed, packed_bytes};
+use crate::stats::dd::Dd;
+use crate::stats::fold;
 
 /// Whole vectors, and lengths of every number of lanes.
 const LENGTHS: [usize; 9] = [1024, 1023, 700, 512, 300, 130, 17, 8, 1];
@@ -135,4 +137,80 @@ fn floats_are_summed_in_the_same_order_everywhere() {
             assert_eq!(sum.to_bits(), lanes[0].to_bits(), "{level} {n}");
         });
     }
+}
+
+/// Of a few values, of NaN and infinities among them, of many that are alike.
+fn floats(rng: &mut Rng, n: usize) -> Vec<u64> {
+    let odd = [
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::MAX,
+        -0.0,
+        0.0,
+        5e-324,
+    ];
+    let style = rng.below(5);
+    let value = |rng: &mut Rng| match style {
+        0 => rng.below(100) as f64 / 100.0,
+        1 => (rng.unit() - 0.5) * 10f64.powi(rng.below(600) as i32 - 300),
+        2 => odd[rng.below(7) as usize],
+        3 => f64::from_bits(rng.next()),
+        _ => -1e300 * rng.unit(),
+    };
+    (0..n).map(|_| value(rng).to_bits()).collect()
+}
+
+#[test]
+fn statistics_are_the_same_bits_everywhere() {
+    for seed in 0..3000 {
+        let mut rng = Rng(seed);
+        let n = [1024, 1000, 77, 64, 33, 32, 17, 9, 8, 7, 2, 1][rng.below(12) as usize];
+        let values = floats(&mut rng, n);
+        let bits = |lanes: &fold::Lanes, sums: [Dd; 2]| {
+            let sums = sums.map(|sum| [sum.hi.to_bits(), sum.lo.to_bits()]);
+            // Of the zeros either may be the extreme.
+            let extremes = [lanes.low, lanes.high].map(|x| (x + 0.0).to_bits());
+            (sums, extremes, lanes.nan_count)
+        };
+        let lanes = fold::float_lanes::<false>(&values);
+        let expected = bits(&lanes, fold::gather(&lanes));
+        let ints: Vec<u64> = values.iter().map(|word| word >> rng.below(64)).collect();
+        let pass = fold::integer_pass(&ints, seed << 63);
+        let wanted = [rng.below(n as u64), rng.below(n as u64)].map(|i| values[i as usize]);
+        let rows = wanted.map(|word| values.iter().position(|&w| w == word).unwrap());
+        let absent = (0..).find(|word| !values.contains(word)).unwrap();
+        at_every_level(|level| {
+            let lanes = kernel::float_lanes(&values);
+            let own = bits(&lanes, kernel::gather(&lanes));
+            assert_eq!(own, expected, "{level} seed {seed} n {n}");
+            assert_eq!(
+                kernel::integer_pass(&ints, seed << 63),
+                pass,
+                "{level} seed {seed}"
+            );
+            assert_eq!(
+                kernel::positions(&values, wanted),
+                rows,
+                "{level} seed {seed} n {n}"
+            );
+            let one = kernel::positions(&values, [absent, wanted[1]]);
+            assert_eq!(one, [0, rows[1]], "{level} seed {seed} n {n}");
+        });
+    }
+}
+
+/// Halves of squares, put together from a sum that wraps.
+#[test]
+fn sums_of_the_widest_squares_are_exact() {
+    for words in [[i32::MIN as i64 as u64; 1024], [(1 << 31) - 1; 1024]] {
+        let square = u128::from((words[0] as i64).unsigned_abs()).pow(2);
+        let stats = crate::Stats::of(crate::ColumnType::I64, &[0; 1024], &words);
+        assert_eq!(stats.square_sum(), (square * 1024) as f64);
+        assert_eq!(stats.int_sum(), Some(i128::from(words[0] as i64) * 1024));
+    }
+    let words: Vec<u64> = (0..1024).map(|i| (1 << 31) - 1 - i).collect();
+    let squares: u128 = words.iter().map(|&word| u128::from(word).pow(2)).sum();
+    let stats = crate::Stats::of(crate::ColumnType::I64, &[0; 1024], &words);
+    assert_eq!(stats.square_sum(), squares as f64);
 }

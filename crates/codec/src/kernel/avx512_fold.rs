@@ -1,0 +1,239 @@
+//! The passes of statistics in registers, for AVX-512: the compiler takes the tree that lanes are added up by into pairs, fills
+//! the last block by way of memory, and looks for a row in each block twice.
+//!
+//! The figures are those of stats/fold.rs, bit by bit.
+
+use core::arch::x86_64::*;
+
+use super::avx512::{EIGHT, load, load_some, store};
+use crate::stats::dd::Dd;
+use crate::stats::fold::{Lanes, gather_infinite};
+
+/// What the eight lanes of floats hold while they are in registers.
+#[derive(Clone, Copy)]
+struct Registers {
+    sum: __m512d,
+    sum_rest: __m512d,
+    squares: __m512d,
+    squares_rest: __m512d,
+    low: __m512d,
+    high: __m512d,
+    nan_count: u64,
+}
+
+/// See `dd::two_sum`.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn two_sum(a: __m512d, b: __m512d) -> (__m512d, __m512d) {
+    let s = _mm512_add_pd(a, b);
+    let bb = _mm512_sub_pd(s, a);
+    let of_a = _mm512_sub_pd(a, _mm512_sub_pd(s, bb));
+    (s, _mm512_add_pd(of_a, _mm512_sub_pd(b, bb)))
+}
+
+/// See `dd::quick_two_sum`.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn quick_two_sum(a: __m512d, b: __m512d) -> (__m512d, __m512d) {
+    let s = _mm512_add_pd(a, b);
+    (s, _mm512_sub_pd(b, _mm512_sub_pd(s, a)))
+}
+
+impl Registers {
+    /// Takes in a row a lane. `one` is 1.0, which the compiler must not know: half of the sums are made as x * 1 + y, the same bits, where
+    /// products are made. A processor that makes sums elsewhere (AMD) then does both at once.
+    #[target_feature(enable = "avx512f,avx512dq")]
+    #[inline]
+    fn take(&mut self, words: __m512i, one: __m512d) {
+        let x = _mm512_castsi512_pd(words);
+        let nan = _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(x, x);
+        self.nan_count += u64::from(nan.count_ones());
+        // The second one where one is NaN, or both are zero.
+        self.low = _mm512_min_pd(x, self.low);
+        self.high = _mm512_max_pd(x, self.high);
+        let x = _mm512_maskz_mov_pd(!nan, x);
+        let plus = |a, b| _mm512_fmadd_pd(a, one, b);
+        let minus = |a, b| _mm512_fmsub_pd(a, one, b);
+        // As `two_sum`.
+        let s = plus(self.sum, x);
+        let xx = minus(s, self.sum);
+        let of_sum = minus(self.sum, _mm512_sub_pd(s, xx));
+        let e = _mm512_add_pd(of_sum, _mm512_sub_pd(x, xx));
+        self.sum = s;
+        self.sum_rest = plus(self.sum_rest, e);
+        let p = _mm512_mul_pd(x, x);
+        let r = _mm512_fmsub_pd(x, x, p);
+        let s = plus(self.squares, p);
+        let pp = minus(s, self.squares);
+        let of_squares = minus(self.squares, _mm512_sub_pd(s, pp));
+        let e = _mm512_add_pd(of_squares, minus(p, pp));
+        self.squares = s;
+        self.squares_rest = _mm512_add_pd(self.squares_rest, _mm512_add_pd(e, r));
+    }
+}
+
+/// See `fold::float_lanes`.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
+pub(super) fn float_lanes(values: &[u64]) -> Lanes {
+    let zero = _mm512_setzero_pd();
+    let mut own = Registers {
+        sum: zero,
+        sum_rest: zero,
+        squares: zero,
+        squares_rest: zero,
+        low: _mm512_set1_pd(f64::INFINITY),
+        high: _mm512_set1_pd(f64::NEG_INFINITY),
+        nan_count: 0,
+    };
+    let one = _mm512_set1_pd(core::hint::black_box(1.0));
+    let (blocks, rest) = values.as_chunks::<EIGHT>();
+    for block in blocks {
+        own.take(load(block), one);
+    }
+    if !rest.is_empty() {
+        // NaN adds nothing but its count.
+        let nan = _mm512_castpd_si512(_mm512_set1_pd(f64::NAN));
+        own.take(load_some(rest, nan), one);
+        own.nan_count -= (EIGHT - rest.len()) as u64;
+    }
+    let array = |register| {
+        let mut lanes = [0.0; EIGHT];
+        store(&mut lanes, _mm512_castpd_si512(register));
+        lanes
+    };
+    Lanes {
+        sum: array(own.sum),
+        sum_rest: array(own.sum_rest),
+        squares: array(own.squares),
+        squares_rest: array(own.squares_rest),
+        low: _mm512_reduce_min_pd(own.low),
+        high: _mm512_reduce_max_pd(own.high),
+        nan_count: own.nan_count,
+    }
+}
+
+/// Pairs of floats, side by side.
+#[derive(Clone, Copy)]
+struct Pairs {
+    hi: __m512d,
+    lo: __m512d,
+}
+
+impl Pairs {
+    /// As `Dd::add` does where nothing overflows.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        let (s, e) = two_sum(self.hi, other.hi);
+        let (t, f) = two_sum(self.lo, other.lo);
+        let (s, e) = quick_two_sum(s, _mm512_add_pd(e, t));
+        let (hi, lo) = quick_two_sum(s, _mm512_add_pd(e, f));
+        Self { hi, lo }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn map(self, f: impl Fn(__m512d) -> __m512d) -> Self {
+        Self {
+            hi: f(self.hi),
+            lo: f(self.lo),
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn pairs(hi: &[f64; EIGHT], lo: &[f64; EIGHT]) -> Pairs {
+    let [hi, lo] = [hi, lo].map(|lanes| _mm512_castsi512_pd(load(lanes)));
+    let (hi, lo) = quick_two_sum(hi, lo);
+    Pairs { hi, lo }
+}
+
+/// See `fold::gather`: both trees at once, the sum's in the lower half and that of the squares in the upper one.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
+pub(super) fn gather(lanes: &Lanes) -> [Dd; 2] {
+    let sum = pairs(&lanes.sum, &lanes.sum_rest);
+    let squares = pairs(&lanes.squares, &lanes.squares_rest);
+    // Lanes 0 to 3 of each, and 4 to 7.
+    let low = Pairs {
+        hi: _mm512_shuffle_f64x2::<0b01_00_01_00>(sum.hi, squares.hi),
+        lo: _mm512_shuffle_f64x2::<0b01_00_01_00>(sum.lo, squares.lo),
+    };
+    let high = Pairs {
+        hi: _mm512_shuffle_f64x2::<0b11_10_11_10>(sum.hi, squares.hi),
+        lo: _mm512_shuffle_f64x2::<0b11_10_11_10>(sum.lo, squares.lo),
+    };
+    let four = low.add(high);
+    let two = four.add(four.map(|x| _mm512_permutex_pd::<0b11_10_11_10>(x)));
+    let one = two.add(two.map(|x| _mm512_permute_pd::<0b0101_0101>(x)));
+    let dd = |hi: f64, lo: f64, highs: &[f64; EIGHT], lows: &[f64; EIGHT]| {
+        // What is not finite on the way stays so up to here.
+        if hi.is_finite() {
+            Dd { hi, lo }
+        } else {
+            gather_infinite(highs, lows)
+        }
+    };
+    let first = |x: __m512d| _mm512_cvtsd_f64(x);
+    let fifth = |x: __m512d| _mm256_cvtsd_f64(_mm512_extractf64x4_pd::<1>(x));
+    [
+        dd(first(one.hi), first(one.lo), &lanes.sum, &lanes.sum_rest),
+        dd(
+            fifth(one.hi),
+            fifth(one.lo),
+            &lanes.squares,
+            &lanes.squares_rest,
+        ),
+    ]
+}
+
+/// Registers that are compared without a way out.
+const BLOCK: usize = 4;
+
+/// The first row that holds a word, of the rows before `at` if there is one, else of those from `at` on in these registers.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn row_in(before: Option<usize>, word: __m512i, at: usize, rows: &[__m512i]) -> Option<usize> {
+    if before.is_some() {
+        return before;
+    }
+    let mut found = 0u32;
+    for (i, &words) in rows.iter().enumerate() {
+        found |= u32::from(_mm512_cmpeq_epi64_mask(words, word)) << (i * EIGHT);
+    }
+    (found != 0).then(|| at + found.trailing_zeros() as usize)
+}
+
+/// See `fold::positions`.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
+pub(super) fn positions(values: &[u64], [a, b]: [u64; 2]) -> [usize; 2] {
+    let [a, b] = [a, b].map(|word| _mm512_set1_epi64(word as i64));
+    let (mut row_a, mut row_b) = (None, None);
+    let mut at = 0;
+    let (registers, rest) = values.as_chunks::<EIGHT>();
+    let (blocks, single) = registers.as_chunks::<BLOCK>();
+    for block in blocks {
+        let [w, x, y, z] = block;
+        let rows = [load(w), load(x), load(y), load(z)];
+        row_a = row_in(row_a, a, at, &rows);
+        row_b = row_in(row_b, b, at, &rows);
+        if let (Some(row_a), Some(row_b)) = (row_a, row_b) {
+            return [row_a, row_b];
+        }
+        at += BLOCK * EIGHT;
+    }
+    for words in single {
+        let rows = [load(words)];
+        row_a = row_in(row_a, a, at, &rows);
+        row_b = row_in(row_b, b, at, &rows);
+        at += EIGHT;
+    }
+    if !rest.is_empty() {
+        // Where they end one row is repeated: it is not the first of its kind.
+        let fill = _mm512_set1_epi64(rest[0] as i64);
+        let rows = [load_some(rest, fill)];
+        row_a = row_in(row_a, a, at, &rows);
+        row_b = row_in(row_b, b, at, &rows);
+    }
+    [row_a.unwrap_or(0), row_b.unwrap_or(0)]
+}
