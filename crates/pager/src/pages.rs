@@ -97,6 +97,12 @@ pub trait PageRead {
     /// `Corrupt` when the range lies outside the file; `Io` when the file cannot be read.
     fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>>;
 
+    /// A hint that these bytes inside an extent will be needed soon. Reads and verifies nothing.
+    #[inline]
+    fn prefetch_bytes(&self, addr: u64, len: usize) {
+        let _ = (addr, len);
+    }
+
     /// What was read so far.
     fn counters(&self) -> &Counters;
 }

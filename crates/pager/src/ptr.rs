@@ -66,6 +66,7 @@ impl Ptr {
     /// # Panics
     /// When `bytes` is too short.
     #[must_use]
+    #[inline]
     pub fn decode(bytes: &[u8], at: usize) -> Self {
         Self {
             addr: get_u64(bytes, at),

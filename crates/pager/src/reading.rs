@@ -94,6 +94,14 @@ impl Inner {
         }
     }
 
+    /// Asks the processor for bytes inside an extent.
+    #[inline]
+    pub(crate) fn prefetch_bytes(&self, addr: u64, len: usize, end: u64) {
+        if let Some(bytes) = self.lent(addr, len, end) {
+            tidalite_base::prefetch(bytes);
+        }
+    }
+
     #[inline]
     pub(crate) fn expect_page(&self, ptr: &Ptr) -> Result<()> {
         if ptr.len as usize != self.page_size || ptr.addr & (self.page_size as u64 - 1) != 0 {

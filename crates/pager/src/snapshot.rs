@@ -362,6 +362,11 @@ impl PageRead for Snapshot {
         self.inner.bytes(addr, len, self.state.bytes)
     }
 
+    #[inline]
+    fn prefetch_bytes(&self, addr: u64, len: usize) {
+        self.inner.prefetch_bytes(addr, len, self.state.bytes);
+    }
+
     fn counters(&self) -> &Counters {
         &self.counters
     }

@@ -55,6 +55,15 @@ impl PageRead for Pages<'_> {
         }
     }
 
+    #[inline]
+    fn prefetch_bytes(&self, addr: u64, len: usize) {
+        match self {
+            Self::Snapshot(pages) => pages.prefetch_bytes(addr, len),
+            Self::Writer(pages) => pages.prefetch_bytes(addr, len),
+            Self::Uncommitted(pages) => pages.prefetch_bytes(addr, len),
+        }
+    }
+
     fn counters(&self) -> &Counters {
         match self {
             Self::Snapshot(pages) => pages.counters(),
