@@ -51,6 +51,7 @@ impl Link {
         put_u64(out, at + BYTES_AT, self.bytes);
     }
 
+    #[inline]
     pub(crate) fn decode(bytes: &[u8], at: usize) -> Self {
         Self {
             ptr: Ptr::decode(bytes, at),

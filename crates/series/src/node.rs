@@ -123,6 +123,7 @@ impl<'r> Spine<'r> {
         self.links
     }
 
+    #[inline]
     pub(crate) fn link(&self, i: usize) -> Link {
         debug_assert!(i < self.links);
         Link::decode(

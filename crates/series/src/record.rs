@@ -140,8 +140,9 @@ impl<'a> Fields<'a> {
     /// The first numbers of statistics in the form of their own.
     fn numbers<const N: usize>(&mut self) -> Result<[u64; N]> {
         let lengths = self.lengths()?;
-        let bytes = self.take(short::sum(lengths))?;
-        let numbers = short::get(bytes, 0, lengths);
+        let at = self.at;
+        self.take(short::sum(lengths))?;
+        let numbers = short::get(self.bytes, at, lengths);
         numbers.ok_or_else(|| self.bad(format!("lengths {lengths:x}"), "0 to 8 bytes a number"))
     }
 

@@ -10,18 +10,16 @@
 /// Bytes of a number at most.
 const NUMBER_BYTES_MAX: usize = 8;
 
-/// What is left of eight bytes that begin with a number of so many.
-const MASKS: [u64; NUMBER_BYTES_MAX + 1] = [
-    0,
-    0xff,
-    0xffff,
-    0xff_ffff,
-    0xffff_ffff,
-    0xff_ffff_ffff,
-    0xffff_ffff_ffff,
-    0xff_ffff_ffff_ffff,
-    u64::MAX,
-];
+/// What is left of eight bytes that begin with a number of so many. More than eight are no length.
+const MASKS: [u64; 16] = {
+    let mut masks = [0; 16];
+    let mut len = 1;
+    while len <= NUMBER_BYTES_MAX {
+        masks[len] = u64::MAX >> (64 - 8 * len);
+        len += 1;
+    }
+    masks
+};
 
 /// The lengths of numbers, up to 16.
 pub(crate) fn lengths(numbers: &[u64]) -> u64 {
@@ -49,39 +47,77 @@ pub(crate) fn sum(lengths: u64) -> usize {
     (pairs.wrapping_mul(ONES) >> 56) as usize
 }
 
-/// The number of `len` bytes at `at`.
+/// Whether each length is one: 0 to 8.
 #[inline]
-fn number(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
-    let mask = MASKS.get(len)?;
-    match bytes.get(at..at + NUMBER_BYTES_MAX) {
-        Some(field) => {
-            let mut word = [0; NUMBER_BYTES_MAX];
-            word.copy_from_slice(field);
-            Some(u64::from_le_bytes(word) & mask)
-        }
-        None => near_end(bytes, at, len),
+fn are_lengths(lengths: u64) -> bool {
+    const EIGHTS: u64 = 0x8888_8888_8888_8888;
+    let below = lengths & !EIGHTS;
+    let set = (below << 1) | (below << 2) | (below << 3);
+    lengths & set & EIGHTS == 0
+}
+
+/// The most bytes of 16 numbers, and those that are read with the last of them.
+const ROOM_BYTES: usize = 16 * NUMBER_BYTES_MAX + NUMBER_BYTES_MAX;
+/// No number begins behind this place.
+const PLACES: usize = 16 * NUMBER_BYTES_MAX - 1;
+
+/// The numbers from number `FROM` on, `N` of them, of those whose bytes begin at `at`; `None` when a length is no length or the
+/// bytes end before.
+///
+/// Lengths and room are looked at once for all of them: no branch and no check is left for a single one.
+#[inline(always)]
+pub(crate) fn get_from<const FROM: usize, const N: usize>(
+    bytes: &[u8],
+    at: usize,
+    lengths: u64,
+) -> Option<[u64; N]> {
+    const { assert!(0 < N && FROM + N <= 16, "a length has 4 bits") };
+    let lengths = lengths & (u64::MAX >> (64 - 4 * (FROM + N)));
+    if !are_lengths(lengths) {
+        return None;
+    }
+    let room = bytes.get(at..).and_then(<[u8]>::first_chunk);
+    match room {
+        Some(room) => Some(all::<FROM, N>(room, lengths)),
+        None => Some(all::<FROM, N>(&near_end(bytes, at, lengths)?, lengths)),
     }
 }
 
-#[cold]
-fn near_end(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
-    let mut word = [0; NUMBER_BYTES_MAX];
-    word[..len].copy_from_slice(bytes.get(at..at + len)?);
-    Some(u64::from_le_bytes(word))
-}
-
-/// The first `N` numbers of those whose bytes begin at `at`; `None` when a length is no length or the bytes end before.
-#[inline]
+/// The first `N` numbers.
+#[inline(always)]
 pub(crate) fn get<const N: usize>(bytes: &[u8], at: usize, lengths: u64) -> Option<[u64; N]> {
-    let (mut at, mut lengths) = (at, lengths);
+    get_from::<0, N>(bytes, at, lengths)
+}
+
+#[inline(always)]
+fn all<const FROM: usize, const N: usize>(room: &[u8; ROOM_BYTES], lengths: u64) -> [u64; N] {
+    let mut at = if FROM == 0 {
+        0
+    } else {
+        sum(lengths & !(u64::MAX << (4 * FROM)))
+    };
     let mut numbers = [0; N];
-    for place in &mut numbers {
-        let len = (lengths & 15) as usize;
-        *place = number(bytes, at, len)?;
+    for (i, place) in numbers.iter_mut().enumerate() {
+        let len = ((lengths >> (4 * (FROM + i))) & 15) as usize;
+        let mut word = [0; NUMBER_BYTES_MAX];
+        word.copy_from_slice(&room[at & PLACES..][..NUMBER_BYTES_MAX]);
+        *place = u64::from_le_bytes(word) & MASKS[len];
         at += len;
-        lengths >>= 4;
     }
-    Some(numbers)
+    numbers
+}
+
+/// The bytes of numbers that end where all bytes do, or soon after them.
+#[cold]
+#[inline(never)]
+fn near_end(bytes: &[u8], at: usize, lengths: u64) -> Option<[u8; ROOM_BYTES]> {
+    let rest = bytes.get(at..)?;
+    if rest.len() < sum(lengths) {
+        return None;
+    }
+    let mut room = [0; ROOM_BYTES];
+    room[..rest.len()].copy_from_slice(rest);
+    Some(room)
 }
 
 #[cfg(test)]
@@ -101,6 +137,12 @@ mod tests {
             assert_eq!(bytes.len(), 3 + sum(lengths));
             assert_eq!(get(&bytes, 3, lengths), Some(numbers));
             assert_eq!(get::<4>(&bytes, 3, lengths), numbers.first_chunk().copied());
+            let last = numbers.last_chunk().copied();
+            assert_eq!(get_from::<3, 13>(&bytes, 3, lengths), last);
+            // The same where there is more behind them.
+            let more = [&bytes[..], &[9; 200]].concat();
+            assert_eq!(get(&more, 3, lengths), Some(numbers));
+            assert_eq!(get_from::<3, 13>(&more, 3, lengths), last);
             if sum(lengths) > 0 {
                 bytes.pop();
                 assert_eq!(get::<16>(&bytes, 3, lengths), None, "the bytes end early");
@@ -114,8 +156,13 @@ mod tests {
         for length in 9..16u64 {
             for place in 0..16 {
                 assert_eq!(get::<16>(&bytes, 0, length << (4 * place)), None);
+                let behind = get_from::<2, 5>(&bytes, 0, length << (4 * place));
+                assert_eq!(behind.is_none(), place < 7);
             }
         }
+        let eights = [0x0101_0101_0101_0101; 16];
+        assert_eq!(get::<16>(&bytes, 0, 0x8888_8888_8888_8888), Some(eights));
+        assert_eq!(get::<1>(&bytes, 301, 0), None);
         assert_eq!(sum(u64::MAX), 240);
         assert_eq!(
             lengths(&[0, 1, 255, 256, u64::MAX, i64::MIN as u64]),

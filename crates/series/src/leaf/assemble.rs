@@ -1,6 +1,7 @@
 //! The bytes of a leaf that is closed: fixed fields, sections, payloads. The payloads of an open leaf lie vector after vector, as they
 //! were made; here they are brought into the order of the sections.
 
+use super::directory::number_of;
 use super::entry::{Span, put_column, put_times};
 use super::writer::{Model, OpenLeaf, OpenVector, time_of};
 use super::{
@@ -12,14 +13,6 @@ use super::{
 use crate::packer::aligned;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{put_i64, put_u16, put_u32, put_u64};
-
-fn mode(known: Option<u64>, model: Option<&Model>) -> u8 {
-    match (known, model) {
-        (Some(_), _) => MODE_WHOLE,
-        (None, Some(_)) => MODE_COLD,
-        (None, None) => MODE_VECTORS,
-    }
-}
 
 fn put_model(out: &mut Vec<u8>, model: &Model) {
     let mut entry = [0; MODEL_ENTRY_BYTES];
@@ -52,6 +45,47 @@ fn put_entries<T>(
         bytes += vector.chunk.len();
     }
     bytes
+}
+
+/// What a section says besides its vectors.
+struct Section<'m> {
+    number: usize,
+    /// Of its words; 0 of times.
+    ty: u8,
+    /// The one step, or word, of the leaf.
+    whole: Option<u64>,
+    model: Option<&'m Model>,
+}
+
+impl Section<'_> {
+    /// Appends the section to a directory, with an entry that `put` makes of each vector, and enters what it takes into
+    /// its fields.
+    fn put<T>(
+        &self,
+        out: &mut Vec<u8>,
+        vectors: &[OpenVector<T>],
+        put: impl FnMut(&mut Vec<u8>, usize, &OpenVector<T>),
+    ) {
+        let at = out.len();
+        let mut bytes = self.model.map_or(0, |model| model.bytes as usize);
+        let mode = match (self.whole, self.model) {
+            (Some(_), _) => MODE_WHOLE,
+            (None, Some(_)) => MODE_COLD,
+            (None, None) => MODE_VECTORS,
+        };
+        if let Some(whole) = self.whole {
+            out.extend_from_slice(&whole.to_le_bytes());
+        } else {
+            self.model.inspect(|model| put_model(out, model));
+            bytes += put_entries(out, vectors, put);
+        }
+        let entries = out.len() - at;
+        let fields = SECTIONS_AT + self.number * SECTION_BYTES;
+        out[fields + SECTION_MODE] = mode;
+        out[fields + SECTION_TYPE] = self.ty;
+        put_u16(out, fields + SECTION_ENTRIES, entries as u16);
+        put_u32(out, fields + SECTION_PAYLOADS, bytes as u32);
+    }
 }
 
 impl OpenLeaf {
@@ -88,16 +122,6 @@ impl OpenLeaf {
         }
     }
 
-    /// Enters what a section takes: the bytes of `out` from `at` on, and so many of payloads.
-    fn put_section(out: &mut [u8], number: usize, (mode, ty): (u8, u8), at: usize, bytes: usize) {
-        let entries = out.len() - at;
-        let section = SECTIONS_AT + number * SECTION_BYTES;
-        out[section + SECTION_MODE] = mode;
-        out[section + SECTION_TYPE] = ty;
-        put_u16(out, section + SECTION_ENTRIES, entries as u16);
-        put_u32(out, section + SECTION_PAYLOADS, bytes as u32);
-    }
-
     /// Fills `out` with the directory, but for the header; returns its length.
     fn put_directory(&self, out: &mut Vec<u8>) -> usize {
         out.clear();
@@ -108,36 +132,27 @@ impl OpenLeaf {
         put_u32(out, DATA_BYTES_AT, self.payloads.len() as u32);
         put_i64(out, BEGIN_AT, self.begin);
         put_i64(out, END_AT, self.end);
-        let at = out.len();
-        let model = self.times_model.as_ref();
-        let mut bytes = model.map_or(0, |model| model.bytes as usize);
-        match (self.step, model) {
-            (Some(step), _) => out.extend_from_slice(&step.to_le_bytes()),
-            (None, model) => {
-                model.inspect(|model| put_model(out, model));
-                let mut before = self.begin;
-                bytes += put_entries(out, &self.times, |out, _, vector| {
-                    put_times(out, vector, before);
-                    before = vector.what.1;
-                });
-            }
-        }
-        Self::put_section(out, 0, (mode(self.step, model), 0), at, bytes);
+        let times = Section {
+            number: 0,
+            ty: 0,
+            whole: self.step,
+            model: self.times_model.as_ref(),
+        };
+        let mut before = self.begin;
+        times.put(out, &self.times, |out, _, vector| {
+            put_times(out, vector, before);
+            before = vector.what.1;
+        });
         for (c, column) in self.columns.iter().enumerate() {
-            let at = out.len();
-            let model = column.model.as_ref();
-            let mut bytes = model.map_or(0, |model| model.bytes as usize);
-            match (column.word, model) {
-                (Some(word), _) => out.extend_from_slice(&word.to_le_bytes()),
-                (None, model) => {
-                    model.inspect(|model| put_model(out, model));
-                    bytes += put_entries(out, &column.vectors, |out, v, vector| {
-                        put_column(out, vector, &self.vector_span(v));
-                    });
-                }
-            }
-            let kind = (mode(column.word, model), column.stats.column_type().code());
-            Self::put_section(out, 1 + c, kind, at, bytes);
+            let section = Section {
+                number: number_of(c),
+                ty: column.stats.column_type().code(),
+                whole: column.word,
+                model: column.model.as_ref(),
+            };
+            section.put(out, &column.vectors, |out, v, vector| {
+                put_column(out, vector, &self.vector_span(v));
+            });
         }
         let directory = out.len();
         put_u32(out, DIRECTORY_BYTES_AT, directory as u32);

@@ -142,7 +142,7 @@ impl Sections {
     }
 
     /// Where the table of a section with entries begins, and its first payload.
-    #[inline]
+    #[inline(always)]
     fn table(&self, block: &[u8], number: usize) -> Result<(usize, usize), Corrupt> {
         let (begin, payloads) = self.begins[number];
         let (table_at, offset) = (begin as usize, payloads as usize);
@@ -154,29 +154,25 @@ impl Sections {
     }
 
     /// The entries of all vectors of a section with entries, one after the other.
-    pub(super) fn each<'s>(
-        &'s self,
-        block: &'s [u8],
+    #[inline(always)]
+    pub(super) fn each<'b>(
+        &self,
+        block: &'b [u8],
         number: usize,
         vectors: usize,
-    ) -> Result<impl Iterator<Item = Result<Place, Corrupt>> + 's, Corrupt> {
-        let (table_at, mut offset) = self.table(block, number)?;
+    ) -> Result<Places<'b>, Corrupt> {
         let (end, payloads_end) = self.begins[number + 1];
+        let (table_at, offset) = self.table(block, number)?;
         let (table, _) = block[table_at..][..vectors * PLACE_BYTES].as_chunks::<PLACE_BYTES>();
-        let mut at = table_at + table.len() * PLACE_BYTES;
-        Ok(table.iter().enumerate().map(move |(v, entry)| {
-            let place = Place {
-                at,
-                end: at + usize::from(entry[PLACE_ENTRY]),
-                offset,
-                payload_bytes: usize::from(get_u16(entry, PLACE_PAYLOAD)),
-            };
-            (at, offset) = (place.end, offset + place.payload_bytes);
-            if at > end as usize || offset > payloads_end as usize {
-                return Err(odd(number, v));
-            }
-            Ok(place)
-        }))
+        Ok(Places {
+            table,
+            number,
+            v: 0,
+            at: table_at + table.len() * PLACE_BYTES,
+            offset,
+            end: end as usize,
+            payloads_end: payloads_end as usize,
+        })
     }
 
     /// The entry of vector `v` of so many, in a section with entries.
@@ -188,23 +184,34 @@ impl Sections {
         v: usize,
         vectors: usize,
     ) -> Result<Place, Corrupt> {
-        let (end, payloads_end) = self.begins[number + 1];
-        let (table_at, mut offset) = self.table(block, number)?;
-        let (table, _) = block[table_at..][..vectors * PLACE_BYTES].as_chunks::<PLACE_BYTES>();
-        let mut at = table_at + table.len() * PLACE_BYTES;
-        for before in &table[..v] {
-            at += usize::from(before[PLACE_ENTRY]);
-            offset += usize::from(get_u16(before, PLACE_PAYLOAD));
+        let mut places = self.each(block, number, vectors)?;
+        places.pass_to(v);
+        places.place().ok_or_else(|| odd(number, v))
+    }
+
+    /// The same for who goes from vector to vector: `reached` says how far the last call for this section came, and is
+    /// its default before the first one.
+    #[inline(always)]
+    pub(super) fn find_on(
+        &self,
+        block: &[u8],
+        (number, vectors): (usize, usize),
+        v: usize,
+        reached: &mut Reached,
+    ) -> Result<Place, Corrupt> {
+        let mut places = self.each(block, number, vectors)?;
+        if 0 < reached.v && reached.v <= v {
+            (places.v, places.at, places.offset) = (reached.v, reached.at, reached.offset);
         }
-        let place = Place {
-            at,
-            end: at + usize::from(table[v][PLACE_ENTRY]),
-            offset,
-            payload_bytes: usize::from(get_u16(&table[v], PLACE_PAYLOAD)),
-        };
-        if place.end > end as usize || offset + place.payload_bytes > payloads_end as usize {
+        places.pass_to(v);
+        let Some(place) = places.place() else {
             return Err(odd(number, v));
-        }
+        };
+        *reached = Reached {
+            v: places.v,
+            at: places.at,
+            offset: places.offset,
+        };
         Ok(place)
     }
 
@@ -222,7 +229,72 @@ impl Sections {
     }
 }
 
+/// How far a reader has come in a section: the next vector, its entry, its payload.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reached {
+    v: usize,
+    at: usize,
+    offset: usize,
+}
+
+/// The places of a section's vectors.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Places<'b> {
+    table: &'b [[u8; PLACE_BYTES]],
+    number: usize,
+    /// The next vector.
+    v: usize,
+    at: usize,
+    offset: usize,
+    /// Where the section ends, and its payloads do.
+    end: usize,
+    payloads_end: usize,
+}
+
+impl Places<'_> {
+    /// Passes by the vectors before `v`; where they end is not judged.
+    #[inline(always)]
+    fn pass_to(&mut self, v: usize) {
+        for before in &self.table[self.v..v] {
+            self.at += usize::from(before[PLACE_ENTRY]);
+            self.offset += usize::from(get_u16(before, PLACE_PAYLOAD));
+        }
+        self.v = v;
+    }
+
+    /// The place of the next vector, which is there: if it ends within its section.
+    #[inline(always)]
+    fn place(&mut self) -> Option<Place> {
+        let entry = &self.table[self.v];
+        let place = Place {
+            at: self.at,
+            end: self.at + usize::from(entry[PLACE_ENTRY]),
+            offset: self.offset,
+            payload_bytes: usize::from(get_u16(entry, PLACE_PAYLOAD)),
+        };
+        (self.at, self.offset) = (place.end, place.offset + place.payload_bytes);
+        if self.at > self.end || self.offset > self.payloads_end {
+            return None;
+        }
+        self.v += 1;
+        Some(place)
+    }
+
+    /// The place of the next vector; `None` behind the last.
+    #[inline(always)]
+    pub(super) fn next(&mut self) -> Result<Option<Place>, Corrupt> {
+        if self.v == self.table.len() {
+            return Ok(None);
+        }
+        match self.place() {
+            Some(place) => Ok(Some(place)),
+            None => Err(odd(self.number, self.v)),
+        }
+    }
+}
+
 #[cold]
+#[inline(never)]
 fn odd(number: usize, v: usize) -> Corrupt {
     let found = format!("vector {v} of section {number}");
     let expected = "an entry and a payload inside their section";

@@ -74,6 +74,14 @@ impl Span {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn too_short(place: &Place) -> Corrupt {
+    let found = format!("{} bytes", place.end.saturating_sub(place.at));
+    let at = place.at as u64;
+    Corrupt::new("entry of a vector", at, found, "its fixed fields")
+}
+
 /// An entry of a column, of times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry<'b> {
@@ -90,40 +98,30 @@ pub(super) struct Entry<'b> {
 
 impl<'b> Entry<'b> {
     /// The entry of a column at this place of a directory.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of_column(block: &'b [u8], place: &Place) -> Result<Self, Corrupt> {
-        Self::read::<COLUMN_LENGTHS_BYTES>(block, place)
+        Self::read::<COLUMN_LENGTHS_BYTES>(block, place).ok_or_else(|| too_short(place))
     }
 
     /// The same of times.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of_times(block: &'b [u8], place: &Place) -> Result<Self, Corrupt> {
-        Self::read::<TIME_LENGTHS_BYTES>(block, place)
+        Self::read::<TIME_LENGTHS_BYTES>(block, place).ok_or_else(|| too_short(place))
     }
 
-    #[inline]
-    fn read<const LENGTHS: usize>(block: &'b [u8], place: &Place) -> Result<Self, Corrupt> {
+    #[inline(always)]
+    fn read<const LENGTHS: usize>(block: &'b [u8], place: &Place) -> Option<Self> {
         let has_checksum = place.payload_bytes != 0;
         let checksum_bytes = if has_checksum { CHECKSUM_BYTES } else { 0 };
         let fixed = LENGTHS + RULE_BYTES + checksum_bytes;
         let entry = block.get(place.at..place.end);
-        let Some(entry) = entry.filter(|entry| entry.len() >= fixed) else {
-            let found = format!("{} bytes", place.end.saturating_sub(place.at));
-            let at = place.at as u64;
-            return Err(Corrupt::new(
-                "entry of a vector",
-                at,
-                found,
-                "its fixed fields",
-            ));
-        };
-        let mut lengths = [0; 8];
-        lengths[..LENGTHS].copy_from_slice(&entry[..LENGTHS]);
-        Ok(Self {
+        let entry = entry.filter(|entry| entry.len() >= fixed)?;
+        let lengths = entry[..LENGTHS].iter().rev();
+        Some(Self {
             block,
             at: place.at,
             end: place.end,
-            lengths: u64::from_le_bytes(lengths),
+            lengths: lengths.fold(0, |all, &byte| all << 8 | u64::from(byte)),
             rule: [entry[LENGTHS], entry[LENGTHS + 1]],
             numbers_at: place.at + fixed,
             checksum: match has_checksum {
@@ -134,12 +132,19 @@ impl<'b> Entry<'b> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn numbers<const N: usize>(&self) -> Result<[u64; N], Corrupt> {
         short::get(self.block, self.numbers_at, self.lengths).ok_or_else(|| self.odd())
     }
 
+    /// The numbers behind those of the chunk.
+    #[inline(always)]
+    fn behind_chunk<const N: usize>(&self) -> Option<[u64; N]> {
+        short::get_from::<CHUNK_FIELDS, N>(self.block, self.numbers_at, self.lengths)
+    }
+
     #[cold]
+    #[inline(never)]
     fn odd(&self) -> Corrupt {
         let found = format!("lengths {:x}", self.lengths);
         let expected = "0 to 8 bytes a number";
@@ -158,19 +163,57 @@ impl<'b> Entry<'b> {
     }
 
     /// The statistics of a column's vector.
-    #[inline]
     pub(super) fn stats(&self, ty: ColumnType, span: &Span) -> Result<Stats, Corrupt> {
-        let numbers: [u64; COLUMN_FIELDS] = self.numbers()?;
-        let mut own = [0; STATS_FIELDS];
-        own.copy_from_slice(&numbers[CHUNK_FIELDS..]);
-        Stats::from_fields(ty, span.rows as u64, &own, &span.clock())
+        self.stats_if(ty, span)
+            .ok_or_else(|| self.odd_stats(ty, span))
     }
 
-    /// Begin, end and rows of a vector of times behind one that ends at `before`.
-    #[inline]
-    pub(super) fn time_span(&self, before: i64) -> Result<Span, Corrupt> {
-        let numbers: [u64; TIME_FIELDS] = self.numbers()?;
-        let [_, _, _, gap, length, missing] = numbers;
+    #[inline(always)]
+    fn stats_if(&self, ty: ColumnType, span: &Span) -> Option<Stats> {
+        let own: [u64; STATS_FIELDS] = self.behind_chunk()?;
+        Stats::of_fields(ty, span.rows as u64, &own, &span.clock())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn odd_stats(&self, ty: ColumnType, span: &Span) -> Corrupt {
+        match self.behind_chunk() {
+            Some(own) => Stats::odd_fields(ty, span.rows as u64, &own, &span.clock()),
+            None => self.odd(),
+        }
+    }
+
+    /// Takes the statistics of a column's vector in behind those of the rows before it.
+    ///
+    /// Thousands are read for one answer, so nothing on the way is an error until it is known to be one: errors are large, and what may
+    /// be one lies in memory.
+    #[inline(always)]
+    pub(super) fn merge_stats(
+        block: &'b [u8],
+        place: &Place,
+        ty: ColumnType,
+        span: &Span,
+        all: &mut Stats,
+    ) -> Result<(), Corrupt> {
+        let Some(entry) = Self::read::<COLUMN_LENGTHS_BYTES>(block, place) else {
+            return Err(too_short(place));
+        };
+        let Some(stats) = entry.stats_if(ty, span) else {
+            return Err(entry.odd_stats(ty, span));
+        };
+        all.merge_after(&stats);
+        Ok(())
+    }
+
+    /// Begin, end and rows of the vector of times at this place of a directory, behind one that ends at `before`.
+    #[inline(always)]
+    pub(super) fn span_at(block: &'b [u8], place: &Place, before: i64) -> Result<Span, Corrupt> {
+        let Some(entry) = Self::read::<TIME_LENGTHS_BYTES>(block, place) else {
+            return Err(too_short(place));
+        };
+        let Some([gap, length, missing]) = entry.behind_chunk() else {
+            return Err(entry.odd());
+        };
         let begin = before.checked_add_unsigned(gap);
         let end = begin.and_then(|begin| begin.checked_add_unsigned(length));
         match (begin, end) {
@@ -180,13 +223,16 @@ impl<'b> Entry<'b> {
                 rows: VECTOR_ROWS - missing as usize,
                 step: None,
             }),
-            _ => {
-                let found = format!("{missing} rows missing, {gap} behind {before}, over {length}");
-                let expected = "1 to 1024 rows of 64-bit times";
-                let at = self.at as u64;
-                Err(Corrupt::new("entry of times", at, found, expected))
-            }
+            _ => Err(entry.no_span(before, [gap, length, missing])),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn no_span(&self, before: i64, [gap, length, missing]: [u64; 3]) -> Corrupt {
+        let found = format!("{missing} rows missing, {gap} behind {before}, over {length}");
+        let expected = "1 to 1024 rows of 64-bit times";
+        Corrupt::new("entry of times", self.at as u64, found, expected)
     }
 
     /// The chunk of a vector of times.
@@ -363,8 +409,9 @@ mod tests {
             bytes.clear();
             put_times(&mut bytes, &own, before);
             assert!(bytes.len() <= TIME_ENTRY_BYTES_MAX);
-            let entry = Entry::of_times(&bytes, &place(&bytes, &chunk)).unwrap();
-            let found = entry.time_span(before).unwrap();
+            let at = place(&bytes, &chunk);
+            let found = Entry::span_at(&bytes, &at, before).unwrap();
+            let entry = Entry::of_times(&bytes, &at).unwrap();
             assert_eq!(
                 (found.begin, found.end, found.rows),
                 (span.begin, span.end, span.rows)
@@ -435,9 +482,7 @@ mod tests {
             let numbers = [0, 0, 0, gap, over, missing];
             let none = vector(Chunk::default(), ());
             put::<TIME_LENGTHS_BYTES, _>(&mut bytes, [4, 0], &none, &numbers);
-            let entry = Entry::of_times(&bytes, &place(&bytes, &none.chunk))?;
-            entry
-                .time_span(before)
+            Entry::span_at(&bytes, &place(&bytes, &none.chunk), before)
                 .map(|span| (span.begin, span.end, span.rows))
         };
         assert_eq!(

@@ -34,8 +34,10 @@ mod cold;
 mod directory;
 mod entry;
 mod reader;
+mod stats;
 mod writer;
 
+pub(crate) use directory::Reached;
 pub(crate) use reader::Leaf;
 pub(crate) use writer::{OpenLeaf, payload_checksum};
 

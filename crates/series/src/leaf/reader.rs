@@ -14,21 +14,21 @@ use std::fmt::Display;
 use tidalite_base::limits::{COLUMNS_MAX, LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_base::{Corrupt, get_i64, get_u16, get_u32};
 use tidalite_codec::{
-    COLD, Chunk, ColumnType, Line, Rows, Stats, decode_cold, decode_column, decode_times,
-    fill_steps, words_mut,
+    COLD, Chunk, ColumnType, Line, Rows, decode_cold, decode_column, decode_times, fill_steps,
+    words_mut,
 };
 use tidalite_pager::{Error, Kind, PageRead, PageRef, Ptr, Result};
 
 /// An opened leaf: its directory is verified, its payloads are not read yet.
 pub(crate) struct Leaf<'r> {
-    block: PageRef<'r>,
-    ptr: Ptr,
+    pub(super) block: PageRef<'r>,
+    pub(super) ptr: Ptr,
     rows: usize,
-    vectors: usize,
+    pub(super) vectors: usize,
     begin: i64,
-    step: Option<u64>,
+    pub(super) step: Option<u64>,
     data_bytes: usize,
-    sections: Sections,
+    pub(super) sections: Sections,
     /// First and last time and rows of the vectors, where there is no step.
     times: Vec<(i64, i64, usize)>,
     /// Words of the columns that were added after it was written, behind those of `sections`.
@@ -141,8 +141,9 @@ impl<'r> Leaf<'r> {
         let mut times = Vec::with_capacity(self.vectors);
         let mut rows = 0;
         let mut before = self.begin;
-        for place in self.sections.each(&self.block, 0, self.vectors)? {
-            let own = Entry::of_times(&self.block, &place?)?.time_span(before)?;
+        let mut places = self.sections.each(&self.block, 0, self.vectors)?;
+        while let Some(place) = places.next()? {
+            let own = Entry::span_at(&self.block, &place, before)?;
             let (begin, end, v) = (own.begin, own.end, times.len());
             if (begin == before) != (v == 0) || (own.rows == 1 && begin != end) {
                 let found = format!("vector {v}: {} rows from {begin} to {end}", own.rows);
@@ -280,7 +281,7 @@ impl<'r> Leaf<'r> {
 
     /// The entry of column `c` of vector `v`, and where its payload is.
     #[inline]
-    fn column_entry(&self, v: usize, c: usize) -> Result<(Entry<'_>, Place)> {
+    pub(super) fn column_entry(&self, v: usize, c: usize) -> Result<(Entry<'_>, Place)> {
         let number = number_of(c);
         let place = self.sections.find(&self.block, number, v, self.vectors)?;
         Ok((Entry::of_column(&self.block, &place)?, place))
@@ -321,7 +322,7 @@ impl<'r> Leaf<'r> {
         }
     }
 
-    fn full_span(&self, v: usize) -> Span {
+    pub(super) fn full_span(&self, v: usize) -> Span {
         let (begin, end) = self.span(v);
         Span {
             begin,
@@ -532,17 +533,9 @@ impl<'r> Leaf<'r> {
                 .all(|c| self.constant(c).is_some() || goes_on(&|v| self.column_chunk(v, c)))
     }
 
-    /// Statistics of column `c` in vector `v`, from the directory.
-    pub(crate) fn stats(&self, v: usize, c: usize, ty: ColumnType) -> Result<Stats> {
-        if let Some(word) = self.constant(c) {
-            // The extremes of equal words are at the first row, whatever the other times are.
-            let n = self.rows_of(v);
-            let times = [self.span(v).0; VECTOR_ROWS];
-            let words = [word; VECTOR_ROWS];
-            return Ok(Stats::of(ty, &times[..n], &words[..n]));
-        }
-        let (entry, _) = self.column_entry(v, c)?;
-        Ok(entry.stats(ty, &self.full_span(v))?)
+    /// Whether the times of its vectors have payloads or rules of their own.
+    pub(crate) fn has_times(&self) -> bool {
+        self.step.is_none()
     }
 
     /// Appends all rows to `rows`.

@@ -102,9 +102,10 @@ impl<F: FnMut(Candle)> Collector for Candles<F> {
     fn piece(
         &mut self,
         piece: &Piece,
-        mut stats: impl FnMut(usize) -> Result<Stats>,
+        mut merge: impl FnMut(usize, &mut Stats) -> Result<()>,
     ) -> Result<()> {
-        let stats = stats(0)?;
+        let mut stats = Stats::empty(self.ty);
+        merge(0, &mut stats)?;
         let whole = self.size == CandleSize::Level(piece.rank);
         if whole {
             self.close();

@@ -7,10 +7,11 @@
 //! 3. Window arithmetic is done in 128 bits where 64 would overflow: no origin, width or time is too large.
 //! 4. Several columns are folded in one walk: columns here are numbers in the list of those that the collector wants.
 
-use crate::leaf::Leaf;
+use crate::leaf::{Leaf, Reached};
 use crate::link::Link;
 use crate::node::{NodeStats, Spine};
 use crate::tree::SeriesTree;
+use std::cell::Cell;
 use tidalite_codec::{Rows, RowsRef, Stats};
 use tidalite_pager::{Counters, Error, PageRead, Result};
 
@@ -100,8 +101,18 @@ impl Piece {
 pub(super) trait Collector {
     /// Whether the rows of the piece need not be told apart.
     fn together(&mut self, piece: &Piece) -> bool;
-    /// Takes what a link or vector says of its rows; `stats` answers for each of the columns.
-    fn piece(&mut self, piece: &Piece, stats: impl FnMut(usize) -> Result<Stats>) -> Result<()>;
+    /// The time up to which pieces behind the one that ends at `end` will be together, as far as it is known: what lies
+    /// across it is asked for ahead.
+    fn together_up_to(&self, end: i64) -> i64 {
+        let _ = end;
+        i64::MAX
+    }
+    /// Takes what a link or vector says of its rows; `merge` takes the statistics of one of the columns in behind those given.
+    fn piece(
+        &mut self,
+        piece: &Piece,
+        merge: impl FnMut(usize, &mut Stats) -> Result<()>,
+    ) -> Result<()>;
     /// Takes rows, with the columns and no others.
     fn rows(&mut self, rows: RowsRef<'_>);
 }
@@ -113,7 +124,11 @@ impl Collector for Count {
         true
     }
 
-    fn piece(&mut self, piece: &Piece, _: impl FnMut(usize) -> Result<Stats>) -> Result<()> {
+    fn piece(
+        &mut self,
+        piece: &Piece,
+        _: impl FnMut(usize, &mut Stats) -> Result<()>,
+    ) -> Result<()> {
         self.0 = self.0.saturating_add(piece.count);
         Ok(())
     }
@@ -192,14 +207,18 @@ impl<F: FnMut(usize, Window)> Collector for Windows<F> {
         piece.end <= self.last(piece.begin)
     }
 
+    fn together_up_to(&self, end: i64) -> i64 {
+        self.last(end)
+    }
+
     fn piece(
         &mut self,
         piece: &Piece,
-        mut stats: impl FnMut(usize) -> Result<Stats>,
+        mut merge: impl FnMut(usize, &mut Stats) -> Result<()>,
     ) -> Result<()> {
         self.at(piece.begin).last_time = piece.end;
         for (column, all) in self.stats.iter_mut().enumerate() {
-            all.merge_after(&stats(column)?);
+            merge(column, all)?;
         }
         Ok(())
     }
@@ -246,7 +265,44 @@ pub(super) struct Fold<'a, 'l, R, C> {
     to: i64,
     pub(super) collect: C,
     /// A decoded vector.
-    rows: Rows,
+    rows: Lent,
+    /// Of the columns, how far the statistics of the open leaf were read.
+    reached: Vec<Reached>,
+}
+
+/// Bytes of a leaf's directory, or of a node's spine, that are asked for ahead. The processor finds the others itself; more
+/// requests than it can have under way would keep it waiting.
+const AHEAD_BYTES: usize = 1024;
+
+thread_local! {
+    /// The decoded vector of the last aggregate of this thread: fresh memory for each one, filled with zeros first, takes as long as a
+    /// tenth of a small question.
+    static SPARE: Cell<Rows> = const {
+        Cell::new(Rows {
+            times: Vec::new(),
+            columns: Vec::new(),
+        })
+    };
+}
+
+/// Rows that go back to the thread's spare place.
+struct Lent(Rows);
+
+impl Lent {
+    /// With so many columns; what is in them is of no use.
+    fn with_columns(columns: usize) -> Self {
+        let mut rows = SPARE.take();
+        rows.columns.resize_with(columns, Vec::new);
+        Self(rows)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let rows = std::mem::take(&mut self.0);
+        // A thread that is ending has no place for them any more.
+        let _ = SPARE.try_with(|spare| spare.set(rows));
+    }
 }
 
 pub(super) fn count<R: PageRead>(
@@ -310,7 +366,8 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             from,
             to,
             collect,
-            rows: Rows::new(columns.len()),
+            rows: Lent::with_columns(columns.len()),
+            reached: vec![Reached::default(); columns.len()],
         }
     }
 
@@ -332,8 +389,10 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             let piece = Piece::of(&entry.link, level);
             if self.foldable(&piece) {
                 let columns = self.columns;
-                self.collect
-                    .piece(&piece, |i| Ok(entry.stats[columns[i]]))?;
+                self.collect.piece(&piece, |i, all| {
+                    all.merge_after(&entry.stats[columns[i]]);
+                    Ok(())
+                })?;
             } else {
                 self.below(level, &entry.link)?;
             }
@@ -397,25 +456,51 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             self.late_before(child.begin);
             let piece = Piece::of(&child, level - 1);
             if self.foldable(&piece) {
-                self.collect.piece(&piece, |column| {
+                self.collect.piece(&piece, |column, all| {
                     let (c, place) = (columns[column], &mut stats[column]);
                     let block = match place.take() {
                         Some(block) => block,
                         None => spine.stats(r, c, tree.types[c])?,
                     };
-                    place.insert(block).get(i)
+                    all.merge_after(&place.insert(block).get(i)?);
+                    Ok(())
                 })?;
             } else {
+                self.ask_ahead(&spine, i, child.end);
                 self.below(level - 1, &child)?;
             }
         }
         Ok(())
     }
 
+    /// Asks for the next child that will be looked into, while child `i` is: most of what it costs is the way to memory.
+    fn ask_ahead(&self, spine: &Spine<'_>, i: usize, end: i64) {
+        let last = self.collect.together_up_to(end).min(self.to);
+        let next = spine.link_at(last);
+        if next > i {
+            let link = spine.link(next);
+            if last < link.end {
+                let bytes = AHEAD_BYTES.min(link.ptr.len as usize);
+                self.r.prefetch_bytes(link.ptr.addr, bytes);
+            }
+        }
+    }
+
     fn leaf(&mut self, link: &Link) -> Result<()> {
         let (r, tree, columns) = (self.r, self.tree, self.columns);
         let leaf = Leaf::open(r, link, &tree.types)?;
-        for v in leaf.vector_at(self.from)..leaf.vectors() {
+        let first = leaf.vector_at(self.from);
+        if leaf.has_times() {
+            // The vector that is cut next. (Payloads of stepped times are none, those of their columns short.)
+            let (begin, _) = leaf.span(first);
+            let last = self.collect.together_up_to(begin).min(self.to);
+            let cut = leaf.vector_at(last);
+            if last < leaf.span(cut).1 {
+                leaf.prefetch_vector(r, cut, columns);
+            }
+        }
+        self.reached.fill(Reached::default());
+        for v in first..leaf.vectors() {
             let (begin, end) = leaf.span(v);
             if begin > self.to {
                 break;
@@ -431,9 +516,9 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
                 count: leaf.rows_of(v) as u64,
             };
             if self.foldable(&piece) {
-                self.collect.piece(&piece, |column| {
-                    let c = columns[column];
-                    leaf.stats(v, c, tree.types[c])
+                let reached = &mut self.reached;
+                self.collect.piece(&piece, |column, all| {
+                    leaf.merge_stats(v, columns[column], &mut reached[column], all)
                 })?;
             } else {
                 self.vector(&leaf, v)?;
@@ -447,13 +532,18 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
         Counters::bump(&self.r.counters().vectors_decoded);
         let (begin, end) = leaf.span(v);
         let rows = leaf.rows_of(v);
-        self.rows.times.resize(rows, 0);
-        leaf.times(self.r, v, &mut self.rows.times)?;
-        for (&c, words) in self.columns.iter().zip(&mut self.rows.columns) {
+        let own = &mut self.rows.0;
+        own.times.resize(rows, 0);
+        leaf.times(self.r, v, &mut own.times)?;
+        for (i, (&c, words)) in self.columns.iter().zip(&mut own.columns).enumerate() {
+            if let Some(&next) = self.columns.get(i + 1) {
+                leaf.prefetch_column(self.r, v, next);
+            }
             words.resize(rows, 0);
             leaf.column(self.r, v, c, words)?;
         }
-        let times = &self.rows.times;
+        let own = &*own;
+        let times = &own.times;
         let low = if self.from <= begin {
             0
         } else {
@@ -464,7 +554,7 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
         } else {
             times.partition_point(|&t| t <= self.to)
         };
-        let mut rows = self.rows.slice(low..high.max(low));
+        let mut rows = own.slice(low..high.max(low));
         // Rows of the tree up to the next late one, then that one, which replaces its equals.
         while let Some(&late) = self.late.times().get(self.late_at)
             && late <= end

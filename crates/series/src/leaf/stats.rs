@@ -1,0 +1,78 @@
+//! What a leaf says of its vectors without decoding them, and of what will be decoded soon.
+
+use super::Leaf;
+use super::directory::{Reached, number_of};
+use super::entry::Entry;
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_codec::{ColumnType, Stats};
+use tidalite_pager::{PageRead, Result};
+
+/// Bytes of a payload that are asked for ahead. The processor finds the others itself; asking for all of them took longer.
+const AHEAD_BYTES: usize = 512;
+
+impl Leaf<'_> {
+    /// Statistics of column `c` in vector `v`, from the directory.
+    pub(crate) fn stats(&self, v: usize, c: usize, ty: ColumnType) -> Result<Stats> {
+        if let Some(word) = self.constant(c) {
+            return Ok(self.stats_of_one(v, ty, word));
+        }
+        let (entry, _) = self.column_entry(v, c)?;
+        Ok(entry.stats(ty, &self.full_span(v))?)
+    }
+
+    /// Takes the statistics of column `c` in vector `v` in behind those of the rows before it. `reached` is where the last call for this
+    /// column of this leaf ended: from vector to vector, an entry is where the one before it ends.
+    #[inline]
+    pub(crate) fn merge_stats(
+        &self,
+        v: usize,
+        c: usize,
+        reached: &mut Reached,
+        all: &mut Stats,
+    ) -> Result<()> {
+        let ty = all.column_type();
+        if let Some(word) = self.constant(c) {
+            all.merge_after(&self.stats_of_one(v, ty, word));
+            return Ok(());
+        }
+        let of = (number_of(c), self.vectors);
+        let place = self.sections.find_on(&self.block, of, v, reached)?;
+        let span = self.full_span(v);
+        Ok(Entry::merge_stats(&self.block, &place, ty, &span, all)?)
+    }
+
+    /// Statistics of a vector of one word.
+    #[inline(never)]
+    fn stats_of_one(&self, v: usize, ty: ColumnType, word: u64) -> Stats {
+        // The extremes of equal words are at the first row, whatever the other times are.
+        let n = self.rows_of(v);
+        let times = [self.span(v).0; VECTOR_ROWS];
+        let words = [word; VECTOR_ROWS];
+        Stats::of(ty, &times[..n], &words[..n])
+    }
+
+    /// Asks the processor for the payloads of vector `v`, of its times and these columns, which will be decoded soon.
+    pub(crate) fn prefetch_vector<R: PageRead>(&self, r: &R, v: usize, columns: &[usize]) {
+        if self.step.is_none() {
+            self.prefetch_payload(r, v, 0);
+        }
+        for &c in columns {
+            self.prefetch_column(r, v, c);
+        }
+    }
+
+    /// The same for one column.
+    pub(crate) fn prefetch_column<R: PageRead>(&self, r: &R, v: usize, c: usize) {
+        if self.constant(c).is_none() {
+            self.prefetch_payload(r, v, number_of(c));
+        }
+    }
+
+    fn prefetch_payload<R: PageRead>(&self, r: &R, v: usize, number: usize) {
+        // Where an entry is damaged, whoever reads the vector will be told.
+        if let Ok(place) = self.sections.find(&self.block, number, v, self.vectors) {
+            let at = self.ptr.addr + (self.block.len() + place.offset) as u64;
+            r.prefetch_bytes(at, place.payload_bytes.min(AHEAD_BYTES));
+        }
+    }
+}
