@@ -26,14 +26,15 @@ suites:
 options:
   --rounds R     rounds, of which the median is taken (default 3)
   --only LIST    cases, with commas: 01,03r (default: all); codec: parts of names of columns
-  --peers LIST   peers, with commas: lmdb,libmdbx,redb,fjall,sqlite; none (default: all)
+  --peers LIST   peers, with commas: lmdb,libmdbx,redb,fjall,sqlite; none (default: all that the suite has;
+                 harlinn runs LMDB in any case)
   --dir DIR      where the files go, one at a time (default: the system's temporary directory)
   --json FILE    also write a JSON object per line
   --points N     harlinn: points of a case (default 10000000; the published figures: 100000000);
                  growth: of the largest database (default 100000000);
                  cpu: rows (default 2592000, three days); akumuli: of a case (default 40000000)
   --commits N    commit: commits of a case (default 5000); long-reader: overwrites (default 1000000);
-                 ticks: commits (default 10000)
+                 ticks: commits (default 10000; with fewer there are fewer series, too)
   --pairs N      mdbx: pairs of the large tables (default 5000000), of which the rest is scaled;
                  long-reader: of its table (default 1000000); nested: five a table or topic
   --mib N        beyond-memory: size of the file (default 8192)

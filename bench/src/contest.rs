@@ -38,6 +38,15 @@ impl Contest {
         }
     }
 
+    /// Ours and its one peer, unless `peers` leaves that out.
+    pub(crate) fn beside(suite: &'static str, ours: Kind, peer: Kind, peers: &[String]) -> Self {
+        let named = |name: &String| peer.name.starts_with(name.as_str());
+        match peers.is_empty() || peers.iter().any(named) {
+            true => Self::among(suite, &[ours, peer]),
+            false => Self::among(suite, &[ours]),
+        }
+    }
+
     /// Ours in these modes, and the peers: all, or those named; `none` names none.
     pub(crate) fn new(suite: &'static str, ours: &[Kind], peers: &[String]) -> Result<Self> {
         if let Some(name) = peers
@@ -255,6 +264,18 @@ mod tests {
             "{json:?}"
         );
         assert_eq!(contest.table().lines().count(), 2 + 3);
+    }
+
+    #[test]
+    fn one_peer_is_there_unless_others_are_named() {
+        let of = |peers: &[&str]| -> Vec<_> {
+            let peers: Vec<_> = peers.iter().copied().map(str::to_owned).collect();
+            let contest = Contest::beside("ticks", TIDALITE, LMDB, &peers);
+            contest.order(0).iter().map(|kind| kind.name).collect()
+        };
+        assert_eq!(of(&[]), ["tidalite", "lmdb"]);
+        assert_eq!(of(&["sqlite", "lmdb"]), ["tidalite", "lmdb"]);
+        assert_eq!(of(&["none"]), ["tidalite"]);
     }
 
     #[test]
