@@ -2,7 +2,7 @@
 
 use crate::edit::Payload;
 use crate::key;
-use crate::node::{Cell, FLAGS_AT, NESTED, Node, damaged, head_of, slot_bytes, tag};
+use crate::node::{ASCENDS, Cell, FLAGS_AT, NESTED, Node, damaged, head_of, slot_bytes, tag};
 use crate::small;
 use crate::tree::{DEPTH_MAX, LEADS_ON, Tree};
 use crate::value;
@@ -355,7 +355,10 @@ impl Tree {
                 format!("table {}", self.id),
             ));
         }
-        let free = if ptr.kind == Kind::KvLeaf { NESTED } else { 0 };
+        let free = match ptr.kind {
+            Kind::KvLeaf => NESTED | ASCENDS,
+            _ => 0,
+        };
         let flags = self.page_flags();
         if page[FLAGS_AT] & !free != flags {
             return Err(damaged(

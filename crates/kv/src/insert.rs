@@ -4,6 +4,7 @@
 //! once, so the tree is whole after every step. The leaf is then edited in place where there is room;
 //! else it is rewritten (a longer prefix, no dead bytes) or split, and the split carried upward.
 
+use crate::ascend::{Likely, likely};
 use crate::edit::{self, Payload, Placed};
 use crate::group::{Bias, Entry, Group, common};
 use crate::key::{self, Key, KeyBuf, Rest};
@@ -149,11 +150,12 @@ impl Tree {
         let suffix = (suffix.len(), key.rest.len());
         let size = edit::cell_size(true, suffix, payload) + slot_bytes(true, page.len());
         let overfull = shape.slots_end + size > shape.heap + shape.dead;
-        if overfull
-            && bias == Bias::Balance
-            && self.share(w, &path.steps, &leaf, index, key, payload)?
-        {
-            return Ok(());
+        if overfull && bias == Bias::Balance {
+            let likely = likely(w.own_page(&leaf)?, &leaf, index)?;
+            let placed = likely == Likely::Yes && self.put_ascending(w, &path, key, payload)?;
+            if placed || self.share(w, &path, key, payload, likely)? {
+                return Ok(());
+            }
         }
         let split = self.place(w, &leaf, 0, index, key, payload, bias)?;
         self.carry(w, path.steps, leaf, 1, split, bias)

@@ -40,6 +40,7 @@
 //! Errors are the pager's: this room adds no failure of its own, only `Corrupt` and `Limit`.
 
 mod append;
+mod ascend;
 mod batch;
 mod check;
 mod cursor;

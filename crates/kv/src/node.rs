@@ -33,7 +33,8 @@
 //!    an overfull page can always be split in two.
 //! 7. A leaf with a nested table in it, inline or not, has `NESTED` among its flags: whoever seals,
 //!    frees or checks pages looks into the cells of such a leaf, and only of such.
-//! 8. The other flags, `WHOSE`, are those of the table: each of its pages has them.
+//! 8. The flags `WHOSE` are those of the table: each of its pages has them.
+//! 9. `ASCENDS`, of leaves, is a hint (`ascend`), and nothing else hangs on it.
 
 mod row;
 mod search;
@@ -70,6 +71,8 @@ pub(crate) const NESTED: u8 = 1;
 pub(crate) const INNER_PAGE: u8 = 2;
 /// Flag of every page of a table of multi-values, but not of the sets in it.
 pub(crate) const SETS: u8 = 4;
+/// Flag of a leaf: rows were put in one behind the other where it ends.
+pub(crate) const ASCENDS: u8 = 8;
 /// The flags that say whose page it is, whatever is in it.
 pub(crate) const WHOSE: u8 = INNER_PAGE | SETS;
 

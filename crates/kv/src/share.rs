@@ -8,9 +8,10 @@
 //! So leaves of a table that grows at random places are about four fifths full instead of two thirds. It
 //! is done among leaves only: branches are one page in a hundred.
 
+use crate::ascend::{self, Likely};
 use crate::edit::{self, Payload, Placed};
 use crate::group::{Bias, Entry, Group};
-use crate::insert::Step;
+use crate::insert::{Path, Step};
 use crate::key::{Key, KeyBuf, free_rest};
 use crate::node::{Node, PREFIX_AT, VARINT_BYTES_MAX, child_bytes, slot_bytes};
 use crate::tree::Tree;
@@ -35,20 +36,20 @@ struct Later {
 }
 
 impl Tree {
-    /// Puts an entry that belongs at `index` of a full leaf in by sharing with a neighbour. False: nothing
+    /// Puts an entry that belongs at the path's end, in a full leaf, in by sharing with a neighbour. False: nothing
     /// was changed; the leaf has no neighbour, or large entries do not divide well.
     pub(crate) fn share<W: PageWrite>(
         &mut self,
         w: &mut W,
-        steps: &[Step],
-        leaf: &Ptr,
-        index: usize,
+        path: &Path,
         key: Key<'_>,
         payload: Payload<'_>,
+        ascends: Likely,
     ) -> Result<bool> {
-        let Some((parent, above)) = steps.split_last() else {
+        let Some((parent, above)) = path.steps.split_last() else {
             return Ok(false);
         };
+        let (leaf, index) = (&path.leaf, path.index);
         let page_size = w.page_size();
         let Some(pair) = neighbours(w, parent, leaf)? else {
             return Ok(false);
@@ -62,7 +63,8 @@ impl Tree {
         group.take_in(&Node::open(&right, 0, pair.right.addr)?, none)?;
         let before = if pair.left == *leaf { 0 } else { left_count };
         let entry = Entry::new(key, payload);
-        group.entries.insert(before + index, entry);
+        let new = before + index;
+        group.entries.insert(new, entry);
 
         let Some(cuts) = cuts(&group, page_size) else {
             return Ok(false);
@@ -79,7 +81,11 @@ impl Tree {
         let mut first_rows = 0;
         let ends = cuts.iter().copied().chain([group.entries.len()]);
         for (place, (ptr, to)) in pages.into_iter().zip(ends).enumerate() {
-            group.write(from..to, 0, w.page_mut(&ptr)?);
+            let page = w.page_mut(&ptr)?;
+            group.write(from..to, 0, page);
+            if ascends != Likely::No && (from..to).contains(&new) {
+                ascend::mark(page);
+            }
             let rows = group.rows(from..to);
             if place == 0 {
                 first_rows = rows;

@@ -3,6 +3,7 @@
 //! A failing test names its seed and page size; the same pair fails again.
 
 mod append;
+mod ascending;
 mod damage;
 mod damage_below;
 mod edges;

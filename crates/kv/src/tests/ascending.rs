@@ -1,0 +1,126 @@
+//! Rows that ascend in many places at once, against a model: leaves are full behind the places, whatever else is done in between.
+
+use super::{Seed, check_all};
+use crate::Tree;
+use std::collections::BTreeMap;
+use tidalite_testkit::ScratchPages;
+use tidalite_testkit::rng::Rng;
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn key_of(place: u64, row: u64) -> Vec<u8> {
+    [place.to_be_bytes(), row.to_be_bytes()].concat()
+}
+
+fn check_rows(tree: &Tree, pages: &ScratchPages, model: &Model) {
+    check_all(tree, pages);
+    let rows: Vec<_> = tree.range::<_, &[u8]>(pages, ..).unwrap().collect();
+    assert_eq!(rows.len(), model.len());
+    for (row, expected) in rows.into_iter().zip(model) {
+        let (key, value) = row.unwrap();
+        assert_eq!((&key, &value.to_vec().unwrap()), expected);
+    }
+}
+
+/// Bytes of rows of a table of such places, over the bytes of its pages.
+fn filled(places: u64, rows: u64, page_size: usize, transactions: u64) -> f64 {
+    let mut pages = ScratchPages::new(page_size);
+    let (mut tree, mut model) = (Tree::new(1), Model::new());
+    for row in 0..rows {
+        for place in 0..places {
+            let (key, value) = (key_of(place, row), vec![place as u8; 16]);
+            assert!(!tree.insert(&mut pages, &key, &value).unwrap());
+            model.insert(key, value);
+        }
+        if row % (rows / transactions) == 0 {
+            tree.seal(&mut pages).unwrap();
+            pages.commit();
+        }
+    }
+    tree.seal(&mut pages).unwrap();
+    check_rows(&tree, &pages, &model);
+    // Slot, lengths, value, what the prefix leaves of the key.
+    let bytes_of_a_row = 6 + 2 + 16 + 2;
+    let used = places * rows * bytes_of_a_row;
+    used as f64 / (pages.live_pages() as f64 * page_size as f64)
+}
+
+#[test]
+fn places_leave_full_leaves_behind() {
+    for (places, rows, page_size, least) in [
+        (40, 1500, 4096, 0.8),
+        (40, 6000, 4096, 0.9),
+        (7, 3000, 1024, 0.85),
+    ] {
+        let filled = filled(places, rows, page_size, 10);
+        assert!(
+            filled > least,
+            "{places} places, {page_size} B pages: {filled}"
+        );
+    }
+}
+
+#[test]
+fn places_among_everything_else_agree_with_a_model() {
+    for (seed, page_size) in [(1, 512), (2, 1024), (3, 4096), (4, 512), (5, 4096)] {
+        let printed = Seed::of(seed, page_size);
+        let mut rng = Rng::new(seed);
+        let mut pages = ScratchPages::new(page_size);
+        let (mut tree, mut model) = (Tree::new(seed), Model::new());
+        let mut next = [0u64; 12];
+        for step in 0..12_000 {
+            match rng.below(100) {
+                0..2 => {
+                    // Late, or again: in the middle of full leaves.
+                    let place = rng.index(next.len());
+                    let key = key_of(place as u64, rng.below(next[place].max(1)));
+                    let value = vec![step as u8; rng.index(40)];
+                    let was = tree.insert(&mut pages, &key, &value).unwrap();
+                    assert_eq!(was, model.insert(key, value).is_some());
+                }
+                2..5 => {
+                    let place = rng.index(next.len());
+                    let key = key_of(place as u64, rng.below(next[place].max(1)));
+                    let was = tree.remove(&mut pages, &key).unwrap();
+                    assert_eq!(was, model.remove(&key).is_some());
+                }
+                5 => {
+                    tree.seal(&mut pages).unwrap();
+                    pages.commit();
+                }
+                _ => {
+                    // Several rows of a place, as a sensor sends them, steps that leave room for the late.
+                    let place = rng.index(next.len());
+                    for _ in 0..1 + rng.below(9) {
+                        let key = key_of(place as u64, next[place]);
+                        next[place] += 1 + rng.below(3);
+                        let value = vec![place as u8; rng.index(40)];
+                        tree.insert(&mut pages, &key, &value).unwrap();
+                        model.insert(key, value);
+                    }
+                }
+            }
+            assert_eq!(tree.len(), model.len() as u64);
+        }
+        tree.seal(&mut pages).unwrap();
+        check_rows(&tree, &pages, &model);
+        printed.passed();
+    }
+}
+
+#[test]
+fn random_rows_do_not_look_as_if_they_ascended() {
+    let mut rng = Rng::new(9);
+    let mut pages = ScratchPages::new(4096);
+    let mut tree = Tree::new(1);
+    let rows = 40_000u64;
+    for _ in 0..rows {
+        tree.insert(&mut pages, &rng.u64().to_be_bytes(), &[1; 8])
+            .unwrap();
+    }
+    tree.seal(&mut pages).unwrap();
+    check_all(&tree, &pages);
+    let full = rows * (6 + 2 + 8 + 7) / (4096 - 64);
+    let pages = pages.live_pages();
+    assert!(pages < full * 4 / 3, "{pages} pages, {full} full leaves");
+}
