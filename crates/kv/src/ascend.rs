@@ -24,9 +24,12 @@ use crate::node::{ASCENDS, FLAGS_AT, Node};
 use crate::tree::Tree;
 use tidalite_pager::{PageWrite, Ptr, Result};
 
-/// So many of the newest rows must lie in front of the place. Of rows at random places one leaf in millions looks like this by chance, where
-/// it holds a hundred; one in 10^4 where it holds ten.
+/// So many of the newest rows must lie in front of a place at the end of a leaf.
 const RUN: usize = 4;
+/// So many, and one in so many of its rows, in front of a place inside a leaf: fewer may be those of one call, which came to where nothing
+/// ascends.
+const RUN_INSIDE: usize = 8;
+const RUN_INSIDE_DIV: usize = 5;
 
 /// Whether rows ascend at the place where one is to go into a full leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,19 +43,29 @@ pub(crate) enum Likely {
 /// Whether rows ascend at `index` of a full leaf.
 pub(crate) fn likely(page: &[u8], leaf: &Ptr, index: usize) -> Result<Likely> {
     let node = Node::open(page, 0, leaf.addr)?;
-    if index < RUN {
+    let (count, inside) = (node.count(), index < node.count());
+    let run = match inside {
+        true => RUN_INSIDE.max(count / RUN_INSIDE_DIV),
+        false => RUN,
+    };
+    if index < run {
         return Ok(Likely::No);
     }
     let mut lowest = node.shape().heap;
-    for before in (index - RUN..index).rev() {
+    for before in (index - run..index).rev() {
         let cell = node.cell(before)?;
         if cell.offset != lowest {
             return Ok(Likely::No);
         }
         lowest += cell.size;
     }
-    let known = index < node.count() || page[FLAGS_AT] & ASCENDS != 0;
+    let known = inside || page[FLAGS_AT] & ASCENDS != 0;
     Ok(if known { Likely::Yes } else { Likely::Perhaps })
+}
+
+/// The mark of a page that was only written anew.
+pub(crate) fn keep_mark(page: &mut [u8], before: &[u8]) {
+    page[FLAGS_AT] |= before[FLAGS_AT] & ASCENDS;
 }
 
 /// Marks a leaf as one that is filled in order.
@@ -79,7 +92,9 @@ impl Tree {
         let fits = |range| group.page_bytes(range) <= copy.len();
         // A leaf that began with one row had no prefix until now.
         if fits(0..count) {
-            group.write(0..count, 0, w.page_mut(leaf)?);
+            let page = w.page_mut(leaf)?;
+            group.write(0..count, 0, page);
+            keep_mark(page, &copy);
             return Ok(true);
         }
         let at = (index + 1).min(count - 1);

@@ -5,7 +5,7 @@
 
 use crate::key::{Key, Rest, prefix_bytes_max};
 use crate::node::{
-    ASCENDS, CHILD_BYTES, COUNT_AT, DEAD_AT, FLAGS_AT, HEAP_AT, LEVEL_AT, NESTED, Node, PREFIX_AT,
+    CHILD_BYTES, COUNT_AT, DEAD_AT, FLAGS_AT, HEAP_AT, LEVEL_AT, NESTED, Node, PREFIX_AT,
     PREFIX_LEN_AT, SPILLED, Shape, VARINT_BYTES_MAX, WHOSE, child_bytes, child_rows, damaged,
     head_of, slot_bytes, slot_parts, tag, varint_len,
 };
@@ -50,12 +50,12 @@ pub(crate) fn cell_size(
     }
 }
 
-/// Makes the page an empty one of this level and the same table, filled in the order that it was; the caller writes the prefix.
+/// Makes the page an empty one of this level and the same table; the caller writes the prefix.
 pub(crate) fn init(page: &mut [u8], level: u8, prefix_len: usize) {
     let heap = page.len();
     put_u16(page, COUNT_AT, 0);
     page[LEVEL_AT] = level;
-    page[FLAGS_AT] &= WHOSE | ASCENDS;
+    page[FLAGS_AT] &= WHOSE;
     put_u32(page, HEAP_AT, small(heap));
     put_u32(page, DEAD_AT, 0);
     put_u32(page, PREFIX_LEN_AT, small(prefix_len));

@@ -4,7 +4,7 @@
 //! once, so the tree is whole after every step. The leaf is then edited in place where there is room;
 //! else it is rewritten (a longer prefix, no dead bytes) or split, and the split carried upward.
 
-use crate::ascend::{Likely, likely};
+use crate::ascend::{self, Likely, likely};
 use crate::edit::{self, Payload, Placed};
 use crate::group::{Bias, Entry, Group, common};
 use crate::key::{self, Key, KeyBuf, Rest};
@@ -328,7 +328,9 @@ impl Tree {
         group.entries.insert(index, Entry::new(key, payload));
         let count = group.entries.len();
         if group.page_bytes(0..count) <= copy.len() {
-            group.write(0..count, level, w.page_mut(ptr)?);
+            let page = w.page_mut(ptr)?;
+            group.write(0..count, level, page);
+            ascend::keep_mark(page, &copy);
             return Ok(None);
         }
         self.split(w, ptr, None, level, &group, bias).map(Some)

@@ -235,6 +235,10 @@ impl Pipeline {
             stages.settle();
         }
         self.note_reached(&stages);
+        // Another process may have made durable what threads of this one wait for; if not, one of them leads.
+        let woken = stages.take_up_to(found.durable.txn);
+        drop(stages);
+        unpark(woken);
     }
 
     /// The state that the next writer builds on, when it is newer than `shown`.
@@ -424,7 +428,7 @@ impl Pipeline {
         }
     }
 
-    /// Under the lock, when a flush is done.
+    /// Under the lock, when more has become durable; who waits for that is taken from those who wait before the lock is given back.
     fn note_reached(&self, stages: &Stages) {
         let kept = stages.reached(Until::Kept);
         self.kept.store(kept, Ordering::Release);

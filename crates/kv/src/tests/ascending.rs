@@ -124,3 +124,31 @@ fn random_rows_do_not_look_as_if_they_ascended() {
     let pages = pages.live_pages();
     assert!(pages < full * 4 / 3, "{pages} pages, {full} full leaves");
 }
+
+/// Bytes of rows over bytes of pages, of rows that come `burst` at a time, in order, each time to another place.
+fn filled_by_bursts(burst: u64, value_bytes: usize) -> f64 {
+    let mut rng = Rng::new(burst);
+    let mut pages = ScratchPages::new(4096);
+    let mut tree = Tree::new(1);
+    let bursts = 40_000 / burst;
+    for _ in 0..bursts {
+        let place = rng.u64();
+        for row in 0..burst {
+            let key = [place.to_be_bytes(), row.to_be_bytes()].concat();
+            tree.insert(&mut pages, &key, &vec![1; value_bytes])
+                .unwrap();
+        }
+    }
+    tree.seal(&mut pages).unwrap();
+    check_all(&tree, &pages);
+    let bytes_of_a_row = (6 + 2 + 15 + value_bytes) as u64;
+    (bursts * burst * bytes_of_a_row) as f64 / (pages.live_pages() * 4096) as f64
+}
+
+#[test]
+fn rows_of_one_call_do_not_look_as_if_they_ascended() {
+    for (burst, value_bytes) in [(3, 16), (6, 16), (10, 16), (10, 100), (25, 16)] {
+        let filled = filled_by_bursts(burst, value_bytes);
+        assert!(filled > 0.68, "{burst} rows at a time: {filled}");
+    }
+}
