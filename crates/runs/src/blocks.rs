@@ -13,7 +13,8 @@
 //! Invariants:
 //! 1. The rows of a list are of one class and ascend by series and time; none is there twice.
 //! 2. All blocks of a list are full but the last.
-//! 3. What the bytes of a list are depends on its rows, and on what was learned before it began: not on what other threads do.
+//! 3. What the bytes of a list are depends on its rows, and on what was learned before the threads began: not on what other threads do.
+//! 4. Lists are handed over while no rows are away (`help.rs`).
 
 use crate::block::{block_rows_max, encode_block};
 use crate::directory::Entry;
@@ -142,6 +143,7 @@ impl Front {
         sink: &mut S,
         mut lists: Vec<Blocks>,
     ) -> Result<()> {
+        debug_assert!(!staging.has_away(), "what is away comes first");
         lists.retain(|list| !list.blocks.is_empty());
         lists.sort_by_key(Blocks::span);
         if lists.is_empty() {

@@ -129,17 +129,17 @@ pub(crate) fn whole_vectors(rows: RowsRef<'_>) -> usize {
 /// collect them anew.
 /// Where the transaction has linked rows of the series before, a shorter rest follows them: a bulk load ends in leaves.
 pub(crate) fn linkable(rows: RowsRef<'_>, linked_before: bool) -> usize {
-    let whole = whole_vectors(rows);
+    linkable_of(rows.len(), whole_vectors(rows), linked_before)
+}
+
+/// The same of so many rows, of which those of whole vectors are known.
+pub(crate) fn linkable_of(rows: usize, whole: usize, linked_before: bool) -> usize {
     let least = if linked_before || whole > 0 {
         BULK_REST_ROWS_MIN
     } else {
         LINKED_ROWS_MIN
     };
-    if rows.len() - whole >= least {
-        rows.len()
-    } else {
-        whole
-    }
+    if rows - whole >= least { rows } else { whole }
 }
 
 /// How much is handed over.

@@ -235,6 +235,11 @@ impl Kit {
         self.hints = hints;
     }
 
+    /// Remembers what another writer has learned.
+    pub(crate) fn learn_from(&mut self, other: &Self) {
+        self.learn(&other.types, other.hints.clone());
+    }
+
     fn turn_to(&mut self, types: &[ColumnType]) {
         if *self.types != *types {
             self.types = types.into();

@@ -6,8 +6,8 @@
 //!                                ^-- under the writer's lock: a look at the front, copying bytes
 //! ```
 //!
-//! So do appenders, each of which has staging of its own; what is not worth leaves they encode as blocks of a run (`blocks.rs`). The threads that a transaction has beside its own do not turn to it: it
-//! comes for what they have encoded (`help.rs`).
+//! So do appenders, each of which has staging of its own; what is not worth leaves they encode as blocks of a run (`blocks.rs`). The
+//! threads that a transaction has beside its own do not turn to it: it comes for what they have encoded (`help.rs`).
 //!
 //! Invariant: a series' rows come from one thread at a time in their order. Where several threads have rows of one series, which
 //! of two at the same time is the newer is nobody's to say.
@@ -19,7 +19,7 @@ use crate::sink::SealingSink;
 use crate::staging::Staging;
 use crate::tail::SERIES_MAX;
 use tidalite_base::SeriesId;
-use tidalite_codec::{ColumnType, Hint, RowsRef};
+use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_pager::{Error, PageWrite, Result};
 
 /// What the writer's lock covers.
@@ -107,10 +107,9 @@ impl<'a, W: PageWrite, S: SealingSink<W>> Linking<'a, W, S> {
         }
     }
 
-    /// The class of a layout, and what the writers of runs have learned of its rows.
-    pub(crate) fn class(&mut self, types: &[ColumnType]) -> Result<(u32, Vec<Hint>)> {
-        let hints = self.staged.map(|staged| staged.run_hints(types));
-        Ok((self.front.add_class(types)?, hints.unwrap_or_default()))
+    /// The class of a layout, of which there are rows that will not be linked.
+    pub(crate) fn class(&mut self, types: &[ColumnType]) -> Result<u32> {
+        self.front.add_class(types)
     }
 
     fn begin(

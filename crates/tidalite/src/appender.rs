@@ -13,7 +13,10 @@
 //! 3. While the lock is held, `broken` of the transaction says that a thread panicked; who unlocks it puts what is true.
 //! 4. A series of which the transaction itself has staged rows gets all further rows through the transaction's staging.
 //! 5. Rows that are not worth leaves an appender encodes itself, as blocks of a run, where no other has opened a series between its
-//!    first and its last; else they go to the transaction's staging. The last appender that ends hands all blocks over.
+//!    first and its last when it ends; else they go to the transaction's staging.
+//! 6. Blocks wait for those of others only while no other appender has opened a series between the first and the last of theirs: who
+//!    opens one hands all over before, and the last appender that ends those that still wait. So the blocks of a series are
+//!    in the front before a row can be pushed that came later.
 
 use crate::catalog::{SeriesInfo, expect_columns};
 use crate::error::{Error, Result};
@@ -44,8 +47,33 @@ struct Shared<'t> {
     panicked: Option<String>,
     /// The first and the last of the series that each appender has opened.
     spans: Vec<Option<(SeriesId, SeriesId)>>,
-    /// What those that have ended left.
-    blocks: Vec<Blocks>,
+    /// The appenders that have ended and left blocks that are not yet handed over, and those.
+    waiting: Vec<(usize, Vec<Blocks>)>,
+}
+
+impl Shared<'_> {
+    /// Whether another appender than the `n`-th has opened a series between the first and the last of its.
+    fn is_entered(&self, n: usize) -> bool {
+        let Some((first, last)) = self.spans[n] else {
+            return false;
+        };
+        let others = self.spans.iter().enumerate();
+        let mut others = others
+            .filter(|&(other, _)| other != n)
+            .filter_map(|(_, span)| *span);
+        others.any(|(from, to)| from <= last && first <= to)
+    }
+
+    /// Hands the blocks over that wait.
+    fn hand_over(&mut self) -> Result<()> {
+        let blocks = std::mem::take(&mut self.waiting);
+        let blocks: Vec<_> = blocks.into_iter().flat_map(|(_, blocks)| blocks).collect();
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        self.obstacles = None;
+        self.txn.add_blocks(blocks)
+    }
 }
 
 struct Writer<'t>(Mutex<Shared<'t>>);
@@ -76,42 +104,44 @@ impl<'t> Writer<'t> {
         let span = &mut shared.spans[n];
         let (first, last) = span.unwrap_or((info.id, info.id));
         *span = Some((first.min(info.id), last.max(info.id)));
+        let lies_in = |n: usize| {
+            shared.spans[n].is_some_and(|(first, last)| first <= info.id && info.id <= last)
+        };
+        if shared.waiting.iter().any(|&(other, _)| lies_in(other)) {
+            shared.hand_over()?;
+        }
         Ok(info)
     }
 
     /// Whether no other appender has opened a series between the first and the last of the `n`-th.
     fn is_apart(&self, n: usize) -> Result<bool> {
-        let shared = self.lock()?;
-        let Some((first, last)) = shared.spans[n] else {
-            return Ok(true);
-        };
-        let others = shared.spans.iter().enumerate();
-        let mut others = others
-            .filter(|&(other, _)| other != n)
-            .filter_map(|(_, span)| *span);
-        Ok(others.all(|(from, to)| to < first || last < from))
+        Ok(!self.lock()?.is_entered(n))
     }
 
-    /// Takes what an appender has encoded.
-    fn give(&self, blocks: &mut Vec<Blocks>) -> Result<()> {
-        self.lock()?.blocks.append(blocks);
-        Ok(())
+    /// Takes what the `n`-th appender has encoded. Another may have opened one of the series meanwhile.
+    fn give(&self, n: usize, blocks: Vec<Blocks>) -> Result<()> {
+        let mut shared = self.lock()?;
+        shared.waiting.push((n, blocks));
+        match shared.is_entered(n) {
+            true => shared.hand_over(),
+            false => Ok(()),
+        }
     }
 
-    /// Ends an appender: with nothing to say, or with what its rows met. The last one hands the blocks of all over.
+    /// Ends an appender: with nothing to say, or with what its rows met. The last one hands the blocks over that wait.
     fn end(&self, failed: Option<String>) -> Result<()> {
         // A panic inside a change, even one that was caught, leaves it half done.
         let failed = failed.or_else(|| self.0.is_poisoned().then(|| PANICKED.to_owned()));
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Shared { txn, blocks, .. } = &mut *shared;
+        let txn = &mut *shared.txn;
         txn.appending = txn.appending.saturating_sub(1);
         if failed.is_some() && txn.broken.is_none() {
             txn.broken = failed;
         }
-        if txn.appending > 0 || txn.broken.is_some() || blocks.is_empty() {
+        if txn.appending > 0 || txn.broken.is_some() {
             return Ok(());
         }
-        txn.add_blocks(std::mem::take(blocks))
+        shared.hand_over()
     }
 }
 
@@ -179,8 +209,9 @@ impl WriteTxn {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Rows of a series that come from one thread count in their order: of two at the same time the later one stays. Rows of a
-    /// series from several threads are merged by time; which of two at the same time stays is not said. What was inserted before is
+    /// Rows of a series that come through one appender count in their order: of two at the same time the later one stays. So it is
+    /// with those of several, where each opens the series when those before it have ended. Else rows of a
+    /// series from several appenders are merged by time; which of two at the same time stays is not said. What was inserted before is
     /// older than all of them.
     ///
     /// A thread that fails or panics fails the transaction: the commit tells.
@@ -200,23 +231,30 @@ impl WriteTxn {
         self.appending += n;
         let bytes = (self.staging.budget_bytes() / n.max(1)).max(STAGING_BYTES_MIN);
         let keeper = Arc::clone(&self.shared);
+        let stagings: Vec<_> = (0..n)
+            .map(|_| {
+                let mut staging = keeper.take_appending(bytes);
+                staging.learn_from(&self.staging);
+                staging
+            })
+            .collect();
         let writer = Arc::new(Writer(Mutex::new(Shared {
             txn: self,
             obstacles: None,
             panicked: Some(PANICKED.to_owned()),
             spans: vec![None; n],
-            blocks: Vec::new(),
+            waiting: Vec::new(),
         })));
-        let appender = |number| Appender {
+        let appender = |(number, staging)| Appender {
             number,
             spilled: false,
             writer: Arc::clone(&writer),
             keeper: Arc::clone(&keeper),
-            staging: keeper.take_appending(bytes),
+            staging,
             open: OpenSeries::default(),
             ended: false,
         };
-        Ok((0..n).map(appender).collect())
+        Ok(stagings.into_iter().enumerate().map(appender).collect())
     }
 }
 
@@ -365,7 +403,7 @@ impl<'t> Appender<'t> {
         if blocks.is_empty() {
             return Ok(());
         }
-        writer.give(&mut blocks)
+        writer.give(self.number, blocks)
     }
 }
 

@@ -49,14 +49,15 @@ impl WriteTxn {
         })
     }
 
-    /// Hands over what appenders have encoded. Of a panic in the thread that does it nobody else would know.
+    /// Hands over what appenders have encoded, when what other threads have is back. Of a panic in the thread that does it nobody else would know.
     pub(crate) fn add_blocks(&mut self, blocks: Vec<Blocks>) -> Result<()> {
         self.check_usable()?;
         self.broken = Some(PANICKED.to_owned());
         let (pages, leaves) = (&mut self.pages, &mut self.leaves);
-        let result = self
-            .front
-            .add_blocks(pages, &mut self.staging, leaves, blocks);
+        let (front, staging) = (&mut self.front, &mut self.staging);
+        let result = front
+            .settle(pages, staging, leaves, &mut self.beside)
+            .and_then(|()| front.add_blocks(pages, staging, leaves, blocks));
         self.broken = result.as_ref().err().map(ToString::to_string);
         Ok(result?)
     }

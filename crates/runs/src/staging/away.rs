@@ -15,6 +15,11 @@ use tidalite_pager::Result;
 const MOVED_ROWS: usize = 1 << 12;
 
 impl Staging {
+    /// Whether a log is away.
+    pub(crate) fn has_away(&self) -> bool {
+        self.away_bytes > 0
+    }
+
     /// Takes the rows of a layout out, all but those of overlays; others come into a log of their own meanwhile.
     pub(crate) fn take_away(&mut self, layout: usize) -> Log {
         assert!(self.away_bytes == 0, "one log is away at a time");

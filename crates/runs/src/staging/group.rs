@@ -353,6 +353,11 @@ impl Staging {
 
     /// What would be left if all whole vectors of each series were taken away; at most, since repeated times are counted as often as they were pushed.
     pub(crate) fn remainder(&mut self) -> Remainder {
+        self.left_of(|rows| rows % VECTOR_ROWS)
+    }
+
+    /// The same where `left` says how many rows would be left of so many of a series.
+    pub(super) fn left_of(&mut self, left: impl Fn(usize) -> usize) -> Remainder {
         let mut all = Remainder::default();
         for log in &mut self.logs {
             log.close_stretch();
@@ -365,7 +370,7 @@ impl Staging {
                             *rows = overlay.len();
                         }
                     }
-                    let left = rows.iter().map(|rows| rows % VECTOR_ROWS);
+                    let left = rows.iter().map(|&rows| left(rows));
                     left.fold((0, 0), |(rows, series), left| {
                         (rows + left, series + usize::from(left > 0))
                     })

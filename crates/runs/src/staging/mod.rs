@@ -152,6 +152,16 @@ impl Staging {
         kit.map_or(Vec::new(), |kit| kit.hints_of(types).to_vec())
     }
 
+    /// Begins with what the writers of new runs have learned elsewhere.
+    pub fn learn_from(&mut self, other: &Self) {
+        let mut kit = self.merging.take_kit(Merging::NEW);
+        match other.merging.kit(Merging::NEW) {
+            Some(theirs) => kit.learn_from(theirs),
+            None => kit.learn(&[], Vec::new()),
+        }
+        self.merging.give_kit(Merging::NEW, kit);
+    }
+
     /// Forgets rows and slots; keeps the memory of the logs for the next transaction (fresh memory costs more
     /// than everything else that a push does).
     pub fn reset(&mut self) {

@@ -6,7 +6,7 @@
 use super::group::{Group, Grouped};
 use super::{Ready, Staging};
 use crate::blocks::Blocks;
-use crate::handover::{BULK_REST_ROWS_MIN, LINKED_ROWS_MIN, linkable, whole_vectors};
+use crate::handover::{BULK_REST_ROWS_MIN, LINKED_ROWS_MIN, linkable, linkable_of, whole_vectors};
 use crate::sealing::{Linked, Linker, SealedOf, seal_and_link};
 use tidalite_base::SeriesId;
 use tidalite_base::limits::VECTOR_ROWS;
@@ -115,10 +115,26 @@ impl Staging {
         }
     }
 
-    /// Whether so many rows are left here that would not be linked that they are worth blocks of their own.
+    /// Whether so many rows are left here that would be neither linked nor put elsewhere by `end` that they are worth blocks of their
+    /// own. Repeated times are counted as often as they were pushed.
     pub fn is_worth_blocks(&mut self) -> bool {
         let least = BLOCKS_BYTES_MIN.min(self.budget_bytes() / 4);
-        self.remainder().row_bytes >= least
+        let max = self.rest_rows_max();
+        let left = self.left_of(|rows| {
+            let whole = rows / VECTOR_ROWS * VECTOR_ROWS;
+            let left = rows - linkable_of(rows, whole, false);
+            if left <= max { left } else { 0 }
+        });
+        left.row_bytes >= least
+    }
+
+    /// Rows that a series may have left to go into blocks. Behind rows that were linked a shorter rest may be worth a leaf: the commit
+    /// links it.
+    fn rest_rows_max(&self) -> usize {
+        match self.linked {
+            true => BULK_REST_ROWS_MIN - 1,
+            false => LINKED_ROWS_MIN - 1,
+        }
     }
 
     /// Takes all rows out: no more come. What may be linked and is worth a leaf is linked. The other rows are added to `blocks`, if that
@@ -135,36 +151,37 @@ impl Staging {
     ) -> Result<(), L::Error> {
         let mut sealed = SealedOf::<L>::default();
         let mut failed = None;
-        // Behind rows that were linked a shorter rest may be: the commit links it.
-        let rest_rows_max = match self.linked {
-            true => BULK_REST_ROWS_MIN - 1,
-            false => LINKED_ROWS_MIN - 1,
-        };
+        let rest_rows_max = self.rest_rows_max();
         for layout in 0..self.logs.len() {
             if self.logs[layout].slots.is_empty() {
                 continue;
             }
             let types = self.logs[layout].types.clone();
-            let mut list = None;
-            if blocks.is_some() {
-                let learned = linker.with(|writer| writer.class(&types))?;
-                list = Some(Blocks::new(&types, learned));
-            }
-            let few = list.as_ref().map_or(0, |_| rest_rows_max);
+            let as_blocks = blocks.is_some();
+            let few = if as_blocks { rest_rows_max } else { 0 };
+            let (mut list, learned) = (None, self.run_hints(&types));
+            // A layout has a class once there are rows that are not linked.
+            let mut encode = |series: &[u64], rows: RowsRef<'_>| {
+                let list = match &mut list {
+                    Some(list) => list,
+                    None => {
+                        let class = linker.with(|writer| writer.class(&types))?;
+                        list.insert(Blocks::new(&types, (class, learned.clone())))
+                    }
+                };
+                Ok::<_, L::Error>(list.push(series, rows)?)
+            };
             let mut series_of = Vec::new();
             self.group_all(layout, false, few, |grouped| {
-                let (series, rows) = match (grouped, &mut list) {
-                    (Grouped::One(Group { series, rows }), _) => (series, rows),
-                    (Grouped::Few { series, rows }, Some(list)) => {
-                        list.push(series, rows)?;
-                        return Ok(rows.len());
-                    }
-                    (Grouped::Few { .. }, None) => {
-                        unreachable!("nobody asked for several at once")
-                    }
+                let rows = match &grouped {
+                    Grouped::One(Group { rows, .. }) | Grouped::Few { rows, .. } => *rows,
                 };
                 if failed.is_none() {
                     let mut hand_over = || {
+                        let series = match grouped {
+                            Grouped::One(Group { series, .. }) => series,
+                            Grouped::Few { series, .. } => return encode(series, rows),
+                        };
                         let mut taken = Take::AtCommit.of(rows);
                         if taken > 0 {
                             let part = rows.slice(0..taken);
@@ -174,14 +191,14 @@ impl Staging {
                             }
                         }
                         let left = rows.slice(taken..rows.len());
-                        match &mut list {
-                            _ if left.is_empty() => Ok(()),
-                            Some(list) if left.len() <= rest_rows_max => {
-                                series_of.clear();
-                                series_of.resize(left.len(), series.0);
-                                Ok(list.push(&series_of, left)?)
-                            }
-                            _ => rest(series, &types, left),
+                        if left.is_empty() {
+                            Ok(())
+                        } else if as_blocks && left.len() <= rest_rows_max {
+                            series_of.clear();
+                            series_of.resize(left.len(), series.0);
+                            encode(&series_of, left)
+                        } else {
+                            rest(series, &types, left)
                         }
                     };
                     failed = hand_over().err();

@@ -3,7 +3,7 @@
 use crate::common::in_memory;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use tidalite::{
     Appender, Column, ColumnType, Database, Error, MemoryStorage, Options, Schema, SeriesId,
     StoreError, Unit, Value,
@@ -370,4 +370,55 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
     let series = snap.series("s").unwrap().unwrap();
     let sum = series.all().aggregate(1).unwrap().sum();
     assert_eq!(sum, 6000.0);
+}
+
+/// What the front has after three threads appended rows of these counts, each to series beside those of the others or among them.
+/// Before that a row was in the tail.
+fn front_of(apart: bool, counts: &[i64]) -> (u64, u64) {
+    let db = in_memory(&Options::new().staging_bytes(3 << 20));
+    let mut txn = db.begin_write().unwrap();
+    txn.series("first").unwrap().insert(1_i64, 1.0).unwrap();
+    let ids: Vec<_> = (0..THREADS * counts.len())
+        .map(|n| txn.series(&format!("s{n}")).unwrap().id())
+        .collect();
+    txn.commit().unwrap();
+    let mut txn = db.begin_write().unwrap();
+    std::thread::scope(|scope| {
+        // All are there until each has opened its series.
+        let opened = Arc::new(Barrier::new(THREADS));
+        for (thread, mut appender) in txn.appenders(THREADS).unwrap().into_iter().enumerate() {
+            let (opened, ids) = (Arc::clone(&opened), &ids);
+            scope.spawn(move || {
+                for (own, count) in counts.iter().enumerate() {
+                    let n = match apart {
+                        true => thread * counts.len() + own,
+                        false => own * THREADS + thread,
+                    };
+                    let mut series = appender.series_by_id(ids[n]).unwrap();
+                    for time in 0..*count {
+                        series.insert_point(time, 0, 1.0).unwrap();
+                    }
+                }
+                opened.wait();
+                appender.finish().unwrap();
+            });
+        }
+    });
+    txn.commit().unwrap();
+    let stat = db.stat().unwrap();
+    let rows = 1 + THREADS as i64 * counts.iter().sum::<i64>();
+    assert_eq!(stat.rows(), rows as u64);
+    assert!(db.check().unwrap().is_clean());
+    (stat.runs, stat.front_rows)
+}
+
+#[test]
+fn threads_whose_series_lie_apart_encode_what_is_worth_a_run() {
+    // The tail becomes a run before that of the blocks; a run of staged rows takes it in.
+    assert_eq!(front_of(true, &[450; OWN]), (2, 27_001));
+    assert_eq!(front_of(false, &[450; OWN]), (1, 27_001));
+    // What is left beside leaves fits into the tail, however many rows went to these.
+    let mut counts = [1000; 30];
+    counts[17] = 10;
+    assert_eq!(front_of(true, &counts), (0, 31));
 }

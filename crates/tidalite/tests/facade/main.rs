@@ -7,6 +7,7 @@
 //! model      random operations against plain maps, own reads and reopening included
 //! bounds     what a commit writes and a query reads, counted
 //! appenders  several threads in one write transaction
+//! in_order   appenders one after the other
 //! sealing    threads that seal what one thread feeds
 //! threads    writers and readers in several threads
 //! integrity  what a check finds and names, beside writers and readers
@@ -32,6 +33,7 @@ mod compact;
 mod copy;
 mod disk_full;
 mod errors;
+mod in_order;
 mod integrity;
 mod large;
 mod lifecycle;
