@@ -79,13 +79,7 @@ impl Tree {
         let mut place = Place::Unknown;
         debug_assert!(!self.is_multi(), "pairs are put one by one");
         for (key, value) in rows {
-            let (key, value) = (key.as_ref(), value.as_ref());
-            if let Place::Run(run) = &mut place
-                && run.filling.push(key, value)
-            {
-                continue;
-            }
-            place = self.append_otherwise(w, place, key, value)?;
+            self.append_row(w, &mut place, key.as_ref(), value.as_ref())?;
         }
         self.settle(w, place)?;
         Ok(self.rows.wrapping_sub(before))
@@ -103,19 +97,29 @@ impl Tree {
         let before = self.rows;
         let mut place = Place::Unknown;
         debug_assert!(!self.is_multi(), "pairs are put one by one");
-        let fed = feed(&mut |key, value| {
-            if let Place::Run(run) = &mut place
-                && run.filling.push(key, value)
-            {
-                return Ok(());
-            }
-            let last = std::mem::replace(&mut place, Place::Unknown);
-            place = self.append_otherwise(w, last, key, value)?;
-            Ok(())
-        });
+        let fed = feed(&mut |key, value| self.append_row(w, &mut place, key, value));
         self.settle(w, place)?;
         fed?;
         Ok(self.rows.wrapping_sub(before))
+    }
+
+    /// Puts a row in, quickly where it follows the one before it.
+    #[inline]
+    fn append_row<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        place: &mut Place,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
+        if let Place::Run(run) = place
+            && run.filling.push(key, value)
+        {
+            return Ok(());
+        }
+        let last = std::mem::replace(place, Place::Unknown);
+        *place = self.append_otherwise(w, last, key, value)?;
+        Ok(())
     }
 
     /// Puts a row in that does not simply follow the one before it.

@@ -18,169 +18,27 @@
 //!    opens one hands all over before, and the last appender that ends those that still wait. So the blocks of a series are
 //!    in the front before a row can be pushed that came later.
 
+mod writer;
+
 use crate::catalog::{SeriesInfo, expect_columns};
 use crate::error::{Error, Result};
-use crate::leaves::Leaves;
 use crate::open_series::OpenSeries;
 use crate::point::{Point, Sample};
 use crate::record::{Record, RowWriter};
 use crate::schema::Schema;
 use crate::series_mut::SeriesMut;
-use crate::staged::PANICKED;
 use crate::time::Instant;
 use crate::value::Value;
 use crate::write::WriteTxn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::{ColumnType, RowsRef};
-use tidalite_runs::{Blocks, Linker, Linking, Obstacles, Slot, Staging};
+use tidalite_runs::{Slot, Staging};
+use writer::{Writer, broken};
 
 /// The least that an appender may stage.
 const STAGING_BYTES_MIN: usize = 64 << 10;
-
-/// The transaction, as its appenders share it.
-struct Shared<'t> {
-    txn: &'t mut WriteTxn,
-    obstacles: Option<Obstacles>,
-    /// `PANICKED`, while it is not in the transaction.
-    panicked: Option<String>,
-    /// The first and the last of the series that each appender has opened.
-    spans: Vec<Option<(SeriesId, SeriesId)>>,
-    /// The appenders that have ended and left blocks that are not yet handed over, and those.
-    waiting: Vec<(usize, Vec<Blocks>)>,
-}
-
-impl Shared<'_> {
-    /// Whether another appender than the `n`-th has opened a series between the first and the last of its.
-    fn is_entered(&self, n: usize) -> bool {
-        let Some((first, last)) = self.spans[n] else {
-            return false;
-        };
-        let others = self.spans.iter().enumerate();
-        let mut others = others
-            .filter(|&(other, _)| other != n)
-            .filter_map(|(_, span)| *span);
-        others.any(|(from, to)| from <= last && first <= to)
-    }
-
-    /// Hands the blocks over that wait.
-    fn hand_over(&mut self) -> Result<()> {
-        let blocks = std::mem::take(&mut self.waiting);
-        let blocks: Vec<_> = blocks.into_iter().flat_map(|(_, blocks)| blocks).collect();
-        if blocks.is_empty() {
-            return Ok(());
-        }
-        self.obstacles = None;
-        self.txn.add_blocks(blocks)
-    }
-}
-
-struct Writer<'t>(Mutex<Shared<'t>>);
-
-impl<'t> Writer<'t> {
-    fn lock(&self) -> Result<MutexGuard<'_, Shared<'t>>> {
-        let shared = self.0.lock().map_err(|_| broken(PANICKED))?;
-        shared.txn.check_usable()?;
-        Ok(shared)
-    }
-
-    /// Runs a change of the transaction that may touch everything.
-    fn change<T>(&self, change: impl FnOnce(&mut WriteTxn) -> Result<T>) -> Result<T> {
-        let mut shared = self.lock()?;
-        shared.obstacles = None;
-        change(shared.txn)
-    }
-
-    /// Finds a series for the `n`-th appender.
-    fn open(
-        &self,
-        n: usize,
-        find: impl FnOnce(&mut WriteTxn) -> Result<Arc<SeriesInfo>>,
-    ) -> Result<Arc<SeriesInfo>> {
-        let mut shared = self.lock()?;
-        shared.obstacles = None;
-        let info = find(shared.txn)?;
-        let span = &mut shared.spans[n];
-        let (first, last) = span.unwrap_or((info.id, info.id));
-        *span = Some((first.min(info.id), last.max(info.id)));
-        let lies_in = |n: usize| {
-            shared.spans[n].is_some_and(|(first, last)| first <= info.id && info.id <= last)
-        };
-        if shared.waiting.iter().any(|&(other, _)| lies_in(other)) {
-            shared.hand_over()?;
-        }
-        Ok(info)
-    }
-
-    /// Whether no other appender has opened a series between the first and the last of the `n`-th.
-    fn is_apart(&self, n: usize) -> Result<bool> {
-        Ok(!self.lock()?.is_entered(n))
-    }
-
-    /// Takes what the `n`-th appender has encoded. Another may have opened one of the series meanwhile.
-    fn give(&self, n: usize, blocks: Vec<Blocks>) -> Result<()> {
-        let mut shared = self.lock()?;
-        shared.waiting.push((n, blocks));
-        match shared.is_entered(n) {
-            true => shared.hand_over(),
-            false => Ok(()),
-        }
-    }
-
-    /// Ends an appender: with nothing to say, or with what its rows met. The last one hands the blocks over that wait.
-    fn end(&self, failed: Option<String>) -> Result<()> {
-        // A panic inside a change, even one that was caught, leaves it half done.
-        let failed = failed.or_else(|| self.0.is_poisoned().then(|| PANICKED.to_owned()));
-        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let txn = &mut *shared.txn;
-        txn.appending = txn.appending.saturating_sub(1);
-        if failed.is_some() && txn.broken.is_none() {
-            txn.broken = failed;
-        }
-        if txn.appending > 0 || txn.broken.is_some() {
-            return Ok(());
-        }
-        shared.hand_over()
-    }
-}
-
-impl Linker for Writer<'_> {
-    type Pages = tidalite_pager::WriteTxn;
-    type Sink = Leaves;
-    type Error = Error;
-
-    fn with<T>(
-        &self,
-        f: impl FnOnce(&mut Linking<'_, Self::Pages, Leaves>) -> tidalite_pager::Result<T>,
-    ) -> Result<T> {
-        let mut shared = self.lock()?;
-        let Shared {
-            txn,
-            obstacles,
-            panicked,
-            ..
-        } = &mut *shared;
-        std::mem::swap(&mut txn.broken, panicked);
-        let result = f(&mut Linking::new(
-            &mut txn.front,
-            &mut txn.pages,
-            &mut txn.leaves,
-            Some(&txn.staging),
-            obstacles,
-        ));
-        std::mem::swap(&mut txn.broken, panicked);
-        if let Err(error) = &result {
-            txn.broken = Some(error.to_string());
-        }
-        Ok(result?)
-    }
-}
-
-fn broken(first: &str) -> Error {
-    let first = first.to_owned();
-    Error::TransactionBroken { first }
-}
 
 impl WriteTxn {
     /// Lends the transaction to `n` threads that append to it, each through an [`Appender`] of its own. It is given back when they
@@ -238,13 +96,7 @@ impl WriteTxn {
                 staging
             })
             .collect();
-        let writer = Arc::new(Writer(Mutex::new(Shared {
-            txn: self,
-            obstacles: None,
-            panicked: Some(PANICKED.to_owned()),
-            spans: vec![None; n],
-            waiting: Vec::new(),
-        })));
+        let writer = Arc::new(Writer::new(self, n));
         let appender = |(number, staging)| Appender {
             number,
             spilled: false,

@@ -6,7 +6,7 @@
 use super::{is_killed, is_met, own_path, strace};
 use crate::arguments::{Arguments, say};
 use crate::ledger::{Oracle, Script, number_of, small_steps};
-use crate::model::digest_of;
+use crate::model::{Model, digest_of};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -24,8 +24,10 @@ const CALLS: [(&str, &[&str]); 8] = [
     ("linkat", &["EIO", "EPERM"]),
     ("unlink", &[]),
 ];
-/// Commits before the pin, and after it.
+/// Commits before the pin, and after it at least.
 const COMMITS: u64 = 6;
+/// Commits until a value is in the second file, at most.
+const COMMITS_MAX: u64 = 500;
 /// Values from this size on are in the second file.
 const LARGE_BYTES: u64 = 600;
 
@@ -39,6 +41,8 @@ pub(crate) struct Tally {
 /// What is restored again and again.
 struct Backups {
     folder: PathBuf,
+    /// Of the last commit.
+    number: u64,
     digest: u64,
     tally: Tally,
 }
@@ -76,6 +80,12 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether a value is in the second file.
+fn is_large(model: &Model) -> bool {
+    let mut values = model.tables.values().flat_map(|table| table.values());
+    values.any(|value| value.len() as u64 >= LARGE_BYTES)
+}
+
 impl Backups {
     fn made(folder: &Path, seed: u64) -> Result<Self, Box<dyn std::error::Error>> {
         fs::create_dir_all(folder)?;
@@ -85,9 +95,13 @@ impl Backups {
         let db = small_steps()
             .large_values(folder.join("old.tdl-large"), LARGE_BYTES)
             .open(&path)?;
-        let mut model = crate::model::Model::default();
-        let mut digest = 0;
-        for number in 1..=2 * COMMITS {
+        let mut model = Model::default();
+        let (mut number, mut digest) = (0, 0);
+        while number < 2 * COMMITS || !is_large(&model) {
+            number += 1;
+            if number > COMMITS_MAX {
+                return Err("this seed leaves no value in the second file".into());
+            }
             model = script.step(&db, number, &model, Durability::Durable, || ())?;
             digest = oracle.digest(number)?;
             if number == COMMITS {
@@ -105,15 +119,12 @@ impl Backups {
         let mut increment = File::create(folder.join("increment"))?;
         db.backup_incremental("base", None, &mut increment, Watch::new())?;
         drop(db);
-        let mut values = model.tables.values().flat_map(|table| table.values());
-        if !values.any(|value| value.len() as u64 >= LARGE_BYTES) {
-            return Err("this seed leaves no value in the second file".into());
-        }
         for name in ["old.tdl", "old.tdl-large", "old.tdl-lock"] {
             drop(fs::remove_file(folder.join(name)));
         }
         Ok(Self {
             folder: folder.to_owned(),
+            number,
             digest,
             tally: Tally::default(),
         })
@@ -155,8 +166,8 @@ impl Backups {
         if new.exists() {
             let db = small_steps().open(&new).map_err(text)?;
             let number = number_of(&db.begin_read().map_err(text)?).map_err(text)?;
-            if number != 2 * COMMITS || digest_of(&db).map_err(text)? != self.digest {
-                return Err(format!("the content is not that of {}", 2 * COMMITS));
+            if number != self.number || digest_of(&db).map_err(text)? != self.digest {
+                return Err(format!("the content is not that of {}", self.number));
             }
             let report = db.check().map_err(text)?;
             if !report.is_clean() {
