@@ -1,7 +1,7 @@
 //! XXH3-64 with seed 0 of more than 240 bytes, eight lanes at a time.
 //!
 //! The crate that does the rest chooses its vectors when it is compiled, which for a program that is to run anywhere means those of 128
-//! bits. Here one loop is compiled for the wider ones as well and chosen when it runs. The bits are the same.
+//! bits. Here one loop is compiled for the wider ones as well and chosen when it runs. The bits are the same. For processors with AVX only.
 
 const STRIPE_BYTES: usize = 64;
 /// Eight bytes of the secret are left behind with each stripe of a block.
@@ -111,19 +111,16 @@ fn body<V: Vectors>(bytes: &[u8]) -> u64 {
     hash ^ hash >> 32
 }
 
-#[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn with_avx512(bytes: &[u8]) -> u64 {
     body::<x86::Of512>(bytes)
 }
 
-#[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn with_avx2(bytes: &[u8]) -> u64 {
     body::<x86::Of256>(bytes)
 }
 
-#[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{Lanes, PRIME32_1, STRIPE_BYTES, Vectors};
     use std::arch::x86_64::*;
@@ -258,7 +255,6 @@ mod x86 {
 }
 
 /// The checksum of `BYTES_MIN` bytes at least; `None` where the processor has no wider vectors than every other.
-#[cfg(target_arch = "x86_64")]
 #[inline]
 pub(super) fn checksum(bytes: &[u8]) -> Option<u64> {
     use std::is_x86_feature_detected as has;
@@ -272,11 +268,6 @@ pub(super) fn checksum(bytes: &[u8]) -> Option<u64> {
         #[expect(unsafe_code, reason = "which vectors there are is known when it runs")]
         return Some(unsafe { with_avx2(bytes) });
     }
-    None
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-pub(super) fn checksum(_: &[u8]) -> Option<u64> {
     None
 }
 
@@ -298,7 +289,6 @@ mod tests {
             let part = &bytes[9000 - len..];
             let expected = xxhash_rust::xxh3::xxh3_64(part);
             assert!(super::checksum(part).is_none_or(|found| found == expected));
-            #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") {
                 #[expect(unsafe_code, reason = "the one that is not chosen is tried, too")]
                 // SAFETY: the processor has what the function is compiled for.
