@@ -38,24 +38,25 @@ impl Contest {
         }
     }
 
-    /// Ours and its one peer, unless `peers` leaves that out.
-    pub(crate) fn beside(suite: &'static str, ours: Kind, peer: Kind, peers: &[String]) -> Self {
-        let named = |name: &String| peer.name.starts_with(name.as_str());
-        match peers.is_empty() || peers.iter().any(named) {
+    /// Ours and its one peer, unless `peers` leaves that out. An engine on LMDB counts as `lmdb`.
+    pub(crate) fn beside(
+        suite: &'static str,
+        ours: Kind,
+        peer: Kind,
+        peers: &[String],
+    ) -> Result<Self> {
+        expect_peers(peers)?;
+        let family = peer.name.split('-').next();
+        let named = peers.is_empty() || peers.iter().any(|name| family == Some(name));
+        Ok(match named {
             true => Self::among(suite, &[ours, peer]),
             false => Self::among(suite, &[ours]),
-        }
+        })
     }
 
     /// Ours in these modes, and the peers: all, or those named; `none` names none.
     pub(crate) fn new(suite: &'static str, ours: &[Kind], peers: &[String]) -> Result<Self> {
-        if let Some(name) = peers
-            .iter()
-            .find(|name| *name != "none" && !PEERS.iter().any(|peer| peer.name == **name))
-        {
-            let known: Vec<_> = PEERS.iter().map(|peer| peer.name).collect();
-            return Err(format!("there is no peer {name}: {}", known.join(", ")).into());
-        }
+        expect_peers(peers)?;
         let chosen = |peer: &Kind| peers.is_empty() || peers.iter().any(|name| name == peer.name);
         let peers = PEERS.iter().copied().filter(chosen);
         let kinds: Vec<Kind> = ours.iter().copied().chain(peers).collect();
@@ -221,6 +222,16 @@ fn ratio(ours: &[f64], theirs: &[f64], less_is_better: bool) -> f64 {
     if less_is_better { 1.0 / ratio } else { ratio }
 }
 
+/// Refuses the name of a peer that there is not.
+fn expect_peers(peers: &[String]) -> Result<()> {
+    let known = |name: &&String| *name == "none" || PEERS.iter().any(|peer| peer.name == **name);
+    let Some(name) = peers.iter().find(|name| !known(name)) else {
+        return Ok(());
+    };
+    let known: Vec<_> = PEERS.iter().map(|peer| peer.name).collect();
+    Err(format!("there is no peer {name}: {}", known.join(", ")).into())
+}
+
 /// The costs of a side: medians over the rounds, of the longest operation the longest.
 fn cost(samples: &[Sample]) -> String {
     let of =
@@ -270,12 +281,14 @@ mod tests {
     fn one_peer_is_there_unless_others_are_named() {
         let of = |peers: &[&str]| -> Vec<_> {
             let peers: Vec<_> = peers.iter().copied().map(str::to_owned).collect();
-            let contest = Contest::beside("ticks", TIDALITE, LMDB, &peers);
+            let contest = Contest::beside("ticks", TIDALITE, LMDB, &peers).unwrap();
             contest.order(0).iter().map(|kind| kind.name).collect()
         };
         assert_eq!(of(&[]), ["tidalite", "lmdb"]);
         assert_eq!(of(&["sqlite", "lmdb"]), ["tidalite", "lmdb"]);
         assert_eq!(of(&["none"]), ["tidalite"]);
+        let wrong = ["lmbd".to_owned()];
+        assert!(Contest::beside("ticks", TIDALITE, LMDB, &wrong).is_err());
     }
 
     #[test]

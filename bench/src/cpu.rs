@@ -96,7 +96,7 @@ pub(crate) trait Side: Sized {
 pub(crate) fn run(options: &Options) -> Result<Contest> {
     let sqlite = PEERS.iter().copied().find(|kind| kind.name == "sqlite");
     let sqlite = sqlite.ok_or("SQLite is not among the peers")?;
-    let mut contest = Contest::beside("cpu", TIDALITE_SERIES, sqlite, &options.peers);
+    let mut contest = Contest::beside("cpu", TIDALITE_SERIES, sqlite, &options.peers)?;
     for (name, decimals) in [("int", false), ("dec", true)] {
         for round in 0..options.rounds {
             // Answers are compared within a round: each side gives its own list.

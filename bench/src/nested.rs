@@ -194,7 +194,7 @@ fn open(kind: Kind, dir: &Path, bytes: u64) -> Result<Box<dyn Paths>> {
 
 /// Runs the suite.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
-    let mut contest = Contest::beside("nested", TIDALITE, LMDB, &options.peers);
+    let mut contest = Contest::beside("nested", TIDALITE, LMDB, &options.peers)?;
     for round in 0..options.rounds {
         for kind in contest.order(round) {
             tables(kind, options, &mut contest)?;

@@ -35,7 +35,7 @@ const COMMITS_FULL: u64 = 10_000;
 
 /// Runs the suite.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
-    let mut contest = Contest::beside("ticks", TIDALITE_SERIES, LMDB_SERIES, &options.peers);
+    let mut contest = Contest::beside("ticks", TIDALITE_SERIES, LMDB_SERIES, &options.peers)?;
     for (case, series, fewer) in CASES {
         // All series in a trial run would be most of its time.
         let series = (series * options.commits / COMMITS_FULL).clamp(series.min(100), series);

@@ -37,7 +37,7 @@ struct Later {
 
 impl Tree {
     /// Puts an entry that belongs at the path's end, in a full leaf, in by sharing with a neighbour. False: nothing
-    /// was changed; the leaf has no neighbour, or large entries do not divide well.
+    /// was changed; the leaf has no neighbour, or large entries do not divide well. `ascends`: whether the leaf that gets it is marked.
     pub(crate) fn share<W: PageWrite>(
         &mut self,
         w: &mut W,
