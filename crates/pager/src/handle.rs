@@ -98,7 +98,8 @@ impl Pager {
         self.begin_read()?.txn_at(time_ns)
     }
 
-    /// Begins the write transaction; waits for others in all processes, first come first served.
+    /// Begins the write transaction; waits for others, first come first served among processes. Of the threads of one handle who is awake
+    /// when the turn becomes free may have it before who sleeps and waits for it, for 5 ms at most.
     ///
     /// # Errors
     /// `ReadOnly`, `Poisoned`, `Forked`; what reading the free space or confirming the newest state meets.

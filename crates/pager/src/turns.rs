@@ -1,12 +1,17 @@
-//! The queue of writers: first come, first served, and not tied to a thread. Threads of one handle queue
-//! here; the one in front queues with the other handles (`lock::queue`).
+//! The queue of writers, not tied to a thread. Threads of one handle queue here; the one that has the turn of the handle queues with the
+//! other handles (`lock::queue`).
 //!
-//! Whoever ends wakes the next in line and nobody else: of sixteen that wait, fifteen would look and sleep again, at every commit.
+//! Whoever ends wakes the first in line and nobody else: of sixteen that wait, fifteen would look and sleep again, at every commit. The turn is
+//! not its own thereby: a thread that is awake takes it meanwhile, and the woken one sleeps on. Were it given to the sleeper each
+//! commit would wait until that one runs, and nobody would ever find the turn free again (a lock convoy: M. Blasgen, J. Gray,
+//! M. Mitoma, T. Price, "The convoy phenomenon", 1979). Who has waited for long is not passed by any more: the turn is handed to it.
 //!
 //! Invariants
 //! 1. `busy` while somebody of this handle holds the turn or waits for it among the handles.
 //! 2. While not `busy`, the first in line has been woken since it began to sleep last, or is awake.
-//! 3. `kept` is the turn among the handles, held over while `keep`: commits that are not published yet must
+//! 3. While the turn is `handed` to one who waits, nobody else takes it. It is handed when it becomes free and the first in line has waited for
+//!    `PASSED_BY_MAX`; so whoever is the first gets it after that time and one transaction more.
+//! 4. `kept` is the turn among the handles, held over while `keep`: commits that are not published yet must
 //!    not be built over by others.
 
 use crate::error::Result;
@@ -15,13 +20,17 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Others take the turn before the first in line for so long at most: many commits with one barrier, and less than a person notices.
+const PASSED_BY_MAX: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
 struct Queue {
     next: u64,
     waiting: VecDeque<Waiter>,
     busy: bool,
+    handed: Option<u64>,
     kept: Option<Ticket>,
 }
 
@@ -29,12 +38,33 @@ struct Queue {
 struct Waiter {
     number: u64,
     thread: Thread,
+    since: Instant,
 }
 
 impl Queue {
-    /// Whom to wake when the turn is free.
-    fn first(&self) -> Option<Thread> {
+    /// Takes the turn when it is free for this one in line; `None`: for one that does not wait.
+    fn take(&mut self, number: Option<u64>) -> bool {
+        let taken = !self.busy && (self.handed.is_none() || self.handed == number);
+        if taken {
+            self.leave(number);
+            self.busy = true;
+        }
+        taken
+    }
+
+    /// Not in line any more.
+    fn leave(&mut self, number: Option<u64>) {
+        let Some(number) = number else { return };
+        self.waiting.retain(|waiter| waiter.number != number);
+        self.handed.take_if(|handed| *handed == number);
+    }
+
+    /// Whom to wake when the turn is free. It is handed to one that has waited for long.
+    fn first(&mut self) -> Option<Thread> {
         let first = self.waiting.front().filter(|_| !self.busy)?;
+        if first.since.elapsed() >= PASSED_BY_MAX {
+            self.handed = Some(first.number);
+        }
         Some(first.thread.clone())
     }
 }
@@ -75,8 +105,7 @@ impl Turns {
     /// The turn in this handle; `None` when it does not come in time.
     fn wait_here(&self, until: Option<Instant>) -> Option<Option<Ticket>> {
         let mut queue = self.queue();
-        if !queue.busy && queue.waiting.is_empty() {
-            queue.busy = true;
+        if queue.take(None) {
             return Some(queue.kept.take());
         }
         let number = queue.next;
@@ -84,17 +113,15 @@ impl Turns {
         queue.waiting.push_back(Waiter {
             number,
             thread: thread::current(),
+            since: Instant::now(),
         });
         loop {
-            let is_first = queue.waiting.front().is_some_and(|w| w.number == number);
-            if is_first && !queue.busy {
-                queue.waiting.pop_front();
-                queue.busy = true;
+            if queue.take(Some(number)) {
                 return Some(queue.kept.take());
             }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
-                queue.waiting.retain(|waiter| waiter.number != number);
+                queue.leave(Some(number));
                 let first = queue.first();
                 drop(queue);
                 wake(first);
@@ -137,10 +164,9 @@ impl Turns {
     /// The turn, if it is free.
     pub(crate) fn try_take(self: &Arc<Self>) -> Result<Option<Turn>> {
         let mut queue = self.queue();
-        if queue.busy || !queue.waiting.is_empty() {
+        if !queue.take(None) {
             return Ok(None);
         }
-        queue.busy = true;
         let kept = queue.kept.take();
         drop(queue);
         self.begin(Ok(kept.or_else(|| self.lock.try_ticket())))
@@ -203,5 +229,54 @@ impl Drop for Turn {
             self.turns.lock.give_ticket(ticket);
         }
         self.turns.end_here(ticket);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PASSED_BY_MAX, Queue, Waiter};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    /// One in line as number 7, since so long.
+    fn with_one_waiting(since: Duration) -> Queue {
+        let mut queue = Queue::default();
+        assert!(queue.take(None), "nobody has it");
+        queue.waiting.push_back(Waiter {
+            number: 7,
+            thread: thread::current(),
+            since: Instant::now().checked_sub(since).expect("up for that long"),
+        });
+        queue.busy = false;
+        queue
+    }
+
+    #[test]
+    fn who_is_awake_takes_a_free_turn() {
+        let mut queue = with_one_waiting(Duration::ZERO);
+        assert!(queue.first().is_some(), "the first in line is woken");
+        assert!(queue.take(None), "and passed by");
+        assert!(!queue.take(Some(7)) && queue.first().is_none());
+        queue.busy = false;
+        assert!(queue.take(Some(7)));
+        assert!(queue.waiting.is_empty());
+    }
+
+    #[test]
+    fn who_has_waited_for_long_is_passed_by_no_more() {
+        let mut queue = with_one_waiting(PASSED_BY_MAX);
+        assert!(queue.first().is_some());
+        assert!(!queue.take(None) && !queue.take(Some(8)));
+        assert!(queue.take(Some(7)));
+        queue.busy = false;
+        assert!(queue.take(None), "it was handed once");
+    }
+
+    #[test]
+    fn a_turn_handed_to_one_that_gave_up_is_free() {
+        let mut queue = with_one_waiting(PASSED_BY_MAX);
+        assert!(queue.first().is_some());
+        queue.leave(Some(7));
+        assert!(queue.first().is_none() && queue.take(None));
     }
 }
