@@ -188,7 +188,11 @@ impl Series<'_> {
     /// # Errors
     /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
     pub fn at(&self, t: impl Instant) -> Result<Option<Row>> {
-        let t = t.in_unit(self.info().schema.unit)?;
+        let (t, next) = t.steps_around(self.info().schema.unit)?;
+        if t < next {
+            // Between two steps there is no row.
+            return Ok(None);
+        }
         Ok(self.cursor().search(t)?.filter(|row| row.time == t))
     }
 
@@ -198,7 +202,8 @@ impl Series<'_> {
     /// # Errors
     /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
     pub fn nearest(&self, t: impl Instant, direction: Direction) -> Result<Option<Row>> {
-        let t = t.in_unit(self.info().schema.unit)?;
+        // What is before the time is before the first step at or after it.
+        let (_, t) = t.steps_around(self.info().schema.unit)?;
         let mut cursor = self.cursor();
         match direction {
             Direction::Backward => match t.checked_sub(1) {

@@ -148,7 +148,8 @@ impl<'a> Series<'a> {
     /// # Errors
     /// `Timestamp` when `t` is a text that is none or does not fit the unit.
     pub fn from(&self, t: impl Instant) -> Result<Range<'_>> {
-        Ok(self.between(t.in_unit(self.state.info.schema.unit)?..))
+        let (_, first) = t.steps_around(self.state.info.schema.unit)?;
+        Ok(self.between(first..))
     }
 
     /// The rows from the one that was current at `t` on: from the last row at or before `t`, or from the
@@ -173,13 +174,17 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// The rows of an interval given as [`Instant`]s: timestamps, or texts such as `"2014-06-01"`.
+    /// The rows of an interval given as [`Instant`]s: timestamps, or texts such as `"2014-06-01"`; `a..b` is a <= t < b, also where
+    /// a bound lies between two steps of the series' unit.
     ///
     /// # Errors
     /// `Timestamp` when a bound is a text that is none or does not fit the unit.
     pub fn within<T: Instant>(&self, times: std::ops::Range<T>) -> Result<Range<'_>> {
         let unit = self.state.info.schema.unit;
-        Ok(self.between(times.start.in_unit(unit)?..times.end.in_unit(unit)?))
+        // A row at a step is before a time if it is before the first step at or after that.
+        let (_, start) = times.start.steps_around(unit)?;
+        let (_, end) = times.end.steps_around(unit)?;
+        Ok(self.between(start..end))
     }
 
     /// A cursor in front of the first row.

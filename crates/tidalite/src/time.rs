@@ -65,13 +65,26 @@ impl fmt::Display for Timestamp {
 }
 
 /// Something that a series can take as a time: a raw number in the series' own unit, or a
-/// [`Timestamp`], which is converted (rounded down to a whole step).
+/// [`Timestamp`], which is converted. A row is stored at the last whole step of the unit at or before it; what is asked about a time
+/// between two steps is answered for just that time.
 pub trait Instant {
-    /// The time in steps of `unit`.
+    /// The time in steps of `unit`, rounded down to a whole one.
     ///
     /// # Errors
     /// `Error::Timestamp` when the unit cannot hold it.
     fn in_unit(self, unit: Unit) -> Result<i64>;
+
+    /// The last step of `unit` at or before the time, and the first one at or after it; twice the same for a whole step.
+    ///
+    /// # Errors
+    /// As for `in_unit`.
+    fn steps_around(self, unit: Unit) -> Result<(i64, i64)>
+    where
+        Self: Sized,
+    {
+        let step = self.in_unit(unit)?;
+        Ok((step, step))
+    }
 }
 
 impl Instant for i64 {
@@ -85,11 +98,21 @@ impl Instant for Timestamp {
     fn in_unit(self, unit: Unit) -> Result<i64> {
         Ok(self.0.div_euclid(unit.nanos()) + unit.steps_to_1970())
     }
+
+    fn steps_around(self, unit: Unit) -> Result<(i64, i64)> {
+        let before = self.in_unit(unit)?;
+        let between = self.0.rem_euclid(unit.nanos()) > 0;
+        Ok((before, before + i64::from(between)))
+    }
 }
 
 impl Instant for &str {
     fn in_unit(self, unit: Unit) -> Result<i64> {
         Timestamp::parse(self)?.in_unit(unit)
+    }
+
+    fn steps_around(self, unit: Unit) -> Result<(i64, i64)> {
+        Timestamp::parse(self)?.steps_around(unit)
     }
 }
 
@@ -158,5 +181,29 @@ mod tests {
         assert_eq!(Unit::Ticks.text(0), "0001-01-01T00:00:00Z");
         assert_eq!(Unit::Ticks.timestamp(0), None);
         assert_eq!(Timestamp(-1).in_unit(Unit::Seconds).unwrap(), -1);
+    }
+
+    #[test]
+    fn a_time_between_two_steps_has_one_on_each_side() {
+        let around = |t: i64, unit| Timestamp(t).steps_around(unit).unwrap();
+        assert_eq!(around(-1, Unit::Seconds), (-1, 0));
+        assert_eq!(around(1, Unit::Micros), (0, 1));
+        assert_eq!(around(-2_000_000, Unit::Millis), (-2, -2));
+        for unit in [Unit::Nanos, Unit::Millis, Unit::Ticks] {
+            for t in [i64::MIN, i64::MAX] {
+                let (before, after) = around(t, unit);
+                let step = i128::from(unit.nanos());
+                let nanos = |raw: i64| (i128::from(raw) - i128::from(unit.steps_to_1970())) * step;
+                assert!(nanos(before) <= t.into() && nanos(after) >= t.into());
+                assert!(nanos(after) - nanos(before) < 2 * step);
+            }
+        }
+        assert_eq!(
+            "1970-01-01T00:00:01.5Z"
+                .steps_around(Unit::Seconds)
+                .unwrap(),
+            (1, 2)
+        );
+        assert_eq!(7_i64.steps_around(Unit::Seconds).unwrap(), (7, 7));
     }
 }

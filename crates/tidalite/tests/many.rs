@@ -26,7 +26,7 @@ struct World {
     series: Vec<Plain>,
 }
 
-/// Series with whole-second times in units of their own; some rows sealed, some waiting in the front, some
+/// Series in units of their own, with times at whole seconds and, where the unit has them, at half ones; some rows sealed, some waiting in the front, some
 /// deleted again.
 fn world(rng: &mut Rng) -> World {
     let options = Options::new().page_size(1024);
@@ -53,7 +53,8 @@ fn world(rng: &mut Rng) -> World {
             let mut writer = tx.series_with(&name, &schema).expect("a series");
             let rows = if round == 0 { 3000 } else { 40 };
             for _ in 0..rng.below(rows) {
-                let t = rng.between(-2000, 4000) * SECOND;
+                let half = plain.unit != Unit::Seconds && rng.one_in(3);
+                let t = rng.between(-2000, 4000) * SECOND + i64::from(half) * SECOND / 2;
                 let value = rng.between(-50, 50) as f64 / 4.0;
                 let raw = Timestamp(t).in_raw(plain.unit);
                 writer.insert_row(raw, &[value.to_bits()]).expect("a row");
@@ -128,7 +129,10 @@ fn groups_windows_merges_and_joins_equal_brute_force() {
         assert_eq!(chosen.len(), world.series.len());
         for _ in 0..4 {
             let from = rng.between(-2500, 4500) * SECOND + rng.between(-2, 2);
-            let to = from + rng.between(-10, 3000) * SECOND;
+            let to = match rng.one_in(4) {
+                true => from + rng.between(1, SECOND),
+                false => from + rng.between(-10, 3000) * SECOND,
+            };
             windows(&mut rng, &world, &chosen, from, to);
             merged(&world, &chosen, from, to);
             joined(&mut rng, &world, &chosen, from, to);
@@ -344,6 +348,27 @@ fn pieces(rng: &mut Rng, plain: &Plain, series: &tidalite::Series<'_>) {
         );
         let found = time(series.at(raw(t)).unwrap());
         assert_eq!(found, plain.rows.get(&t).map(|_| raw(t)));
+    }
+    // Times on the clock, mostly between two steps of the unit.
+    for _ in 0..10 {
+        let near = [0, 1, -1, SECOND / 2, rng.between(0, SECOND)];
+        let t = rng.between(-2500, 4500) * SECOND + *rng.pick(&near);
+        let end = t + rng.between(1, 3 * SECOND);
+        let (from, to) = (Timestamp(t), Timestamp(end));
+        let time = |row: Option<tidalite::Row>| row.map(|row| row.time);
+        let known = |row: Option<(&i64, &f64)>| row.map(|(t, _)| raw(*t));
+        let found = time(series.nearest(from, Direction::Forward).unwrap());
+        assert_eq!(found, known(plain.rows.range(t..).next()));
+        let found = time(series.nearest(from, Direction::Backward).unwrap());
+        assert_eq!(found, known(plain.rows.range(..t).next_back()));
+        let found = time(series.at(from).unwrap());
+        assert_eq!(found, known(plain.rows.get_key_value(&t)));
+        let found = time(series.cursor().search(from).unwrap());
+        assert_eq!(found, known(plain.rows.range(..=t).next_back()));
+        let found = series.within(from..to).unwrap().count().unwrap();
+        assert_eq!(found, plain.rows.range(t..end).count() as u64);
+        let found = series.from(from).unwrap().count().unwrap();
+        assert_eq!(found, plain.rows.range(t..).count() as u64);
     }
 }
 

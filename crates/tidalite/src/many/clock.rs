@@ -30,6 +30,14 @@ pub(super) fn interval(times: &impl RangeBounds<Timestamp>, unit: Unit) -> (i64,
     (from.max(min) as i64, to.min(max) as i64)
 }
 
+/// The last raw time before or at which rows lie that were current when `times` begin; `i64::MIN` where they have no beginning.
+pub(super) fn current_at_start(times: &impl RangeBounds<Timestamp>, unit: Unit) -> i64 {
+    let (Bound::Included(t) | Bound::Excluded(t)) = times.start_bound() else {
+        return i64::MIN;
+    };
+    t.0.div_euclid(unit.nanos()) + unit.steps_to_1970()
+}
+
 /// A raw time in nanoseconds since 1970.
 pub(super) fn nanos(raw: i64, unit: Unit) -> Result<i64> {
     let time = unit.timestamp(raw).ok_or_else(|| Error::Timestamp {

@@ -73,12 +73,17 @@ impl Selection<'_> {
         let mut start = i64::MIN;
         for (i, series) in self.series().iter().enumerate() {
             let unit = series.info().schema.unit;
-            let (mut from, to) = clock::interval(&times, unit);
+            let (mut from, mut to) = clock::interval(&times, unit);
             if i == 0 && from <= to {
                 start = unit.timestamp(from).map_or(i64::MIN, |t| t.0);
             }
-            if i > 0 && from <= to && matches!(join, Join::AsOf { .. }) {
-                from = series.cursor().search(from)?.map_or(from, |row| row.time);
+            if i > 0 && matches!(join, Join::AsOf { .. }) {
+                // Its steps may be longer than the interval, or none may fall on the beginning: the current row lies before that.
+                let current = clock::current_at_start(&times, unit);
+                if let Some(row) = series.cursor().search(current)? {
+                    to = if from <= to { to } else { row.time };
+                    from = row.time;
+                }
             }
             sources.push(Source::new(series, from, to));
         }
