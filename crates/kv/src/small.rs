@@ -13,7 +13,7 @@ use crate::node::{damaged, tag, varint, varint_len};
 use std::cmp::Ordering;
 use tidalite_pager::Result;
 
-/// Bytes of the page that a small table becomes in memory, at most: offsets of two bytes.
+/// Bytes of the page that a small table becomes in memory, where offsets of two bytes reach.
 pub(crate) const PAGE_BYTES: usize = 1 << 16;
 
 const CELLS: u8 = 0;

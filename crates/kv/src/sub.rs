@@ -169,31 +169,38 @@ impl<'r> Sub<'r> {
     }
 }
 
-/// A leaf in memory with the rows of a small table.
+/// A leaf in memory with the rows of a small table. In the largest pages one has so many short rows that their slots take it beyond what
+/// offsets of two bytes reach.
 fn leaf_of(bytes: &[u8], at: u64) -> Result<Option<PageRef<'static>>> {
-    let mut group = Group::empty(true, small::PAGE_BYTES, false);
-    for cell in small::cells(bytes, at)? {
-        let cell = cell?;
-        let payload = Payload {
-            tag: cell.tag,
-            bytes: cell.payload,
-        };
-        group
-            .entries
-            .push(Entry::new(Key::plain(cell.key), payload));
+    let narrow = small::PAGE_BYTES;
+    for page_size in [narrow, 2 * narrow] {
+        let mut group = Group::empty(true, page_size, false);
+        for cell in small::cells(bytes, at)? {
+            let cell = cell?;
+            let payload = Payload {
+                tag: cell.tag,
+                bytes: cell.payload,
+            };
+            group
+                .entries
+                .push(Entry::new(Key::plain(cell.key), payload));
+        }
+        let count = group.entries.len();
+        if count == 0 {
+            return Ok(None);
+        }
+        let bytes = group.page_bytes(0..count);
+        if count > usize::from(u16::MAX) || page_size == narrow && bytes > narrow {
+            continue;
+        }
+        // The width of offsets is told by the size of the page.
+        let least = if page_size == narrow { 0 } else { narrow + 1 };
+        let mut page = vec![0; bytes.max(least)];
+        group.write(0..count, 0, &mut page);
+        return Ok(Some(PageRef::Owned(Arc::from(page))));
     }
-    let count = group.entries.len();
-    if count == 0 {
-        return Ok(None);
-    }
-    let bytes = group.page_bytes(0..count);
-    if bytes > small::PAGE_BYTES {
-        return Err(unexpected(
-            "a nested table too large for its leaf",
-            "a small one",
-        ));
-    }
-    let mut page = vec![0; bytes];
-    group.write(0..count, 0, &mut page);
-    Ok(Some(PageRef::Owned(Arc::from(page))))
+    Err(unexpected(
+        "a nested table too large for its leaf",
+        "a small one",
+    ))
 }

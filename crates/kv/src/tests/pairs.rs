@@ -4,6 +4,7 @@ use super::{check_all, random_key, random_value};
 use crate::{Ending, Error, PairCursor, Result, Sub, Tree, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
+use tidalite_base::limits::PAGE_SIZE_MAX;
 use tidalite_pager::PageRead;
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
@@ -447,4 +448,32 @@ fn tables_are_nested_only_so_deep() {
     check_all(&tree, &pages);
     tree.clear(&mut pages).unwrap();
     assert_eq!(pages.live_pages(), 0);
+}
+
+/// A small nested table takes a quarter of a page at most. Laid out as a leaf, one of many short rows takes more: in the largest pages more
+/// than offsets of two bytes reach.
+#[test]
+fn a_small_table_is_walked_in_pages_of_every_size() {
+    for page_size in [512, 4096, 1 << 16, 1 << 17, PAGE_SIZE_MAX] {
+        let mut pages = ScratchPages::new(page_size);
+        let mut tree = Tree::new_multi(3);
+        // Two lengths, a key and a tag in a byte each: as many as stay in their row.
+        let count = ((page_size / 4 - 8) / 6) as u32;
+        let values: Vec<_> = (0..count).map(u32::to_be_bytes).collect();
+        let new = tree.pairs().insert_many(&mut pages, b"k", &values).unwrap();
+        assert_eq!(new, u64::from(count));
+        check_all(&tree, &pages);
+        let mut cursor = tree.pair_cursor(&pages);
+        assert!(cursor.first().unwrap(), "pages of {page_size}");
+        for (at, value) in values.iter().enumerate() {
+            assert_eq!(cursor.value(), value);
+            assert_eq!(cursor.next().unwrap(), at + 1 < values.len());
+        }
+        for value in [&values[0], &values[values.len() / 2]] {
+            assert!(cursor.seek(b"k", value).unwrap());
+            assert_eq!(cursor.value(), value);
+        }
+        assert!(cursor.last().unwrap());
+        assert_eq!(Some(cursor.value()), values.last().map(|value| &value[..]));
+    }
 }
