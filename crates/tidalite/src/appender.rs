@@ -22,7 +22,7 @@ mod writer;
 
 use crate::catalog::{SeriesInfo, expect_columns};
 use crate::error::{Error, Result};
-use crate::open_series::OpenSeries;
+use crate::open_series::{OneSeries, OpenSeries};
 use crate::point::{Point, Sample};
 use crate::record::{Record, RowWriter};
 use crate::schema::Schema;
@@ -162,11 +162,13 @@ impl<'t> Appender<'t> {
     ///
     /// # Errors
     /// `NoSuchSeries`; what the file reports.
-    #[inline]
+    // Always: what a call puts together field by field, and its caller then copies in larger pieces, waits for the stores of the
+    // fields: that was a third of what a row of series in turn cost.
+    #[inline(always)]
     pub fn series_by_id(&mut self, id: SeriesId) -> Result<SeriesAppender<'_, 't>> {
         let index = match self.open.index(id) {
             Some(index) => index,
-            None => self.open_with(|txn| Ok(Arc::clone(txn.series_by_id(id)?.info_arc())))?,
+            None => self.open_by_id(id)?,
         };
         Ok(self.at(index))
     }
@@ -177,6 +179,12 @@ impl<'t> Appender<'t> {
     /// A full disk; a damaged block in the way; `TransactionBroken` when another thread has failed.
     pub fn finish(mut self) -> Result<()> {
         self.end()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open_by_id(&mut self, id: SeriesId) -> Result<usize> {
+        self.open_with(|txn| Ok(Arc::clone(txn.series_by_id(id)?.info_arc())))
     }
 
     fn open_with(
@@ -193,15 +201,12 @@ impl<'t> Appender<'t> {
     #[inline]
     fn at(&mut self, index: usize) -> SeriesAppender<'_, 't> {
         let open = &self.open[index];
-        let (slot, columns) = (open.slot, open.columns as usize);
-        let alone = open.texts || open.guard.is_some();
+        let (slot, point) = (open.slot, open.point);
         SeriesAppender {
+            appender: self,
             index,
             slot,
-            columns,
-            alone,
-            point: columns == 2 && !alone,
-            appender: self,
+            point,
         }
     }
 
@@ -291,10 +296,7 @@ pub struct SeriesAppender<'a, 't> {
     appender: &'a mut Appender<'t>,
     index: usize,
     slot: Slot,
-    columns: usize,
-    /// Whether there is a column of texts, or a merge policy that looks at what is there: rows go through the transaction itself,
-    /// one at a time.
-    alone: bool,
+    /// As in [`SeriesMut`].
     point: bool,
 }
 
@@ -302,7 +304,24 @@ impl SeriesAppender<'_, '_> {
     /// Name, schema, id.
     #[must_use]
     pub fn info(&self) -> &SeriesInfo {
-        &self.appender.open[self.index].info
+        &self.open().info
+    }
+
+    #[inline]
+    fn open(&self) -> &OneSeries {
+        &self.appender.open[self.index]
+    }
+
+    #[inline]
+    fn columns(&self) -> usize {
+        self.open().columns as usize
+    }
+
+    /// Whether there is a column of texts, or a merge policy that looks at what is there: rows go through the transaction itself,
+    /// one at a time.
+    #[inline]
+    fn is_alone(&self) -> bool {
+        self.open().texts || self.open().guard.is_some()
     }
 
     /// The number of the series in this file.
@@ -351,10 +370,10 @@ impl SeriesAppender<'_, '_> {
     /// # Errors
     /// As there.
     pub fn insert_row(&mut self, time: i64, words: &[u64]) -> Result<()> {
-        if self.columns != words.len() {
+        if self.columns() != words.len() {
             return self.wrong_columns(words.len());
         }
-        if self.alone {
+        if self.is_alone() {
             return self.through(|series| series.insert_row(time, words));
         }
         if self.appender.staging.push(self.slot, time, words) {
@@ -368,10 +387,10 @@ impl SeriesAppender<'_, '_> {
     /// # Errors
     /// As there.
     pub fn insert_values(&mut self, t: impl Instant, values: &[Value]) -> Result<()> {
-        if values.len() != self.columns {
+        if values.len() != self.columns() {
             return self.wrong_columns(values.len());
         }
-        if self.alone {
+        if self.is_alone() {
             return self.through(|series| series.insert_values(t, values));
         }
         let schema = &self.info().schema;
@@ -380,7 +399,7 @@ impl SeriesAppender<'_, '_> {
         for (word, (column, value)) in words.iter_mut().zip(schema.columns.iter().zip(values)) {
             *word = column.word(value)?;
         }
-        self.insert_row(time, &words[..self.columns])
+        self.insert_row(time, &words[..self.columns()])
     }
 
     /// As [`SeriesMut::insert_record`].
@@ -388,12 +407,12 @@ impl SeriesAppender<'_, '_> {
     /// # Errors
     /// As there.
     pub fn insert_record<R: Record>(&mut self, record: &R) -> Result<()> {
-        if self.alone {
+        if self.is_alone() {
             return self.through(|series| series.insert_record(record));
         }
         self.expect_record(R::schema)?;
         let mut words = [0u64; COLUMNS_MAX];
-        let words = &mut words[..self.columns];
+        let words = &mut words[..self.columns()];
         record.write(&mut RowWriter {
             columns: &self.info().schema.columns,
             words,
@@ -408,10 +427,10 @@ impl SeriesAppender<'_, '_> {
     /// # Errors
     /// As there.
     pub fn append_rows(&mut self, times: &[i64], columns: &[&[u64]]) -> Result<()> {
-        if columns.len() != self.columns || columns.iter().any(|c| c.len() != times.len()) {
+        if columns.len() != self.columns() || columns.iter().any(|c| c.len() != times.len()) {
             return self.wrong_columns(columns.len());
         }
-        if self.alone {
+        if self.is_alone() {
             return self.through(|series| series.append_rows(times, columns));
         }
         let rows = RowsRef::new(times, columns);
@@ -445,7 +464,7 @@ impl SeriesAppender<'_, '_> {
 
     #[cold]
     fn wrong_columns<T>(&self, found: usize) -> Result<T> {
-        Err(wrong_columns(self.info(), self.columns, found))
+        Err(wrong_columns(self.info(), self.columns(), found))
     }
 }
 

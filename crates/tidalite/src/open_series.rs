@@ -46,6 +46,8 @@ pub(crate) struct OneSeries {
     layout: u32,
     /// Whether one of the columns is of texts.
     pub(crate) texts: bool,
+    /// Two columns, none of texts, and a row simply takes the place of another: rows may go the easy way.
+    pub(crate) point: bool,
     /// What is known of its times, where its merge policy asks.
     pub(crate) guard: Option<Box<Guard>>,
     /// The schema of the record type that was found to have this series' columns.
@@ -112,6 +114,9 @@ impl OneSeries {
     /// The catalog's entry has changed.
     pub(crate) fn learn(&mut self, info: Arc<SeriesInfo>) {
         self.merge = info.merge;
+        self.columns = info.schema.columns.len() as u32;
+        self.texts = info.schema.columns.iter().any(|column| column.ty.is_text());
+        self.point = self.columns == 2 && !self.texts && self.merge == MergePolicy::Replace;
         self.info = info;
     }
 }
@@ -171,10 +176,16 @@ impl OpenSeries {
     #[inline]
     pub(crate) fn known(&self, id: SeriesId) -> Option<usize> {
         if id.0 >= NEAR_IDS {
-            return self.far_index_of.get(&id).copied();
+            return self.far(id);
         }
         let place = self.index_of.get(id.0 as usize)?;
         (*place as usize).checked_sub(1)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn far(&self, id: SeriesId) -> Option<usize> {
+        self.far_index_of.get(&id).copied()
     }
 
     /// The series that was asked for by just this text, known but perhaps not open.
@@ -213,19 +224,22 @@ impl OpenSeries {
             staging.keep_all(slot, true);
         }
         let layout = self.layout(types);
-        self.series.push(OneSeries {
+        let mut one = OneSeries {
             id,
             layout,
-            columns: info.schema.columns.len() as u32,
-            texts: info.schema.columns.iter().any(|column| column.ty.is_text()),
+            columns: 0,
+            texts: false,
+            point: false,
             slot,
             epoch: staging.epoch(),
             guard: guard_of(info.merge),
             merge: info.merge,
-            info,
+            info: Arc::clone(&info),
             turn: self.turn,
             record: None,
-        });
+        };
+        one.learn(info);
+        self.series.push(one);
         self.open += 1;
         let index = self.series.len() - 1;
         if id.0 < NEAR_IDS {
@@ -244,8 +258,6 @@ impl OpenSeries {
     pub(crate) fn widened(&mut self, index: usize, info: Arc<SeriesInfo>, slot: Slot) {
         let layout = self.layout(info.schema.word_types());
         let one = &mut self.series[index];
-        one.columns = info.schema.columns.len() as u32;
-        one.texts = info.schema.columns.iter().any(|column| column.ty.is_text());
         one.learn(info);
         (one.slot, one.layout, one.record) = (slot, layout, None);
     }

@@ -5,6 +5,7 @@ use crate::catalog::{self, SeriesInfo, expect_columns};
 use crate::column::Column;
 use crate::equal::{Guard, MergePolicy, Taken};
 use crate::error::Result;
+use crate::open_series::OneSeries;
 use crate::opened::OpenedSeries;
 use crate::pages::Pages;
 use crate::point::{Point, Sample};
@@ -33,29 +34,43 @@ pub struct SeriesMut<'t> {
     pub(crate) txn: &'t mut WriteTxn,
     index: usize,
     pub(crate) slot: Slot,
-    columns: usize,
-    /// Whether there is a column of texts.
-    texts: bool,
-    /// Whether times that are taken have to be told from others (`equal.rs`).
-    guarded: bool,
-    /// Two columns, none of texts, not guarded: rows may go the easy way.
+    /// As `OneSeries::point`. It and the slot are all that a point asks for: what else is asked stands in `open`.
     point: bool,
 }
 
 impl<'t> SeriesMut<'t> {
+    #[inline]
     pub(crate) fn new(txn: &'t mut WriteTxn, index: usize) -> Self {
         let open = &txn.open[index];
-        let (slot, columns, texts) = (open.slot, open.columns as usize, open.texts);
-        let guarded = open.guard.is_some();
+        let (slot, point) = (open.slot, open.point);
         Self {
             txn,
             index,
             slot,
-            columns,
-            texts,
-            guarded,
-            point: columns == 2 && !texts && !guarded,
+            point,
         }
+    }
+
+    #[inline]
+    fn open(&self) -> &OneSeries {
+        &self.txn.open[self.index]
+    }
+
+    #[inline]
+    fn columns(&self) -> usize {
+        self.open().columns as usize
+    }
+
+    /// Whether there is a column of texts.
+    #[inline]
+    fn has_texts(&self) -> bool {
+        self.open().texts
+    }
+
+    /// Whether times that are taken have to be told from others (`equal.rs`).
+    #[inline]
+    fn is_guarded(&self) -> bool {
+        self.open().guard.is_some()
     }
 
     /// What is known of the times of a guarded series.
@@ -81,11 +96,10 @@ impl<'t> SeriesMut<'t> {
         if keep_all != self.keeps_all() {
             self.txn.staging.keep_all(self.slot, keep_all);
         }
-        self.guarded = merge != MergePolicy::Replace;
-        self.point = self.columns == 2 && !self.texts && !self.guarded;
         let open = &mut self.txn.open[self.index];
         open.learn(info);
-        open.guard = self.guarded.then(Box::default);
+        open.guard = (merge != MergePolicy::Replace).then(Box::default);
+        self.point = open.point;
         Ok(())
     }
 
@@ -135,7 +149,7 @@ impl<'t> SeriesMut<'t> {
     #[inline(never)]
     fn insert_point_seldom(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
         if !self.point {
-            if self.guarded {
+            if self.is_guarded() {
                 return self.insert_row(time, &[flags as u64, value.to_bits()]);
             }
             return self.wrong_columns(2);
@@ -156,13 +170,13 @@ impl<'t> SeriesMut<'t> {
     /// `Schema` when the words are not as many as the columns; a full disk.
     #[inline]
     pub fn insert_row(&mut self, time: i64, words: &[u64]) -> Result<()> {
-        if self.columns != words.len() {
+        if self.columns() != words.len() {
             return self.wrong_columns(words.len());
         }
-        if self.texts {
+        if self.has_texts() {
             self.expect_texts(|c| &words[c..=c])?;
         }
-        if self.guarded {
+        if self.is_guarded() {
             if self.keeps_all() {
                 return self.keep(time, words);
             }
@@ -203,20 +217,20 @@ impl<'t> SeriesMut<'t> {
     /// # Errors
     /// `Schema` when the values do not fit the columns; `Timestamp`; a full disk.
     pub fn insert_values(&mut self, t: impl Instant, values: &[Value]) -> Result<()> {
-        if values.len() != self.columns {
+        if values.len() != self.columns() {
             return self.wrong_columns(values.len());
         }
         let info = Arc::clone(&self.txn.open[self.index].info);
         let time = t.in_unit(info.schema.unit)?;
         // Before texts are stored for a row that is not.
-        if self.guarded && self.look(time)? == Taken::LeftOut {
+        if self.is_guarded() && self.look(time)? == Taken::LeftOut {
             return Ok(());
         }
         let mut words = [0u64; COLUMNS_MAX];
         for (c, value) in values.iter().enumerate() {
             words[c] = self.word(c, value)?;
         }
-        self.insert_row(time, &words[..self.columns])
+        self.insert_row(time, &words[..self.columns()])
     }
 
     /// The word of a value of a column, for `insert_row` and `append_rows`: a text is stored with it, if it is new.
@@ -275,11 +289,11 @@ impl<'t> SeriesMut<'t> {
     #[inline]
     pub fn insert_record<R: Record>(&mut self, record: &R) -> Result<()> {
         self.expect_record(R::schema)?;
-        if self.guarded && self.texts && self.look(record.time()?)? == Taken::LeftOut {
+        if self.is_guarded() && self.has_texts() && self.look(record.time()?)? == Taken::LeftOut {
             return Ok(());
         }
         let mut words = [0u64; COLUMNS_MAX];
-        let words = &mut words[..self.columns];
+        let words = &mut words[..self.columns()];
         let txn = &mut *self.txn;
         let info = &txn.open[self.index].info;
         record.write(&mut RowWriter {
@@ -351,11 +365,9 @@ impl<'t> SeriesMut<'t> {
         if info.merge == MergePolicy::KeepAll {
             self.txn.staging.keep_all(slot, true);
         }
-        self.columns = info.schema.columns.len();
-        self.texts |= columns.iter().any(|column| column.ty.is_text());
-        self.point = self.columns == 2 && !self.texts && !self.guarded;
         self.slot = slot;
         self.txn.open.widened(self.index, info, slot);
+        self.point = self.open().point;
         Ok(())
     }
 
@@ -364,17 +376,17 @@ impl<'t> SeriesMut<'t> {
     /// # Errors
     /// `Schema` when columns or lengths do not fit; a full disk.
     pub fn append_rows(&mut self, times: &[i64], columns: &[&[u64]]) -> Result<()> {
-        if columns.len() != self.columns || columns.iter().any(|c| c.len() != times.len()) {
+        if columns.len() != self.columns() || columns.iter().any(|c| c.len() != times.len()) {
             return self.wrong_columns(columns.len());
         }
         self.txn.check_usable()?;
-        if self.texts {
+        if self.has_texts() {
             self.expect_texts(|c| columns[c])?;
         }
-        if self.guarded && self.keeps_all() {
+        if self.is_guarded() && self.keeps_all() {
             return self.keep_rows(RowsRef::new(times, columns));
         }
-        if self.guarded {
+        if self.is_guarded() {
             let places = self.admitted(times)?;
             return match places {
                 None => {
@@ -425,7 +437,7 @@ impl<'t> SeriesMut<'t> {
         if removed == 0 {
             return Ok(0);
         }
-        if self.guarded {
+        if self.is_guarded() {
             *self.guard() = Guard::default();
         }
         let (id, slot) = (self.id(), self.slot);
@@ -436,7 +448,7 @@ impl<'t> SeriesMut<'t> {
             txn.front.delete(&mut txn.pages, id, &types, (from, to))?;
             txn.leaves.delete(&mut txn.pages, id, &types, (from, to))
         })?;
-        if self.texts {
+        if self.has_texts() {
             self.trim_texts()?;
         }
         Ok(removed)
@@ -512,6 +524,6 @@ impl<'t> SeriesMut<'t> {
 
     #[cold]
     fn wrong_columns<T>(&self, found: usize) -> Result<T> {
-        Err(wrong_columns(self.info(), self.columns, found))
+        Err(wrong_columns(self.info(), self.columns(), found))
     }
 }

@@ -37,8 +37,9 @@ pub(super) const STRETCH_BYTES: usize = size_of::<Stretch>();
 const ROOM_ROWS_MIN: usize = 1024;
 const ROOM_ROWS_STEP: usize = 1 << 13;
 
-/// A log of this many rows gets the address space for all that it may hold, so that it is never copied to grow. The system
-/// gives its pages when they are written first, and zeroed: nobody zeroes them before.
+/// A log of this many rows gets the address space for all that it may hold, so that it is never copied to grow. What of it is
+/// never reached is never touched: an allocator may give memory that was used before, which zeroing all of it would go through
+/// (256 MiB for points: 25 ms).
 const LARGE_ROWS: usize = 1 << 16;
 
 /// Rows of one slot, contiguous in the log.
@@ -69,10 +70,9 @@ struct Room {
 impl Room {
     fn make<T: Copy + Default>(self, buffer: &mut Vec<T>) {
         if self.rows > buffer.capacity() && self.rows >= LARGE_ROWS {
-            let mut large = vec![T::default(); self.rows.max(self.rows_max)];
-            large[..buffer.len()].copy_from_slice(buffer);
-            *buffer = large;
-        } else if self.rows > buffer.len() {
+            buffer.reserve_exact(self.rows.max(self.rows_max) - buffer.len());
+        }
+        if self.rows > buffer.len() {
             buffer.resize(self.rows, T::default());
         }
     }
