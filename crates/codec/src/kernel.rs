@@ -323,6 +323,11 @@ dispatched!(
     scan::count_outside, scan::count_outside
 );
 dispatched!(
+    /// See [`scan::tiles_outside`].
+    tiles_outside(values: &[u64], base: u64, reach: u64) -> u64,
+    scan::tiles_outside, scan::tiles_outside
+);
+dispatched!(
     /// See [`scan::extent_within`].
     extent_within(values: &[u64], base: u64, reach: u64) -> [u64; 2],
     scan::extent_within, scan::extent_within

@@ -268,6 +268,19 @@ pub(crate) fn count_outside(values: &[u64], base: u64, reach: u64) -> usize {
     count as usize
 }
 
+/// Values of a bit of `tiles_outside`.
+pub(crate) const TILE: usize = 64;
+
+/// A bit for each `TILE` values, of which there are 64 at most: whether one of them lies outside `base ..= base + reach`.
+#[inline(always)]
+pub(crate) fn tiles_outside(values: &[u64], base: u64, reach: u64) -> u64 {
+    let mut tiles = 0;
+    for (tile, values) in values.chunks(TILE).enumerate() {
+        tiles |= u64::from(count_outside(values, base, reach) > 0) << tile;
+    }
+    tiles
+}
+
 /// The smallest and the greatest distance from `base` among those up to `reach`, of which there is
 /// at least one.
 #[inline(always)]

@@ -23,7 +23,10 @@ use crate::fit::step_bytes;
 use crate::kernel;
 use crate::layout::Layout;
 use crate::pack::packed_bytes;
+use crate::scan::TILE;
 use tidalite_base::limits::VECTOR_ROWS;
+
+const _: () = assert!(VECTOR_ROWS <= 64 * TILE, "a bit a tile");
 
 /// Rows whose words are stored whole.
 pub(super) struct Exceptions {
@@ -149,12 +152,18 @@ pub(super) fn layout(
         let reach = fit.reach();
         // With no packed bits there is no unit in the payload either.
         let scale = if fit.width > 0 { fit.scale } else { 1 };
-        for (row, value) in laid.iter_mut().enumerate() {
-            let distance = value.wrapping_sub(fit.base);
-            if distance > reach {
-                let units = distance as i64 / scale as i64;
-                patches.push((row as u16, zigzag(units)));
-                *value = fit.base;
+        // They are few, so most tiles have none.
+        let mut tiles = kernel::tiles_outside(laid, fit.base, reach);
+        while tiles != 0 {
+            let from = TILE * tiles.trailing_zeros() as usize;
+            tiles &= tiles - 1;
+            for (row, value) in laid.iter_mut().enumerate().skip(from).take(TILE) {
+                let distance = value.wrapping_sub(fit.base);
+                if distance > reach {
+                    let units = distance as i64 / scale as i64;
+                    patches.push((row as u16, zigzag(units)));
+                    *value = fit.base;
+                }
             }
         }
     }

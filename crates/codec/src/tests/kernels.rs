@@ -180,6 +180,15 @@ fn statistics_are_the_same_bits_everywhere() {
         let wanted = [rng.below(n as u64), rng.below(n as u64)].map(|i| values[i as usize]);
         let rows = wanted.map(|word| values.iter().position(|&w| w == word).unwrap());
         let absent = (0..).find(|word| !values.contains(word)).unwrap();
+        let distances: Vec<u64> = values.iter().map(|x| x.wrapping_sub(values[0])).collect();
+        // Some distance or other: few lie beyond it, or many.
+        let rare = distances[rng.below(n as u64) as usize];
+        let outside = distances
+            .chunks(64)
+            .enumerate()
+            .fold(0, |bits, (tile, tiled)| {
+                bits | u64::from(tiled.iter().any(|&distance| distance > rare)) << tile
+            });
         at_every_level(|level| {
             let lanes = kernel::float_lanes(&values);
             let own = bits(&lanes, kernel::gather(&lanes));
@@ -196,6 +205,8 @@ fn statistics_are_the_same_bits_everywhere() {
             );
             let one = kernel::positions(&values, [absent, wanted[1]]);
             assert_eq!(one, [0, rows[1]], "{level} seed {seed} n {n}");
+            let tiles = kernel::tiles_outside(&values, values[0], rare);
+            assert_eq!(tiles, outside, "{level} seed {seed} n {n}");
         });
     }
 }
