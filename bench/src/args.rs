@@ -26,8 +26,7 @@ suites:
 options:
   --rounds R     rounds, of which the median is taken (default 3)
   --only LIST    cases, with commas: 01,03r (default: all); codec: parts of names of columns
-  --peers LIST   peers, with commas: lmdb,libmdbx,redb,fjall,sqlite; none (default: all that the suite has;
-                 harlinn runs LMDB in any case)
+  --peers LIST   peers, with commas: lmdb,libmdbx,redb,fjall,sqlite; none (default: all that the suite has)
   --dir DIR      where the files go, one at a time (default: the system's temporary directory)
   --json FILE    also write a JSON object per line
   --points N     harlinn: points of a case (default 10000000; the published figures: 100000000);

@@ -45,10 +45,8 @@ impl Contest {
         peer: Kind,
         peers: &[String],
     ) -> Result<Self> {
-        expect_peers(peers)?;
-        let family = peer.name.split('-').next();
-        let named = peers.is_empty() || peers.iter().any(|name| family == Some(name));
-        Ok(match named {
+        let family = peer.name.split('-').next().unwrap_or_default();
+        Ok(match takes_part(family, peers)? {
             true => Self::among(suite, &[ours, peer]),
             false => Self::among(suite, &[ours]),
         })
@@ -220,6 +218,12 @@ impl Contest {
 fn ratio(ours: &[f64], theirs: &[f64], less_is_better: bool) -> f64 {
     let ratio = median(ours) / median(theirs);
     if less_is_better { 1.0 / ratio } else { ratio }
+}
+
+/// Whether `peers` leaves the one peer of a suite in.
+pub(crate) fn takes_part(peer: &str, peers: &[String]) -> Result<bool> {
+    expect_peers(peers)?;
+    Ok(peers.is_empty() || peers.iter().any(|name| name == peer))
 }
 
 /// Refuses the name of a peer that there is not.

@@ -123,6 +123,7 @@ fn harlinn(options: &Options, mut json: Option<File>) -> Result<()> {
         points: options.points,
         rounds: options.rounds,
         only: options.only.clone(),
+        with_peer: contest::takes_part("lmdb", &options.peers)?,
         dir: options.dir.clone(),
     };
     harlinn::run(&of_suite, |new| {

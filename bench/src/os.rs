@@ -198,12 +198,54 @@ fn disk_written(dir: &Path) -> Option<u64> {
 
 /// Seconds of processor time that this process took so far, in all its threads and in the kernel.
 pub(crate) fn cpu_seconds() -> f64 {
-    // SAFETY: all-zero bytes are a valid `rusage`, which the call fills.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: an out-parameter.
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
-    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+    let spent = Spent::so_far();
+    spent.user + spent.system
+}
+
+/// What this process took of the processors, in all its threads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spent {
+    user: f64,
+    system: f64,
+    /// Pages that the kernel had to give or to map.
+    faults: i64,
+}
+
+impl Spent {
+    /// Since it began.
+    pub(crate) fn so_far() -> Self {
+        // SAFETY: all-zero bytes are a valid `rusage`, which the call fills.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: an out-parameter.
+        unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+        let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+        Self {
+            user: seconds(usage.ru_utime),
+            system: seconds(usage.ru_stime),
+            faults: usage.ru_minflt,
+        }
+    }
+
+    /// Since then.
+    pub(crate) fn since(then: &Self) -> Self {
+        let now = Self::so_far();
+        Self {
+            user: now.user - then.user,
+            system: now.system - then.system,
+            faults: now.faults - then.faults,
+        }
+    }
+}
+
+impl std::fmt::Display for Spent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            user,
+            system,
+            faults,
+        } = self;
+        write!(f, "user {user:.3} s, system {system:.3}, {faults} faults")
+    }
 }
 
 /// Waits until all that was written to the file system of `dir` is on the disk, so that one measurement does

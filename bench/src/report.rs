@@ -44,7 +44,7 @@ impl Line {
         }
     }
 
-    /// One JSON object, without the end of line.
+    /// One JSON object, without the end of line; of ours alone where nobody was compared with.
     pub(crate) fn json(&self) -> String {
         let Self {
             suite,
@@ -53,6 +53,12 @@ impl Line {
             peer,
             ..
         } = self;
+        if self.theirs.is_empty() {
+            let (ours, spread) = (median(&self.ours), spread(&self.ours));
+            return format!(
+                r#"{{"suite":"{suite}","case":"{case}","unit":"{unit}","ours":{ours:.4},"ours_spread":{spread:.4}}}"#
+            );
+        }
         format!(
             r#"{{"suite":"{suite}","case":"{case}","unit":"{unit}","ours":{:.4},"peer":"{peer}","theirs":{:.4},"ratio":{:.4},"ours_spread":{:.4},"theirs_spread":{:.4}}}"#,
             median(&self.ours),
@@ -75,17 +81,21 @@ pub(crate) fn table(lines: &[Line]) -> String {
         "|-------------|-------------|-----------:|-----------:|----------:|-------:|-------:|\n",
     );
     for line in lines {
+        let compared = |text: &dyn Fn() -> String| match line.theirs.is_empty() {
+            true => String::new(),
+            false => text(),
+        };
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
-            "| {:<11} | {:<11} | {:>10} | {:>10} | {:>9} | {:>5.0}% | {:>5.0}% |",
+            "| {:<11} | {:<11} | {:>10} | {:>10} | {:>9} | {:>5.0}% | {:>6} |",
             line.case,
             line.unit,
             short(median(&line.ours)),
-            short(median(&line.theirs)),
-            short(line.ratio()),
+            compared(&|| short(median(&line.theirs))),
+            compared(&|| short(line.ratio())),
             spread(&line.ours) * 100.0,
-            spread(&line.theirs) * 100.0,
+            compared(&|| format!("{:.0}%", spread(&line.theirs) * 100.0)),
         );
     }
     text
@@ -124,6 +134,27 @@ mod tests {
         assert_eq!(spread(&[90.0, 110.0, 100.0]), 0.2);
         assert_eq!(line(false).ratio(), 2.0);
         assert_eq!(line(true).ratio(), 0.5);
+    }
+
+    #[test]
+    fn ours_alone_is_told_without_a_comparison() {
+        let alone = Line {
+            theirs: Vec::new(),
+            ..line(false)
+        };
+        assert_eq!(
+            alone.json(),
+            r#"{"suite":"harlinn","case":"01-write","unit":"Mpoints/s","ours":100.0000,"ours_spread":0.2000}"#
+        );
+        let row = table(&[alone]);
+        let cells: Vec<&str> = row
+            .lines()
+            .nth(2)
+            .unwrap()
+            .split('|')
+            .map(str::trim)
+            .collect();
+        assert_eq!(cells[3..8], ["100.0", "", "", "20%", ""]);
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Side for Series {
         })
     }
 
-    fn write(&mut self, rows: &mut dyn Iterator<Item = Row>) -> Result<()> {
+    fn write(&mut self, rows: &[Row]) -> Result<()> {
         let mut txn = self.db.begin_write()?;
         for row in rows {
             let words = row.metrics.map(|value| match self.decimals {

@@ -70,7 +70,7 @@ impl Side for Table {
         })
     }
 
-    fn write(&mut self, rows: &mut dyn Iterator<Item = Row>) -> Result<()> {
+    fn write(&mut self, rows: &[Row]) -> Result<()> {
         let txn = self.connection.transaction()?;
         let places = ["?"; METRICS + 2].join(", ");
         let mut insert = txn.prepare(&format!("INSERT INTO cpu VALUES({places})"))?;

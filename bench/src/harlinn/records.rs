@@ -42,7 +42,7 @@ pub(crate) struct Counting;
 impl Source<Reading> for Counting {
     #[inline]
     fn records(&mut self, _: usize, from: u64, count: u64) -> impl Iterator<Item = Reading> {
-        (from as i64 + 1..=(from + count) as i64).map(|n| Reading {
+        (from as i64 + 1..(from + count) as i64 + 1).map(|n| Reading {
             time: n,
             flags: 0,
             value: n as f64,
@@ -53,7 +53,7 @@ impl Source<Reading> for Counting {
 impl Source<Trade> for Counting {
     #[inline]
     fn records(&mut self, _: usize, from: u64, count: u64) -> impl Iterator<Item = Trade> {
-        (from as i64 + 1..=(from + count) as i64).map(|n| Trade {
+        (from as i64 + 1..(from + count) as i64 + 1).map(|n| Trade {
             time: n,
             bid: n as u64,
             offer: n as u64,

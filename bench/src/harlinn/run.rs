@@ -23,6 +23,8 @@ pub(crate) struct Options {
     pub(crate) rounds: usize,
     /// Cases to run; empty for all.
     pub(crate) only: Vec<String>,
+    /// Whether the peer takes part; without it nothing is compared.
+    pub(crate) with_peer: bool,
     /// Where the files go.
     pub(crate) dir: PathBuf,
 }
@@ -133,7 +135,7 @@ fn rounds<P: Columns, S: Source<P>>(
                     &mut source(),
                     &expected,
                 )?);
-            } else {
+            } else if options.with_peer {
                 theirs.push(round::<P, Lmdb<P>>(
                     "lmdb",
                     plan,
@@ -170,9 +172,9 @@ fn round<P: Record, S: Side<P>>(
     if plan.order == Order::Again {
         side.write(plan, source)?;
     }
-    let before = os::written(dir.path());
+    let (before, spent) = (os::written(dir.path()), os::Spent::so_far());
     let (write, ()) = timed(|| side.write(plan, source))?;
-    let after = os::written(dir.path());
+    let (after, spent) = (os::written(dir.path()), os::Spent::since(&spent));
     let handed = after.handed - before.handed;
     let written = handed.max(after.dirtied - before.dirtied);
     let (read, digest) = timed(|| side.read(plan))?;
@@ -190,7 +192,7 @@ fn round<P: Record, S: Side<P>>(
     expected.check_read(&what("cold"), digest);
     let rate = |seconds: f64| plan.rows() as f64 / seconds / 1e6;
     eprintln!(
-        "  {who:<5} write {:8.2}  read {:8.1}  foreach {:8.1}  cold {:8.1} M/s  {:6.3} bytes/point",
+        "  {who:<5} write {:8.2} ({spent})  read {:8.1}  foreach {:8.1}  cold {:8.1} M/s  {:6.3} bytes/point",
         rate(write),
         rate(read),
         rate(for_each),
