@@ -3,11 +3,14 @@
 //!
 //! 1. Content, order and counts stay as they are; only addresses change.
 //! 2. Branches are read, leaves only when they lie beyond the boundary or may lead to extents or nested tables.
+//! 3. A page is gone through once, whatever a hostile file leads to; nested tables as deep as they may be.
 
 use crate::edit::{self, Payload};
 use crate::key;
 use crate::node::{Node, tag};
-use crate::tree::{LEADS_ON, Tree};
+use crate::remove::Freed;
+use crate::small;
+use crate::tree::{LEADS_ON, Tree, check_depth};
 use crate::value::{self, Reference};
 use tidalite_pager::{Extent, PageWrite, Ptr, Result, in_second_file};
 
@@ -48,6 +51,7 @@ struct Below<'a> {
     from: &'a [u8],
     /// Keys of values whose extents are to move.
     large: Vec<(Vec<u8>, Extent)>,
+    passed: &'a mut Freed,
 }
 
 impl Tree {
@@ -66,6 +70,16 @@ impl Tree {
         step: &mut Relocation,
         from: &[u8],
     ) -> Result<Option<Vec<u8>>> {
+        self.relocate_once(w, step, from, &mut Freed::default())
+    }
+
+    fn relocate_once<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        step: &mut Relocation,
+        from: &[u8],
+        passed: &mut Freed,
+    ) -> Result<Option<Vec<u8>>> {
         let Some(level) = self.height.checked_sub(1) else {
             return Ok(None);
         };
@@ -74,6 +88,7 @@ impl Tree {
             step,
             from,
             large: Vec::new(),
+            passed,
         };
         let (root, stop) = below.page(w, &self.root, level, &[])?;
         let large = std::mem::take(&mut below.large);
@@ -116,6 +131,9 @@ impl Below<'_> {
     ) -> Result<(Ptr, Option<Vec<u8>>)> {
         if self.step.is_over() {
             return Ok((*ptr, Some(lower.to_vec())));
+        }
+        if level > 0 {
+            self.passed.first_time(ptr)?;
         }
         let mut own = *ptr;
         if self.beyond(ptr.addr) {
@@ -208,7 +226,7 @@ impl Below<'_> {
                     if beyond && !self.tree.is_multi() {
                         large.push((node.key(w, index)?, extent));
                     }
-                } else if tag::kind(cell.tag) == tag::ROOT {
+                } else if tag::kind(cell.tag) >= tag::NESTED {
                     nested.push((index, cell.tag, cell.payload.to_vec()));
                 }
             }
@@ -226,27 +244,85 @@ impl Below<'_> {
                 self.large.push((key, extent));
             }
         }
-        for (index, tag, payload) in nested {
-            let mut tree = Tree::of_nested_root(&payload, self.tree.id, w.page_size(), own.addr)?;
-            let before = tree.root;
-            // It begins anew each time, so only what is moved may end the step.
-            let mut step = Relocation {
-                looks: u64::MAX,
-                ..*self.step
-            };
-            let stop = tree.relocate(w, &mut step, &[])?;
-            self.step.pages = step.pages;
-            if tree.root != before {
+        for (index, tag, mut bytes) in nested {
+            let (moved, stop) = self.nested(w, tag, &mut bytes, own.addr)?;
+            if moved {
                 own = w.shadow(&own)?;
-                let bytes = tree.nested_root();
-                let at = own.addr;
-                let bytes = &bytes[..];
+                let (at, bytes) = (own.addr, &bytes[..]);
                 edit::overwrite(w.page_mut(&own)?, at, index, Payload { tag, bytes })?;
             }
-            if stop.is_some() {
+            if stop {
                 return Ok((own, Some(lower.to_vec())));
             }
         }
         Ok((own, None))
+    }
+
+    /// A nested table, of which a leaf at `leaf_at` has these bytes: pages that it leads to move, roots in the bytes change. Whether one
+    /// did, and whether the step ends here.
+    fn nested<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        tag: u32,
+        bytes: &mut [u8],
+        leaf_at: u64,
+    ) -> Result<(bool, bool)> {
+        check_depth(self.passed.depth)?;
+        self.passed.depth += 1;
+        let done = if tag::kind(tag) == tag::ROOT {
+            self.nested_root(w, bytes, leaf_at)?
+        } else {
+            self.nested_small(w, bytes, leaf_at)?
+        };
+        self.passed.depth -= 1;
+        Ok(done)
+    }
+
+    fn nested_root<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        bytes: &mut [u8],
+        leaf_at: u64,
+    ) -> Result<(bool, bool)> {
+        let mut tree = Tree::of_nested_root(bytes, self.tree.id, w.page_size(), leaf_at)?;
+        let before = tree.root;
+        if tree.height == 1 {
+            self.passed.first_time(&before)?;
+        }
+        // It begins anew each time, so only what is moved may end the step.
+        let mut step = Relocation {
+            looks: u64::MAX,
+            ..*self.step
+        };
+        let stop = tree.relocate_once(w, &mut step, &[], self.passed)?;
+        self.step.pages = step.pages;
+        bytes.copy_from_slice(&tree.nested_root());
+        Ok((tree.root != before, stop.is_some()))
+    }
+
+    /// Values in extents that a small table leads to stay: where one does not get lower, the step would begin with it each time.
+    fn nested_small<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        bytes: &mut [u8],
+        leaf_at: u64,
+    ) -> Result<(bool, bool)> {
+        let mut below = Vec::new();
+        for cell in small::cells(bytes, leaf_at)? {
+            let cell = cell?;
+            if tag::kind(cell.tag) >= tag::NESTED {
+                let end = cell.payload_at + cell.payload.len();
+                below.push((cell.tag, cell.payload_at..end));
+            }
+        }
+        let mut any = false;
+        for (tag, range) in below {
+            let (moved, stop) = self.nested(w, tag, &mut bytes[range], leaf_at)?;
+            any |= moved;
+            if stop {
+                return Ok((any, true));
+            }
+        }
+        Ok((any, false))
     }
 }

@@ -35,18 +35,18 @@ enum Evened {
     Shared(Option<Split>),
 }
 
-/// What one operation has freed so far. A hostile file may lead to a page in many ways; each is gone through once, else
+/// What one operation has freed, or gone through, so far. A hostile file may lead to a page in many ways; each is gone through once, else
 /// a few pages could keep us busy for ever.
 #[derive(Default)]
 pub(crate) struct Freed {
     /// How deep the table at hand is nested.
-    depth: usize,
+    pub(crate) depth: usize,
     /// Branches, and roots of nested tables.
     seen: HashSet<u64>,
 }
 
 impl Freed {
-    fn first_time(&mut self, ptr: &Ptr) -> Result<()> {
+    pub(crate) fn first_time(&mut self, ptr: &Ptr) -> Result<()> {
         if self.seen.insert(ptr.addr) {
             return Ok(());
         }

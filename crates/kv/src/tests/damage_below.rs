@@ -374,8 +374,51 @@ fn many_ways_to_one_page_are_gone_once() {
         let mut seen = Seen::default();
         tree.walk(&pages, &mut seen).unwrap();
         assert!(seen.damaged > 0 && seen.reached < 200, "{}", seen.reached);
+        let mut step = crate::Relocation {
+            boundary: u64::MAX,
+            second_boundary: u64::MAX,
+            pages: u64::MAX,
+            looks: u64::MAX,
+        };
+        let moved = tree.relocate(&mut pages, &mut step, b"");
+        assert!(matches!(moved, Err(Error::Corrupt(_))), "{moved:?}");
         let cut = tree.remove_range(&mut pages, b"", b"zz");
         assert!(matches!(cut, Err(Error::Corrupt(_))));
         assert!(matches!(tree.clear(&mut pages), Err(Error::Corrupt(_))));
     }
+}
+
+/// Tables nested deeper than they may be, each the only row of the one above: who goes down to the last one would run out of stack.
+#[test]
+fn tables_nested_too_deep_are_told() {
+    let mut pages = RawPages::new(512);
+    let mut below = Tree::new_inner(9);
+    below.insert(&mut pages, b"k", b"v").unwrap();
+    for _ in 0..100_000 {
+        let root = below.nested_root();
+        let payload = Payload {
+            tag: tag::of(tag::ROOT, root.len()),
+            bytes: &root,
+        };
+        below = Tree::new_inner(9);
+        below
+            .put_payload(&mut pages, b"a", payload, Old::Keep)
+            .unwrap();
+    }
+    let mut tree = Tree {
+        flags: below.flags & !crate::tree::INNER,
+        ..below
+    };
+    assert!(tree.check(&pages, &mut |_| {}).is_err());
+    let mut seen = Seen::default();
+    tree.walk(&pages, &mut seen).unwrap();
+    assert!(seen.damaged > 0);
+    let mut step = crate::Relocation {
+        boundary: u64::MAX,
+        second_boundary: u64::MAX,
+        pages: u64::MAX,
+        looks: u64::MAX,
+    };
+    assert!(tree.relocate(&mut pages, &mut step, b"").is_err());
+    assert!(tree.clear(&mut pages).is_err());
 }

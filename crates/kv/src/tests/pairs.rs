@@ -1,7 +1,7 @@
 //! Multi-values against a map of sets, nested tables against a map of maps, cuts and places.
 
-use super::{check_all, random_key, random_value};
-use crate::{Ending, Error, PairCursor, Result, Sub, Tree, Work};
+use super::{check_all, claims, random_key, random_value};
+use crate::{Ending, Error, PairCursor, Relocation, Result, Sub, Tree, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use tidalite_base::limits::PAGE_SIZE_MAX;
@@ -475,5 +475,61 @@ fn a_small_table_is_walked_in_pages_of_every_size() {
         }
         assert!(cursor.last().unwrap());
         assert_eq!(Some(cursor.value()), values.last().map(|value| &value[..]));
+    }
+}
+
+/// Every page moves, those of a table too that is nested in one which lies in its parent's row.
+#[test]
+fn pages_of_tables_in_small_tables_move() {
+    for page_size in [512, 4096] {
+        let mut pages = ScratchPages::new(page_size);
+        let mut work = Work::of(Tree::new(5));
+        let rows = page_size as u32 / 4;
+        for topic in 0..40u8 {
+            let path = [vec![b'a', topic], vec![b's'], vec![b'b']];
+            work.at(
+                &mut pages,
+                &path[..1 + usize::from(topic) % 3],
+                true,
+                &mut |w, table| {
+                    for row in 0..rows {
+                        table.insert(w, &row.to_be_bytes(), &[topic; 9])?;
+                    }
+                    Ok(())
+                },
+            )
+            .unwrap();
+        }
+        let mut tree = *work.tree().unwrap();
+        tree.seal(&mut pages).unwrap();
+        pages.commit();
+        let below = pages.live_ranges().into_iter().map(|(addr, _)| addr).max();
+        let before = claims(&tree, &pages).len();
+        let mut step = Relocation {
+            boundary: 0,
+            second_boundary: u64::MAX,
+            pages: u64::MAX,
+            looks: u64::MAX,
+        };
+        assert_eq!(tree.relocate(&mut pages, &mut step, b"").unwrap(), None);
+        tree.seal(&mut pages).unwrap();
+        check_all(&tree, &pages);
+        let moved = claims(&tree, &pages);
+        assert_eq!(moved.len(), before);
+        let left = moved
+            .iter()
+            .filter(|(addr, _)| Some(*addr) <= below)
+            .count();
+        assert_eq!(left, 0, "of {before} pages of {page_size}");
+        for topic in 0..40u8 {
+            let path = [vec![b'a', topic], vec![b's'], vec![b'b']];
+            let mut sub = Sub::of(tree);
+            for key in &path[..1 + usize::from(topic) % 3] {
+                sub = sub.nested(&pages, key).unwrap().unwrap();
+            }
+            assert_eq!(sub.len(), u64::from(rows));
+            let row = sub.get(&pages, &(rows - 1).to_be_bytes()).unwrap().unwrap();
+            assert_eq!(row.to_vec().unwrap(), [topic; 9]);
+        }
     }
 }
