@@ -7,6 +7,8 @@
 //! 3. After an error the cursor is off the table, before its first row.
 //! 4. While `steps` is not empty the place is `At`, and the row is the one that they name; the index of the leaf's frame is that of a row
 //!    before it (`cursor/steps.rs`).
+//! 5. From leaf to leaf the first keys ascend, on the way back the last ones descend: else a few pages of a hostile file could be walked for
+//!    ever.
 
 mod key;
 mod select;
@@ -18,6 +20,7 @@ use crate::sub::Sub;
 use crate::tree::Tree;
 use crate::value::{self, Value};
 use key::RowKey;
+use std::cmp::Ordering;
 use steps::Steps;
 use tidalite_pager::{PageRead, PageRef, Ptr, Result};
 
@@ -63,6 +66,9 @@ pub struct Cursor<'r, R> {
     payload: (u32, usize),
     place: Place,
     steps: Steps<'r>,
+    /// The key of the row to which the last step from leaf to leaf led, and how it compares with those of the steps before; `None`: there
+    /// was no such step since the last seek.
+    entered: (Vec<u8>, Option<Ordering>),
     /// The only leaf of a small table.
     only: Option<PageRef<'r>>,
 }
@@ -78,6 +84,7 @@ impl Tree {
             payload: (0, 0),
             place: Place::Before,
             steps: Steps::default(),
+            entered: (Vec::new(), None),
             only: None,
         }
     }
@@ -161,6 +168,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.tree = *tree;
         self.only = None;
         self.frames.clear();
+        self.entered.1 = None;
         self.leave(Place::Before);
     }
 
@@ -324,6 +332,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     fn descend_from_root(&mut self, way: Way<'_>) -> Result<bool> {
         self.frames.clear();
         self.leave(Place::Before);
+        self.entered.1 = None;
         if let Some(page) = &self.only {
             let page = page.clone();
             let node = Node::open(&page, 0, 0)?;
@@ -392,6 +401,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
             }
             return self.settle(Place::Before);
         }
+        let stepped = self.place == Place::At;
         self.leave(Place::Before);
         self.frames.pop();
         while let Some(frame) = self.frames.last_mut() {
@@ -400,11 +410,31 @@ impl<'r, R: PageRead> Cursor<'r, R> {
                 let (child, _) = frame.node().child(frame.index)?;
                 let level = frame.shape.level - 1;
                 self.descend(child, level, Way::Last)?;
-                return self.settle(Place::Before);
+                let found = self.settle(Place::Before)?;
+                return match stepped {
+                    true => self.expect_order(Ordering::Less),
+                    false => Ok(found),
+                };
             }
             self.frames.pop();
         }
         Ok(false)
+    }
+
+    /// After a step to a row of another leaf, forward or back: how its key compares with that of the step before.
+    fn expect_order(&mut self, order: Ordering) -> Result<bool> {
+        let (entered, way) = &mut self.entered;
+        if *way == Some(order) && self.key[..].cmp(&entered[..]) != order {
+            let at = self.frames.last().map_or(0, |leaf| leaf.at);
+            self.frames.clear();
+            self.leave(Place::Before);
+            let found = "a leaf among those that were passed";
+            return Err(damaged("order of a table", at, found, "ascending keys"));
+        }
+        *way = Some(order);
+        entered.clear();
+        entered.extend_from_slice(&self.key);
+        Ok(true)
     }
 
     /// The cursor is at no row, or about to come to one.
@@ -468,6 +498,7 @@ impl<R> Clone for Cursor<'_, R> {
             payload: self.payload,
             place: self.place,
             steps: self.steps,
+            entered: self.entered.clone(),
             only: self.only.clone(),
         }
     }

@@ -15,6 +15,7 @@ impl<R: PageRead> Cursor<'_, R> {
     pub fn select(&mut self, mut rank: u64) -> Result<bool> {
         self.frames.clear();
         self.leave(Place::Before);
+        self.entered.1 = None;
         if self.only.is_some() {
             self.descend_from_root(Way::First)?;
             let Some(leaf) = self.frames.last_mut() else {

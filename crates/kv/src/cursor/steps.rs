@@ -12,6 +12,7 @@
 
 use super::{Cursor, Frame, Place, Way};
 use crate::node::{ShortRow, offset_bytes};
+use std::cmp::Ordering;
 use tidalite_base::prefetch_at;
 use tidalite_pager::{PageRead, PageRef, Result};
 
@@ -139,7 +140,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
                 };
                 leaf.index = self.steps.index(leaf) + 1;
                 if leaf.index >= leaf.shape.count {
-                    return self.climb_forward();
+                    return Ok(self.climb_forward()? && self.expect_order(Ordering::Greater)?);
                 }
                 if walks {
                     leaf.shape.ask_for(&leaf.page, leaf.index + CELLS_AHEAD);
