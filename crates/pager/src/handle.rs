@@ -37,6 +37,8 @@ pub struct Stat {
     pub pages_free: u64,
     /// Pages that are dead but seen by a snapshot or needed by the newest durable states, in both files.
     pub pages_pending: u64,
+    /// Pages of the log of small commits, which count as in use.
+    pub log_pages: u64,
     /// The longest free stretch, at most.
     pub longest_free_pages: u64,
     /// Bytes of the second file, for large values, as of the newest commit; 0 without one.
@@ -244,6 +246,7 @@ impl Pager {
             pages_total: writer.space.pages(),
             pages_free: writer.space.free_pages(),
             pages_pending: writer.space.held_pages(),
+            log_pages: writer.meta.redo.map_or(0, |redo| redo.pages),
             longest_free_pages: writer.space.longest_free(),
             large_bytes: large.map_or(0, |large| large.pages() * self.inner.page_size as u64),
             large_pages_free: large.map_or(0, Large::free_pages),

@@ -31,8 +31,7 @@ impl ReadTxn {
         let copied = self.copy_into(&copy);
         drop(copy);
         if copied.is_err() {
-            // What was made here is an empty database at best; the next attempt must find nothing in its way.
-            let _ = std::fs::remove_file(path);
+            discard(path);
         }
         copied
     }
@@ -83,7 +82,18 @@ impl ReadTxn {
             tx.set_retention(&name, &policy)?;
         }
         tx.roots.next_series = tx.roots.next_series.max(self.begun.roots.next_series);
+        tx.set_user_data(self.user_data())?;
         Ok(tx.commit()?.bytes_written)
+    }
+}
+
+/// Removes a database that was made and not finished, an empty one at best, with its lock file: the next attempt must find nothing in its
+/// way, and a full disk has no room for either.
+pub(crate) fn discard(path: &Path) {
+    let mut lock = path.as_os_str().to_owned();
+    lock.push("-lock");
+    for file in [path.as_os_str(), &lock] {
+        let _ = std::fs::remove_file(file);
     }
 }
 

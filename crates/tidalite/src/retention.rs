@@ -44,6 +44,12 @@ const FULL: f64 = 0.92;
 /// ... and then cut back to this part, so that not every call has to cut.
 const TRIMMED: f64 = 0.88;
 
+/// Of a bound for the whole file, what is no row and comes and goes (the reserve, the log of small commits, removed rows in extents that
+/// others keep) counts for this part: under a small bound all rows would go for it ...
+const KEPT_PART: u64 = 4;
+/// ... as long as no more than this does not count: a reserve, a log, and a stretch of leaves.
+const KEPT_BEYOND: u64 = 6 << 20;
+
 /// What a row in the front is taken to cost.
 const WAITING_ROW_BYTES: u64 = 8;
 
@@ -60,7 +66,10 @@ pub struct Retention {
     /// Rows older than this are removed.
     pub keep: Option<Duration>,
     /// What may be used: by the leaves of these series together, or, with the empty pattern, by the whole
-    /// file. When it is nearly reached the oldest rows of the series are removed, up to one time for all of them.
+    /// file. When it is nearly reached the oldest rows of the series are removed, up to one time for all of them. Under a small bound
+    /// the whole file may be longer than that: what is kept free ([`Options::reserve_bytes`](crate::Options::reserve_bytes)), the log
+    /// ([`Options::log_bytes`](crate::Options::log_bytes)) and the room of removed rows, which comes back in steps of 1 MiB, count for a
+    /// quarter of the bound where they are more, if only 6 MiB more.
     pub bytes: Option<u64>,
     /// Leaves whose rows are all older than this are written anew in cold form (`cold.rs`), which takes the feature `cold`.
     pub cold: Option<Duration>,
@@ -173,12 +182,14 @@ fn nanos(duration: Duration) -> u64 {
 
 impl WriteTxn {
     /// Stores a policy under a name, in place of one that has this name. It takes effect with
-    /// [`Database::maintain`].
+    /// [`Database::maintain`]. It may take a page or two of the reserve, so that it can be set on a full disk.
     ///
     /// # Errors
     /// `Name` for a name, pattern or bound that cannot be; what the file reports.
     pub fn set_retention(&mut self, name: &str, policy: &Retention) -> Result<()> {
         policy.check(name)?;
+        // It is there to free space.
+        self.free_space();
         self.changing(|txn| {
             let policies = &mut txn.roots.policies;
             policies.insert(&mut txn.pages, name.as_bytes(), &policy.encode())?;
@@ -397,9 +408,13 @@ impl Database {
                 let used = if policy.pattern.is_empty() {
                     let pages = self.pager.stat()?;
                     let idle = pages.pages_free + pages.pages_pending;
-                    let used = pages.pages_total.saturating_sub(idle);
+                    let used = pages.pages_total.saturating_sub(idle) * pages.page_size as u64;
                     // What is kept free for deleting on a full disk is part of the file, too.
-                    used * pages.page_size as u64 + self.pager.options().reserve_bytes
+                    let reserve = self.pager.options().reserve_bytes;
+                    let dead = tidalite_series::dead_bytes(&snap.begun.roots.extents, &snap.pages)?;
+                    let kept = reserve + pages.log_pages * pages.page_size as u64 + dead;
+                    let beyond = kept.saturating_sub(bytes / KEPT_PART).min(KEPT_BEYOND);
+                    (used + reserve).saturating_sub(beyond)
                 } else {
                     candidates.iter().map(|candidate| candidate.bytes).sum()
                 };

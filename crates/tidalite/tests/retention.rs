@@ -209,6 +209,51 @@ fn a_cap_for_the_file_holds_within_five_percent() {
 }
 
 #[test]
+fn a_small_cap_for_the_file_leaves_rows() {
+    tidalite_testkit::watch();
+    for cap in [1u64 << 20, 3 << 19, 2 << 20, 4 << 20] {
+        let storage = Arc::new(MemoryStorage::new());
+        let db = Options::new().open_storage(storage).unwrap();
+        let mut rng = Rng::new(cap);
+        let rows = 700_000;
+        let mut tx = db.begin_write().unwrap();
+        let mut writer = tx.series("hard").unwrap();
+        for row in 0..rows {
+            writer.insert(row * SECOND, rng.f64()).unwrap();
+        }
+        tx.commit().unwrap();
+        // Small durable commits, so that there is a log.
+        for n in 0..20u8 {
+            let mut tx = db.begin_write().unwrap();
+            tx.table("config").unwrap().put(b"n", &[n]).unwrap();
+            tx.commit().unwrap();
+        }
+        let mut tx = db.begin_write().unwrap();
+        let policy = Retention {
+            bytes: Some(cap),
+            ..Retention::default()
+        };
+        tx.set_retention("cap", &policy).unwrap();
+        tx.commit().unwrap();
+        let budget = Budget {
+            time: Duration::from_secs(60),
+            ..Budget::default()
+        };
+        for _ in 0..3 {
+            db.maintain(&budget).unwrap();
+        }
+        let stat = db.stat().unwrap();
+        let used = (stat.pages_total - stat.pages_free - stat.pages_pending) * 4096;
+        assert!(
+            stat.leaf_bytes > cap / 3 && used <= cap + (2 << 20),
+            "{} bytes of leaves and {used} in use under a cap of {cap}",
+            stat.leaf_bytes
+        );
+        assert_eq!(times(&db, "hard").last(), Some(&((rows - 1) * SECOND)));
+    }
+}
+
+#[test]
 fn a_thread_keeps_to_the_policies_when_asked_and_ends_with_the_database() {
     let storage = Arc::new(MemoryStorage::new());
     let options = Options::new().maintain_every(Duration::from_millis(5));

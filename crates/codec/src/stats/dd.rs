@@ -116,6 +116,10 @@ impl Dd {
             return Self::new(first, 0.0);
         }
         let (p, e) = two_product(first, by);
+        if !p.is_finite() {
+            // A quotient of the largest floats that was rounded up.
+            return Self::new(first, 0.0);
+        }
         let rest = self.add(Self::new(p, e).neg());
         let second = rest.hi / by;
         let (p, e) = two_product(second, by);
@@ -131,6 +135,9 @@ impl Dd {
             return first;
         }
         let (p, e) = two_product(first, by);
+        if !p.is_finite() {
+            return first;
+        }
         first + (((self.hi - p) - e) + self.lo) / by
     }
 
@@ -171,5 +178,9 @@ mod tests {
         assert!(inf.add(inf.neg()).hi.is_nan());
         let huge = Dd::from_f64(f64::MAX);
         assert_eq!(huge.add(huge), inf);
+        for by in [1.0, 3.0, 5.0, 7.0, 11.0, 1e6 + 1.0] {
+            assert_eq!(huge.div(by).to_f64(), f64::MAX / by, "by {by}");
+            assert_eq!(huge.neg().div_to_f64(by), -f64::MAX / by, "by {by}");
+        }
     }
 }

@@ -123,7 +123,7 @@ fn save_new(raw: &RawFile, to: &Path, watch: Watch<'_>) -> Result<SalvageReport>
     let saved = save(raw, &db, watch);
     drop(db);
     if saved.is_err() {
-        let _ = std::fs::remove_file(to);
+        crate::copy::discard(to);
     }
     saved
 }

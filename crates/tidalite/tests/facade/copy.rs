@@ -237,3 +237,34 @@ fn damage_that_the_reading_ahead_meets_first_fails_the_copy() {
     );
     assert!(!folder.file("copy.tdl").exists());
 }
+
+#[test]
+fn a_copy_has_the_user_data_and_a_failed_one_leaves_nothing() {
+    let folder = Folder::new("user-data");
+    let db = Database::open(folder.file("plant.tdl")).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    tx.set_user_data(b"canary").unwrap();
+    tx.table("config")
+        .unwrap()
+        .put(b"key", &[7; 100_000])
+        .unwrap();
+    tx.commit().unwrap();
+    db.copy_to(folder.file("copy.tdl")).unwrap();
+    let copy = Database::open(folder.file("copy.tdl")).unwrap();
+    assert_eq!(copy.begin_read().unwrap().user_data(), b"canary");
+    drop((copy, db));
+
+    let path = folder.file("plant.tdl");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes
+        .windows(64)
+        .position(|bytes| bytes == [7; 64])
+        .unwrap();
+    bytes[at + 1000] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let db = Database::open(&path).unwrap();
+    assert!(db.copy_to(folder.file("half.tdl")).is_err());
+    for left in ["half.tdl", "half.tdl-lock"] {
+        assert!(!folder.file(left).exists(), "{left}");
+    }
+}

@@ -531,6 +531,50 @@ fn a_disk_that_is_gone() {
     }
 }
 
+/// A policy can be set when nothing is left, and makes room.
+#[test]
+fn a_policy_is_set_on_a_full_disk() {
+    use std::io::Write;
+    use tidalite::{Budget, Retention};
+    let Some(disk) = Mounted::in_memory(Folder::new("policy"), "8m") else {
+        println!("skipped");
+        return;
+    };
+    let db = Database::open(disk.mount.join("plant.tdl")).unwrap();
+    let mut full = None;
+    for step in 0..1_000 {
+        let mut tx = db.begin_write().unwrap();
+        let filled = append(&mut tx, "bulk", step * 5_000, 5_000).and_then(|()| tx.commit());
+        if let Err(error) = filled {
+            full = Some(error);
+            break;
+        }
+    }
+    let full = full.unwrap();
+    assert!(
+        matches!(full, Error::Store(StoreError::DiskFull { .. })),
+        "{full:?}"
+    );
+    let mut ballast = std::fs::File::create(disk.mount.join("ballast")).unwrap();
+    while ballast.write_all(&[1; 1024]).is_ok() {}
+    let rows = |db: &Database| {
+        let snap = db.begin_read().unwrap();
+        snap.series("bulk").unwrap().unwrap().count().unwrap()
+    };
+    let before = rows(&db);
+    let mut tx = db.begin_write().unwrap();
+    let policy = Retention {
+        pattern: "bulk".to_owned(),
+        bytes: Some(1 << 20),
+        ..Retention::default()
+    };
+    tx.set_retention("cap", &policy).unwrap();
+    tx.commit().unwrap();
+    db.maintain(&Budget::default()).unwrap();
+    assert!(rows(&db) < before / 2, "{} of {before} rows", rows(&db));
+    drop(db);
+}
+
 /// Without room for the lock file, and on a file system that cannot be written, reading works.
 #[test]
 fn no_room_for_the_lock_file() {
