@@ -33,6 +33,28 @@ pub(crate) fn open_to_write(path: &Path) -> Outcome<Database> {
     patiently(path, OpenMode::Open)
 }
 
+/// Bytes of a file, or of a block device; 0 where that cannot be told.
+pub(crate) fn length_of(path: &Path) -> u64 {
+    use std::io::{Seek, SeekFrom};
+    let end = std::fs::File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0)));
+    end.unwrap_or(0)
+}
+
+/// Opens a database for a backup: for writing, because what was committed without being durable becomes so first; for reading where the
+/// user may do no more.
+pub(crate) fn open_to_back_up(path: &Path) -> Outcome<Database> {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    look(path)?;
+    match store::options().mode(OpenMode::Open).open(path) {
+        Err(tidalite::Error::Store(tidalite::StoreError::Open { source, .. }))
+            if matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem) =>
+        {
+            open(path)
+        }
+        opened => opened.map_err(|error| failure(path, &error)),
+    }
+}
+
 /// Opens a database for writing and creates it if it is not there.
 pub(crate) fn open_or_create(path: &Path) -> Outcome<Database> {
     refuse_wrong_place(path)?;
@@ -96,7 +118,13 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
             .hint("--merge keep-first leaves such points out, --merge replace takes the new ones, --merge keep-all has both");
     }
     let tidalite::Error::Store(store) = error else {
-        return Failure::new(Exit::Failure, error);
+        return match error {
+            tidalite::Error::Name { .. } => Failure::usage(error),
+            tidalite::Error::TableKind { .. } => Failure::bad_input(error).hint(format!(
+                "tidalite kv stat {shown} tells which tables have several values a key"
+            )),
+            _ => Failure::new(Exit::Failure, error),
+        };
     };
     match store {
         Store::Corrupt(_) => Failure::new(Exit::Damage, format!("{shown} is damaged: {store}"))
@@ -104,7 +132,11 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
                 "tidalite check {shown} lists all damage; restore a backup, or save what is intact: tidalite salvage {shown} new.tdl"
             )),
         Store::NotADatabase { .. } => Failure::bad_input(format!("{shown}: {error}"))
-            .hint("give the .tdl file first, the CSV file after it; or choose another name"),
+            .hint(format!(
+                "give the .tdl file first, other files after it; of a database that has lost its head: tidalite salvage {shown} new.tdl"
+            )),
+        Store::Unsupported { expected, .. } if expected.contains("table") => Failure::bad_input(format!("{shown}: {error}"))
+            .hint("tidalite kv scan prints what there is, with --in what lies under a key"),
         Store::Unsupported { .. } => Failure::bad_input(format!("{shown}: {error}"))
             .hint("`tidalite --version` tells which program this is; another one made the file"),
         Store::NoPin { .. } => Failure::not_found(format!("{shown}: {error}"))
@@ -126,7 +158,7 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
             },
         ),
         Store::DiskFull { .. } => Failure::new(Exit::Failure, format!("{shown}: {error}"))
-            .hint("free some space on the disk and repeat the command: nothing of it was stored"),
+            .hint("free some space on the disk and repeat the command"),
         _ => Failure::new(Exit::Failure, format!("{shown}: {error}")),
     }
 }
@@ -290,7 +322,9 @@ impl Span {
             to = to.min(to_steps(unit, nanos) - 1);
         }
         if let Some(width) = self.last {
-            from = from.max(to - i128::from(width / unit.nanos()) + 1);
+            // Later than the newest one less the width.
+            let steps = -(-width).div_euclid(unit.nanos());
+            from = from.max(to - i128::from(steps) + 1);
         }
         let from = i64::try_from(from).ok()?;
         let to = i64::try_from(to).ok()?;

@@ -39,9 +39,10 @@ fn said_of(command: &Command) -> Option<&DurabilityArg> {
         Command::Import(args) => Some(&args.durability),
         Command::Load(args) => Some(&args.durability),
         Command::Kv(args) => match &args.command {
-            KvCommand::Put { durability, .. } | KvCommand::Del { durability, .. } => {
-                Some(durability)
-            }
+            KvCommand::Put { durability, .. }
+            | KvCommand::Del { durability, .. }
+            | KvCommand::Drop { durability, .. }
+            | KvCommand::Rename { durability, .. } => Some(durability),
             _ => None,
         },
         _ => None,

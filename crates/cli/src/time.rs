@@ -272,6 +272,16 @@ pub(crate) fn zone_named(name: &str) -> Result<TimeZone, String> {
         .map_err(|_| format!("`{name}` is no time zone: give one like Europe/Berlin, UTC or local"))
 }
 
+/// An age at most: a width, or none at all (`0`, `0s`).
+pub(crate) fn age_nanos(text: &str) -> Result<i64, String> {
+    let unit = text.trim().trim_start_matches('0');
+    let none = text.trim().starts_with('0') && !unit.starts_with(|c: char| c.is_ascii_digit());
+    match none && (unit.is_empty() || width_nanos(&format!("1{unit}")).is_ok()) {
+        true => Ok(0),
+        false => width_nanos(text),
+    }
+}
+
 /// A width such as `15m`, `1h30m`, `1d`, in nanoseconds; always positive.
 pub(crate) fn width_nanos(text: &str) -> Result<i64, String> {
     const EXAMPLES: &str = "give one like 500ms, 10s, 15m, 1h30m, 1d or 1w";

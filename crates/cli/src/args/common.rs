@@ -62,7 +62,7 @@ pub(crate) struct RangeArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub to: Option<String>,
 
-    /// Only the newest part of each series: 7d, 90m, 1h30m
+    /// Only the newest part of each series, up to its newest point (in a join up to the newest point of all): 7d, 90m, 1h30m
     #[arg(long, value_name = "WIDTH", value_parser = width_nanos, conflicts_with_all = ["from", "to"])]
     pub last: Option<i64>,
 

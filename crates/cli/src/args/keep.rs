@@ -103,13 +103,14 @@ Large values that the original has in a second file come to lie in one, too: --l
 `-large` behind the new name.
 
 Example:
-  tidalite restore plant.tdl monday.tdb tuesday.tdb && tidalite check plant.tdl")]
+  tidalite restore plant.tdl monday.tdb tuesday.tdb && tidalite check plant.tdl
+  tidalite backup plant.tdl - | ssh other tidalite restore plant.tdl -")]
 pub(crate) struct RestoreArgs {
     /// The new database; must not exist yet
     #[arg(value_name = "FILE.tdl", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// A full backup, then its increments in order
+    /// A full backup, then its increments in order; - is standard input
     #[arg(required = true, value_name = "BACKUP", value_hint = ValueHint::FilePath)]
     pub backups: Vec<PathBuf>,
 }
@@ -148,7 +149,7 @@ pub(crate) struct PinsArgs {
     #[command(flatten)]
     pub file: FileArg,
 
-    /// Pin the newest version under this name
+    /// Pin the newest version under this name; a pin that has it moves there
     #[arg(long, value_name = "NAME", conflicts_with = "remove")]
     pub add: Option<String>,
 
@@ -184,7 +185,7 @@ pub(crate) struct CopyArgs {
     #[command(flatten)]
     pub file: FileArg,
 
-    /// The copy; must not exist yet
+    /// The copy; must not exist yet. - is standard output
     #[arg(value_name = "COPY.tdl", value_hint = ValueHint::FilePath)]
     pub copy: PathBuf,
 }

@@ -12,6 +12,7 @@ Examples:
   tidalite kv scan plant.tdl config --from h --limit 10
   tidalite kv put plant.tdl topics --in plant --in tank-4 level 3.5
   tidalite kv stat plant.tdl
+  tidalite kv drop plant.tdl topics
 
 Keys and values are printed as text; bytes that are not printable ASCII as \\ and two hex digits.
 With --hex everything is read and printed as hex digits.")]
@@ -92,6 +93,26 @@ pub(crate) enum KvCommand {
         /// From the last to the first
         #[arg(long)]
         reverse: bool,
+    },
+    /// Remove a table with all that is in it
+    Drop {
+        #[command(flatten)]
+        file: FileArg,
+        /// Table
+        table: String,
+        #[command(flatten)]
+        durability: DurabilityArg,
+    },
+    /// Give a table another name
+    Rename {
+        #[command(flatten)]
+        file: FileArg,
+        /// Table
+        table: String,
+        /// Its new name, which no other table has
+        name: String,
+        #[command(flatten)]
+        durability: DurabilityArg,
     },
     /// List tables and how much they hold
     Stat {

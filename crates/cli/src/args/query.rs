@@ -4,7 +4,7 @@ use super::common::{
     AnyPatternArg, ColumnArg, FileArg, FormatArg, Function, PatternArg, RangeArgs, ZoneArg,
 };
 use super::functions::{Arithmetic, RowFunction};
-use crate::time::width_nanos;
+use crate::time::{age_nanos, width_nanos};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use tidalite::Fill;
@@ -236,7 +236,7 @@ pub(crate) struct JoinArgs {
     pub combine: Option<Arithmetic>,
 
     /// With as-of: how much older a point may be
-    #[arg(long, value_name = "WIDTH", value_parser = width_nanos)]
+    #[arg(long, value_name = "WIDTH", value_parser = age_nanos)]
     pub tolerance: Option<i64>,
 
     #[command(flatten)]
@@ -297,7 +297,7 @@ pub(crate) struct PlotArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub svg: Option<PathBuf>,
 
-    /// Write a PNG file instead of drawing in the terminal
+    /// Write a PNG file instead of drawing in the terminal; - is standard output
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub png: Option<PathBuf>,
 

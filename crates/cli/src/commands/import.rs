@@ -2,7 +2,7 @@
 
 use super::Terminal;
 use crate::args::{ImportArgs, InputForm, MergeName, OnError};
-use crate::database::open_or_create;
+use crate::database::{length_of, open_or_create};
 use crate::exit::{Failure, Outcome};
 use crate::import::batch::Batches;
 use crate::import::field::Nulls;
@@ -83,7 +83,7 @@ fn summary(
     let seconds = took.as_secs_f64().max(1e-9);
     #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
     let rate = |count: u64| rate_text(count as f64 / seconds);
-    let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let bytes = length_of(path);
     writeln!(
         terminal.out,
         "{} rows, {} points in {} series in {} s: {} rows/s, {} points/s",

@@ -2,13 +2,13 @@
 
 use super::Terminal;
 use crate::args::{BackupArgs, PageArgs, PinsArgs, RestoreArgs, SalvageArgs, StatArgs};
-use crate::database::{failure, open, open_to_write, refuse_wrong_place};
+use crate::database::{failure, open, open_to_back_up, open_to_write, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, bytes_text, grouped, printable};
 use crate::store::second_file;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 use tidalite::{CheckReport, Finding, Place, Timestamp, Watch, key_text};
 
@@ -19,7 +19,7 @@ const SHOWN: usize = 100;
 pub(crate) fn backup(args: &BackupArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
-    let database = open_to_write(path)?;
+    let database = open_to_back_up(path)?;
     if let Some(pin) = &args.pin {
         let known = database.pins().map_err(fail)?;
         if !known.iter().any(|known| known.name == *pin) {
@@ -83,10 +83,15 @@ pub(crate) fn restore(args: &RestoreArgs, terminal: &mut Terminal<'_>) -> Outcom
             .hint("choose another name, or remove it first"));
     }
     refuse_wrong_place(path)?;
-    let mut backups = Vec::new();
+    let mut backups: Vec<Box<dyn Read>> = Vec::new();
     for backup in &args.backups {
+        if backup == Path::new("-") {
+            backups.push(Box::new(io::stdin()));
+            continue;
+        }
         let opened = File::open(backup);
-        backups.push(opened.map_err(|error| Failure::file("cannot read", backup, &error))?);
+        let opened = opened.map_err(|error| Failure::file("cannot read", backup, &error))?;
+        backups.push(Box::new(opened));
     }
     let restored = match second_file() {
         Some(second) => tidalite::restore_in_two(backups, path, second, Watch::new()),
@@ -116,7 +121,7 @@ pub(crate) fn restore(args: &RestoreArgs, terminal: &mut Terminal<'_>) -> Outcom
 /// `tidalite salvage`
 pub(crate) fn salvage(args: &SalvageArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let (from, to) = (&args.file.file, &args.to);
-    if !from.is_file() {
+    if !from.exists() || from.is_dir() {
         return Err(
             Failure::not_found(format!("there is no file {}", from.display()))
                 .hint("give the damaged database first, the new one after it"),
@@ -176,8 +181,16 @@ pub(crate) fn pins(args: &PinsArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
     if let Some(name) = &args.add {
-        let txn = open_to_write(path)?.pin(name).map_err(fail)?;
-        writeln!(terminal.out, "{} is pinned: {txn}", printable(name))?;
+        let database = open_to_write(path)?;
+        let known = database.pins().map_err(fail)?;
+        let before = known.iter().find(|pin| pin.name == *name);
+        let txn = database.pin(name).map_err(fail)?;
+        let no_longer = before.map_or(String::new(), |pin| format!(", no longer {}", pin.txn));
+        writeln!(
+            terminal.out,
+            "{} is pinned: {txn}{no_longer}",
+            printable(name)
+        )?;
         return Ok(terminal.out.flush()?);
     }
     if let Some(name) = &args.remove {

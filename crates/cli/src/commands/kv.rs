@@ -3,12 +3,12 @@
 use super::Terminal;
 use super::dump::{escaped, hex, unhex};
 use crate::args::{KvArgs, KvCommand, KvPlace};
-use crate::database::{failure, open, open_or_create};
+use crate::database::{failure, open, open_or_create, open_to_write};
 use crate::exit::{Failure, Outcome};
 use crate::output::grouped;
 use crate::store;
 use std::path::Path;
-use tidalite::{ReadTxn, Table, TableCursor};
+use tidalite::{ReadTxn, Table, TableCursor, WriteTxn};
 
 /// `tidalite kv`
 pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -43,6 +43,10 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
             };
             scan(place, &bounds, terminal)
         }
+        KvCommand::Drop { file, table, .. } => change(&file.file, table, |tx| tx.drop_table(table)),
+        KvCommand::Rename {
+            file, table, name, ..
+        } => change(&file.file, table, |tx| tx.rename_table(table, name)),
         KvCommand::Stat { file } => stat(&file.file, terminal),
     }
 }
@@ -104,6 +108,21 @@ impl KvPlace {
     }
 }
 
+/// Does something to a whole table; `work` says whether it is there.
+fn change(
+    path: &Path,
+    table: &str,
+    work: impl FnOnce(&mut WriteTxn) -> tidalite::Result<bool>,
+) -> Outcome {
+    let fail = |error: tidalite::Error| failure(path, &error);
+    let mut tx = open_to_write(path)?.begin_write().map_err(fail)?;
+    if !work(&mut tx).map_err(fail)? {
+        let failure = Failure::not_found(format!("there is no table {table}"));
+        return Err(failure.hint(format!("tidalite kv stat {} lists them", path.display())));
+    }
+    store::commit(tx).map_err(fail)
+}
+
 fn absent(key: &str) -> Failure {
     Failure::not_found(format!("there is no key {key}, or not with this value"))
         .hint("tidalite kv scan prints what there is")
@@ -154,6 +173,11 @@ fn put(place: &KvPlace, (key, value): (&str, &str), new: bool) -> Outcome {
     } else {
         let mut table = tx.table(&place.table).map_err(fail)?;
         let mut table = table.nested_at(&place.path()?);
+        if holds_a_table(&table, &key_bytes).map_err(fail)? {
+            return Err(Failure::bad_input(format!("{key} holds a table")).hint(
+                "tidalite kv del removes it with all that is in it; --in puts something into it",
+            ));
+        }
         if new {
             table.insert(&key_bytes, &value).map_err(fail)?
         } else {
@@ -167,6 +191,14 @@ fn put(place: &KvPlace, (key, value): (&str, &str), new: bool) -> Outcome {
     }
     store::commit(tx).map_err(fail)?;
     Ok(())
+}
+
+fn holds_a_table(table: &tidalite::TableMut<'_>, key: &[u8]) -> tidalite::Result<bool> {
+    let Some(view) = table.try_view()? else {
+        return Ok(false);
+    };
+    let mut cursor = view.cursor();
+    Ok(cursor.seek(key)? && cursor.is_nested())
 }
 
 fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome {

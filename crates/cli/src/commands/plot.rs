@@ -35,6 +35,12 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
             "a time cannot be drawn; use `window` to print it",
         ));
     }
+    let to_output = |path: &Option<std::path::PathBuf>| path.as_deref() == Some(Path::new("-"));
+    if to_output(&args.svg) && to_output(&args.png) {
+        return Err(Failure::usage(
+            "one picture can go to standard output, not two",
+        ));
+    }
     let reader = Reader::open(&args.file.file)?;
     let span = Span::of(&args.range)?;
     let pixels = match (&args.svg, &args.png) {
@@ -48,6 +54,14 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let mut points = 0;
     for info in &infos {
         let column = column_of(info, &args.column)?;
+        let drawn = &info.schema.columns[column];
+        if drawn.ty.is_text() {
+            let (name, label) = (&drawn.name, info.label());
+            return Err(Failure::usage(format!(
+                "column {name} of {label} holds texts, which cannot be drawn"
+            ))
+            .hint("choose another one with --column"));
+        }
         let series = reader.series(info)?;
         let Some(range) = span.in_series(&series) else {
             continue;
@@ -139,7 +153,12 @@ fn draw(figure: &Figure, args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcom
         let width = args.width.unwrap_or(PICTURE.0 * PNG_SCALE);
         let height = args.height.unwrap_or(PICTURE.1 * PNG_SCALE);
         let picture = raster::render(figure, width, height, f64::from(PNG_SCALE));
-        save(path, &png::encode(&picture)?, terminal)?;
+        let bytes = png::encode(&picture)?;
+        if path.as_os_str() == "-" {
+            terminal.out.write_all(&bytes)?;
+        } else {
+            save(path, &bytes, terminal)?;
+        }
     }
     if args.svg.is_none() && args.png.is_none() {
         let columns = columns_of(args, terminal);

@@ -200,6 +200,11 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
 /// `tidalite copy`
 pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let (from, to) = (&args.file.file, &args.copy);
+    if to == std::path::Path::new("-") {
+        let written = open(from)?.copy_compact(&mut *terminal.out, Watch::new());
+        written.map_err(|error| failure(from, &error))?;
+        return Ok(terminal.out.flush()?);
+    }
     if to.exists() {
         return Err(Failure::usage(format!("{} exists already", to.display()))
             .hint("choose another name, or remove it first"));
@@ -263,6 +268,11 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
         }
     };
     drop(database);
+    // Closing gives back the log of small commits.
+    let after = std::fs::metadata(path)
+        .ok()
+        .filter(std::fs::Metadata::is_file)
+        .map_or(after, |file| file.len());
     let shown = printable(&path.display().to_string());
     writeln!(
         terminal.out,

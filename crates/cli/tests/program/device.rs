@@ -48,6 +48,7 @@ fn a_device_holds_a_database() {
     let found = folder.say(&format!("kv get {device} config speed --lock-path lock"));
     let checked = folder.say(&format!("check {device} --lock-path lock"));
     let copied = folder.say(&format!("copy {device} copy.tdl --lock-path lock"));
+    let saved = folder.say(&format!("salvage {device} saved.tdl"));
     let detached = Command::new(program).arg("--detach").arg(&device).status();
     assert!(detached.unwrap().success());
     refused.failed(1, &["lock file", "--lock-path"]);
@@ -55,5 +56,7 @@ fn a_device_holds_a_database() {
     assert_eq!(found.ok(), "7\n");
     checked.ok();
     copied.ok();
+    saved.ok();
+    assert_eq!(folder.say("kv get saved.tdl config speed").ok(), "7\n");
     assert_eq!(folder.say("kv get copy.tdl config speed").ok(), "7\n");
 }

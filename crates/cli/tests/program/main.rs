@@ -5,6 +5,7 @@
     reason = "a test that cannot go on should say where"
 )]
 
+mod corners;
 mod device;
 mod import;
 mod integrity;

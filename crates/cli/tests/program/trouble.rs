@@ -126,7 +126,7 @@ fn a_full_disk_stores_nothing_and_says_so() {
     let before = folder.say("scan plant.tdl hb.* -f csv").ok();
     for name in ["plant.tdl", "new.tdl"] {
         let line = format!("import {name} noise.csv --quiet");
-        limited(&line).failed(1, &[name, "disk full", "nothing of it was stored"]);
+        limited(&line).failed(1, &[name, "disk full", "was rolled back"]);
     }
     assert_eq!(folder.say("scan plant.tdl hb.* -f csv").ok(), before);
     folder.say("check plant.tdl").ok();
@@ -348,6 +348,15 @@ fn a_copy_run_by_nobody(folder: &Folder) {
     mode(&place.join("plant.tdl"), 0o644);
     run(&["series", "plant.tdl"]).ok();
     run(&["import", "plant.tdl", "plant.csv"]).failed(1, &["plant.tdl", "permission denied"]);
+    let mut backup = Command::new(&program);
+    backup
+        .args(["backup", "plant.tdl", "-"])
+        .current_dir(&place);
+    let backup = backup.uid(NOBODY).gid(NOBODY).output().unwrap();
+    assert!(
+        backup.status.success() && !backup.stdout.is_empty(),
+        "{backup:?}"
+    );
     assert!(!place.join("new.tdl").exists());
     run(&["import", "new.tdl", "plant.csv"]).failed(1, &["new.tdl", "permission denied"]);
     std::fs::remove_dir_all(&place).unwrap();
