@@ -11,7 +11,7 @@
 //! instant after the gap.
 
 use jiff::Timestamp;
-use jiff::civil::DateTime;
+use jiff::civil::{Date, DateTime};
 use jiff::fmt::strtime::BrokenDownTime;
 use jiff::tz::TimeZone;
 
@@ -103,6 +103,7 @@ impl TimeFormat {
         let mut found: Option<Self> = None;
         for text in samples {
             let this = match decimal(text) {
+                Some(_) if is_compact_date(text) => Self::Pattern(COMPACT_DATE.to_owned()),
                 Some((whole, _)) => Self::Epoch(Epoch::of_magnitude(whole)),
                 None if read_iso(text, &TimeZone::UTC).is_ok() => Self::Iso,
                 None => return None,
@@ -114,13 +115,32 @@ impl TimeFormat {
                 // number decides.
                 Some(Self::Epoch(a)) => match this {
                     Self::Epoch(b) => Some(Self::Epoch(if a.nanos() < b.nanos() { a } else { b })),
-                    _ => return None,
+                    // Among numbers that are no dates one that could be is a number, too.
+                    Self::Pattern(_) => Some(Self::Epoch(a)),
+                    Self::Iso => return None,
                 },
+                Some(Self::Pattern(_)) if matches!(this, Self::Epoch(_)) => Some(this),
                 Some(_) => return None,
             };
         }
         found
     }
+}
+
+/// A date as 20140601.
+const COMPACT_DATE: &str = "%Y%m%d";
+
+/// Whether a number is a date between 1900 and 2199: seconds of that size are of the early seventies.
+fn is_compact_date(text: &str) -> bool {
+    let part = |range: std::ops::Range<usize>| text.get(range)?.parse::<i16>().ok();
+    if text.len() != 8 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return false;
+    }
+    let (Some(year), Some(month), Some(day)) = (part(0..4), part(4..6), part(6..8)) else {
+        return false;
+    };
+    let short = |number: i16| i8::try_from(number).unwrap_or(0);
+    (1900..2200).contains(&year) && Date::new(year, short(month), short(day)).is_ok()
 }
 
 /// Reads times of one format and zone.
@@ -447,6 +467,12 @@ mod tests {
         );
         assert_eq!(detect(&["1401581400", "2014-06-01"]), None);
         assert_eq!(detect(&["01.06.2014"]), None);
+        let dates = Some(TimeFormat::Pattern(COMPACT_DATE.to_owned()));
+        assert_eq!(detect(&["20140601", "20140602"]), dates);
+        let seconds = Some(TimeFormat::Epoch(Epoch::Seconds));
+        assert_eq!(detect(&["20140601", "20140661"]), seconds);
+        assert_eq!(detect(&["20141301", "20140601"]), seconds);
+        assert_eq!(detect(&["20140601", "2014-06-01"]), None);
         assert_eq!(detect(&[]), None);
     }
 

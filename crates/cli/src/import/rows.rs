@@ -314,6 +314,13 @@ fn names_of(
             .map(|number| format!("column{number}"))
             .collect());
     }
+    if texts
+        .first()
+        .is_some_and(|text| text.trim_start().starts_with('['))
+    {
+        return Err(Failure::bad_input(format!("{what} is an array of JSON"))
+            .hint("write one object a line: jq -c '.[]' does"));
+    }
     let numbers = texts
         .iter()
         .filter(|text| text.parse::<f64>().is_ok())

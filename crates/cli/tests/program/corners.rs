@@ -109,6 +109,22 @@ fn widths_shorter_than_a_step_and_of_nothing() {
 }
 
 #[test]
+fn what_a_file_holds_is_not_taken_for_something_else() {
+    let folder = Folder::new("what_a_file_holds_is_not_taken_for_something_else");
+    folder.write("a.csv", "time,v\n20140601,1\n20140602,2\n");
+    folder.say("import t.tdl a.csv --quiet").ok();
+    let days = folder.say("scan t.tdl v -f csv").ok();
+    assert_eq!(
+        days,
+        "time,value\n2014-06-01T00:00:00Z,1\n2014-06-02T00:00:00Z,2\n"
+    );
+    folder.write("a.json", "[{\"time\":\"2014-06-01\",\"v\":1}]\n");
+    folder
+        .say("import t.tdl a.json")
+        .failed(5, &["array of JSON", "one object a line"]);
+}
+
+#[test]
 fn texts_are_not_drawn() {
     let folder = Folder::new("texts_are_not_drawn");
     folder.write("a.csv", "time,n,s\n0,1,x\n10,2,y\n");
