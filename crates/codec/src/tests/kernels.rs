@@ -70,6 +70,52 @@ fn steps_are_summed_up_as_they_are_written() {
     }
 }
 
+/// Steps of few bits are summed up side by side, where the greatest ones leave no room.
+#[test]
+fn steps_of_few_bits_do_not_run_into_each_other() {
+    const ROWS: usize = 1024;
+    for width in 1..=12 {
+        let most = u64::MAX >> (64 - width);
+        for style in 0..4 {
+            let mut rng = Rng(u64::from(width));
+            let values: Vec<u64> = (0..ROWS as u64)
+                .map(|i| match style {
+                    0 => most,
+                    1 => rng.next() & most,
+                    2 => most * (i / 16 % 2),
+                    _ => most * (rng.below(2)),
+                })
+                .collect();
+            let mut bytes = vec![0; packed_bytes(ROWS, width)];
+            pack::pack(&values, width, 0, &mut bytes);
+            let base = [0, 0u64.wrapping_sub(100), rng.next()][style % 3];
+            let steps = Packed {
+                bytes: &bytes,
+                width,
+                base,
+                scale: 1,
+            };
+            let start = rng.next() >> 20;
+            let mut sum = start.wrapping_sub(values[0].wrapping_add(base));
+            let next = |step: &u64| {
+                sum = sum.wrapping_add(step.wrapping_add(base));
+                sum
+            };
+            let expected: Vec<u64> = values.iter().map(next).collect();
+            let alp = rule(&mut rng);
+            let mut floats = expected.clone();
+            crate::float::alp_decode::<false>(alp, &mut floats);
+            at_every_level(|level| {
+                let mut out = vec![7; ROWS];
+                kernel::unpack_sums(steps, start, &mut out);
+                assert_eq!(out, expected, "{level} style {style} {width} bits");
+                kernel::alp_unpack_sums(alp, steps, start, &mut out);
+                assert_eq!(out, floats, "{level} style {style} {width} bits {alp:?}");
+            });
+        }
+    }
+}
+
 #[test]
 fn decimals_are_the_same_bits_everywhere() {
     for seed in 0..4000 {
