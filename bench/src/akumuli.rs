@@ -8,7 +8,8 @@
 //! | `after-N-steps`, `after-N-walk` | the same, a series after the other |
 //! | `...-bytes`, `...-written` | bytes of the file, and handed to the kernel, a point |
 //! | `killed-open` | microseconds to open a file of 10,000 series, and take a snapshot, whose writer was killed at work |
-//! | `aggregate`, `windows` | microseconds for any interval of one series, and for a thousand windows in one, rows of other series waiting in the front |
+//! | `aggregate`, `windows` | microseconds for any interval of one series, and for a thousand windows in one, all figures of each, rows of other series waiting in the front |
+//! | `windows-mean`, `windows-band` | the same windows: their means alone, their least and greatest values alone |
 
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, Write as _};
@@ -16,7 +17,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use ::tidalite::{Appender, Database, SeriesId};
+use ::tidalite::{Appender, Database, Figure, SeriesId};
 
 use crate::args::Options;
 use crate::contest::Contest;
@@ -365,23 +366,29 @@ fn questions(options: &Options, contest: &mut Contest) -> Result<()> {
         .ok_or("the series is missing")?;
     let (from, to) = one.span().ok_or("the series is empty")?;
     let mut random = Random::new(41);
-    let mut ask = |windows: bool, count: usize| -> Result<Sample> {
+    let mut ask = |what: &str, count: usize| -> Result<Sample> {
         let mut latencies = Latencies::default();
         let mut all = Vec::new();
         for _ in 0..count {
             let mut at = || from + random.below((to - from) as u64) as i64;
             let (a, b) = (at(), at());
-            let (a, b) = if windows {
-                (from + (a - from) / 4, to - (to - b) / 4)
-            } else {
-                (a.min(b), a.max(b))
+            let (a, b) = match what {
+                "aggregate" => (a.min(b), a.max(b)),
+                _ => (from + (a - from) / 4, to - (to - b) / 4),
             };
             let start = Instant::now();
-            let between = one.between(a..=b);
-            if windows {
-                black_box(between.windows((b - a) / 1000 + 1, a, 1)?);
-            } else {
-                black_box(between.aggregate(1)?);
+            let (between, width) = (one.between(a..=b), (b - a) / 1000 + 1);
+            match what {
+                "aggregate" => drop(black_box(between.aggregate(1)?)),
+                "windows-mean" => {
+                    let means = between.figures(Figure::Mean);
+                    drop(black_box(means.windows(width, a, 1)?));
+                }
+                "windows-band" => {
+                    let bands = between.figures([Figure::Min, Figure::Max]);
+                    drop(black_box(bands.windows(width, a, 1)?));
+                }
+                _ => drop(black_box(between.windows(width, a, 1)?)),
             }
             latencies.keep(start.elapsed());
             all.push(start.elapsed().as_nanos() as f64 / 1000.0);
@@ -392,9 +399,11 @@ fn questions(options: &Options, contest: &mut Contest) -> Result<()> {
         Ok(sample)
     };
     let kind = TIDALITE_SERIES;
-    let sample = ask(false, QUESTIONS)?;
+    let sample = ask("aggregate", QUESTIONS)?;
     contest.add("aggregate", "us", true, kind, sample);
-    let sample = ask(true, QUESTIONS / 10)?;
-    contest.add("windows", "us for 1,000", true, kind, sample);
+    for what in ["windows", "windows-mean", "windows-band"] {
+        let sample = ask(what, QUESTIONS / 10)?;
+        contest.add(what, "us for 1,000", true, kind, sample);
+    }
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use ::tidalite::{
-    Budget, ColumnType, Database, Direction, Range, ReadTxn, Schema, SeriesId, Timestamp, Unit,
-    ValueFilter,
+    Budget, ColumnType, Database, Direction, Figure, Range, ReadTxn, Schema, SeriesId, Timestamp,
+    Unit, ValueFilter,
 };
 
 use super::{Answer, HOUR, METRICS, Question, Row, Side};
@@ -98,18 +98,19 @@ impl Side for Series {
                 let id = self.hosts[host];
                 let series = snapshot.series_by_id(id)?.ok_or("a host is missing")?;
                 let metrics: Vec<usize> = (0..metrics).collect();
-                let range = series.between(from..to);
+                let range = series.between(from..to).figures(Figure::Max);
                 range.for_each_window(width, from, &metrics, |_, window| {
                     answer.found += 1;
-                    answer.sum += window.aggregate.max().map_or(0.0, |(value, _)| value);
+                    answer.sum += window.aggregate.unwrap_or(0.0);
                 })?;
             }
             Question::Mean { metrics, from, to } => {
                 let metrics: Vec<usize> = (0..metrics).collect();
                 self.of_all(&snapshot, (from, to), |range| {
-                    range.for_each_window(HOUR, 0, &metrics, |_, window| {
+                    let means = range.figures(Figure::Mean);
+                    means.for_each_window(HOUR, 0, &metrics, |_, window| {
                         answer.found += 1;
-                        answer.sum += window.aggregate.mean().unwrap_or(0.0);
+                        answer.sum += window.aggregate.unwrap_or(0.0);
                     })?;
                     Ok(())
                 })?;
@@ -138,9 +139,10 @@ impl Side for Series {
                 })?;
             }
             Question::Sum => self.of_all(&snapshot, (i64::MIN, i64::MAX), |range| {
-                let aggregate = range.aggregate(0)?;
-                answer.found += aggregate.count();
-                answer.sum += aggregate.sum();
+                let figures = range.figures([Figure::Count, Figure::Sum]);
+                let [count, sum] = figures.aggregate(0)?;
+                answer.found += count.unwrap_or(0.0) as u64;
+                answer.sum += sum.unwrap_or(0.0);
                 Ok(())
             })?,
         }

@@ -404,6 +404,26 @@ dispatched!(
     fold::float_lanes::<true>, fold::float_lanes::<false>, avx512: avx512_fold::float_lanes
 );
 dispatched!(
+    /// See [`fold::float_total`].
+    float_total(values: &[u64]) -> fold::Total,
+    fold::float_total, fold::float_total, avx512: avx512_fold::float_total
+);
+dispatched!(
+    /// See [`fold::float_reach`].
+    float_reach(values: &[u64]) -> fold::Reach,
+    fold::float_reach, fold::float_reach, avx512: avx512_fold::float_reach
+);
+dispatched!(
+    /// See [`fold::sums_of_halves`].
+    sums_of_halves(values: &[u64], flip: u64) -> [u64; 2],
+    fold::sums_of_halves, fold::sums_of_halves
+);
+dispatched!(
+    /// See [`fold::key_extent`].
+    key_extent(values: &[u64], flip: u64) -> Extent,
+    fold::key_extent, fold::key_extent
+);
+dispatched!(
     /// See [`fold::gather`].
     gather(lanes: &fold::Lanes) -> [Dd; 2],
     fold::gather, fold::gather, avx512: avx512_fold::gather

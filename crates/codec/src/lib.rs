@@ -17,7 +17,7 @@
 //! decode    decode_times, _column    payload -> words; any bytes give values or Corrupt
 //! cold      ColdColumn                many vectors as pages of pco, which share a model; a feature
 //! line      Line                     vectors by a rule: a word is made when it is asked for
-//! stats     Stats                    count, sums, extremes with their times, first, last
+//! stats     Stats, Parts             count, sums, extremes with their times, first, last; or some of them
 //! ```
 //!
 //! The bytes are described in section 6 of `docs/format.md`.
@@ -68,8 +68,10 @@ pub use kernel::{as_floats, as_integers, fill_steps, is_ascending, sum_floats};
 pub use kernel::{time_span, times_mut, words, words_mut};
 pub use line::{Line, LineWords};
 pub use rows::{Rows, RowsRef};
+pub use stats::Stats;
+pub use stats::bytes::STATS_BYTES;
 pub use stats::fields::{Clock, STATS_FIELDS, anchors, last_word};
-pub use stats::{STATS_BYTES, Stats};
+pub use stats::parts::Parts;
 
 #[cfg(test)]
 mod tests;

@@ -1,19 +1,11 @@
 //! Statistics over a stretch of one column.
 //!
 //! ```text
-//! offset size
-//!      0    8  count        rows, NaN and null included
-//!      8    8  nan_count
-//!     16   16  sum          f64: hi, lo (the sum is hi + lo);  else i128
-//!     32   16  squares      hi, lo: the sum of the squared values
-//!     48    8  min          the word; 0 when there is no value
-//!     56    8  min_time     the earliest time of it
-//!     64    8  max
-//!     72    8  max_time
-//!     80    8  first        the word of the first row, NaN and null included
-//!     88    8  last
-//!     96    1  column type
-//!     97    7  null_count   low bytes first; 0 in a column without nulls
+//! bytes   the 104 bytes of a node
+//! fields  the short numbers of a directory and a record
+//! fold    passes over rows
+//! parts   which figures there are
+//! dd      sums of floats in two halves
 //! ```
 //!
 //! 1. NaN counts only in `count`, `nan_count`, `first` and `last`; null in `null_count` instead.
@@ -21,39 +13,25 @@
 //! 3. The same rows give the same bits on every processor: floats are summed in eight fixed lanes.
 //! 4. Sums are within 2^-50 of the exact value relative to the sum of the magnitudes. An infinity
 //!    makes them what plain addition would.
+//! 5. Statistics of some figures only ([`Parts`]) have these bit by bit as those of all figures have them. The others are zero,
+//!    are told to nobody, and are never written.
 
+pub(crate) mod bytes;
 pub(crate) mod dd;
 pub(crate) mod fields;
 pub(crate) mod fold;
+pub(crate) mod parts;
 
 use crate::ColumnType;
 use dd::Dd;
-use tidalite_base::{Corrupt, get_i64, get_u64, put_i64, put_u64};
-
-/// Bytes of encoded [`Stats`].
-pub const STATS_BYTES: usize = 104;
-
-const COUNT: usize = 0;
-const NAN_COUNT: usize = COUNT + 8;
-const SUM: usize = NAN_COUNT + 8;
-const SQUARES: usize = SUM + 16;
-const MIN: usize = SQUARES + 16;
-const MIN_TIME: usize = MIN + 8;
-const MAX: usize = MIN_TIME + 8;
-const MAX_TIME: usize = MAX + 8;
-const FIRST: usize = MAX_TIME + 8;
-const LAST: usize = FIRST + 8;
-const TYPE: usize = LAST + 8;
-const NULL_COUNT: usize = TYPE + 1;
-const NULL_COUNT_BYTES: usize = 7;
-const _: () = assert!(NULL_COUNT + NULL_COUNT_BYTES == STATS_BYTES);
-/// What the field holds at most; no file has so many rows.
-const NULL_COUNT_MAX: u64 = (1 << (8 * NULL_COUNT_BYTES)) - 1;
+use parts::Parts;
 
 /// Count, sums, extremes with their times, first and last of a stretch of one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stats {
     ty: ColumnType,
+    /// What it has beside the counts.
+    parts: Parts,
     count: u64,
     nan_count: u64,
     null_count: u64,
@@ -74,8 +52,16 @@ impl Stats {
     /// Of no rows.
     #[must_use]
     pub fn empty(ty: ColumnType) -> Self {
+        Self::empty_with(Parts::ALL, ty)
+    }
+
+    /// Of no rows, with these figures.
+    #[must_use]
+    #[inline]
+    pub fn empty_with(parts: Parts, ty: ColumnType) -> Self {
         Self {
             ty,
+            parts,
             count: 0,
             nan_count: 0,
             null_count: 0,
@@ -106,7 +92,7 @@ impl Stats {
         if let Some(null) = ty.null()
             && values.contains(&null)
         {
-            return Self::of_nullable(ty, null, times, values);
+            return Self::of_nullable(Parts::ALL, ty, null, times, values);
         }
         stats.count = values.len() as u64;
         (stats.first, stats.last) = (first, last);
@@ -130,15 +116,64 @@ impl Stats {
         stats
     }
 
+    /// As [`of`](Self::of), with these figures. The sum alone, and the extremes alone without their times, take a pass that makes
+    /// nothing else.
+    ///
+    /// # Panics
+    /// When there are not as many times as values.
+    #[must_use]
+    pub fn with(parts: Parts, ty: ColumnType, times: &[i64], values: &[u64]) -> Self {
+        let is_sum = parts.has(Parts::SUM) && Parts::SUM.and(Parts::ENDS).has(parts);
+        let has_no_sum = Parts::EXTREMES.and(Parts::ENDS).has(parts);
+        if parts == Parts::ALL {
+            return Self::of(ty, times, values);
+        }
+        if !is_sum && !has_no_sum {
+            return Self::of(ty, times, values).only(parts);
+        }
+        assert_eq!(times.len(), values.len(), "one word a row");
+        let mut stats = Self::empty_with(parts, ty);
+        let (Some(&first), Some(&last)) = (values.first(), values.last()) else {
+            return stats;
+        };
+        if let Some(null) = ty.null()
+            && values.contains(&null)
+        {
+            return Self::of_nullable(parts, ty, null, times, values);
+        }
+        stats.count = values.len() as u64;
+        if parts.has(Parts::ENDS) {
+            (stats.first, stats.last) = (first, last);
+        }
+        if ty.is_float() {
+            if is_sum {
+                (stats.float_sum, stats.nan_count) = fold::float_sum(values);
+            } else {
+                let reach = crate::kernel::float_reach(values);
+                stats.nan_count = reach.nan_count;
+                if parts.has(Parts::EXTREMES) && reach.nan_count < stats.count {
+                    [stats.min, stats.max] = fold::extremes_of(values, reach.low, reach.high);
+                }
+            }
+        } else if is_sum {
+            stats.int_sum = fold::integer_sum(ty.base(), values);
+        } else if parts.has(Parts::EXTREMES) {
+            [stats.min, stats.max] = fold::integer_extremes(ty.base(), values);
+        }
+        stats
+    }
+
     /// Of rows some of which are null: those of the others, and the counts.
     #[inline(never)]
-    fn of_nullable(ty: ColumnType, null: u64, times: &[i64], values: &[u64]) -> Self {
+    fn of_nullable(parts: Parts, ty: ColumnType, null: u64, times: &[i64], values: &[u64]) -> Self {
         let rows = times.iter().zip(values).filter(|&(_, &word)| word != null);
         let (own_times, own_values): (Vec<i64>, Vec<u64>) = rows.unzip();
-        let mut stats = Self::of(ty, &own_times, &own_values);
+        let mut stats = Self::with(parts, ty, &own_times, &own_values);
         stats.count = values.len() as u64;
         stats.null_count = (values.len() - own_values.len()) as u64;
-        (stats.first, stats.last) = (values[0], values[values.len() - 1]);
+        if parts.has(Parts::ENDS) {
+            (stats.first, stats.last) = (values[0], values[values.len() - 1]);
+        }
         stats
     }
 
@@ -173,57 +208,93 @@ impl Stats {
         }
     }
 
-    /// Takes in the statistics of rows that lie after these in time.
+    /// The same, with no more than these figures, all of which it has.
     ///
     /// # Panics
-    /// When the column types differ.
+    /// When it lacks one.
+    #[must_use]
+    pub fn only(&self, parts: Parts) -> Self {
+        let mut own = Self::empty_with(parts, self.ty);
+        own.merge_after(self);
+        own
+    }
+
+    /// Takes in the statistics of rows that lie after these in time: of those, what these have.
+    ///
+    /// # Panics
+    /// When the column types differ, or the others lack a figure.
     pub fn merge_after(&mut self, later: &Self) {
-        assert_eq!(self.ty, later.ty, "statistics of one column");
+        assert!(
+            self.ty == later.ty && later.parts.has(self.parts),
+            "statistics of one column, and all figures"
+        );
         if later.count == 0 {
             return;
         }
-        if self.count == 0 {
+        if self.count == 0 && self.parts == later.parts {
             *self = *later;
             return;
         }
-        if later.value_count() > 0 {
+        self.take(self.parts, later);
+    }
+
+    /// What `merge_after` does where `later` has rows; `parts` are those of `self`.
+    #[inline(always)]
+    fn take(&mut self, parts: Parts, later: &Self) {
+        let is_first = self.count == 0;
+        if parts.has(Parts::EXTREMES) && later.value_count() > 0 {
             let key = |word| self.ty.order_key(word);
             let none = self.value_count() == 0;
+            let has_times = parts.has(Parts::TIMES);
             if none || key(later.min) < key(self.min) {
-                (self.min, self.min_time) = (later.min, later.min_time);
+                self.min = later.min;
+                self.min_time = if has_times { later.min_time } else { 0 };
             }
             if none || key(later.max) > key(self.max) {
-                (self.max, self.max_time) = (later.max, later.max_time);
+                self.max = later.max;
+                self.max_time = if has_times { later.max_time } else { 0 };
             }
         }
         // Counts of a damaged file may be anything: they wrap rather than panic.
         self.count = self.count.wrapping_add(later.count);
         self.nan_count = self.nan_count.wrapping_add(later.nan_count);
         self.null_count = self.null_count.wrapping_add(later.null_count);
-        self.float_sum = self.float_sum.add(later.float_sum);
-        self.int_sum = self.int_sum.wrapping_add(later.int_sum);
-        self.squares = self.squares.add(later.squares);
-        self.last = later.last;
+        // The first sums are taken as they are: zero and they would be other bits where they are -0.0.
+        let sum = |all: Dd, own| if is_first { own } else { all.add(own) };
+        if parts.has(Parts::SUM) {
+            self.float_sum = sum(self.float_sum, later.float_sum);
+            self.int_sum = self.int_sum.wrapping_add(later.int_sum);
+        }
+        if parts.has(Parts::SQUARES) {
+            self.squares = sum(self.squares, later.squares);
+        }
+        if parts.has(Parts::ENDS) {
+            if is_first {
+                self.first = later.first;
+            }
+            self.last = later.last;
+        }
     }
 
     /// Takes in the statistics of other rows, which may lie anywhere in time. `begins_first` and `ends_last` say
     /// whether the first and the last row of all are among the others; of equal extremes the earliest time stays.
     ///
     /// # Panics
-    /// When the column types differ.
+    /// When the column types differ, or the others lack a figure.
     pub fn merge_beside(&mut self, other: &Self, begins_first: bool, ends_last: bool) {
         let before = *self;
         self.merge_after(other);
         if before.count == 0 || other.count == 0 {
             return;
         }
-        if begins_first {
+        if begins_first && self.parts.has(Parts::ENDS) {
             self.first = other.first;
         }
         if !ends_last {
             self.last = before.last;
         }
-        if other.value_count() > 0 && before.value_count() > 0 {
+        let has_times = self.parts.has(Parts::TIMES);
+        if has_times && other.value_count() > 0 && before.value_count() > 0 {
             let key = |word| self.ty.order_key(word);
             if key(before.min) == key(other.min) {
                 self.min_time = before.min_time.min(other.min_time);
@@ -237,11 +308,17 @@ impl Stats {
     /// The same statistics with other times, for a series that is read on another clock.
     #[must_use]
     pub fn with_times(mut self, time: impl Fn(i64) -> i64) -> Self {
-        if self.value_count() > 0 {
+        if self.value_count() > 0 && self.parts.has(Parts::TIMES) {
             self.min_time = time(self.min_time);
             self.max_time = time(self.max_time);
         }
         self
+    }
+
+    /// The figures it has. Sums that are not among them are NaN; of the others there is `None`.
+    #[must_use]
+    pub fn parts(&self) -> Parts {
+        self.parts
     }
 
     /// The column's type.
@@ -284,20 +361,20 @@ impl Stats {
     /// The exact sum of an integer column.
     #[must_use]
     pub fn int_sum(&self) -> Option<i128> {
-        (!self.ty.is_float()).then_some(self.int_sum)
+        (!self.ty.is_float() && self.parts.has(Parts::SUM)).then_some(self.int_sum)
     }
 
     /// The sum of the squares, rounded once.
     #[must_use]
     pub fn square_sum(&self) -> f64 {
-        self.squares.to_f64()
+        self.exact_squares().to_f64()
     }
 
     /// The arithmetic mean, `None` of no value.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let n = self.value_count();
-        (n > 0).then(|| self.exact_sum().div_to_f64(n as f64))
+        (n > 0 && self.parts.has(Parts::SUM)).then(|| self.exact_sum().div_to_f64(n as f64))
     }
 
     /// The variance of the values as a whole population (divided by n), `None` of no value. Never negative; within 2^-47 of
@@ -305,7 +382,7 @@ impl Stats {
     #[must_use]
     pub fn variance(&self) -> Option<f64> {
         let n = self.value_count();
-        (n > 0).then(|| positive(self.spread().div(n as f64)))
+        (n > 0 && self.has_spread()).then(|| positive(self.spread().div(n as f64)))
     }
 
     /// The variance estimated from the values as a sample (divided by n - 1), `None` below two; as near as
@@ -313,7 +390,7 @@ impl Stats {
     #[must_use]
     pub fn sample_variance(&self) -> Option<f64> {
         let n = self.value_count();
-        (n > 1).then(|| positive(self.spread().div((n - 1) as f64)))
+        (n > 1 && self.has_spread()).then(|| positive(self.spread().div((n - 1) as f64)))
     }
 
     /// The square root of [`Stats::variance`].
@@ -331,33 +408,62 @@ impl Stats {
     /// The smallest value's word and its earliest time.
     #[must_use]
     pub fn min(&self) -> Option<(u64, i64)> {
-        (self.value_count() > 0).then_some((self.min, self.min_time))
+        let min = self.min_word().filter(|_| self.parts.has(Parts::TIMES));
+        min.map(|min| (min, self.min_time))
     }
 
     /// The greatest value's word and its earliest time.
     #[must_use]
     pub fn max(&self) -> Option<(u64, i64)> {
-        (self.value_count() > 0).then_some((self.max, self.max_time))
+        let max = self.max_word().filter(|_| self.parts.has(Parts::TIMES));
+        max.map(|max| (max, self.max_time))
+    }
+
+    /// The smallest value's word.
+    #[must_use]
+    pub fn min_word(&self) -> Option<u64> {
+        (self.value_count() > 0 && self.parts.has(Parts::EXTREMES)).then_some(self.min)
+    }
+
+    /// The greatest value's word.
+    #[must_use]
+    pub fn max_word(&self) -> Option<u64> {
+        (self.value_count() > 0 && self.parts.has(Parts::EXTREMES)).then_some(self.max)
     }
 
     /// The word of the first row, NaN included.
     #[must_use]
     pub fn first(&self) -> Option<u64> {
-        (self.count > 0).then_some(self.first)
+        (self.count > 0 && self.parts.has(Parts::ENDS)).then_some(self.first)
     }
 
     /// The word of the last row, NaN included.
     #[must_use]
     pub fn last(&self) -> Option<u64> {
-        (self.count > 0).then_some(self.last)
+        (self.count > 0 && self.parts.has(Parts::ENDS)).then_some(self.last)
     }
 
     fn exact_sum(&self) -> Dd {
+        if !self.parts.has(Parts::SUM) {
+            return Dd::from_f64(f64::NAN);
+        }
         if self.ty.is_float() {
             self.float_sum
         } else {
             Dd::from_i128(self.int_sum)
         }
+    }
+
+    fn exact_squares(&self) -> Dd {
+        if self.parts.has(Parts::SQUARES) {
+            self.squares
+        } else {
+            Dd::from_f64(f64::NAN)
+        }
+    }
+
+    fn has_spread(&self) -> bool {
+        self.parts.has(Parts::SUM.and(Parts::SQUARES))
     }
 
     /// The sum of the squared distances from the mean: squares - sum^2 / n. In double-double this
@@ -367,112 +473,12 @@ impl Stats {
         let n = self.value_count();
         self.squares.add(sum.mul(sum.div(n as f64)).neg())
     }
-
-    /// Writes the 104 bytes.
-    pub fn encode(&self, bytes: &mut [u8; STATS_BYTES]) {
-        put_u64(bytes, COUNT, self.count);
-        put_u64(bytes, NAN_COUNT, self.nan_count);
-        if self.ty.is_float() {
-            put_dd(bytes, SUM, self.float_sum);
-        } else {
-            bytes[SUM..SUM + 16].copy_from_slice(&self.int_sum.to_le_bytes());
-        }
-        put_dd(bytes, SQUARES, self.squares);
-        put_u64(bytes, MIN, self.min);
-        put_i64(bytes, MIN_TIME, self.min_time);
-        put_u64(bytes, MAX, self.max);
-        put_i64(bytes, MAX_TIME, self.max_time);
-        put_u64(bytes, FIRST, self.first);
-        put_u64(bytes, LAST, self.last);
-        bytes[TYPE] = self.ty.code();
-        let nulls = self.null_count.min(NULL_COUNT_MAX).to_le_bytes();
-        bytes[NULL_COUNT..].copy_from_slice(&nulls[..NULL_COUNT_BYTES]);
-    }
-
-    /// The 104 bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> [u8; STATS_BYTES] {
-        let mut bytes = [0; STATS_BYTES];
-        self.encode(&mut bytes);
-        bytes
-    }
-
-    /// Reads statistics of a column of type `ty` from the first 104 bytes.
-    ///
-    /// # Errors
-    /// [`Corrupt`], with the offset inside `bytes` as address: too few bytes, another type, more
-    /// NaN than rows, or bytes that must be zero.
-    pub fn decode(ty: ColumnType, bytes: &[u8]) -> Result<Self, Corrupt> {
-        let Some(bytes) = bytes.get(..STATS_BYTES) else {
-            return Err(Corrupt::new("statistics", 0, bytes.len(), "104 bytes"));
-        };
-        if bytes[TYPE] != ty.code() {
-            let found = bytes[TYPE];
-            return Err(Corrupt::new(
-                "type of statistics",
-                TYPE as u64,
-                found,
-                ty.code(),
-            ));
-        }
-        let mut nulls = [0; 8];
-        nulls[..NULL_COUNT_BYTES].copy_from_slice(&bytes[NULL_COUNT..]);
-        let null_count = u64::from_le_bytes(nulls);
-        if null_count > 0 && ty.null().is_none() {
-            let (at, expected) = (NULL_COUNT as u64, "0 in a column without nulls");
-            return Err(Corrupt::new("null count", at, null_count, expected));
-        }
-        let mut stats = Self {
-            count: get_u64(bytes, COUNT),
-            nan_count: get_u64(bytes, NAN_COUNT),
-            null_count,
-            squares: get_dd(bytes, SQUARES),
-            min: get_u64(bytes, MIN),
-            min_time: get_i64(bytes, MIN_TIME),
-            max: get_u64(bytes, MAX),
-            max_time: get_i64(bytes, MAX_TIME),
-            first: get_u64(bytes, FIRST),
-            last: get_u64(bytes, LAST),
-            ..Self::empty(ty)
-        };
-        let without = stats.nan_count.checked_add(null_count);
-        if without.is_none_or(|without| without > stats.count) {
-            let found = format!("{}, and {null_count} nulls", stats.nan_count);
-            let count = stats.count;
-            return Err(Corrupt::new(
-                "NaN count",
-                NAN_COUNT as u64,
-                found,
-                format!("at most {count}"),
-            ));
-        }
-        if ty.is_float() {
-            stats.float_sum = get_dd(bytes, SUM);
-        } else {
-            let mut field = [0; 16];
-            field.copy_from_slice(&bytes[SUM..SUM + 16]);
-            stats.int_sum = i128::from_le_bytes(field);
-        }
-        Ok(stats)
-    }
 }
 
 /// Rounding may leave a variance of zero a hair below it.
 fn positive(x: Dd) -> f64 {
     let x = x.to_f64();
     if x < 0.0 { 0.0 } else { x }
-}
-
-fn put_dd(bytes: &mut [u8], at: usize, x: Dd) {
-    put_u64(bytes, at, x.hi.to_bits());
-    put_u64(bytes, at + 8, x.lo.to_bits());
-}
-
-fn get_dd(bytes: &[u8], at: usize) -> Dd {
-    Dd {
-        hi: f64::from_bits(get_u64(bytes, at)),
-        lo: f64::from_bits(get_u64(bytes, at + 8)),
-    }
 }
 
 #[cfg(test)]

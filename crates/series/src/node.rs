@@ -211,6 +211,16 @@ impl NodeStats<'_> {
             &self.block[HEADER_BYTES + i * STATS_BYTES..],
         )?)
     }
+
+    /// Takes those of link `i` in behind those of the rows before it, as far as these go.
+    #[inline]
+    pub(crate) fn merge(&self, i: usize, all: &mut Stats) -> Result<()> {
+        if let Some(&(begin, count)) = self.added.get(i) {
+            all.merge_after(&Stats::of_fill(self.ty, begin, count));
+            return Ok(());
+        }
+        Ok(all.merge_bytes(&self.block[HEADER_BYTES + i * STATS_BYTES..])?)
+    }
 }
 
 /// A whole node, read for an edit.

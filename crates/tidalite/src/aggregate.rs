@@ -2,7 +2,7 @@
 
 use crate::column::Column;
 use crate::column::ColumnType;
-use tidalite_codec::Stats;
+use tidalite_codec::{Parts, Stats};
 
 /// What is known of a column over some rows: of texts, only how many there are (the words of the first and the last one are
 /// among the [statistics](Aggregate::stats)). Count, extremes, first and last are exact; sums are within
@@ -18,11 +18,11 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
-    /// Of no rows.
-    pub(crate) fn empty(column: &Column) -> Self {
+    /// Of no rows, of these figures.
+    pub(crate) fn empty(column: &Column, parts: Parts) -> Self {
         Self {
             ty: column.ty,
-            stats: Stats::empty(column.words()),
+            stats: Stats::empty_with(parts, column.words()),
             times: None,
         }
     }
@@ -120,6 +120,16 @@ impl Aggregate {
         Some((self.ty.number(word)?, time))
     }
 
+    /// The smallest value.
+    pub(crate) fn least(&self) -> Option<f64> {
+        self.ty.number(self.stats.min_word()?)
+    }
+
+    /// The largest value.
+    pub(crate) fn greatest(&self) -> Option<f64> {
+        self.ty.number(self.stats.max_word()?)
+    }
+
     /// The value of the first row; `None` when it is null.
     #[must_use]
     pub fn first(&self) -> Option<f64> {
@@ -144,13 +154,13 @@ impl Aggregate {
     }
 }
 
-/// One window of a column.
+/// One window of a column, with all that is known of it, or with the values of [some figures](crate::Figures).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Window {
+pub struct Window<A = Aggregate> {
     /// Its first timestamp; `i64::MIN` when it begins before that.
     pub start: i64,
     /// Its last timestamp, included; `i64::MAX` when it ends after that.
     pub last: i64,
     /// The column's statistics in it.
-    pub aggregate: Aggregate,
+    pub aggregate: A,
 }

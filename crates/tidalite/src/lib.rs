@@ -43,6 +43,7 @@
 //! texts      strings, bytes and GUIDs of rows
 //! roots      the app area of the meta block
 //! aggregate  Aggregate, Window
+//!  └ figures Figure, RangeFigures         those that are asked for, and no others
 //! retention  Retention, maintain         what is kept, and for how long
 //!  └ background                          the same in a thread
 //! readers    who reads and writes, in all processes
@@ -74,6 +75,7 @@ mod diff;
 mod durability;
 mod equal;
 mod error;
+mod figures;
 mod functions;
 mod keep_all;
 mod known;
@@ -129,13 +131,14 @@ pub use database::{Database, OpenMode, Options, ReadAhead, Verify};
 pub use diff::Change;
 pub use equal::{MergePolicy, time_rows_max};
 pub use error::{Error, Result};
+pub use figures::{Figure, Figures, RangeFigures};
 pub use functions::{
     Combined, CumulativeSum, Derivative, Difference, Dot, DotFunctions, Dots, MovingMean,
     MovingMeanOver, Rate,
 };
 pub use many::{
-    Figure, Fill, Filled, Grid, Group, GroupWindow, Join, Joined, JoinedRow, MergedRow, MergedRows,
-    Selection,
+    Fill, Filled, Grid, Group, GroupFigures, GroupWindow, Join, Joined, JoinedRow, MergedRow,
+    MergedRows, Selection,
 };
 pub use multi::{MultiCursor, MultiTable, MultiTableMut};
 pub use name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};

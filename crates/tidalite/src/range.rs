@@ -7,6 +7,7 @@ use crate::point::{Point, Sample};
 use crate::record::{Record, RowReader};
 use crate::series::Series;
 use tidalite_base::limits::COLUMNS_MAX;
+use tidalite_codec::Parts;
 use tidalite_series::{Lines, Stretch};
 
 /// The rows of an interval of a series.
@@ -36,16 +37,21 @@ impl<'s> Range<'s> {
     /// # Errors
     /// `Schema` for a column that is not there; a damaged or unreadable block.
     pub fn aggregate(&self, column: usize) -> Result<Aggregate> {
+        self.summary(column, Parts::ALL)
+    }
+
+    /// As `aggregate`, of these figures only.
+    pub(crate) fn summary(&self, column: usize, parts: Parts) -> Result<Aggregate> {
         self.check_column(column)?;
         let (from, to) = if self.from > self.to {
             (1, 0)
         } else {
             (self.from, self.to)
         };
-        let whole = self.series.view().summary(from, to, column)?;
+        let whole = self.series.view().summary(from, to, column, parts)?;
         let column = &self.series.info().schema.columns[column];
         Ok(whole.map_or_else(
-            || Aggregate::empty(column),
+            || Aggregate::empty(column, parts),
             |whole| Aggregate::new(column, whole.stats, whole.first_time, whole.last_time),
         ))
     }
@@ -95,6 +101,17 @@ impl<'s> Range<'s> {
         width: i64,
         origin: i64,
         columns: &[usize],
+        f: impl FnMut(usize, Window),
+    ) -> Result<()> {
+        self.each_window(width, origin, (columns, Parts::ALL), f)
+    }
+
+    /// As `for_each_window`, of these figures only.
+    pub(crate) fn each_window(
+        &self,
+        width: i64,
+        origin: i64,
+        (columns, parts): (&[usize], Parts),
         mut f: impl FnMut(usize, Window),
     ) -> Result<()> {
         for &column in columns {
@@ -118,7 +135,8 @@ impl<'s> Range<'s> {
             );
         };
         let view = self.series.view();
-        Ok(view.windows_of((self.from, self.to), width, origin, columns, f)?)
+        let asked = (columns, parts);
+        Ok(view.windows_of((self.from, self.to), width, origin, asked, f)?)
     }
 
     /// Calls `f` with slices of up to 1024 rows, ascending: the fast path. Returns the rows.

@@ -192,11 +192,41 @@ fn windows(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from:
             assert_near(&window.aggregate, rows, "window");
         }
         filled(&found, &times, &grid);
+        figures(&group, &times, &grid, &whole, &found);
     }
     assert_eq!(seen, world.series.len(), "each series in one group");
     let all = chosen.groups_without(&["host", "n"]);
     let sites: BTreeSet<&str> = world.series.iter().map(|plain| &plain.site[..]).collect();
     assert_eq!(all.len(), sites.len(), "a group a site");
+}
+
+/// A few figures of a group are those of the whole aggregates, bit by bit.
+fn figures(
+    group: &tidalite::Group<'_, '_>,
+    times: &std::ops::Range<Timestamp>,
+    grid: &Grid,
+    whole: &Aggregate,
+    windows: &[GroupWindow],
+) {
+    let bits = |value: Option<f64>| value.map(f64::to_bits);
+    for wanted in [
+        [Figure::Mean, Figure::Count],
+        [Figure::Min, Figure::Max],
+        [Figure::First, Figure::Last],
+        [Figure::Stddev, Figure::Sum],
+    ] {
+        let of = |all: &Aggregate| wanted.map(|one| bits(one.of(all)));
+        let some = group.figures(wanted);
+        let found = some.aggregate("value", times.clone()).unwrap().unwrap();
+        assert_eq!(found.map(bits), of(whole), "{wanted:?}");
+        let found = some.windows("value", times.clone(), grid).unwrap();
+        assert_eq!(found.len(), windows.len());
+        for (found, window) in found.iter().zip(windows) {
+            assert_eq!(found.start, window.start);
+            let own = found.aggregate.map(bits);
+            assert_eq!(own, of(&window.aggregate), "{wanted:?}");
+        }
+    }
 }
 
 fn filled(found: &[GroupWindow], times: &std::ops::Range<Timestamp>, grid: &Grid) {

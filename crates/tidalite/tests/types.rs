@@ -189,6 +189,7 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
                 .unwrap();
             assert_eq!(at, rows.len());
             assert_aggregate(&range.aggregate(c).unwrap(), column, c, &rows);
+            figures_alone(&range, c, &range.windows(997, 13, c).unwrap());
             continue;
         }
         let words = |row: &Vec<Value>| column.word(&row[c]).unwrap();
@@ -204,6 +205,7 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
         assert_eq!(read, expected);
         assert_aggregate(&range.aggregate(c).unwrap(), column, c, &rows);
         let windows = range.windows(997, 13, c).unwrap();
+        figures_alone(&range, c, &windows);
         let mut at = 0;
         for window in &windows {
             let held = rows[at..].partition_point(|(time, _)| **time <= window.last);
@@ -232,6 +234,29 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
                 found.sort_unstable();
                 assert_eq!(found, expected, "{} in {low} to {high}", column.name);
             }
+        }
+    }
+}
+
+/// Each figure alone, and two together, are those of the whole aggregates, bit by bit.
+fn figures_alone(range: &tidalite::Range<'_>, c: usize, windows: &[tidalite::Window]) {
+    use tidalite::Figure::{Count, First, Last, Max, Mean, Min, Stddev, Sum};
+    let bits = |value: Option<f64>| value.map(f64::to_bits);
+    let whole = range.aggregate(c).unwrap();
+    let all = [Count, Sum, Mean, Stddev, Min, Max, First, Last];
+    for (one, other) in all
+        .into_iter()
+        .zip([Max, Min, Last, Count, Sum, Mean, First, Stddev])
+    {
+        let alone = range.figures(one);
+        assert_eq!(bits(alone.aggregate(c).unwrap()), bits(one.of(&whole)));
+        let found = alone.windows(997, 13, c).unwrap();
+        let both = range.figures([one, other]).windows(997, 13, c).unwrap();
+        assert_eq!((found.len(), both.len()), (windows.len(), windows.len()));
+        for ((alone, both), window) in found.iter().zip(&both).zip(windows) {
+            let expected = [one, other].map(|figure| bits(figure.of(&window.aggregate)));
+            assert_eq!(bits(alone.aggregate), expected[0], "{one:?}");
+            assert_eq!(both.aggregate.map(bits), expected, "{one:?} and {other:?}");
         }
     }
 }

@@ -7,13 +7,44 @@ use core::arch::x86_64::*;
 
 use super::avx512::{EIGHT, load, load_some, store};
 use crate::stats::dd::Dd;
-use crate::stats::fold::{Lanes, gather_infinite};
+use crate::stats::fold::{Lanes, Reach, Total, gather_infinite};
+
+/// Eight lanes of a sum, and what additions round away.
+#[derive(Clone, Copy)]
+struct Sum {
+    hi: __m512d,
+    rest: __m512d,
+}
+
+impl Sum {
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn zero() -> Self {
+        let zero = _mm512_setzero_pd();
+        Self {
+            hi: zero,
+            rest: zero,
+        }
+    }
+
+    /// As `two_sum`. `one` is 1.0, which the compiler must not know: half of the sums are made as x * 1 + y, the same bits, where
+    /// products are made. A processor that makes sums elsewhere (AMD) then does both at once.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn take(&mut self, x: __m512d, one: __m512d) {
+        let s = _mm512_fmadd_pd(self.hi, one, x);
+        let xx = _mm512_fmsub_pd(s, one, self.hi);
+        let of_sum = _mm512_fmsub_pd(self.hi, one, _mm512_sub_pd(s, xx));
+        let e = _mm512_add_pd(of_sum, _mm512_sub_pd(x, xx));
+        self.hi = s;
+        self.rest = _mm512_fmadd_pd(self.rest, one, e);
+    }
+}
 
 /// What the eight lanes of floats hold while they are in registers.
 #[derive(Clone, Copy)]
 struct Registers {
-    sum: __m512d,
-    sum_rest: __m512d,
+    sum: Sum,
     squares: __m512d,
     squares_rest: __m512d,
     low: __m512d,
@@ -40,8 +71,7 @@ fn quick_two_sum(a: __m512d, b: __m512d) -> (__m512d, __m512d) {
 }
 
 impl Registers {
-    /// Takes in a row a lane. `one` is 1.0, which the compiler must not know: half of the sums are made as x * 1 + y, the same bits, where
-    /// products are made. A processor that makes sums elsewhere (AMD) then does both at once.
+    /// Takes in a row a lane. `one` is as for [`Sum::take`].
     #[target_feature(enable = "avx512f,avx512dq")]
     #[inline]
     fn take(&mut self, words: __m512i, one: __m512d) {
@@ -54,13 +84,7 @@ impl Registers {
         let x = _mm512_maskz_mov_pd(!nan, x);
         let plus = |a, b| _mm512_fmadd_pd(a, one, b);
         let minus = |a, b| _mm512_fmsub_pd(a, one, b);
-        // As `two_sum`.
-        let s = plus(self.sum, x);
-        let xx = minus(s, self.sum);
-        let of_sum = minus(self.sum, _mm512_sub_pd(s, xx));
-        let e = _mm512_add_pd(of_sum, _mm512_sub_pd(x, xx));
-        self.sum = s;
-        self.sum_rest = plus(self.sum_rest, e);
+        self.sum.take(x, one);
         let p = _mm512_mul_pd(x, x);
         let r = _mm512_fmsub_pd(x, x, p);
         let s = plus(self.squares, p);
@@ -77,8 +101,7 @@ impl Registers {
 pub(super) fn float_lanes(values: &[u64]) -> Lanes {
     let zero = _mm512_setzero_pd();
     let mut own = Registers {
-        sum: zero,
-        sum_rest: zero,
+        sum: Sum::zero(),
         squares: zero,
         squares_rest: zero,
         low: _mm512_set1_pd(f64::INFINITY),
@@ -102,8 +125,8 @@ pub(super) fn float_lanes(values: &[u64]) -> Lanes {
         lanes
     };
     Lanes {
-        sum: array(own.sum),
-        sum_rest: array(own.sum_rest),
+        sum: array(own.sum.hi),
+        sum_rest: array(own.sum.rest),
         squares: array(own.squares),
         squares_rest: array(own.squares_rest),
         low: _mm512_reduce_min_pd(own.low),
@@ -185,6 +208,85 @@ pub(super) fn gather(lanes: &Lanes) -> [Dd; 2] {
             &lanes.squares_rest,
         ),
     ]
+}
+
+/// See `fold::float_total`. Where there are NaN, or infinities, so is the sum of all values: then they are looked for.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
+pub(super) fn float_total(values: &[u64]) -> Total {
+    let sum = sum_of(values, |x| x);
+    if sum.hi.is_finite() {
+        return Total { sum, nan_count: 0 };
+    }
+    let values_alone = |x| {
+        let nan = _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(x, x);
+        _mm512_maskz_mov_pd(!nan, x)
+    };
+    Total {
+        sum: sum_of(values, values_alone),
+        nan_count: nan_count(values),
+    }
+}
+
+/// The sum of `value` of each float, by the eight lanes.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
+#[inline]
+fn sum_of(values: &[u64], value: impl Fn(__m512d) -> __m512d) -> Dd {
+    let mut sum = Sum::zero();
+    let one = _mm512_set1_pd(core::hint::black_box(1.0));
+    let (blocks, rest) = values.as_chunks::<EIGHT>();
+    for block in blocks {
+        sum.take(value(_mm512_castsi512_pd(load(block))), one);
+    }
+    if !rest.is_empty() {
+        let words = load_some(rest, _mm512_setzero_si512());
+        sum.take(value(_mm512_castsi512_pd(words)), one);
+    }
+    let (hi, lo) = quick_two_sum(sum.hi, sum.rest);
+    let eight = Pairs { hi, lo };
+    let four = eight.add(eight.map(|x| _mm512_shuffle_f64x2::<0b01_00_11_10>(x, x)));
+    let two = four.add(four.map(|x| _mm512_permutex_pd::<0b01_00_11_10>(x)));
+    let one = two.add(two.map(|x| _mm512_permute_pd::<0b0101_0101>(x)));
+    Dd {
+        hi: _mm512_cvtsd_f64(one.hi),
+        lo: _mm512_cvtsd_f64(one.lo),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn nan_count(values: &[u64]) -> u64 {
+    let nans = values.iter().filter(|&&word| f64::from_bits(word).is_nan());
+    nans.count() as u64
+}
+
+/// See `fold::float_reach`.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
+pub(super) fn float_reach(values: &[u64]) -> Reach {
+    let mut low = _mm512_set1_pd(f64::INFINITY);
+    let mut high = _mm512_set1_pd(f64::NEG_INFINITY);
+    let mut nans: __mmask8 = 0;
+    let mut take = |words: __m512i| {
+        let x = _mm512_castsi512_pd(words);
+        nans |= _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(x, x);
+        // The second one where one is NaN, or both are zero.
+        low = _mm512_min_pd(x, low);
+        high = _mm512_max_pd(x, high);
+    };
+    let (blocks, rest) = values.as_chunks::<EIGHT>();
+    for block in blocks {
+        take(load(block));
+    }
+    if let Some(&first) = rest.first() {
+        take(load_some(rest, _mm512_set1_epi64(first as i64)));
+    }
+    Reach {
+        low: _mm512_reduce_min_pd(low),
+        high: _mm512_reduce_max_pd(high),
+        nan_count: match nans {
+            0 => 0,
+            _ => nan_count(values),
+        },
+    }
 }
 
 /// Registers that are compared without a way out.

@@ -12,8 +12,10 @@
 //!
 //! Without a value (all rows NaN or null) min, max and their times are 0.
 
+use super::Stats;
+use super::bytes::NULL_COUNT_MAX;
 use super::dd::Dd;
-use super::{NULL_COUNT_MAX, Stats};
+use super::parts::Parts;
 use crate::ColumnType;
 use tidalite_base::Corrupt;
 
@@ -168,8 +170,12 @@ fn rows_without(ty: ColumnType, count: u64, fields: &[u64; STATS_FIELDS]) -> Opt
 
 impl Stats {
     /// The whole numbers; the times of the extremes are ticks of `clock`.
+    ///
+    /// # Panics
+    /// When it has not all figures.
     #[must_use]
     pub fn to_fields(&self, clock: &Clock) -> [u64; STATS_FIELDS] {
+        assert!(self.parts == Parts::ALL, "what is kept has all figures");
         let words = Words::of(self.ty);
         let mut fields = [0; STATS_FIELDS];
         let has_values = self.value_count() > 0;
@@ -238,8 +244,8 @@ impl Stats {
         Corrupt::new("times of statistics", MIN_TIME as u64, found, expected)
     }
 
-    /// As [`from_fields`](Self::from_fields), for readers of thousands: `None` stays in registers where an error would not, and
-    /// [`odd_fields`](Self::odd_fields) says what is wrong.
+    /// As [`from_fields`](Self::from_fields): `None` stays in registers where an error would not, and [`odd_fields`](Self::odd_fields)
+    /// says what is wrong.
     #[must_use]
     #[inline]
     pub fn of_fields(
@@ -248,29 +254,78 @@ impl Stats {
         fields: &[u64; STATS_FIELDS],
         clock: &Clock,
     ) -> Option<Self> {
+        Self::some_of_fields::<{ Parts::ALL.bits() }>(ty, count, fields, clock)
+    }
+
+    /// Takes those of rows behind these in, as [`merge_after`](Self::merge_after) does; `fields` gives the numbers. For readers of
+    /// thousands: of what these have not, nothing is looked at, where it is compiled into the caller.
+    #[must_use]
+    #[inline(always)]
+    pub fn merge_fields(
+        &mut self,
+        count: u64,
+        clock: &Clock,
+        fields: impl Fn() -> Option<[u64; STATS_FIELDS]>,
+    ) -> Option<()> {
+        const SUM: u8 = Parts::SUM.bits();
+        const EXTREMES: u8 = Parts::EXTREMES.bits();
+        const ALL: u8 = Parts::ALL.bits();
+        let ty = self.ty;
+        match self.parts.bits() {
+            SUM => {
+                let later = Self::some_of_fields::<SUM>(ty, count, &fields()?, clock)?;
+                self.take(Parts::SUM, &later);
+            }
+            EXTREMES => {
+                let later = Self::some_of_fields::<EXTREMES>(ty, count, &fields()?, clock)?;
+                self.take(Parts::EXTREMES, &later);
+            }
+            _ => {
+                let later = Self::some_of_fields::<ALL>(ty, count, &fields()?, clock)?;
+                self.merge_after(&later);
+            }
+        }
+        Some(())
+    }
+
+    /// Statistics with the figures of these bits.
+    #[inline(always)]
+    fn some_of_fields<const PARTS: u8>(
+        ty: ColumnType,
+        count: u64,
+        fields: &[u64; STATS_FIELDS],
+        clock: &Clock,
+    ) -> Option<Self> {
+        let parts = Parts::of_bits(PARTS);
         let words = Words::of(ty);
         let min = words.least(fields[MIN]);
         let without = rows_without(ty, count, fields)?;
-        let mut stats = Self {
-            count,
-            nan_count: fields[NAN_COUNT],
-            null_count: fields[NULL_COUNT],
-            squares: dd(fields[SQUARES], fields[SQUARES_REST]),
-            first: words.other(fields[FIRST], min),
-            last: words.other(fields[LAST], min),
-            ..Self::empty(ty)
-        };
-        if without < count {
+        let mut stats = Self::empty_with(parts, ty);
+        stats.count = count;
+        stats.nan_count = fields[NAN_COUNT];
+        stats.null_count = fields[NULL_COUNT];
+        if parts.has(Parts::SQUARES) {
+            stats.squares = dd(fields[SQUARES], fields[SQUARES_REST]);
+        }
+        if parts.has(Parts::ENDS) {
+            stats.first = words.other(fields[FIRST], min);
+            stats.last = words.other(fields[LAST], min);
+        }
+        if without < count && parts.has(Parts::EXTREMES) {
             stats.min = min;
             stats.max = words.other(fields[MAX], min);
+        }
+        if without < count && parts.has(Parts::TIMES) {
             stats.min_time = clock.time(fields[MIN_TIME])?;
             stats.max_time = clock.time(fields[MAX_TIME])?;
         }
-        match words {
-            Words::Floats => stats.float_sum = dd(fields[SUM], fields[SUM_HIGH]),
-            Words::Signed | Words::Unsigned => {
-                let sum = u128::from(fields[SUM]) | u128::from(fields[SUM_HIGH]) << 64;
-                stats.int_sum = ((sum >> 1) as i128) ^ -((sum & 1) as i128);
+        if parts.has(Parts::SUM) {
+            match words {
+                Words::Floats => stats.float_sum = dd(fields[SUM], fields[SUM_HIGH]),
+                Words::Signed | Words::Unsigned => {
+                    let sum = u128::from(fields[SUM]) | u128::from(fields[SUM_HIGH]) << 64;
+                    stats.int_sum = ((sum >> 1) as i128) ^ -((sum & 1) as i128);
+                }
             }
         }
         Some(stats)

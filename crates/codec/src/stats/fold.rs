@@ -2,8 +2,10 @@
 //! pieces that windows are cut to are short: each further pass, and each choice of code for the processor, would show.
 
 use super::dd::{Dd, quick_two_sum, two_product, two_sum};
+use super::parts::Parts;
 use crate::ColumnType;
 use crate::kernel;
+use crate::scan::Extent;
 
 /// Lanes of a pass. Row i of a stretch goes to lane i mod 8; the lanes of sums of floats are added pairwise:
 /// (0+4), (1+5), (2+6), (3+7), then (0+2), (1+3), then 0+1.
@@ -54,9 +56,10 @@ fn exact_square(x: f64) -> (f64, f64) {
     (p, ((high * high - p) + 2.0 * (high * low)) + low * low)
 }
 
-/// Row i goes to lane i mod 8.
+/// Row i goes to lane i mod 8. Of the figures, those of `PARTS` are made: sum, squares, extremes.
 #[inline(always)]
-pub(crate) fn float_lanes<const FMA: bool>(values: &[u64]) -> Lanes {
+fn lanes_of<const PARTS: u8, const FMA: bool>(values: &[u64]) -> Lanes {
+    let parts = Parts::of_bits(PARTS);
     // Arrays of their own, not fields: so the lanes stay in registers.
     let (mut sum, mut sum_rest) = ([0.0; LANES], [0.0; LANES]);
     let (mut squares, mut squares_rest) = ([0.0; LANES], [0.0; LANES]);
@@ -73,21 +76,27 @@ pub(crate) fn float_lanes<const FMA: bool>(values: &[u64]) -> Lanes {
             let x = f64::from_bits(word);
             let nan = x.is_nan();
             nan_count[lane] += u64::from(nan);
-            // Not f64::min: this is one instruction, and leaves a NaN out.
-            low[lane] = if x < low[lane] { x } else { low[lane] };
-            high[lane] = if x > high[lane] { x } else { high[lane] };
+            if parts.has(Parts::EXTREMES) {
+                // Not f64::min: this is one instruction, and leaves a NaN out.
+                low[lane] = if x < low[lane] { x } else { low[lane] };
+                high[lane] = if x > high[lane] { x } else { high[lane] };
+            }
             let x = if nan { 0.0 } else { x };
-            let (s, e) = two_sum(sum[lane], x);
-            sum[lane] = s;
-            sum_rest[lane] += e;
-            let (p, r) = if FMA {
-                two_product(x, x)
-            } else {
-                exact_square(x)
-            };
-            let (s, e) = two_sum(squares[lane], p);
-            squares[lane] = s;
-            squares_rest[lane] += e + r;
+            if parts.has(Parts::SUM) {
+                let (s, e) = two_sum(sum[lane], x);
+                sum[lane] = s;
+                sum_rest[lane] += e;
+            }
+            if parts.has(Parts::SQUARES) {
+                let (p, r) = if FMA {
+                    two_product(x, x)
+                } else {
+                    exact_square(x)
+                };
+                let (s, e) = two_sum(squares[lane], p);
+                squares[lane] = s;
+                squares_rest[lane] += e + r;
+            }
         }
     }
     Lanes {
@@ -98,6 +107,49 @@ pub(crate) fn float_lanes<const FMA: bool>(values: &[u64]) -> Lanes {
         low: low.into_iter().fold(f64::INFINITY, f64::min),
         high: high.into_iter().fold(f64::NEG_INFINITY, f64::max),
         nan_count: nan_count.iter().sum::<u64>() - (LANES - rest.len()) as u64,
+    }
+}
+
+/// All figures.
+#[inline(always)]
+pub(crate) fn float_lanes<const FMA: bool>(values: &[u64]) -> Lanes {
+    lanes_of::<{ Parts::ALL.bits() }, FMA>(values)
+}
+
+/// The sum of floats, added up as those of all figures are; without the NaN.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Total {
+    /// Not finite where it needs a closer look.
+    pub(crate) sum: Dd,
+    pub(crate) nan_count: u64,
+}
+
+/// The sum alone.
+#[inline(always)]
+pub(crate) fn float_total(values: &[u64]) -> Total {
+    let lanes = lanes_of::<{ Parts::SUM.bits() }, false>(values);
+    Total {
+        sum: gather_one(&lanes.sum, &lanes.sum_rest),
+        nan_count: lanes.nan_count,
+    }
+}
+
+/// The smallest and the greatest float, of the zeros either; infinities the other way round of none. NaN are counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    pub(crate) nan_count: u64,
+}
+
+/// The extremes alone.
+#[inline(always)]
+pub(crate) fn float_reach(values: &[u64]) -> Reach {
+    let lanes = lanes_of::<{ Parts::EXTREMES.bits() }, false>(values);
+    Reach {
+        low: lanes.low,
+        high: lanes.high,
+        nan_count: lanes.nan_count,
     }
 }
 
@@ -158,6 +210,42 @@ pub(crate) fn gather_infinite(hi: &[f64; LANES], lo: &[f64; LANES]) -> Dd {
     parts[0]
 }
 
+/// The words of the smallest and the greatest float, of which there is one.
+#[inline]
+pub(super) fn extremes_of(values: &[u64], min: f64, max: f64) -> [u64; 2] {
+    // The smaller zero is -0.0, the greater +0.0, where there is one.
+    let zero = |wanted: f64| match kernel::position(values, wanted.to_bits()) {
+        Some(_) => wanted.to_bits(),
+        None => (-wanted).to_bits(),
+    };
+    [
+        if min == 0.0 {
+            zero(-0.0)
+        } else {
+            min.to_bits()
+        },
+        if max == 0.0 { zero(0.0) } else { max.to_bits() },
+    ]
+}
+
+/// The sum of floats as `floats` has it, and how many are NaN.
+pub(super) fn float_sum(values: &[u64]) -> (Dd, u64) {
+    let total = kernel::float_total(values);
+    if total.sum.hi.is_finite() {
+        return (total.sum, total.nan_count);
+    }
+    (odd_sum(values), total.nan_count)
+}
+
+/// The sum of floats some of which are infinite, or which overflow on the way: the extremes tell them apart.
+#[cold]
+#[inline(never)]
+fn odd_sum(values: &[u64]) -> Dd {
+    floats(values).sum
+}
+
+// Into `Stats::of`, of pieces that are short: handing over what it makes would take as long as making it.
+#[inline(always)]
 pub(super) fn floats(values: &[u64]) -> Floats {
     let lanes = kernel::float_lanes(values);
     let nan_count = lanes.nan_count;
@@ -171,19 +259,7 @@ pub(super) fn floats(values: &[u64]) -> Floats {
     }
     let (min, max) = (lanes.low, lanes.high);
     let infinite = min.is_infinite() || max.is_infinite();
-    // The smaller zero is -0.0, the greater +0.0, where there is one.
-    let zero = |wanted: f64| match kernel::position(values, wanted.to_bits()) {
-        Some(_) => wanted.to_bits(),
-        None => (-wanted).to_bits(),
-    };
-    let extremes = [
-        if min == 0.0 {
-            zero(-0.0)
-        } else {
-            min.to_bits()
-        },
-        if max == 0.0 { zero(0.0) } else { max.to_bits() },
-    ];
+    let extremes = extremes_of(values, min, max);
     let [mut sum, mut squares] = kernel::gather(&lanes);
     if infinite {
         // The lanes hold NaN from inf - inf; plain addition gives +inf, -inf, or NaN for both.
@@ -225,9 +301,59 @@ fn scaled_sum(values: &[u64]) -> Dd {
     sum.scale(1.0 / DOWN)
 }
 
+/// What moves unsigned values into the signed order and back.
+fn flip_of(ty: ColumnType) -> u64 {
+    if ty == ColumnType::U64 { 1 << 63 } else { 0 }
+}
+
+/// The sum of integers of a type without nulls.
+pub(super) fn integer_sum(ty: ColumnType, values: &[u64]) -> i128 {
+    /// So many halves of 32 bits have room in 64.
+    const EACH: usize = 1 << 31;
+    let mut sum = 0;
+    for values in values.chunks(EACH) {
+        // Each value by 2^63 more than it is, where it may be less than none.
+        let more = flip_of(ty) ^ 1 << 63;
+        let [low, high] = kernel::sums_of_halves(values, more);
+        sum += (i128::from(high) << 32) + i128::from(low);
+        sum -= i128::from(more) * values.len() as i128;
+    }
+    sum
+}
+
+/// The least and the greatest word of a type without nulls.
+pub(super) fn integer_extremes(ty: ColumnType, values: &[u64]) -> [u64; 2] {
+    let flip = flip_of(ty);
+    let extent = kernel::key_extent(values, flip);
+    [extent.low, extent.high].map(|key| key as u64 ^ flip)
+}
+
+/// The sums of the lower and of the upper 32 bits of `word ^ flip`, of up to 2^31 words.
+#[inline(always)]
+pub(crate) fn sums_of_halves(values: &[u64], flip: u64) -> [u64; 2] {
+    let (mut low, mut high) = (0u64, 0u64);
+    for &word in values {
+        let key = word ^ flip;
+        low = low.wrapping_add(key & 0xffff_ffff);
+        high = high.wrapping_add(key >> 32);
+    }
+    [low, high]
+}
+
+/// The least and the greatest of `word ^ flip`, signed.
+#[inline(always)]
+pub(crate) fn key_extent(values: &[u64], flip: u64) -> Extent {
+    let (mut low, mut high) = (i64::MAX, i64::MIN);
+    for &word in values {
+        let key = (word ^ flip) as i64;
+        low = low.min(key);
+        high = high.max(key);
+    }
+    Extent { low, high }
+}
+
 pub(super) fn integers(ty: ColumnType, values: &[u64]) -> Integers {
-    // Unsigned values move into the signed order and back.
-    let flip = if ty == ColumnType::U64 { 1 << 63 } else { 0 };
+    let flip = flip_of(ty);
     let count = values.len() as u64;
     let pass = kernel::integer_pass(values, flip);
     let (low, high) = (pass.low as u64 ^ flip, pass.high as u64 ^ flip);

@@ -1,3 +1,4 @@
+use super::fields::Clock;
 use super::*;
 use crate::tests::Rng;
 
@@ -334,7 +335,7 @@ fn rows_of_zeros_have_the_statistics_of_zeros() {
 /// Every type with its edges: what fields say is what was there, bit by bit, and each form is the only one.
 #[test]
 fn fields_keep_every_bit() {
-    use super::fields::{Clock, STATS_FIELDS};
+    use super::fields::STATS_FIELDS;
     let mut rng = Rng(421);
     for round in 0..4000 {
         let ty = ColumnType::ALL[round % ColumnType::ALL.len()];
@@ -395,4 +396,130 @@ fn fields_keep_every_bit() {
             }
         }
     }
+}
+
+/// Every set of figures.
+fn every_set() -> impl Iterator<Item = Parts> {
+    let times_alone = Parts::TIMES.bits() & !Parts::EXTREMES.bits();
+    let sets = (0..=Parts::ALL.bits()).map(Parts::of_bits);
+    // The times of extremes without these are no set.
+    sets.filter(move |set| set.has(Parts::EXTREMES) || set.bits() & times_alone == 0)
+}
+
+/// Words of a type: few, spread, odd, all of one kind; some null where there are nulls.
+fn some_words(rng: &mut Rng, ty: ColumnType, n: usize) -> Vec<u64> {
+    let odd = [
+        f64::NAN.to_bits(),
+        f64::INFINITY.to_bits(),
+        f64::NEG_INFINITY.to_bits(),
+        f64::MAX.to_bits(),
+        (-0.0f64).to_bits(),
+        0,
+        1,
+        u64::MAX,
+        1 << 63,
+        (1 << 63) - 1,
+        ty.fill(),
+    ];
+    let style = rng.below(7);
+    let mut word = |_| match style {
+        0 => rng.below(100),
+        1 => (rng.below(2000) as i64 - 1000) as u64,
+        2 => (rng.below(10_000) as f64 / 100.0).to_bits(),
+        3 => ((rng.unit() - 0.5) * 10f64.powi(rng.below(600) as i32 - 300)).to_bits(),
+        4 => odd[rng.below(odd.len() as u64) as usize],
+        5 => odd[0],
+        _ => rng.next() >> rng.below(64),
+    };
+    let words: Vec<u64> = (0..n).map(&mut word).collect();
+    // An f32 has words that are floats of 32 bits.
+    let narrow = ty.base() == ColumnType::F32;
+    words
+        .into_iter()
+        .map(|word| match narrow && ty.null() != Some(word) {
+            true => ColumnType::widen(ColumnType::narrow(word)),
+            false => word,
+        })
+        .collect()
+}
+
+/// However few figures are asked for, they are those of all figures, bit by bit: of rows, merged, from fields, from bytes.
+#[test]
+fn a_set_of_figures_has_the_bits_of_all() {
+    for seed in 0..400 {
+        let mut rng = Rng(seed);
+        let ty = ColumnType::ALL[rng.below(ColumnType::ALL.len() as u64) as usize];
+        let n = [1, 2, 7, 8, 9, 33, 360, 1024][rng.below(8) as usize];
+        let times: Vec<i64> = (0..n as i64).map(|i| 1000 + i * 10).collect();
+        let words = some_words(&mut rng, ty, n);
+        let (cut, behind) = (rng.below(n as u64 + 1) as usize, 1000 + n as i64 * 10);
+        let clock = Clock::units(times[0], times[n - 1]);
+        let whole = Stats::of(ty, &times, &words);
+        let (mut before, after) = (
+            Stats::of(ty, &times[..cut], &words[..cut]),
+            Stats::of(ty, &times[cut..], &words[cut..]),
+        );
+        let first = before;
+        before.merge_after(&after);
+        let mut beside = before;
+        beside.merge_beside(&first, true, false);
+        crate::kernel::at_every_level(|level| {
+            for parts in every_set() {
+                let what = format!("seed {seed}, {ty:?}, {n} rows, {parts:?}, {level}");
+                let text = |stats: &Stats| format!("{stats:?}");
+                let own = Stats::with(parts, ty, &times, &words);
+                assert_eq!(text(&own), text(&whole.only(parts)), "{what}");
+                let mut merged = Stats::empty_with(parts, ty);
+                merged.merge_after(&Stats::with(parts, ty, &times[..cut], &words[..cut]));
+                merged.merge_after(&after);
+                assert_eq!(text(&merged), text(&before.only(parts)), "{what}");
+                merged.merge_beside(&first, true, false);
+                assert_eq!(text(&merged), text(&beside.only(parts)), "{what}");
+                let moved = merged.with_times(|time| time + behind);
+                let all = beside.with_times(|time| time + behind);
+                assert_eq!(text(&moved), text(&all.only(parts)), "{what}");
+                for start in [Stats::empty(ty), first] {
+                    let mut expected = start;
+                    expected.merge_after(&whole);
+                    let expected = text(&expected.only(parts));
+                    let mut found = start.only(parts);
+                    let fields = whole.to_fields(&clock);
+                    let count = n as u64;
+                    found.merge_fields(count, &clock, || Some(fields)).unwrap();
+                    assert_eq!(text(&found), expected, "{what}");
+                    let mut found = start.only(parts);
+                    found.merge_bytes(&whole.to_bytes()).unwrap();
+                    assert_eq!(text(&found), expected, "{what}");
+                }
+                told(&own, &whole);
+            }
+        });
+    }
+}
+
+/// What statistics have not they do not tell.
+fn told(own: &Stats, whole: &Stats) {
+    let (parts, bits) = (own.parts(), f64::to_bits);
+    let none = f64::NAN;
+    let one_of = |has: bool, own: f64, whole: f64| {
+        assert_eq!(bits(own), bits(if has { whole } else { none }));
+    };
+    let has_sum = parts.has(Parts::SUM);
+    one_of(has_sum, own.sum(), whole.sum());
+    assert_eq!(own.int_sum(), whole.int_sum().filter(|_| has_sum));
+    assert_eq!(own.mean().is_some(), has_sum && whole.mean().is_some());
+    let has_squares = parts.has(Parts::SQUARES);
+    one_of(has_squares, own.square_sum(), whole.square_sum());
+    let has_spread = has_sum && has_squares && whole.value_count() > 0;
+    assert_eq!(own.stddev().is_some(), has_spread);
+    let has_words = parts.has(Parts::EXTREMES);
+    assert_eq!(own.min_word(), whole.min_word().filter(|_| has_words));
+    assert_eq!(own.max_word(), whole.max_word().filter(|_| has_words));
+    let has_times = parts.has(Parts::TIMES);
+    assert_eq!(own.min(), whole.min().filter(|_| has_times));
+    assert_eq!(own.max(), whole.max().filter(|_| has_times));
+    let has_ends = parts.has(Parts::ENDS);
+    assert_eq!(own.first(), whole.first().filter(|_| has_ends));
+    assert_eq!(own.last(), whole.last().filter(|_| has_ends));
+    assert_eq!(own.value_count(), whole.value_count());
 }

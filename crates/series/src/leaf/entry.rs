@@ -168,7 +168,6 @@ impl<'b> Entry<'b> {
             .ok_or_else(|| self.odd_stats(ty, span))
     }
 
-    #[inline(always)]
     fn stats_if(&self, ty: ColumnType, span: &Span) -> Option<Stats> {
         let own: [u64; STATS_FIELDS] = self.behind_chunk()?;
         Stats::of_fields(ty, span.rows as u64, &own, &span.clock())
@@ -183,7 +182,7 @@ impl<'b> Entry<'b> {
         }
     }
 
-    /// Takes the statistics of a column's vector in behind those of the rows before it.
+    /// Takes the statistics of a column's vector in behind those of the rows before it, as far as these go.
     ///
     /// Thousands are read for one answer, so nothing on the way is an error until it is known to be one: errors are large, and what may
     /// be one lies in memory.
@@ -191,18 +190,17 @@ impl<'b> Entry<'b> {
     pub(super) fn merge_stats(
         block: &'b [u8],
         place: &Place,
-        ty: ColumnType,
         span: &Span,
         all: &mut Stats,
     ) -> Result<(), Corrupt> {
         let Some(entry) = Self::read::<COLUMN_LENGTHS_BYTES>(block, place) else {
             return Err(too_short(place));
         };
-        let Some(stats) = entry.stats_if(ty, span) else {
-            return Err(entry.odd_stats(ty, span));
-        };
-        all.merge_after(&stats);
-        Ok(())
+        let merged = all.merge_fields(span.rows as u64, &span.clock(), || entry.behind_chunk());
+        match merged {
+            Some(()) => Ok(()),
+            None => Err(entry.odd_stats(all.column_type(), span)),
+        }
     }
 
     /// Begin, end and rows of the vector of times at this place of a directory, behind one that ends at `before`.

@@ -30,15 +30,14 @@ impl Leaf<'_> {
         reached: &mut Reached,
         all: &mut Stats,
     ) -> Result<()> {
-        let ty = all.column_type();
         if let Some(word) = self.constant(c) {
-            all.merge_after(&self.stats_of_one(v, ty, word));
+            all.merge_after(&self.stats_of_one(v, all.column_type(), word));
             return Ok(());
         }
         let of = (number_of(c), self.vectors);
         let place = self.sections.find_on(&self.block, of, v, reached)?;
         let span = self.full_span(v);
-        Ok(Entry::merge_stats(&self.block, &place, ty, &span, all)?)
+        Ok(Entry::merge_stats(&self.block, &place, &span, all)?)
     }
 
     /// Statistics of a vector of one word.

@@ -12,7 +12,7 @@ use crate::link::Link;
 use crate::node::{NodeStats, Spine};
 use crate::tree::SeriesTree;
 use std::cell::Cell;
-use tidalite_codec::{Rows, RowsRef, Stats};
+use tidalite_codec::{Parts, Rows, RowsRef, Stats};
 use tidalite_pager::{Counters, Error, PageRead, Result};
 
 /// Statistics of one window.
@@ -26,7 +26,7 @@ pub struct Window {
     pub first_time: i64,
     /// The time of its last row.
     pub last_time: i64,
-    /// The column's statistics in it.
+    /// The column's statistics in it, of the figures that were asked for.
     pub stats: Stats,
 }
 
@@ -189,7 +189,7 @@ impl<F: FnMut(usize, Window)> Windows<F> {
     fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
         for (column, stats) in self.stats.iter_mut().enumerate() {
-            let empty = Stats::empty(stats.column_type());
+            let empty = Stats::empty_with(stats.parts(), stats.column_type());
             let window = Window {
                 start: open.start,
                 last: open.last,
@@ -239,8 +239,8 @@ impl<F: FnMut(usize, Window)> Collector for Windows<F> {
             self.at(time).last_time = times[cut - 1];
             let own = rows.slice(0..cut);
             for (column, all) in self.stats.iter_mut().enumerate() {
-                let ty = all.column_type();
-                all.merge_after(&Stats::of(ty, own.times(), own.column(column)));
+                let (parts, ty) = (all.parts(), all.column_type());
+                all.merge_after(&Stats::with(parts, ty, own.times(), own.column(column)));
             }
             rows = rows.slice(cut..rows.len());
         }
@@ -318,21 +318,37 @@ pub(super) fn count<R: PageRead>(
     Ok(fold.collect.0)
 }
 
+/// What is asked of an interval.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'c> {
+    /// First and last time, both included.
+    pub(super) interval: (i64, i64),
+    /// Windows, or the interval as one.
+    pub(super) grid: Option<Grid>,
+    pub(super) columns: &'c [usize],
+    /// The figures of each column.
+    pub(super) parts: Parts,
+}
+
 /// Calls `f` with the windows of each of the columns, by their numbers in `columns`.
 pub(super) fn fold<R: PageRead>(
     r: &R,
     tree: &SeriesTree,
     late: RowsRef<'_>,
-    interval: (i64, i64),
-    columns: &[usize],
-    grid: Option<Grid>,
+    asked: Asked<'_>,
     f: impl FnMut(usize, Window),
 ) -> Result<()> {
-    let types = columns.iter().map(|&column| tree.types[column]);
+    let Asked {
+        interval,
+        grid,
+        columns,
+        parts,
+    } = asked;
+    let empty = |&column: &usize| Stats::empty_with(parts, tree.types[column]);
     let windows = Windows {
         grid,
         open: None,
-        stats: types.map(Stats::empty).collect(),
+        stats: columns.iter().map(empty).collect(),
         f,
     };
     let words = chosen(late, columns);
@@ -462,8 +478,7 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
                         Some(block) => block,
                         None => spine.stats(r, c, tree.types[c])?,
                     };
-                    all.merge_after(&place.insert(block).get(i)?);
-                    Ok(())
+                    place.insert(block).merge(i, all)
                 })?;
             } else {
                 self.ask_ahead(&spine, i, child.end);

@@ -29,9 +29,9 @@ use crate::tree::SeriesTree;
 use candles::{Candle, CandleSize, Candles};
 use cursor::Cursor;
 use filter::{Direction, Filter, ValueRange};
-use fold::{Fold, Grid, Window};
+use fold::{Asked, Fold, Grid, Window};
 use scan::{Scan, Vector};
-use tidalite_codec::{RowsRef, Stats};
+use tidalite_codec::{Parts, RowsRef, Stats};
 use tidalite_pager::{PageRead, Result};
 
 /// A series as a reader sees it.
@@ -206,34 +206,38 @@ impl<'a, R: PageRead> View<'a, R> {
     /// # Panics
     /// When the column does not exist.
     pub fn aggregate(&self, from: i64, to: i64, column: usize) -> Result<Stats> {
-        let whole = self.summary(from, to, column)?;
+        let whole = self.summary(from, to, column, Parts::ALL)?;
         Ok(whole.map_or(Stats::empty(self.tree.types[column]), |whole| whole.stats))
     }
 
-    /// As `aggregate`, with the times of first and last row; `None` without rows.
+    /// As `aggregate`, of some figures only, with the times of first and last row; `None` without rows.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
     ///
     /// # Panics
     /// When the column does not exist.
-    pub fn summary(&self, from: i64, to: i64, column: usize) -> Result<Option<Candle>> {
+    pub fn summary(
+        &self,
+        from: i64,
+        to: i64,
+        column: usize,
+        parts: Parts,
+    ) -> Result<Option<Candle>> {
+        let asked = Asked {
+            interval: (from, to),
+            grid: None,
+            columns: &[column],
+            parts,
+        };
         let mut whole = None;
-        fold::fold(
-            self.r,
-            self.tree,
-            self.late,
-            (from, to),
-            &[column],
-            None,
-            |_, window| {
-                whole = Some(Candle {
-                    first_time: window.first_time,
-                    last_time: window.last_time,
-                    stats: window.stats,
-                });
-            },
-        )?;
+        fold::fold(self.r, self.tree, self.late, asked, |_, window| {
+            whole = Some(Candle {
+                first_time: window.first_time,
+                last_time: window.last_time,
+                stats: window.stats,
+            });
+        })?;
         Ok(whole)
     }
 
@@ -299,10 +303,12 @@ impl<'a, R: PageRead> View<'a, R> {
         column: usize,
         mut f: impl FnMut(Window),
     ) -> Result<()> {
-        self.windows_of((from, to), width, origin, &[column], |_, window| f(window))
+        let columns = (&[column][..], Parts::ALL);
+        self.windows_of((from, to), width, origin, columns, |_, window| f(window))
     }
 
-    /// As `windows`, of several columns in one walk: `f` is called for each of them with a window, and with which one of `columns` it is of.
+    /// As `windows`, of some figures of several columns in one walk: `f` is called for each column with a window, and with which one of
+    /// `columns` it is of.
     ///
     /// # Errors
     /// As `windows`.
@@ -314,10 +320,15 @@ impl<'a, R: PageRead> View<'a, R> {
         interval: (i64, i64),
         width: i64,
         origin: i64,
-        columns: &[usize],
+        (columns, parts): (&[usize], Parts),
         f: impl FnMut(usize, Window),
     ) -> Result<()> {
-        let grid = Some(Grid::new(width, origin)?);
-        fold::fold(self.r, self.tree, self.late, interval, columns, grid, f)
+        let asked = Asked {
+            interval,
+            grid: Some(Grid::new(width, origin)?),
+            columns,
+            parts,
+        };
+        fold::fold(self.r, self.tree, self.late, asked, f)
     }
 }

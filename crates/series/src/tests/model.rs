@@ -3,7 +3,7 @@
 use super::World;
 use crate::{Found, Lines, Row, SeriesTree, Stretch, Window};
 use std::collections::BTreeMap;
-use tidalite_codec::{COLD, ColumnType, Rows, RowsRef, Stats};
+use tidalite_codec::{COLD, ColumnType, Parts, Rows, RowsRef, Stats};
 use tidalite_testkit::rng::Rng;
 
 /// How the times of a world run.
@@ -310,6 +310,24 @@ pub(super) fn stretches(world: &World, (from, to): (i64, i64)) -> (Rows, usize) 
     (rows, of_lines)
 }
 
+/// Figures that somebody may ask for.
+fn some_parts(rng: &mut Rng) -> Parts {
+    let each = [
+        Parts::SUM,
+        Parts::SQUARES,
+        Parts::EXTREMES,
+        Parts::ENDS,
+        Parts::TIMES,
+    ];
+    match rng.below(3) {
+        0 => *rng.pick(&each),
+        _ => {
+            let some = each.iter().filter(|_| rng.one_in(3));
+            some.fold(Parts::COUNTS, |all, &one| all.and(one))
+        }
+    }
+}
+
 fn windows(
     rng: &mut Rng,
     world: &World,
@@ -334,16 +352,50 @@ fn windows(
     columns.extend((0..rng.index(4)).map(|_| rng.index(types.len())));
     let mut all: Vec<Vec<Window>> = vec![Vec::new(); columns.len()];
     let view = world.view();
-    view.windows_of((from, to), width, origin, &columns, |i, window| {
+    let whole = (&columns[..], Parts::ALL);
+    view.windows_of((from, to), width, origin, whole, |i, window| {
         all[i].push(window);
     })
     .unwrap();
+    some_figures(rng, world, (from, to), (width, origin), &columns, &all);
     let mut alone = Vec::new();
     view.windows(from, to, width, origin, column, |window| alone.push(window))
         .unwrap();
     assert_eq!(format!("{alone:?}"), format!("{:?}", all[0]));
     for (&column, found) in columns.iter().zip(&all) {
         windows_of_one(world, width, origin, column, found, expected);
+    }
+}
+
+/// Of some figures: these bit by bit.
+fn some_figures(
+    rng: &mut Rng,
+    world: &World,
+    (from, to): (i64, i64),
+    (width, origin): (i64, i64),
+    columns: &[usize],
+    all: &[Vec<Window>],
+) {
+    let (view, parts) = (world.view(), some_parts(rng));
+    let mut seen = vec![0; columns.len()];
+    view.windows_of((from, to), width, origin, (columns, parts), |i, window| {
+        let mut expected = all[i][seen[i]].clone();
+        expected.stats = expected.stats.only(parts);
+        // What differs may be NaN on both sides.
+        if window != expected {
+            assert_eq!(format!("{window:?}"), format!("{expected:?}"));
+        }
+        seen[i] += 1;
+    })
+    .unwrap();
+    assert!(seen.iter().zip(all).all(|(&seen, all)| seen == all.len()));
+    for &column in columns {
+        let mut whole = view.summary(from, to, column, Parts::ALL).unwrap();
+        if let Some(whole) = &mut whole {
+            whole.stats = whole.stats.only(parts);
+        }
+        let some = view.summary(from, to, column, parts).unwrap();
+        assert_eq!(format!("{some:?}"), format!("{whole:?}"));
     }
 }
 

@@ -4,7 +4,7 @@ use super::model::assert_stats;
 use super::{World, ramp};
 use crate::{Candle, CandleSize, Direction, ValueRange, Vector};
 use std::sync::atomic::Ordering;
-use tidalite_codec::{ColumnType, Rows, RowsRef};
+use tidalite_codec::{ColumnType, Parts, Rows, RowsRef};
 use tidalite_pager::PageRead;
 use tidalite_testkit::rng::Rng;
 
@@ -48,7 +48,7 @@ pub(super) fn candles(
         at += rows;
     }
     assert_eq!(at, expected.len(), "candles hold every row");
-    let whole = view.summary(from, to, column).unwrap();
+    let whole = view.summary(from, to, column, Parts::ALL).unwrap();
     let times = whole.map(|whole| (whole.first_time, whole.last_time));
     let span = expected.times().first().zip(expected.times().last());
     assert_eq!(times, span.map(|(first, last)| (*first, *last)));

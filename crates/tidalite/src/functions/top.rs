@@ -1,7 +1,8 @@
 //! The series that lead: by a figure of a column over an interval.
 
 use crate::error::Result;
-use crate::many::{Figure, Selection};
+use crate::figures::Figure;
+use crate::many::Selection;
 use crate::time::Timestamp;
 use std::ops::RangeBounds;
 
@@ -64,9 +65,11 @@ impl Selection<'_> {
     ) -> Result<Vec<(usize, f64)>> {
         let mut figures = Vec::with_capacity(self.len());
         for (place, one) in self.each().iter().enumerate() {
-            let whole = one.aggregate(column, times.clone())?;
-            let whole = whole.filter(|whole| whole.count() > 0);
-            let value = whole.and_then(|whole| figure.of(&whole));
+            let own = one.figures([Figure::Count, figure]);
+            let value = match own.aggregate(column, times.clone())? {
+                Some([Some(rows), value]) if rows > 0.0 => value,
+                _ => None,
+            };
             // Of -0 and 0 neither is more.
             figures.extend(
                 value

@@ -1,43 +1,9 @@
 //! One value a window, also where no row is: gap filling.
 
 use super::windows::{Grid, GroupWindow};
-use crate::aggregate::Aggregate;
+use crate::figures::Figure;
 use crate::time::Timestamp;
 use std::ops::{Bound, RangeBounds};
-
-/// A figure of an aggregate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "each is the function of Aggregate of that name"
-)]
-pub enum Figure {
-    Count,
-    Sum,
-    Mean,
-    Stddev,
-    Min,
-    Max,
-    First,
-    Last,
-}
-
-impl Figure {
-    /// The figure; `None` where there is no value to take it from.
-    #[must_use]
-    pub fn of(self, aggregate: &Aggregate) -> Option<f64> {
-        match self {
-            Self::Count => Some(aggregate.count() as f64),
-            Self::Sum => Some(aggregate.sum()),
-            Self::Mean => aggregate.mean(),
-            Self::Stddev => aggregate.stddev(),
-            Self::Min => aggregate.min().map(|(value, _)| value),
-            Self::Max => aggregate.max().map(|(value, _)| value),
-            Self::First => aggregate.first(),
-            Self::Last => aggregate.last(),
-        }
-    }
-}
 
 /// What a window without a value gets.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 //! ```text
 //! mod       Selection, Group           which series, and which belong together
 //! clock     intervals and grids        nanoseconds to the unit of each series and back
-//! windows   GroupWindow                statistics of a group, window by window
+//! windows   GroupWindow, GroupFigures   statistics of a group, window by window; some of them
 //! fill      Filled                     a value for windows without rows
 //! merge     MergedRows                 rows of all series in order of time
 //! join      Joined                     rows of several series side by side
@@ -18,10 +18,10 @@ mod join;
 mod merge;
 mod windows;
 
-pub use fill::{Figure, Fill, Filled};
+pub use fill::{Fill, Filled};
 pub use join::{Join, Joined, JoinedRow};
 pub use merge::{MergedRow, MergedRows};
-pub use windows::{Grid, GroupWindow};
+pub use windows::{Grid, GroupFigures, GroupWindow};
 
 use crate::aggregate::Aggregate;
 use crate::cursor::Row;
@@ -29,6 +29,7 @@ use crate::error::{Error, Result};
 use crate::read::ReadTxn;
 use crate::series::Series;
 use std::collections::BTreeMap;
+use tidalite_codec::Parts;
 
 /// Series opened together under one snapshot; those that a pattern selects are in the order of their ids.
 pub struct Selection<'t> {
@@ -219,12 +220,22 @@ impl<'s, 't> Group<'s, 't> {
         column: &str,
         times: impl std::ops::RangeBounds<crate::Timestamp>,
     ) -> Result<Option<Aggregate>> {
+        self.summary(column, times, Parts::ALL)
+    }
+
+    /// As `aggregate`, of these figures only.
+    fn summary(
+        &self,
+        column: &str,
+        times: impl std::ops::RangeBounds<crate::Timestamp>,
+        parts: Parts,
+    ) -> Result<Option<Aggregate>> {
         let columns = self.column(column)?;
         let mut whole: Option<Aggregate> = None;
         for (series, column) in self.series.iter().zip(columns) {
             let unit = series.info().schema.unit;
             let (from, to) = clock::interval(&times, unit);
-            let own = series.between(from..=to).aggregate(column)?;
+            let own = series.between(from..=to).summary(column, parts)?;
             let own = clock::on_clock(own, unit)?;
             match &mut whole {
                 Some(whole) => whole.merge_beside(&own),

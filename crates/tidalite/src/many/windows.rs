@@ -3,10 +3,12 @@
 use super::{Group, clock};
 use crate::aggregate::Aggregate;
 use crate::error::{Error, Result};
+use crate::figures::{Figures, parts_of};
 use crate::schema::Unit;
 use crate::time::Timestamp;
 use std::collections::BTreeMap;
 use std::ops::RangeBounds;
+use tidalite_codec::Parts;
 
 /// Windows of equal width on the clock: window k begins at `origin + k width`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,16 +81,41 @@ impl Grid {
     }
 }
 
-/// One window of a group.
+/// One window of a group, with all that is known of it, or with the values of [some figures](crate::Figures).
 #[derive(Clone, Debug, PartialEq)]
-pub struct GroupWindow {
+pub struct GroupWindow<A = Aggregate> {
     /// Where it begins.
     pub start: Timestamp,
     /// Statistics over the rows of all series in it, times in nanoseconds since 1970.
-    pub aggregate: Aggregate,
+    pub aggregate: A,
 }
 
-impl Group<'_, '_> {
+impl<'s, 't> Group<'s, 't> {
+    /// The same questions, of these figures only.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Figure, Grid, MemoryStorage, Options, Timestamp};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// for (host, load) in [("a", 0.5), ("b", 1.5)] {
+    ///     tx.series(&format!(r#"load{{host="{host}"}}"#))?.insert(Timestamp(7), load)?;
+    /// }
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let all = snap.select("load")?;
+    /// let means = all.as_group().figures(Figure::Mean).windows("value", .., &Grid::hours(1))?;
+    /// assert_eq!((means[0].start, means[0].aggregate), (Timestamp(0), Some(1.0)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn figures<F: Figures>(&self, figures: F) -> GroupFigures<'_, 's, 't, F> {
+        GroupFigures {
+            group: self,
+            figures,
+        }
+    }
+
     /// The windows that hold rows of any of its series within `times`, ascending.
     ///
     /// # Errors
@@ -101,14 +128,24 @@ impl Group<'_, '_> {
         times: impl RangeBounds<Timestamp>,
         grid: &Grid,
     ) -> Result<Vec<GroupWindow>> {
+        self.windows_with(column, times, grid, Parts::ALL)
+    }
+
+    fn windows_with(
+        &self,
+        column: &str,
+        times: impl RangeBounds<Timestamp>,
+        grid: &Grid,
+        parts: Parts,
+    ) -> Result<Vec<GroupWindow>> {
         let columns = self.column(column)?;
         if let ([series], [column]) = (self.series(), &columns[..]) {
-            let own = one(series, *column, &times, grid)?;
+            let own = one(series, (*column, parts), &times, grid)?;
             return Ok(own.into_iter().map(|(_, window)| window).collect());
         }
         let mut all: BTreeMap<i128, GroupWindow> = BTreeMap::new();
         for (series, column) in self.series().iter().zip(columns) {
-            for (index, window) in one(series, column, &times, grid)? {
+            for (index, window) in one(series, (column, parts), &times, grid)? {
                 all.entry(index)
                     .and_modify(|all| all.aggregate.merge_beside(&window.aggregate))
                     .or_insert(window);
@@ -118,17 +155,63 @@ impl Group<'_, '_> {
     }
 }
 
+/// Chosen figures of a group; see [`Group::figures`].
+#[derive(Clone, Copy)]
+pub struct GroupFigures<'g, 's, 't, F> {
+    group: &'g Group<'s, 't>,
+    figures: F,
+}
+
+impl<F: Figures> GroupFigures<'_, '_, '_, F> {
+    /// As [`Group::aggregate`].
+    ///
+    /// # Errors
+    /// As for `Group::aggregate`.
+    pub fn aggregate(
+        &self,
+        column: &str,
+        times: impl RangeBounds<Timestamp>,
+    ) -> Result<Option<F::Values>> {
+        let parts = parts_of(&self.figures);
+        let whole = self.group.summary(column, times, parts)?;
+        Ok(whole.map(|whole| self.figures.of(&whole)))
+    }
+
+    /// As [`Group::windows`].
+    ///
+    /// # Errors
+    /// As for `Group::windows`.
+    pub fn windows(
+        &self,
+        column: &str,
+        times: impl RangeBounds<Timestamp>,
+        grid: &Grid,
+    ) -> Result<Vec<GroupWindow<F::Values>>> {
+        let parts = parts_of(&self.figures);
+        let windows = self.group.windows_with(column, times, grid, parts)?;
+        let chosen = |window: GroupWindow| GroupWindow {
+            start: window.start,
+            aggregate: self.figures.of(&window.aggregate),
+        };
+        Ok(windows.into_iter().map(chosen).collect())
+    }
+}
+
 /// The windows of one series, with their numbers.
 fn one(
     series: &crate::Series<'_>,
-    column: usize,
+    (column, parts): (usize, Parts),
     times: &impl RangeBounds<Timestamp>,
     grid: &Grid,
 ) -> Result<Vec<(i128, GroupWindow)>> {
     let unit = series.info().schema.unit;
     let (width, origin) = grid.in_unit(unit)?;
     let (from, to) = clock::interval(times, unit);
-    let windows = series.between(from..=to).windows(width, origin, column)?;
+    let range = series.between(from..=to);
+    let mut windows = Vec::new();
+    range.each_window(width, origin, (&[column], parts), |_, window| {
+        windows.push(window);
+    })?;
     let window = |window: crate::Window| {
         let aggregate = clock::on_clock(window.aggregate, unit)?;
         let (first, _) = aggregate.times().unwrap_or_default();

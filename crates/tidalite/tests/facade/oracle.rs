@@ -2,7 +2,7 @@
 
 use crate::common::Rows;
 use std::ops::Bound;
-use tidalite::{Aggregate, ColumnType, Cursor, Row, Series};
+use tidalite::{Aggregate, ColumnType, Cursor, Figure, Range, Row, Series, Window};
 use tidalite_testkit::rng::Rng;
 
 /// Bound of sums, relative to the sum of the magnitudes; docs of `Aggregate`.
@@ -53,6 +53,17 @@ fn near(found: f64, expected: f64, tolerance: f64) -> bool {
         || (found.is_nan() && expected.is_nan())
         || (found - expected).abs() <= tolerance
 }
+
+const FIGURES: [Figure; 8] = [
+    Figure::Count,
+    Figure::Sum,
+    Figure::Mean,
+    Figure::Stddev,
+    Figure::Min,
+    Figure::Max,
+    Figure::First,
+    Figure::Last,
+];
 
 /// Compares an aggregate with brute force over these rows.
 pub(crate) fn assert_aggregate(found: &Aggregate, ty: ColumnType, rows: &[(i64, u64)]) {
@@ -276,10 +287,9 @@ fn windows(
         _ => rng.u64() as i64,
     };
     let number = |time: i64| (i128::from(time) - i128::from(origin)).div_euclid(width.into());
-    let found = series
-        .between(from..=to)
-        .windows(width, origin, column)
-        .unwrap();
+    let range = series.between(from..=to);
+    let found = range.windows(width, origin, column).unwrap();
+    figures(rng, &range, (width, origin), column, &found);
     let mut found = found.iter();
     for part in rows.chunk_by(|a, b| number(a.0) == number(b.0)) {
         let window = found.next().unwrap();
@@ -294,6 +304,38 @@ fn windows(
         assert_aggregate(&window.aggregate, ty, part);
     }
     assert!(found.next().is_none(), "a window without rows");
+}
+
+/// A few figures are those of the whole aggregates, bit by bit.
+pub(crate) fn figures(
+    rng: &mut Rng,
+    range: &Range<'_>,
+    (width, origin): (i64, i64),
+    column: usize,
+    whole: &[Window],
+) {
+    let wanted: Vec<Figure> = (0..rng.below(4)).map(|_| *rng.pick(&FIGURES)).collect();
+    let bits = |value: Option<f64>| value.map(f64::to_bits);
+    let of = |aggregate: &Aggregate| -> Vec<_> {
+        wanted.iter().map(|one| bits(one.of(aggregate))).collect()
+    };
+    let own = |values: Vec<Option<f64>>| -> Vec<_> { values.into_iter().map(bits).collect() };
+    let some = range.figures(&wanted[..]);
+    let all = range.aggregate(column).unwrap();
+    assert_eq!(own(some.aggregate(column).unwrap()), of(&all), "{wanted:?}");
+    let windows = some.windows(width, origin, column).unwrap();
+    assert_eq!(windows.len(), whole.len(), "windows");
+    for (some, whole) in windows.into_iter().zip(whole) {
+        assert_eq!((some.start, some.last), (whole.start, whole.last));
+        assert_eq!(own(some.aggregate), of(&whole.aggregate), "{wanted:?}");
+    }
+    // One, and as many as an array has.
+    let one = *rng.pick(&FIGURES);
+    let found = range.figures(one).aggregate(column).unwrap();
+    assert_eq!(bits(found), bits(one.of(&all)), "{one:?}");
+    let other = *rng.pick(&FIGURES);
+    let found = range.figures([one, other]).aggregate(column).unwrap();
+    assert_eq!(found.map(bits), [one, other].map(|one| bits(one.of(&all))));
 }
 
 fn walk(rng: &mut Rng, cursor: &mut Cursor<'_>, rows: &Rows) {
