@@ -29,6 +29,8 @@
 
 pub(crate) mod flush;
 mod stages;
+#[cfg(test)]
+mod tests;
 
 use crate::error::{Error, Result};
 use crate::found::Found;

@@ -9,66 +9,76 @@ use std::ptr;
 /// Address space of one map. Pages beyond the file's end cost nothing until the file reaches them.
 pub(super) const MAP_BYTES: u64 = 1 << 40;
 
-/// A read-only map of `[from, from + MAP_BYTES)` of a file.
+/// Address space that shows `[from, from + MAP_BYTES)` of a file.
 #[derive(Debug)]
-pub(super) struct Map {
+pub(super) struct Mapped {
     start: *mut c_void,
 }
 
-// SAFETY: the map is read-only and never moves; `slice` only lends it.
+// SAFETY: it is an address that never moves; whoever reads or writes there answers for that.
 #[expect(unsafe_code, reason = "a map of a file is shared between threads")]
-unsafe impl Send for Map {}
+unsafe impl Send for Mapped {}
 // SAFETY: as above.
 #[expect(unsafe_code, reason = "a map of a file is shared between threads")]
-unsafe impl Sync for Map {}
+unsafe impl Sync for Mapped {}
+
+impl Mapped {
+    /// `None` when the system refuses.
+    pub(super) fn new(file: &File, from: u64, prot: ProtFlags) -> Option<Self> {
+        let len = usize::try_from(MAP_BYTES).ok()?;
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+        // SAFETY: a fresh map at an address of the system's choice overlays nothing of ours.
+        #[expect(unsafe_code, reason = "the one place that maps")]
+        let start = unsafe { mmap(ptr::null_mut(), len, prot, flags, file, from) };
+        Some(Self { start: start.ok()? })
+    }
+
+    /// Where so many bytes of it are.
+    #[inline]
+    pub(super) fn at(&self, at: usize, len: usize) -> *mut u8 {
+        assert!(at as u64 + len as u64 <= MAP_BYTES, "inside the map");
+        self.start.cast::<u8>().wrapping_add(at)
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new` with this length, and nothing of it is lent any more.
+        #[expect(unsafe_code, reason = "the one place that unmaps")]
+        let unmapped = unsafe { munmap(self.start, MAP_BYTES as usize) };
+        debug_assert!(unmapped.is_ok(), "munmap of our own map");
+    }
+}
+
+/// A read-only map of part of a file.
+#[derive(Debug)]
+pub(super) struct Map(Mapped);
 
 impl Map {
     /// Maps part of a file; `None` when the system refuses (then everything is read by `pread`). With `scattered` a page
     /// that is not in memory is read alone: what the system reads ahead of single pages, megabytes on some disks, drives
     /// out what is needed when the file is larger than memory.
     pub(super) fn new(file: &File, from: u64, scattered: bool) -> Option<Self> {
-        let len = usize::try_from(MAP_BYTES).ok()?;
-        // SAFETY: a fresh map at an address of the system's choice overlays nothing of ours.
-        #[expect(unsafe_code, reason = "the one place that maps")]
-        let start = unsafe {
-            mmap(
-                ptr::null_mut(),
-                len,
-                ProtFlags::READ,
-                MapFlags::SHARED | MapFlags::NORESERVE,
-                file,
-                from,
-            )
-        };
-        let start = start.ok()?;
+        let mapped = Mapped::new(file, from, ProtFlags::READ)?;
         if scattered {
             // SAFETY: the range was just mapped; the advice changes no byte of it.
-            #[expect(unsafe_code, reason = "the one place that maps")]
-            let _ = unsafe { madvise(start, len, Advice::Random) }; // without it reading is right as well
+            #[expect(unsafe_code, reason = "the one place that advises")]
+            let _ = unsafe { madvise(mapped.start, MAP_BYTES as usize, Advice::Random) }; // without it reading is right as well
         }
-        Some(Self { start })
+        Some(Self(mapped))
     }
 
     /// Bytes of the map. The caller has checked that they lie before the end of the file.
     #[inline]
     pub(super) fn slice(&self, at: usize, len: usize) -> &[u8] {
-        assert!(at as u64 + len as u64 <= MAP_BYTES, "inside the map");
-        // SAFETY: the range lies inside the map (checked) and inside the file (the caller's duty; the
+        let from = self.0.at(at, len);
+        // SAFETY: the range lies inside the map (checked by `at`) and inside the file (the caller's duty; the
         // file is cut only behind what every live snapshot reaches, and the lock file keeps others away). The bytes do not
         // change while they are lent: only pages that no snapshot sees are ever overwritten, and whoever
         // borrows holds a snapshot.
         #[expect(unsafe_code, reason = "the one place that lends mapped bytes")]
         unsafe {
-            std::slice::from_raw_parts(self.start.cast::<u8>().add(at), len)
+            std::slice::from_raw_parts(from, len)
         }
-    }
-}
-
-impl Drop for Map {
-    fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new` with this length, and no slice outlives `self`.
-        #[expect(unsafe_code, reason = "the one place that unmaps")]
-        let unmapped = unsafe { munmap(self.start, MAP_BYTES as usize) };
-        debug_assert!(unmapped.is_ok(), "munmap of our own map");
     }
 }

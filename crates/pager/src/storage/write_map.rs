@@ -13,16 +13,14 @@
 //!    every sync, cut and punch of this handle, and before anything that another handle has done counts.
 //! 2. What lies beyond the file's end is never touched.
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
-use std::ffi::c_void;
+use super::map::{MAP_BYTES, Mapped};
+use rustix::mm::ProtFlags;
 use std::fs::File;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A place: a page of the system. Where that is larger, nothing is written through a map.
 const PLACE_BYTES: u64 = 4096;
-/// Address space of the map; what lies behind is written by `pwrite`.
-const MAP_BYTES: u64 = 1 << 40;
 /// Places that are remembered: 256 MiB of them.
 const PLACES: usize = 1 << 16;
 /// A place that was written so often since the last sync is likely to be written again before the next.
@@ -53,7 +51,8 @@ impl WriteMap {
         self.table().fill(0);
     }
 
-    /// Writes pieces one after the other from byte `at` on, each through the map or by `pwrite`, which writes several side by side.
+    /// Writes pieces one after the other from byte `at` on, each through the map or by `pwrite`, which writes several side by side, and
+    /// what lies behind the map.
     /// They lie inside the file.
     pub(super) fn write(
         &self,
@@ -113,62 +112,33 @@ fn note(table: &mut Table, place: u64) -> bool {
     count == OFTEN
 }
 
-/// A map of the beginning of a file, to write to.
+/// A map of the beginning of a file, to write to, under the lock of the table.
 #[derive(Debug)]
-struct Map {
-    start: *mut c_void,
-}
-
-// SAFETY: the map never moves; it is written under the lock of the table.
-#[expect(unsafe_code, reason = "a map of a file is shared between threads")]
-unsafe impl Send for Map {}
-// SAFETY: as above.
-#[expect(unsafe_code, reason = "a map of a file is shared between threads")]
-unsafe impl Sync for Map {}
+struct Map(Mapped);
 
 impl Map {
     /// `None` where writing to a map may fail, or the system refuses.
     fn new(file: &File) -> Option<Self> {
-        let len = usize::try_from(MAP_BYTES).ok()?;
         let system = rustix::fs::fstatfs(file).ok()?;
         #[expect(clippy::useless_conversion, reason = "its width differs by platform")]
         let kind = i64::from(system.f_type);
         if rustix::param::page_size() as u64 != PLACE_BYTES || !IN_PLACE.contains(&kind) {
             return None;
         }
-        let (prot, flags) = (
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::SHARED | MapFlags::NORESERVE,
-        );
-        // SAFETY: a fresh map at an address of the system's choice overlays nothing of ours.
-        #[expect(unsafe_code, reason = "the one place that maps the file to write")]
-        let start = unsafe { mmap(ptr::null_mut(), len, prot, flags, file, 0) };
-        Some(Self { start: start.ok()? })
+        let mapped = Mapped::new(file, 0, ProtFlags::READ | ProtFlags::WRITE)?;
+        Some(Self(mapped))
     }
 
     /// Copies bytes in.
     fn write(&self, at: usize, bytes: &[u8]) {
-        assert!(
-            at as u64 + bytes.len() as u64 <= MAP_BYTES,
-            "inside the map"
-        );
-        // SAFETY: the range lies inside the map (checked) and inside the file, whose blocks are there (invariants 1 and 2). `bytes`
+        let to = self.0.at(at, bytes.len());
+        // SAFETY: the range lies inside the map (checked by `at`) and inside the file, whose blocks are there (invariants 1 and 2). `bytes`
         // is memory of the process, not of this map, which is lent to nobody. What others read of these bytes
         // meanwhile is as it is with `pwrite`: they are free pages, which nobody reads but who then looks whether what it read still counts.
         #[expect(unsafe_code, reason = "the one place that writes to the map")]
         unsafe {
-            let to = self.start.cast::<u8>().add(at);
             ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
         }
-    }
-}
-
-impl Drop for Map {
-    fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new` with this length, and nothing of it is lent.
-        #[expect(unsafe_code, reason = "the one place that unmaps it")]
-        let unmapped = unsafe { munmap(self.start, MAP_BYTES as usize) };
-        debug_assert!(unmapped.is_ok(), "munmap of our own map");
     }
 }
 
