@@ -101,7 +101,7 @@ impl Tree {
         if !fits(0..at) || !fits(at..count) {
             return Ok(false);
         }
-        let split = self.split(w, leaf, None, 0, &group, Bias::At(at))?;
+        let split = self.split_at(w, leaf, None, 0, &group, at)?;
         // Those behind the place are probably of a place of their own, and all its rows so far.
         for half in [leaf, &split.right] {
             mark(w.page_mut(half)?);

@@ -76,8 +76,6 @@ pub(crate) enum Bias {
     Balance,
     /// At the very end of the table: keys probably go on ascending, so the left side stays full.
     Ascending,
-    /// The right side begins with this entry; it was seen that both fit.
-    At(usize),
 }
 
 /// Entries of one level in key order.
@@ -190,9 +188,6 @@ impl<'a> Group<'a> {
             if count > right && fits(count - right) {
                 return Some(count - right);
             }
-        }
-        if let Bias::At(at) = bias {
-            return Some(at).filter(|&at| fits(at));
         }
         let estimate = self.estimate();
         let total = *estimate.last()?;

@@ -355,6 +355,20 @@ impl Tree {
                 "entries of at most half a page",
             ));
         };
+        self.split_at(w, left, right, level, group, at)
+    }
+
+    /// The same where it is known that both pages hold their part; the right one begins with entry `at`.
+    pub(crate) fn split_at<W: PageWrite>(
+        &self,
+        w: &mut W,
+        left: &Ptr,
+        right: Option<Ptr>,
+        level: u8,
+        group: &Group<'_>,
+        at: usize,
+    ) -> Result<Split> {
+        let count = group.entries.len();
         let right = match right {
             Some(right) => right,
             None => self.new_page(w, level)?,
