@@ -75,6 +75,7 @@ impl Front {
                 refused.insert(piece.slot);
             } else {
                 self.note_linked(piece.series, piece.rows, types.len());
+                self.work.rows_linked_beside += piece.rows as u64;
             }
             pool.push(piece.sealed);
         }

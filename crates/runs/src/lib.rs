@@ -27,12 +27,13 @@
 //! check      Front::check
 //! salvage    what is left of a damaged front
 //! extents    what fills a run's extents, checked
+//! bugs       deliberate ones, which the searches must find
 //! work       every bound, and the counters that prove them
 //! ```
 
 mod block;
 mod blocks;
-mod bugs;
+pub mod bugs;
 mod check;
 mod cursor;
 mod delete;
@@ -55,8 +56,6 @@ mod work;
 
 pub use block::time_rows_max;
 pub use blocks::Blocks;
-#[cfg(feature = "seeded-bugs")]
-pub use bugs::set_merge_forgets_watermark;
 pub use check::{FrontClaim, FrontDamage, FrontReport, Held};
 pub use front::Front;
 pub use handover::Obstacles;

@@ -18,6 +18,7 @@
 //! `inputs` counts the oldest runs of the tier that its open merge takes; 0 when no merge is open. Up to and including the
 //! watermark, readers take the output; above it, the inputs.
 
+use crate::bugs::{Bug, active};
 use crate::key::{KEY_BYTES, Key};
 use crate::run::{RUN_BYTES, Run};
 use crate::work::{FAN_IN, LAYOUTS_MAX, TIER_RUNS_MAX, TIERS_MAX};
@@ -143,7 +144,7 @@ impl Record {
             if let Some(merge) = merge {
                 let watermark = merge
                     .watermark
-                    .filter(|_| !crate::bugs::merge_forgets_watermark());
+                    .filter(|_| !active(Bug::MergeForgetsWatermark));
                 bytes.extend(merge.merged_bytes.to_le_bytes());
                 bytes.push(u8::from(watermark.is_some()));
                 bytes.extend(watermark.unwrap_or(Key::MIN).encode());

@@ -10,6 +10,7 @@
 //! times are bounds: after a delete they may be wider than the rows.
 
 use crate::block::{block_rows_max, encode_block};
+use crate::bugs::{Bug, active};
 use crate::directory::{self, Entry};
 use crate::key::{KEY_BYTES, Key};
 use crate::work::{EXTENT_BYTES, Work};
@@ -362,7 +363,7 @@ impl<'l> RunWriter<'l> {
         first: Key,
     ) -> Result<()> {
         // Rows come in order unless the runs that they are from are damaged.
-        if self.run.rows > 0 && first <= self.run.last && !crate::bugs::merge_forgets_watermark() {
+        if self.run.rows > 0 && first <= self.run.last && !active(Bug::MergeForgetsWatermark) {
             let (found, expected) = (format!("{first:?}"), format!("after {:?}", self.run.last));
             return Err(Corrupt::new("rows for a run", 0, found, expected).into());
         }

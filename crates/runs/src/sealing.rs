@@ -148,6 +148,7 @@ impl<'a, W: PageWrite, S: SealingSink<W>> Linking<'a, W, S> {
         self.front
             .note_linked(series, rows.len(), rows.column_count());
         if self.sink.link_sealed(self.pages, series, types, sealed)? {
+            self.front.work.rows_linked_beside += rows.len() as u64;
             return Ok(true);
         }
         self.sink.link(self.pages, series, types, rows)

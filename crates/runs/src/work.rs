@@ -47,6 +47,10 @@ pub struct Work {
     pub bytes_given: u64,
     /// Rows handed to the sink straight from staging.
     pub rows_linked: u64,
+    /// Those of them that were encoded as vectors by threads beside the writer.
+    pub rows_linked_beside: u64,
+    /// Rows encoded as blocks of a run by threads beside the writer.
+    pub rows_in_blocks: u64,
     /// Rows handed to the sink by merges.
     pub rows_linked_by_merges: u64,
     /// Rows read by merges.

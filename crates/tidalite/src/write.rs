@@ -342,6 +342,13 @@ impl WriteTxn {
         Ok(ticket)
     }
 
+    /// What the front did in this transaction: for the searches that must reach all of it.
+    #[cfg(feature = "seeded-bugs")]
+    #[must_use]
+    pub fn front_work(&self) -> tidalite_runs::Work {
+        self.front.work()
+    }
+
     /// The user data that the commit will carry: what was set here, else that of the commit before.
     #[must_use]
     pub fn user_data(&self) -> &[u8] {

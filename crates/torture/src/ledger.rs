@@ -11,12 +11,13 @@ use tidalite::{Database, Durability, MemoryStorage, Options, ReadTxn, Result, Wr
 use tidalite_testkit::rng::{Rng, mix};
 
 /// How a database is opened: files that become longer and shorter in small steps, so that they do all the time; leaves of larger
-/// transactions are written early.
+/// transactions are written early, and a few hundred rows of an appender are worth blocks of a run.
 pub fn small_steps() -> Options {
     Options::new()
         .growth_bytes(16 << 10, 256 << 10)
         .shrink_bytes(32 << 10)
         .early_bytes(32 << 10)
+        .staging_bytes(256 << 10)
 }
 
 /// The table that holds the number.
@@ -33,13 +34,14 @@ pub struct Script {
 }
 
 impl Script {
-    /// The script of a seed.
+    /// The script of a seed; its appenders have threads of their own.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self {
-            seed,
-            shape: Shape::default(),
-        }
+        let shape = Shape {
+            threads: true,
+            ..Shape::default()
+        };
+        Self { seed, shape }
     }
 
     fn rng(&self, number: u64) -> Rng {

@@ -3,6 +3,7 @@
 //! ```text
 //! model      plain maps, and a digest that model and database share
 //! workload   seeded transactions over tables and series
+//! appending  those of them that are lent to appenders
 //! crash      power cuts after every operation of a recorded run, judged against the model
 //! flips      every single bit of a file, flipped
 //! seeded     deliberate bugs, and how many seeds it takes to find them
@@ -15,6 +16,7 @@
 //! arguments  `--name number`
 //! ```
 
+mod appending;
 pub mod arguments;
 pub mod crash;
 pub mod flips;

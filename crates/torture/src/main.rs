@@ -14,7 +14,7 @@ use tidalite_torture::{flips, hostile, inject, kills, long_reader, powercut, see
 /// What `--help` prints.
 const USAGE: &str = "\
 tidalite-torture crash [--states N] [--seed S] [--threads T] [--page-size B] [--bug NAME]   (with a deliberate bug)
-tidalite-torture watch [--seeds N] [--seed S]
+tidalite-torture watch [--seeds N] [--seed S] [--bug NAME]
 tidalite-torture show [--seed S]
 tidalite-torture bugs [--bug NAME] [--seed S]   (how soon each deliberate bug is found, from seed S on)
 tidalite-torture flips [--seed S] [--threads T] [--file N]   (from the N-th kind of file on)
@@ -23,7 +23,7 @@ tidalite-torture hostile [--files N] [--seed S] [--threads T] [--failures N]
 tidalite-torture hostile-cases --seed S --first N [--verbose] [--save F]   (one case again)
 tidalite-torture fuzz [--input F] [--raw]       (one file from the bytes of a fuzzer)
 tidalite-torture kills [--readers N] [--writers N] [--seed S] [--bug NAME]
-tidalite-torture inject [--seed S] [--step N]
+tidalite-torture inject [--seed S] [--step N] [--rounds N]
 tidalite-torture long-reader [--pairs N] [--value-bytes B] [--overwrites N] [--per-commit N] [--seed S]
 tidalite-torture write --file F --script S      (what the above runs in a process of its own)
 tidalite-torture restore --folder F             (and this)";
@@ -65,11 +65,13 @@ fn crash(arguments: &Arguments) -> Result<(), String> {
             .collect()
     });
     println!(
-        "{} crash states of {} seeds (from {first}), {} of them inside or after a reopening, {} with commits in the log, in {:.1} s",
+        "{} crash states of {} seeds (from {first}), {} of them inside or after a reopening, {} with commits in the log, {} with leaves and {} with blocks of appenders, in {:.1} s",
         tally.states.load(Ordering::Relaxed),
         next.load(Ordering::Relaxed) - first,
         tally.nested.load(Ordering::Relaxed),
         tally.replayed.load(Ordering::Relaxed),
+        tally.leaves.load(Ordering::Relaxed),
+        tally.blocks.load(Ordering::Relaxed),
         started.elapsed().as_secs_f64()
     );
     if problems.is_empty() {
@@ -84,6 +86,9 @@ fn watched(arguments: &Arguments) -> Result<(), String> {
         arguments.number("--seeds", 200)?,
         arguments.number("--seed", 0)?,
     );
+    if let Some(bug) = arguments.text("--bug") {
+        seeded::enable_by_name(bug)?;
+    }
     let plan = Plan {
         steps: 40,
         ..Plan::default()

@@ -134,6 +134,35 @@ impl Model {
     }
 }
 
+impl Model {
+    /// Which series of another content differ, and in what first, for the eye.
+    #[must_use]
+    pub fn differs(&self, found: &Self) -> String {
+        let none = Rows::new();
+        let names: BTreeSet<_> = self.series.keys().chain(found.series.keys()).collect();
+        let mut told = String::new();
+        for name in names {
+            let [own, other] = [self, found].map(|of| of.series.get(name));
+            if own.is_some() != other.is_some() {
+                told += &format!("\n{name} is there: {}", other.is_some());
+            }
+            let [own, other] = [own, other].map(|rows| rows.unwrap_or(&none));
+            let times: BTreeSet<_> = own.keys().chain(other.keys()).collect();
+            let differ = |time: &&i64| own.get(time) != other.get(time);
+            let times: Vec<_> = times.into_iter().filter(differ).collect();
+            if let Some(first) = times.first() {
+                told += &format!(
+                    "\n{name}: {} times, at {first} are {:?}, were {:?}",
+                    times.len(),
+                    other.get(first),
+                    own.get(first)
+                );
+            }
+        }
+        told
+    }
+}
+
 /// What a snapshot holds, as a model.
 ///
 /// # Errors

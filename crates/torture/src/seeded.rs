@@ -3,12 +3,10 @@
 use crate::crash::{Plan, Tally, examine};
 use std::fmt;
 use tidalite_pager::seeded::{BUGS, Bug, LAZY_BUGS, enable};
-use tidalite_runs::set_merge_forgets_watermark;
+use tidalite_runs::bugs;
 
 /// Seeds within which a deliberate bug must show: the fixed slice takes at least so many.
 pub const SEEDS_MAX: u64 = 180;
-
-const MERGE: &str = "MergeForgetsWatermark";
 
 /// How a deliberate bug was found.
 #[derive(Clone, Debug)]
@@ -41,15 +39,16 @@ fn of_pager(bug: Bug) -> Switch {
     (format!("{bug:?}"), Box::new(switch))
 }
 
-fn of_merge() -> Switch {
-    (MERGE.to_owned(), Box::new(set_merge_forgets_watermark))
+fn of_front(bug: bugs::Bug) -> Switch {
+    let switch = move |on: bool| bugs::enable(on.then_some(bug));
+    (format!("{bug:?}"), Box::new(switch))
 }
 
 /// The deliberate bugs that the slice must find. The switches act on the calling thread.
 #[must_use]
 pub fn switches() -> Vec<Switch> {
     let mut switches: Vec<Switch> = BUGS.into_iter().map(of_pager).collect();
-    switches.push(of_merge());
+    switches.extend(bugs::BUGS.into_iter().map(of_front));
     switches
 }
 
@@ -84,7 +83,8 @@ pub fn enable_by_name(name: &str) -> Result<(), String> {
 pub fn find((bug, switch): &Switch, first: u64) -> Finding {
     let plan = |seed| Plan::of_seed(seed, Plan::default().page_size);
     // Merges begin when sixteen runs are there: the short runs of the slice never come so far, and are left out.
-    let tried = (first..first + SEEDS_MAX).filter(|&seed| bug != MERGE || Plan::is_long(seed));
+    let merges = *bug == format!("{:?}", bugs::Bug::MergeForgetsWatermark);
+    let tried = (first..first + SEEDS_MAX).filter(|&seed| !merges || Plan::is_long(seed));
     switch(true);
     let found = tried.enumerate().find_map(|(before, seed)| {
         // A bug may also show as a failed assertion.

@@ -1,12 +1,15 @@
 //! Seeded transactions over tables and series, applied to a database and to the model alike.
 
+use crate::appending;
 use crate::model::{Model, Rows, TOPICS};
 use std::time::Duration;
 use tidalite::{Durability, Error, MergePolicy, Result, Retention, Schema, SeriesMut, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Series that a workload uses.
-const SERIES: u64 = 5;
+/// Series that a workload appends to in a transaction's own thread, of every merge policy.
+pub(crate) const SERIES: u64 = 5;
+/// Series beyond these that appenders fill (`appending.rs`), and everything else touches.
+pub(crate) const APPENDED: u64 = 6;
 /// Tables that a workload uses.
 const TABLES: u64 = 2;
 /// Names of pins that a workload uses.
@@ -36,6 +39,11 @@ pub struct Shape {
     pub pin_one_in: u64,
     /// One of so many transactions is rolled back; 0 = never.
     pub rollback_one_in: u64,
+    /// One of so many operations lends the transaction to appenders; 0 = never.
+    pub appenders_one_in: u64,
+    /// These have threads of their own: what the file holds is the same each time, where it lies is not. Else one thread calls them in
+    /// an order that the seed gives.
+    pub threads: bool,
 }
 
 impl Default for Shape {
@@ -48,6 +56,8 @@ impl Default for Shape {
             one_flush_one_in: 3,
             pin_one_in: 9,
             rollback_one_in: 9,
+            appenders_one_in: 10,
+            threads: false,
         }
     }
 }
@@ -64,6 +74,8 @@ impl Shape {
             one_flush_one_in: 2,
             pin_one_in: 30,
             rollback_one_in: 9,
+            appenders_one_in: 20,
+            threads: false,
         }
     }
 }
@@ -80,7 +92,7 @@ pub fn series_name(i: u64) -> String {
 }
 
 /// Rows of a series that keeps all beyond which it is not given thousands more.
-const KEPT_ROWS_MAX: u64 = 8_000;
+pub(crate) const KEPT_ROWS_MAX: u64 = 8_000;
 
 /// What the series with this name does with rows at times that are taken.
 #[must_use]
@@ -93,19 +105,33 @@ pub fn merge_of(name: &str) -> MergePolicy {
     }
 }
 
-fn series<'t>(tx: &'t mut WriteTxn, name: &str) -> Result<SeriesMut<'t>> {
+/// Any of the workload's series.
+fn any_series(rng: &mut Rng) -> String {
+    series_name(rng.below(SERIES + APPENDED))
+}
+
+pub(crate) fn series<'t>(tx: &'t mut WriteTxn, name: &str) -> Result<SeriesMut<'t>> {
     tx.series_merging(name, &Schema::point(), merge_of(name))
 }
 
 /// Inserts a point into a series and its model.
-fn insert(
+pub(crate) fn insert(
     series: &mut SeriesMut<'_>,
     rows: &mut Rows,
     (time, flags, value): (i64, i64, f64),
 ) -> Result<()> {
-    let merge = series.info().merge;
-    let row = [flags as u64, value.to_bits()];
     let done = series.insert_point(time, flags, value);
+    let row = [flags as u64, value.to_bits()];
+    inserted(series.info().merge, rows, (time, row), done)
+}
+
+/// The model after a row was inserted, if that ended as the merge policy says.
+pub(crate) fn inserted(
+    merge: MergePolicy,
+    rows: &mut Rows,
+    (time, row): (i64, [u64; 2]),
+    done: Result<()>,
+) -> Result<()> {
     match merge {
         MergePolicy::Error if rows.contains_key(&time) => {
             return match done {
@@ -128,7 +154,7 @@ fn insert(
 
 /// A word about a series, if it is what the model says.
 fn annotate(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
-    let name = series_name(rng.below(SERIES));
+    let name = any_series(rng);
     let key = format!("k{}", rng.below(3));
     next.series.entry(name.clone()).or_default();
     let mut series = series(tx, &name)?;
@@ -170,7 +196,10 @@ pub fn pins(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -
 /// What the database reports.
 pub fn operations(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<()> {
     for _ in 0..=rng.below(shape.operations_max) {
-        operation(tx, next, rng, shape)?;
+        match chance(rng, shape.appenders_one_in) {
+            true => appending::lend(tx, next, rng, shape)?,
+            false => operation(tx, next, rng, shape)?,
+        }
     }
     Ok(())
 }
@@ -289,7 +318,7 @@ fn policy(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
         return Ok(());
     }
     let policy = Retention {
-        pattern: format!("m{}", rng.below(SERIES)),
+        pattern: format!("m{}", rng.below(SERIES + APPENDED)),
         keep: Some(Duration::from_nanos(100 + rng.below(TIME_MAX as u64))),
         cold: (rng.below(4) == 0).then(|| Duration::from_nanos(1 + rng.below(TIME_MAX as u64))),
         ..Retention::default()
@@ -323,7 +352,7 @@ fn remove(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     Ok(())
 }
 
-fn value_of(rng: &mut Rng) -> f64 {
+pub(crate) fn value_of(rng: &mut Rng) -> f64 {
     (rng.between(-5_000, 5_000) as f64) / 100.0
 }
 
@@ -374,12 +403,12 @@ fn append_kept(
     series.append_rows(&times, &[&flags, &values])
 }
 
-fn rows_in(rows: &Rows) -> u64 {
+pub(crate) fn rows_in(rows: &Rows) -> u64 {
     rows.values().map(|rows| rows.len() as u64).sum()
 }
 
 fn late(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
-    let name = series_name(rng.below(SERIES));
+    let name = any_series(rng);
     let rows = next.series.entry(name.clone()).or_default();
     let mut series = series(tx, &name)?;
     for _ in 0..rng.below(6) {
@@ -398,7 +427,7 @@ fn late(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
 
 /// Some or all leaves of a series in cold form: its rows stay what they are.
 fn cool(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
-    let name = series_name(rng.below(SERIES));
+    let name = any_series(rng);
     next.series.entry(name.clone()).or_default();
     let rows_max = *rng.pick(&[0, 1, u64::MAX]);
     series(tx, &name)?.rewrite_cold(rng.between(0, 2 * TIME_MAX), rows_max)?;
@@ -406,7 +435,7 @@ fn cool(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
 }
 
 fn delete(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
-    let name = series_name(rng.below(SERIES));
+    let name = any_series(rng);
     let rows = next.series.entry(name.clone()).or_default();
     let from = rng.between(0, TIME_MAX);
     let span = if rng.one_in(6) { TIME_MAX } else { 300 };

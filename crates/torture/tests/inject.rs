@@ -7,7 +7,7 @@ use std::process::Command;
 #[test]
 fn a_failed_call_is_a_typed_error_and_loses_nothing() {
     let output = Command::new(env!("CARGO_BIN_EXE_tidalite-torture"))
-        .args(["inject", "--seed", "1", "--step", "7"])
+        .args(["inject", "--seed", "1", "--step", "7", "--rounds", "2"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);

@@ -1,6 +1,7 @@
 //! The deliberate bug is found by the model, quickly: the tests bite.
 
 use super::*;
+use crate::bugs::{Bug, enable};
 use tidalite_testkit::rng::Rng;
 
 /// Whether a random run with reopening goes wrong in a way that `check` or a comparison sees.
@@ -26,9 +27,9 @@ fn goes_wrong(seed: u64) -> bool {
 #[test]
 fn a_merge_that_forgets_its_watermark_is_found() {
     assert!(!goes_wrong(0), "without the bug all is well");
-    crate::set_merge_forgets_watermark(true);
+    enable(Some(Bug::MergeForgetsWatermark));
     let found = (1..10).find(|&seed| goes_wrong(seed));
-    crate::set_merge_forgets_watermark(false);
+    enable(None);
     println!("seeds to find: {found:?}");
     assert!(found.is_some());
 }

@@ -9,6 +9,7 @@ use crate::staged::PANICKED;
 use crate::write::WriteTxn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_base::SeriesId;
+use tidalite_runs::bugs::{Bug, active};
 use tidalite_runs::{Blocks, Linker, Linking, Obstacles};
 
 /// The transaction, as its appenders share it.
@@ -91,7 +92,8 @@ impl<'t> Writer<'t> {
         let lies_in = |n: usize| {
             shared.spans[n].is_some_and(|(first, last)| first <= info.id && info.id <= last)
         };
-        if shared.waiting.iter().any(|&(other, _)| lies_in(other)) {
+        let is_among_waiting = shared.waiting.iter().any(|&(other, _)| lies_in(other));
+        if is_among_waiting && !active(Bug::BlocksWaitOn) {
             shared.hand_over()?;
         }
         Ok(info)

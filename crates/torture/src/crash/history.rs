@@ -1,6 +1,6 @@
 //! The contents that a run has had, by number.
 
-use crate::model::{Model, digest_of, digest_of_snapshot};
+use crate::model::{Model, digest_of, digest_of_snapshot, model_of};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite::{Database, ReadTxn};
@@ -13,12 +13,27 @@ pub(super) struct Content {
     /// compaction leave it as it is.
     user: u64,
     digest: u64,
+    made: Made,
+}
+
+/// What appenders did in the transaction that made a content.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Made {
+    /// Some encoded vectors of leaves.
+    pub(super) leaves: bool,
+    /// Some encoded blocks of runs.
+    pub(super) blocks: bool,
 }
 
 impl Content {
     /// The number that commits of it have in their user data.
     pub(super) fn user(&self) -> u64 {
         self.user
+    }
+
+    /// What appenders did in the transaction that made it.
+    pub(super) fn made(&self) -> Made {
+        self.made
     }
 }
 
@@ -43,7 +58,7 @@ impl History {
             contents: Vec::new(),
             line: HashMap::new(),
         };
-        history.add(0, Arc::default());
+        history.add(0, Arc::default(), Made::default());
         history.stands_on(0);
         history
     }
@@ -62,12 +77,13 @@ impl History {
     }
 
     /// A content that may come to be; returns its number.
-    pub(super) fn add(&mut self, user: u64, model: Arc<Model>) -> u64 {
+    pub(super) fn add(&mut self, user: u64, model: Arc<Model>, made: Made) -> u64 {
         let number = self.next();
         self.contents.push(Content {
             user,
             digest: model.digest(),
             model,
+            made,
         });
         number
     }
@@ -112,13 +128,24 @@ impl History {
     ) -> Result<u64, String> {
         let snap = db.begin_read().map_err(|error| format!("read: {error}"))?;
         let user = user_of(snap.user_data());
-        drop(snap);
         let digest = digest_of(db).map_err(|error| format!("content of {user}: {error}"))?;
         self.find(user, digest, allowed)
             .ok_or_else(|| match self.find(user, digest, |_| true) {
                 Some(number) => format!("found content {number}"),
-                None => format!("found what was never committed, with {user} in its user data"),
+                None => {
+                    let differs = self.differs(&snap, user);
+                    format!("found what was never committed, with {user} in its user data{differs}")
+                }
             })
+    }
+
+    /// Where a snapshot differs from the newest content with these user data, for the eye.
+    fn differs(&self, snap: &ReadTxn, user: u64) -> String {
+        let of_user = self.contents.iter().rfind(|content| content.user == user);
+        match (model_of(snap), of_user) {
+            (Ok(found), Some(content)) => content.model.differs(&found),
+            _ => String::new(),
+        }
     }
 
     /// As `identify`, for a file that has the content and not the pins.

@@ -1,6 +1,6 @@
 //! Power cuts and kills over the whole database.
 //!
-//! A seeded run of processes is recorded on the simulated disk: transactions over tables (plain, nested, of multi-values), series,
+//! A seeded run of processes is recorded on the simulated disk: transactions over tables (plain, nested, of multi-values), series, appenders,
 //! policies and pins with every durability, tickets that wait, commits inside the syncs of others, compaction, maintenance,
 //! backups, two handles that take turns, snapshots held, kills, disks that fail, reopenings. Then, after every single operation of the recording, what a power cut or the
 //! death of the process could leave is opened: it must open, check clean, and hold exactly the content of a commit that was promised
@@ -131,6 +131,10 @@ pub struct Tally {
     pub replayed: AtomicU64,
     /// Those that had lost commits of the log to damage.
     pub went_back: AtomicU64,
+    /// Those whose newest commit, begun or done, has leaves that an appender encoded.
+    pub leaves: AtomicU64,
+    /// The same with blocks of runs.
+    pub blocks: AtomicU64,
 }
 
 pub(crate) type Judged<T = ()> = Result<T, String>;
@@ -348,6 +352,10 @@ fn steps(world: &World, processes: &mut [Process<'_>], rng: &mut Rng, left: &mut
     Ok(())
 }
 
+fn count(of: &AtomicU64, whether: bool) {
+    of.fetch_add(u64::from(whether), Ordering::Relaxed);
+}
+
 /// What goes on from states that were found.
 struct Judge<'a> {
     plan: &'a Plan,
@@ -373,9 +381,6 @@ impl Judge<'_> {
     }
 
     fn count(&self, db: &Database, cut: Cut) {
-        let count = |of: &AtomicU64, whether: bool| {
-            of.fetch_add(u64::from(whether), Ordering::Relaxed);
-        };
         count(&self.tally.states, true);
         count(&self.tally.kills, cut == Cut::Killed);
         count(&self.tally.nested, self.depth > 1);
@@ -395,6 +400,9 @@ impl Judge<'_> {
             self.plan.page_size,
         )?;
         self.count(&db, crash.cut);
+        let made = self.history.content(crash.promise.begun).made();
+        count(&self.tally.leaves, made.leaves);
+        count(&self.tally.blocks, made.blocks);
         let allowed = |number: u64| crash.promise.allows(number, crash.from);
         let found = self.history.identify(&db, allowed);
         let found = found.map_err(|error| {

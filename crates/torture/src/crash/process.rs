@@ -1,7 +1,7 @@
 //! A process, or two, on the simulated disk: commits of every kind with tickets that wait, commits inside the syncs of others,
 //! readers, and all that a database does in the background, as steps of one thread, so that a seed is a run.
 
-use super::history::{History, user_of};
+use super::history::{History, Made, user_of};
 use super::{Judged, options};
 use crate::model::{Model, digest_of_snapshot};
 use crate::workload::{Shape, TIME_MAX, chance, durability, operations, pins};
@@ -78,10 +78,10 @@ impl World {
     }
 
     /// A content begins to be committed; with a record it may be found from now on.
-    fn begin(&self, user: Option<u64>, model: Arc<Model>, recorded: bool) -> u64 {
+    fn begin(&self, user: Option<u64>, model: Arc<Model>, made: Made, recorded: bool) -> u64 {
         let mut history = lock(&self.history);
         let number = history.next();
-        history.add(user.unwrap_or(number), model);
+        history.add(user.unwrap_or(number), model, made);
         drop(history);
         self.note(Note::Begun(number));
         if recorded {
@@ -117,7 +117,12 @@ impl World {
         let number = lock(&self.history).next();
         tx.set_user_data(&number.to_le_bytes())?;
         let recorded = durability != Durability::None;
-        let begun = self.begin(None, Arc::new(model), recorded);
+        let work = tx.front_work();
+        let made = Made {
+            leaves: work.rows_linked_beside > 0,
+            blocks: work.rows_in_blocks > 0,
+        };
+        let begun = self.begin(None, Arc::new(model), made, recorded);
         assert_eq!(number, begun, "nobody else has the turn");
         let ticket = tx.commit_ticket(durability)?;
         lock(&self.history).stands_on(number);
@@ -288,7 +293,7 @@ impl Process<'_> {
             let content = history.content(tip);
             (content.user(), Arc::clone(&content.model))
         };
-        let number = self.world.begin(Some(user), model, true);
+        let number = self.world.begin(Some(user), model, Made::default(), true);
         lock(&self.world.history).stands_on(number);
         Ok(number)
     }
@@ -315,7 +320,8 @@ impl Process<'_> {
             (content.user(), Model::clone(&content.model))
         };
         cut(&mut model, now);
-        let number = self.world.begin(Some(user), Arc::new(model), true);
+        let model = Arc::new(model);
+        let number = (self.world).begin(Some(user), model, Made::default(), true);
         let budget = Budget {
             time: Duration::from_secs(60),
             now: Timestamp(now),

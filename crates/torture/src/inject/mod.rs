@@ -1,7 +1,8 @@
 //! System calls of a real writing process that fail, or kill it, one after the other: `strace -e inject`.
 //!
-//! For each kind of call and each error, the N-th such call fails, once or from then on, N = 1, 2, 3, ... until a run comes to
-//! its end without meeting it. Each run goes on with the file that the one before left. After each, as after a power cut: the
+//! For each kind of call and each error, the N-th such call fails, once or from then on, N = 1, 2, 3, ..., further apart the greater N is,
+//! until a run comes to its end without meeting it. (Without the map a run makes 270 calls of `pread64`, which are much alike, and a
+//! dozen of any other kind.) Each run goes on with the file that the one before left. After each, as after a power cut: the
 //! file opens, its check is clean, and it stands on the last acknowledged transaction or on a later one that had begun. The
 //! process ends by itself with a typed error, unless the call was to kill it. Then the same with a backup that is restored
 //! (`restore.rs`).
@@ -21,23 +22,30 @@ use std::time::Instant;
 use tidalite_testkit::rng::Rng;
 
 /// Calls, and what each may fail with. `pwrite64` has no short writes here: strace would claim bytes that were not written.
-const CALLS: [(&str, &[&str]); 9] = [
+const CALLS: [(&str, &[&str]); 12] = [
     ("fdatasync", &["EIO", "ENOSPC"]),
     ("fsync", &["EIO", "ENOSPC"]),
     ("pwrite64", &["EIO", "ENOSPC", "EDQUOT", "EINTR"]),
+    ("pwritev", &["EIO", "ENOSPC", "EDQUOT", "EINTR"]),
     ("pwritev2", &["EIO", "ENOSPC", "EINTR", "EOPNOTSUPP"]),
     ("pread64", &["EIO"]),
     ("fallocate", &["ENOSPC", "EIO", "EOPNOTSUPP"]),
     ("ftruncate", &["EIO", "ENOSPC"]),
     ("mmap", &["ENOMEM"]),
     ("openat", &["EIO", "EMFILE", "EACCES"]),
+    ("fcntl", &["ENOLCK"]),
+    ("statx", &["EIO"]),
 ];
 /// Commits of a run.
 const COMMITS: u64 = 5;
 /// Seconds that no run takes, on a busy machine either.
 const RUN_TIME: &str = "60";
 /// Calls of one kind that are looked at in a run.
-const CALLS_MAX: u64 = 400;
+const CALLS_MAX: u64 = 1000;
+/// From the N-th call to the next one that fails it is up to the N-th part of this.
+const APART: u64 = 8;
+/// Scripts, each on a file of its own, with which a whole search goes through everything.
+const ROUNDS: u64 = 4;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
@@ -48,6 +56,16 @@ struct Tally {
     acknowledged: u64,
 }
 
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.runs += other.runs;
+        self.errors += other.errors;
+        self.killed += other.killed;
+        self.not_met += other.not_met;
+        self.acknowledged += other.acknowledged;
+    }
+}
+
 struct Search<'a> {
     file: &'a Path,
     script: Script,
@@ -56,7 +74,7 @@ struct Search<'a> {
     tally: Tally,
 }
 
-/// Runs the program. `--step N`: only every N-th call, so that a slice is short.
+/// Runs the program. `--step N`: only every N-th call, and `--rounds N`: so many scripts, so that a slice is short.
 ///
 /// # Errors
 /// What was found.
@@ -81,35 +99,20 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     }
     let seed = arguments.number("--seed", 0)?;
     let step = arguments.number("--step", 1)?;
+    let rounds = arguments.number("--rounds", ROUNDS)?;
     let folder = folder("inject").map_err(|error| error.to_string())?;
     let started = Instant::now();
     let mut rng = Rng::new(seed);
     let mut total = Tally::default();
     for (call, errors) in CALLS {
-        let script = Script::new(rng.u64());
-        let mut search = Search {
-            file: &folder.join(format!("{call}.tdl")),
-            script,
-            oracle: Oracle::new(script).map_err(|error| error.to_string())?,
-            acknowledged: 0,
-            tally: Tally::default(),
-        };
-        for error in errors.iter().copied().chain(["KILL"]) {
-            for forever in [false, true] {
-                // A call that is interrupted for ever is rightly made for ever.
-                if matches!(error, "KILL" | "EINTR") && forever {
-                    continue;
-                }
-                search
-                    .calls(call, error, forever, step, &mut rng)
-                    .map_err(|problem| format!("seed {seed}, {call} {error}: {problem}"))?;
-            }
+        let mut of_call = Tally::default();
+        for round in 0..rounds {
+            let file = folder.join(format!("{call}-{round}.tdl"));
+            let found = through(&file, (call, errors), step, &mut rng);
+            of_call.add(found.map_err(|problem| format!("seed {seed}, {call} {problem}"))?);
         }
-        println!("{call}: {:?}", search.tally);
-        total.runs += search.tally.runs;
-        total.errors += search.tally.errors;
-        total.killed += search.tally.killed;
-        total.acknowledged += search.tally.acknowledged;
+        println!("{call}: {of_call:?}");
+        total.add(of_call);
     }
     let restored = restore::search(&folder, seed, step)?;
     let _ = std::fs::remove_dir_all(&folder);
@@ -125,6 +128,35 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
         started.elapsed().as_secs_f64()
     );
     Ok(())
+}
+
+/// All errors of one kind of call, with a script of its own.
+fn through(
+    file: &Path,
+    (call, errors): (&str, &[&str]),
+    step: u64,
+    rng: &mut Rng,
+) -> Result<Tally, String> {
+    let script = Script::new(rng.u64());
+    let mut search = Search {
+        file,
+        script,
+        oracle: Oracle::new(script).map_err(|error| error.to_string())?,
+        acknowledged: 0,
+        tally: Tally::default(),
+    };
+    for error in errors.iter().copied().chain(["KILL"]) {
+        for forever in [false, true] {
+            // A call that is interrupted for ever is rightly made for ever.
+            if matches!(error, "KILL" | "EINTR") && forever {
+                continue;
+            }
+            search
+                .calls(call, error, forever, step, rng)
+                .map_err(|problem| format!("{error}: {problem}"))?;
+        }
+    }
+    Ok(search.tally)
 }
 
 /// `strace` that lets the calls named fail, or kill.
@@ -171,16 +203,18 @@ impl Search<'_> {
         rng: &mut Rng,
     ) -> Result<(), String> {
         let mut at = 1 + rng.below(step);
-        while at < CALLS_MAX {
-            // With and without the map: they make different calls.
-            if !self.one(call, error, at, forever, true)?
-                & !self.one(call, error, at, forever, false)?
-            {
-                return Ok(());
+        // With and without the map: they make different calls.
+        let mut modes = vec![true, false];
+        while at < CALLS_MAX && !modes.is_empty() {
+            let mut met = Vec::new();
+            for map in modes {
+                if self.one(call, error, at, forever, map)? {
+                    met.push(map);
+                }
             }
-            at += step;
+            modes = met;
+            at += step * (1 + rng.below(1 + at / APART));
         }
-        // Without the map a file that has grown is read with more calls than that.
         Ok(())
     }
 

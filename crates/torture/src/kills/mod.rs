@@ -46,6 +46,7 @@ pub fn script(seed: u64) -> Script {
     let shape = Shape {
         bulk_one_in: 0,
         none_one_in: 0,
+        threads: true,
         ..Shape::default()
     };
     Script { seed, shape }
