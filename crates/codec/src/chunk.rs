@@ -331,12 +331,12 @@ impl Correction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::Rng;
+    use crate::tests::{Rng, few};
 
     #[test]
     fn fields_keep_every_bit() {
         let mut rng = Rng(422);
-        for _ in 0..5000 {
+        for _ in 0..few(5000) {
             let mut bytes = [0; CHUNK_BYTES];
             for at in [0, 8, 16, 24] {
                 put_u64(&mut bytes, at, rng.next() >> rng.below(64));

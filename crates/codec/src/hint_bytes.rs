@@ -70,7 +70,7 @@ mod tests {
         hint.laid = Laid::default(); // not among the bytes, as what is inside
         hint.inner = Inner::default();
         assert_eq!(Hint::from_bytes(hint.to_bytes()), hint);
-        for first in 0..=255 {
+        for first in (0..=255).step_by(if cfg!(miri) { 51 } else { 1 }) {
             for rest in [0, 1, 31, 255] {
                 let mut hint = Hint::from_bytes([first, rest, rest, 14, 13, rest, rest, rest]);
                 encode_column(ColumnType::F64, &words, &mut hint, &mut out);

@@ -139,7 +139,7 @@ fn mostly_one(values: &[u64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::Rng;
+    use crate::tests::{Rng, few};
 
     fn laid(laid: &mut Laid, values: &[u64]) -> Layout {
         laid.lay_out(values, &mut vec![0; values.len()], Preference::Smallest)
@@ -168,7 +168,7 @@ mod tests {
         for unit in [1, 10, 1000, 60_000_000] {
             for gaps in [0, 5] {
                 let mut hint = Laid::default();
-                for _ in 0..100 {
+                for _ in 0..few(100) {
                     let values = times(&mut rng, unit, gaps);
                     let found = laid(&mut hint, &values);
                     let best = laid(&mut Laid::default(), &values);
@@ -201,7 +201,7 @@ mod tests {
     fn windows_at_the_ends_of_the_range_are_correct() {
         let ends = [0, 1, u64::MAX, i64::MAX as u64, i64::MIN as u64];
         let mut rng = Rng(7);
-        for _ in 0..300 {
+        for _ in 0..few(300) {
             // Any remembered window with any values gives a layout that comes back: the round trip is written
             // by encode, so here only that it answers and that its unit divides.
             let fit = Fit {

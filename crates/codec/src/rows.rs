@@ -416,6 +416,7 @@ impl Eq for RowsRef<'_> {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::few;
     use std::collections::BTreeMap;
 
     fn batch(times: &[i64], tag: u64) -> Rows {
@@ -445,7 +446,7 @@ mod tests {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (seed >> 33) % n
         };
-        for round in 0..300 {
+        for round in 0..few(300) {
             let mut pick = |count: u64, span: u64, shift: i64| {
                 let mut times: Vec<i64> = (0..count).map(|_| next(span) as i64 + shift).collect();
                 times.sort_unstable();

@@ -364,7 +364,7 @@ mod tests {
         for n in [0, 1, 2, 3, 127, 128, 129, 130, 1024] {
             let mut times: Vec<i64> = (0..n).map(|i| i64::MIN + i).collect();
             assert!(ascending(&times));
-            for i in 1..times.len() {
+            for i in (1..times.len()).step_by(if cfg!(miri) { 101 } else { 1 }) {
                 let own = std::mem::replace(&mut times[i], i64::MIN);
                 assert!(!ascending(&times), "place {i} of {n}");
                 times[i] = own - 1;

@@ -11,6 +11,15 @@ mod round_trip;
 
 use crate::{Chunk, ColumnType, Hint, decode_column, decode_times, encode_column, encode_times};
 
+/// Rounds of a test: under Miri, for which each takes hundreds of times as long, a few of them.
+pub(super) const fn few(rounds: u64) -> u64 {
+    match cfg!(miri) {
+        true if rounds > 2000 => rounds / 1000,
+        true => 2,
+        false => rounds,
+    }
+}
+
 /// splitmix64.
 pub(super) struct Rng(pub(super) u64);
 

@@ -1,6 +1,6 @@
 use super::fields::Clock;
 use super::*;
-use crate::tests::Rng;
+use crate::tests::{Rng, few};
 
 /// An exact sum of floats, of products of two, and of integers: a fixed-point number with 32 bits
 /// a limb, the lowest worth 2^-LOWEST.
@@ -149,7 +149,7 @@ fn sample(rng: &mut Rng, kind: u64) -> u64 {
 #[test]
 fn sums_are_near_the_exact_ones_in_any_order_of_merging() {
     let mut worst = 0f64;
-    for seed in 0..600 {
+    for seed in 0..few(600) {
         let mut rng = Rng(seed);
         let kind = rng.below(7);
         let ty = match kind {
@@ -337,7 +337,7 @@ fn rows_of_zeros_have_the_statistics_of_zeros() {
 fn fields_keep_every_bit() {
     use super::fields::STATS_FIELDS;
     let mut rng = Rng(421);
-    for round in 0..4000 {
+    for round in 0..few(4000) as usize {
         let ty = ColumnType::ALL[round % ColumnType::ALL.len()];
         let edges: &[u64] = if ty.is_float() {
             &[

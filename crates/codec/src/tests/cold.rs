@@ -1,6 +1,6 @@
 //! Columns in cold form: they come back bit by bit, and damaged they are refused.
 
-use super::Rng;
+use super::{Rng, few};
 use crate::{Chunk, ColdColumn, ColumnType, decode_cold, encode_cold};
 
 const TYPES: [ColumnType; 8] = ColumnType::ALL;
@@ -57,7 +57,7 @@ fn cold(ty: ColumnType, vectors: &[Vec<u64>]) -> Option<ColdColumn> {
 #[test]
 fn columns_come_back() {
     let mut seen = 0;
-    for seed in 0..600 {
+    for seed in 0..few(600) {
         let mut rng = Rng(seed);
         let ty = TYPES[rng.below(8) as usize];
         let vectors = vectors(&mut rng, ty);
@@ -85,14 +85,14 @@ fn columns_come_back() {
             assert!(decode_cold(&column.model, &chunk, payload, &mut short).is_err());
         }
     }
-    assert!(seen > 800, "{seen} vectors");
+    assert!(cfg!(miri) || seen > 800, "{seen} vectors");
 }
 
 /// Any bytes give values or `Corrupt`: bits and bytes of model, chunk and page are changed, pages cut, swapped and made up.
 #[test]
 fn damaged_columns() {
     let (mut refused, mut read) = (0, 0);
-    for seed in 0..ROUNDS {
+    for seed in 0..few(ROUNDS) {
         let mut rng = Rng(seed ^ 0xc01d);
         let ty = TYPES[rng.below(8) as usize];
         let vectors = vectors(&mut rng, ty);

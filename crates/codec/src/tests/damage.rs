@@ -1,6 +1,6 @@
 //! Any bytes give values or `Corrupt`, never a panic.
 
-use super::Rng;
+use super::{Rng, few};
 use crate::{CHUNK_BYTES, Chunk, ColumnType, Hint, STATS_BYTES, Stats};
 use crate::{Line, decode_column, decode_times, encode_column};
 
@@ -31,7 +31,7 @@ fn try_all(chunk: &[u8; CHUNK_BYTES], bytes: &[u8], rows: usize) -> bool {
 #[test]
 fn random_chunks_and_payloads() {
     let mut read = 0;
-    for seed in 0..60_000 {
+    for seed in 0..few(60_000) {
         let mut rng = Rng(seed);
         let mut chunk = [0; CHUNK_BYTES];
         for byte in &mut chunk {
@@ -63,13 +63,16 @@ fn random_chunks_and_payloads() {
             .collect();
         read += usize::from(try_all(&chunk, &bytes, rows));
     }
-    assert!(read > 500, "only {read} of the random chunks were readable");
+    assert!(
+        cfg!(miri) || read > 500,
+        "only {read} of the random chunks were readable"
+    );
 }
 
 #[test]
 fn mutated_chunks_and_payloads() {
     let mut hint = Hint::default();
-    for seed in 0..20_000 {
+    for seed in 0..few(20_000) {
         let mut rng = Rng(seed);
         let n = 1 + rng.below(200) as usize;
         let kind = rng.below(8);
@@ -110,7 +113,7 @@ fn mutated_chunks_and_payloads() {
 #[test]
 fn random_statistics() {
     let mut total = Stats::empty(ColumnType::I64);
-    for seed in 0..5000 {
+    for seed in 0..few(5000) {
         let mut rng = Rng(seed);
         let mut bytes = [0; STATS_BYTES];
         for byte in &mut bytes[..96] {

@@ -1,7 +1,7 @@
 //! Each loop beside the description of it, with every kind of code that this processor runs: on values that no encoder
 //! makes as well, for a reader of damaged bytes gets the same everywhere.
 
-use super::Rng;
+use super::{Rng, few};
 use crate::float::{Alp, DIVIDE, EXPONENT_MAX};
 use crate::kernel::{self, at_every_level};
 use crate::pack::{self, Packed, packed_bytes};
@@ -31,7 +31,7 @@ fn rule(rng: &mut Rng) -> Alp {
 
 #[test]
 fn steps_are_summed_up_as_they_are_written() {
-    for seed in 0..4000 {
+    for seed in 0..few(4000) {
         let mut rng = Rng(seed);
         let n = LENGTHS[rng.below(9) as usize];
         let (width, bytes) = random(&mut rng, n);
@@ -118,7 +118,7 @@ fn steps_of_few_bits_do_not_run_into_each_other() {
 
 #[test]
 fn decimals_are_the_same_bits_everywhere() {
-    for seed in 0..4000 {
+    for seed in 0..few(4000) {
         let mut rng = Rng(seed);
         let n = LENGTHS[rng.below(9) as usize];
         let (width, bytes) = random(&mut rng, n);
@@ -209,7 +209,7 @@ fn floats(rng: &mut Rng, n: usize) -> Vec<u64> {
 
 #[test]
 fn statistics_are_the_same_bits_everywhere() {
-    for seed in 0..3000 {
+    for seed in 0..few(3000) {
         let mut rng = Rng(seed);
         let n = [1024, 1000, 77, 64, 33, 32, 17, 9, 8, 7, 2, 1][rng.below(12) as usize];
         let values = floats(&mut rng, n);

@@ -1,7 +1,7 @@
 //! Columns of f32 and columns with nulls: they come back, cost what they should, and count right.
 
 use super::round_trip::shape;
-use super::{Rng, column_round_trip};
+use super::{Rng, column_round_trip, few};
 use crate::{ColumnType, Hint, Stats, chunk, decode_column};
 
 /// Puts nulls among words: none, some, nearly all, in a stretch.
@@ -22,7 +22,7 @@ fn with_nulls(rng: &mut Rng, null: u64, words: &mut [u64]) {
 fn every_type_comes_back_with_nulls_anywhere() {
     crate::kernel::at_every_level(|_| {
         let mut hints = [Hint::default(); 8];
-        for seed in 0..600 {
+        for seed in 0..few(600) {
             let mut rng = Rng(seed);
             let n = [1024, 1, 2, 300, 1000, 17][seed as usize % 6];
             for (ty, hint) in ColumnType::ALL.into_iter().zip(&mut hints) {
@@ -98,7 +98,7 @@ fn f32_are_decimals_or_four_bytes() {
 /// Statistics with nulls are those of the other rows, however the rows are cut and merged.
 #[test]
 fn nulls_count_in_nothing_but_their_number() {
-    for seed in 0..400 {
+    for seed in 0..few(400) {
         let mut rng = Rng(seed);
         let n = 1 + rng.below(300) as usize;
         for base in [
@@ -148,7 +148,7 @@ fn nulls_count_in_nothing_but_their_number() {
 #[test]
 fn damaged_nulls_and_f32_are_corrupt_or_words() {
     let mut read = [0; 2];
-    for seed in 0..40_000 {
+    for seed in 0..few(40_000) {
         let mut rng = Rng(seed);
         let n = 1 + rng.below(200) as usize;
         let ty = [ColumnType::NullI64, ColumnType::NullF32, ColumnType::F32][seed as usize % 3];
@@ -182,5 +182,6 @@ fn damaged_nulls_and_f32_are_corrupt_or_words() {
             }
         }
     }
-    assert!(read[0] > 1000 && read[1] > 1000, "{read:?}");
+    let enough = read[0] > 1000 && read[1] > 1000;
+    assert!(cfg!(miri) || enough, "{read:?}");
 }

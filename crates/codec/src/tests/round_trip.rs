@@ -1,4 +1,4 @@
-use super::{Rng, column_round_trip, times_round_trip};
+use super::{Rng, column_round_trip, few, times_round_trip};
 use crate::{ColumnType, Hint, Stats, chunk};
 
 /// Words that break naive codecs.
@@ -36,7 +36,7 @@ fn special_words_among_ordinary_ones() {
     let mut rng = Rng(11);
     for ty in TYPES {
         let mut hint = Hint::default();
-        for round in 0..400 {
+        for round in 0..few(400) as usize {
             let n = LENGTHS[round % LENGTHS.len()];
             let share = [1, 2, 10, 100, 1000][round % 5];
             let words: Vec<u64> = (0..n)
@@ -59,7 +59,7 @@ fn special_words_among_ordinary_ones() {
 #[test]
 fn random_shapes_under_wrong_hints() {
     let mut hints = [Hint::default(); 3];
-    for seed in 0..2500u64 {
+    for seed in 0..few(2500) {
         let mut rng = Rng(seed);
         let n = match rng.below(3) {
             0 => 1024,
@@ -251,7 +251,7 @@ fn every_processor_writes_and_reads_the_same() {
     crate::kernel::at_every_level(|level| {
         let mut hints = [Hint::default(); 3];
         let mut found = Vec::new();
-        for seed in 0..600u64 {
+        for seed in 0..few(600) {
             let mut rng = Rng(seed);
             let n = if seed % 2 == 0 {
                 1024

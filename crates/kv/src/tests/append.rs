@@ -1,6 +1,6 @@
 //! Long ascending runs of every shape, broken here and there, against a `BTreeMap`.
 
-use super::{Seed, check_all, random_key, random_value};
+use super::{Seed, check_all, few, random_key, random_value};
 use crate::{Ending, Tree};
 use std::collections::BTreeMap;
 use tidalite_testkit::ScratchPages;
@@ -66,7 +66,7 @@ fn assert_rows(tree: &Tree, pages: &ScratchPages, model: &BTreeMap<Vec<u8>, Vec<
 
 #[test]
 fn runs_of_every_shape_are_what_a_map_says() {
-    for seed in 0..60 {
+    for seed in 0..few(60) {
         let page_size = [512, 4096, 16_384][seed as usize % 3];
         let printed = Seed::of(seed, page_size);
         let mut rng = Rng::new(seed);
@@ -161,7 +161,7 @@ fn assert_leaves(tree: &Tree, pages: &ScratchPages) {
 /// Rows one by one, mostly behind the last one, with an `Ending` that lives as long as a transaction.
 #[test]
 fn rows_put_in_near_the_end_are_what_a_map_says() {
-    for seed in 0..60 {
+    for seed in 0..few(60) {
         let page_size = [512, 4096][seed as usize % 2];
         let printed = Seed::of(seed, page_size);
         let mut rng = Rng::new(seed);
@@ -171,7 +171,7 @@ fn rows_put_in_near_the_end_are_what_a_map_says() {
         for _ in 0..6 {
             let shape = rng.below(6);
             let mut ending = Ending::default();
-            for _ in 0..rng.below(1500) {
+            for _ in 0..rng.below(few(1500)) {
                 n += rng.below(3);
                 let mut key = shaped(&mut rng, shape, n);
                 if rng.one_in(100) {

@@ -1,6 +1,6 @@
 //! Rows that ascend in many places at once, against a model: leaves are full behind the places, whatever else is done in between.
 
-use super::{Seed, check_all};
+use super::{Seed, check_all, few};
 use crate::Tree;
 use std::collections::BTreeMap;
 use tidalite_testkit::ScratchPages;
@@ -46,6 +46,7 @@ fn filled(places: u64, rows: u64, page_size: usize, transactions: u64) -> f64 {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
 fn places_leave_full_leaves_behind() {
     for (places, rows, page_size, least) in [
         (40, 1500, 4096, 0.8),
@@ -68,7 +69,7 @@ fn places_among_everything_else_agree_with_a_model() {
         let mut pages = ScratchPages::new(page_size);
         let (mut tree, mut model) = (Tree::new(seed), Model::new());
         let mut next = [0u64; 12];
-        for step in 0..12_000 {
+        for step in 0..few(12_000) {
             match rng.below(100) {
                 0..2 => {
                     // Late, or again: in the middle of full leaves.
@@ -109,6 +110,7 @@ fn places_among_everything_else_agree_with_a_model() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
 fn random_rows_do_not_look_as_if_they_ascended() {
     let mut rng = Rng::new(9);
     let mut pages = ScratchPages::new(4096);
@@ -146,6 +148,7 @@ fn filled_by_bursts(burst: u64, value_bytes: usize) -> f64 {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
 fn rows_of_one_call_do_not_look_as_if_they_ascended() {
     for (burst, value_bytes) in [(3, 16), (6, 16), (10, 16), (10, 100), (25, 16)] {
         let filled = filled_by_bursts(burst, value_bytes);

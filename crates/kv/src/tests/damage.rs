@@ -2,7 +2,7 @@
 //! deceive), they may give wrong answers but neither a panic nor an endless loop.
 
 use super::raw::RawPages;
-use super::{claims, random_key, random_value};
+use super::{claims, few, random_key, random_value};
 use crate::{Error, Result, Tree};
 use std::collections::BTreeMap;
 use tidalite_pager::{HEADER_BYTES, PageRead};
@@ -39,14 +39,14 @@ fn read<R: PageRead>(tree: &Tree, pages: &R, most: usize) -> Result<Model> {
 
 #[test]
 fn a_flipped_bit_is_found_or_changes_no_answer() {
-    for seed in 0..8 {
+    for seed in 0..few(8) {
         let page_size = [512, 4096, 128 * 1024][seed as usize % 3];
         let printed = super::Seed::of(seed, page_size);
         let mut rng = Rng::new(seed);
         let (mut pages, tree, model) = table(&mut rng, page_size, 120);
         let ranges = claims(&tree, &pages);
         let mut silent = 0;
-        for _ in 0..150 {
+        for _ in 0..few(150) {
             let (addr, count) = *rng.pick(&ranges);
             let at = addr + rng.below(count * page_size as u64);
             let bit = rng.below(8) as u8;
@@ -79,7 +79,7 @@ fn a_flipped_bit_is_found_or_changes_no_answer() {
 
 #[test]
 fn damage_that_no_checksum_tells_neither_panics_nor_loops() {
-    for seed in 0..60 {
+    for seed in 0..few(60) {
         let page_size = [512, 512, 1024, 4096][seed as usize % 4];
         let printed = super::Seed::of(seed, page_size);
         let mut rng = Rng::new(1000 + seed);
@@ -87,7 +87,7 @@ fn damage_that_no_checksum_tells_neither_panics_nor_loops() {
         let ranges = claims(&tree, &pages);
         let clean = RawPages::of(&tree, &pages);
         assert_eq!(read(&tree, &clean, usize::MAX).unwrap(), model);
-        for _ in 0..40 {
+        for _ in 0..few(40) {
             let mut raw = RawPages::of(&tree, &pages);
             let mut tree = tree;
             for _ in 0..=rng.below(4) {
@@ -171,7 +171,7 @@ impl crate::Walk for Saved {
 /// that.
 #[test]
 fn damage_is_named_by_its_keys_and_costs_no_others() {
-    for seed in 0..6 {
+    for seed in 0..few(6) {
         let page_size = [512, 4096][seed as usize % 2];
         let printed = super::Seed::of(seed, page_size);
         let mut rng = Rng::new(seed);

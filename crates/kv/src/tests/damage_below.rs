@@ -1,7 +1,7 @@
 //! Damage in nested tables and in tables of multi-values; pages that are led to in more ways than one.
 
 use super::raw::RawPages;
-use super::{claims, random_key, random_value};
+use super::{claims, few, random_key, random_value};
 use crate::edit::Payload;
 use crate::group::Bias;
 use crate::insert::Old;
@@ -154,7 +154,7 @@ impl Walk for Seen {
 
 #[test]
 fn a_walk_reaches_what_is_nested() {
-    for seed in 0..4 {
+    for seed in 0..few(4) {
         let page_size = [512, 512, 4096, 4096][seed as usize];
         let printed = super::Seed::of(seed, page_size);
         let mut rng = Rng::new(500 + seed);
@@ -177,13 +177,13 @@ fn a_walk_reaches_what_is_nested() {
 
 #[test]
 fn a_flipped_bit_below_is_found_or_changes_no_answer() {
-    for seed in 0..8 {
+    for seed in 0..few(8) {
         let page_size = [512, 4096][seed as usize / 2 % 2];
         let printed = super::Seed::of(seed, page_size);
         let mut rng = Rng::new(seed);
         let (mut pages, tree, model) = table(&mut rng, seed, page_size);
         let ranges = claims(&tree, &pages);
-        for _ in 0..120 {
+        for _ in 0..few(120) {
             let (addr, count) = *rng.pick(&ranges);
             let at = addr + rng.below(count * page_size as u64);
             let bit = rng.below(8) as u8;
@@ -286,13 +286,13 @@ fn use_it(rng: &mut Rng, raw: &mut RawPages, mut tree: Tree, old: &Tree, page_si
 
 #[test]
 fn damage_below_that_no_checksum_tells_neither_panics_nor_loops() {
-    for seed in 0..24 {
+    for seed in 0..few(24) {
         let page_size = [512, 512, 1024, 4096][seed as usize / 2 % 4];
         let printed = super::Seed::of(seed, page_size);
         let mut rng = Rng::new(4000 + seed);
         let (pages, tree, _) = table(&mut rng, seed, page_size);
         let ranges = claims(&tree, &pages);
-        for _ in 0..25 {
+        for _ in 0..few(25) {
             let mut raw = RawPages::of(&tree, &pages);
             for _ in 0..=rng.below(4) {
                 let (addr, pages) = *rng.pick(&ranges);

@@ -1,6 +1,6 @@
 //! Keys too long for a page: against a model, where every separator must be long, and what becomes of their extents.
 
-use super::{check_all, claims, long_key};
+use super::{check_all, claims, few, long_key};
 use crate::{PageAt, Relocation, Result, Tree, Walk};
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::Corrupt;
@@ -183,7 +183,7 @@ fn separators_of_long_keys_are_short_where_they_can_be() {
     let mut rng = Rng::new(3);
     let mut pages = ScratchPages::new(512);
     let mut tree = Tree::new(5);
-    for _ in 0..2000 {
+    for _ in 0..few(2000) {
         let mut key = vec![0; 2000];
         rng.fill(&mut key[..6]);
         tree.insert(&mut pages, &key, b"v").unwrap();

@@ -18,6 +18,15 @@ use tidalite_pager::PageRead;
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
+/// Rounds of a test: under Miri, for which each takes hundreds of times as long, a few of them.
+const fn few(rounds: u64) -> u64 {
+    if cfg!(miri) {
+        rounds.div_ceil(20)
+    } else {
+        rounds
+    }
+}
+
 /// Checks the tree and that it reaches exactly what is in use.
 fn check_all(tree: &Tree, pages: &ScratchPages) {
     pages.assert_all_claimed(&claims(tree, pages));

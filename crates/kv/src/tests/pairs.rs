@@ -1,6 +1,6 @@
 //! Multi-values against a map of sets, nested tables against a map of maps, cuts and places.
 
-use super::{check_all, claims, random_key, random_value};
+use super::{check_all, claims, few, random_key, random_value};
 use crate::{Ending, Error, PairCursor, Relocation, Result, Sub, Tree, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -124,14 +124,14 @@ fn look(rng: &mut Rng, tree: &Tree, pages: &ScratchPages, model: &Sets) {
 
 #[test]
 fn pairs_agree_with_a_map_of_sets() {
-    for seed in 0..6 {
+    for seed in 0..few(6) {
         let page_size = [512, 512, 4096][seed as usize % 3];
         let printed = super::Seed::of(seed, page_size);
         let mut rng = Rng::new(9000 + seed);
         let mut pages = ScratchPages::new(page_size);
         let mut tree = Tree::new_multi(5);
         let mut model = Sets::new();
-        for transaction in 0..24 {
+        for transaction in 0..few(24) {
             let growth = if transaction % 8 < 5 { 85 } else { 10 };
             for _ in 0..rng.index(400) {
                 let (key, value) = pair(&mut rng, page_size);
@@ -229,7 +229,7 @@ fn assert_same(pages: &ScratchPages, sub: &Sub<'_>, model: &BTreeMap<Vec<u8>, He
 
 #[test]
 fn nested_tables_agree_with_maps_in_maps() {
-    for seed in 0..6 {
+    for seed in 0..few(6) {
         let page_size = [512, 512, 4096][seed as usize % 3];
         let printed = super::Seed::of(seed, page_size);
         let mut rng = Rng::new(7000 + seed);
@@ -237,7 +237,7 @@ fn nested_tables_agree_with_maps_in_maps() {
         let mut tree = Tree::new(5);
         let mut model = BTreeMap::new();
         let mut small = 0;
-        for transaction in 0..16 {
+        for transaction in 0..few(16) {
             let growth = if transaction % 8 < 5 { 85 } else { 10 };
             for _ in 0..rng.index(300) {
                 let depth = rng.index(4);
@@ -285,7 +285,7 @@ fn nested_tables_agree_with_maps_in_maps() {
             );
             pages.commit();
         }
-        assert!(small > 0, "some nested table lay in its leaf");
+        assert!(cfg!(miri) || small > 0, "some nested table lay in its leaf");
         tree.clear(&mut pages).unwrap();
         assert_eq!(pages.live_pages(), 0);
         printed.passed();
@@ -293,6 +293,7 @@ fn nested_tables_agree_with_maps_in_maps() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
 fn cutting_a_range_frees_what_lies_between_without_reading_it() {
     let mut pages = ScratchPages::new(512);
     let mut tree = Tree::new(5);
@@ -320,14 +321,14 @@ fn cutting_a_range_frees_what_lies_between_without_reading_it() {
 
 #[test]
 fn cuts_agree_with_a_model() {
-    for seed in 0..8 {
+    for seed in 0..few(8) {
         let printed = super::Seed::of(seed, 512);
         let mut rng = Rng::new(3000 + seed);
         let mut pages = ScratchPages::new(512);
         let mut tree = Tree::new(5);
         let mut model = BTreeMap::new();
         for _ in 0..12 {
-            for _ in 0..rng.index(500) {
+            for _ in 0..rng.below(few(500)) {
                 let (key, value) = (random_key(&mut rng, 512), random_value(&mut rng, 512));
                 tree.insert(&mut pages, &key, &value).unwrap();
                 model.insert(key, value);
