@@ -13,7 +13,10 @@ use crate::name::SeriesPattern;
 use crate::read::ReadTxn;
 use crate::table::Table;
 use crate::table_mut::TableMut;
+use std::collections::HashSet;
 use std::path::Path;
+use tidalite_base::Corrupt;
+use tidalite_kv::Tree;
 
 impl ReadTxn {
     /// Writes everything that this snapshot shows to a new file and returns the bytes written.
@@ -55,7 +58,7 @@ impl ReadTxn {
                 continue;
             };
             let mut to = tx.table(&name)?;
-            copy_table(&table, &mut to)?;
+            copy_table(&table, &mut to, &mut HashSet::new())?;
             to.take_sequence(table.sequence())?;
         }
         for info in catalog::list(&self.begun.roots, &self.pages, &SeriesPattern::parse("")?)? {
@@ -97,20 +100,31 @@ pub(crate) fn discard(path: &Path) {
     }
 }
 
-/// Copies a table with all that is nested in it. Recursion is as deep as tables are nested.
-fn copy_table(from: &Table<'_>, to: &mut TableMut<'_>) -> Result<()> {
+/// Copies a table with all that is nested in it. Recursion is as deep as tables are nested. `copied` has the roots of those that were: a
+/// hostile file may lead to one in many ways.
+fn copy_table(from: &Table<'_>, to: &mut TableMut<'_>, copied: &mut HashSet<u64>) -> Result<()> {
     let (pages, tree) = from.parts();
-    read_ahead(pages, tree, |copier| copy_rows(from, to, copier))
+    if let Some(root) = tree.map(Tree::root).filter(|root| !root.is_null())
+        && !copied.insert(root.addr)
+    {
+        return Err(Corrupt::new("nested table", root.addr, "a second way to it", "one").into());
+    }
+    read_ahead(pages, tree, |copier| copy_rows(from, to, copier, copied))
 }
 
-fn copy_rows(from: &Table<'_>, to: &mut TableMut<'_>, copier: &mut Copier<'_>) -> Result<()> {
+fn copy_rows(
+    from: &Table<'_>,
+    to: &mut TableMut<'_>,
+    copier: &mut Copier<'_>,
+    copied: &mut HashSet<u64>,
+) -> Result<()> {
     let mut cursor = from.cursor();
     let mut more = cursor.first()?;
     while more {
         if let Some(below) = cursor.nested()? {
             let mut to = to.nested(cursor.key());
             to.make()?;
-            copy_table(&below, &mut to)?;
+            copy_table(&below, &mut to, copied)?;
             copier.copied();
             more = cursor.next()?;
             continue;

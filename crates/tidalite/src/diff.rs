@@ -16,7 +16,7 @@ use crate::series::Series;
 use crate::write::find_table;
 use rows::{diff_series, merge_range};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tables::Sides;
 use tidalite_base::SeriesId;
 use tidalite_kv::{Sub, Tree};
@@ -178,6 +178,7 @@ impl ReadTxn {
             table,
             path: Vec::new(),
             multi: new.is_multi(),
+            met: HashSet::new(),
             f,
         };
         sides.tables(&Sub::of(*new), &Sub::of(*old))

@@ -4,7 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tidalite::{Database, Durability, Options, Result, Schema, Storage};
-use tidalite_pager::Pager;
+use tidalite_kv::Tree;
+use tidalite_pager::{PageRead, PageWrite, Pager};
 use tidalite_runs::SERIES_MAX;
 use tidalite_testkit::SimDisk;
 use tidalite_testkit::rng::Rng;
@@ -12,6 +13,10 @@ use tidalite_testkit::rng::Rng;
 /// Byte offsets of fields in the app area, see docs/format.md, section 9.1.
 const NEXT_SERIES_AT: usize = 8;
 const NEXT_TABLE_AT: usize = 16;
+/// Where the inline roots of tables begin, each a table's number and its root; and bytes of the root of a nested table (section 5).
+const TABLE_ROOTS_AT: usize = 728;
+const TABLE_ROOT_BYTES: usize = 72;
+const NESTED_ROOT_BYTES: usize = 28;
 const ROUNDS: u64 = 4_000;
 
 fn options() -> Options {
@@ -226,4 +231,78 @@ fn no_app_area_makes_anything_panic() {
         let used = catch_unwind(AssertUnwindSafe(|| use_it(&disk)));
         assert!(used.is_ok(), "seed {seed} panics");
     }
+}
+
+/// Two keys lead to one nested table, as each of forty tables in one another could: who goes down all ways would never end.
+#[test]
+fn a_nested_table_with_two_ways_to_it_is_told() {
+    let disk = Arc::new(SimDisk::from_image(sound_image()));
+    let db = options()
+        .open_storage(Arc::clone(&disk) as Arc<dyn Storage>)
+        .expect("the sound file works");
+    db.pin("before").expect("the sound file works");
+    let mut tx = db.begin_write().expect("the sound file works");
+    tx.table("topics").expect("the sound file works");
+    tx.commit().expect("the sound file works");
+    // The root of a table that was there before lies in the app area.
+    let mut tx = db.begin_write().expect("the sound file works");
+    for topic in [b"a", b"b"] {
+        let mut table = tx.table("topics").expect("the sound file works");
+        let mut topic = table.nested(topic);
+        for row in 0..100u32 {
+            topic
+                .put(&row.to_be_bytes(), &[7; 20])
+                .expect("the sound file works");
+        }
+    }
+    tx.commit().expect("the sound file works");
+    drop(db);
+
+    let pager = Pager::open_storage(
+        Arc::clone(&disk) as Arc<dyn Storage>,
+        &tidalite_pager::Options::default(),
+    )
+    .expect("the sound file works");
+    let mut txn = pager.begin_write().expect("the sound file works");
+    let mut app = txn.app().to_vec();
+    let roots = (TABLE_ROOTS_AT..app.len()).step_by(TABLE_ROOT_BYTES);
+    let (at, leaf) = roots
+        .filter_map(|at| Some((at + 8, Tree::decode(app.get(at + 8..)?).ok()?.root())))
+        .find(|(_, root)| {
+            let page = txn.page(root).expect("the sound file works");
+            root_in(&page, b'a').is_some() && root_in(&page, b'b').is_some()
+        })
+        .expect("the table of topics is small");
+    let leaf = txn.shadow(&leaf).expect("the sound file works");
+    let page = txn.page_mut(&leaf).expect("the sound file works");
+    let (a, b) = (root_in(page, b'a'), root_in(page, b'b'));
+    let (a, b) = (a.expect("a topic"), b.expect("a topic"));
+    page.copy_within(a..a + NESTED_ROOT_BYTES, b);
+    let leaf = txn.seal_page(&leaf).expect("the sound file works");
+    leaf.encode(&mut app, at);
+    txn.commit(&app, Durability::Durable)
+        .expect("the sound file works");
+    drop(pager);
+
+    let db = options()
+        .open_storage(Arc::clone(&disk) as Arc<dyn Storage>)
+        .expect("it opens");
+    let snap = db.begin_read().expect("it opens");
+    let told = |result: Result<()>| {
+        let error = result.expect_err("two ways to one table").to_string();
+        assert!(error.contains("a second way to it"), "{error}");
+    };
+    let copy = std::env::temp_dir().join(format!("tidalite-two-ways-{}", std::process::id()));
+    told(snap.copy_to(&copy).map(drop));
+    assert!(!copy.exists());
+    let before = db.begin_read_at("before").expect("it is pinned");
+    told(snap.diff(&before, &mut |_| Ok(())));
+    assert!(!db.check().expect("it is checked").is_clean());
+}
+
+/// Where a leaf has the root of the table nested under a key of one byte: behind the length of the key, the tag and the key.
+fn root_in(page: &[u8], key: u8) -> Option<usize> {
+    let cell = [1, (NESTED_ROOT_BYTES as u8) << 2 | 3, key];
+    let at = page.windows(cell.len()).position(|bytes| bytes == cell)?;
+    (at + cell.len() + NESTED_ROOT_BYTES <= page.len()).then_some(at + cell.len())
 }

@@ -3,6 +3,7 @@
 use super::{Change, Tell};
 use crate::error::Result;
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use tidalite_base::Corrupt;
 use tidalite_kv::{Cursor, DEPTH_MAX, Sub, Tree, Value};
 use tidalite_pager::Snapshot;
@@ -16,6 +17,8 @@ pub(super) struct Sides<'a, 'f> {
     pub(super) path: Vec<Vec<u8>>,
     /// Sets of values are told value by value, and not as tables.
     pub(super) multi: bool,
+    /// Roots of nested tables of the new version: a hostile file may lead to one in many ways.
+    pub(super) met: HashSet<u64>,
     pub(super) f: &'a mut Tell<'f>,
 }
 
@@ -116,6 +119,13 @@ impl Sides<'_, '_> {
     }
 
     fn below(&mut self, key: &[u8], new: &Sub<'_>, old: &Sub<'_>) -> Result<()> {
+        if let Some(root) = new.tree().map(Tree::root)
+            && !self.met.insert(root.addr)
+        {
+            return Err(
+                Corrupt::new("nested table", root.addr, "a second way to it", "one").into(),
+            );
+        }
         self.path.push(key.to_vec());
         let done = self.tables(new, old);
         self.path.pop();
