@@ -12,6 +12,7 @@ use crate::snapshot::Snapshot;
 use crate::space::large::Large;
 use crate::txn::{WriteTxn, make_durable};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tidalite_base::TxnId;
 
@@ -146,17 +147,15 @@ impl Pager {
         self.inner.recovery
     }
 
-    /// Makes every commit so far durable. Waits for a write transaction under way when there are lazy or `None`
-    /// commits, so it must not be called by who holds one. Returns the newest commit.
+    /// Makes every commit so far durable, whoever made it. Waits for a write transaction under way when there are lazy or `None`
+    /// commits, and when it is not known whether the newest record is on the medium, so it must not be called by who holds one. Returns
+    /// the newest commit.
     ///
     /// # Errors
     /// `Poisoned`; any error of a sync or of writing the record (then nothing more is acknowledged until
-    /// reopened).
+    /// reopened); what reading the record of another process meets.
     pub fn sync(&self) -> Result<TxnId> {
-        self.inner.check_writable()?;
-        let newest = self.inner.pipeline.base(self.inner.state()).txn;
-        make_durable(&self.inner, (newest, Until::Kept), None)?;
-        Ok(newest)
+        self.make_durable(Until::Kept)
     }
 
     /// The same, and the log is emptied: all is in the newest record. Costs two barriers where there is something in the log.
@@ -164,13 +163,23 @@ impl Pager {
     /// # Errors
     /// As for `sync`.
     pub fn checkpoint(&self) -> Result<TxnId> {
-        self.inner.check_writable()?;
-        let newest = self.inner.pipeline.base(self.inner.state()).txn;
-        make_durable(&self.inner, (newest, Until::Recorded), None)?;
+        self.make_durable(Until::Recorded)
+    }
+
+    fn make_durable(&self, wanted: Until) -> Result<TxnId> {
+        let inner = &self.inner;
+        inner.check_writable()?;
+        inner.refresh()?;
+        let newest = inner.pipeline.base(inner.state()).txn;
+        // Another process may have seen to it.
+        if inner.lock.area.durable().load(Ordering::Acquire) < newest.0 {
+            make_durable(inner, (newest, wanted), None)?;
+        }
         Ok(newest)
     }
 
-    /// Makes everything durable, empties the log and closes this handle. (Others, and snapshots, keep the file open.)
+    /// Makes everything durable, empties the log and closes this handle. (Others, and snapshots, keep the file open.) The record that was
+    /// found when the file was opened is left as it is when this handle has had nothing to write: `sync` makes sure of it.
     ///
     /// # Errors
     /// As for `sync`.
@@ -178,7 +187,12 @@ impl Pager {
         if self.inner.options.read_only {
             return Ok(());
         }
-        self.checkpoint().map(|_| ())
+        self.inner.check_writable()?;
+        let newest = self.inner.pipeline.base(self.inner.state()).txn;
+        if self.inner.pipeline.is_as_found(newest.0) {
+            return Ok(());
+        }
+        make_durable(&self.inner, (newest, Until::Recorded), None).map(|_| ())
     }
 
     /// Closes this handle without a sync, as dropping it does: lazy commits survive the process, not a power cut;

@@ -144,7 +144,8 @@ impl Inner {
         found: Found,
         lock: Lock,
     ) -> Self {
-        let pipeline = Pipeline::new(&found);
+        let known = lock.area.durable().load(Ordering::Acquire);
+        let pipeline = Pipeline::new(&found, known == found.durable.txn);
         let state = State::of(found, superblock.page_size, options.read_only);
         let lock = Arc::new(lock);
         Self {
@@ -415,7 +416,9 @@ impl Inner {
                 let loaded = found.and_then(|found| {
                     if !self.options.read_only {
                         let state = State::of_meta(&found.meta, self.page_size);
-                        self.pipeline.reset(&found, &Arc::new(state));
+                        let known = self.lock.area.durable().load(Ordering::Acquire);
+                        let on_medium = known == found.durable.txn;
+                        self.pipeline.reset(&found, &Arc::new(state), on_medium);
                         self.unwritten.lock().bury_all();
                     }
                     Writer::load(self, found).map(Box::new)

@@ -19,7 +19,9 @@
 //!    whose data a sync has reached already.
 //! 3. One flush at a time (`flushing`). It holds the turn among the handles (`Turns::set_keep`), not the turn among the
 //!    threads of this one.
-//! 4. `durable` is the newest durable record. `logged` is the newest commit that is
+//! 4. `durable` is the newest record of the file. It counts as durable, for whoever waits, only while it is known to be on the medium
+//!    (`on_medium`): the one that was found when the file was opened, or when others have written, may be in the system's cache alone
+//!    until a writer has confirmed it (`Writer::confirm`). `logged` is the newest commit that is
 //!    durable by the log which stands on that record; it has a weak record, by which other processes find it.
 //! 5. A weak record stands on `durable`, and on the record being written as well when a flush is under way. So whichever
 //!    of the two a killed process leaves as the newest, the weak record counts.
@@ -91,6 +93,7 @@ struct Stages {
     flushing: Option<Flushing>,
     durable: Meta,
     durable_checksum: u64,
+    on_medium: bool,
     log: Option<Log>,
     logged: u64,
     /// Flushes of small commits of this handle, one after the other.
@@ -182,7 +185,9 @@ pub(crate) enum Waited {
 }
 
 impl Pipeline {
-    pub(crate) fn new(found: &Found) -> Self {
+    /// `on_medium`: the record that was found is known to be there.
+    pub(crate) fn new(found: &Found, on_medium: bool) -> Self {
+        let kept = if on_medium { found.durable.txn } else { 0 };
         Self {
             stages: Mutex::new(Stages {
                 base: None,
@@ -191,6 +196,7 @@ impl Pipeline {
                 flushing: None,
                 durable_checksum: checksum_of(&found.durable),
                 durable: found.durable.clone(),
+                on_medium,
                 log: None,
                 logged: 0,
                 small: 0,
@@ -201,8 +207,8 @@ impl Pipeline {
                 unsynced_since: None,
                 waiting: Vec::new(),
             }),
-            kept: AtomicU64::new(found.durable.txn),
-            recorded: AtomicU64::new(found.durable.txn),
+            kept: AtomicU64::new(kept),
+            recorded: AtomicU64::new(kept),
             syncs_begun: AtomicU64::new(0),
             syncs_done: AtomicU64::new(0),
             beside: Mutex::new(()),
@@ -214,11 +220,13 @@ impl Pipeline {
         self.stages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over what was found in the file: others have written since, or nobody has yet. Only for who has the turn.
-    pub(crate) fn reset(&self, found: &Found, state: &Arc<State>) {
+    /// Takes over what was found in the file: others have written since, or nobody has yet. `on_medium`: its record is known to be
+    /// there. Only for who has the turn.
+    pub(crate) fn reset(&self, found: &Found, state: &Arc<State>, on_medium: bool) {
         let mut stages = self.stages();
         stages.durable_checksum = checksum_of(&found.durable);
         stages.durable = found.durable.clone();
+        stages.on_medium = on_medium;
         (stages.log, stages.logged, stages.small) = (None, 0, 0);
         stages.weak = found.weak;
         stages.covered = None;
@@ -238,9 +246,27 @@ impl Pipeline {
         }
         self.note_reached(&stages);
         // Another process may have made durable what threads of this one wait for; if not, one of them leads.
-        let woken = stages.take_up_to(found.durable.txn);
+        let reached = stages.reached(Until::Kept);
+        let woken = stages.take_up_to(reached);
         drop(stages);
         unpark(woken);
+    }
+
+    /// The record that was found is on the medium. Only for who has the turn.
+    pub(crate) fn confirmed(&self) {
+        let mut stages = self.stages();
+        stages.on_medium = true;
+        self.note_reached(&stages);
+        let reached = stages.reached(Until::Kept);
+        let woken = stages.take_up_to(reached);
+        drop(stages);
+        unpark(woken);
+    }
+
+    /// True while the record that was found is not confirmed: this handle has written nothing yet.
+    pub(crate) fn is_as_found(&self, txn: u64) -> bool {
+        let stages = self.stages();
+        !stages.on_medium && stages.durable.txn >= txn
     }
 
     /// The state that the next writer builds on, when it is newer than `shown`.

@@ -170,6 +170,7 @@ impl Writer {
             self.confirmed = step + 1;
         }
         inner.note_durable(record.txn);
+        inner.pipeline.confirmed();
         Ok(())
     }
 

@@ -20,9 +20,10 @@ impl Stages {
 
     /// The newest commit of which this holds.
     pub(super) fn reached(&self, wanted: Until) -> u64 {
+        let recorded = if self.on_medium { self.durable.txn } else { 0 };
         match wanted {
-            Until::Kept => self.durable.txn.max(self.logged),
-            Until::Recorded => self.durable.txn,
+            Until::Kept => recorded.max(self.logged),
+            Until::Recorded => recorded,
         }
     }
 
@@ -111,6 +112,7 @@ impl Stages {
     pub(super) fn recorded(&mut self, inner: &Inner, chosen: ChosenRecord) -> Arc<Recorded> {
         self.durable = chosen.record;
         self.durable_checksum = chosen.checksum;
+        self.on_medium = true;
         let txn = self.durable.txn;
         let (record, checksum) = (&self.durable, self.durable_checksum);
         self.log = Log::begin(record, checksum, inner.page_size, self.log.take());

@@ -57,7 +57,7 @@ fn what_another_handle_made_durable_wakes_who_waits() {
     found.durable.txn = first;
     found.meta.txn = first;
     let state = State::of_meta(&found.meta, pager.inner.page_size);
-    pipeline.reset(&found, &Arc::new(state));
+    pipeline.reset(&found, &Arc::new(state), true);
     assert_eq!(one.recv_timeout(LONG), Ok(Waited::Durable));
     // Nobody else is there to lead for the second.
     assert_eq!(other.recv_timeout(LONG), Ok(Waited::NeedsTurn));

@@ -1,0 +1,119 @@
+//! Who makes what durable: syncs of what others have committed.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod toy;
+
+use std::sync::Arc;
+use tidalite_pager::{Durability, LockMemory, Options, Pager, Ticket};
+use tidalite_testkit::rng::Rng;
+use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk};
+use toy::{app, apply, id_of, options, read, root_of};
+
+fn open(disk: &Arc<SimDisk>, memory: &LockMemory, options: &Options) -> Pager {
+    Pager::open_storage_with(disk.clone(), memory, options).unwrap()
+}
+
+fn commit(pager: &Pager, id: u64, durability: Durability) -> Ticket {
+    let mut txn = pager.begin_write().unwrap();
+    let old = root_of(txn.app());
+    let slot = (id * 7 % toy::SLOTS as u64) as usize;
+    let root = apply(&mut txn, &old, &[(slot, id)]).unwrap();
+    txn.commit_ticket(&app(&root, id), durability).unwrap()
+}
+
+fn fail(disk: &SimDisk, at_call: u64, kind: FaultKind) {
+    disk.set_fault(Some(Fault {
+        at_call,
+        forever: true,
+        kind,
+    }));
+}
+
+/// Whatever a power cut takes now, this commit or a later one is found.
+fn expect_kept(disk: &SimDisk, id: u64) {
+    let replay = Replay::at_end(&disk.recording());
+    for seed in 0..40 {
+        let image = replay.power_cut(&mut Rng::new(seed));
+        let pager = Pager::open_storage(Arc::new(SimDisk::from_image(image)), &options()).unwrap();
+        let reader = pager.begin_read().unwrap();
+        let found = id_of(reader.app());
+        assert!(found >= id, "seed {seed}: commit {found} instead of {id}");
+        read(&reader, &root_of(reader.app()), &mut |_, _| {}).unwrap();
+    }
+}
+
+/// A process is killed somewhere in the flush of its lazy commit. Who opens the file next finds the record of that commit, perhaps in the
+/// system's cache alone, and is asked to make everything durable without having anything to write.
+#[test]
+fn a_sync_makes_sure_of_the_record_that_was_found() {
+    tidalite_testkit::watch();
+    let mut found = [0; 3];
+    for at_call in 0..8 {
+        let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+        let killed = open(&disk, &memory, &options());
+        commit(&killed, 1, Durability::Durable).wait().unwrap();
+        drop(commit(&killed, 2, Durability::Lazy));
+        fail(&disk, at_call, FaultKind::Killed);
+        let _ = killed.sync();
+        disk.kill();
+        memory.kill_all();
+        let area = memory.image();
+        drop(killed);
+        disk.set_fault(None);
+        // With the weak record of the lazy commit, and without.
+        let weak = at_call % 2 == 0;
+        let memory = match weak {
+            true => LockMemory::from_image(&area),
+            false => LockMemory::new(),
+        };
+        let pager = open(&disk, &memory, &options());
+        let id = id_of(pager.begin_read().unwrap().app());
+        pager.sync().unwrap();
+        expect_kept(&disk, id);
+        found[id as usize] += 1;
+    }
+    assert!(found[1] > 0 && found[2] > 0, "{found:?}");
+}
+
+/// To close a file that was only read writes nothing.
+#[test]
+fn closing_what_was_only_read_writes_nothing() {
+    tidalite_testkit::watch();
+    let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+    let pager = open(&disk, &memory, &options());
+    commit(&pager, 1, Durability::Durable).wait().unwrap();
+    pager.close().unwrap();
+    let pager = open(&disk, &memory, &options());
+    let calls = disk.calls();
+    drop(pager.begin_read().unwrap());
+    pager.clone().close().unwrap();
+    assert_eq!(disk.calls(), calls);
+    pager.sync().unwrap();
+    assert!(disk.calls() > calls);
+    let calls = disk.calls();
+    pager.sync().unwrap();
+    assert_eq!(disk.calls(), calls, "it is known to be on the medium now");
+}
+
+#[test]
+fn a_sync_covers_what_other_handles_have_committed() {
+    tidalite_testkit::watch();
+    let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+    let (a, b) = (
+        open(&disk, &memory, &options()),
+        open(&disk, &memory, &options()),
+    );
+    commit(&a, 1, Durability::Durable).wait().unwrap();
+    drop(commit(&b, 2, Durability::Durable));
+    drop(commit(&a, 3, Durability::Lazy));
+    b.sync().unwrap();
+    expect_kept(&disk, 3);
+    // What another one has seen to costs nothing.
+    commit(&a, 4, Durability::Durable).wait().unwrap();
+    a.checkpoint().unwrap();
+    let calls = disk.calls();
+    b.sync().unwrap();
+    b.checkpoint().unwrap();
+    assert_eq!(disk.calls(), calls);
+}
