@@ -1,5 +1,5 @@
 //! The background flusher: a thread that makes lazy and queued commits durable. There is one only when asked for
-//! (`Options::background_flush`); it ends when the file is closed.
+//! (`Options::background_flush`); it ends when the file is closed (`Inner::drop` wakes it), or poisoned. After any other error it tries again.
 
 use crate::pager::Inner;
 use crate::pipeline::Until;
@@ -8,6 +8,9 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, Thread};
 use std::time::Duration;
 use tidalite_base::TxnId;
+
+/// A shorter pause would keep a processor busy with looking.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
 
 /// Starts it; `None` when the system gives no thread (commits then look after themselves).
 pub(crate) fn start(inner: &Arc<Inner>, pause: Duration) -> Option<Thread> {
@@ -19,7 +22,7 @@ pub(crate) fn start(inner: &Arc<Inner>, pause: Duration) -> Option<Thread> {
 
 fn run(inner: &Weak<Inner>, pause: Duration) {
     loop {
-        thread::park_timeout(pause);
+        thread::park_timeout(pause.max(PAUSE_MIN));
         let Some(inner) = inner.upgrade() else {
             return;
         };
@@ -27,7 +30,8 @@ fn run(inner: &Weak<Inner>, pause: Duration) {
             continue;
         };
         // A failed sync poisons the file; whoever writes next is told.
-        if make_durable(&inner, (TxnId(newest), Until::Kept), None).is_err() {
+        let done = make_durable(&inner, (TxnId(newest), Until::Kept), None);
+        if done.is_err() && inner.check_poison().is_err() {
             return;
         }
     }

@@ -120,6 +120,9 @@ impl Drop for Inner {
     /// Gives space back that the file grew ahead by, when it is a step or more. Nobody reads any more;
     /// the newest durable record does not count these pages.
     fn drop(&mut self) {
+        if let Some(flusher) = self.flusher.get() {
+            flusher.unpark();
+        }
         let slot = self
             .writer
             .get_mut()

@@ -414,7 +414,11 @@ impl Pipeline {
             if stages.reached(wanted) >= txn {
                 return Ok(Waited::Durable);
             }
-            inner.check_poison()?;
+            if let Err(error) = inner.check_poison() {
+                // What is not shown will not be: nobody is to wait for the turn because of it.
+                self.may_give(inner, &stages);
+                return Err(error);
+            }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if slept && left.is_some_and(|left| left.is_zero()) {
                 // It may have been this thread's turn to lead.

@@ -1,11 +1,16 @@
-//! Who makes what durable: syncs of what others have committed.
+//! Who makes what durable, and who waits for whom: syncs of what others have committed, tickets with an end to their patience, the
+//! background flusher, and the turn after a failed sync.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod toy;
 
+use std::fs;
 use std::sync::Arc;
-use tidalite_pager::{Durability, LockMemory, Options, Pager, Ticket};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+use tidalite_pager::{Durability, Error, LockMemory, Options, PageWrite, Pager, Ticket};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk};
 use toy::{app, apply, id_of, options, read, root_of};
@@ -116,4 +121,110 @@ fn a_sync_covers_what_other_handles_have_committed() {
     b.sync().unwrap();
     b.checkpoint().unwrap();
     assert_eq!(disk.calls(), calls);
+}
+
+#[test]
+fn patience_with_a_ticket_ends_while_somebody_writes() {
+    tidalite_testkit::watch();
+    let pager = open(&Arc::new(SimDisk::new()), &LockMemory::new(), &options());
+    let ticket = commit(&pager, 1, Durability::Lazy);
+    let txn = pager.begin_write().unwrap();
+    let (tell, told) = channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let waited = ticket.wait_for(Duration::from_millis(20)).unwrap();
+            tell.send(waited).unwrap();
+        });
+        let waited = told.recv_timeout(Duration::from_secs(10));
+        drop(txn);
+        assert_eq!(waited, Ok(false), "it waited for the writer");
+    });
+    assert!(ticket.wait_for(Duration::from_secs(60)).unwrap());
+}
+
+/// A commit waits for its flush when a sync of another transaction fails: the turn among the handles must not stay for what will never be
+/// shown.
+#[test]
+fn after_a_failed_sync_nobody_waits_for_the_turn() {
+    tidalite_testkit::watch();
+    let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+    let (a, b) = (
+        open(&disk, &memory, &options()),
+        open(&disk, &memory, &options()),
+    );
+    commit(&a, 1, Durability::Durable).wait().unwrap();
+    let ticket = commit(&a, 2, Durability::Durable);
+    let mut txn = a.begin_write().unwrap();
+    let (tell, told) = channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let begun = b.begin_write_within(Duration::from_secs(20)).err();
+            tell.send(begun).unwrap();
+        });
+        // It waits for the turn by then.
+        assert!(told.recv_timeout(Duration::from_millis(100)).is_err());
+        fail(&disk, 0, FaultKind::SyncFails);
+        let refused = (0..200).find_map(|_| txn.alloc_extent(8).err());
+        assert!(matches!(refused, Some(Error::Io { .. })), "{refused:?}");
+        drop(txn);
+        disk.set_fault(None);
+        assert!(matches!(ticket.wait(), Err(Error::Poisoned { .. })));
+        let begun = told.recv().unwrap();
+        assert!(matches!(begun, Some(Error::Poisoned { .. })), "{begun:?}");
+    });
+}
+
+#[test]
+fn the_flusher_outlives_an_error_that_passes() {
+    tidalite_testkit::watch();
+    let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+    let flushing = Options {
+        background_flush: Some(Duration::from_millis(100)),
+        ..options()
+    };
+    let a = open(&disk, &memory, &options());
+    let b = open(&disk, &memory, &flushing);
+    commit(&a, 1, Durability::Durable).wait().unwrap();
+    let ticket = commit(&b, 2, Durability::Lazy);
+    // So that the flusher has to read the head of the file, which it cannot.
+    drop(commit(&a, 3, Durability::Lazy));
+    drop(b.begin_read().unwrap());
+    disk.kill();
+    thread::sleep(Duration::from_millis(400));
+    disk.set_fault(None);
+    let begun = Instant::now();
+    while !ticket.is_durable() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "no flush");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn the_flusher_ends_when_the_file_is_closed() {
+    tidalite_testkit::watch();
+    let flushers = || {
+        let tasks = fs::read_dir("/proc/self/task").unwrap();
+        let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm"));
+        let names = tasks.filter_map(|task| name(task.ok()?).ok());
+        names.filter(|name| name.trim() == "tidalite-flush").count()
+    };
+    // Others of this program have flushers that look more often.
+    let pause = Duration::from_secs(1000);
+    let flushing = Options {
+        background_flush: Some(pause),
+        ..options()
+    };
+    let all: Vec<Pager> = (0..8)
+        .map(|_| open(&Arc::new(SimDisk::new()), &LockMemory::new(), &flushing))
+        .collect();
+    let begun = Instant::now();
+    while flushers() < all.len() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "not begun");
+        thread::sleep(Duration::from_millis(5));
+    }
+    drop(all);
+    while flushers() > 1 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "not ended");
+        thread::sleep(Duration::from_millis(5));
+    }
 }

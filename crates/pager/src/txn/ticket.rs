@@ -50,7 +50,8 @@ impl Ticket {
         Ok(self.info)
     }
 
-    /// The same, but only so long: false when it is not durable by then. (A flush that was begun is finished.)
+    /// The same, but only so long: false when it is not durable by then, be it that somebody writes all the while. (A flush that was begun
+    /// is finished.)
     ///
     /// # Errors
     /// As for `wait`.
@@ -187,7 +188,14 @@ pub(crate) fn make_durable(
             Waited::NeedsTurn => {}
         }
         // An empty durable commit: it takes the turn, and a record if the newest commit has none.
-        let mut empty = WriteTxn::begin(Arc::clone(inner), inner.turn()?)?;
+        let turn = match until {
+            None => inner.turn()?,
+            Some(_) => match inner.turns.wait(until, &mut || ())? {
+                Some(turn) => turn,
+                None => return Ok(false),
+            },
+        };
+        let mut empty = WriteTxn::begin(Arc::clone(inner), turn)?;
         let app = Arc::clone(&empty.base.app);
         let queued = empty.enqueue(&app, Durability::Durable, wanted, Instant::now());
         drop(empty);
