@@ -221,7 +221,7 @@ impl WriteTxn {
     /// # Errors
     /// The error that failed the transaction before.
     pub fn reader(&mut self) -> Result<UncommittedRead> {
-        self.check()?;
+        self.check_here()?;
         self.prune();
         Ok(UncommittedRead {
             inner: Arc::clone(&self.inner),
@@ -290,8 +290,23 @@ impl WriteTxn {
         }
     }
 
+    /// The same, and this is the process that opened the file: what a forked child would write is its parent's.
+    fn check_here(&self) -> Result<()> {
+        self.inner.lock.check_process()?;
+        self.check()
+    }
+
+    /// Before a page is looked for that may have to be read back, when others are written to make room for it.
+    fn check_spilled(&self) -> Result<()> {
+        if self.dirty.is_in_memory() {
+            self.check()
+        } else {
+            self.check_here()
+        }
+    }
+
     fn alloc(&mut self, pages: u64, extent: bool) -> Result<u64> {
-        self.check()?;
+        self.check_here()?;
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
@@ -461,12 +476,12 @@ impl PageWrite for WriteTxn {
     }
 
     fn page_mut(&mut self, ptr: &Ptr) -> Result<&mut [u8]> {
-        self.check()?;
+        self.check_spilled()?;
         self.dirty.get_mut(&*self.inner.storage, ptr)
     }
 
     fn own_page(&mut self, ptr: &Ptr) -> Result<&[u8]> {
-        self.check()?;
+        self.check_spilled()?;
         self.dirty.get_own(&*self.inner.storage, ptr)
     }
 
@@ -475,7 +490,7 @@ impl PageWrite for WriteTxn {
     }
 
     fn seal_page(&mut self, ptr: &Ptr) -> Result<Ptr> {
-        self.check()?;
+        self.check_spilled()?;
         if !self.may_change(ptr) && self.dirty.is_spilled_unsealed(ptr) {
             // It will be written a second time, and a reader may look for what was written first.
             self.epochs.end_readers();
@@ -502,7 +517,7 @@ impl PageWrite for WriteTxn {
             return self.alloc_extent(pages);
         }
         assert!(pages > 0, "an extent has pages");
-        self.check()?;
+        self.check_here()?;
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
@@ -521,7 +536,7 @@ impl PageWrite for WriteTxn {
     }
 
     fn write_extent(&mut self, addr: u64, bytes: &[u8]) -> Result<()> {
-        self.check()?;
+        self.check_here()?;
         let page_size = self.inner.page_size as u64;
         let last = (addr + bytes.len().max(1) as u64 - 1) / page_size;
         let page = addr / page_size;

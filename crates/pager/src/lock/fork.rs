@@ -123,6 +123,45 @@ mod tests {
     use crate::{Durability, Error, Kind, Options, PageWrite, Pager};
     use std::time::{Duration, Instant};
 
+    /// What a parent has under way is neither finished nor changed by its child.
+    #[test]
+    fn a_forked_child_commits_and_flushes_nothing_of_its_parent() {
+        let folder = std::env::temp_dir().join(format!("tidalite-forked-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("plant.tdl");
+        let pager = Pager::open(&path, &Options::default()).expect("a new file");
+        let begin = || {
+            let mut txn = pager.begin_write().expect("the turn");
+            let ptr = txn.new_page(Kind::KvLeaf, 1).expect("a page");
+            txn.seal_page(&ptr).expect("sealed");
+            txn
+        };
+        let ticket = begin().commit_ticket(b"one", Durability::Durable);
+        let ticket = ticket.expect("a commit");
+        let snapshot = pager.begin_read().expect("a snapshot");
+        let mut txn = begin();
+        let before = std::fs::read(&path).expect("the file");
+        let child = fork();
+        if child == 0 {
+            let forked = |result: Option<Error>| matches!(result, Some(Error::Forked));
+            let mut wrong = i32::from(!forked(ticket.wait().err()));
+            wrong |= i32::from(!forked(ticket.wait_for(Duration::ZERO).err())) << 1;
+            wrong |= i32::from(!forked(txn.new_page(Kind::KvLeaf, 1).err())) << 2;
+            wrong |= i32::from(!forked(txn.commit(b"two", Durability::Durable).err())) << 3;
+            drop((snapshot.park(), ticket, pager));
+            leave(wrong);
+        }
+        assert_eq!(wait(child), 0);
+        assert!(std::fs::read(&path).expect("the file") == before, "written");
+        let readers = pager.readers().expect("a listing");
+        assert_eq!(readers[0].kind, crate::ReaderKind::Read);
+        ticket.wait().expect("the parent's flush");
+        let info = txn.commit(b"two", Durability::Durable);
+        assert_eq!(info.expect("the parent's commit").txn.0, 3);
+        drop((snapshot, ticket, pager));
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+
     /// What a child found, as bits; 0 is well.
     fn in_child(pager: &Pager, path: &std::path::Path) -> i32 {
         let mut wrong = 0;

@@ -270,9 +270,10 @@ impl Lock {
         protocol::still(&self.area.slot(slot)[STATE], word)
     }
 
-    /// Changes the state of a slot of this handle that has one user. False: it was ousted, or has more users.
+    /// Changes the state of a slot of this handle that has one user. False: it was ousted, or has more users, or is the parent's.
     pub(crate) fn exchange(&self, slot: usize, from: u64, to: u64) -> bool {
-        self.slots.users[slot].load(Ordering::Acquire) == 1
+        self.is_here()
+            && self.slots.users[slot].load(Ordering::Acquire) == 1
             && protocol::exchange(&self.area.slot(slot)[STATE], from, to)
     }
 

@@ -77,7 +77,7 @@ impl WriteTxn {
     /// A durable commit has been made durable when this returns, alone or together with those of other threads.
     ///
     /// # Errors
-    /// The error that failed the transaction before; `DiskFull` and `Io` from writing the data (the
+    /// The error that failed the transaction before; `Forked`; `DiskFull` and `Io` from writing the data (the
     /// transaction is rolled back and the database goes on); any error of a sync or of writing the meta
     /// blocks (then nothing more is acknowledged until reopened).
     ///
@@ -127,7 +127,7 @@ impl WriteTxn {
         wanted: Until,
         begun: Instant,
     ) -> Result<(CommitInfo, Durability)> {
-        self.check()?;
+        self.check_here()?;
         self.inner.check_poison()?;
         if app.len() > APP_BYTES_MAX {
             return Err(Error::Limit {

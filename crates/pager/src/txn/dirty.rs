@@ -118,6 +118,12 @@ impl Dirty {
         number(self.page_size, ptr)
     }
 
+    /// No page is on disk alone.
+    #[inline]
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.in_memory == self.pages.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }
@@ -250,7 +256,7 @@ impl Dirty {
 
     /// The page in memory, about to be changed.
     fn load(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<&mut DirtyPage> {
-        if self.in_memory < self.pages.len() {
+        if !self.is_in_memory() {
             self.bring_in(storage, ptr)?;
         }
         let page = own(&mut self.pages, self.page_size, ptr)?;

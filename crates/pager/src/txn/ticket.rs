@@ -40,7 +40,7 @@ impl Ticket {
     /// Waits until the commit is durable, whatever it was committed as; leads the flush when nobody else does.
     ///
     /// # Errors
-    /// Any error of a sync or of writing the record; `Poisoned` for those who waited for another one's flush.
+    /// Any error of a sync or of writing the record; `Poisoned` for those who waited for another one's flush; `Forked`.
     pub fn wait(&self) -> Result<CommitInfo> {
         make_durable(&self.inner, (self.info.txn, Until::Kept), None)?;
         if self.durability.is_durable() {
@@ -77,6 +77,9 @@ impl Future for Ticket {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let (inner, txn) = (&self.inner, self.info.txn);
+        if let Err(error) = inner.lock.check_process() {
+            return Poll::Ready(Err(error));
+        }
         if self.is_durable() {
             return Poll::Ready(Ok(self.info));
         }
@@ -168,7 +171,9 @@ impl Wakers {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        if self.durability.is_durable() && !self.is_durable() {
+        // In a forked child it is the parent's.
+        let is_here = self.inner.lock.check_process().is_ok();
+        if is_here && self.durability.is_durable() && !self.is_durable() {
             // The error is remembered: the file is poisoned.
             drop(self.wait());
         }
@@ -181,6 +186,7 @@ pub(crate) fn make_durable(
     (txn, wanted): (TxnId, Until),
     until: Option<Instant>,
 ) -> Result<bool> {
+    inner.lock.check_process()?;
     loop {
         match inner.pipeline.wait(inner, (txn.0, wanted), until)? {
             Waited::Durable => return Ok(true),
