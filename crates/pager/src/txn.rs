@@ -35,7 +35,7 @@ use crate::storage::WriteBack;
 use crate::turns::Turn;
 use crate::writer::Writer;
 use dirty::Dirty;
-use epochs::Epochs;
+use epochs::{Epochs, Kept};
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 
@@ -192,8 +192,11 @@ impl WriteTxn {
     pub fn savepoint(&mut self) -> Result<Savepoint> {
         self.check()?;
         self.prune();
-        let savepoint = self.epochs.savepoint(&self.user, self.extent_bytes_written);
-        Ok(savepoint)
+        Ok(self.epochs.savepoint(Kept {
+            user: Arc::clone(&self.user),
+            extent_bytes_written: self.extent_bytes_written,
+            pins: self.pins.names.clone(),
+        }))
     }
 
     /// Undoes everything since `savepoint`, an error that failed the transaction since included. Pointers to pages
@@ -209,8 +212,9 @@ impl WriteTxn {
         for (page, pages) in restored.released {
             self.release_own(page, pages);
         }
-        self.user = restored.user;
-        self.extent_bytes_written = restored.extent_bytes_written;
+        self.user = restored.kept.user;
+        self.extent_bytes_written = restored.kept.extent_bytes_written;
+        self.pins.names = restored.kept.pins;
         self.failed = None;
         Ok(())
     }
@@ -219,11 +223,13 @@ impl WriteTxn {
     /// changes from here on is copied first. Costs in proportion to the changed pages, which are shared, not copied.
     ///
     /// # Errors
-    /// The error that failed the transaction before.
+    /// The error that failed the transaction before; `Limit` when too many snapshots are held, in all processes together.
     pub fn reader(&mut self) -> Result<UncommittedRead> {
         self.check_here()?;
         self.prune();
+        let slot = UncommittedRead::hold(&self.inner, &self.base)?;
         Ok(UncommittedRead {
+            slot,
             inner: Arc::clone(&self.inner),
             base: Arc::clone(&self.base),
             txn: self.txn,

@@ -181,3 +181,57 @@ fn going_back_mends_a_transaction_that_failed() {
     assert_eq!((found[1], found[2], found[3], found[10]), (1, 3, 0, 1));
     assert_eq!(problems(&pager).unwrap(), [""; 0]);
 }
+
+/// What a transaction builds on is held by its readers, whatever is committed after it has ended.
+#[test]
+fn what_a_transaction_builds_on_stays_as_long_as_its_readers() {
+    tidalite_testkit::watch();
+    let pager = pager(64);
+    let commit = |id: u64| {
+        let mut txn = pager.begin_write().unwrap();
+        let old = root_of(txn.app());
+        let slot = (id * 7 % toy::SLOTS as u64) as usize;
+        let root = apply(&mut txn, &old, &[(slot, id)]).unwrap();
+        txn.commit(&app(&root, id), Durability::Durable).unwrap();
+    };
+    (1..40).for_each(commit);
+    let mut txn = pager.begin_write().unwrap();
+    let root = root_of(txn.app());
+    let content = read(&txn, &root, &mut |_, _| {}).unwrap();
+    let reader = txn.reader().unwrap();
+    let new = apply(&mut txn, &root, &[(7, 100)]).unwrap();
+    txn.commit(&app(&new, 100), Durability::Durable).unwrap();
+    assert!(reader.has_ended());
+    for id in 101..200 {
+        commit(id);
+        assert_eq!(read(&reader, &root, &mut |_, _| {}).unwrap(), content);
+    }
+    assert_eq!(pager.readers().unwrap().len(), 1);
+    drop(reader);
+    assert_eq!(pager.readers().unwrap().len(), 0);
+}
+
+#[test]
+fn pins_go_back_with_the_savepoint() {
+    tidalite_testkit::watch();
+    let pager = pager(64);
+    let mut txn = pager.begin_write().unwrap();
+    txn.pin("old").unwrap();
+    txn.commit(b"", Durability::Durable).unwrap();
+    let mut txn = pager.begin_write().unwrap();
+    txn.pin("outer").unwrap();
+    let before = txn.savepoint().unwrap();
+    txn.pin("inner").unwrap();
+    txn.unpin("old").unwrap();
+    txn.unpin("outer").unwrap();
+    txn.rollback_to(&before).unwrap();
+    assert_eq!(txn.pin_names(), ["old", "outer"]);
+    txn.commit(b"", Durability::Durable).unwrap();
+    let names: Vec<String> = pager
+        .pins()
+        .unwrap()
+        .into_iter()
+        .map(|pin| pin.name)
+        .collect();
+    assert_eq!(names, ["old", "outer"]);
+}

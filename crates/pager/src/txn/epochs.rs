@@ -13,6 +13,7 @@
 //!    its pages stay as they are. So going back to a holder only forgets what came after it.
 //! 3. `freed` logs the freed ranges of earlier transactions while a holder lives, in order.
 
+use super::pins::PinNames;
 use crate::space::TxnSpace;
 use crate::space::ranges::RangeSet;
 use std::collections::BTreeMap;
@@ -44,8 +45,7 @@ struct Holder {
     token: Weak<Token>,
     /// Length of `freed` when it was made.
     freed: usize,
-    user: Arc<[u8]>,
-    extent_bytes_written: u64,
+    kept: Kept,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,10 +57,17 @@ struct Parked {
     freed: u64,
 }
 
-/// What going back to a savepoint restores outside of the pages.
-pub(crate) struct Restored {
+/// What of a transaction is not in its pages, as it was when a holder was made.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
     pub(crate) user: Arc<[u8]>,
     pub(crate) extent_bytes_written: u64,
+    pub(crate) pins: PinNames,
+}
+
+/// What going back to a savepoint restores outside of the pages.
+pub(crate) struct Restored {
+    pub(crate) kept: Kept,
     /// Owned ranges that are to be released.
     pub(crate) released: Vec<(u64, u64)>,
 }
@@ -86,26 +93,29 @@ impl Epochs {
         self.holders.is_empty()
     }
 
-    fn hold(&mut self, user: &Arc<[u8]>, extent_bytes_written: u64) -> Arc<Token> {
+    fn hold(&mut self, kept: Kept) -> Arc<Token> {
         let token = Arc::new(Token::default());
         self.holders.push(Holder {
             epoch: self.current,
             token: Arc::downgrade(&token),
             freed: self.freed.len(),
-            user: Arc::clone(user),
-            extent_bytes_written,
+            kept,
         });
         self.current += 1;
         token
     }
 
-    pub(crate) fn savepoint(&mut self, user: &Arc<[u8]>, extent_bytes_written: u64) -> Savepoint {
-        let token = self.hold(user, extent_bytes_written);
+    pub(crate) fn savepoint(&mut self, kept: Kept) -> Savepoint {
+        let token = self.hold(kept);
         Savepoint { token }
     }
 
     pub(crate) fn reader(&mut self) -> Arc<Token> {
-        self.hold(&Arc::from([]), 0)
+        self.hold(Kept {
+            user: Arc::from([]),
+            extent_bytes_written: 0,
+            pins: PinNames::default(),
+        })
     }
 
     /// True when a live holder sees what was allocated in epoch `born` and is there in epoch `until`.
@@ -217,7 +227,7 @@ impl Epochs {
         }
         let holder = self.holders.get(index)?;
         let (epoch, freed) = (holder.epoch, holder.freed);
-        let (user, extent_bytes_written) = (Arc::clone(&holder.user), holder.extent_bytes_written);
+        let kept_then = holder.kept.clone();
         for (page, pages, birth) in self.freed.drain(freed..).rev() {
             space.unfree(page, pages, birth);
         }
@@ -230,8 +240,7 @@ impl Epochs {
         let released = after.values().flat_map(RangeSet::iter).collect();
         self.current += 1;
         Some(Restored {
-            user,
-            extent_bytes_written,
+            kept: kept_then,
             released,
         })
     }

@@ -13,12 +13,17 @@ use crate::pins::{
 };
 use crate::ptr::Ptr;
 
+/// Names to pin, and to unpin.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PinNames {
+    add: Vec<String>,
+    remove: Vec<String>,
+}
+
 /// What a transaction changes about pins and clock.
 #[derive(Debug, Default)]
 pub(super) struct PinChanges {
-    /// Names to pin, and to unpin.
-    add: Vec<String>,
-    remove: Vec<String>,
+    pub(super) names: PinNames,
     /// Where the new blocks go: the table, the records in the order of `add`, the clock.
     table_at: Option<Extent>,
     records_at: Vec<Extent>,
@@ -29,7 +34,7 @@ pub(super) struct PinChanges {
 
 impl PinChanges {
     pub(super) fn any(&self) -> bool {
-        !self.add.is_empty() || !self.remove.is_empty()
+        !self.names.add.is_empty() || !self.names.remove.is_empty()
     }
 }
 
@@ -57,7 +62,7 @@ impl WriteTxn {
             });
         }
         self.unpin(name)?;
-        self.pins.add.push(name.to_owned());
+        self.pins.names.add.push(name.to_owned());
         Ok(())
     }
 
@@ -69,9 +74,9 @@ impl WriteTxn {
     pub fn unpin(&mut self, name: &str) -> Result<bool> {
         self.check()?;
         let there = self.pin_names().iter().any(|known| known == name);
-        self.pins.add.retain(|known| known != name);
-        if there && !self.pins.remove.iter().any(|gone| gone == name) {
-            self.pins.remove.push(name.to_owned());
+        self.pins.names.add.retain(|known| known != name);
+        if there && !self.pins.names.remove.iter().any(|gone| gone == name) {
+            self.pins.names.remove.push(name.to_owned());
         }
         Ok(there)
     }
@@ -81,8 +86,8 @@ impl WriteTxn {
     pub fn pin_names(&self) -> Vec<String> {
         let stored = self.writer.iter().flat_map(|writer| &writer.pins.list);
         let stored = stored.map(|pin| pin.name.clone());
-        let kept = stored.filter(|name| !self.pins.remove.contains(name));
-        kept.chain(self.pins.add.iter().cloned()).collect()
+        let kept = stored.filter(|name| !self.pins.names.remove.contains(name));
+        kept.chain(self.pins.names.add.iter().cloned()).collect()
     }
 
     /// Takes the pages that changed pins and a tick of the clock need and gives the old ones back. To be called
@@ -106,14 +111,14 @@ impl WriteTxn {
                 let bytes = table_bytes(names.iter().map(String::as_str));
                 self.pins.table_at = Some(self.alloc_extent(pages(bytes))?);
             }
-            for _ in 0..self.pins.add.len() {
+            for _ in 0..self.pins.names.add.len() {
                 let extent = self.alloc_extent(pages(BLOCK_BYTES))?;
                 self.pins.records_at.push(extent);
             }
             let removed: Vec<Ptr> = old
                 .list
                 .iter()
-                .filter(|pin| self.pins.remove.contains(&pin.name))
+                .filter(|pin| self.pins.names.remove.contains(&pin.name))
                 .map(|pin| pin.record)
                 .chain([old.table])
                 .collect();
@@ -153,17 +158,22 @@ impl WriteTxn {
             for gone in next
                 .list
                 .iter()
-                .filter(|pin| changes.remove.contains(&pin.name))
+                .filter(|pin| changes.names.remove.contains(&pin.name))
             {
                 next.gone.push((gone.txn.0, meta.txn));
             }
-            next.list.retain(|pin| !changes.remove.contains(&pin.name));
+            next.list
+                .retain(|pin| !changes.names.remove.contains(&pin.name));
             let mut pinned = meta.clone();
-            let names = next.list.iter().map(|pin| &pin.name).chain(&changes.add);
+            let names = next
+                .list
+                .iter()
+                .map(|pin| &pin.name)
+                .chain(&changes.names.add);
             let table_len = table_bytes(names.map(String::as_str));
             pinned.pins = place_of(Kind::Pins, changes.table_at.as_ref(), table_len);
             pinned.clock = place_of(Kind::Clock, changes.clock_at.as_ref(), next.clock_bytes());
-            for (name, extent) in changes.add.iter().zip(&changes.records_at) {
+            for (name, extent) in changes.names.add.iter().zip(&changes.records_at) {
                 let (record, bytes) = record_block(&pinned, extent, page_size);
                 write(storage, extent.addr, &bytes)?;
                 next.list.push(Pin {

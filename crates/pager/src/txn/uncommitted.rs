@@ -3,7 +3,7 @@
 //! Invariants
 //! 1. Pages of the transaction are kept as they were when the reader was made: in memory, shared, or on disk under
 //!    the checksum of their bytes. Extents of the transaction are not reused while the reader lives and the transaction goes on.
-//! 2. `base` is held, so what the transaction builds on can be lent.
+//! 2. `base` is held by a slot of the reader table of its own, so what the transaction builds on can be lent, after its end too.
 //! 3. When the transaction has ended (committed, rolled back, or back behind this reader), every read of what was its
 //!    own gives `Error::Ended`: bytes are copied first, and the end is looked for afterwards.
 
@@ -22,6 +22,8 @@ use tidalite_base::{Corrupt, TxnId};
 pub struct UncommittedRead {
     pub(super) inner: Arc<Inner>,
     pub(super) base: Arc<State>,
+    /// Of the reader table; it holds `base`.
+    pub(super) slot: usize,
     pub(super) txn: TxnId,
     /// The end of the file when this was made.
     pub(super) end: u64,
@@ -31,6 +33,17 @@ pub struct UncommittedRead {
 }
 
 impl UncommittedRead {
+    /// Holds what a transaction builds on that has the turn now: until it ends nobody takes a page of that away.
+    pub(super) fn hold(inner: &Inner, base: &State) -> Result<usize> {
+        let slot = inner.lock.take_slot()?;
+        // Whatever is published: it is held already.
+        let _ = inner.lock.enter(slot, base.txn.0, base.word);
+        if let Some(observer) = inner.observer() {
+            observer.reader_began(base.txn.0);
+        }
+        Ok(slot)
+    }
+
     /// The number that the transaction will have.
     #[must_use]
     pub fn txn(&self) -> TxnId {
@@ -70,6 +83,15 @@ impl UncommittedRead {
                 Err(Corrupt::new("pointer", ptr.addr, format!("{ptr:?}"), expected).into())
             }
         }
+    }
+}
+
+impl Drop for UncommittedRead {
+    fn drop(&mut self) {
+        if let Some(observer) = self.inner.observer() {
+            observer.reader_ended(self.base.txn.0);
+        }
+        self.inner.lock.leave_slot(self.slot);
     }
 }
 
