@@ -105,7 +105,8 @@ impl Pager {
     /// when the turn becomes free may have it before who sleeps and waits for it, for 5 ms at most.
     ///
     /// # Errors
-    /// `ReadOnly`, `Poisoned`, `Forked`; what reading the free space or confirming the newest state meets.
+    /// `ReadOnly`, `Poisoned`, `Forked`; what reading the free space or confirming the newest state meets; `LargeFile` when another process
+    /// has given the database another second file than this handle has.
     pub fn begin_write(&self) -> Result<WriteTxn> {
         self.inner.check_writable()?;
         let begun = Instant::now();

@@ -31,6 +31,7 @@ use crate::txn::dirty::Spare;
 use freed::Freed;
 use last::Last;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -78,6 +79,26 @@ pub(crate) struct Writer {
     pub(crate) last: Last,
 }
 
+/// Who writes must have the second file that the record names: else a record would be made of values that nobody has synced, or values
+/// go to another file. Another process may have given the database one since it was opened here.
+fn expect_known(inner: &Inner, large: Option<&Large>) -> Result<()> {
+    let (path, problem) = match (&inner.large, large) {
+        (None, Some(large)) => (
+            PathBuf::from(&large.id.name),
+            "the database has come to have it since it was opened here without one",
+        ),
+        (Some(file), Some(large)) if file.id.uuid != large.id.uuid => (
+            file.path.clone(),
+            "the database has come to name another one since it was opened here",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Error::LargeFile {
+        path,
+        problem: problem.into(),
+    })
+}
+
 impl Writer {
     /// Reads the free space of a record.
     pub(crate) fn load(inner: &Inner, found: Found) -> Result<Self> {
@@ -109,6 +130,9 @@ impl Writer {
             // What lies behind is taken step by step, as if the file grew.
             meta.pages
         };
+        if !inner.options.read_only {
+            expect_known(inner, space.large.as_deref())?;
+        }
         if let Some(file) = &inner.large {
             let large = space
                 .large

@@ -68,8 +68,14 @@ impl Writer {
                     large.grow(length);
                     break large.take_tail(pages);
                 }
-                Err(_) if self.relieve(inner, retries, true) => retries += 1,
-                Err(error) => return Err(grown(error)),
+                Err(error) => {
+                    let error = grown(error);
+                    let is_full = matches!(error, Error::DiskFull { .. });
+                    if !is_full || !self.relieve(inner, retries, true) {
+                        return Err(error);
+                    }
+                    retries += 1;
+                }
             }
         };
         let fresh = txn.own.insert(page, pages);
