@@ -360,3 +360,20 @@ fn readers_and_writers_of_two_handles_in_a_crowd() {
     println!("{} times ousted", ousted.load(Ordering::Relaxed));
     assert!(problems(&handles[0]).unwrap().is_empty());
 }
+
+/// Handles that had many snapshots once leave their places in the reader table to others.
+#[test]
+fn idle_handles_leave_room_for_the_snapshots_of_others() {
+    tidalite_testkit::watch();
+    let (storage, memory) = (Arc::new(MemoryStorage::new()), LockMemory::new());
+    let open = || Pager::open_storage_with(storage.clone(), &memory, &options()).unwrap();
+    let idle: Vec<Pager> = (0..16).map(|_| open()).collect();
+    for handle in &idle {
+        let held: Vec<_> = (0..256).map(|_| handle.begin_read().unwrap()).collect();
+        drop(held);
+    }
+    assert!(idle[0].readers().unwrap().is_empty());
+    let other = open();
+    let held: Vec<_> = (0..3072).map(|_| other.begin_read().unwrap()).collect();
+    assert_eq!(other.readers().unwrap().len(), held.len());
+}

@@ -4,7 +4,8 @@
 //! 1. A slot belongs to the handle that its owner word names. A free slot (owner 0) is idle.
 //! 2. Slots are claimed with a compare-and-swap; they become free by their owner, or under the setup lock
 //!    by somebody who found the owner dead. So an owner word of a dead handle changes only there.
-//! 3. A handle keeps some of its idle slots (`idle`, one bit each) to take the next one without a search.
+//! 3. A handle keeps some of its idle slots (`idle`, one bit each) to take the next one without a search. Only low ones: were it any,
+//!    sixteen handles could keep all there are from the others, without a snapshot.
 //! 4. Snapshots that were cloned share a slot; `users` counts them. It belongs to this handle alone.
 
 use super::Lock;
@@ -17,6 +18,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 const GROUPS: usize = 64;
 /// Idle slots that a handle keeps for itself.
 const KEPT_MAX: usize = 256;
+/// Idle slots from here on are free for every handle.
+const KEPT_END: usize = READERS_MAX / 4;
 const _: () = assert!(READERS_MAX == GROUPS * 64);
 
 const STATE: usize = 0;
@@ -206,6 +209,10 @@ impl Lock {
         }
         let line = self.area.slot(slot);
         protocol::leave(&line[STATE]);
+        if slot >= KEPT_END {
+            line[OWNER].store(0, Ordering::SeqCst);
+            return;
+        }
         if self.slots.kept.fetch_add(1, Ordering::Relaxed) >= KEPT_MAX {
             self.slots.kept.fetch_sub(1, Ordering::Relaxed);
             line[OWNER].store(0, Ordering::SeqCst);
