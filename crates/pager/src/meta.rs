@@ -61,7 +61,7 @@ const LIST_AT: usize = 2048;
 const _: () = assert!(USER_AT == 256 && LARGE_PTR_AT == 1920 && REDO_AT + 24 <= LIST_AT);
 
 /// Transactions and durable commits of a file stay below: at a million a second for 100,000 years.
-const COUNT_MAX: u64 = 1 << 62;
+pub(crate) const COUNT_MAX: u64 = 1 << 62;
 
 const CHANGE_BYTES: usize = 16;
 pub(crate) const PENDING_BYTES: usize = 32;

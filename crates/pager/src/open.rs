@@ -370,3 +370,62 @@ pub(crate) fn heal_metas(
     }
     Ok(at_all)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meta::COUNT_MAX;
+    use crate::redo::Redo;
+    use crate::storage::MemoryStorage;
+
+    fn image(change: impl Fn(&mut Meta)) -> Vec<u8> {
+        let mut image = initial_image(4096).expect("a size of pages");
+        let (uuid, meta) = {
+            let storage = MemoryStorage::from_image(image.clone());
+            let (superblock, _) = superblock::load(&storage).expect("a superblock");
+            let blocks = MetaBlocks::load(&storage, &superblock.uuid);
+            (superblock.uuid, blocks.newest().expect("a record").0)
+        };
+        assert_eq!(meta.uuid, uuid);
+        let mut meta = meta;
+        change(&mut meta);
+        for at in [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(pair, copy)| meta_at(pair, copy)) {
+            image[at as usize..at as usize + 4096].copy_from_slice(&meta.encode(at));
+        }
+        image
+    }
+
+    fn open(image: Vec<u8>) -> Pager {
+        let storage = Arc::new(MemoryStorage::from_image(image));
+        Pager::open_storage(storage, &Options::default()).expect("its head is sound")
+    }
+
+    /// The blocks of the log would be written over the records.
+    #[test]
+    fn a_log_in_the_head_of_the_file_is_damage() {
+        let pager = open(image(|meta| {
+            meta.redo = Some(Redo {
+                page: 1,
+                pages: 4,
+                birth: 1,
+            });
+        }));
+        let refused = pager.begin_write().err();
+        assert!(matches!(refused, Some(Error::Corrupt(_))), "{refused:?}");
+    }
+
+    /// A record beyond the bound could not be read again.
+    #[test]
+    fn nothing_is_committed_beyond_the_last_number() {
+        for sequence in [false, true] {
+            let pager = open(image(|meta| match sequence {
+                true => meta.sequence = COUNT_MAX - 1,
+                false => meta.txn = COUNT_MAX - 1,
+            }));
+            for _ in 0..2 {
+                let refused = pager.begin_write().err();
+                assert!(matches!(refused, Some(Error::Limit { .. })), "{refused:?}");
+            }
+        }
+    }
+}

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::found::Found;
 use crate::layout::{LARGE_AT, meta_at};
-use crate::meta::{Confirmation, Dead, Meta};
+use crate::meta::{COUNT_MAX, Confirmation, Dead, Meta};
 use crate::pager::Inner;
 use crate::pins::Pins;
 use crate::ptr::Ptr;
@@ -99,6 +99,19 @@ fn expect_known(inner: &Inner, large: Option<&Large>) -> Result<()> {
     })
 }
 
+/// A number beyond `COUNT_MAX` could be committed, but not read again. Only a damaged file comes near: half of them are never used up.
+fn expect_numbers(count: u64) -> Result<()> {
+    let limit = COUNT_MAX / 2;
+    if count < limit {
+        return Ok(());
+    }
+    Err(Error::Limit {
+        what: "transactions and durable commits of a file",
+        found: count,
+        limit,
+    })
+}
+
 impl Writer {
     /// Reads the free space of a record.
     pub(crate) fn load(inner: &Inner, found: Found) -> Result<Self> {
@@ -132,6 +145,7 @@ impl Writer {
         };
         if !inner.options.read_only {
             expect_known(inner, space.large.as_deref())?;
+            expect_numbers(meta.txn.max(durable.sequence))?;
         }
         if let Some(file) = &inner.large {
             let large = space

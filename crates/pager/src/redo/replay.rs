@@ -88,11 +88,11 @@ pub(crate) fn read(
             for changed in &record.pages {
                 let page = found.page(storage, page_size, &record.meta, changed)?;
                 found.pages.insert(changed.page, page);
-            }
-            let bytes = found.pages.len() as u64 * page_size as u64;
-            if bytes > REPLAY_BYTES_MAX {
-                let expected = format!("{REPLAY_BYTES_MAX} at most");
-                return Err(damaged(&format!("{bytes} bytes of pages"), &expected));
+                let bytes = found.pages.len() as u64 * page_size as u64;
+                if bytes > REPLAY_BYTES_MAX {
+                    let expected = format!("{REPLAY_BYTES_MAX} at most");
+                    return Err(damaged(&format!("{bytes} bytes of pages"), &expected));
+                }
             }
             found.meta = record.meta;
             found.commits += 1;
@@ -174,4 +174,51 @@ pub(crate) fn settle(
         observer.durable(record.txn);
     }
     Ok(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::block::{Place, Stand, encode};
+    use super::super::delta::Encoder;
+    use super::super::record::{self, PageOf};
+    use super::super::{Area, Redo};
+    use super::{read, *};
+    use crate::storage::MemoryStorage;
+
+    /// No more pages are made than a log may lead to, however many one record tells of.
+    #[test]
+    fn a_record_of_too_many_pages_ends_where_it_is_too_much() {
+        const PAGE: usize = 256 << 10;
+        let mut durable = Meta::first([7; 16], 64, 0);
+        durable.redo = Some(Redo {
+            page: 1,
+            pages: 1,
+            birth: 1,
+        });
+        let mut meta = durable.clone();
+        (meta.txn, meta.pages) = (2, 310);
+        let zeros = vec![0; PAGE];
+        let pages = (2..302).map(|page| PageOf {
+            page,
+            base: None,
+            bytes: &zeros,
+        });
+        let pages: Vec<PageOf<'_>> = pages.collect();
+        let records = (&meta, &durable);
+        let payload = record::encode(records, pages.into_iter(), &mut Encoder::default(), 1 << 20);
+        let area = Area::of(&durable, PAGE).expect("a log");
+        let stand = Stand {
+            sequence: durable.sequence,
+            checksum: checksum_of(&durable),
+        };
+        let place = (&area, Place::default(), stand);
+        let blocks = encode(&payload.expect("short"), place, (TxnId(2), 1));
+        let mut image = vec![0; 64 * PAGE];
+        image[PAGE..PAGE + blocks.len()].copy_from_slice(&blocks);
+        let storage = MemoryStorage::from_image(image);
+        let found = read(&storage, PAGE, &durable, 1).err();
+        let found = found.map(|error| error.to_string()).unwrap_or_default();
+        let first = format!("{} bytes", REPLAY_BYTES_MAX + PAGE as u64);
+        assert!(found.contains(&first), "{found}");
+    }
 }

@@ -131,6 +131,12 @@ pub(crate) fn load(
     for zone in &mut space.zones {
         zone.loaded();
     }
+    if let Some(redo) = meta.redo
+        && (!space.in_file(redo.page, redo.pages) || space.any_free(redo.page, redo.pages))
+    {
+        let expected = "used pages of the file, behind its head";
+        return Err(damaged("log", &at, format!("{redo:?}"), expected));
+    }
     let mut pages = meta.pages;
     if !meta.large.is_null() {
         let large = Large::load(page_size, meta.large, meta.pages, read)?;

@@ -97,8 +97,9 @@ impl Space {
             }
             _ => {
                 self.held_pages = self.held_pages.saturating_sub(range.pages);
-                // A damaged file can name a page twice; it must not be free twice.
-                if !self.any_free(range.page, range.pages) {
+                // A damaged file can name a page twice, or one that is free: it must not be free twice, and may have been cut off.
+                if self.in_file(range.page, range.pages) && !self.any_free(range.page, range.pages)
+                {
                     self.release(range.page, range.pages);
                     self.became_free(range.page, range.pages);
                     self.note(range.page, range.pages, false);
@@ -130,4 +131,41 @@ pub(crate) fn walk(
         at.lists -= 1;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Space;
+    use super::super::base::Base;
+    use crate::error::Error;
+    use crate::meta::Dead;
+    use crate::ptr::Ptr;
+
+    /// A damaged list may name pages that are free already; they may have been cut off when their holder is gone.
+    #[test]
+    fn dead_ranges_that_are_free_and_cut_off_stay_away() {
+        let read = |ptr: &Ptr| {
+            Err(Error::Unsupported {
+                found: format!("{ptr:?}"),
+                expected: "nothing to read".into(),
+            })
+        };
+        let mut space = Space::new(512, 100, Base::default(), [1, 0]);
+        space.grow(9000);
+        // In the zone where the file ends after the cut, and in one that is no more.
+        for page in [300, 8000] {
+            let dead = Dead {
+                page,
+                pages: 5,
+                birth: 3,
+                freed: 9,
+            };
+            space.held.entry(5).or_default().push(dead);
+        }
+        space.cut(200);
+        let free = space.free_pages();
+        space.reclaim(&[20], 1, &read);
+        assert_eq!((space.pages(), space.free_pages()), (200, free));
+        assert_eq!(space.held().count(), 0);
+    }
 }
