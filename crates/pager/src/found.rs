@@ -205,7 +205,8 @@ fn weak_record(lock: &Lock, slot: usize, durable: &Meta) -> Option<Meta> {
     let record = Meta::decode(&lock.area.weak(slot), 0, &durable.uuid).ok()?;
     let standing = &record.standing;
     let checksum = checksum_of(durable);
-    let same_boot = standing.boot_id == lock.area.identity().boot && standing.boot_id != [0; 16];
+    // Unknown to all (0) it is the same: what was there before the first of them opened the file is not kept then.
+    let same_boot = standing.boot_id == lock.area.identity().boot;
     let on_it = (standing.sequence, standing.checksum) == (durable.sequence, checksum);
     let on_the_one_before =
         standing.sequence + 1 == durable.sequence && standing.next_checksum == checksum;

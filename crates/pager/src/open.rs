@@ -377,6 +377,7 @@ mod tests {
     use crate::meta::COUNT_MAX;
     use crate::redo::Redo;
     use crate::storage::MemoryStorage;
+    use crate::{Durability, PageWrite};
 
     fn image(change: impl Fn(&mut Meta)) -> Vec<u8> {
         let mut image = initial_image(4096).expect("a size of pages");
@@ -427,5 +428,38 @@ mod tests {
                 assert!(matches!(refused, Some(Error::Limit { .. })), "{refused:?}");
             }
         }
+    }
+
+    /// Where the system does not say which start of it this is, lazy commits are seen by all processes all the same, and end with them.
+    #[test]
+    fn lazy_commits_are_seen_by_others_where_the_start_of_the_system_is_unknown() {
+        let storage = Arc::new(MemoryStorage::from_image(image(|_| ())));
+        let memory = LockMemory::new();
+        let open = || {
+            let seat = memory.seat();
+            seat.begin().expect("nobody else is opening it");
+            let place = Place {
+                storage: Arc::clone(&storage) as Arc<dyn Storage>,
+                large: LargePlace::Nowhere,
+                path: Path::new("(memory)"),
+                boot: [0; 16],
+            };
+            Pager::open_seated(place, &Options::default(), seat).expect("open")
+        };
+        let commit = |pager: &Pager, app: &[u8], durability: Durability| {
+            let mut txn = pager.begin_write().expect("the turn");
+            let page = txn.new_page(crate::Kind::KvLeaf, 1).expect("a page");
+            txn.seal_page(&page).expect("sealed");
+            txn.commit(app, durability).expect("committed");
+        };
+        let (a, b) = (open(), open());
+        commit(&a, b"durable", Durability::Durable);
+        commit(&a, b"lazy", Durability::Lazy);
+        assert_eq!(b.begin_read().expect("its record").app(), b"lazy");
+        commit(&b, b"on top", Durability::Lazy);
+        assert_eq!(a.begin_read().expect("its record").app(), b"on top");
+        drop((a, b));
+        // It may be another start of the system now.
+        assert_eq!(open().begin_read().expect("a record").app(), b"durable");
     }
 }

@@ -181,8 +181,9 @@ impl Seat {
         }
         if alone {
             let known = area.is_ours() && area.version() == VERSION;
-            // After a failed sync the pages of weak commits may be gone.
-            let sound = area.poison().load(Ordering::SeqCst) == 0;
+            // After a failed sync the pages of weak commits may be gone. Where the system does not say which start it is, they may be of
+            // another one.
+            let sound = area.poison().load(Ordering::SeqCst) == 0 && identity.boot != [0; 16];
             area.reset(identity, known && sound && area.identity() == *identity);
         } else if !area.is_ours() || area.version() != VERSION || area.identity() != *identity {
             let problem = "it belongs to another database, another version of the library or \
