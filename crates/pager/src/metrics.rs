@@ -1,7 +1,7 @@
 //! What commits did and how long their phases took: counters and histograms without locks.
 //!
 //! A histogram has four buckets to each power of two of nanoseconds, so a percentile read from it is at most a
-//! fifth too high. Everything is counted with relaxed atomics: exact in the end, a moment behind while others count.
+//! quarter too high. Everything is counted with relaxed atomics: exact in the end, a moment behind while others count.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -125,7 +125,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// The time within which this share (0 to 1) of all were done, in nanoseconds; at most a fifth too high.
+    /// The time within which this share (0 to 1) of all were done, in nanoseconds; at most a quarter too high.
     #[must_use]
     pub fn quantile_ns(&self, share: f64) -> u64 {
         let wanted = (self.count as f64 * share.clamp(0.0, 1.0)).ceil().max(1.0);

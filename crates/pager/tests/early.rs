@@ -8,8 +8,8 @@ use std::sync::Arc;
 use tidalite_pager::{
     Durability, Kind, MemoryStorage, Options, PageRead, PageWrite, Pager, Ptr, Storage, WriteTxn,
 };
-use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
+use tidalite_testkit::{Monitor, Op, SimDisk};
 
 /// More than what makes a transaction a large one.
 const PAGES: u64 = 2600;
@@ -142,4 +142,39 @@ fn pages_that_were_written_early_may_be_changed_all_the_same() {
         early > 0,
         "with enough memory nothing else writes a page twice"
     );
+}
+
+/// Pages that were added whole and are changed before they are written are written early like any others.
+#[test]
+fn whole_pages_that_are_changed_do_not_stay_in_memory() {
+    tidalite_testkit::watch();
+    const ADDED: u64 = 4096;
+    let disk = Arc::new(SimDisk::new());
+    let options = Options {
+        dirty_bytes_max: 1 << 20,
+        ..Options::default()
+    };
+    let pager = Pager::open_storage(disk.clone(), &options).unwrap();
+    let mut txn = pager.begin_write().unwrap();
+    let mut model = Model::new();
+    for number in 0..ADDED {
+        let ptr = txn.add_page(Kind::KvBranch, 7, &[0; 4096]).unwrap();
+        model.insert(number, (ptr, 0));
+        change(&mut txn, &mut model, number, 1);
+    }
+    let is_page = |op: &&Op| matches!(op, Op::Write(_, bytes) if bytes.get(8) == Some(&(Kind::KvBranch as u8)));
+    let recording = disk.recording();
+    let written = recording.ops.iter().filter(is_page);
+    let pages: usize = written
+        .map(|op| match op {
+            Op::Write(_, bytes) => bytes.len() / 4096,
+            _ => 0,
+        })
+        .sum();
+    let in_memory = (1 << 20) / 4096;
+    assert!(pages + in_memory >= ADDED as usize, "{pages} pages written");
+    look(&txn, &model);
+    seal(&mut txn, &mut model);
+    txn.commit(b"", Durability::Durable).unwrap();
+    look(&pager.begin_read().unwrap(), &model);
 }

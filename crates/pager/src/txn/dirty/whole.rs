@@ -95,9 +95,15 @@ impl Dirty {
     /// Writes the whole pages that wait.
     pub(super) fn write_whole(&mut self, storage: &dyn Storage) -> Result<()> {
         let mut numbers = std::mem::take(&mut self.whole.waiting);
+        let (pages, order) = (&self.pages, &mut self.order);
         numbers.retain(|number| {
-            let page = self.pages.get(number);
-            page.is_some_and(|page| page.sealed.is_some() && page.spilled.is_none())
+            let page = pages.get(number).filter(|page| page.bytes.is_some());
+            let is_whole = |page: &DirtyPage| page.sealed.is_some() && page.spilled.is_none();
+            if page.is_some_and(|page| !is_whole(page)) {
+                // Changed since: it is spilled like any other page.
+                order.push_back(*number);
+            }
+            page.is_some_and(is_whole)
         });
         let in_memory = numbers.iter().filter_map(|number| {
             let bytes = self.pages.get(number)?.bytes.as_ref()?;
