@@ -252,15 +252,17 @@ impl Storage for FileStorage {
     }
 
     fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
-        let old = self.len.known();
-        if len <= old {
+        if len <= self.len.known() {
             return Ok(());
         }
         if self.is_device {
             return Err(io::ErrorKind::StorageFull.into());
         }
+        // Longer than is known after a cut that failed: what was written there since must stay.
+        let old = self.file.metadata()?.len();
         self.len.change(len, || {
             let grown = match how {
+                _ if len <= old => Ok(()),
                 Growth::Zeros => self.write_zeros(old, len),
                 Growth::Reserve => self.reserve(old, len),
             };
@@ -274,7 +276,9 @@ impl Storage for FileStorage {
             return Ok(());
         }
         self.forget_written();
-        self.len.change(len, || self.file.set_len(len))
+        let cut = self.len.change(len, || self.file.set_len(len));
+        // How long it is after a failure, only the system knows.
+        cut.inspect_err(|_| drop(self.refresh()))
     }
 
     fn punch(&self, at: u64, len: u64) -> io::Result<bool> {
@@ -305,5 +309,34 @@ impl Storage for FileStorage {
     #[inline]
     fn mapped_page(&self, at: u64, len: usize) -> Option<&[u8]> {
         self.lent(at, len, true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FileStorage, Growth, Storage};
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+    use std::fs::File;
+
+    const KIB: u64 = 1 << 10;
+
+    /// The file stays as long as it was, and what lies behind the end that it did not get is used again.
+    #[test]
+    fn a_cut_that_fails_costs_nothing_when_the_file_grows() {
+        for how in [Growth::Zeros, Growth::Reserve] {
+            let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+            let file = File::from(memfd_create("tidalite-cut", flags).expect("a file"));
+            file.set_len(1024 * KIB).expect("its length");
+            fcntl_add_seals(&file, SealFlags::SHRINK).expect("it can only grow");
+            let storage = FileStorage::new(file, true).expect("its length");
+            assert!(storage.cut(256 * KIB).is_err());
+            assert_eq!(storage.len().expect("known"), 1024 * KIB);
+            storage.write_at(512 * KIB, &[7; 64]).expect("written");
+            storage.grow(2048 * KIB, how).expect("longer");
+            let mut bytes = [0; 64];
+            storage.read_at(512 * KIB, &mut bytes).expect("read");
+            assert_eq!(bytes, [7; 64], "{how:?}");
+            assert_eq!(storage.mapped(512 * KIB, 64), Some(&bytes[..]));
+        }
     }
 }

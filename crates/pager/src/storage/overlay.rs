@@ -60,8 +60,15 @@ impl Overlay {
 
 impl Storage for Overlay {
     fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.below.read_at(at, bytes)?;
-        let end = at + bytes.len() as u64;
+        let end = at.saturating_add(bytes.len() as u64);
+        if end > self.len()? {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        // A power cut may have taken growth; what of that is no page of the log is free.
+        let below = self.below.len()?.clamp(at, end) - at;
+        let (there, behind) = bytes.split_at_mut(below as usize);
+        self.below.read_at(at, there)?;
+        behind.fill(0);
         for (start, page) in self.over(at, bytes.len()) {
             let (from, to) = (start.max(at), (start + page.len() as u64).min(end));
             let part = &page[(from - start) as usize..(to - start) as usize];
@@ -115,5 +122,26 @@ impl Storage for Overlay {
 
     fn observer(&self) -> Option<&dyn Observer> {
         self.below.observer()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Overlay;
+    use crate::storage::{MemoryStorage, Storage};
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    /// A power cut may have taken growth that the pages of the log make up for.
+    #[test]
+    fn pages_behind_the_end_of_the_file_are_read_with_those_before() {
+        let below = Arc::new(MemoryStorage::from_image(vec![1; 8]));
+        let pages = BTreeMap::from([(1, vec![2; 4]), (3, vec![3; 4])]);
+        let over = Overlay::new(below, 4, pages);
+        assert_eq!(over.len().expect("a length"), 16);
+        let mut bytes = [9; 14];
+        over.read_at(2, &mut bytes).expect("all of it is there");
+        assert_eq!(bytes, [1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 3, 3, 3, 3]);
+        assert!(over.read_at(3, &mut bytes).is_err());
     }
 }
