@@ -235,6 +235,8 @@ pub(crate) fn one(options: &Options) -> Result<()> {
                 Ok(())
             })?;
             let sample = meter.finish(gets, 0, latencies);
+            let course: Vec<_> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
+            eprintln!("  {} gets/s in turn: {}", kind.name, course.join(" "));
             let (first, second) = rates.split_at(WINDOWS / 2);
             let steady = crate::report::median(second);
             let then = crate::report::median(&first[first.len() - 2..]);

@@ -16,7 +16,8 @@ impl Tree {
     /// `Corrupt`, `Io`; what `found` returns.
     ///
     /// # Cost
-    /// One page a level and key, but the waits for memory of sixteen keys at a time overlap.
+    /// One page a level and key, but the waits for memory of sixteen keys at a time overlap, and those for the disk where pages are read
+    /// alone (`PageRead::reads_alone`).
     pub fn get_many<'r, R: PageRead, K: AsRef<[u8]>>(
         &self,
         r: &'r R,
@@ -26,6 +27,7 @@ impl Tree {
         if self.root.is_null() {
             return (0..keys.len()).try_for_each(|place| found(place, None));
         }
+        let alone = r.reads_alone();
         for (chunk, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
             let mut at = [self.root; SIDE_BY_SIDE];
             for level in (1..self.height).rev() {
@@ -34,6 +36,9 @@ impl Tree {
                     let node = Node::open(&page, level, ptr.addr)?;
                     *ptr = node.child(node.find_child(r, key.as_ref())?)?.0;
                     r.prefetch(ptr, HEADS_AHEAD_BYTES);
+                    if alone {
+                        r.read_ahead(ptr.addr, u64::from(ptr.len));
+                    }
                 }
             }
             let mut places = [(0, false); SIDE_BY_SIDE];

@@ -1,5 +1,6 @@
 //! Every rule of a table's pages, checked; every page and extent reached, claimed.
 
+use crate::ahead::ask_for_children;
 use crate::edit::Payload;
 use crate::key;
 use crate::node::{ASCENDS, Cell, FLAGS_AT, NESTED, Node, damaged, head_of, slot_bytes, tag};
@@ -186,6 +187,9 @@ impl Tree {
             }
             heard.keys += node.count() as u64;
             return span.tell(self.leaf_rows(&node, 0..node.count()), heard.damage);
+        }
+        if level == 1 {
+            ask_for_children(r, &node);
         }
         let mut rows = Some(0u64);
         let mut from = span.from.to_vec();

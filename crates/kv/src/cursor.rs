@@ -11,6 +11,7 @@
 //!    ever.
 
 mod key;
+mod scout;
 mod select;
 mod steps;
 
@@ -20,6 +21,7 @@ use crate::sub::Sub;
 use crate::tree::Tree;
 use crate::value::{self, Value};
 use key::RowKey;
+use scout::Scout;
 use std::cmp::Ordering;
 use steps::Steps;
 use tidalite_pager::{PageRead, PageRef, Ptr, Result};
@@ -69,6 +71,8 @@ pub struct Cursor<'r, R> {
     /// The key of the row to which the last step from leaf to leaf led, and how it compares with those of the steps before; `None`: there
     /// was no such step since the last seek.
     entered: (Vec<u8>, Option<Ordering>),
+    /// Where pages are read alone.
+    scout: Option<Box<Scout<'r>>>,
     /// The only leaf of a small table.
     only: Option<PageRef<'r>>,
 }
@@ -85,6 +89,7 @@ impl Tree {
             place: Place::Before,
             steps: Steps::default(),
             entered: (Vec::new(), None),
+            scout: None,
             only: None,
         }
     }
@@ -166,7 +171,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// Back to before the first row, of the same table as it is now or of another.
     pub fn renew(&mut self, tree: &Tree) {
         self.tree = *tree;
-        self.only = None;
+        (self.only, self.scout) = (None, None);
         self.frames.clear();
         self.entered.1 = None;
         self.leave(Place::Before);
@@ -403,6 +408,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
         let stepped = self.place == Place::At;
         self.leave(Place::Before);
+        self.ask_for_leaves(false);
         self.frames.pop();
         while let Some(frame) = self.frames.last_mut() {
             if frame.index > 0 {
@@ -410,6 +416,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
                 let (child, _) = frame.node().child(frame.index)?;
                 let level = frame.shape.level - 1;
                 self.descend(child, level, Way::Last)?;
+                self.tell_scout();
                 let found = self.settle(Place::Before)?;
                 return match stepped {
                     true => self.expect_order(Ordering::Less),
@@ -499,6 +506,7 @@ impl<R> Clone for Cursor<'_, R> {
             place: self.place,
             steps: self.steps,
             entered: self.entered.clone(),
+            scout: None,
             only: self.only.clone(),
         }
     }

@@ -1,5 +1,6 @@
 //! Reading a table's leaves for their own sake: so that they are in memory and verified when somebody else comes to them.
 
+use crate::ahead::ask_for_children;
 use crate::node::Node;
 use crate::tree::Tree;
 use std::hint::black_box;
@@ -33,6 +34,9 @@ fn read_below<R: PageRead>(
 ) -> Result<bool> {
     let page = r.page(ptr)?;
     let node = Node::open(&page, level, ptr.addr)?;
+    if level == 1 {
+        ask_for_children(r, &node);
+    }
     for index in 0..node.count() {
         let (child, rows) = node.child(index)?;
         if level > 1 {

@@ -17,6 +17,7 @@
 //! value     Value                                   inline, or chunks of an extent
 //! check     Claim, Damage                           every rule of the format, every page reached
 //! leaves    read_leaves                          ahead of who comes for the rows
+//! ahead     Runs                                 pages asked for ahead, those side by side in one call
 //! walk      Walk, PageAt                            page by page, by birth, around damage
 //!
 //! key       keys that are too long for a page
@@ -39,6 +40,7 @@
 //!
 //! Errors are the pager's: this room adds no failure of its own, only `Corrupt` and `Limit`.
 
+mod ahead;
 mod append;
 mod ascend;
 mod batch;

@@ -24,7 +24,8 @@ pub enum Verify {
 /// How much the system reads around a page of the map that is not in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadAhead {
-    /// As it sees fit while the file is no larger than a quarter of the machine's memory; beyond, single pages are read alone.
+    /// As it sees fit while the file is no larger than a quarter of the memory that the process may use (of the machine, or what control groups
+    /// allow); beyond, single pages are read alone, and walks over tables ask for the leaves ahead of them.
     #[default]
     Auto,
     /// As it sees fit.

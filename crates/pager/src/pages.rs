@@ -85,6 +85,20 @@ pub trait PageRead {
         let _ = (ptr, bytes);
     }
 
+    /// True when a page that is not in memory is read alone, while the caller waits (in files that are large beside the memory of the
+    /// machine): who walks does well to ask ahead then, by `read_ahead`.
+    #[inline]
+    fn reads_alone(&self) -> bool {
+        false
+    }
+
+    /// A hint that these bytes of the file will be needed soon: the system begins to read those that are not in memory, and nobody waits for
+    /// them. A call of the system.
+    #[inline]
+    fn read_ahead(&self, addr: u64, bytes: u64) {
+        let _ = (addr, bytes);
+    }
+
     /// A block inside an extent, at most 64 KiB, verified on first touch by a snapshot, and every time by a writer.
     ///
     /// # Errors

@@ -94,6 +94,14 @@ impl Inner {
         }
     }
 
+    /// Asks the system for bytes of the file before `end`.
+    pub(crate) fn read_ahead(&self, addr: u64, bytes: u64, end: u64) {
+        if addr.checked_add(bytes).is_some_and(|to| to <= end) {
+            // A hint: who reads them meets what is wrong.
+            let _ = self.storage.read_ahead(addr, bytes);
+        }
+    }
+
     /// Asks the processor for bytes inside an extent.
     #[inline]
     pub(crate) fn prefetch_bytes(&self, addr: u64, len: usize, end: u64) {

@@ -346,6 +346,15 @@ impl PageRead for Snapshot {
     }
 
     #[inline]
+    fn reads_alone(&self) -> bool {
+        self.inner.storage.reads_alone()
+    }
+
+    fn read_ahead(&self, addr: u64, bytes: u64) {
+        self.inner.read_ahead(addr, bytes, self.state.bytes);
+    }
+
+    #[inline]
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         Counters::bump(&self.counters.blocks_read);
         if self.is_evictable() {

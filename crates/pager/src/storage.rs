@@ -5,6 +5,7 @@ mod create;
 mod device;
 mod file;
 mod length;
+mod machine;
 mod map;
 mod memory;
 mod overlay;
@@ -158,6 +159,12 @@ pub trait Storage: Send + Sync {
     fn read_ahead(&self, at: u64, len: u64) -> io::Result<()> {
         let _ = (at, len);
         Ok(())
+    }
+
+    /// True when the system reads a page of `mapped_page` that is not in memory alone, while whoever wanted it waits: then who knows which
+    /// pages come next does well to say so by `read_ahead`.
+    fn reads_alone(&self) -> bool {
+        false
     }
 
     /// Who wants to be told what commits allocate and free: the write-protocol monitor of the tests.

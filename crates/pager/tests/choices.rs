@@ -133,6 +133,8 @@ fn every_way_of_reading_ahead_reads_the_same() {
         };
         let pager = Pager::open(&path, &options).unwrap();
         let snapshot = pager.begin_read().unwrap();
+        snapshot.read_ahead(ptrs[0].addr, 300 * u64::from(ptrs[0].len));
+        snapshot.read_ahead(u64::MAX - 1, 7);
         for (number, ptr) in ptrs.iter().enumerate() {
             let page = snapshot.page(ptr).unwrap();
             assert_eq!(
@@ -141,6 +143,8 @@ fn every_way_of_reading_ahead_reads_the_same() {
                 "{read_ahead:?}"
             );
         }
+        // The file is small: by itself the system reads around pages.
+        assert_eq!(snapshot.reads_alone(), read_ahead == ReadAhead::Off);
     }
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -423,6 +423,10 @@ impl Storage for Monitor {
         self.inner.mapped_page(at, len)
     }
 
+    fn reads_alone(&self) -> bool {
+        self.inner.reads_alone()
+    }
+
     fn read_ahead(&self, at: u64, len: u64) -> io::Result<()> {
         self.inner.read_ahead(at, len)
     }

@@ -38,6 +38,23 @@ impl PageRead for Pages<'_> {
     }
 
     #[inline]
+    fn reads_alone(&self) -> bool {
+        match self {
+            Self::Snapshot(pages) => pages.reads_alone(),
+            Self::Writer(pages) => pages.reads_alone(),
+            Self::Uncommitted(pages) => pages.reads_alone(),
+        }
+    }
+
+    fn read_ahead(&self, addr: u64, bytes: u64) {
+        match self {
+            Self::Snapshot(pages) => pages.read_ahead(addr, bytes),
+            Self::Writer(pages) => pages.read_ahead(addr, bytes),
+            Self::Uncommitted(pages) => pages.read_ahead(addr, bytes),
+        }
+    }
+
+    #[inline]
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         match self {
             Self::Snapshot(pages) => pages.block(ptr),

@@ -151,6 +151,14 @@ impl PageRead for Watched<'_, '_> {
         self.pages.page(ptr)
     }
 
+    fn reads_alone(&self) -> bool {
+        self.pages.reads_alone()
+    }
+
+    fn read_ahead(&self, addr: u64, bytes: u64) {
+        self.pages.read_ahead(addr, bytes);
+    }
+
     fn block(&self, ptr: &Ptr) -> tidalite_pager::Result<PageRef<'_>> {
         self.moved(ptr.len as usize)?;
         let block = self.pages.block(ptr)?;

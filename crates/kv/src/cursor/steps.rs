@@ -182,6 +182,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// From past the end of a leaf to the first row of the next one.
     pub(super) fn climb_forward(&mut self) -> Result<bool> {
         self.leave(Place::Before);
+        self.ask_for_leaves(true);
         self.frames.pop();
         while let Some(frame) = self.frames.last_mut() {
             frame.index += 1;
@@ -189,6 +190,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
                 let (child, _) = frame.node().child(frame.index)?;
                 let level = frame.shape.level - 1;
                 self.descend(child, level, Way::First)?;
+                self.tell_scout();
                 // Whoever steps from leaf to leaf wants the next one, too; the way there is known now.
                 self.ask_ahead(usize::MAX);
                 let found = self.settle(Place::After);

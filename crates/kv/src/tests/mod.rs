@@ -12,6 +12,7 @@ mod model;
 mod moves;
 mod pairs;
 mod raw;
+mod scout;
 
 use crate::{Claim, Tree, key_bytes_max};
 use tidalite_pager::PageRead;

@@ -8,7 +8,7 @@
 use super::length::Length;
 use super::map::{MAP_BYTES, Map};
 use super::write_map::WriteMap;
-use super::{Growth, Storage, device, write_back};
+use super::{Growth, Storage, device, machine, write_back};
 use crate::options::ReadAhead;
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 use rustix::io::ReadWriteFlags;
@@ -17,6 +17,7 @@ use std::io::{self, IoSlice};
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maps in use at most: 64 of 1 TiB. Beyond, bytes are read by `pread`.
 const MAPS_MAX: usize = 64;
@@ -24,14 +25,8 @@ const MAPS_MAX: usize = 64;
 /// single page walks through all of its blocks: after pieces of 1 MiB it takes three times as long (decision 1000).
 const ZEROS_BYTES: usize = 64 << 10;
 
-/// A file is large when it is more than this part of the machine's memory.
+/// A file is large when it is more than this part of the memory that the process may use.
 const LARGE_PART: u64 = 4;
-
-/// Memory of the machine.
-fn memory_bytes() -> u64 {
-    let info = rustix::system::sysinfo();
-    (info.totalram as u64).saturating_mul(u64::from(info.mem_unit))
-}
 
 /// A file of the operating system, or a block device.
 #[derive(Debug)]
@@ -41,6 +36,8 @@ pub struct FileStorage {
     len: Length,
     use_map: bool,
     read_ahead: ReadAhead,
+    /// Whether pages are read alone: decided when the file is opened, and whenever it has become longer.
+    pages_alone: AtomicBool,
     write_map: Option<WriteMap>,
     /// For blocks of extents, which lie side by side.
     maps: [OnceLock<Option<Map>>; MAPS_MAX],
@@ -68,6 +65,7 @@ impl FileStorage {
             len: Length::new(len),
             use_map,
             read_ahead: ReadAhead::Auto,
+            pages_alone: AtomicBool::new(false),
             write_map: None,
             maps: [const { OnceLock::new() }; MAPS_MAX],
             page_maps: [const { OnceLock::new() }; MAPS_MAX],
@@ -77,7 +75,9 @@ impl FileStorage {
     /// The same, with a say in what is read ahead.
     #[must_use]
     pub fn read_ahead(self, read_ahead: ReadAhead) -> Self {
-        Self { read_ahead, ..self }
+        let file = Self { read_ahead, ..self };
+        file.judge();
+        file
     }
 
     /// What is written over again and again may be written through a map: [`Storage::write_passing`].
@@ -85,6 +85,21 @@ impl FileStorage {
     pub fn write_map(self) -> Self {
         let write_map = (!self.is_device).then(WriteMap::default);
         Self { write_map, ..self }
+    }
+
+    /// Reading around helps as long as what it drags in can stay: from when the file is large on, pages are read alone.
+    fn judge(&self) {
+        let is_large = || match self.read_ahead {
+            ReadAhead::Auto => self.len.known() > machine::memory_bytes() / LARGE_PART,
+            ReadAhead::On => false,
+            ReadAhead::Off => true,
+        };
+        if self.use_map && !self.reads_alone() && is_large() {
+            // Whoever makes a map meanwhile sees this, or is seen below.
+            self.pages_alone.store(true, Ordering::SeqCst);
+            let maps = self.page_maps.iter().filter_map(OnceLock::get);
+            maps.flatten().for_each(Map::read_alone);
+        }
     }
 
     /// What `WriteMap` knows does not hold any more.
@@ -97,18 +112,17 @@ impl FileStorage {
     #[cold]
     fn make_map(&self, index: usize, scattered: bool) -> &Option<Map> {
         let from = index as u64 * MAP_BYTES;
-        if scattered {
-            // Reading ahead helps as long as what it drags in can stay.
-            let large = match self.read_ahead {
-                ReadAhead::Auto => self.len.known() > memory_bytes() / LARGE_PART,
-                ReadAhead::On => false,
-                ReadAhead::Off => true,
-            };
-            self.page_maps[index].get_or_init(|| Map::new(&self.file, from, large))
+        self.judge();
+        let maps = if scattered {
+            &self.page_maps
         } else {
-            let alone = self.read_ahead == ReadAhead::Off;
-            self.maps[index].get_or_init(|| Map::new(&self.file, from, alone))
+            &self.maps
+        };
+        let map = maps[index].get_or_init(|| Map::new(&self.file, from));
+        if self.read_ahead == ReadAhead::Off || scattered && self.reads_alone() {
+            map.iter().for_each(Map::read_alone);
         }
+        map
     }
 
     #[inline]
@@ -248,7 +262,9 @@ impl Storage for FileStorage {
         }
         // Others may have given space back.
         self.forget_written();
-        self.len.refresh(|| Ok(self.file.metadata()?.len()))
+        self.len.refresh(|| Ok(self.file.metadata()?.len()))?;
+        self.judge();
+        Ok(())
     }
 
     fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
@@ -268,7 +284,9 @@ impl Storage for FileStorage {
             };
             // Give back what was got; nobody has been lent anything beyond the old length.
             grown.inspect_err(|_| drop(self.file.set_len(old)))
-        })
+        })?;
+        self.judge();
+        Ok(())
     }
 
     fn cut(&self, len: u64) -> io::Result<()> {
@@ -299,6 +317,11 @@ impl Storage for FileStorage {
             return Ok(());
         };
         Ok(fadvise(&self.file, at, Some(len), Advice::WillNeed)?)
+    }
+
+    #[inline]
+    fn reads_alone(&self) -> bool {
+        self.pages_alone.load(Ordering::SeqCst)
     }
 
     #[inline]

@@ -55,17 +55,18 @@ impl Drop for Mapped {
 pub(super) struct Map(Mapped);
 
 impl Map {
-    /// Maps part of a file; `None` when the system refuses (then everything is read by `pread`). With `scattered` a page
-    /// that is not in memory is read alone: what the system reads ahead of single pages, megabytes on some disks, drives
+    /// Maps part of a file; `None` when the system refuses (then everything is read by `pread`).
+    pub(super) fn new(file: &File, from: u64) -> Option<Self> {
+        Mapped::new(file, from, ProtFlags::READ).map(Self)
+    }
+
+    /// From now on a page that is not in memory is read alone: what the system reads around single pages, megabytes on some disks, drives
     /// out what is needed when the file is larger than memory.
-    pub(super) fn new(file: &File, from: u64, scattered: bool) -> Option<Self> {
-        let mapped = Mapped::new(file, from, ProtFlags::READ)?;
-        if scattered {
-            // SAFETY: the range was just mapped; the advice changes no byte of it.
-            #[expect(unsafe_code, reason = "the one place that advises")]
-            let _ = unsafe { madvise(mapped.start, MAP_BYTES as usize, Advice::Random) }; // without it reading is right as well
-        }
-        Some(Self(mapped))
+    pub(super) fn read_alone(&self) {
+        let start = self.0.start;
+        // SAFETY: the range was mapped with this length and is as long as `self` lives; the advice changes no byte of it.
+        #[expect(unsafe_code, reason = "the one place that advises")]
+        let _ = unsafe { madvise(start, MAP_BYTES as usize, Advice::Random) }; // without it reading is right as well
     }
 
     /// Bytes of the map. The caller has checked that they lie before the end of the file.

@@ -120,6 +120,10 @@ impl Storage for Overlay {
         self.below.read_ahead(at, len)
     }
 
+    fn reads_alone(&self) -> bool {
+        self.below.reads_alone()
+    }
+
     fn observer(&self) -> Option<&dyn Observer> {
         self.below.observer()
     }

@@ -108,6 +108,14 @@ impl PageRead for UncommittedRead {
         self.inner.page_of(&self.base, ptr)
     }
 
+    fn reads_alone(&self) -> bool {
+        self.inner.storage.reads_alone()
+    }
+
+    fn read_ahead(&self, addr: u64, bytes: u64) {
+        self.inner.read_ahead(addr, bytes, self.base.bytes);
+    }
+
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         Counters::bump(&self.counters.blocks_read);
         if ptr.birth != self.txn {

@@ -5,7 +5,8 @@ use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use tidalite::{
-    ColumnType, Database, Error, Options, ReadTxn, Schema, SeriesInfo, StoreError, Unit, WriteTxn,
+    ColumnType, Database, Error, Options, ReadAhead, ReadTxn, Schema, SeriesInfo, StoreError, Unit,
+    WriteTxn,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -180,11 +181,19 @@ fn large_table(db: &Database) {
 #[test]
 fn a_table_that_is_read_ahead_is_copied_whole() {
     let folder = Folder::new("ahead");
-    let db = Database::open(folder.file("plant.tdl")).unwrap();
-    large_table(&db);
-    db.copy_to(folder.file("copy.tdl")).unwrap();
-    let copy = Database::open(folder.file("copy.tdl")).unwrap();
-    assert_clean(&copy);
+    large_table(&Database::open(folder.file("plant.tdl")).unwrap());
+    for (name, read_ahead) in [("copy", ReadAhead::Auto), ("alone", ReadAhead::Off)] {
+        let options = || Options::new().read_ahead(read_ahead);
+        let db = options().open(folder.file("plant.tdl")).unwrap();
+        db.copy_to(folder.file(name)).unwrap();
+        let copy = options().open(folder.file(name)).unwrap();
+        assert_clean(&copy);
+        assert_same(&db, &copy);
+    }
+}
+
+/// Walks over the table of both forward, and over that of the first one backward.
+fn assert_same(db: &Database, copy: &Database) {
     let (snap, there) = (db.begin_read().unwrap(), copy.begin_read().unwrap());
     let (table, copied) = (snap.table("large").unwrap(), there.table("large").unwrap());
     let (table, copied) = (table.unwrap(), copied.unwrap());
@@ -202,6 +211,18 @@ fn a_table_that_is_read_ahead_is_copied_whole() {
         }
     }
     assert!(!theirs.next().unwrap());
+    let (mut rows, mut keys) = (0, Vec::new());
+    let mut more = ours.last().unwrap();
+    while more {
+        rows += 1;
+        if rows % 7 == 0 && ours.nested().unwrap().is_none() {
+            keys.push(ours.key().to_vec());
+        }
+        more = ours.previous().unwrap();
+    }
+    assert_eq!(rows, table.count());
+    let found = table.get_many(&keys).unwrap();
+    assert!(found.iter().all(Option::is_some));
 }
 
 #[test]

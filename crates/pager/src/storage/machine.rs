@@ -1,0 +1,77 @@
+//! The memory that this process may use: that of the machine, or less where control groups (cgroups) bound it, as those of containers do.
+
+use std::fs;
+use std::sync::OnceLock;
+
+/// Where control groups are, as a rule.
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// In bytes. Asked for once.
+pub(super) fn memory_bytes() -> u64 {
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let info = rustix::system::sysinfo();
+        let machine = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit));
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        machine.min(bound(&own, |path| fs::read_to_string(path).ok()))
+    })
+}
+
+/// The least bound of the groups that a process is in, `u64::MAX` without one. `own`: what the system says of the process, lines of number,
+/// controllers and path; `read`: a file.
+fn bound(own: &str, read: impl Fn(&str) -> Option<String>) -> u64 {
+    let mut least = u64::MAX;
+    for line in own.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        // The first version has a tree for each controller, the second one tree without a name.
+        let (tree, file) = match controllers {
+            "" => ("", "memory.max"),
+            named if named.split(',').any(|name| name == "memory") => {
+                ("/memory", "memory.limit_in_bytes")
+            }
+            _ => continue,
+        };
+        // Inside a container the path may be that outside of it: the groups above are looked at, too.
+        let mut path = path.trim_end_matches('/');
+        loop {
+            let text = read(&format!("{GROUPS}{tree}{path}/{file}"));
+            // "max" is no number.
+            let bytes = text.and_then(|text| text.trim().parse().ok());
+            least = least.min(bytes.unwrap_or(u64::MAX));
+            match path.rfind('/') {
+                Some(slash) => path = &path[..slash],
+                None => break,
+            }
+        }
+    }
+    least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bound, memory_bytes};
+
+    #[test]
+    fn the_least_bound_of_all_groups_above_holds() {
+        let read = |path: &str| match path {
+            "/sys/fs/cgroup/a/b/memory.max" => Some("max\n".to_owned()),
+            "/sys/fs/cgroup/a/memory.max" => Some("4096\n".to_owned()),
+            "/sys/fs/cgroup/memory.max" => Some("8192\n".to_owned()),
+            "/sys/fs/cgroup/memory/x/memory.limit_in_bytes" => Some("2048\n".to_owned()),
+            _ => None,
+        };
+        assert_eq!(bound("0::/a/b\n", read), 4096);
+        assert_eq!(bound("5:cpu:/a\n0::/\n", read), 8192);
+        assert_eq!(bound("4:hugetlb,memory:/x/y\n0::/a\n", read), 2048);
+        assert_eq!(bound("0::/c\n", |_| None), u64::MAX);
+        assert_eq!(bound("5:cpu:/x\n\nnothing", read), u64::MAX);
+    }
+
+    #[test]
+    fn a_machine_has_memory() {
+        assert!(memory_bytes() > 1 << 20);
+    }
+}
