@@ -223,6 +223,8 @@ fn integers(
     let fits = hint.encoding != 0 && !other && hint.holds(bits, rows);
     if bits > GOOD * rows as u64 && (!fits || hint.grow_old()) {
         hint.learn(chunk::FOR, bits, rows);
+        // Lanes are padded: what is no better than the words as they are is none.
+        let bits = bits.min(64 * rows as u64);
         if let Some(found) = Few::search(ty, words, bits, hint, below) {
             hint.encoding = found.encoding();
             return found.write(chunk, out);

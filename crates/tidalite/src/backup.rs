@@ -3,12 +3,14 @@
 //! A backup is physical (docs/decisions/0900-backups-are-pages.md): the pages of one version, or those written since a
 //! pinned one. `copy_to` is logical: packed anew, see `copy.rs`.
 
+use crate::copy::discard;
 use crate::database::Database;
 use crate::error::Result;
 use crate::watch::{Running, Watch};
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_pager::Error as StoreError;
 
 pub use tidalite_pager::BackupInfo;
@@ -93,18 +95,19 @@ impl Database {
     }
 
     /// Writes the newest version, packed anew, as a database file to a stream. It is made in a temporary file first,
-    /// because a database is not written front to back. Returns its bytes.
+    /// because a database is not written front to back; both at the rate of the watch, which hears of what is copied first and of the file's
+    /// bytes then. Returns its bytes.
     ///
     /// # Errors
     /// As for [`copy_to`](Self::copy_to); what the stream reports.
     pub fn copy_compact(&self, out: &mut dyn Write, watch: Watch<'_>) -> Result<u64> {
-        let name = format!(
-            "tidalite-copy-{}-{}",
-            std::process::id(),
-            self.begin_read()?.txn().0
-        );
+        static COPIES: AtomicU64 = AtomicU64::new(0);
+        let number = COPIES.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tidalite-copy-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        let copied = self.copy_to(&path).and_then(|_| {
+        let mut running = Running::new(watch, 0);
+        let copied = self.begin_read()?.copy_to_running(&path, &mut running);
+        let copied = copied.and_then(|_| {
             let failed = |source| StoreError::Io {
                 what: "copying".into(),
                 at: 0,
@@ -112,7 +115,8 @@ impl Database {
             };
             let mut from = File::open(&path).map_err(failed)?;
             let total = from.metadata().map_err(failed)?.len();
-            let mut running = Running::new(watch, total);
+            (running.done, running.total) = (0, total);
+            running.at("file");
             let mut buffer = vec![0u8; 1 << 20];
             loop {
                 let read = from.read(&mut buffer).map_err(failed)?;
@@ -121,14 +125,10 @@ impl Database {
                     return Ok(total);
                 }
                 out.write_all(&buffer[..read]).map_err(failed)?;
-                running.done += read as u64;
-                running.moved(read as u64)?;
+                running.done_with(read)?;
             }
         });
-        drop(std::fs::remove_file(&path));
-        let mut lock = path.into_os_string();
-        lock.push("-lock");
-        drop(std::fs::remove_file(lock));
+        discard(&path);
         copied
     }
 }

@@ -13,6 +13,7 @@ use crate::name::SeriesPattern;
 use crate::read::ReadTxn;
 use crate::table::Table;
 use crate::table_mut::TableMut;
+use crate::watch::{Running, Watch};
 use std::collections::HashSet;
 use std::path::Path;
 use tidalite_base::Corrupt;
@@ -25,13 +26,25 @@ impl ReadTxn {
     /// When the file is there already or cannot be written; damage met on the way (nothing is left out
     /// silently).
     pub fn copy_to(&self, path: impl AsRef<Path>) -> Result<u64> {
+        self.copy_to_watched(path, Watch::new())
+    }
+
+    /// As [`copy_to`](Self::copy_to), watched, and no faster than the watch allows. What is counted are the bytes of keys and values, and 8 of each
+    /// time and value of a series; how many there are in all is not known before.
+    ///
+    /// # Errors
+    /// As there; `Store(Cancelled)` when the watch ends it: there is no copy then.
+    pub fn copy_to_watched(&self, path: impl AsRef<Path>, watch: Watch<'_>) -> Result<u64> {
+        self.copy_to_running(path.as_ref(), &mut Running::new(watch, 0))
+    }
+
+    pub(crate) fn copy_to_running(&self, path: &Path, running: &mut Running<'_>) -> Result<u64> {
         let page_size = tidalite_pager::PageRead::page_size(&self.pages);
-        let path = path.as_ref();
         let copy = Options::new()
             .mode(OpenMode::Create)
             .page_size(page_size)
             .open(path)?;
-        let copied = self.copy_into(&copy);
+        let copied = self.copy_into(&copy, running);
         drop(copy);
         if copied.is_err() {
             discard(path);
@@ -39,9 +52,10 @@ impl ReadTxn {
         copied
     }
 
-    fn copy_into(&self, copy: &Database) -> Result<u64> {
+    fn copy_into(&self, copy: &Database, running: &mut Running<'_>) -> Result<u64> {
         let mut tx = copy.begin_write()?;
         for name in self.tables()? {
+            running.at(&name);
             if self.is_multi_table(&name)? == Some(true) {
                 let Some(table) = self.multi_table(&name)? else {
                     continue;
@@ -49,6 +63,7 @@ impl ReadTxn {
                 let mut to = tx.multi_table(&name)?;
                 let mut cursor = table.cursor();
                 while cursor.next_pair()? {
+                    running.done_with(cursor.key().len() + cursor.value().len())?;
                     to.put(cursor.key(), cursor.value())?;
                 }
                 to.take_sequence(table.sequence())?;
@@ -58,7 +73,7 @@ impl ReadTxn {
                 continue;
             };
             let mut to = tx.table(&name)?;
-            copy_table(&table, &mut to, &mut HashSet::new())?;
+            copy_table(&table, &mut to, (&mut HashSet::new(), running))?;
             to.take_sequence(table.sequence())?;
         }
         for info in catalog::list(&self.begun.roots, &self.pages, &SeriesPattern::parse("")?)? {
@@ -75,7 +90,8 @@ impl ReadTxn {
                 to.set_merge(MergePolicy::KeepAll)?;
             }
             // Rows that are alone at their times need not be asked.
-            series.copy_rows(&mut to)?;
+            running.at(&info.label());
+            series.copy_rows(&mut to, running)?;
             to.set_merge(info.merge)?;
             for (key, text) in series.annotations()? {
                 to.annotate(&key, &text)?;
@@ -102,21 +118,27 @@ pub(crate) fn discard(path: &Path) {
 
 /// Copies a table with all that is nested in it. Recursion is as deep as tables are nested. `copied` has the roots of those that were: a
 /// hostile file may lead to one in many ways.
-fn copy_table(from: &Table<'_>, to: &mut TableMut<'_>, copied: &mut HashSet<u64>) -> Result<()> {
+fn copy_table(
+    from: &Table<'_>,
+    to: &mut TableMut<'_>,
+    (copied, running): (&mut HashSet<u64>, &mut Running<'_>),
+) -> Result<()> {
     let (pages, tree) = from.parts();
     if let Some(root) = tree.map(Tree::root).filter(|root| !root.is_null())
         && !copied.insert(root.addr)
     {
         return Err(Corrupt::new("nested table", root.addr, "a second way to it", "one").into());
     }
-    read_ahead(pages, tree, |copier| copy_rows(from, to, copier, copied))
+    read_ahead(pages, tree, |copier| {
+        copy_rows(from, to, copier, (copied, running))
+    })
 }
 
 fn copy_rows(
     from: &Table<'_>,
     to: &mut TableMut<'_>,
     copier: &mut Copier<'_>,
-    copied: &mut HashSet<u64>,
+    (copied, running): (&mut HashSet<u64>, &mut Running<'_>),
 ) -> Result<()> {
     let mut cursor = from.cursor();
     let mut more = cursor.first()?;
@@ -124,7 +146,7 @@ fn copy_rows(
         if let Some(below) = cursor.nested()? {
             let mut to = to.nested(cursor.key());
             to.make()?;
-            copy_table(&below, &mut to, copied)?;
+            copy_table(&below, &mut to, (&mut *copied, &mut *running))?;
             copier.copied();
             more = cursor.next()?;
             continue;
@@ -133,6 +155,7 @@ fn copy_rows(
         to.extend_lent(|put| {
             more = cursor.lend_rows(&mut |key, value| {
                 copier.copied();
+                running.done_with(key.len() + value.len())?;
                 put(key, value)
             })?;
             Ok(())

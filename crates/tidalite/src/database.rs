@@ -5,6 +5,7 @@ use crate::compact::Pass;
 use crate::error::Result;
 use crate::read::{Newest, ReadTxn};
 use crate::roots::Roots;
+use crate::watch::Watch;
 use crate::write::{OpenTable, WriteTxn};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -519,5 +520,13 @@ impl Database {
     /// As for [`ReadTxn::copy_to`].
     pub fn copy_to(&self, path: impl AsRef<Path>) -> Result<u64> {
         self.begin_read()?.copy_to(path)
+    }
+
+    /// As [`copy_to`](Self::copy_to), watched, and no faster than the watch allows.
+    ///
+    /// # Errors
+    /// As for [`ReadTxn::copy_to_watched`].
+    pub fn copy_to_watched(&self, path: impl AsRef<Path>, watch: Watch<'_>) -> Result<u64> {
+        self.begin_read()?.copy_to_watched(path, watch)
     }
 }

@@ -14,6 +14,7 @@ use crate::series_mut::SeriesMut;
 use crate::texts::TextCache;
 use crate::time::Instant;
 use crate::value::Value;
+use crate::watch::Running;
 use std::ops::{Bound, RangeBounds};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_base::SeriesId;
@@ -197,7 +198,11 @@ impl<'a> Series<'a> {
     }
 
     /// Appends all rows to a series with the same columns.
-    pub(crate) fn copy_rows(&self, to: &mut SeriesMut<'_>) -> Result<()> {
+    pub(crate) fn copy_rows(
+        &self,
+        to: &mut SeriesMut<'_>,
+        running: &mut Running<'_>,
+    ) -> Result<()> {
         let columns = self.state.info.schema.columns.len();
         let all = self.all();
         let mut scan = all.scan();
@@ -220,6 +225,7 @@ impl<'a> Series<'a> {
             });
             let words: Vec<&[u64]> = words.collect();
             to.append_rows(vector.times(), &words)?;
+            running.done_with(8 * vector.times().len() * (1 + columns))?;
         }
         Ok(())
     }

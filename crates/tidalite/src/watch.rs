@@ -110,6 +110,13 @@ impl<'a> Running<'a> {
         self.tell()
     }
 
+    /// So many bytes are dealt with.
+    #[inline]
+    pub(crate) fn done_with(&mut self, bytes: usize) -> tidalite_pager::Result<()> {
+        self.done += bytes as u64;
+        self.moved(bytes as u64)
+    }
+
     /// Calls the callback.
     pub(crate) fn tell(&mut self) -> tidalite_pager::Result<()> {
         let progress = Progress {

@@ -188,6 +188,9 @@ pub(crate) struct CopyArgs {
     /// The copy; must not exist yet. - is standard output
     #[arg(value_name = "COPY.tdl", value_hint = ValueHint::FilePath)]
     pub copy: PathBuf,
+
+    #[command(flatten)]
+    pub rate: RateArg,
 }
 
 #[derive(Debug, Args)]

@@ -200,8 +200,9 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
 /// `tidalite copy`
 pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let (from, to) = (&args.file.file, &args.copy);
+    let watch = Watch::new().bytes_per_second(args.rate.bytes());
     if to == std::path::Path::new("-") {
-        let written = open(from)?.copy_compact(&mut *terminal.out, Watch::new());
+        let written = open(from)?.copy_compact(&mut *terminal.out, watch);
         written.map_err(|error| failure(from, &error))?;
         return Ok(terminal.out.flush()?);
     }
@@ -216,7 +217,7 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
     part.push(".part");
     let part = std::path::PathBuf::from(part);
     discard(&part);
-    let copied = database.copy_to(&part);
+    let copied = database.copy_to_watched(&part, watch);
     let bytes = match copied {
         Ok(bytes) => bytes,
         Err(error) => {

@@ -299,3 +299,14 @@ fn periodic_columns_do_not_fool_the_sample() {
     let (chunk, bytes) = column_round_trip(ColumnType::I64, &words, &mut Hint::default());
     assert!(bytes.len() <= 60, "{chunk:?}");
 }
+
+#[test]
+fn words_that_barely_repeat_are_stored_as_they_are() {
+    let mut rng = Rng(5);
+    for distinct in 480..=593 {
+        let few: Vec<u64> = (0..distinct).map(|_| rng.next()).collect();
+        let words: Vec<u64> = (0..593).map(|row| few[row % distinct]).collect();
+        // No longer than a head and the words.
+        column_round_trip(ColumnType::U64, &words, &mut Hint::default());
+    }
+}

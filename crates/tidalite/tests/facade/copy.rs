@@ -1,12 +1,15 @@
 //! Backup while writing goes on.
 
 use crate::common::{Content, Folder, assert_clean, content_of};
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Instant;
 use tidalite::{
     ColumnType, Database, Error, Options, ReadAhead, ReadTxn, Schema, SeriesInfo, StoreError, Unit,
-    WriteTxn,
+    Watch, WriteTxn,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -223,6 +226,49 @@ fn assert_same(db: &Database, copy: &Database) {
     assert_eq!(rows, table.count());
     let found = table.get_many(&keys).unwrap();
     assert!(found.iter().all(Option::is_some));
+}
+
+#[test]
+fn a_copy_is_told_of_held_back_and_stopped() {
+    let folder = Folder::new("watched");
+    let db = Database::open(folder.file("plant.tdl")).unwrap();
+    large_table(&db);
+    let mut tx = db.begin_write().unwrap();
+    let mut series = tx.series("wind").unwrap();
+    (0..20_000).for_each(|n| series.insert(n * 1_000_000_000i64, n as f64).unwrap());
+    tx.commit().unwrap();
+    let (mut heard, mut done) = (BTreeSet::new(), 0);
+    let began = Instant::now();
+    let watch = Watch::new()
+        .bytes_per_second(8 << 20)
+        .on_progress(|progress| {
+            heard.insert(progress.what.to_owned());
+            assert!(progress.done_bytes >= done && progress.total_bytes >= progress.done_bytes);
+            done = progress.done_bytes;
+            ControlFlow::Continue(())
+        });
+    db.copy_to_watched(folder.file("slow.tdl"), watch).unwrap();
+    let (least, took) = (done as f64 / f64::from(8 << 20), began.elapsed());
+    assert!(
+        done > 256 << 10 && took.as_secs_f64() > 0.9 * least,
+        "{done} in {took:?}"
+    );
+    assert!(
+        heard.contains("large") && heard.contains("wind"),
+        "{heard:?}"
+    );
+    assert_same(&db, &Database::open(folder.file("slow.tdl")).unwrap());
+
+    let stops = || Watch::new().on_progress(|_| ControlFlow::Break(()));
+    let stopped = db.copy_to_watched(folder.file("none.tdl"), stops());
+    assert!(matches!(stopped, Err(Error::Store(StoreError::Cancelled))));
+    assert!(!folder.file("none.tdl").exists());
+    let mut out = Vec::new();
+    let stopped = db.copy_compact(&mut out, stops());
+    assert!(matches!(stopped, Err(Error::Store(StoreError::Cancelled))));
+    assert!(out.is_empty(), "it ends before the file is whole");
+    let bytes = db.copy_compact(&mut out, Watch::new()).unwrap();
+    assert_eq!(out.len() as u64, bytes);
 }
 
 #[test]
