@@ -176,6 +176,7 @@ impl<'t> Code<'t> {
         }
         word.chars().all(|c| c.is_ascii_uppercase() || c == '.')
             || self.program.contains(&format!("{variant}("))
+            || self.program.contains(&format!("\n    {variant} {{"))
     }
 
     fn test_problem(&self, test: &str) -> Option<String> {

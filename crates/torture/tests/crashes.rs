@@ -8,7 +8,7 @@ use tidalite_torture::crash::{Plan, Tally, examine, watch};
 use tidalite_torture::seeded;
 
 /// Crash states that the slice looks at, at least.
-const STATES: u64 = 300_000;
+const STATES: u64 = 180_000;
 const THREADS: usize = 2;
 const PAGE_BYTES: usize = 512;
 
