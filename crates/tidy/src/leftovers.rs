@@ -55,7 +55,7 @@ fn unfinished(path: &str, text: &str) -> Vec<Finding> {
         }
         let attribute = code.trim_start().starts_with("#[");
         // Under Miri a test may take hours that takes a second elsewhere.
-        let elsewhere = !code.contains("cfg_attr(miri, ignore = \"");
+        let elsewhere = !code.contains("cfg_attr(miri, ignore = ");
         if attribute && elsewhere && words(code).any(|word| word == "ignore") {
             report("an ignored test");
         }
