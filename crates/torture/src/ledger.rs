@@ -131,6 +131,15 @@ impl Oracle {
         })
     }
 
+    /// What differs from the content after transaction `number`, which must be the newest that was asked about.
+    #[must_use]
+    pub fn differs(&self, number: u64, found: &Model) -> String {
+        if self.digests.len() as u64 != number + 1 {
+            return "a newer one was asked about".to_owned();
+        }
+        self.model.differs(found)
+    }
+
     /// The digest after transaction `number`.
     ///
     /// # Errors

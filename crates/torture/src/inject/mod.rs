@@ -13,7 +13,7 @@ pub mod restore;
 
 use crate::arguments::{Arguments, folder};
 use crate::ledger::{Oracle, Script, number_of};
-use crate::model::digest_of;
+use crate::model::{digest_of, model_of};
 use crate::powercut::writer::{Said, options};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -295,7 +295,9 @@ impl Search<'_> {
             ));
         }
         if digest_of(&db).map_err(text)? != self.oracle.digest(number).map_err(text)? {
-            return Err(format!("the content is not that of {number}"));
+            let found = model_of(&db.begin_read().map_err(text)?).map_err(text)?;
+            let differs = self.oracle.differs(number, &found);
+            return Err(format!("the content is not that of {number}: {differs}"));
         }
         let report = db.check().map_err(text)?;
         if !report.is_clean() {
