@@ -10,6 +10,7 @@
 mod freed;
 mod large;
 pub(crate) mod last;
+mod shorten;
 mod spoil;
 
 use crate::error::{Error, Result};
@@ -39,8 +40,6 @@ use std::sync::atomic::Ordering;
 const BULK_BYTES: u64 = 1 << 20;
 /// A bulk write reserves a quarter of what it has written already, at most this.
 const BULK_GROWTH_BYTES_MAX: u64 = 64 << 20;
-/// Free stretches of this length are given back to the file system.
-const PUNCH_BYTES_MIN: u64 = 1 << 20;
 /// The reserve of a small file.
 const RESERVE_PAGES_MIN: u64 = 64;
 /// This part of the reserve may be lost to transactions that free a little less than they take.
@@ -458,112 +457,6 @@ impl Writer {
         Err(Error::DiskFull {
             needed_bytes: (reserve - free) * inner.page_size as u64,
         })
-    }
-
-    /// After a durable commit: cuts free space off the file's end, and gives long free stretches inside back to the
-    /// file system, a zone a commit.
-    pub(crate) fn tidy(&mut self, inner: &Inner, compacts: bool) {
-        self.tidy_large(inner, compacts);
-        let page_bytes = inner.page_size as u64;
-        let much = if compacts {
-            inner.options.growth_bytes_min
-        } else {
-            inner.options.shrink_bytes
-        };
-        let much = (much / page_bytes).max(1);
-        if self.space.free_pages() < much {
-            return;
-        }
-        if self.space.tail_free() >= much.min(self.space.pages() % self.space.zone_pages())
-            && let Some(least) = self.least_pages(inner)
-        {
-            if self.space.describes_too_much(much) {
-                self.space.rewrite();
-            }
-            self.cut(inner, least.max(self.space.described()), much);
-        }
-        let stretch = PUNCH_BYTES_MIN.min(inner.options.shrink_bytes) / page_bytes;
-        let stretch = stretch.max(1);
-        let kept = much + self.reserve_pages(inner);
-        if self.cannot_punch || self.space.written_free_pages() < kept + stretch {
-            return;
-        }
-        let end = self.space.pages();
-        for (page, pages) in self.space.unpunched(&mut self.punch_zone, stretch) {
-            if page + pages == end {
-                // It goes with the file's end.
-                break;
-            }
-            let pages = pages.min(self.space.written_free_pages().saturating_sub(kept));
-            if pages < stretch {
-                break;
-            }
-            match inner.storage.punch(page * page_bytes, pages * page_bytes) {
-                Ok(true) => self.space.punch(page, pages),
-                // If it fails, the file only takes more room than it needs to.
-                Ok(false) | Err(_) => {
-                    self.cannot_punch = true;
-                    break;
-                }
-            }
-        }
-    }
-
-    /// The shortest that the file may become: what is in use, held or reserved, as far as any live snapshot may
-    /// look, and what the record of each of them says, for opening may find any of the durable ones, the weak one and
-    /// the one that is being written. `None`: that is not known of one of them.
-    fn least_pages(&mut self, inner: &Inner) -> Option<u64> {
-        let mut live = inner.live();
-        live.extend(self.space.durable);
-        // The commit that is being made is not among them yet.
-        let newest = live.iter().max().copied().unwrap_or(0);
-        self.ends
-            .retain(|txn, _| *txn > newest || live.contains(txn));
-        let page_bytes = inner.page_size as u64;
-        let mut least = self.space.end() + inner.options.growth_bytes_min / page_bytes;
-        least = least.max(self.meta.pages);
-        for txn in &live {
-            least = least.max(*self.ends.get(txn)?);
-        }
-        Some(least.max(inner.options.file_bytes_min / page_bytes))
-    }
-
-    /// Cuts the file when at least `much` goes. The reserve stays.
-    fn cut(&mut self, inner: &Inner, least: u64, much: u64) {
-        let pages = self.space.pages();
-        if least >= pages {
-            return;
-        }
-        let missing = self
-            .reserve_pages(inner)
-            .saturating_sub(self.space.written_free_before(least));
-        let to = least + missing;
-        if to + much <= pages && inner.storage.cut(to * inner.page_size as u64).is_ok() {
-            self.length_unsynced = true;
-            self.space.cut(to);
-            let page_bytes = inner.page_size as u64;
-            inner.log(&Event::Cut {
-                from: pages * page_bytes,
-                to: to * page_bytes,
-            });
-        }
-    }
-
-    /// At the end, when nobody reads: cuts what was grown ahead. What the newest durable record counts stays: the newest
-    /// record of all may be a lazy one that is shorter.
-    pub(crate) fn cut_at_close(&mut self, inner: &Inner) {
-        let page_bytes = inner.page_size as u64;
-        let durable = inner.pipeline.durable();
-        let least = self
-            .meta
-            .pages
-            .max(durable.pages)
-            .max(inner.options.file_bytes_min / page_bytes);
-        self.cut(
-            inner,
-            least,
-            (inner.options.growth_bytes_min / page_bytes).max(1),
-        );
     }
 
     /// A commit is done: how far its readers may look. `recorded`: the pages that its record counts, which are more where

@@ -13,11 +13,10 @@ use crate::name::SeriesPattern;
 use crate::read::ReadTxn;
 use crate::table::Table;
 use crate::table_mut::TableMut;
+use crate::table_roots::expect_first_time;
 use crate::watch::{Running, Watch};
 use std::collections::HashSet;
 use std::path::Path;
-use tidalite_base::Corrupt;
-use tidalite_kv::Tree;
 
 impl ReadTxn {
     /// Writes everything that this snapshot shows to a new file and returns the bytes written.
@@ -124,10 +123,8 @@ fn copy_table(
     (copied, running): (&mut HashSet<u64>, &mut Running<'_>),
 ) -> Result<()> {
     let (pages, tree) = from.parts();
-    if let Some(root) = tree.map(Tree::root).filter(|root| !root.is_null())
-        && !copied.insert(root.addr)
-    {
-        return Err(Corrupt::new("nested table", root.addr, "a second way to it", "one").into());
+    if let Some(tree) = tree {
+        expect_first_time(tree, copied)?;
     }
     read_ahead(pages, tree, |copier| {
         copy_rows(from, to, copier, (copied, running))

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::read::ReadTxn;
 use crate::retention::Retention;
 use crate::series::Series;
-use crate::write::find_table;
+use crate::table_roots::find_table;
 use rows::{diff_series, merge_range};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashSet};

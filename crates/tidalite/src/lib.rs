@@ -108,6 +108,7 @@ mod table;
 mod table_edit;
 mod table_mut;
 mod table_range;
+mod table_roots;
 mod tables;
 mod texts;
 mod time;

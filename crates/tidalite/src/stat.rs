@@ -114,7 +114,7 @@ impl ReadTxn {
         for name in self.tables()? {
             stat.tables += 1;
             // Counts are what the file says: of a hostile one they need not be addable.
-            let found = crate::write::find_table(&self.begun.roots, &self.pages, &name)?;
+            let found = crate::table_roots::find_table(&self.begun.roots, &self.pages, &name)?;
             let entries = found.map_or(0, |(_, tree)| tree.len());
             stat.table_entries = stat.table_entries.saturating_add(entries);
         }

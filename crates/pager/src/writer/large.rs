@@ -5,7 +5,8 @@
 //!    extent is handed out the file reaches to its end.
 //! 2. Only free pages are cut off: what a live snapshot, a pin or one of the newest durable records reaches is held.
 
-use super::{PUNCH_BYTES_MIN, Writer};
+use super::Writer;
+use super::shorten::PUNCH_BYTES_MIN;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::layout::LARGE_AT;

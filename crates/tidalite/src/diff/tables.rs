@@ -2,6 +2,7 @@
 
 use super::{Change, Tell};
 use crate::error::Result;
+use crate::table_roots::expect_first_time;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use tidalite_base::Corrupt;
@@ -119,12 +120,8 @@ impl Sides<'_, '_> {
     }
 
     fn below(&mut self, key: &[u8], new: &Sub<'_>, old: &Sub<'_>) -> Result<()> {
-        if let Some(root) = new.tree().map(Tree::root)
-            && !self.met.insert(root.addr)
-        {
-            return Err(
-                Corrupt::new("nested table", root.addr, "a second way to it", "one").into(),
-            );
+        if let Some(tree) = new.tree() {
+            expect_first_time(tree, &mut self.met)?;
         }
         self.path.push(key.to_vec());
         let done = self.tables(new, old);

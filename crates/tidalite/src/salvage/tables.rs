@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::multi::MultiTableMut;
 use crate::roots::owner;
 use crate::table_mut::TableMut;
-use crate::write::decode_table_entry;
+use crate::table_roots::decode_table_entry;
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::Corrupt;
 use tidalite_kv::{Cursor, DEPTH_MAX, PageAt, Sub, Tree, Walk};
