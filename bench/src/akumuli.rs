@@ -9,6 +9,7 @@
 //! | `...-bytes`, `...-written` | bytes of the file, and handed to the kernel, a point |
 //! | `killed-open` | microseconds to open a file of 10,000 series, and take a snapshot, whose writer was killed at work |
 //! | `aggregate`, `windows` | microseconds for any interval of one series, and for a thousand windows in one, all figures of each, rows of other series waiting in the front |
+//! | `windows-alone` | the same windows by the thread that asks alone; two cores and more share out the others |
 //! | `windows-mean`, `windows-band` | the same windows: their means alone, their least and greatest values alone |
 
 use std::hint::black_box;
@@ -17,7 +18,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use ::tidalite::{Appender, Database, Figure, SeriesId};
+use ::tidalite::{Appender, Database, Figure, Options as OpenOptions, SeriesId};
 
 use crate::args::Options;
 use crate::contest::Contest;
@@ -364,9 +365,16 @@ fn questions(options: &Options, contest: &mut Contest) -> Result<()> {
     let one = snapshot
         .series_by_id(ids[0])?
         .ok_or("the series is missing")?;
+    let alone = OpenOptions::new().scan_threads(0).open(&path)?;
+    let alone = alone.begin_read()?;
+    let alone = alone.series_by_id(ids[0])?.ok_or("the series is missing")?;
     let (from, to) = one.span().ok_or("the series is empty")?;
     let mut random = Random::new(41);
     let mut ask = |what: &str, count: usize| -> Result<Sample> {
+        let one = match what {
+            "windows-alone" => &alone,
+            _ => &one,
+        };
         let mut latencies = Latencies::default();
         let mut all = Vec::new();
         for _ in 0..count {
@@ -401,7 +409,7 @@ fn questions(options: &Options, contest: &mut Contest) -> Result<()> {
     let kind = TIDALITE_SERIES;
     let sample = ask("aggregate", QUESTIONS)?;
     contest.add("aggregate", "us", true, kind, sample);
-    for what in ["windows", "windows-mean", "windows-band"] {
+    for what in ["windows", "windows-alone", "windows-mean", "windows-band"] {
         let sample = ask(what, QUESTIONS / 10)?;
         contest.add(what, "us for 1,000", true, kind, sample);
     }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use ::tidalite::{
-    Budget, ColumnType, Database, Direction, Figure, Range, ReadTxn, Schema, SeriesId, Timestamp,
-    Unit, ValueFilter,
+    Budget, ColumnType, Database, Direction, Figure, Range, ReadTxn, Schema, Selection, SeriesId,
+    Timestamp, Unit, ValueFilter,
 };
 
 use super::{Answer, HOUR, METRICS, Question, Row, Side};
@@ -106,14 +106,23 @@ impl Side for Series {
             }
             Question::Mean { metrics, from, to } => {
                 let metrics: Vec<usize> = (0..metrics).collect();
-                self.of_all(&snapshot, (from, to), |range| {
-                    let means = range.figures(Figure::Mean);
+                let mut hosts = Vec::with_capacity(self.hosts.len());
+                for id in &self.hosts {
+                    hosts.push(snapshot.series_by_id(*id)?.ok_or("a host is missing")?);
+                }
+                let each = Selection::of(hosts).in_parallel(|host| {
+                    let (mut found, mut sum) = (0, 0.0);
+                    let means = host.between(from..to).figures(Figure::Mean);
                     means.for_each_window(HOUR, 0, &metrics, |_, window| {
-                        answer.found += 1;
-                        answer.sum += window.aggregate.unwrap_or(0.0);
+                        found += 1;
+                        sum += window.aggregate.unwrap_or(0.0);
                     })?;
-                    Ok(())
+                    Ok((found, sum))
                 })?;
+                for (found, sum) in each {
+                    answer.found += found;
+                    answer.sum += sum;
+                }
             }
             Question::Latest => {
                 for id in &self.hosts {

@@ -51,6 +51,22 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Adds what another one has counted.
+    pub fn add(&self, other: &Self) {
+        let pairs = [
+            (&self.pages_read, &other.pages_read),
+            (&self.blocks_read, &other.blocks_read),
+            (&self.vectors_decoded, &other.vectors_decoded),
+            (&self.nodes_read, &other.nodes_read),
+        ];
+        for (own, other) in pairs {
+            own.store(
+                own.load(Ordering::Relaxed) + other.load(Ordering::Relaxed),
+                Ordering::Relaxed,
+            );
+        }
+    }
+
     /// Adds one to a counter.
     pub fn bump(counter: &AtomicU64) {
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);

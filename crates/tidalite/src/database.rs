@@ -3,6 +3,7 @@
 use crate::background::Background;
 use crate::compact::Pass;
 use crate::error::Result;
+use crate::parallel::{SCAN_THREADS_MAX, scan_threads_default};
 use crate::read::{Newest, ReadTxn};
 use crate::roots::Roots;
 use crate::watch::Watch;
@@ -36,6 +37,7 @@ pub struct Options {
     staging_bytes: usize,
     leaf_vectors: usize,
     sealing_threads: usize,
+    scan_threads: Option<usize>,
     maintain_every: Option<Duration>,
 }
 
@@ -57,6 +59,7 @@ impl Options {
             staging_bytes: STAGING_BYTES_DEFAULT,
             leaf_vectors: LEAF_VECTORS_MAX,
             sealing_threads: 0,
+            scan_threads: None,
             maintain_every: None,
         }
     }
@@ -281,6 +284,16 @@ impl Options {
         self
     }
 
+    /// Threads that help the one that asks a snapshot for many windows of a series, for windows or statistics of many series, or
+    /// [in parallel](crate::Selection::in_parallel): where a question takes a millisecond or more. They are begun for the question and end with
+    /// it. Answers are the same with any number, bit by bit; in a write transaction nobody helps.
+    ///
+    /// As many as there are cores besides that of the asker, seven at most, unless said otherwise; 0: none.
+    pub fn scan_threads(mut self, threads: usize) -> Self {
+        self.scan_threads = Some(threads.min(SCAN_THREADS_MAX));
+        self
+    }
+
     /// Keeps to the retention policies in a thread of its own that calls [`Database::maintain`] so often, a second of
     /// work at most each time (not at all). The thread ends with the last clone of the database.
     pub fn maintain_every(mut self, every: Duration) -> Self {
@@ -335,6 +348,7 @@ impl Options {
     fn wrap(&self, pager: Pager) -> Result<Database> {
         let staging = Mutex::new(None);
         let (staging_bytes, leaf_vectors) = (self.staging_bytes, self.leaf_vectors);
+        let scan_threads = self.scan_threads.unwrap_or_else(scan_threads_default);
         let mut database = Database {
             pager,
             shared: Arc::new(Shared {
@@ -345,6 +359,7 @@ impl Options {
                 appending: Mutex::default(),
                 left: Mutex::new(None),
                 pass: Mutex::new(None),
+                scan_threads,
                 newest: Newest::default(),
             }),
             background: None,
@@ -373,6 +388,7 @@ pub(crate) struct Shared {
     staging_bytes: usize,
     pub(crate) leaf_vectors: usize,
     pub(crate) sealing_threads: usize,
+    pub(crate) scan_threads: usize,
     /// The memory of appenders, as above.
     appending: Mutex<Vec<Staging>>,
     /// What the last write transaction left.
@@ -476,7 +492,8 @@ impl Database {
     /// # Errors
     /// `Store` with: too many snapshots (`Limit`); a forked child (`Forked`); damage in the roots or in the front's record.
     pub fn begin_read(&self) -> Result<ReadTxn> {
-        ReadTxn::begin_again(self.pager.begin_read()?, &self.shared.newest)
+        let threads = self.shared.scan_threads;
+        ReadTxn::begin_again(self.pager.begin_read()?, &self.shared.newest, threads)
     }
 
     /// Begins the write transaction; waits for others, first come first served among processes. Of the threads of one handle who is awake

@@ -65,9 +65,9 @@ mod sealed {
 
 /// Which figures to ask for: one, an array, or a slice where they are known only when the program runs. The values that come back
 /// are laid out in the same way.
-pub trait Figures: sealed::Sealed {
+pub trait Figures: sealed::Sealed + Sync {
     /// The value of one figure, an array of as many, or a vector; each is `None` where there is no value to take it from.
-    type Values;
+    type Values: Send;
 
     /// The figures one by one.
     fn each(&self) -> &[Figure];
@@ -180,9 +180,9 @@ impl<F: Figures> RangeFigures<'_, F> {
         origin: i64,
         column: usize,
     ) -> Result<Vec<Window<F::Values>>> {
-        let mut windows = Vec::new();
-        self.for_each_window(width, origin, &[column], |_, window| windows.push(window))?;
-        Ok(windows)
+        let asked = (column, parts_of(&self.figures));
+        let chosen = |window| self.chosen(window);
+        self.range.windows_with(width, origin, asked, chosen)
     }
 
     /// As [`Range::for_each_window`].
@@ -198,12 +198,15 @@ impl<F: Figures> RangeFigures<'_, F> {
     ) -> Result<()> {
         let asked = (columns, parts_of(&self.figures));
         self.range.each_window(width, origin, asked, |column, own| {
-            let window = Window {
-                start: own.start,
-                last: own.last,
-                aggregate: self.figures.of(&own.aggregate),
-            };
-            f(column, window);
+            f(column, self.chosen(own))
         })
+    }
+
+    fn chosen(&self, window: Window) -> Window<F::Values> {
+        Window {
+            start: window.start,
+            last: window.last,
+            aggregate: self.figures.of(&window.aggregate),
+        }
     }
 }

@@ -88,6 +88,7 @@ mod open_series;
 mod opened;
 mod page_walk;
 mod pages;
+mod parallel;
 mod pieces;
 mod pins;
 mod point;

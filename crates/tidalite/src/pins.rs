@@ -89,7 +89,7 @@ impl Database {
     /// `NoSuchPin`; damage in what the pin keeps.
     pub fn begin_read_at(&self, pin: &str) -> Result<ReadTxn> {
         match self.pager.begin_read_at(pin)? {
-            Some(snapshot) => ReadTxn::begin(snapshot),
+            Some(snapshot) => ReadTxn::begin(snapshot, self.shared.scan_threads),
             None => Err(Error::NoSuchPin {
                 name: pin.to_owned(),
             }),

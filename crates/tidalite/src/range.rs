@@ -61,10 +61,36 @@ impl<'s> Range<'s> {
     ///
     /// # Errors
     /// As for `aggregate`; `Limit` for a width below 1.
+    ///
+    /// # Cost
+    /// As many vectors as windows cut. Where these are many, threads help ([`Options::scan_threads`](crate::Options::scan_threads)).
     pub fn windows(&self, width: i64, origin: i64, column: usize) -> Result<Vec<Window>> {
-        let mut windows = Vec::new();
-        self.for_each_window(width, origin, &[column], |_, window| windows.push(window))?;
-        Ok(windows)
+        self.windows_with(width, origin, (column, Parts::ALL), |window| window)
+    }
+
+    /// As `windows`, of these figures only, each window as the caller wants it.
+    pub(crate) fn windows_with<A: Send>(
+        &self,
+        width: i64,
+        origin: i64,
+        (column, parts): (usize, Parts),
+        chosen: impl Fn(Window) -> Window<A> + Sync,
+    ) -> Result<Vec<Window<A>>> {
+        self.check_column(column)?;
+        let ask = |range: Range<'_>| {
+            let mut windows = Vec::new();
+            range.each_window(width, origin, (&[column], parts), |_, window| {
+                windows.push(chosen(window));
+            })?;
+            Ok(windows)
+        };
+        match (self.series.helpers(), self.parts_of_windows(width, origin)?) {
+            (Some(helpers), Some(parts)) => {
+                let windows = helpers.ask_parts(self.series, &parts, ask)?;
+                Ok(windows.into_iter().flatten().collect())
+            }
+            _ => ask(*self),
+        }
     }
 
     /// Calls `f` with each of the `windows` of several columns in one walk: with the place of its column in `columns`, and the window. A

@@ -46,16 +46,23 @@ pub(crate) struct Begun {
     pub(crate) front: Front,
     pub(crate) known: Arc<Known>,
     pub(crate) opened: Opened,
+    /// See `Options::scan_threads`.
+    pub(crate) scan_threads: usize,
 }
 
 impl ReadTxn {
-    pub(crate) fn begin(pages: Snapshot) -> Result<Self> {
+    pub(crate) fn begin(pages: Snapshot, scan_threads: usize) -> Result<Self> {
         let roots = Roots::decode(pages.app())?;
         let known = Arc::new(Known::new(&roots, Arc::default()));
-        Self::decoded(pages, roots, known)
+        Self::decoded(pages, roots, known, scan_threads)
     }
 
-    fn decoded(pages: Snapshot, roots: Roots, known: Arc<Known>) -> Result<Self> {
+    fn decoded(
+        pages: Snapshot,
+        roots: Roots,
+        known: Arc<Known>,
+        scan_threads: usize,
+    ) -> Result<Self> {
         let begun = Begun {
             txn: pages.txn(),
             app: pages.app().into(),
@@ -63,13 +70,18 @@ impl ReadTxn {
             roots,
             known,
             opened: Opened::default(),
+            scan_threads,
         };
         let begun = Arc::new(begun);
         Ok(Self { pages, begun })
     }
 
     /// As `begin`, without decoding again what the snapshot before has decoded.
-    pub(crate) fn begin_again(pages: Snapshot, newest: &Newest) -> Result<Self> {
+    pub(crate) fn begin_again(
+        pages: Snapshot,
+        newest: &Newest,
+        scan_threads: usize,
+    ) -> Result<Self> {
         let begun = newest.begun.load();
         if let Some(begun) = begun.as_ref()
             && begun.txn == pages.txn()
@@ -83,7 +95,7 @@ impl ReadTxn {
             Some(begun) if begun.known.is_of(&roots) => Arc::clone(&begun.known),
             _ => Arc::new(Known::new(&roots, Arc::clone(&newest.kept))),
         };
-        let own = Self::decoded(pages, roots, known)?;
+        let own = Self::decoded(pages, roots, known, scan_threads)?;
         newest.begun.store(Some(Arc::clone(&own.begun)));
         Ok(own)
     }
@@ -289,7 +301,8 @@ impl ReadTxn {
     }
 
     fn of_state(&self, state: Arc<OpenedSeries>) -> Series<'_> {
-        Series::new(Pages::Snapshot(&self.pages), state, &self.begun.roots)
+        let pages = Pages::Snapshot(&self.pages);
+        Series::new(pages, state, &self.begun.roots, self.begun.scan_threads)
     }
 
     /// What a snapshot of this commit has decoded of a series. One that may be taken away has to read what it tells.

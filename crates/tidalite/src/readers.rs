@@ -55,7 +55,8 @@ impl Database {
     /// # Errors
     /// As for `begin_read`.
     pub fn begin_read_evictable(&self) -> Result<ReadTxn> {
-        ReadTxn::begin(self.pager.begin_read_evictable()?)
+        let threads = self.shared.scan_threads;
+        ReadTxn::begin(self.pager.begin_read_evictable()?, threads)
     }
 
     /// The snapshots that are held now, in all processes, with what they hold. Waits for nobody.
@@ -81,7 +82,7 @@ impl ReadTxn {
     pub fn renew(&mut self) -> Result<()> {
         let mut pages = self.pages.clone();
         pages.renew()?;
-        *self = Self::begin(pages)?;
+        *self = Self::begin(pages, self.begun.scan_threads)?;
         Ok(())
     }
 
@@ -96,6 +97,7 @@ impl ReadTxn {
     #[must_use]
     pub fn park(self) -> ParkedRead {
         ParkedRead {
+            scan_threads: self.begun.scan_threads,
             pages: self.pages.park(),
         }
     }
@@ -104,6 +106,7 @@ impl ReadTxn {
 /// A snapshot that is put aside; see [`ReadTxn::park`].
 pub struct ParkedRead {
     pages: Parked,
+    scan_threads: usize,
 }
 
 impl ParkedRead {
@@ -112,7 +115,7 @@ impl ParkedRead {
     /// # Errors
     /// `Store(Evicted)` when it was taken away; else as for [`Database::begin_read`].
     pub fn unpark(self) -> Result<ReadTxn> {
-        ReadTxn::begin(self.pages.unpark()?)
+        ReadTxn::begin(self.pages.unpark()?, self.scan_threads)
     }
 
     /// Takes the snapshot up again, or one of the newest commit when it was taken away.
@@ -120,6 +123,6 @@ impl ParkedRead {
     /// # Errors
     /// As for [`Database::begin_read`].
     pub fn unpark_or_renew(self) -> Result<ReadTxn> {
-        ReadTxn::begin(self.pages.unpark_or_renew()?)
+        ReadTxn::begin(self.pages.unpark_or_renew()?, self.scan_threads)
     }
 }

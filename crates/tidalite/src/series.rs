@@ -8,6 +8,7 @@ use crate::cursor::{Cursor, Row};
 use crate::error::Result;
 use crate::opened::OpenedSeries;
 use crate::pages::Pages;
+use crate::parallel::Helpers;
 use crate::range::Range;
 use crate::roots::Roots;
 use crate::series_mut::SeriesMut;
@@ -19,7 +20,37 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_base::SeriesId;
 use tidalite_kv::Tree;
+use tidalite_pager::Snapshot;
 use tidalite_series::View;
+
+/// A series without the pages that it is read by.
+pub(crate) struct Movable {
+    state: Arc<OpenedSeries>,
+    texts: Tree,
+    annotations: Tree,
+}
+
+impl Movable {
+    /// The series by a snapshot of the same commit; nobody helps with it.
+    pub(crate) fn on<'a>(&self, snapshot: &'a Snapshot) -> Series<'a> {
+        let own = Self {
+            state: Arc::clone(&self.state),
+            ..*self
+        };
+        own.over(Pages::Snapshot(snapshot))
+    }
+
+    fn over(self, pages: Pages<'_>) -> Series<'_> {
+        Series {
+            pages,
+            state: self.state,
+            texts: self.texts,
+            annotations: self.annotations,
+            text_cache: Mutex::default(),
+            scan_threads: 0,
+        }
+    }
+}
 
 /// A series under a snapshot, or in a write transaction as it stands.
 pub struct Series<'a> {
@@ -28,17 +59,40 @@ pub struct Series<'a> {
     texts: Tree,
     pub(crate) annotations: Tree,
     text_cache: Mutex<TextCache>,
+    /// Those that may help with a question.
+    scan_threads: usize,
 }
 
 impl<'a> Series<'a> {
-    pub(crate) fn new(pages: Pages<'a>, state: Arc<OpenedSeries>, roots: &Roots) -> Self {
-        Self {
-            pages,
+    pub(crate) fn new(
+        pages: Pages<'a>,
+        state: Arc<OpenedSeries>,
+        roots: &Roots,
+        scan_threads: usize,
+    ) -> Self {
+        let movable = Movable {
             state,
             texts: roots.texts,
             annotations: roots.annotations,
-            text_cache: Mutex::default(),
+        };
+        Self {
+            scan_threads,
+            ..movable.over(pages)
         }
+    }
+
+    /// What another thread needs to read the series by a snapshot of its own.
+    pub(crate) fn movable(&self) -> Movable {
+        Movable {
+            state: Arc::clone(&self.state),
+            texts: self.texts,
+            annotations: self.annotations,
+        }
+    }
+
+    /// Who may help with a question.
+    pub(crate) fn helpers(&self) -> Option<Helpers<'a>> {
+        Helpers::of(&self.pages, self.scan_threads)
     }
 
     pub(crate) fn pages(&self) -> &Pages<'a> {

@@ -507,7 +507,7 @@ impl<'t> SeriesMut<'t> {
         let late = Rows::merge_newest(waiting.view(), staged);
         let state = Arc::new(OpenedSeries { info, tree, late });
         let pages = Pages::Writer(&self.txn.pages);
-        Ok(Series::new(pages, state, &self.txn.roots))
+        Ok(Series::new(pages, state, &self.txn.roots, 0))
     }
 
     /// Checks a record type once: comparing names with every record would cost more than storing it.

@@ -128,6 +128,6 @@ impl UncommittedRead {
         self.front.rows(&self.pages, id, &types, EVER, &mut late)?;
         let pages = Pages::Uncommitted(&self.pages);
         let state = Arc::new(OpenedSeries { info, tree, late });
-        Ok(Some(Series::new(pages, state, &self.roots)))
+        Ok(Some(Series::new(pages, state, &self.roots, 0)))
     }
 }

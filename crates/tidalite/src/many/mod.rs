@@ -26,6 +26,7 @@ pub use windows::{Grid, GroupFigures, GroupWindow};
 use crate::aggregate::Aggregate;
 use crate::cursor::Row;
 use crate::error::{Error, Result};
+use crate::parallel::{Helpers, VECTORS_MIN};
 use crate::read::ReadTxn;
 use crate::series::Series;
 use std::collections::BTreeMap;
@@ -167,6 +168,9 @@ fn tag_value<'s>(series: &'s Series<'_>, tag: &str) -> &'s str {
     name.and_then(|name| name.tag(tag)).unwrap_or_default()
 }
 
+/// What is looked into for the statistics of an interval: two nodes of each level, two leaves, two vectors.
+const VECTORS_OF_INTERVAL: u64 = 4;
+
 /// Series that are read as if they were one.
 pub struct Group<'s, 't> {
     tags: Vec<(String, String)>,
@@ -223,6 +227,29 @@ impl<'s, 't> Group<'s, 't> {
         self.summary(column, times, Parts::ALL)
     }
 
+    /// Asks each series, in their order; by threads as well, where together they look into so many `vectors` that it is worth it.
+    fn ask_each<T: Send>(
+        &self,
+        vectors: impl Fn(&Series<'t>) -> Result<u64>,
+        ask: impl Fn(usize, &Series<'_>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let alone = || {
+            let each = self.series.iter().enumerate();
+            each.map(|(at, series)| ask(at, series)).collect()
+        };
+        let Some(helpers) = Helpers::of_all(&self.series) else {
+            return alone();
+        };
+        let mut sum = 0;
+        for series in &self.series {
+            sum += vectors(series)?;
+        }
+        match sum < VECTORS_MIN {
+            true => alone(),
+            false => helpers.ask_each(&self.series, ask),
+        }
+    }
+
     /// As `aggregate`, of these figures only.
     fn summary(
         &self,
@@ -231,12 +258,15 @@ impl<'s, 't> Group<'s, 't> {
         parts: Parts,
     ) -> Result<Option<Aggregate>> {
         let columns = self.column(column)?;
+        let times = (times.start_bound().cloned(), times.end_bound().cloned());
         let mut whole: Option<Aggregate> = None;
-        for (series, column) in self.series.iter().zip(columns) {
+        let ask = |at: usize, series: &Series<'_>| {
             let unit = series.info().schema.unit;
             let (from, to) = clock::interval(&times, unit);
-            let own = series.between(from..=to).summary(column, parts)?;
-            let own = clock::on_clock(own, unit)?;
+            let own = series.between(from..=to).summary(columns[at], parts)?;
+            clock::on_clock(own, unit)
+        };
+        for own in self.ask_each(|_| Ok(VECTORS_OF_INTERVAL), ask)? {
             match &mut whole {
                 Some(whole) => whole.merge_beside(&own),
                 None => whole = Some(own),

@@ -7,7 +7,8 @@ use crate::figures::{Figures, parts_of};
 use crate::schema::Unit;
 use crate::time::Timestamp;
 use std::collections::BTreeMap;
-use std::ops::RangeBounds;
+use std::ops::{Bound, RangeBounds};
+use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::Parts;
 
 /// Windows of equal width on the clock: window k begins at `origin + k width`.
@@ -139,13 +140,18 @@ impl<'s, 't> Group<'s, 't> {
         parts: Parts,
     ) -> Result<Vec<GroupWindow>> {
         let columns = self.column(column)?;
+        let times = (times.start_bound().cloned(), times.end_bound().cloned());
         if let ([series], [column]) = (self.series(), &columns[..]) {
             let own = one(series, (*column, parts), &times, grid)?;
             return Ok(own.into_iter().map(|(_, window)| window).collect());
         }
         let mut all: BTreeMap<i128, GroupWindow> = BTreeMap::new();
-        for (series, column) in self.series().iter().zip(columns) {
-            for (index, window) in one(series, (column, parts), &times, grid)? {
+        let each = self.ask_each(
+            |series| vectors_of(series, &times, grid),
+            |at, series| one(series, (columns[at], parts), &times, grid),
+        )?;
+        for windows in each {
+            for (index, window) in windows {
                 all.entry(index)
                     .and_modify(|all| all.aggregate.merge_beside(&window.aggregate))
                     .or_insert(window);
@@ -197,21 +203,35 @@ impl<F: Figures> GroupFigures<'_, '_, '_, F> {
     }
 }
 
+/// About how many vectors the windows of a series look into.
+fn vectors_of(
+    series: &crate::Series<'_>,
+    times: &(Bound<Timestamp>, Bound<Timestamp>),
+    grid: &Grid,
+) -> Result<u64> {
+    let unit = series.info().schema.unit;
+    let (width, _) = grid.in_unit(unit)?;
+    let (from, to) = clock::interval(times, unit);
+    let Some((first, last)) = series.span() else {
+        return Ok(0);
+    };
+    let ticks = i128::from(to.min(last)) - i128::from(from.max(first));
+    let windows = (ticks.max(0) / i128::from(width)) as u128 + 2;
+    Ok(windows.min(u128::from(series.count()? / VECTOR_ROWS as u64 + 2)) as u64)
+}
+
 /// The windows of one series, with their numbers.
 fn one(
     series: &crate::Series<'_>,
     (column, parts): (usize, Parts),
-    times: &impl RangeBounds<Timestamp>,
+    times: &(Bound<Timestamp>, Bound<Timestamp>),
     grid: &Grid,
 ) -> Result<Vec<(i128, GroupWindow)>> {
     let unit = series.info().schema.unit;
     let (width, origin) = grid.in_unit(unit)?;
     let (from, to) = clock::interval(times, unit);
     let range = series.between(from..=to);
-    let mut windows = Vec::new();
-    range.each_window(width, origin, (&[column], parts), |_, window| {
-        windows.push(window);
-    })?;
+    let windows = range.windows_with(width, origin, (column, parts), |window| window)?;
     let window = |window: crate::Window| {
         let aggregate = clock::on_clock(window.aggregate, unit)?;
         let (first, _) = aggregate.times().unwrap_or_default();
