@@ -28,7 +28,7 @@
 //!  ├ series  Series; range, cursor      intervals, aggregates, windows, vectors
 //!  │  └ pieces                          candlesticks, rows by value, nearest
 //!  ├ many    Selection, Group           many series: by tags, merged, joined, gaps filled
-//!  ├ functions  Dots, DotFunctions      rates, means, sums, row by row; leaders among series
+//!  ├ functions  Dots, DotFunctions      rates, means, sums, row by row; leaders among series and values
 //!  └ table   Table, TableCursor
 //! write      WriteTxn, Commit           the one writer
 //!  ├ series_mut  SeriesMut              insert, append, delete, own reads
@@ -135,8 +135,8 @@ pub use equal::{MergePolicy, time_rows_max};
 pub use error::{Error, Result};
 pub use figures::{Figure, Figures, RangeFigures};
 pub use functions::{
-    Combined, CumulativeSum, Derivative, Difference, Dot, DotFunctions, Dots, MovingMean,
-    MovingMeanOver, Rate,
+    Combined, CumulativeSum, Derivative, Difference, Dot, DotFunctions, Dots, Errors,
+    ExponentialMean, ExponentialMeanOver, Frequent, MovingMean, MovingMeanOver, Rate, SpaceSaving,
 };
 pub use many::{
     Fill, Filled, Grid, Group, GroupFigures, GroupWindow, Join, Joined, JoinedRow, MergedRow,

@@ -112,6 +112,7 @@ fn functions_over_rows_equal_brute_force() {
                 "moving mean over time",
             );
         }
+        exponential_means_and_errors(&values, dots, &mut rng);
         let mut sum = 0.0;
         let sums: Vec<_> = values
             .iter()
@@ -122,6 +123,100 @@ fn functions_over_rows_equal_brute_force() {
             .collect();
         close(&all(dots().cumulative_sum()), &sums, "cumulative sum");
     }
+}
+
+/// Exponential means by their definition, a sum over all values so far, and the errors against each kind of mean.
+fn exponential_means_and_errors<'s>(
+    values: &[(i64, f64)],
+    dots: impl Fn() -> tidalite::Dots<'s>,
+    rng: &mut Rng,
+) {
+    let weighted = |weight: &dyn Fn(usize, usize) -> f64| -> Vec<(i64, f64)> {
+        let mean = |at: usize| {
+            // Beyond this many rows their weight is below 2^-53 in all that is asked here, or they are all there are.
+            let rows = at.saturating_sub(2500)..=at;
+            let weights = rows.clone().map(|i| weight(i, at)).sum::<f64>();
+            rows.map(|i| weight(i, at) * values[i].1).sum::<f64>() / weights
+        };
+        (0..values.len())
+            .map(|at| (values[at].0, mean(at)))
+            .collect()
+    };
+    let errors = |means: &[(i64, f64)]| -> Vec<(i64, f64)> {
+        let pairs = values.iter().skip(1).zip(means);
+        pairs
+            .map(|(value, mean)| (value.0, value.1 - mean.1))
+            .collect()
+    };
+    for span in [0, 1, 2, 10, 100] {
+        let factor = (span.max(1) as f64 - 1.0) / (span.max(1) as f64 + 1.0);
+        let means = weighted(&|i, at| factor.powi((at - i) as i32));
+        close(&all(dots().exponential_mean(span)), &means, "exponential");
+        let found = all(dots().exponential_mean(span).errors());
+        close(&found, &errors(&means), "errors of exponential");
+    }
+    for constant in [0, 1, 30, 200] {
+        let means = weighted(&|i, at| {
+            let age = (values[at].0 - values[i].0) as f64;
+            match constant {
+                0 => f64::from(u8::from(i == at)),
+                _ => (-age / f64::from(constant)).exp(),
+            }
+        });
+        let over = || dots().exponential_mean_over(constant.into());
+        close(&all(over()), &means, "exponential over time");
+        close(&all(over().errors()), &errors(&means), "errors of that");
+    }
+    let (count, width) = (rng.between(1, 20) as usize, rng.between(1, 200));
+    let means = all(dots().moving_mean(count));
+    close(
+        &all(dots().moving_mean(count).errors()),
+        &errors(&means),
+        "errors of moving",
+    );
+    let means = all(dots().moving_mean_over(width));
+    let found = all(dots().moving_mean_over(width).errors());
+    close(&found, &errors(&means), "errors of moving over time");
+}
+
+#[test]
+fn exponential_means_of_odd_values() {
+    let dots = |values: &[f64]| {
+        let dot = |(i, &value): (usize, &f64)| {
+            Ok(Dot {
+                time: i as i64 * i64::from(u32::MAX),
+                value,
+            })
+        };
+        values
+            .iter()
+            .enumerate()
+            .map(dot)
+            .collect::<Vec<_>>()
+            .into_iter()
+    };
+    let values = |dots: Vec<(i64, f64)>| dots.into_iter().map(|dot| dot.1).collect::<Vec<_>>();
+    // What is not finite does not stay.
+    let found = values(all(
+        dots(&[f64::NAN, 1.0, f64::INFINITY, 3.0]).exponential_mean(3)
+    ));
+    assert!(found[0].is_nan());
+    assert_eq!(found[1..], [1.0, 1.0, (0.5 * 1.0 + 3.0) / 1.5]);
+    // Nothing overflows, and what does not change stays as it is.
+    let found = values(all(
+        dots(&[f64::MAX, -f64::MAX, f64::MAX]).exponential_mean(1000)
+    ));
+    assert!(found.iter().all(|mean| mean.is_finite()), "{found:?}");
+    let errors = values(all(dots(&[0.1; 50]).exponential_mean(7).errors()));
+    assert_eq!(errors, [0.0; 49]);
+    // Of a value that is long past nothing is left, however large it was.
+    let found = values(all(dots(&[1e300, 1.0]).exponential_mean_over(1000)));
+    assert_eq!(found, [1e300, 1.0]);
+    let ends = [(i64::MIN, 1.0), (i64::MAX, 2.0)].map(|(time, value)| Ok(Dot { time, value }));
+    assert_eq!(
+        values(all(ends.into_iter().exponential_mean_over(i64::MAX))).len(),
+        2
+    );
 }
 
 #[test]

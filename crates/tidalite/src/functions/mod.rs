@@ -1,24 +1,33 @@
 //! Functions over rows: one value in, one value out, row by row.
 //!
 //! ```text
-//! mod      Dot, Dots, DotFunctions   a column of a range as (time, value); the functions by name
-//! change   difference, derivative, rate
-//! moving   means of the last rows, or of the last stretch of time
-//! running  cumulative sum
-//! two      Combined                  arithmetic of columns of two series, joined on time
-//! top      Selection::top, bottom    the series with the largest or smallest figure
+//! mod          Dot, Dots, DotFunctions   a column of a range as (time, value); the functions by name
+//! change       difference, derivative, rate
+//! moving       means of the last rows, or of the last stretch of time
+//! exponential  means of all rows so far, older ones weighing less
+//! errors       values less such a mean of those before them
+//! running      cumulative sum
+//! two          Combined                  arithmetic of columns of two series, joined on time
+//! top          Selection::top, bottom    the series with the largest or smallest figure
+//! frequent     SpaceSaving               the values that come most often, or weigh most
 //! ```
 //!
 //! All are iterators over iterators: nothing is collected but what a mean needs. Rows without a value (null, texts) are passed
 //! over, and so they leave no gap for `difference`.
 
 mod change;
+mod errors;
+mod exponential;
+mod frequent;
 mod moving;
 mod running;
 mod top;
 mod two;
 
 pub use change::{Derivative, Difference, Rate};
+pub use errors::Errors;
+pub use exponential::{ExponentialMean, ExponentialMeanOver};
+pub use frequent::{Frequent, SpaceSaving};
 pub use moving::{MovingMean, MovingMeanOver};
 pub use running::CumulativeSum;
 pub use two::Combined;
@@ -150,6 +159,30 @@ pub trait DotFunctions: Iterator<Item = Result<Dot>> + Sized {
     /// when `width` is below 1.
     fn moving_mean_over(self, width: i64) -> MovingMeanOver<Self> {
         MovingMeanOver::new(self, width)
+    }
+
+    /// The mean of all values so far, older ones weighing less: from row to row by the factor `(span - 1) / (span + 1)`, so that the mean age of the
+    /// weights is that of a moving mean of `span` rows. Of the value itself when `span` is below 2. Values that are not finite do not enter it (one
+    /// would stay in it for ever); before the first finite one it is NaN.
+    ///
+    /// ```
+    /// use tidalite::{Dot, DotFunctions};
+    /// let values = [(0, 1.0), (10, 4.0), (20, 2.0)].map(|(time, value)| Ok(Dot { time, value }));
+    /// let means = values.clone().into_iter().exponential_mean(3).map(|dot| Ok(dot?.value));
+    /// assert_eq!(means.collect::<tidalite::Result<Vec<f64>>>()?, [1.0, 3.0, (2.0 + 4.0 / 2.0 + 1.0 / 4.0) / 1.75]);
+    /// // By how much each value missed the mean before it.
+    /// let errors = values.into_iter().exponential_mean(3).errors().map(|dot| Ok(dot?.value));
+    /// assert_eq!(errors.collect::<tidalite::Result<Vec<f64>>>()?, [3.0, -1.0]);
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    fn exponential_mean(self, span: usize) -> ExponentialMean<Self> {
+        ExponentialMean::new(self, span)
+    }
+
+    /// As `exponential_mean`, where weights fall with time, to 1/e in each `time_constant`: for rows at uneven steps. Of the value itself when
+    /// that is below 1.
+    fn exponential_mean_over(self, time_constant: i64) -> ExponentialMeanOver<Self> {
+        ExponentialMeanOver::new(self, time_constant)
     }
 
     /// The sum of all values so far, compensated: the error does not grow with the rows.

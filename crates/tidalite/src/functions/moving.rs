@@ -3,6 +3,7 @@
 //! Invariant: `sum` is the sum of the finite values in `rows`, `odd` counts the others. It is made anew after as many values have
 //! left as there are, so that what additions and subtractions round away does not pile up.
 
+use super::errors::Mean;
 use super::{Dot, Sum};
 use crate::error::Result;
 use std::collections::VecDeque;
@@ -71,10 +72,8 @@ macro_rules! means {
             }
         }
 
-        impl<I: Iterator<Item = Result<Dot>>> Iterator for $name<I> {
-            type Item = Result<Dot>;
-
-            fn next(&mut self) -> Option<Self::Item> {
+        impl<I: Iterator<Item = Result<Dot>>> Mean for $name<I> {
+            fn step(&mut self) -> Option<Result<(Dot, f64)>> {
                 let dot = match self.rows.next()? {
                     Ok(dot) => dot,
                     Err(error) => return Some(Err(error)),
@@ -84,7 +83,7 @@ macro_rules! means {
                 while self.last.rows.len() > 1 && !stays(&self.last.rows, dot, self.$bound) {
                     self.last.pop();
                 }
-                Some(Ok(Dot { time: dot.time, value: self.last.mean() }))
+                Some(Ok((dot, self.last.mean())))
             }
         }
     )*};
