@@ -268,16 +268,20 @@ fn to_steps(unit: Unit, nanos: Nanos) -> i128 {
     whole + Nanos::from(unit.steps_to_1970())
 }
 
-/// A width in steps of the unit.
+/// A width in steps of the unit, of which it is a whole number: windows of another width would not be those that were asked for.
 pub(crate) fn width_in(unit: Unit, nanos: i64, text: &str) -> Outcome<i64> {
-    let steps = nanos / unit.nanos();
-    if steps == 0 {
+    let step = unit.nanos();
+    if nanos < step {
         return Err(Failure::usage(format!(
-            "{text} is shorter than one step of the series' time ({} ns)",
-            unit.nanos()
+            "{text} is shorter than one step of the series' time ({step} ns)"
         )));
     }
-    Ok(steps)
+    if nanos % step != 0 {
+        return Err(Failure::usage(format!(
+            "{text} is no whole number of steps of the series' time ({step} ns each)"
+        )));
+    }
+    Ok(nanos / step)
 }
 
 /// Which part of a series: both ends are included; the default is everything.

@@ -5,7 +5,7 @@ use crate::database::{time_cell, word_cell};
 use crate::output::{Cell, Column};
 use crate::time::TimeShow;
 use clap::ValueEnum;
-use tidalite::{Aggregate, ColumnType, Decimal, Unit};
+use tidalite::{Aggregate, ColumnType, Decimal, Figure, Unit};
 
 /// What the numbers of an aggregate mean.
 pub(crate) struct Figures<'a> {
@@ -16,6 +16,37 @@ pub(crate) struct Figures<'a> {
 }
 
 impl Figures<'_> {
+    /// What to ask the library for, where the figures as floats are all that is printed of this column.
+    pub(crate) fn as_floats(&self, column: &tidalite::Column) -> Option<Vec<Figure>> {
+        let is_float = column.ty == ColumnType::F64;
+        let figure = |&function: &Function| {
+            let always = matches!(
+                function,
+                Function::Count | Function::Mean | Function::Stddev
+            );
+            figure_of(function).filter(|_| always || is_float)
+        };
+        self.functions.iter().map(figure).collect()
+    }
+
+    /// One cell for every function, of the values that `as_floats` asks for.
+    pub(crate) fn float_cells(&self, values: &[Option<f64>]) -> impl Iterator<Item = Cell> {
+        let functions = self.functions.iter().zip(values);
+        functions.map(|(function, value)| match (function, value) {
+            (_, None) => Cell::Missing,
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a count is a whole number, and no file has 2^53 rows"
+            )]
+            (Function::Count, Some(count)) => Cell::Count(*count as u64),
+            (Function::Sum | Function::Mean | Function::Stddev, Some(value)) => {
+                Cell::Computed(*value)
+            }
+            (_, Some(value)) => Cell::Float(*value),
+        })
+    }
+
     /// One column for every function.
     pub(crate) fn columns(&self) -> impl Iterator<Item = Column> {
         self.functions.iter().map(|function| {
@@ -74,6 +105,21 @@ impl Figures<'_> {
             Function::Stddev => computed(of.stddev()),
         }
     }
+}
+
+/// What the library calls it, where it tells it alone.
+pub(crate) fn figure_of(function: Function) -> Option<Figure> {
+    Some(match function {
+        Function::Count => Figure::Count,
+        Function::Sum => Figure::Sum,
+        Function::Mean => Figure::Mean,
+        Function::Min => Figure::Min,
+        Function::Max => Figure::Max,
+        Function::First => Figure::First,
+        Function::Last => Figure::Last,
+        Function::Stddev => Figure::Stddev,
+        Function::NanCount | Function::MinTime | Function::MaxTime => return None,
+    })
 }
 
 /// The figure as a number to draw; a time is none.

@@ -1,6 +1,7 @@
 //! `window` over groups of series, and with gaps filled.
 
 use super::Terminal;
+use super::figures::figure_of;
 use super::window::midnight_of_1970;
 use crate::args::{Function, WindowArgs};
 use crate::database::{Reader, Span, column_of};
@@ -8,12 +9,15 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::time::{TimeShow, read_any};
 use clap::ValueEnum;
-use std::collections::BTreeMap;
+use std::ops::Bound;
 use tidalite::{Figure, Fill, Grid, Group, GroupWindow, Selection, Timestamp};
 
 /// `tidalite window --group-by`, `--fill`
 pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
-    let figures = args.functions.iter().map(|&function| figure_of(function));
+    let figures = args
+        .functions
+        .iter()
+        .map(|&function| told_of_groups(function));
     let figures = figures.collect::<Outcome<Vec<Figure>>>()?;
     let reader = Reader::open(&args.file.file)?;
     let infos = reader.select(&args.which.pattern)?;
@@ -79,6 +83,10 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let Some(first) = first_time(&group) else {
             continue;
         };
+        let first = match times.0 {
+            Bound::Included(from) => first.max(from),
+            _ => first,
+        };
         let origin = match &args.origin {
             Some(text) => read_any(text, zone).map_err(Failure::usage)?,
             None => midnight_of_1970(zone, first.0.into()),
@@ -92,16 +100,22 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             .windows(&column, times, &grid)
             .map_err(|error| reader.fail(&error))?;
         let fill = args.fill.unwrap_or(Fill::None);
-        let mut lines: BTreeMap<Timestamp, Vec<Cell>> = BTreeMap::new();
-        for (place, figure) in figures.iter().enumerate() {
-            for (start, value) in GroupWindow::filled(&windows, &times, &grid, *figure, fill) {
-                let line = lines.entry(start);
-                line.or_insert_with(|| vec![Cell::Missing; figures.len()])[place] =
-                    value.map_or(Cell::Missing, |value| cell_of(*figure, value));
-            }
-        }
-        for (start, values) in lines {
+        // Side by side: narrow windows over a long time may be more than fit the memory.
+        let line = |&figure: &Figure| {
+            GroupWindow::filled(&windows, &times, &grid, figure, fill).peekable()
+        };
+        let mut lines: Vec<_> = figures.iter().map(line).collect();
+        while let Some(start) = lines
+            .iter_mut()
+            .filter_map(|line| line.peek().map(|&(start, _)| start))
+            .min()
+        {
             any = true;
+            let values = lines.iter_mut().zip(&figures).map(|(line, &figure)| {
+                let value = line.next_if(|&(own, _)| own == start);
+                let value = value.and_then(|(_, value)| value);
+                value.map_or(Cell::Missing, |value| cell_of(figure, value))
+            });
             let time = Cell::Text(show.show(start.0.into()));
             let line: Vec<Cell> = cells.iter().cloned().chain([time]).chain(values).collect();
             sheet.row(&line)?;
@@ -135,21 +149,9 @@ fn cell_of(figure: Figure, value: f64) -> Cell {
     }
 }
 
-fn figure_of(function: Function) -> Outcome<Figure> {
-    Ok(match function {
-        Function::Count => Figure::Count,
-        Function::Sum => Figure::Sum,
-        Function::Mean => Figure::Mean,
-        Function::Min => Figure::Min,
-        Function::Max => Figure::Max,
-        Function::First => Figure::First,
-        Function::Last => Figure::Last,
-        Function::Stddev => Figure::Stddev,
-        Function::NanCount | Function::MinTime | Function::MaxTime => {
-            return Err(
-                Failure::usage("this figure is not there for groups and filled gaps")
-                    .hint("--fn count,sum,mean,min,max,first,last,stddev"),
-            );
-        }
+fn told_of_groups(function: Function) -> Outcome<Figure> {
+    figure_of(function).ok_or_else(|| {
+        Failure::usage("this figure is not there for groups and filled gaps")
+            .hint("--fn count,sum,mean,min,max,first,last,stddev")
     })
 }

@@ -1,7 +1,7 @@
 //! `plot`: series as a picture.
 
 use super::Terminal;
-use super::figures::drawn;
+use super::figures::{drawn, figure_of};
 use super::window::{midnight_of_1970, origin_within};
 use crate::args::{Function, PlotArgs};
 use crate::database::{Reader, Span, column_of, to_nanos, width_in};
@@ -11,7 +11,7 @@ use crate::plot::{Extent, Figure, Line, Point, png, raster, reduce, svg, termina
 use crate::time::TimeShow;
 use clap::ValueEnum;
 use std::path::Path;
-use tidalite::Series;
+use tidalite::{Figure as Asked, Series};
 
 /// Pixel columns of all lines together: many lines are drawn more coarsely, so that the time has a bound.
 const COLUMNS_MAX: usize = 400_000;
@@ -71,7 +71,8 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
             column,
             range,
         };
-        let (count, mut drawn) = match args.by {
+        let by = args.by.map(|by| width_in(info.schema.unit, by, "--by"));
+        let (count, mut drawn) = match by.transpose()? {
             Some(width) => line.windows(width, args),
             None if args.band => line.band(pixels),
             None => line.outline(pixels, to_file),
@@ -82,6 +83,12 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
             drawn.label = info.label();
             lines.push(drawn);
         }
+    }
+    if lines.is_empty() && points > 0 {
+        return Err(
+            Failure::not_found("no point in this range has a value that can be drawn")
+                .hint("`tidalite scan` prints them: they are null, NaN or infinite"),
+        );
     }
     if lines.is_empty() {
         return Err(span.nothing());
@@ -188,19 +195,33 @@ struct Source<'a> {
 type Drawn = tidalite::Result<(u64, Line)>;
 
 impl Source<'_> {
-    /// One point a window.
+    /// One point a window, of so many steps.
     fn windows(&self, width: i64, args: &PlotArgs) -> Drawn {
         let unit = self.series.info().schema.unit;
-        let width = width_in(unit, width, "--by").unwrap_or(1);
         let origin = midnight_of_1970(&args.range.zone.tz, to_nanos(unit, self.range.0));
         let origin = origin_within(unit, origin, width);
         let range = self.series.between(self.range.0..=self.range.1);
-        let windows = range.windows(width, origin, self.column)?;
-        let points = windows.iter().map(|window| Point {
-            time: to_nanos(unit, window.start),
-            value: drawn(args.function, &window.aggregate).unwrap_or(f64::NAN),
-        });
-        Ok((windows.len() as u64, line(points.collect())))
+        let mut points = Vec::new();
+        let mut draw = |start, value: Option<f64>| {
+            points.push(Point {
+                time: to_nanos(unit, start),
+                value: value.unwrap_or(f64::NAN),
+            });
+        };
+        match figure_of(args.function) {
+            Some(figure) => {
+                let of = range.figures(figure);
+                for window in of.windows(width, origin, self.column)? {
+                    draw(window.start, window.aggregate);
+                }
+            }
+            None => {
+                for window in range.windows(width, origin, self.column)? {
+                    draw(window.start, drawn(args.function, &window.aggregate));
+                }
+            }
+        }
+        Ok((points.len() as u64, line(points)))
     }
 
     /// The mean of every pixel column, and a band from its lowest to its highest value.
@@ -208,15 +229,16 @@ impl Source<'_> {
         let unit = self.series.info().schema.unit;
         let range = self.series.between(self.range.0..=self.range.1);
         let mut drawn = Line::default();
-        for window in range.windows(self.column_width(pixels), self.range.0, self.column)? {
-            let of = &window.aggregate;
+        let of = range.figures([Asked::Mean, Asked::Min, Asked::Max]);
+        for window in of.windows(self.column_width(pixels), self.range.0, self.column)? {
+            let [mean, low, high] = window.aggregate;
             let end = window.last.min(self.range.1);
             let times = (to_nanos(unit, window.start), to_nanos(unit, end));
             drawn.points.push(Point {
                 time: times.0 + (times.1 - times.0) / 2,
-                value: of.mean().unwrap_or(f64::NAN),
+                value: mean.unwrap_or(f64::NAN),
             });
-            if let (Some((low, _)), Some((high, _))) = (of.min(), of.max())
+            if let (Some(low), Some(high)) = (low, high)
                 && low.is_finite()
                 && high.is_finite()
             {

@@ -47,17 +47,27 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         };
         let origin = origin.unwrap_or_else(|| midnight_of_1970(zone, to_nanos(unit, from)));
         let origin = origin_within(unit, origin, width);
-        let windows = series.between(from..=to).windows(width, origin, column);
-        for window in windows.map_err(|error| reader.fail(&error))? {
-            any = true;
-            let own = &info.schema.columns[column];
+        let range = series.between(from..=to);
+        let own = &info.schema.columns[column];
+        let head = |start| {
             let series_cell = (infos.len() > 1).then(|| Cell::Text(info.label()));
-            let cells: Vec<Cell> = series_cell
-                .into_iter()
-                .chain([time_cell(&show, unit, window.start)])
-                .chain(figures.cells(&window.aggregate, own, unit))
-                .collect();
-            sheet.row(&cells)?;
+            let time = time_cell(&show, unit, start);
+            series_cell.into_iter().chain([time])
+        };
+        let fail = |error: tidalite::Error| reader.fail(&error);
+        if let Some(asked) = figures.as_floats(own) {
+            let of = range.figures(&asked[..]);
+            for window in of.windows(width, origin, column).map_err(fail)? {
+                any = true;
+                let cells = figures.float_cells(&window.aggregate);
+                sheet.row(&head(window.start).chain(cells).collect::<Vec<_>>())?;
+            }
+            continue;
+        }
+        for window in range.windows(width, origin, column).map_err(fail)? {
+            any = true;
+            let cells = figures.cells(&window.aggregate, own, unit);
+            sheet.row(&head(window.start).chain(cells).collect::<Vec<_>>())?;
         }
     }
     if !any {

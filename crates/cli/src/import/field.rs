@@ -41,11 +41,13 @@ impl Nulls {
 
 /// A field as trimmed text.
 pub(crate) fn field(record: &ByteRecord, index: usize) -> Result<&str, String> {
+    whole_field(record, index).map(str::trim)
+}
+
+/// A field as it stands there, blanks at its ends included.
+pub(crate) fn whole_field(record: &ByteRecord, index: usize) -> Result<&str, String> {
     let bytes = record.get(index).unwrap_or_default();
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(text.trim()),
-        Err(_) => Err(format!("field {} is not UTF-8 text", index + 1)),
-    }
+    std::str::from_utf8(bytes).map_err(|_| format!("field {} is not UTF-8 text", index + 1))
 }
 
 /// A field as a value of a type; `None` when it is none.

@@ -2,20 +2,23 @@
 //! its number; whether the import goes on is up to the caller.
 
 use crate::exit::{Failure, Outcome};
-use crate::import::field::{Nulls, field, read_value};
-use crate::import::layout::{Layout, Wishes};
+use crate::import::field::{Nulls, field, read_value, whole_field};
+use crate::import::layout::{Layout, Named, Wishes};
 use crate::import::record::{JsonLines, Keys, Records};
 use crate::output::printable;
 use csv::ByteRecord;
 use std::collections::VecDeque;
 use std::io::{Chain, Cursor, Read};
-use tidalite::{SeriesName, Value};
+use tidalite::{Column, ColumnType, SeriesName, TEXT_BYTES_MAX, Value};
 
 /// Rows that are looked at before the columns are decided on.
 const SAMPLE_ROWS: usize = 1000;
 
 /// Bytes of these rows at most.
 const SAMPLE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// What a text in UTF-8 may begin with.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What a line said.
 #[derive(Debug, Default)]
@@ -81,8 +84,12 @@ impl<R: Read> Rows<R> {
         wishes: &Wishes,
         nulls: Nulls,
     ) -> Outcome<Self> {
-        let head = read_head(&mut input).map_err(|error| unreadable(what, &error))?;
+        let mut head = read_head(&mut input).map_err(|error| unreadable(what, &error))?;
         refuse_what_is_no_text(&head, what)?;
+        // Editors of Windows put it in front of JSON, too.
+        if head.starts_with(BYTE_ORDER_MARK) {
+            head.drain(..BYTE_ORDER_MARK.len());
+        }
         let form = form.unwrap_or(if head.trim_ascii_start().first() == Some(&b'{') {
             Form::JsonLines
         } else {
@@ -227,21 +234,7 @@ fn read_row(
     row.values.clear();
     row.cells.clear();
     for (named, column) in layout.values.iter().zip(&layout.typed) {
-        let text = field(record, named.index)?;
-        let null = nulls.contains(text) && (column.nullable || !text.is_empty());
-        let cell = match null {
-            true if column.nullable => Some(Value::Null),
-            true => None,
-            false => read_value(text, column.ty),
-        };
-        row.cells.push(cell.ok_or_else(|| {
-            format!(
-                "`{}` in column `{}` is no {}",
-                printable(text),
-                printable(&named.name),
-                column.ty.name()
-            )
-        })?);
+        row.cells.push(typed(record, named, column, nulls)?);
     }
     if !layout.typed.is_empty() {
         return Ok(());
@@ -261,6 +254,49 @@ fn read_row(
         });
     }
     Ok(())
+}
+
+/// The value of a field of a column that has a type, as the column takes it.
+fn typed(
+    record: &ByteRecord,
+    named: &Named,
+    column: &Column,
+    nulls: &Nulls,
+) -> Result<Value, String> {
+    // Blanks belong to a string, and where it has to have one any word is one.
+    let is_string = column.ty == ColumnType::String;
+    let text = if is_string {
+        whole_field(record, named.index)?
+    } else {
+        field(record, named.index)?
+    };
+    if column.nullable && nulls.contains(text) {
+        return Ok(Value::Null);
+    }
+    let is_null = !is_string && !text.is_empty() && nulls.contains(text);
+    let value = if is_null {
+        None
+    } else {
+        read_value(text, column.ty)
+    };
+    let value = value.ok_or_else(|| {
+        format!(
+            "`{}` in column `{}` is no {}",
+            printable(text),
+            printable(&named.name),
+            column.ty.name()
+        )
+    })?;
+    if !column.ty.is_text() {
+        column.word(&value).map_err(|error| error.to_string())?;
+    } else if text.len() / 2 > TEXT_BYTES_MAX || is_string && text.len() > TEXT_BYTES_MAX {
+        let name = printable(&named.name);
+        let most = TEXT_BYTES_MAX;
+        return Err(format!(
+            "the text in column `{name}` has more than {most} bytes"
+        ));
+    }
+    Ok(value)
 }
 
 /// The first bytes, enough to see what this is.

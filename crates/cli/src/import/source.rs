@@ -3,7 +3,8 @@
 use super::ahead::ReadAhead;
 use crate::exit::{Failure, Outcome};
 use flate2::read::MultiGzDecoder;
-use ruzstd::decoding::StreamingDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -15,6 +16,12 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// A Zstandard frame begins so (RFC 8878).
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// So a frame that is to be skipped, behind a byte of 0x50 to 0x5f.
+const ZSTD_SKIPPED_MAGIC: [u8; 3] = [0x2a, 0x4d, 0x18];
+
+/// As long as the longest of them.
+const MAGIC_BYTES: u64 = 4;
 
 /// Bytes taken from the file so far, before decompression.
 #[derive(Clone, Default)]
@@ -79,15 +86,20 @@ fn decoded(input: impl Read + Send + 'static, path: &Path, total: Option<u64>) -
         bytes: bytes_read.clone(),
     };
     let mut buffered = BufReader::with_capacity(256 * 1024, counted);
-    let head = buffered
-        .fill_buf()
+    // A pipe may give its first bytes one by one.
+    let mut head = Vec::new();
+    (&mut buffered)
+        .take(MAGIC_BYTES)
+        .read_to_end(&mut head)
         .map_err(|error| Failure::file("cannot read", path, &error))?;
-    let reader: Box<dyn Read + Send> = if head.starts_with(&GZIP_MAGIC) {
-        Box::new(ReadAhead::start(move || Ok(MultiGzDecoder::new(buffered))))
-    } else if head.starts_with(&ZSTD_MAGIC) {
-        Box::new(ReadAhead::start(move || Ok(ZstdFrames::new(buffered))))
+    let (is_gzip, is_zstd) = (head.starts_with(&GZIP_MAGIC), begins_zstd(&head));
+    let whole = io::Cursor::new(head).chain(buffered);
+    let reader: Box<dyn Read + Send> = if is_gzip {
+        Box::new(ReadAhead::start(move || Ok(MultiGzDecoder::new(whole))))
+    } else if is_zstd {
+        Box::new(ReadAhead::start(move || Ok(ZstdFrames::new(whole))))
     } else {
-        Box::new(buffered)
+        Box::new(whole)
     };
     Ok(Source {
         reader,
@@ -96,57 +108,88 @@ fn decoded(input: impl Read + Send + 'static, path: &Path, total: Option<u64>) -
     })
 }
 
-/// Zstandard frames one behind the other, as `cat a.zst b.zst` leaves them.
-struct ZstdFrames<R: BufRead> {
-    state: Frames<R>,
+/// Whether these are the first bytes of a frame of Zstandard, or of one that is to be skipped: parallel packers put such in front.
+fn begins_zstd(head: &[u8]) -> bool {
+    head.starts_with(&ZSTD_MAGIC)
+        || matches!(head, [first, rest @ ..] if first >> 4 == 5 && rest.starts_with(&ZSTD_SKIPPED_MAGIC))
 }
 
-enum Frames<R: BufRead> {
-    Between(R),
-    Within(Box<StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>),
-    Done,
+/// Zstandard frames one behind the other, as `cat a.zst b.zst` leaves them. What is to be skipped is, and a frame that says what its
+/// checksum is has it: damage that unpacks would be numbers that nobody measured.
+struct ZstdFrames<R> {
+    input: R,
+    decoder: FrameDecoder,
+    /// A frame was begun and not all of it was handed out.
+    within: bool,
 }
 
 impl<R: BufRead> ZstdFrames<R> {
     fn new(input: R) -> Self {
         Self {
-            state: Frames::Between(input),
+            input,
+            decoder: FrameDecoder::new(),
+            within: false,
         }
+    }
+
+    /// Goes to the next frame; false behind the last.
+    fn begin(&mut self) -> io::Result<bool> {
+        while !self.input.fill_buf()?.is_empty() {
+            let length = match self.decoder.reset(&mut self.input) {
+                Ok(()) => return Ok(true),
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => u64::from(length),
+                Err(error) => return Err(damaged(error)),
+            };
+            let mut frame = (&mut self.input).take(length);
+            if io::copy(&mut frame, &mut io::sink())? < length {
+                return Err(damaged("a frame that is to be skipped does not end"));
+            }
+        }
+        Ok(false)
+    }
+
+    /// Looks whether all that was handed out of a frame is what was packed.
+    fn end(&self) -> io::Result<()> {
+        let told = self.decoder.get_checksum_from_data();
+        if told.is_some() && told != self.decoder.get_calculated_checksum() {
+            return Err(damaged("a frame has not the checksum that it tells"));
+        }
+        Ok(())
     }
 }
 
 impl<R: BufRead> Read for ZstdFrames<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
         loop {
-            match std::mem::replace(&mut self.state, Frames::Done) {
-                Frames::Within(mut frame) => {
-                    let read = frame.read(buffer).map_err(|error| damaged(&error))?;
-                    self.state = if read == 0 && !buffer.is_empty() {
-                        Frames::Between(frame.into_inner())
-                    } else {
-                        Frames::Within(frame)
-                    };
-                    if read > 0 || buffer.is_empty() {
-                        return Ok(read);
-                    }
-                }
-                Frames::Between(mut input) => {
-                    if input.fill_buf()?.is_empty() {
-                        return Ok(0);
-                    }
-                    let frame = StreamingDecoder::new(input).map_err(|error| {
-                        io::Error::new(io::ErrorKind::InvalidData, error.to_string())
-                    })?;
-                    self.state = Frames::Within(Box::new(frame));
-                }
-                Frames::Done => return Ok(0),
+            if !self.within && !self.begin()? {
+                return Ok(0);
             }
+            self.within = true;
+            let decoder = &mut self.decoder;
+            while decoder.can_collect() == 0 && !decoder.is_finished() {
+                let one = BlockDecodingStrategy::UptoBlocks(1);
+                decoder
+                    .decode_blocks(&mut self.input, one)
+                    .map_err(damaged)?;
+            }
+            let read = decoder.read(buffer)?;
+            if read > 0 {
+                return Ok(read);
+            }
+            self.end()?;
+            self.within = false;
         }
     }
 }
 
-fn damaged(error: &dyn std::fmt::Display) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+fn damaged(why: impl std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why.to_string())
 }
 
 #[cfg(test)]
@@ -154,6 +197,12 @@ mod tests {
     use super::*;
     use crate::exit::Exit;
     use std::io::Write;
+
+    const ZSTD_OF_THE_TOOL: &[u8] = &[
+        0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x58, 0xa1, 0x00, 0x00, 0x74, 0x69, 0x6d, 0x65, 0x2c, 0x61,
+        0x0a, 0x32, 0x30, 0x31, 0x34, 0x2d, 0x30, 0x36, 0x2d, 0x30, 0x31, 0x2c, 0x31, 0x0a, 0x48,
+        0xb7, 0xb8, 0xcc,
+    ];
 
     #[test]
     fn gzip_is_known_by_content_and_members_are_joined() {
@@ -191,8 +240,48 @@ mod tests {
                 .map_err(Failure::from)
         };
         assert_eq!(read(packed.clone()).unwrap(), "a,b\n1,2\n");
+        let mut with_skipped = vec![0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 7, 7, 7];
+        with_skipped.extend_from_slice(&packed);
+        with_skipped.extend_from_slice(&[0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0]);
+        assert_eq!(read(with_skipped.clone()).unwrap(), "a,b\n1,2\n");
+        with_skipped[4] = 255;
+        assert!(read(with_skipped).is_err());
         packed.truncate(packed.len() - 3);
         assert!(read(packed).is_err());
+    }
+
+    /// Of a frame that unpacks in spite of damage, the checksum tells it; this one was made by `zstd` of "time,a\n2014-06-01,1\n".
+    #[test]
+    fn another_number_in_a_zstandard_frame_is_damage() {
+        let whole = ZSTD_OF_THE_TOOL;
+        let read = |bytes: &[u8]| {
+            let mut text = String::new();
+            let frames = ZstdFrames::new(bytes).read_to_string(&mut text);
+            frames.map(|_| text)
+        };
+        assert_eq!(read(whole).unwrap(), "time,a\n2014-06-01,1\n");
+        let mut other = whole.to_vec();
+        let at = other.iter().rposition(|&byte| byte == b'1').unwrap();
+        other[at] = b'9';
+        let error = read(&other).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        assert!(error.to_string().contains("checksum"), "{error}");
+    }
+
+    #[test]
+    fn a_pipe_that_gives_one_byte_at_a_time_is_known_too() {
+        struct Slow(io::Cursor<Vec<u8>>);
+        impl Read for Slow {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let most = buffer.len().min(1);
+                self.0.read(&mut buffer[..most])
+            }
+        }
+        let slow = Slow(io::Cursor::new(ZSTD_OF_THE_TOOL.to_vec()));
+        let mut text = String::new();
+        let mut source = decoded(slow, Path::new("-"), None).unwrap();
+        source.reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "time,a\n2014-06-01,1\n");
     }
 
     #[test]

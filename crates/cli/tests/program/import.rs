@@ -93,6 +93,69 @@ fn json_lines_packed_with_zstd() {
         .failed(5, &["line 2"]);
 }
 
+/// As programs on Windows leave them.
+#[test]
+fn json_behind_a_byte_order_mark() {
+    let folder = Folder::new("json_behind_a_byte_order_mark");
+    folder.write(
+        "a.jsonl",
+        "\u{feff}{\"time\":\"2014-06-01\",\"v\":1}\r\n{\"time\":\"2014-06-02\",\"v\":2}\r\n",
+    );
+    folder.say("import a.tdl a.jsonl --quiet").ok();
+    assert_eq!(
+        folder.say("scan a.tdl v -f csv").ok(),
+        "time,value\n2014-06-01T00:00:00Z,1\n2014-06-02T00:00:00Z,2\n"
+    );
+}
+
+/// Blanks belong to a text; where a row has to have one, any word is one.
+#[test]
+fn texts_go_out_and_in_as_they_are() {
+    let folder = Folder::new("texts_go_out_and_in_as_they_are");
+    folder.write(
+        "a.csv",
+        "time,s,n\n2014-06-01,\"  a \",NA\n2014-06-02,null,  \n2014-06-03,,\"b\n, \"\"c\"\"\"\n",
+    );
+    let columns = "--columns s:string,n:string?";
+    folder
+        .say(&format!("import a.tdl a.csv --into log {columns} --quiet"))
+        .ok();
+    let out = folder.say("export a.tdl").ok();
+    assert_eq!(
+        out,
+        "series,time,s,n\nlog,2014-06-01T00:00:00Z,  a ,\nlog,2014-06-02T00:00:00Z,null,  \n\
+         log,2014-06-03T00:00:00Z,,\"b\n, \"\"c\"\"\"\n"
+    );
+    folder.write("b.csv", &out);
+    folder
+        .say(&format!(
+            "import b.tdl b.csv --series series {columns} --quiet"
+        ))
+        .ok();
+    assert_eq!(folder.say("export b.tdl").ok(), out);
+}
+
+/// Such a row is a bad one like others, with its line; the import goes on if asked to.
+#[test]
+fn a_number_that_stands_for_null_is_a_bad_row() {
+    let folder = Folder::new("a_number_that_stands_for_null_is_a_bad_row");
+    folder.write(
+        "a.csv",
+        "time,u\n2014-06-01,1\n2014-06-02,18446744073709551615\n2014-06-03,3\n",
+    );
+    let line = "import a.tdl a.csv --into log --columns u:u64?";
+    folder
+        .say(line)
+        .failed(5, &["a.csv, line 3", "column u", "stands for null"]);
+    let out = folder.say(&format!("{line} --on-error continue")).ok();
+    assert!(out.contains("1 rows left out"), "{out}");
+    let out = folder.say("scan a.tdl log -f csv").ok();
+    assert_eq!(
+        out,
+        "time,u\n2014-06-01T00:00:00Z,1\n2014-06-03T00:00:00Z,3\n"
+    );
+}
+
 #[test]
 fn local_times_patterns_numbers_and_new_names() {
     let folder = Folder::new("local_times_patterns_numbers_and_new_names");

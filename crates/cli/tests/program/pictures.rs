@@ -110,3 +110,20 @@ fn any_number_of_lines() {
     let out = folder.say("plot a.tdl v").ok();
     assert!(out.lines().count() < 80, "{out}");
 }
+
+#[test]
+fn points_without_a_value_to_draw_are_told_apart_from_none() {
+    let folder = Folder::new("points_without_a_value_to_draw");
+    folder.write("a.csv", "time,v\n2014-06-01,inf\n2014-06-02,-inf\n");
+    folder.say("import a.tdl a.csv --quiet").ok();
+    for line in [
+        "plot a.tdl v",
+        "plot a.tdl v --by 1h",
+        "plot a.tdl v --band",
+    ] {
+        folder.say(line).failed(3, &["can be drawn", "infinite"]);
+    }
+    folder
+        .say("plot a.tdl v --from 2015-01-01")
+        .failed(3, &["no point in this range"]);
+}

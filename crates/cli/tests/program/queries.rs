@@ -475,3 +475,62 @@ fn series_are_annotated() {
     let words = |file: &str| folder.say(&format!("annotate {file} -f csv")).ok();
     assert_eq!(words("copy.tdl"), words("plant.tdl"));
 }
+
+/// Of a group or with gaps filled, windows begin where they do without: by the offset that the zone has at the range's beginning.
+#[test]
+fn days_of_a_zone_begin_alike_with_gaps_filled() {
+    let folder = Folder::new("days_of_a_zone_begin_alike_with_gaps_filled");
+    folder.write(
+        "a.csv",
+        "time,v\n2014-01-01,1\n2014-07-01T12:00Z,2\n2014-07-03T12:00Z,4\n",
+    );
+    folder.say("import a.tdl a.csv --quiet").ok();
+    let range = "--from 2014-07-01 --to 2014-07-04 --tz Europe/Berlin -f csv";
+    let days = format!("window a.tdl v --by 1d --fn count,sum {range}");
+    let plain = folder.say(&days).ok();
+    assert_eq!(
+        plain,
+        "time,count,sum\n2014-07-01T00:00:00+02:00,1,2\n2014-07-03T00:00:00+02:00,1,4\n"
+    );
+    assert_eq!(folder.run(&grouped(&days)).ok(), plain);
+    let filled = folder.say(&format!("{days} --fill null")).ok();
+    assert_eq!(
+        filled,
+        "series,time,count,sum\nv,2014-07-01T00:00:00+02:00,1,2\nv,2014-07-02T00:00:00+02:00,,\n\
+         v,2014-07-03T00:00:00+02:00,1,4\n"
+    );
+}
+
+/// The words of a line, and all series put together.
+fn grouped(line: &str) -> Vec<&str> {
+    line.split_whitespace().chain(["--group-by", ""]).collect()
+}
+
+/// What a figure is does not depend on which others are asked for.
+#[test]
+fn a_figure_alone_is_what_it_is_among_others() {
+    let folder = Folder::with_plant("a_figure_alone_is_what_it_is_among_others");
+    let all = "count,sum,mean,min,max,first,last,stddev,nan-count";
+    let of = |functions: &str| {
+        let line = format!("window plant.tdl hb.power --by 7m --fn {functions} -f csv");
+        let text = folder.say(&line).ok();
+        let lines = text.lines().map(|line| {
+            // A name has no comma outside of quotes here.
+            let (_, fields) = line.split_once("Z,").unwrap_or(("", "head"));
+            fields.split(',').map(str::to_owned).collect::<Vec<_>>()
+        });
+        lines.skip(1).collect::<Vec<_>>()
+    };
+    let whole = of(all);
+    assert_eq!(whole.len(), 36);
+    for (place, function) in all.split(',').enumerate() {
+        let alone: Vec<_> = of(function).into_iter().flatten().collect();
+        let among: Vec<_> = whole.iter().map(|line| line[place].clone()).collect();
+        assert_eq!(alone, among, "{function}");
+    }
+    let some: Vec<_> = of("max,mean").into_iter().flatten().collect();
+    let among = whole
+        .iter()
+        .flat_map(|line| [line[4].clone(), line[2].clone()]);
+    assert_eq!(some, among.collect::<Vec<_>>());
+}

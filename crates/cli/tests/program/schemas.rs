@@ -64,6 +64,13 @@ fn ticks_and_integers_are_exact() {
     folder
         .say("window a.tdl trades --by 50ns")
         .failed(2, &["shorter than one step"]);
+    // Ticks are 100 ns: windows of one of them would not be those that are asked for.
+    for line in [
+        "window a.tdl trades --by 150ns",
+        "plot a.tdl trades --by 150ns",
+    ] {
+        folder.say(line).failed(2, &["no whole number of steps"]);
+    }
     folder.say("scan a.tdl *").failed(2, &["different columns"]);
 }
 
