@@ -1,12 +1,24 @@
 //! Operations on many keys at once, and on places instead of keys.
 
 use crate::node::{HEADS_AHEAD_BYTES, Node, tag};
+use crate::sets::cuts;
 use crate::tree::Tree;
 use crate::value::{self, Value};
-use tidalite_pager::{PageRead, PageWrite, Result};
+use std::ops::Range;
+use tidalite_pager::{PageRead, PageRef, PageWrite, Result};
 
 /// Keys that go down the tree side by side: as many waits for memory overlap.
 const SIDE_BY_SIDE: usize = 16;
+
+/// A row of a leaf, where it lies.
+pub(crate) struct FoundRow<'r> {
+    pub(crate) page: PageRef<'r>,
+    pub(crate) tag: u32,
+    /// Of its payload, in the page.
+    pub(crate) range: Range<usize>,
+    /// The address of the page.
+    pub(crate) at: u64,
+}
 
 impl Tree {
     /// The values of many keys, in their order, given to `found` with the place of the key. Sorted keys are best:
@@ -23,6 +35,35 @@ impl Tree {
         r: &'r R,
         keys: &[K],
         mut found: impl FnMut(usize, Option<Value<'r>>) -> Result<()>,
+    ) -> Result<()> {
+        self.find_many(r, keys, |place, row| {
+            let Some(FoundRow {
+                page,
+                tag,
+                range,
+                at,
+            }) = row
+            else {
+                return found(place, None);
+            };
+            let value = if tag::kind(tag) == tag::INLINE {
+                Value::inline(page, range)
+            } else {
+                match value::reference(tag, &page[range], r.page_size(), at)? {
+                    Some(reference) => Value::referenced(r, reference),
+                    None => return Err(value::is_a_table(at)),
+                }
+            };
+            found(place, Some(value))
+        })
+    }
+
+    /// The rows of many keys, in their order.
+    pub(crate) fn find_many<'r, R: PageRead, K: AsRef<[u8]>>(
+        &self,
+        r: &'r R,
+        keys: &[K],
+        mut found: impl FnMut(usize, Option<FoundRow<'r>>) -> Result<()>,
     ) -> Result<()> {
         if self.root.is_null() {
             return (0..keys.len()).try_for_each(|place| found(place, None));
@@ -59,18 +100,20 @@ impl Tree {
                 }
                 let page = r.page(ptr)?;
                 let cell = Node::open(&page, 0, ptr.addr)?.cell(entry)?;
-                let range = cell.payload_at..cell.payload_at + cell.payload.len();
-                let value = if tag::kind(cell.tag) == tag::INLINE {
-                    Value::inline(page, range)
-                } else {
-                    let reference =
-                        value::reference(cell.tag, cell.payload, r.page_size(), ptr.addr)?;
-                    match reference {
-                        Some(reference) => Value::referenced(r, reference),
-                        None => return Err(value::is_a_table(ptr.addr)),
-                    }
-                };
-                found(place, Some(value))?;
+                let (tag, range) = (
+                    cell.tag,
+                    cell.payload_at..cell.payload_at + cell.payload.len(),
+                );
+                let at = ptr.addr;
+                found(
+                    place,
+                    Some(FoundRow {
+                        page,
+                        tag,
+                        range,
+                        at,
+                    }),
+                )?;
             }
         }
         Ok(())
@@ -100,10 +143,7 @@ impl Tree {
     ) -> Result<Vec<Vec<u8>>> {
         let mut keys: Vec<Vec<u8>> = Vec::new();
         let mut cursor = self.cursor(r);
-        let rows = u128::from(to.min(self.rows).saturating_sub(from));
-        let parts_wide = parts.max(1) as u128;
-        for part in 1..parts_wide.min(rows) {
-            let rank = from + (rows * part / parts_wide.min(rows)) as u64;
+        for rank in cuts(from, to.min(self.rows), parts) {
             if cursor.select(rank)?
                 && keys
                     .last()

@@ -13,6 +13,7 @@
 //! cursor    Cursor                                  seeks with all five relations, both directions
 //! work, sub  Work, Sub                          a table, nested or not, for changing and for reading
 //! pairs     Pairs, PairCursor                       multi-values: a set under each key
+//! sets      Values                                  of many keys; the places of pairs
 //! range     Range                                   double-ended iterator of known length
 //! value     Value                                   inline, or chunks of an extent
 //! check     Claim, Damage                           every rule of the format, every page reached
@@ -59,6 +60,7 @@ mod pairs;
 mod range;
 mod relocate;
 mod remove;
+mod sets;
 mod share;
 mod small;
 mod sub;
@@ -76,6 +78,7 @@ pub use node::key_bytes_max;
 pub use pairs::{PairCursor, Pairs};
 pub use range::Range;
 pub use relocate::Relocation;
+pub use sets::Values;
 pub use sub::Sub;
 pub use tidalite_pager::{Error, Result};
 pub use tree::{DEPTH_MAX, HEIGHT_MAX, TREE_BYTES, Tree};

@@ -192,6 +192,8 @@ enum To<'v> {
     Last,
     Ge(&'v [u8]),
     Le(&'v [u8]),
+    /// The one that has this many of its set before it.
+    Nth(u64),
 }
 
 impl<R> Clone for PairCursor<'_, R> {
@@ -259,6 +261,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
                     To::First | To::Last => true,
                     To::Ge(value) => bytes >= *value,
                     To::Le(value) => bytes <= *value,
+                    To::Nth(rank) => *rank == 0,
                 };
                 if fits {
                     self.inner = Inner::One(bytes.to_vec());
@@ -274,6 +277,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
                     To::Last => cursor.last()?,
                     To::Ge(value) => cursor.seek_ge(value)?,
                     To::Le(value) => cursor.seek_le(value)?,
+                    To::Nth(rank) => cursor.select(*rank)?,
                 };
                 if found {
                     self.inner = Inner::Set(set.len(), Box::new(cursor));
@@ -441,6 +445,38 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
             return self.next();
         }
         Ok(self.is_at_row())
+    }
+
+    /// To the pair that has this many pairs before it.
+    ///
+    /// # Errors
+    /// As for `first`.
+    ///
+    /// # Cost
+    /// One page a level of the table, and of the key's set.
+    pub fn select(&mut self, rank: u64) -> Result<bool> {
+        match self.outer.select_within(rank)? {
+            Some(within) => self.enter(true, &To::Nth(within)),
+            None => self.enter(false, &To::First),
+        }
+    }
+
+    /// To the first value of the key that has the pair with this many pairs before it.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn select_key(&mut self, rank: u64) -> Result<bool> {
+        let there = self.outer.select(rank)?;
+        self.enter(there, &To::First)
+    }
+
+    /// Of exactly this key, to the value that has this many of its values before it.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn select_value(&mut self, key: &[u8], rank: u64) -> Result<bool> {
+        let there = self.outer.seek(key)?;
+        self.enter(there, &To::Nth(rank))
     }
 
     /// To the last pair that is not above (key, value).

@@ -235,6 +235,7 @@ impl WriteTxn {
             txn: self.txn,
             end: self.end(),
             pages: self.dirty.keep(),
+            user: Arc::clone(&self.user),
             token: self.epochs.reader(),
             counters: Counters::default(),
         })

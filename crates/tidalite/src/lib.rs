@@ -24,7 +24,7 @@
 //!
 //! ```text
 //! database   Database, Options          one file, opened
-//! read       ReadTxn                    a snapshot: series, tables, list
+//! read       ReadTxn, Reading           a snapshot: series, tables, list; uncommitted: a transaction as it stood
 //!  ├ series  Series; range, cursor      intervals, aggregates, windows, vectors
 //!  │  └ pieces                          candlesticks, rows by value, nearest
 //!  ├ many    Selection, Group           many series: by tags, merged, joined, gaps filled
@@ -83,6 +83,7 @@ mod leaves;
 mod lifecycle;
 mod many;
 mod multi;
+mod multi_mut;
 mod name;
 mod open_series;
 mod opened;
@@ -142,14 +143,15 @@ pub use many::{
     Fill, Filled, Grid, Group, GroupFigures, GroupWindow, Join, Joined, JoinedRow, MergedRow,
     MergedRows, Selection,
 };
-pub use multi::{MultiCursor, MultiTable, MultiTableMut};
+pub use multi::{MultiCursor, MultiTable};
+pub use multi_mut::MultiTableMut;
 pub use name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};
 pub use page_walk::{PageDump, PageRange, Weight};
 pub use pieces::{Candle, CandleSize, Direction, ValueFilter};
 pub use pins::Pin;
 pub use point::{Point, Sample};
 pub use range::{Range, Vector};
-pub use read::ReadTxn;
+pub use read::{ReadSource, ReadTxn, Reading};
 pub use readers::ParkedRead;
 pub use record::{Field, Record, RecordTime, RowReader, RowWriter, column_of, decimal_of};
 pub use retention::{

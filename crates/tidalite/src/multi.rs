@@ -3,10 +3,15 @@
 //! One value lies in its row, a few lie packed together in the leaf, many have pages of their own. Keys and values of
 //! integers are best given in big-endian bytes (see `tidalite_base::order`): they then sort by number.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::pages::Pages;
-use crate::write::WriteTxn;
+use std::ops::RangeBounds;
 use tidalite_kv::{PairCursor, Tree};
+
+type Pair = (Vec<u8>, Vec<u8>);
+
+/// The first value of a key, and how many it has.
+type First = (Vec<u8>, u64);
 
 /// A table of multi-values, of a snapshot or of a write transaction as it stands.
 #[derive(Clone)]
@@ -59,12 +64,120 @@ impl<'a> MultiTable<'a> {
         self.tree.keys()
     }
 
+    /// The first value of each of many keys, and how many it has, in the order of the keys; `None` where there is none. Sorted keys are
+    /// best; the waits for memory of sixteen keys overlap.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// As many calls of `get`, without the waits for each other.
+    pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<First>>> {
+        let mut all = Vec::with_capacity(keys.len());
+        self.tree.values_of_many(&self.pages, keys, |_, values| {
+            let Some(values) = values else {
+                all.push(None);
+                return Ok(());
+            };
+            let mut first = None;
+            values.each(&self.pages, |value| {
+                first = Some((value.to_vec(), values.len()));
+                false
+            })?;
+            all.push(first);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// Gives `take` every value of many keys, with the place of its key among them: key after key in their order, the values of each
+    /// ascending. Keys that are not there are left out.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut tags = tx.multi_table("tags")?;
+    /// tags.put_many(b"a", &["1", "2"])?;
+    /// tags.put(b"b", b"3")?;
+    /// let mut found = Vec::new();
+    /// tags.view().each_value_of(&["b", "none", "a"], |place, value| found.push((place, value.to_vec())))?;
+    /// assert_eq!(found, [(0, b"3".to_vec()), (2, b"1".to_vec()), (2, b"2".to_vec())]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; what lies before it was given.
+    pub fn each_value_of<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        mut take: impl FnMut(usize, &[u8]),
+    ) -> Result<()> {
+        Ok(self
+            .tree
+            .values_of_many(&self.pages, keys, |place, values| match values {
+                None => Ok(()),
+                Some(values) => values.each(&self.pages, |value| {
+                    take(place, value);
+                    true
+                }),
+            })?)
+    }
+
     /// How many pairs have a key below `key`. Cost: one page per level.
     ///
     /// # Errors
     /// A damaged or unreadable page.
     pub fn rank(&self, key: &[u8]) -> Result<u64> {
         Ok(self.tree.rank(&self.pages, key)?)
+    }
+
+    /// How many pairs are below this one, whether it is there or not; [`MultiCursor::select`] leads back. Cost: two descents, and one in the
+    /// key's set.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn rank_pair(&self, key: &[u8], value: &[u8]) -> Result<u64> {
+        Ok(self.tree.rank_pair(&self.pages, key, value)?)
+    }
+
+    /// Pairs that cut a range of keys into `parts` of equal size (within one pair), for scans side by side: one less than parts,
+    /// fewer where there are not so many pairs. A key with many values is cut, too: a part begins with its pair, see
+    /// [`range_of_pairs`](Self::range_of_pairs).
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # use std::ops::Bound::{Excluded, Included, Unbounded};
+    /// let mut tx = db.begin_write()?;
+    /// let values: Vec<[u8; 4]> = (0..1000u32).map(u32::to_be_bytes).collect();
+    /// tx.multi_table("tags")?.put_many(b"one key", &values)?;
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let table = snap.multi_table("tags")?.ok_or("no table")?;
+    /// let cuts = table.split::<&[u8]>(.., 4)?;
+    /// assert_eq!(cuts.len(), 3);
+    /// let begins = std::iter::once(Unbounded).chain(cuts.iter().cloned().map(Included));
+    /// let ends = cuts.iter().cloned().map(Excluded).chain([Unbounded]);
+    /// std::thread::scope(|threads| {
+    ///     for part in begins.zip(ends) {
+    ///         let table = &table;
+    ///         threads.spawn(move || assert_eq!(table.range_of_pairs(part).unwrap().count(), 250));
+    ///     }
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// One descent a pair, and one in its key's set.
+    pub fn split<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        parts: usize,
+    ) -> Result<Vec<Pair>> {
+        let ranks = self.ranks(&crate::table_range::pairs_of_keys(&range))?;
+        Ok(self.tree.split_pairs(&self.pages, ranks, parts)?)
     }
 
     /// The number that the table's sequence gives next.
@@ -145,6 +258,30 @@ moves! {
 }
 
 impl MultiCursor<'_> {
+    /// To the pair that has this many pairs before it. Cost: one page per level of the table and of the key's set.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn select(&mut self, rank: u64) -> Result<bool> {
+        Ok(self.inner.select(rank)?)
+    }
+
+    /// To the first value of the key that has the pair with this many pairs before it.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn select_key(&mut self, rank: u64) -> Result<bool> {
+        Ok(self.inner.select_key(rank)?)
+    }
+
+    /// Of exactly this key, to the value that has this many of its values before it.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn select_value(&mut self, key: &[u8], rank: u64) -> Result<bool> {
+        Ok(self.inner.select_value(key, rank)?)
+    }
+
     /// The key here.
     ///
     /// # Panics
@@ -225,190 +362,5 @@ impl MultiCursor<'_> {
     #[must_use]
     pub fn eof(&self) -> bool {
         self.inner.eof()
-    }
-}
-
-/// A table of multi-values in a write transaction.
-pub struct MultiTableMut<'t> {
-    txn: &'t mut WriteTxn,
-    index: usize,
-}
-
-impl<'t> MultiTableMut<'t> {
-    pub(crate) fn new(txn: &'t mut WriteTxn, index: usize) -> Self {
-        Self { txn, index }
-    }
-
-    /// The table as it stands in this transaction, for reading.
-    #[must_use]
-    pub fn view(&self) -> MultiTable<'_> {
-        MultiTable::new(self.txn.pages_view(), self.txn.tables[self.index].tree)
-    }
-
-    /// Stores a pair; returns whether it is new.
-    ///
-    /// # Errors
-    /// A key or value beyond 16 MiB (`Limit`); a full disk; a damaged page.
-    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.txn.change_table(self.index, |tree, pages| {
-            tree.pairs().insert(pages, key, value)
-        })
-    }
-
-    /// Stores many values of one key with one descent; returns how many are new.
-    ///
-    /// # Errors
-    /// As for `put`.
-    pub fn put_many<V: AsRef<[u8]>>(&mut self, key: &[u8], values: &[V]) -> Result<u64> {
-        self.txn.change_table(self.index, |tree, pages| {
-            tree.pairs().insert_many(pages, key, values)
-        })
-    }
-
-    /// Stores a pair behind all others.
-    ///
-    /// # Errors
-    /// `OutOfOrder` when the pair is not above the last one: nothing has changed; else as for `put`.
-    pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let view = self.view();
-        let mut cursor = view.cursor();
-        let behind = !cursor.last()? || (cursor.key(), cursor.value()) < (key, value);
-        drop(cursor);
-        self.append_if(behind, key, value)
-    }
-
-    /// Stores a value behind all others of its key.
-    ///
-    /// # Errors
-    /// `OutOfOrder` when the value is not above the key's last one: nothing has changed; else as for `put`.
-    pub fn append_dup(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let view = self.view();
-        let mut cursor = view.cursor();
-        let behind = !cursor.seek_key(key)? || cursor.last_dup()? && cursor.value() < value;
-        drop(cursor);
-        self.append_if(behind, key, value)
-    }
-
-    fn append_if(&mut self, behind: bool, key: &[u8], value: &[u8]) -> Result<()> {
-        if !behind {
-            return Err(Error::OutOfOrder {
-                table: self.txn.table_name(self.index),
-            });
-        }
-        self.put(key, value).map(drop)
-    }
-
-    /// Makes `value` the only value of a key that has one or none; returns the one that it had.
-    ///
-    /// # Errors
-    /// `Ambiguous` when the key has several: say which one with `replace`. Nothing has changed then.
-    pub fn update(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
-        let old = self.only(key)?;
-        if let Some(old) = &old {
-            self.remove(key, old)?;
-        }
-        self.put(key, value)?;
-        Ok(old)
-    }
-
-    /// Replaces one value of a key by another; returns whether the pair was there. If the new pair is there already, the old one
-    /// is only removed.
-    ///
-    /// # Errors
-    /// As for `put`.
-    pub fn replace(&mut self, key: &[u8], old: &[u8], new: &[u8]) -> Result<bool> {
-        let most = tidalite_kv::KEY_BYTES_MAX;
-        if new.len() > most {
-            return Err(Error::Limit {
-                what: "bytes of a value among several",
-                found: new.len() as u64,
-                limit: most as u64,
-            });
-        }
-        let was = self.remove(key, old)?;
-        if was {
-            self.put(key, new)?;
-        }
-        Ok(was)
-    }
-
-    /// Removes a pair; returns whether it was there.
-    ///
-    /// # Errors
-    /// A full disk; a damaged page.
-    pub fn remove(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.txn.pages.free_space();
-        self.txn.change_table(self.index, |tree, pages| {
-            tree.pairs().remove(pages, key, value)
-        })
-    }
-
-    /// Removes a key that has one value, and returns it.
-    ///
-    /// # Errors
-    /// `Ambiguous` when the key has several: nothing has changed then.
-    pub fn take(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let old = self.only(key)?;
-        if let Some(old) = &old {
-            self.remove(key, old)?;
-        }
-        Ok(old)
-    }
-
-    /// Removes all values of a key; returns how many.
-    ///
-    /// # Errors
-    /// A full disk; a damaged page.
-    pub fn remove_all(&mut self, key: &[u8]) -> Result<u64> {
-        self.txn.pages.free_space();
-        self.txn.change_table(self.index, |tree, pages| {
-            tree.pairs().remove_all(pages, key)
-        })
-    }
-
-    /// Removes all pairs with `from <= key < to`; returns how many. Cost: one descent a key.
-    ///
-    /// # Errors
-    /// A full disk; a damaged page.
-    pub fn remove_range(&mut self, from: &[u8], to: &[u8]) -> Result<u64> {
-        self.txn.pages.free_space();
-        self.txn
-            .change_table(self.index, |tree, pages| tree.remove_range(pages, from, to))
-    }
-
-    /// Removes everything.
-    ///
-    /// # Errors
-    /// A damaged page.
-    pub fn clear(&mut self) -> Result<()> {
-        self.txn.pages.free_space();
-        self.txn
-            .change_table(self.index, |tree, pages| tree.clear(pages))
-    }
-
-    /// Takes `count` numbers of the table's sequence and returns the first.
-    ///
-    /// # Errors
-    /// `Limit` when 2^64 numbers are used up.
-    pub fn take_sequence(&mut self, count: u64) -> Result<u64> {
-        let taken = self
-            .txn
-            .change_table(self.index, |tree, _| Ok(tree.take_sequence(count)))?;
-        taken.ok_or(Error::Limit {
-            what: "numbers of a table's sequence",
-            found: u64::MAX,
-            limit: u64::MAX,
-        })
-    }
-
-    /// The value of a key that has one; an error for several.
-    fn only(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        match self.view().get(key)? {
-            Some((_, values)) if values > 1 => Err(Error::Ambiguous {
-                table: self.txn.table_name(self.index),
-                values,
-            }),
-            found => Ok(found.map(|(value, _)| value)),
-        }
     }
 }

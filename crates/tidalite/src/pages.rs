@@ -4,7 +4,7 @@ use tidalite_pager::{Counters, PageRead, PageRef, Ptr, Result, Snapshot, Uncommi
 
 /// Pages of a snapshot, or of a write transaction with its own changes: as it stands, or as it stood.
 #[derive(Clone, Copy)]
-pub(crate) enum Pages<'a> {
+pub enum Pages<'a> {
     Snapshot(&'a Snapshot),
     Writer(&'a tidalite_pager::WriteTxn),
     Uncommitted(&'a UncommittedRead),

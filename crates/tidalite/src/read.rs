@@ -1,4 +1,10 @@
-//! A snapshot: everything as it was when it began, whatever is committed meanwhile.
+//! Reading one state of the database: a snapshot, which is everything as it was when it began, whatever is committed meanwhile; or a
+//! write transaction as it stood. Both answer by the code below.
+//!
+//! Invariants
+//! 1. What is decoded in `Begun` never changes. Who shares it reads the same state.
+//! 2. Of a state that may end early (an evictable snapshot, an unfinished transaction) no opened series is kept: each question reads, and
+//!    so learns of the end.
 
 use crate::catalog::{self, SeriesInfo, SeriesKey};
 use crate::cursor::Row;
@@ -9,26 +15,117 @@ use crate::multi::MultiTable;
 use crate::name::{SeriesName, SeriesPattern};
 use crate::open_series::Kept;
 use crate::opened::{Opened, OpenedSeries};
-use crate::pages::Pages;
 use crate::roots::Roots;
 use crate::series::{EVER, Series};
 use crate::table::Table;
 use crate::table_roots::find_table;
 use crate::tables::expect_kind;
+use crate::write::OpenTable;
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 use tidalite_base::{SeriesId, TxnId};
 use tidalite_codec::Rows;
-use tidalite_pager::{Counters, PageRead, Snapshot};
+use tidalite_kv::Tree;
+use tidalite_pager::{Counters, Snapshot};
 use tidalite_runs::Front;
+
+/// What a state is read by. The library has two: those of [`ReadTxn`] and of [`UncommittedRead`](crate::UncommittedRead).
+pub trait ReadSource: source::Source {}
+
+impl ReadSource for Snapshot {}
+impl ReadSource for tidalite_pager::UncommittedRead {}
+
+mod source {
+    use crate::pages::Pages;
+    use tidalite_base::TxnId;
+    use tidalite_pager::{PageRead, Snapshot, UncommittedRead};
+
+    pub trait Source: PageRead {
+        fn view(&self) -> Pages<'_>;
+        fn txn(&self) -> TxnId;
+        fn user_data(&self) -> &[u8];
+        fn file_bytes(&self) -> u64;
+        /// It may be taken away while it is held.
+        fn may_end(&self) -> bool;
+    }
+
+    impl Source for Snapshot {
+        fn view(&self) -> Pages<'_> {
+            Pages::Snapshot(self)
+        }
+
+        fn txn(&self) -> TxnId {
+            self.txn()
+        }
+
+        fn user_data(&self) -> &[u8] {
+            self.user_data()
+        }
+
+        fn file_bytes(&self) -> u64 {
+            self.file_bytes()
+        }
+
+        fn may_end(&self) -> bool {
+            self.is_evictable()
+        }
+    }
+
+    impl Source for UncommittedRead {
+        fn view(&self) -> Pages<'_> {
+            Pages::Uncommitted(self)
+        }
+
+        fn txn(&self) -> TxnId {
+            self.txn()
+        }
+
+        fn user_data(&self) -> &[u8] {
+            self.user_data()
+        }
+
+        fn file_bytes(&self) -> u64 {
+            self.file_bytes()
+        }
+
+        fn may_end(&self) -> bool {
+            true
+        }
+    }
+}
+
+/// One state of the database, for reading: see [`ReadTxn`] and [`UncommittedRead`](crate::UncommittedRead). A function that takes
+/// either is generic over its source.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use tidalite::{MemoryStorage, Options};
+/// use tidalite::{ReadSource, Reading};
+///
+/// fn entries<S: ReadSource>(state: &Reading<S>) -> tidalite::Result<u64> {
+///     let mut entries = 0;
+///     for name in state.tables()? {
+///         entries += state.table(&name)?.map_or(0, |table| table.count());
+///     }
+///     Ok(entries)
+/// }
+///
+/// let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+/// let mut tx = db.begin_write()?;
+/// tx.table("config")?.put(b"speed", b"7")?;
+/// assert_eq!(entries(&tx.reader()?)?, 1);
+/// assert_eq!(entries(&db.begin_read()?)?, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Reading<S> {
+    pub(crate) pages: S,
+    pub(crate) begun: Arc<Begun>,
+}
 
 /// A snapshot of the database. Never blocks, never changes; may be shared between threads. A clone is the same
 /// snapshot once more, without looking at the file.
-#[derive(Clone)]
-pub struct ReadTxn {
-    pub(crate) pages: Snapshot,
-    pub(crate) begun: Arc<Begun>,
-}
+pub type ReadTxn = Reading<Snapshot>;
 
 /// What the newest snapshots of an open database begin with, decoded once a commit.
 #[derive(Default)]
@@ -46,6 +143,8 @@ pub(crate) struct Begun {
     pub(crate) front: Front,
     pub(crate) known: Arc<Known>,
     pub(crate) opened: Opened,
+    /// Tables that are not in the catalog as they are: those that an unfinished transaction has open.
+    open: Vec<OpenTable>,
     /// See `Options::scan_threads`.
     pub(crate) scan_threads: usize,
 }
@@ -70,6 +169,7 @@ impl ReadTxn {
             roots,
             known,
             opened: Opened::default(),
+            open: Vec::new(),
             scan_threads,
         };
         let begun = Arc::new(begun);
@@ -99,8 +199,26 @@ impl ReadTxn {
         newest.begun.store(Some(Arc::clone(&own.begun)));
         Ok(own)
     }
+}
 
-    /// The number of the newest commit that this snapshot shows.
+impl<S: ReadSource> Reading<S> {
+    /// A write transaction as it stands, whose rows are all in pages.
+    pub(crate) fn uncommitted(pages: S, roots: Roots, open: Vec<OpenTable>) -> Result<Self> {
+        let begun = Begun {
+            txn: pages.txn(),
+            app: Box::default(),
+            front: Front::load(&pages, &roots.front)?,
+            known: Arc::new(Known::new(&roots, Arc::default())),
+            roots,
+            opened: Opened::default(),
+            open,
+            scan_threads: 0,
+        };
+        let begun = Arc::new(begun);
+        Ok(Self { pages, begun })
+    }
+
+    /// The number of the newest commit that this state shows; of an unfinished transaction the one that it will have.
     #[must_use]
     pub fn txn(&self) -> TxnId {
         self.pages.txn()
@@ -208,17 +326,22 @@ impl ReadTxn {
         )
     }
 
+    /// Where a table is, and its root.
+    fn find(&self, name: &str) -> Result<Option<(u64, Tree)>> {
+        match self.begun.open.iter().find(|open| open.name == name) {
+            Some(open) => Ok(Some((open.id, open.tree))),
+            None if name.is_empty() || name.len() > crate::write::TABLE_NAME_BYTES_MAX => Ok(None),
+            None => find_table(&self.begun.roots, &self.pages, name),
+        }
+    }
+
     /// The table with this name.
     ///
     /// # Errors
     /// `TableKind` for a table of multi-values; a damaged or unreadable page.
     pub fn table(&self, name: &str) -> Result<Option<Table<'_>>> {
-        if name.is_empty() || name.len() > crate::write::TABLE_NAME_BYTES_MAX {
-            return Ok(None);
-        }
-        let found = find_table(&self.begun.roots, &self.pages, name)?;
-        let found = expect_kind(found, name, false)?;
-        Ok(found.map(|(_, tree)| Table::new(Pages::Snapshot(&self.pages), tree)))
+        let found = expect_kind(self.find(name)?, name, false)?;
+        Ok(found.map(|(_, tree)| Table::new(self.pages.view(), tree)))
     }
 
     /// The table of multi-values with this name.
@@ -226,12 +349,8 @@ impl ReadTxn {
     /// # Errors
     /// `TableKind` for a table that has one value a key; a damaged or unreadable page.
     pub fn multi_table(&self, name: &str) -> Result<Option<MultiTable<'_>>> {
-        if name.is_empty() || name.len() > crate::write::TABLE_NAME_BYTES_MAX {
-            return Ok(None);
-        }
-        let found = find_table(&self.begun.roots, &self.pages, name)?;
-        let found = expect_kind(found, name, true)?;
-        Ok(found.map(|(_, tree)| MultiTable::new(Pages::Snapshot(&self.pages), tree)))
+        let found = expect_kind(self.find(name)?, name, true)?;
+        Ok(found.map(|(_, tree)| MultiTable::new(self.pages.view(), tree)))
     }
 
     /// Whether the table with this name has multi-values; `None` without one.
@@ -239,8 +358,7 @@ impl ReadTxn {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn is_multi_table(&self, name: &str) -> Result<Option<bool>> {
-        let found = find_table(&self.begun.roots, &self.pages, name)?;
-        Ok(found.map(|(_, tree)| tree.is_multi()))
+        Ok(self.find(name)?.map(|(_, tree)| tree.is_multi()))
     }
 
     /// The names of all tables, in order.
@@ -248,16 +366,16 @@ impl ReadTxn {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn tables(&self) -> Result<Vec<String>> {
-        crate::tables::names(&self.begun.roots, &self.pages)
+        crate::tables::names(&self.begun.roots, &self.pages, &self.begun.open)
     }
 
-    /// Bytes of the file as of this snapshot.
+    /// Bytes of the file as of this state.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.pages.file_bytes()
     }
 
-    /// What this snapshot read so far: pages, blocks, nodes, vectors.
+    /// What was read by this so far: pages, blocks, nodes, vectors.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         self.pages.counters()
@@ -291,7 +409,7 @@ impl ReadTxn {
             Some(state) => state,
             None => {
                 let state = Arc::new(self.series_state(info)?);
-                if !self.pages.is_evictable() {
+                if !self.pages.may_end() {
                     self.begun.opened.note(&state);
                 }
                 state
@@ -301,13 +419,13 @@ impl ReadTxn {
     }
 
     fn of_state(&self, state: Arc<OpenedSeries>) -> Series<'_> {
-        let pages = Pages::Snapshot(&self.pages);
-        Series::new(pages, state, &self.begun.roots, self.begun.scan_threads)
+        let threads = self.begun.scan_threads;
+        Series::new(self.pages.view(), state, &self.begun.roots, threads)
     }
 
     /// What a snapshot of this commit has decoded of a series. One that may be taken away has to read what it tells.
     fn kept(&self, id: SeriesId) -> Option<Arc<OpenedSeries>> {
-        match self.pages.is_evictable() {
+        match self.pages.may_end() {
             true => None,
             false => self.begun.opened.get(id),
         }

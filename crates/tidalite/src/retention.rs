@@ -20,7 +20,7 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::leaves::stored_tree;
 use crate::name::SeriesPattern;
-use crate::read::ReadTxn;
+use crate::read::{ReadSource, ReadTxn, Reading};
 use crate::schema::Unit;
 use crate::series::EVER;
 use crate::time::Timestamp;
@@ -206,7 +206,7 @@ impl WriteTxn {
     }
 }
 
-impl ReadTxn {
+impl<S: ReadSource> Reading<S> {
     /// The policies with their names, in the order of these.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 //! a descent. Behind a removed entry the next move goes on where it was.
 
 use crate::error::Result;
-use crate::multi::MultiTableMut;
+use crate::multi_mut::MultiTableMut;
 use crate::table_mut::TableMut;
 
 /// Where a cursor is.

@@ -142,11 +142,34 @@ impl DoubleEndedIterator for TableRange<'_> {
     }
 }
 
-/// Pairs of a range of keys from either end. After an error there are no more.
+type Pair = (Vec<u8>, Vec<u8>);
+
+/// Where a range of pairs begins and ends.
+pub(crate) type PairEnds = (Bound<Pair>, Bound<Pair>);
+
+/// The pairs whose keys lie in a range: from the least value of its first key, to before the least value of the first key beyond it.
+pub(crate) fn pairs_of_keys<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> PairEnds {
+    let least = |key: &K| (key.as_ref().to_vec(), Vec::new());
+    // The least key above one ends in a zero byte more.
+    let beyond = |key: &K| ([key.as_ref(), &[0][..]].concat(), Vec::new());
+    let begin = match range.start_bound() {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(key) => Bound::Included(least(key)),
+        Bound::Excluded(key) => Bound::Included(beyond(key)),
+    };
+    let end = match range.end_bound() {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(key) => Bound::Excluded(beyond(key)),
+        Bound::Excluded(key) => Bound::Excluded(least(key)),
+    };
+    (begin, end)
+}
+
+/// Pairs of a range from either end. After an error there are no more.
 pub struct MultiRange<'a> {
     front: MultiCursor<'a>,
     back: MultiCursor<'a>,
-    ends: Ends,
+    ends: PairEnds,
     left: u64,
 }
 
@@ -159,7 +182,25 @@ impl MultiTable<'_> {
     /// # Cost
     /// Two descents; then one for the first pair from each end.
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<MultiRange<'_>> {
-        self.between(owned(&range))
+        self.between(pairs_of_keys(&range))
+    }
+
+    /// The pairs in a range of pairs, from either end: a part of [`split`](Self::split), or the rest of a key's values. Bounds the wrong way
+    /// round hold nothing.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// As of `range`.
+    pub fn range_of_pairs<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<(K, V)>,
+    ) -> Result<MultiRange<'_>> {
+        let owned = |bound: Bound<&(K, V)>| {
+            bound.map(|(key, value)| (key.as_ref().to_vec(), value.as_ref().to_vec()))
+        };
+        self.between((owned(range.start_bound()), owned(range.end_bound())))
     }
 
     /// The pairs whose keys begin with these bytes, from either end.
@@ -167,7 +208,7 @@ impl MultiTable<'_> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn prefix(&self, prefix: &[u8]) -> Result<MultiRange<'_>> {
-        self.between(prefixed(prefix))
+        self.between(pairs_of_keys(&prefixed(prefix)))
     }
 
     /// The values of one key, from either end.
@@ -175,8 +216,10 @@ impl MultiTable<'_> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn values(&self, key: &[u8]) -> Result<MultiRange<'_>> {
-        let key = || Bound::Included(key.to_vec());
-        self.between((key(), key()))
+        self.between(pairs_of_keys::<&[u8]>(&(
+            Bound::Included(key),
+            Bound::Included(key),
+        )))
     }
 
     /// Exactly how many pairs have keys in a range. Cost: two descents, whatever the range holds.
@@ -184,27 +227,43 @@ impl MultiTable<'_> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn count_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
-        let above = |key: &[u8]| Ok::<_, crate::Error>(self.rank(key)? + self.count_of(key)?);
-        let from = match range.start_bound() {
-            Bound::Unbounded => 0,
-            Bound::Included(key) => self.rank(key.as_ref())?,
-            Bound::Excluded(key) => above(key.as_ref())?,
-        };
-        let to = match range.end_bound() {
-            Bound::Unbounded => self.count(),
-            Bound::Excluded(key) => self.rank(key.as_ref())?,
-            Bound::Included(key) => above(key.as_ref())?,
-        };
+        let (from, to) = self.ranks(&pairs_of_keys(&range))?;
         Ok(to.saturating_sub(from))
     }
 
-    fn between(&self, ends: Ends) -> Result<MultiRange<'_>> {
-        let left = self.count_range(ends.clone())?;
+    /// How many pairs lie before a range, and before its end.
+    pub(crate) fn ranks(&self, ends: &PairEnds) -> Result<(u64, u64)> {
+        let below = |(key, value): &Pair| {
+            // Nothing of a key is below a value of no bytes.
+            match value.is_empty() {
+                true => self.rank(key),
+                false => self.rank_pair(key, value),
+            }
+        };
+        let above = |pair: &Pair| {
+            let there = self.contains(&pair.0, &pair.1)?;
+            Ok::<_, crate::Error>(below(pair)?.saturating_add(u64::from(there)))
+        };
+        let from = match &ends.0 {
+            Bound::Unbounded => 0,
+            Bound::Included(pair) => below(pair)?,
+            Bound::Excluded(pair) => above(pair)?,
+        };
+        let to = match &ends.1 {
+            Bound::Unbounded => self.count(),
+            Bound::Excluded(pair) => below(pair)?,
+            Bound::Included(pair) => above(pair)?,
+        };
+        Ok((from, to))
+    }
+
+    fn between(&self, ends: PairEnds) -> Result<MultiRange<'_>> {
+        let (from, to) = self.ranks(&ends)?;
         Ok(MultiRange {
             front: self.cursor(),
             back: self.cursor(),
             ends,
-            left,
+            left: to.saturating_sub(from),
         })
     }
 }
@@ -245,8 +304,8 @@ impl Iterator for MultiRange<'_> {
             let there = match &this.ends.0 {
                 _ if front.is_at_pair() => front.next_pair()?,
                 Bound::Unbounded => front.first()?,
-                Bound::Included(key) => front.seek_key_ge(key)?,
-                Bound::Excluded(key) => front.seek_key_ge(&[key, &[0][..]].concat())?,
+                Bound::Included((key, value)) => front.seek_ge(key, value)?,
+                Bound::Excluded((key, value)) => front.seek_gt(key, value)?,
             };
             pair(front, there)
         })
@@ -260,8 +319,8 @@ impl DoubleEndedIterator for MultiRange<'_> {
             let there = match &this.ends.1 {
                 _ if back.is_at_pair() => back.prev_pair()?,
                 Bound::Unbounded => back.last()?,
-                Bound::Included(key) => back.seek_lt(&[key, &[0][..]].concat(), &[])?,
-                Bound::Excluded(key) => back.seek_lt(key, &[])?,
+                Bound::Included((key, value)) => back.seek_le(key, value)?,
+                Bound::Excluded((key, value)) => back.seek_lt(key, value)?,
             };
             pair(back, there)
         })

@@ -1,7 +1,7 @@
 //! Which tables there are: opening, listing, renaming, dropping. All of it is part of the transaction.
 
 use crate::error::{Error, Result};
-use crate::multi::MultiTableMut;
+use crate::multi_mut::MultiTableMut;
 use crate::roots::Roots;
 use crate::table_mut::TableMut;
 use crate::table_roots::find_table;
@@ -10,8 +10,12 @@ use tidalite_base::Corrupt;
 use tidalite_kv::{Ending, Tree};
 use tidalite_pager::PageRead;
 
-/// The names in the catalog, in order.
-pub(crate) fn names<R: PageRead>(roots: &Roots, pages: &R) -> Result<Vec<String>> {
+/// The names in the catalog and those of tables that are open and not in it yet, in order.
+pub(crate) fn names<R: PageRead>(
+    roots: &Roots,
+    pages: &R,
+    open: &[OpenTable],
+) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let mut cursor = roots.tables.cursor(pages);
     while cursor.next()? {
@@ -19,6 +23,9 @@ pub(crate) fn names<R: PageRead>(roots: &Roots, pages: &R) -> Result<Vec<String>
             .map_err(|error| Corrupt::new("name of a table", 0, error.to_string(), "UTF-8"))?;
         names.push(name.to_owned());
     }
+    let created = open.iter().filter(|table| table.created);
+    names.extend(created.map(|table| table.name.clone()));
+    names.sort_unstable();
     Ok(names)
 }
 
@@ -180,11 +187,7 @@ impl WriteTxn {
     /// A damaged or unreadable page.
     pub fn tables(&self) -> Result<Vec<String>> {
         self.check_usable()?;
-        let mut names = names(&self.roots, &self.pages)?;
-        let created = self.tables.iter().filter(|table| table.created);
-        names.extend(created.map(|table| table.name.clone()));
-        names.sort_unstable();
-        Ok(names)
+        names(&self.roots, &self.pages, &self.tables)
     }
 
     /// Removes a table with all that is in it; returns whether it was there. Cost: as clearing it.

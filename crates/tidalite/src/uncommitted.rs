@@ -1,32 +1,14 @@
 //! Reading what a write transaction has done so far, in other threads, while it goes on.
 
-use crate::catalog::{self, SeriesKey};
 use crate::error::Result;
-use crate::leaves::stored_tree;
-use crate::multi::MultiTable;
-use crate::name::SeriesName;
-use crate::opened::OpenedSeries;
-use crate::pages::Pages;
+use crate::read::Reading;
 use crate::roots::Roots;
-use crate::series::{EVER, Series};
-use crate::table::Table;
-use crate::table_roots::find_table;
-use crate::tables::expect_kind;
-use crate::write::{OpenTable, WriteTxn};
-use std::sync::Arc;
-use tidalite_base::TxnId;
-use tidalite_codec::Rows;
-use tidalite_kv::Tree;
-use tidalite_runs::Front;
+use crate::write::WriteTxn;
 
 /// A write transaction as it was when this was made: for any number of threads, while the transaction goes on in its own. It
-/// does not follow the transaction, and ends with it: reading what was uncommitted then gives `Store(Ended)`.
-pub struct UncommittedRead {
-    pages: tidalite_pager::UncommittedRead,
-    roots: Roots,
-    front: Front,
-    open: Vec<OpenTable>,
-}
+/// does not follow the transaction, and ends with it: reading what was uncommitted then gives `Store(Ended)`. It is read as a
+/// [`ReadTxn`](crate::ReadTxn) is.
+pub type UncommittedRead = Reading<tidalite_pager::UncommittedRead>;
 
 impl WriteTxn {
     /// A reader of the transaction as it is now, what is not committed included. Rows of series that wait in memory are stored first, as
@@ -61,73 +43,16 @@ impl WriteTxn {
         // It stores what waits in memory; what it would go back to is not needed.
         drop(self.savepoint()?);
         self.changing(|txn| {
-            let pages = txn.pages.reader()?;
-            Ok(UncommittedRead {
-                front: Front::load(&pages, &txn.roots.front)?,
-                pages,
-                roots: Roots::clone(&txn.roots),
-                open: txn.tables.clone(),
-            })
+            let roots = Roots::clone(&txn.roots);
+            Reading::uncommitted(txn.pages.reader()?, roots, txn.tables.clone())
         })
     }
 }
 
 impl UncommittedRead {
-    /// The number that the transaction will have.
-    #[must_use]
-    pub fn txn(&self) -> TxnId {
-        self.pages.txn()
-    }
-
     /// True when the transaction has ended, or went back behind this reader.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.pages.has_ended()
-    }
-
-    fn find(&self, name: &str) -> Result<Option<(u64, Tree)>> {
-        match self.open.iter().find(|open| open.name == name) {
-            Some(open) => Ok(Some((open.id, open.tree))),
-            None if name.is_empty() || name.len() > crate::write::TABLE_NAME_BYTES_MAX => Ok(None),
-            None => find_table(&self.roots, &self.pages, name),
-        }
-    }
-
-    /// The table with this name.
-    ///
-    /// # Errors
-    /// `TableKind` for a table of multi-values; `Store(Ended)`; a damaged or unreadable page.
-    pub fn table(&self, name: &str) -> Result<Option<Table<'_>>> {
-        let found = expect_kind(self.find(name)?, name, false)?;
-        Ok(found.map(|(_, tree)| Table::new(Pages::Uncommitted(&self.pages), tree)))
-    }
-
-    /// The table of multi-values with this name.
-    ///
-    /// # Errors
-    /// `TableKind` for a table that has one value a key; else as for `table`.
-    pub fn multi_table(&self, name: &str) -> Result<Option<MultiTable<'_>>> {
-        let found = expect_kind(self.find(name)?, name, true)?;
-        Ok(found.map(|(_, tree)| MultiTable::new(Pages::Uncommitted(&self.pages), tree)))
-    }
-
-    /// The series with this name.
-    ///
-    /// # Errors
-    /// `Name` for a text that is no name; else as for `table`.
-    pub fn series(&self, name: &str) -> Result<Option<Series<'_>>> {
-        let name = SeriesName::parse(name)?;
-        let found = catalog::find(&self.roots, &self.pages, SeriesKey::Name(&name))?;
-        let Some(id) = found else { return Ok(None) };
-        let Some(info) = catalog::info(&self.roots, &self.pages, id)? else {
-            return Ok(None);
-        };
-        let types = info.schema.word_types();
-        let tree = stored_tree(&self.roots.records, &self.pages, id, &types)?;
-        let mut late = Rows::new(types.len());
-        self.front.rows(&self.pages, id, &types, EVER, &mut late)?;
-        let pages = Pages::Uncommitted(&self.pages);
-        let state = Arc::new(OpenedSeries { info, tree, late });
-        Ok(Some(Series::new(pages, state, &self.roots, 0)))
     }
 }

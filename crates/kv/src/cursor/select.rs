@@ -12,26 +12,31 @@ impl<R: PageRead> Cursor<'_, R> {
     ///
     /// # Cost
     /// One page a level; a branch's entries before the child are added up.
-    pub fn select(&mut self, mut rank: u64) -> Result<bool> {
+    pub fn select(&mut self, rank: u64) -> Result<bool> {
+        Ok(self.select_within(rank)?.is_some())
+    }
+
+    /// As `select`; how many pairs of the row that it leads to come before the one that was asked for.
+    pub(crate) fn select_within(&mut self, mut rank: u64) -> Result<Option<u64>> {
         self.frames.clear();
         self.leave(Place::Before);
         self.entered.1 = None;
         if self.only.is_some() {
             self.descend_from_root(Way::First)?;
             let Some(leaf) = self.frames.last_mut() else {
-                return Ok(false);
+                return Ok(None);
             };
             leaf.index = usize::try_from(rank).unwrap_or(usize::MAX);
             if leaf.index < leaf.shape.count {
-                return self.settle(Place::After);
+                return Ok(self.settle(Place::After)?.then_some(0));
             }
             self.frames.clear();
             self.leave(Place::After);
-            return Ok(false);
+            return Ok(None);
         }
         if rank >= self.tree.rows {
             self.leave(Place::After);
-            return Ok(false);
+            return Ok(None);
         }
         let mut ptr = self.tree.root;
         for level in (0..self.tree.height).rev() {
@@ -68,6 +73,6 @@ impl<R: PageRead> Cursor<'_, R> {
                 ptr = next;
             }
         }
-        self.settle(Place::After)
+        Ok(self.settle(Place::After)?.then_some(rank))
     }
 }

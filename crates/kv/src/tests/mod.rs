@@ -11,6 +11,7 @@ mod long_keys;
 mod model;
 mod moves;
 mod pairs;
+mod ranks;
 mod raw;
 mod scout;
 

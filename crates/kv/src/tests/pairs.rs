@@ -1,5 +1,6 @@
 //! Multi-values against a map of sets, nested tables against a map of maps, cuts and places.
 
+use super::ranks::ranks;
 use super::{check_all, claims, few, random_key, random_value};
 use crate::{Ending, Error, PairCursor, Relocation, Result, Sub, Tree, Work};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,10 +11,10 @@ use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
 type Sets = BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>;
-type Pair = (Vec<u8>, Vec<u8>);
+pub(super) type Pair = (Vec<u8>, Vec<u8>);
 
 /// Few keys, so that some sets get large; values of one length for some keys, of any for others.
-fn pair(rng: &mut Rng, page_size: usize) -> Pair {
+pub(super) fn pair(rng: &mut Rng, page_size: usize) -> Pair {
     let key = vec![b'k'; 1 + rng.index(3)]
         .into_iter()
         .chain([rng.below(9) as u8])
@@ -26,7 +27,7 @@ fn pair(rng: &mut Rng, page_size: usize) -> Pair {
     (key, value)
 }
 
-fn at<R: PageRead>(cursor: &PairCursor<'_, R>) -> Option<Pair> {
+pub(super) fn at<R: PageRead>(cursor: &PairCursor<'_, R>) -> Option<Pair> {
     cursor
         .is_at_row()
         .then(|| (cursor.key().to_vec(), cursor.value().to_vec()))
@@ -63,6 +64,8 @@ fn look(rng: &mut Rng, tree: &Tree, pages: &ScratchPages, model: &Sets) {
     let ge_here = all[ge..].first().filter(|pair| pair.0 == key);
     cursor.seek_value_ge(key, value).unwrap();
     assert_eq!(at(&cursor).as_ref(), ge_here);
+
+    ranks(rng, tree, pages, &all, (key, value));
 
     if !cursor.seek_ge(key, value).unwrap() {
         return;

@@ -27,6 +27,7 @@ pub struct UncommittedRead {
     pub(super) txn: TxnId,
     /// The end of the file when this was made.
     pub(super) end: u64,
+    pub(super) user: Arc<[u8]>,
     pub(super) pages: KeptPages,
     pub(super) token: Arc<Token>,
     pub(super) counters: Counters,
@@ -48,6 +49,18 @@ impl UncommittedRead {
     #[must_use]
     pub fn txn(&self) -> TxnId {
         self.txn
+    }
+
+    /// The user data that the commit would have carried when this was made.
+    #[must_use]
+    pub fn user_data(&self) -> &[u8] {
+        &self.user
+    }
+
+    /// Bytes of the file when this was made.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.end
     }
 
     /// True when the transaction has ended, or went back behind this reader.

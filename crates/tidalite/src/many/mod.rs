@@ -27,7 +27,7 @@ use crate::aggregate::Aggregate;
 use crate::cursor::Row;
 use crate::error::{Error, Result};
 use crate::parallel::{Helpers, VECTORS_MIN};
-use crate::read::ReadTxn;
+use crate::read::{ReadSource, Reading};
 use crate::series::Series;
 use std::collections::BTreeMap;
 use tidalite_codec::Parts;
@@ -37,8 +37,8 @@ pub struct Selection<'t> {
     series: Vec<Series<'t>>,
 }
 
-impl ReadTxn {
-    /// Opens the series that a pattern selects; see [`ReadTxn::list`]. Reads the record and the waiting rows of
+impl<S: ReadSource> Reading<S> {
+    /// Opens the series that a pattern selects; see [`Reading::list`]. Reads the record and the waiting rows of
     /// each.
     ///
     /// # Errors

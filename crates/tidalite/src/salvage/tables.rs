@@ -4,7 +4,7 @@ use super::collect::Collected;
 use super::{Rescue, Saved};
 use crate::check::{Finding, Place};
 use crate::error::{Error, Result};
-use crate::multi::MultiTableMut;
+use crate::multi_mut::MultiTableMut;
 use crate::roots::owner;
 use crate::table_mut::TableMut;
 use crate::table_roots::decode_table_entry;

@@ -1,0 +1,196 @@
+//! A table of multi-values in a write transaction: every way to change it.
+
+use crate::error::{Error, Result};
+use crate::multi::MultiTable;
+use crate::write::WriteTxn;
+
+/// A table of multi-values in a write transaction.
+pub struct MultiTableMut<'t> {
+    txn: &'t mut WriteTxn,
+    index: usize,
+}
+
+impl<'t> MultiTableMut<'t> {
+    pub(crate) fn new(txn: &'t mut WriteTxn, index: usize) -> Self {
+        Self { txn, index }
+    }
+
+    /// The table as it stands in this transaction, for reading.
+    #[must_use]
+    pub fn view(&self) -> MultiTable<'_> {
+        MultiTable::new(self.txn.pages_view(), self.txn.tables[self.index].tree)
+    }
+
+    /// Stores a pair; returns whether it is new.
+    ///
+    /// # Errors
+    /// A key or value beyond 16 MiB (`Limit`); a full disk; a damaged page.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.txn.change_table(self.index, |tree, pages| {
+            tree.pairs().insert(pages, key, value)
+        })
+    }
+
+    /// Stores many values of one key with one descent; returns how many are new.
+    ///
+    /// # Errors
+    /// As for `put`.
+    pub fn put_many<V: AsRef<[u8]>>(&mut self, key: &[u8], values: &[V]) -> Result<u64> {
+        self.txn.change_table(self.index, |tree, pages| {
+            tree.pairs().insert_many(pages, key, values)
+        })
+    }
+
+    /// Stores a pair behind all others.
+    ///
+    /// # Errors
+    /// `OutOfOrder` when the pair is not above the last one: nothing has changed; else as for `put`.
+    pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let view = self.view();
+        let mut cursor = view.cursor();
+        let behind = !cursor.last()? || (cursor.key(), cursor.value()) < (key, value);
+        drop(cursor);
+        self.append_if(behind, key, value)
+    }
+
+    /// Stores a value behind all others of its key.
+    ///
+    /// # Errors
+    /// `OutOfOrder` when the value is not above the key's last one: nothing has changed; else as for `put`.
+    pub fn append_dup(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let view = self.view();
+        let mut cursor = view.cursor();
+        let behind = !cursor.seek_key(key)? || cursor.last_dup()? && cursor.value() < value;
+        drop(cursor);
+        self.append_if(behind, key, value)
+    }
+
+    fn append_if(&mut self, behind: bool, key: &[u8], value: &[u8]) -> Result<()> {
+        if !behind {
+            return Err(Error::OutOfOrder {
+                table: self.txn.table_name(self.index),
+            });
+        }
+        self.put(key, value).map(drop)
+    }
+
+    /// Stores a pair if the key has no value yet; returns whether it did.
+    ///
+    /// # Errors
+    /// As for `put`.
+    pub fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        Ok(self.view().count_of(key)? == 0 && self.put(key, value)?)
+    }
+
+    /// Puts `value` in the place of the one value of a key that is there; returns whether it did.
+    ///
+    /// # Errors
+    /// `Ambiguous` when the key has several: say which one with `replace`; else as for `put`. Nothing has changed then.
+    pub fn update(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        match self.only(key)? {
+            Some(old) => self.replace(key, &old, value),
+            None => Ok(false),
+        }
+    }
+
+    /// Replaces one value of a key by another; returns whether the pair was there. If it was not, nothing changes. If the new pair is there
+    /// already, the old one is only removed.
+    ///
+    /// # Errors
+    /// As for `put`.
+    pub fn replace(&mut self, key: &[u8], old: &[u8], new: &[u8]) -> Result<bool> {
+        let most = tidalite_kv::KEY_BYTES_MAX;
+        if new.len() > most {
+            return Err(Error::Limit {
+                what: "bytes of a value among several",
+                found: new.len() as u64,
+                limit: most as u64,
+            });
+        }
+        let was = self.remove(key, old)?;
+        if was {
+            self.put(key, new)?;
+        }
+        Ok(was)
+    }
+
+    /// Removes a pair; returns whether it was there.
+    ///
+    /// # Errors
+    /// A full disk; a damaged page.
+    pub fn remove(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.txn.pages.free_space();
+        self.txn.change_table(self.index, |tree, pages| {
+            tree.pairs().remove(pages, key, value)
+        })
+    }
+
+    /// Removes a key that has one value, and returns it.
+    ///
+    /// # Errors
+    /// `Ambiguous` when the key has several: nothing has changed then.
+    pub fn take(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let old = self.only(key)?;
+        if let Some(old) = &old {
+            self.remove(key, old)?;
+        }
+        Ok(old)
+    }
+
+    /// Removes all values of a key; returns how many.
+    ///
+    /// # Errors
+    /// A full disk; a damaged page.
+    pub fn remove_all(&mut self, key: &[u8]) -> Result<u64> {
+        self.txn.pages.free_space();
+        self.txn.change_table(self.index, |tree, pages| {
+            tree.pairs().remove_all(pages, key)
+        })
+    }
+
+    /// Removes all pairs with `from <= key < to`; returns how many. Cost: one descent a key.
+    ///
+    /// # Errors
+    /// A full disk; a damaged page.
+    pub fn remove_range(&mut self, from: &[u8], to: &[u8]) -> Result<u64> {
+        self.txn.pages.free_space();
+        self.txn
+            .change_table(self.index, |tree, pages| tree.remove_range(pages, from, to))
+    }
+
+    /// Removes everything.
+    ///
+    /// # Errors
+    /// A damaged page.
+    pub fn clear(&mut self) -> Result<()> {
+        self.txn.pages.free_space();
+        self.txn
+            .change_table(self.index, |tree, pages| tree.clear(pages))
+    }
+
+    /// Takes `count` numbers of the table's sequence and returns the first.
+    ///
+    /// # Errors
+    /// `Limit` when 2^64 numbers are used up.
+    pub fn take_sequence(&mut self, count: u64) -> Result<u64> {
+        let taken = self
+            .txn
+            .change_table(self.index, |tree, _| Ok(tree.take_sequence(count)))?;
+        taken.ok_or(Error::Limit {
+            what: "numbers of a table's sequence",
+            found: u64::MAX,
+            limit: u64::MAX,
+        })
+    }
+
+    /// The value of a key that has one; an error for several.
+    fn only(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        match self.view().get(key)? {
+            Some((_, values)) if values > 1 => Err(Error::Ambiguous {
+                table: self.txn.table_name(self.index),
+                values,
+            }),
+            found => Ok(found.map(|(value, _)| value)),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Tables of multi-values: many keys at once, places of pairs, parts for scans side by side, changing what is there.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
+use tidalite::{Database, Error, MemoryStorage, MultiTable, Options, StoreError};
+use tidalite_testkit::rng::Rng;
+
+type Pair = (Vec<u8>, Vec<u8>);
+
+fn small_pages() -> Database {
+    tidalite_testkit::watch();
+    Options::new()
+        .page_size(512)
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap()
+}
+
+/// Keys with one value, with a few, and two with thousands.
+fn filled() -> (Database, BTreeSet<Pair>) {
+    let db = small_pages();
+    let mut rng = Rng::new(3);
+    let mut model = BTreeSet::new();
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.multi_table("m").unwrap();
+    for key in 0..200u32 {
+        let count = match key {
+            50 | 51 => 3000,
+            _ if rng.one_in(3) => rng.index(20),
+            _ => 1,
+        };
+        let values: Vec<[u8; 4]> = (0..count)
+            .map(|_| (rng.below(100_000) as u32).to_be_bytes())
+            .collect();
+        table.put_many(&key.to_be_bytes(), &values).unwrap();
+        let key = key.to_be_bytes().to_vec();
+        model.extend(values.iter().map(|value| (key.clone(), value.to_vec())));
+    }
+    tx.commit().unwrap();
+    (db, model)
+}
+
+fn pairs(table: &MultiTable<'_>, range: (Bound<Pair>, Bound<Pair>)) -> Vec<Pair> {
+    let range = table.range_of_pairs(range).unwrap();
+    let left = range.left();
+    let pairs: Vec<Pair> = range.map(Result::unwrap).collect();
+    assert_eq!(left, pairs.len() as u64);
+    pairs
+}
+
+#[test]
+fn parts_of_a_table_hold_each_pair_once_and_are_as_large() {
+    let (db, model) = filled();
+    let snap = db.begin_read().unwrap();
+    let table = snap.multi_table("m").unwrap().unwrap();
+    for parts in [1, 2, 3, 8, 100] {
+        let from = 7u32.to_be_bytes();
+        let cuts = table.split(&from[..].., parts).unwrap();
+        assert_eq!(cuts.len(), parts - 1);
+        let least = Bound::Included((from.to_vec(), Vec::new()));
+        let begins = [least]
+            .into_iter()
+            .chain(cuts.iter().cloned().map(Bound::Included));
+        let ends = cuts
+            .iter()
+            .cloned()
+            .map(Bound::Excluded)
+            .chain([Bound::Unbounded]);
+        let found: Vec<Vec<Pair>> = std::thread::scope(|threads| {
+            let each: Vec<_> = begins
+                .zip(ends)
+                .map(|part| {
+                    let table = &table;
+                    threads.spawn(move || pairs(table, part))
+                })
+                .collect();
+            each.into_iter().map(|part| part.join().unwrap()).collect()
+        });
+        let expected: Vec<Pair> = model
+            .iter()
+            .filter(|pair| pair.0[..] >= from[..])
+            .cloned()
+            .collect();
+        let size = expected.len() / parts;
+        for part in &found {
+            assert!(
+                (size..=size + 1).contains(&part.len()),
+                "{} of {size}",
+                part.len()
+            );
+        }
+        assert_eq!(found.concat(), expected);
+    }
+}
+
+#[test]
+fn many_keys_at_once_are_told_as_one_by_one() {
+    let (db, model) = filled();
+    let snap = db.begin_read().unwrap();
+    let table = snap.multi_table("m").unwrap().unwrap();
+    let keys: Vec<[u8; 4]> = [50, 3, 51, 7, 1_000_000, 0, 3]
+        .into_iter()
+        .chain(100..220u32)
+        .map(u32::to_be_bytes)
+        .collect();
+    let found = table.get_many(&keys).unwrap();
+    let one_by_one: Vec<_> = keys.iter().map(|key| table.get(key).unwrap()).collect();
+    assert_eq!(found, one_by_one);
+    let mut all = Vec::new();
+    table
+        .each_value_of(&keys, |place, value| all.push((place, value.to_vec())))
+        .unwrap();
+    let mut expected = Vec::new();
+    for (place, key) in keys.iter().enumerate() {
+        let own = model.iter().filter(|pair| pair.0 == key);
+        expected.extend(own.map(|pair| (place, pair.1.clone())));
+    }
+    assert_eq!(all, expected);
+}
+
+#[test]
+fn places_of_pairs_lead_there_and_back() {
+    let (db, model) = filled();
+    let all: Vec<Pair> = model.into_iter().collect();
+    let snap = db.begin_read().unwrap();
+    let table = snap.multi_table("m").unwrap().unwrap();
+    let mut cursor = table.cursor();
+    let mut rng = Rng::new(5);
+    for _ in 0..2000 {
+        let place = rng.index(all.len());
+        let (key, value) = &all[place];
+        assert_eq!(table.rank_pair(key, value).unwrap(), place as u64);
+        assert!(cursor.select(place as u64).unwrap());
+        assert_eq!((cursor.key(), cursor.value()), (&key[..], &value[..]));
+        let first = table.rank(key).unwrap();
+        assert!(cursor.select_key(place as u64).unwrap() && cursor.on_first_dup());
+        assert_eq!(cursor.key(), key);
+        assert!(cursor.select_value(key, place as u64 - first).unwrap());
+        assert_eq!(cursor.value(), value);
+        // Ranges of pairs, of any ends.
+        let other = rng.index(all.len());
+        let end = |place: usize, kind: u64| match kind {
+            0 => Bound::Included(all[place].clone()),
+            1 => Bound::Excluded(all[place].clone()),
+            _ => Bound::Unbounded,
+        };
+        let (begin, end) = (end(place, rng.below(3)), end(other, rng.below(3)));
+        let from = match &begin {
+            Bound::Included(_) => place,
+            Bound::Excluded(_) => place + 1,
+            Bound::Unbounded => 0,
+        };
+        let to = match &end {
+            Bound::Included(_) => other + 1,
+            Bound::Excluded(_) => other,
+            Bound::Unbounded => all.len(),
+        };
+        let range = table.range_of_pairs((begin, end)).unwrap();
+        assert_eq!(range.left(), to.saturating_sub(from) as u64);
+        if from < to {
+            let few = 5.min(to - from);
+            let mut range = range;
+            let front: Vec<Pair> = range.by_ref().take(few).map(Result::unwrap).collect();
+            assert_eq!(front, all[from..from + few]);
+            assert_eq!(range.left(), (to - from - few) as u64);
+            let back = range.next_back().map(Result::unwrap);
+            assert_eq!(back.as_ref(), all[from + few..to].last());
+        }
+    }
+    assert!(!cursor.select(all.len() as u64).unwrap() && cursor.eof());
+    let last = all.last().unwrap();
+    assert!(
+        !cursor
+            .select_value(&last.0, table.count_of(&last.0).unwrap())
+            .unwrap()
+    );
+    assert!(!cursor.select_value(b"none", 0).unwrap());
+}
+
+#[test]
+fn only_what_is_there_is_updated() {
+    let db = small_pages();
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.multi_table("m").unwrap();
+    assert!(!table.update(b"k", b"1").unwrap(), "nothing is there");
+    assert_eq!(table.view().count(), 0);
+    assert!(!table.replace(b"k", b"1", b"2").unwrap());
+    assert_eq!(table.view().count(), 0);
+    assert!(table.insert(b"k", b"1").unwrap() && !table.insert(b"k", b"2").unwrap());
+    assert!(table.update(b"k", b"3").unwrap());
+    assert_eq!(table.view().get(b"k").unwrap(), Some((b"3".to_vec(), 1)));
+    assert!(table.update(b"k", b"3").unwrap(), "the same once more");
+    // One that cannot be leaves the old one.
+    let long = vec![7; (16 << 20) + 1];
+    let refused = table.update(b"k", &long);
+    assert!(
+        matches!(
+            refused,
+            Err(Error::Limit { .. } | Error::Store(StoreError::Limit { .. }))
+        ),
+        "{refused:?}"
+    );
+    assert_eq!(table.view().get(b"k").unwrap(), Some((b"3".to_vec(), 1)));
+    table.put(b"k", b"4").unwrap();
+    let refused = table.update(b"k", b"5");
+    assert!(matches!(refused, Err(Error::Ambiguous { values: 2, .. })));
+    assert_eq!(table.view().count(), 2);
+}
