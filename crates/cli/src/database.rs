@@ -120,6 +120,9 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
     let tidalite::Error::Store(store) = error else {
         return match error {
             tidalite::Error::Name { .. } => Failure::usage(error),
+            tidalite::Error::Schema { .. } => Failure::bad_input(error).hint(format!(
+                "tidalite series {shown} lists the columns of each series, and its unit of time"
+            )),
             tidalite::Error::TableKind { .. } => Failure::bad_input(error).hint(format!(
                 "tidalite kv stat {shown} tells which tables have several values a key"
             )),

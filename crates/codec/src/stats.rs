@@ -6,6 +6,7 @@
 //! fold    passes over rows
 //! parts   which figures there are
 //! dd      sums of floats in two halves
+//! squares sums of squares, also beyond the floats
 //! ```
 //!
 //! 1. NaN counts only in `count`, `nan_count`, `first` and `last`; null in `null_count` instead.
@@ -21,6 +22,7 @@ pub(crate) mod dd;
 pub(crate) mod fields;
 pub(crate) mod fold;
 pub(crate) mod parts;
+mod squares;
 
 use crate::ColumnType;
 use dd::Dd;
@@ -266,7 +268,10 @@ impl Stats {
             self.int_sum = self.int_sum.wrapping_add(later.int_sum);
         }
         if parts.has(Parts::SQUARES) {
-            self.squares = sum(self.squares, later.squares);
+            self.squares = match is_first {
+                true => later.squares,
+                false => squares::add(self.squares, later.squares),
+            };
         }
         if parts.has(Parts::ENDS) {
             if is_first {
@@ -364,10 +369,14 @@ impl Stats {
         (!self.ty.is_float() && self.parts.has(Parts::SUM)).then_some(self.int_sum)
     }
 
-    /// The sum of the squares, rounded once.
+    /// The sum of the squares, rounded once; infinite where it is beyond the floats.
     #[must_use]
     pub fn square_sum(&self) -> f64 {
-        self.exact_squares().to_f64()
+        if self.parts.has(Parts::SQUARES) {
+            squares::to_f64(self.squares)
+        } else {
+            f64::NAN
+        }
     }
 
     /// The arithmetic mean, `None` of no value.
@@ -378,31 +387,29 @@ impl Stats {
     }
 
     /// The variance of the values as a whole population (divided by n), `None` of no value. Never negative; within 2^-47 of
-    /// the exact one relative to the mean of the squares.
+    /// the exact one relative to the mean of the squares. Infinite beyond the floats; NaN where a value, or the sum, is infinite.
     #[must_use]
     pub fn variance(&self) -> Option<f64> {
-        let n = self.value_count();
-        (n > 0 && self.has_spread()).then(|| positive(self.spread().div(n as f64)))
+        self.deviation(0).map(Deviation::square)
     }
 
     /// The variance estimated from the values as a sample (divided by n - 1), `None` below two; as near as
     /// [`Stats::variance`].
     #[must_use]
     pub fn sample_variance(&self) -> Option<f64> {
-        let n = self.value_count();
-        (n > 1 && self.has_spread()).then(|| positive(self.spread().div((n - 1) as f64)))
+        self.deviation(1).map(Deviation::square)
     }
 
-    /// The square root of [`Stats::variance`].
+    /// The square root of [`Stats::variance`], also where that is beyond the floats.
     #[must_use]
     pub fn stddev(&self) -> Option<f64> {
-        self.variance().map(f64::sqrt)
+        self.deviation(0).map(Deviation::root)
     }
 
-    /// The square root of [`Stats::sample_variance`].
+    /// The square root of [`Stats::sample_variance`], also where that is beyond the floats.
     #[must_use]
     pub fn sample_stddev(&self) -> Option<f64> {
-        self.sample_variance().map(f64::sqrt)
+        self.deviation(1).map(Deviation::root)
     }
 
     /// The smallest value's word and its earliest time.
@@ -454,24 +461,49 @@ impl Stats {
         }
     }
 
-    fn exact_squares(&self) -> Dd {
-        if self.parts.has(Parts::SQUARES) {
-            self.squares
-        } else {
-            Dd::from_f64(f64::NAN)
+    /// squares - sum^2 / n, over n less `fewer`; `None` where that is below one. In double-double the difference loses
+    /// 2 log2(mean / stddev) of 106 bits.
+    fn deviation(&self, fewer: u64) -> Option<Deviation> {
+        let n = self.value_count();
+        if n <= fewer || !self.parts.has(Parts::SUM.and(Parts::SQUARES)) {
+            return None;
+        }
+        let (mut squares, mut sum) = (self.squares, self.exact_sum());
+        let is_beyond = squares::is_beyond(squares);
+        if is_beyond {
+            (squares, sum) = squares::scaled_down(squares, sum);
+        }
+        let spread = squares.add(sum.mul(sum.div(n as f64)).neg());
+        let square = match sum.hi.is_finite() {
+            true => positive(spread.div((n - fewer) as f64)),
+            false => f64::NAN,
+        };
+        Some(Deviation { square, is_beyond })
+    }
+}
+
+/// How far values are from their mean.
+#[derive(Clone, Copy)]
+struct Deviation {
+    /// The mean of the squares of the distances.
+    square: f64,
+    /// That is of the values scaled down (`squares.rs`).
+    is_beyond: bool,
+}
+
+impl Deviation {
+    fn square(self) -> f64 {
+        match self.is_beyond {
+            true => squares::scaled_up(squares::scaled_up(self.square)),
+            false => self.square,
         }
     }
 
-    fn has_spread(&self) -> bool {
-        self.parts.has(Parts::SUM.and(Parts::SQUARES))
-    }
-
-    /// The sum of the squared distances from the mean: squares - sum^2 / n. In double-double this
-    /// loses 2 log2(mean / stddev) of 106 bits.
-    fn spread(&self) -> Dd {
-        let sum = self.exact_sum();
-        let n = self.value_count();
-        self.squares.add(sum.mul(sum.div(n as f64)).neg())
+    fn root(self) -> f64 {
+        match self.is_beyond {
+            true => squares::scaled_up(self.square.sqrt()),
+            false => self.square.sqrt(),
+        }
     }
 }
 

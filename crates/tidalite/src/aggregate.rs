@@ -98,8 +98,8 @@ impl Aggregate {
         mean.map(|mean| self.ty.scaled(mean))
     }
 
-    /// Population standard deviation: the root of a variance that is within 2^-47 of the mean of the squares. `None`
-    /// without values.
+    /// Population standard deviation: the root of a variance that is within 2^-47 of the mean of the squares, also where these are
+    /// beyond the floats. `None` without values; NaN where one is infinite, or the sum is.
     #[must_use]
     pub fn stddev(&self) -> Option<f64> {
         let stddev = self.stats.stddev().filter(|_| !self.ty.is_text());

@@ -72,7 +72,9 @@ impl WriteTxn {
     /// series from several appenders are merged by time; which of two at the same time stays is not said. What was inserted before is
     /// older than all of them.
     ///
-    /// A thread that fails or panics fails the transaction: the commit tells.
+    /// What fails in the database (a full disk, damage) and a thread that panics fail the transaction: the commit tells. What is refused
+    /// because it does not fit (`Schema`, `Timestamp`) is left out alone, as without threads; who gives up because of it drops the
+    /// transaction, or has all rows but those.
     ///
     /// # Errors
     /// Rows that are staged are handed over first: a full disk; a damaged page.

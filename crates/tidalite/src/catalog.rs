@@ -18,7 +18,7 @@ use crate::equal::MergePolicy;
 use crate::error::{Error, Result};
 use crate::name::{SeriesName, SeriesPattern};
 use crate::roots::Roots;
-use crate::schema::Schema;
+use crate::schema::{Described, Schema};
 use std::sync::Arc;
 use tidalite_base::{Corrupt, SeriesId, get_u16, put_u16};
 use tidalite_pager::{PageRead, PageWrite};
@@ -367,10 +367,9 @@ pub(crate) fn expect_schema(info: &SeriesInfo, schema: &Schema) -> Result<()> {
         return Ok(());
     }
     let problem = format!(
-        "series {} has {:?}, asked for was {:?}",
+        "series {} has {}; asked for was {schema}",
         info.label(),
         info.schema,
-        schema
     );
     Err(Error::Schema { problem })
 }
@@ -388,16 +387,11 @@ pub(crate) fn expect_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     if info.schema.columns == schema.columns {
         return Ok(());
     }
-    let names: Vec<_> = info
-        .schema
-        .columns
-        .iter()
-        .map(|column| column.name.as_str())
-        .collect();
     let problem = format!(
-        "series {} has the columns {}",
+        "series {} has the columns {}; asked for were {}",
         info.label(),
-        names.join(", ")
+        Described(&info.schema.columns),
+        Described(&schema.columns)
     );
     Err(Error::Schema { problem })
 }

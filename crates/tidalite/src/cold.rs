@@ -10,7 +10,6 @@ use crate::retention::Budget;
 use crate::series_mut::SeriesMut;
 use crate::time::Timestamp;
 use crate::write::WriteTxn;
-use std::time::Instant;
 use tidalite_base::SeriesId;
 use tidalite_series::Cooling;
 
@@ -94,11 +93,11 @@ impl Database {
         budget: &Budget,
         begin: impl Fn() -> Result<Option<WriteTxn>>,
     ) -> Result<Cooled> {
-        let deadline = Instant::now().checked_add(budget.time);
+        let mut clock = budget.clock();
         let mut done = Cooled::default();
         let mut due = due.iter().copied().peekable();
         while due.peek().is_some() {
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if clock.is_over() {
                 done.more = true;
                 return Ok(done);
             }

@@ -3,12 +3,12 @@
 //! A policy in the `policies` tree (key: its name, UTF-8):
 //!
 //! ```text
-//! 0         1       8          16         24          26
-//! | version | zeros | keep, ns | bytes    | n         | pattern, n bytes, UTF-8 |
-//! |   u8    |  7 B  |   u64    |   u64    |   u16     |                         |
+//! 0         1       8          16         24         32          34
+//! | version | zeros | keep, ns | bytes    | cold, ns | n         | pattern, n bytes, UTF-8 |
+//! |   u8    |  7 B  |   u64    |   u64    |   u64    |   u16     |                         |
 //! ```
 //!
-//! `keep` and `bytes` are 0 where there is no such bound.
+//! `keep`, `bytes` and `cold` are 0 where there is no such bound.
 //!
 //! Invariants: 1. A series loses its oldest rows only, and only by a commit of its own: a snapshot sees either
 //! all of a policy's cut of a series or nothing of it. 2. What is cut is decided from the series' records, without
@@ -78,7 +78,8 @@ pub struct Retention {
 /// How much one call of [`Database::maintain`] may do.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// No commit is begun after this time.
+    /// No commit is begun after this time, but for the first that removes rows and the first that makes leaves cold: so each call gets on,
+    /// however long it takes to look at a million series. Without any time nothing is done, and [`Maintained::more`] says what there is.
     pub time: Duration,
     /// Series that are cut in one commit.
     pub series: usize,
@@ -94,6 +95,32 @@ impl Default for Budget {
             series: 1000,
             now: Timestamp::now(),
         }
+    }
+}
+
+impl Budget {
+    pub(crate) fn clock(&self) -> BudgetClock {
+        BudgetClock {
+            deadline: Instant::now().checked_add(self.time),
+            first: !self.time.is_zero(),
+        }
+    }
+}
+
+/// Says when the time of a budget is over.
+pub(crate) struct BudgetClock {
+    deadline: Option<Instant>,
+    /// The first step is still to be taken, whatever the time.
+    first: bool,
+}
+
+impl BudgetClock {
+    /// Whether there is no time for the next step.
+    pub(crate) fn is_over(&mut self) -> bool {
+        !std::mem::take(&mut self.first)
+            && self
+                .deadline
+                .is_some_and(|deadline| Instant::now() >= deadline)
     }
 }
 
@@ -328,7 +355,11 @@ impl Database {
     ) -> Result<Maintained> {
         let start = Instant::now();
         let mut done = self.cut_with(budget, &begin)?;
-        let rest = budget.time.saturating_sub(start.elapsed());
+        let mut rest = budget.time.saturating_sub(start.elapsed());
+        if !budget.time.is_zero() {
+            // For one step there always is.
+            rest = rest.max(Duration::from_nanos(1));
+        }
         if done.more {
             return Ok(done);
         }
@@ -348,7 +379,7 @@ impl Database {
         budget: &Budget,
         begin: &impl Fn() -> Result<Option<WriteTxn>>,
     ) -> Result<Maintained> {
-        let deadline = Instant::now().checked_add(budget.time);
+        let mut clock = budget.clock();
         let mut done = Maintained::default();
         // A cut by size is worked out from averages: look again until it holds, as long as that moves anything.
         for _ in 0..16 {
@@ -359,7 +390,7 @@ impl Database {
             let before = done.rows;
             let cuts: Vec<(SeriesId, i64)> = plan.cuts.into_iter().collect();
             for cuts in cuts.chunks(budget.series.max(1)) {
-                if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                if clock.is_over() {
                     done.more = true;
                     return Ok(done);
                 }

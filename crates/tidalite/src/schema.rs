@@ -7,6 +7,7 @@
 
 use crate::column::{Column, ColumnType, DECIMAL_SCALE_MAX};
 use crate::error::{Error, Result};
+use std::fmt;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_base::{Corrupt, get_u16, put_u16};
 use tidalite_codec::ColumnType as WordType;
@@ -236,6 +237,39 @@ impl Schema {
     }
 }
 
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nanos => "nanos",
+            Self::Micros => "micros",
+            Self::Millis => "millis",
+            Self::Seconds => "seconds",
+            Self::Ticks => "ticks",
+        })
+    }
+}
+
+impl fmt::Display for Schema {
+    /// `volume:u64 price:decimal(2)?, time in micros`; behind a `?` rows may have no value.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, time in {}", Described(&self.columns), self.unit)
+    }
+}
+
+/// Columns with their types.
+pub(crate) struct Described<'s>(pub &'s [Column]);
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, column) in self.0.iter().enumerate() {
+            let space = if at == 0 { "" } else { " " };
+            let null = if column.nullable { "?" } else { "" };
+            write!(f, "{space}{}:{}{null}", column.name, column.ty.name())?;
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,6 +289,16 @@ mod tests {
         for cut in 0..bytes.len() {
             assert!(Schema::decode(&bytes[..cut]).is_err(), "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn a_schema_is_told_as_it_is_written_down() {
+        let schema = Schema::new(Unit::Ticks, [("Volume", ColumnType::U64)])
+            .with(Column::nullable("price", ColumnType::Decimal(2)));
+        assert_eq!(
+            schema.to_string(),
+            "Volume:u64 price:decimal(2)?, time in ticks"
+        );
     }
 
     #[test]

@@ -218,6 +218,17 @@ impl<'a> Series<'a> {
         Ok(self.between(current..))
     }
 
+    /// The rows from the one that was current at the beginning on, as `from_current` has them, up to the last before the end. So does the
+    /// for-each between two times of the LMDB time-series engine.
+    ///
+    /// # Errors
+    /// As for `from_current`.
+    pub fn within_current<T: Instant>(&self, times: std::ops::Range<T>) -> Result<Range<'_>> {
+        let (_, end) = times.end.steps_around(self.state.info.schema.unit)?;
+        let from = self.from_current(times.start)?.from;
+        Ok(self.between(from..end))
+    }
+
     /// The rows of an interval of raw times in the series' unit; `a..b` is a <= t < b.
     #[must_use]
     pub fn between(&self, times: impl RangeBounds<i64>) -> Range<'_> {

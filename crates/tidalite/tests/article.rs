@@ -55,6 +55,21 @@ fn insert_step_and_search() -> Result<()> {
     assert_eq!(series.from_current(noon)?.count()?, 3);
     assert_eq!(series.from(noon)?.count()?, 2);
     assert_eq!(series.from_current("2019-12-31")?.count()?, 4);
+    // Between two times, from the row that was current at the first.
+    let noons = noon..Timestamp::parse("2020-01-03T12:00:00Z")?;
+    assert_eq!(series.within(noons.clone())?.aggregate(1)?.sum(), 3.0);
+    assert_eq!(series.within_current(noons)?.aggregate(1)?.sum(), 5.0);
+    for (times, rows) in [
+        ("2019-12-31".."2020-01-02", 1),
+        ("2020-01-02".."2020-01-02", 0),
+        ("2020-01-02T12:00".."2020-01-02T12:00", 1),
+        ("2020-01-01".."2020-01-04T00:00:00.0000001Z", 4),
+        ("2021-01-01".."2022-01-01", 1),
+        ("2018-01-01".."2019-01-01", 0),
+    ] {
+        let found = series.within_current(times.clone())?;
+        assert_eq!(found.count()?, rows, "{times:?}");
+    }
     assert_eq!(
         series
             .within("2020-01-02".."2020-01-04")?

@@ -456,3 +456,124 @@ fn what_does_not_fit_one_clock_is_a_typed_error() {
             .is_none()
     );
 }
+
+/// Of values from 1e154 on the squares are beyond the floats: wherever the rows are, however they are put together.
+#[test]
+fn deviations_of_large_values_are_those_of_small_ones_times_their_scale() {
+    tidalite_testkit::watch();
+    let db = Options::new()
+        .page_size(1024)
+        .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
+        .unwrap();
+    let unit = 2f64.powi(660);
+    let value = |time: i64| (time * 7919 % 1000) as f64 / 8.0 - 20.0;
+    for (name, unit) in [("small", 1.0), ("large", unit)] {
+        for part in [0, 1] {
+            let mut tx = db.begin_write().unwrap();
+            for host in ["a", "b"] {
+                let name = format!("{name}{{host=\"{host}\"}}");
+                let mut series = tx.series(&name).unwrap();
+                // Sealed ones, and then late ones that wait in the front.
+                for time in (0..20_000i64).filter(|time| (time % 331 == 5) == (part == 1)) {
+                    series.insert(time, value(time) * unit).unwrap();
+                }
+            }
+            tx.commit().unwrap();
+        }
+    }
+    let near = |found: Option<f64>, expected: Option<f64>| {
+        let (found, expected) = (found.unwrap(), expected.unwrap() * unit);
+        assert!(
+            (found / expected - 1.0).abs() < 1e-12,
+            "{found}, {expected}"
+        );
+    };
+    let snap = db.begin_read().unwrap();
+    let (small, large) = (snap.select("small").unwrap(), snap.select("large").unwrap());
+    for i in [0, 1] {
+        let (small, large) = (&small.series()[i], &large.series()[i]);
+        for times in [0..20_000, 777..19_001, 4..7] {
+            let stddev = |series: &tidalite::Series<'_>| {
+                let range = series.between(times.clone());
+                let whole = range.aggregate(1).unwrap().stddev();
+                let alone = range.figures(Figure::Stddev).aggregate(1).unwrap();
+                assert_eq!(whole.map(f64::to_bits), alone.map(f64::to_bits));
+                let windows = range.figures([Figure::Stddev]).windows(1500, 3, 1).unwrap();
+                let windows = windows.into_iter().map(|window| window.aggregate[0]);
+                windows.chain([whole]).collect::<Vec<_>>()
+            };
+            let pairs = stddev(large).into_iter().zip(stddev(small));
+            pairs.for_each(|(large, small)| near(large, small));
+        }
+    }
+    let of = |selection: &tidalite::Selection<'_>| {
+        let group = selection.as_group();
+        let windows = group.windows("value", .., &Grid::nanos(4096)).unwrap();
+        let whole = group.aggregate("value", ..).unwrap().unwrap();
+        let windows = windows.into_iter().map(|window| window.aggregate.stddev());
+        windows.chain([whole.stddev()]).collect::<Vec<_>>()
+    };
+    for (large, small) in of(&large).into_iter().zip(of(&small)) {
+        near(large, small);
+    }
+    assert!(db.check().unwrap().findings.is_empty());
+}
+
+#[test]
+fn a_grid_without_a_width_has_no_windows() {
+    for width in [0, -1, i64::MIN] {
+        let grid = Grid::nanos(width);
+        let times = Timestamp(0)..Timestamp(10);
+        let filled = GroupWindow::filled(&[], &times, &grid, Figure::Mean, Fill::Null);
+        assert_eq!(filled.count(), 0, "{width}");
+    }
+}
+
+/// Windows of more than is filled: those beside it say what lies before and behind.
+#[test]
+fn a_part_of_the_windows_is_filled_with_what_is_in_it() {
+    tidalite_testkit::watch();
+    let db = Options::new()
+        .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
+        .unwrap();
+    let mut tx = db.begin_write().unwrap();
+    for (time, value) in [(0, 1.0), (10, 2.0), (40, 5.0), (50, 6.0), (90, 8.0)] {
+        tx.series("a").unwrap().insert(time, value).unwrap();
+    }
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let selection = snap.select("a").unwrap();
+    let (group, grid) = (selection.as_group(), Grid::nanos(10));
+    let windows = group.windows("value", .., &grid).unwrap();
+    let filled = |times: std::ops::Range<i64>, fill| {
+        let times = Timestamp(times.start)..Timestamp(times.end);
+        let filled = GroupWindow::filled(&windows, &times, &grid, Figure::Mean, fill);
+        filled
+            .map(|(start, value)| (start.0, value))
+            .collect::<Vec<_>>()
+    };
+    let some = |values: &[(i64, f64)]| {
+        values
+            .iter()
+            .map(|&(t, x)| (t, Some(x)))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(filled(20..50, Fill::None), some(&[(40, 5.0)]));
+    assert_eq!(filled(20..40, Fill::Null), [(20, None), (30, None)]);
+    assert_eq!(
+        filled(20..50, Fill::Previous),
+        some(&[(20, 2.0), (30, 2.0), (40, 5.0)])
+    );
+    assert_eq!(
+        filled(25..70, Fill::Linear),
+        some(&[(20, 3.0), (30, 4.0), (40, 5.0), (50, 6.0), (60, 6.5)])
+    );
+    assert_eq!(
+        filled(-20..1, Fill::Previous),
+        [(-20, None), (-10, None), (0, Some(1.0))]
+    );
+    assert_eq!(
+        filled(95..115, Fill::Linear),
+        [(90, Some(8.0)), (100, None), (110, None)]
+    );
+}

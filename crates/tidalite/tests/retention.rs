@@ -285,3 +285,38 @@ fn a_thread_keeps_to_the_policies_when_asked_and_ends_with_the_database() {
     drop(held);
     assert_eq!(Arc::strong_count(&storage), 1, "the thread is gone");
 }
+
+/// To look at what there is may take longer than the time of a budget: each call gets on nonetheless.
+#[test]
+fn a_budget_that_is_too_short_gets_on_with_every_call() {
+    let db = memory(&Options::new());
+    let mut tx = db.begin_write().unwrap();
+    for n in 0..20 {
+        let mut series = tx.series(&format!("s{n}")).unwrap();
+        for t in 0..100 {
+            series.insert(t * SECOND, 1.0).unwrap();
+        }
+    }
+    tx.set_retention("a", &keep("", 50)).unwrap();
+    tx.commit().unwrap();
+    let budget = Budget {
+        time: Duration::from_nanos(1),
+        series: 3,
+        now: Timestamp(99 * SECOND),
+    };
+    let mut commits = Vec::new();
+    loop {
+        let done = db.maintain(&budget).unwrap();
+        commits.push(done.commits);
+        assert!(commits.len() < 10, "{commits:?}");
+        if !done.more {
+            break;
+        }
+    }
+    assert_eq!(commits.iter().sum::<u64>(), 7, "{commits:?}");
+    let snap = db.begin_read().unwrap();
+    for n in 0..20 {
+        let series = snap.series(&format!("s{n}")).unwrap().unwrap();
+        assert_eq!(series.span(), Some((49 * SECOND, 99 * SECOND)));
+    }
+}

@@ -69,7 +69,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_enum, value_name = "FORM")]
     pub form: Option<ExportForm>,
 
-    /// One row for every time and combination of tags
+    /// One row for every time and combination of tags; of several points of a series at one time the last to arrive
     #[arg(long)]
     pub wide: bool,
 

@@ -213,7 +213,7 @@ pub(crate) enum JoinKind {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-One line for each time, a column for each series.
+One line for each time, a column for each series; of several points of a series at one time the last to arrive.
 
 Examples:
   tidalite join plant.tdl wind_speed power --last 1h

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
             bytes,
         ];
         if schemas {
-            cells.push(Cell::Text(schema_text(&info.schema)));
+            cells.push(Cell::Text(info.schema.to_string()));
         }
         if merges {
             cells.push(Cell::Text(info.merge.name().to_owned()));
@@ -61,17 +61,4 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
         sheet.row(&cells)?;
     }
     Ok(sheet.finish()?)
-}
-
-/// `volume:F64 price:I64, time in Micros`
-fn schema_text(schema: &Schema) -> String {
-    let columns: Vec<String> = schema
-        .columns
-        .iter()
-        .map(|column| {
-            let null = if column.nullable { "?" } else { "" };
-            format!("{}:{}{null}", column.name, column.ty.name())
-        })
-        .collect();
-    format!("{}, time in {:?}", columns.join(" "), schema.unit).to_lowercase()
 }

@@ -41,6 +41,12 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let column = column_of(info, &args.column)?;
         let unit = info.schema.unit;
         let width = width_in(unit, args.by, "--by")?;
+        if origin.is_some_and(|origin| origin.rem_euclid(unit.nanos().into()) != 0) {
+            let step = unit.nanos();
+            return Err(Failure::usage(format!(
+                "--origin is between two steps of the series' time ({step} ns each)"
+            )));
+        }
         let series = reader.series(info)?;
         let Some((from, to)) = span.in_series(&series) else {
             continue;

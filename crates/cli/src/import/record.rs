@@ -178,7 +178,7 @@ impl<R: Read> JsonLines<R> {
             .map_err(|error| format!("no JSON object: {error}"))?;
         match flat.unknown {
             Some(key) => Err(format!(
-                "key `{key}` is not among those of the first lines; name the columns with --value"
+                "key `{key}` is not among those of the first lines; name the columns with --value or --columns"
             )),
             None => Ok(()),
         }

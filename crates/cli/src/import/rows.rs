@@ -106,7 +106,7 @@ impl<R: Read> Rows<R> {
         let names = match &mut records {
             Records::Csv(_) => names_of(&mut sample, wishes, what)?,
             Records::Json(lines) => {
-                let named = !wishes.values.is_empty();
+                let named = !wishes.values.is_empty() || !wishes.columns.is_empty();
                 lines.fix_columns(if named { Keys::PassOver } else { Keys::Refuse });
                 lines.names()
             }

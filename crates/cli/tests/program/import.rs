@@ -156,6 +156,52 @@ fn a_number_that_stands_for_null_is_a_bad_row() {
     );
 }
 
+/// Who names the columns has said what is left out.
+#[test]
+fn keys_that_come_late_are_passed_over_where_columns_are_named() {
+    let folder = Folder::new("keys_that_come_late_are_passed_over");
+    let mut lines = String::new();
+    for second in 0..1500 {
+        let more = if second > 1400 { ",\"more\":1" } else { "" };
+        lines += &format!("{{\"time\":{second},\"v\":{second},\"s\":\"x\"{more}}}\n");
+    }
+    folder.write("a.jsonl", lines);
+    for (name, columns) in [
+        ("a", "--into log --columns v:i64,s:string"),
+        ("b", "--value v"),
+    ] {
+        let out = folder
+            .say(&format!(
+                "import {name}.tdl a.jsonl --time-format s {columns}"
+            ))
+            .ok();
+        assert!(out.starts_with("1,500 rows, "), "{out}");
+    }
+    folder
+        .say("import c.tdl a.jsonl --time-format s")
+        .failed(5, &["line 1402", "`more`", "--columns"]);
+}
+
+#[test]
+fn columns_are_listed_by_the_names_that_they_have() {
+    let folder = Folder::new("columns_are_listed_by_the_names_that_they_have");
+    folder.write("a.csv", "time,Vol,Price\n2014-06-01,2,3\n");
+    folder
+        .say("import a.tdl a.csv --into t --columns Vol:u64,Price:f64? --quiet")
+        .ok();
+    let out = folder.say("series a.tdl").ok();
+    assert!(out.contains("Vol:u64 Price:f64?, time in nanos"), "{out}");
+    folder
+        .say("import a.tdl a.csv --into t --columns Vol:i64,Price:f64?")
+        .failed(
+            5,
+            &[
+                "t has Vol:u64 Price:f64?",
+                "asked for was Vol:i64 Price:f64?",
+            ],
+        );
+}
+
 #[test]
 fn local_times_patterns_numbers_and_new_names() {
     let folder = Folder::new("local_times_patterns_numbers_and_new_names");

@@ -71,6 +71,9 @@ fn ticks_and_integers_are_exact() {
     ] {
         folder.say(line).failed(2, &["no whole number of steps"]);
     }
+    folder
+        .say("window a.tdl trades --by 1h --origin 1970-01-01T00:00:00.00000005Z")
+        .failed(2, &["--origin", "between two steps"]);
     folder.say("scan a.tdl *").failed(2, &["different columns"]);
 }
 

@@ -276,7 +276,7 @@ pub(super) fn floats(values: &[u64]) -> Floats {
             sum = scaled_sum(values);
         }
         if !squares.hi.is_finite() {
-            squares = Dd::from_f64(f64::INFINITY);
+            squares = super::squares::of_large(values);
         }
     }
     Floats {

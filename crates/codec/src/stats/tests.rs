@@ -523,3 +523,79 @@ fn told(own: &Stats, whole: &Stats) {
     assert_eq!(own.last(), whole.last().filter(|_| has_ends));
     assert_eq!(own.value_count(), whole.value_count());
 }
+
+/// Of values from 1e154 on the squares are beyond the floats; what is said of them is what is said of the same values at a scale
+/// where they are not, however the rows are put together.
+#[test]
+fn deviations_of_values_whose_squares_are_beyond_the_floats() {
+    let scaled = |power: i32, shift: f64| {
+        let unit = 2f64.powi(power);
+        (0..3000).map(move |i| (shift + f64::from(i * 7919 % 1000) / 8.0) * unit)
+    };
+    let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 2f64.powi(-40);
+    for shift in [0.0, -62.0, 1e6] {
+        let small = floats(&scaled(0, shift).collect::<Vec<_>>());
+        let (root, sample) = (small.stddev().unwrap(), small.sample_stddev().unwrap());
+        for power in [505, 512, 513, 650, 960] {
+            let values: Vec<f64> = scaled(power, shift).collect();
+            let unit = 2f64.powi(power);
+            let whole = floats(&values);
+            let mut pieces = Stats::empty(ColumnType::F64);
+            for piece in values.chunks(17) {
+                pieces.merge_after(&floats(piece));
+            }
+            let back = Stats::decode(ColumnType::F64, &pieces.to_bytes()).unwrap();
+            let clock = Clock::units(0, 1 << 40);
+            let fields = whole.to_fields(&clock);
+            let read = Stats::from_fields(ColumnType::F64, 3000, &fields, &clock).unwrap();
+            for stats in [
+                whole,
+                pieces,
+                back,
+                read,
+                whole.only(Parts::SUM.and(Parts::SQUARES)),
+            ] {
+                assert!(
+                    near(stats.stddev().unwrap(), root * unit),
+                    "2^{power}: {stats:?}"
+                );
+                assert!(
+                    near(stats.sample_stddev().unwrap(), sample * unit),
+                    "2^{power}"
+                );
+                let variance = stats.variance().unwrap();
+                let expected = root * unit * root * unit;
+                assert!(
+                    variance == expected || near(variance, expected),
+                    "2^{power}: {variance}"
+                );
+            }
+        }
+    }
+    // A few among many small ones, in either order; one alone; all the same.
+    for order in [[1.0, 1e200], [1e200, 1.0]] {
+        let mut stats = floats(&[order[0]; 100]);
+        stats.merge_after(&floats(&[order[1]; 100]));
+        assert!(near(stats.stddev().unwrap(), 0.5e200), "{stats:?}");
+        assert_eq!(stats.square_sum(), f64::INFINITY);
+    }
+    assert_eq!(floats(&[1e200]).stddev(), Some(0.0));
+    assert!(floats(&[1e200; 77]).stddev().unwrap() < 1e200 * 2f64.powi(-45));
+    // Squares that fit alone, and not together.
+    let edge = [1.2e154; 2];
+    let mut stats = floats(&edge[..1]);
+    assert!(stats.square_sum().is_finite());
+    stats.merge_after(&floats(&[-1.2e154]));
+    assert_eq!(stats.stddev(), Some(1.2e154));
+    // Infinite values have no deviation, nor have values whose sum is infinite.
+    for values in [
+        &[f64::INFINITY, 1.0][..],
+        &[f64::NEG_INFINITY, 1e200],
+        &[f64::MAX, f64::MAX],
+    ] {
+        assert!(floats(values).stddev().unwrap().is_nan(), "{values:?}");
+    }
+    let mut stats = floats(&[1e200, 2e200]);
+    stats.merge_after(&floats(&[f64::INFINITY]));
+    assert!(stats.stddev().unwrap().is_nan());
+}

@@ -31,11 +31,14 @@ pub struct Filled<'w> {
     end: i128,
     /// The last window with a value.
     before: Option<(i128, f64)>,
+    /// The next one, if it was looked for: windows without a value may be many.
+    after: Option<Option<(i128, f64)>>,
 }
 
 impl GroupWindow {
-    /// One figure a window, ascending, gaps filled: over `times`, or from the first window to the last where that is
-    /// not bounded. `windows` are those of [`Group::windows`](super::Group::windows) with the same `grid`.
+    /// One figure a window, ascending, gaps filled: over `times` (gaps are filled from windows before and behind, too), or from the first window to the last where that is
+    /// not bounded. `windows` are those of [`Group::windows`](super::Group::windows) with the same `grid`; a grid without a width, of which
+    /// there are none, gives nothing.
     pub fn filled<'w>(
         windows: &'w [Self],
         times: &impl RangeBounds<Timestamp>,
@@ -43,6 +46,18 @@ impl GroupWindow {
         figure: Figure,
         fill: Fill,
     ) -> Filled<'w> {
+        if grid.width < 1 {
+            return Filled {
+                windows: &[],
+                grid: *grid,
+                figure,
+                fill,
+                next: 0,
+                end: 0,
+                before: None,
+                after: None,
+            };
+        }
         let index = |window: Option<&Self>| window.map(|window| grid.index(window.start.0));
         let start = match times.start_bound() {
             Bound::Included(t) => Some(grid.index(t.0)),
@@ -54,7 +69,19 @@ impl GroupWindow {
             Bound::Excluded(t) => Some(grid.index(t.0.saturating_sub(1))),
             Bound::Unbounded => index(windows.last()),
         };
+        // Before the first and behind the last nanosecond there is nothing, nor is between two times the wrong way round.
+        let from = match times.start_bound() {
+            Bound::Included(t) => i128::from(t.0),
+            Bound::Excluded(t) => i128::from(t.0) + 1,
+            Bound::Unbounded => i64::MIN.into(),
+        };
+        let to = match times.end_bound() {
+            Bound::Included(t) => i128::from(t.0),
+            Bound::Excluded(t) => i128::from(t.0) - 1,
+            Bound::Unbounded => i64::MAX.into(),
+        };
         let (next, end) = match (start, last) {
+            _ if from > to => (0, 0),
             (Some(start), Some(last)) => (start, last + 1),
             _ => (0, 0),
         };
@@ -66,27 +93,54 @@ impl GroupWindow {
             next,
             end,
             before: None,
+            after: None,
         }
     }
 }
 
 impl Filled<'_> {
     /// The value of the gap at `index`; the outer `None` leaves it out.
-    fn gap(&self, index: i128) -> Option<Option<f64>> {
+    fn gap(&mut self, index: i128) -> Option<Option<f64>> {
         match self.fill {
             Fill::None => None,
             Fill::Null => Some(None),
             Fill::Previous => Some(self.before.map(|(_, value)| value)),
             Fill::Value(value) => Some(Some(value)),
-            Fill::Linear => Some(self.before.and_then(|(i, a)| {
-                let next = |window: &GroupWindow| {
-                    let value = self.figure.of(&window.aggregate)?;
-                    Some((self.grid.index(window.start.0), value))
+            Fill::Linear => {
+                let after = match self.after {
+                    Some(after) => after,
+                    None => self.next_value(),
                 };
-                let (j, b) = self.windows.iter().find_map(next)?;
-                Some(a + (b - a) * ((index - i) as f64 / (j - i) as f64))
-            })),
+                self.after = Some(after);
+                let (before, after) = (self.before, after);
+                Some(
+                    before.zip(after).map(|((i, a), (j, b))| {
+                        a + (b - a) * ((index - i) as f64 / (j - i) as f64)
+                    }),
+                )
+            }
         }
+    }
+
+    /// Windows before the first that is told are no more than what came before it.
+    fn pass_by(&mut self) {
+        while let Some((window, rest)) = self.windows.split_first() {
+            let own = self.grid.index(window.start.0);
+            if own >= self.next {
+                break;
+            }
+            self.windows = rest;
+            if let Some(value) = self.figure.of(&window.aggregate) {
+                self.before = Some((own, value));
+            }
+        }
+    }
+
+    fn next_value(&self) -> Option<(i128, f64)> {
+        self.windows.iter().find_map(|window| {
+            let value = self.figure.of(&window.aggregate)?;
+            Some((self.grid.index(window.start.0), value))
+        })
     }
 }
 
@@ -95,6 +149,7 @@ impl Iterator for Filled<'_> {
     type Item = (Timestamp, Option<f64>);
 
     fn next(&mut self) -> Option<Self::Item> {
+        self.pass_by();
         while self.next < self.end {
             let mut index = self.next;
             let found = self.windows.split_first().filter(|(window, _)| {
@@ -114,6 +169,7 @@ impl Iterator for Filled<'_> {
             }
             if let Some(value) = value {
                 self.before = Some((index, value));
+                self.after = None;
                 return Some((self.grid.start(index), Some(value)));
             }
             if let Some(filled) = self.gap(index) {

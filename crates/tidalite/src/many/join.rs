@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::time::Timestamp;
 use std::ops::RangeBounds;
 
-/// Which rows belong together.
+/// Which rows belong together. Of several rows that a series has at one time ([`MergePolicy::KeepAll`](crate::MergePolicy::KeepAll)) the
+/// last to arrive is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join {
     /// Rows of the same time; only times at which every series has one.

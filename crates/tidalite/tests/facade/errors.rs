@@ -526,6 +526,12 @@ fn schemas_and_columns_that_do_not_fit() {
         schema_problem(tx.series_of_guid([1; 16], schema).err(), &["schema", part]);
     }
     schema_problem(tx.series_with("two", &one).err(), &["two", "value"]);
+    // What differs is told, not the names alone.
+    let other = Schema::new(Unit::Millis, [("x", ColumnType::I64)]);
+    let told = ["one has x:f64, time in seconds", "x:i64, time in millis"];
+    schema_problem(tx.series_with("one", &other).err(), &told);
+    let told = ["the columns x:f64; asked for were flags:i64 value:f64"];
+    schema_problem(tx.series("one").unwrap().insert(1i64, 1.0).err(), &told);
     schema_problem(tx.series_of::<Wide>("two").err(), &["two"]);
     let mut series = tx.series("one").unwrap();
     schema_problem(series.insert(1i64, 1.0).err(), &["one", "columns"]);
