@@ -14,6 +14,7 @@ mod key;
 mod scout;
 mod select;
 mod steps;
+mod stretch;
 
 use crate::key::read_rest;
 use crate::node::{HEADS_AHEAD_BYTES, Node, Shape, damaged, tag};
@@ -51,6 +52,8 @@ impl<'r> Frame<'r> {
 #[derive(Clone, Copy)]
 enum Way<'k> {
     First,
+    /// The same, by a step from the leaf before.
+    Next,
     Last,
     /// Towards a key; in the leaf the first entry that is not below it, which may be one past the last.
     To(&'k [u8]),
@@ -343,7 +346,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
             let node = Node::open(&page, 0, 0)?;
             let (shape, at) = (node.shape(), 0);
             let (index, found) = match way {
-                Way::First => (0, false),
+                Way::First | Way::Next => (0, false),
                 Way::Last => (node.count() - 1, false),
                 Way::To(key) => node.find(self.reader, key)?,
             };
@@ -364,11 +367,14 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// Adds frames from this page down to a leaf. True when the way led to its very key.
     fn descend(&mut self, mut ptr: Ptr, mut level: u8, way: Way<'_>) -> Result<bool> {
         loop {
-            let page = self.reader.page(&ptr)?;
+            let page = match way {
+                Way::Next => self.page_of_step(&ptr, level)?,
+                _ => self.reader.page(&ptr)?,
+            };
             let node = Node::open(&page, level, ptr.addr)?;
             let shape = node.shape();
             let (index, found) = match way {
-                Way::First => (0, false),
+                Way::First | Way::Next => (0, false),
                 Way::Last => (node.count() - 1, false),
                 Way::To(key) if level > 0 => (node.find_child(self.reader, key)?, false),
                 Way::To(key) => node.find(self.reader, key)?,

@@ -115,6 +115,22 @@ pub trait PageRead {
         let _ = (addr, bytes);
     }
 
+    /// True when the system reads around a page of `page_of_stretch` although it reads others alone: leaves that lie one behind the other
+    /// need not be asked for then.
+    #[inline]
+    fn reads_stretches(&self) -> bool {
+        false
+    }
+
+    /// As `page`, for one of many pages that are read in the order in which they lie in the file, megabytes of them. Elsewhere than there it
+    /// costs much: up to megabytes are read around each page.
+    ///
+    /// # Errors
+    /// As for `page`.
+    fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        self.page(ptr)
+    }
+
     /// A block inside an extent, at most 64 KiB, verified on first touch by a snapshot, and every time by a writer.
     ///
     /// # Errors

@@ -140,6 +140,23 @@ impl Inner {
         self.page(ptr, state.bytes)
     }
 
+    /// As `page_of`, one of a stretch.
+    pub(crate) fn page_of_stretch(&self, state: &State, ptr: &Ptr) -> Result<PageRef<'_>> {
+        self.expect_page(ptr)?;
+        let to = ptr.addr.checked_add(self.page_size as u64);
+        let inside = ptr.addr >= HEAD_BYTES && to.is_some_and(|to| to <= state.bytes);
+        let may_wait = ptr.birth.0 > state.written;
+        match self.storage.mapped_stretch(ptr.addr, self.page_size) {
+            Some(bytes) if inside && !may_wait => {
+                if self.options.verify != Verify::OnFirstTouch || !self.verified.knows(ptr) {
+                    self.verify(ptr, bytes)?;
+                }
+                Ok(PageRef::Borrowed(bytes))
+            }
+            _ => self.page_of(state, ptr),
+        }
+    }
+
     /// A whole page of the file, verified as the options say.
     #[inline]
     pub(crate) fn page(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {

@@ -350,6 +350,18 @@ impl PageRead for Snapshot {
         self.inner.storage.reads_alone()
     }
 
+    fn reads_stretches(&self) -> bool {
+        !self.is_evictable() && self.inner.storage.reads_stretches()
+    }
+
+    fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        if self.is_evictable() {
+            return self.page(ptr);
+        }
+        Counters::bump(&self.counters.pages_read);
+        self.inner.page_of_stretch(&self.state, ptr)
+    }
+
     fn read_ahead(&self, addr: u64, bytes: u64) {
         self.inner.read_ahead(addr, bytes, self.state.bytes);
     }

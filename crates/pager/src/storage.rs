@@ -9,6 +9,7 @@ mod machine;
 mod map;
 mod memory;
 mod overlay;
+mod stretches;
 #[cfg(feature = "seeded-bugs")]
 mod watch;
 mod write_back;
@@ -165,6 +166,17 @@ pub trait Storage: Send + Sync {
     /// pages come next does well to say so by `read_ahead`.
     fn reads_alone(&self) -> bool {
         false
+    }
+
+    /// True when around a page of `mapped_stretch` the system reads although it reads those of `mapped_page` alone: then who reads pages in
+    /// the order in which they lie does well to read them there, and need not ask for them.
+    fn reads_stretches(&self) -> bool {
+        false
+    }
+
+    /// As `mapped_page`, for one of many pages that are read in the order in which they lie.
+    fn mapped_stretch(&self, at: u64, len: usize) -> Option<&[u8]> {
+        self.mapped_page(at, len)
     }
 
     /// Who wants to be told what commits allocate and free: the write-protocol monitor of the tests.

@@ -426,6 +426,18 @@ impl PageRead for WriteTxn {
         self.inner.storage.reads_alone()
     }
 
+    fn reads_stretches(&self) -> bool {
+        self.inner.storage.reads_stretches()
+    }
+
+    fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        if ptr.birth == self.txn {
+            return self.page(ptr);
+        }
+        Counters::bump(&self.counters.pages_read);
+        self.inner.page_of_stretch(&self.base, ptr)
+    }
+
     fn read_ahead(&self, addr: u64, bytes: u64) {
         self.inner.read_ahead(addr, bytes, self.base.bytes);
     }

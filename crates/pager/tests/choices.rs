@@ -142,6 +142,12 @@ fn every_way_of_reading_ahead_reads_the_same() {
                 (number as u64).to_le_bytes(),
                 "{read_ahead:?}"
             );
+            assert_eq!(page[..], snapshot.page_of_stretch(ptr).unwrap()[..]);
+            let wrong = Ptr {
+                checksum: !ptr.checksum,
+                ..*ptr
+            };
+            assert!(snapshot.page_of_stretch(&wrong).is_err());
         }
         // The file is small: by itself the system reads around pages.
         assert_eq!(snapshot.reads_alone(), read_ahead == ReadAhead::Off);

@@ -427,6 +427,14 @@ impl Storage for Monitor {
         self.inner.reads_alone()
     }
 
+    fn mapped_stretch(&self, at: u64, len: usize) -> Option<&[u8]> {
+        self.inner.mapped_stretch(at, len)
+    }
+
+    fn reads_stretches(&self) -> bool {
+        self.inner.reads_stretches()
+    }
+
     fn read_ahead(&self, at: u64, len: u64) -> io::Result<()> {
         self.inner.read_ahead(at, len)
     }

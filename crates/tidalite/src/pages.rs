@@ -46,6 +46,22 @@ impl PageRead for Pages<'_> {
         }
     }
 
+    fn reads_stretches(&self) -> bool {
+        match self {
+            Self::Snapshot(pages) => pages.reads_stretches(),
+            Self::Writer(pages) => pages.reads_stretches(),
+            Self::Uncommitted(pages) => pages.reads_stretches(),
+        }
+    }
+
+    fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        match self {
+            Self::Snapshot(pages) => pages.page_of_stretch(ptr),
+            Self::Writer(pages) => pages.page_of_stretch(ptr),
+            Self::Uncommitted(pages) => pages.page_of_stretch(ptr),
+        }
+    }
+
     fn read_ahead(&self, addr: u64, bytes: u64) {
         match self {
             Self::Snapshot(pages) => pages.read_ahead(addr, bytes),

@@ -10,10 +10,11 @@
 //! 3. It holds as long as the cursor leaves the leaf that it entered last by a step; whoever has moved otherwise, or turned, gets another one.
 //! 4. It begins with the next two leaves and goes further as the walk does, up to `AHEAD_BYTES`: a short range asks for little in vain.
 
+use super::stretch::Stretch;
 use super::{Cursor, Frame};
 use crate::ahead::Runs;
 use crate::node::Node;
-use tidalite_pager::{PageRead, Ptr};
+use tidalite_pager::{PageRead, PageRef, Ptr, Result};
 
 /// It goes no further ahead: what a disk reads in a millisecond or two, and little enough to stay in memory until the cursor comes.
 const AHEAD_BYTES: usize = 2 << 20;
@@ -30,17 +31,20 @@ pub(super) struct Scout<'r> {
     entered: u64,
     lead: usize,
     width: usize,
+    /// Where the system reads ahead by itself; none on the way back.
+    stretch: Option<Stretch>,
 }
 
 impl<'r> Scout<'r> {
     /// One at the leaf that these branches lead to.
-    fn at(frames: &[Frame<'r>], forward: bool) -> Self {
+    fn at<R: PageRead>(r: &R, frames: &[Frame<'r>], forward: bool) -> Self {
         Self {
             frames: frames.to_vec(),
             forward,
             entered: 0,
             lead: 0,
             width: FIRST / FURTHER,
+            stretch: (forward && r.reads_stretches()).then(Stretch::default),
         }
     }
 
@@ -53,7 +57,10 @@ impl<'r> Scout<'r> {
             while self.lead < self.width
                 && let Some(leaf) = self.next_leaf(r)
             {
-                runs.add(r, leaf);
+                let reads = |stretch: &Stretch| stretch.reads(&leaf);
+                if !self.stretch.as_ref().is_some_and(reads) {
+                    runs.add(r, leaf);
+                }
                 self.lead += 1;
             }
             runs.ask(r);
@@ -86,7 +93,12 @@ impl<'r> Scout<'r> {
 
     /// Goes into a branch, and asks for the one behind it.
     fn enter<R: PageRead>(&mut self, r: &'r R, ptr: Ptr, level: u8) -> Option<()> {
-        let page = r.page(&ptr).ok()?;
+        let along = |stretch: &Stretch| level == 1 && stretch.has_branch(ptr.addr);
+        let page = match self.stretch.as_ref().is_some_and(along) {
+            true => r.page_of_stretch(&ptr),
+            false => r.page(&ptr),
+        };
+        let page = page.ok()?;
         let shape = Node::open(&page, level, ptr.addr).ok()?.shape();
         let mut behind = self.frames.last()?.clone();
         if step(&mut behind, self.forward)
@@ -99,12 +111,16 @@ impl<'r> Scout<'r> {
         } else {
             shape.count.checked_sub(1)?
         };
-        self.frames.push(Frame {
+        let branch = Frame {
             page,
             shape,
             at: ptr.addr,
             index,
-        });
+        };
+        if let (1, Some(stretch)) = (level, &mut self.stretch) {
+            stretch.enter(&branch, r.page_size());
+        }
+        self.frames.push(branch);
         Some(())
     }
 }
@@ -134,9 +150,24 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         match self.scout.as_mut().filter(fits) {
             Some(scout) => scout.follow(self.reader),
             None => {
-                let scout = self.scout.insert(Box::new(Scout::at(branches, forward)));
+                let scout = Scout::at(self.reader, branches, forward);
+                let scout = self.scout.insert(Box::new(scout));
                 scout.follow(self.reader);
             }
+        }
+    }
+
+    /// The page that a step forward leads to.
+    pub(super) fn page_of_step(&mut self, ptr: &Ptr, level: u8) -> Result<PageRef<'r>> {
+        let stretch = self.scout.as_mut().and_then(|scout| scout.stretch.as_mut());
+        let holds = match (stretch, self.frames.last(), level) {
+            (Some(stretch), Some(branch), 0) => stretch.holds(branch.at, ptr),
+            (Some(stretch), _, 1) => stretch.holds_branch(ptr),
+            _ => false,
+        };
+        match holds {
+            true => self.reader.page_of_stretch(ptr),
+            false => self.reader.page(ptr),
         }
     }
 

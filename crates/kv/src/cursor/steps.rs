@@ -189,7 +189,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
             if frame.index < frame.shape.count {
                 let (child, _) = frame.node().child(frame.index)?;
                 let level = frame.shape.level - 1;
-                self.descend(child, level, Way::First)?;
+                self.descend(child, level, Way::Next)?;
                 self.tell_scout();
                 // Whoever steps from leaf to leaf wants the next one, too; the way there is known now.
                 self.ask_ahead(usize::MAX);

@@ -4,7 +4,7 @@ use super::{Seed, check_all};
 use crate::Tree;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use tidalite_pager::{Counters, PageRead, PageRef, Ptr, Result};
+use tidalite_pager::{Counters, Kind, PageRead, PageRef, Ptr, Result};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
@@ -16,6 +16,8 @@ struct Alone<'a> {
     waited: RefCell<BTreeSet<u64>>,
     /// Nobody turns, so nothing is asked for again.
     once: bool,
+    /// Leaves read as part of a stretch, in turn; `None`: stretches are not read in another way here.
+    stretch: Option<RefCell<Vec<u64>>>,
 }
 
 impl<'a> Alone<'a> {
@@ -26,7 +28,22 @@ impl<'a> Alone<'a> {
             calls: RefCell::default(),
             waited: RefCell::default(),
             once,
+            stretch: None,
         }
+    }
+
+    /// Where the system reads around pages of a stretch.
+    fn with_stretches(pages: &'a ScratchPages) -> Self {
+        Self {
+            stretch: Some(RefCell::default()),
+            ..Self::new(pages, false)
+        }
+    }
+
+    fn stretch(&self) -> Vec<u64> {
+        self.stretch
+            .as_ref()
+            .map_or_else(Vec::new, |read| read.borrow().clone())
     }
 }
 
@@ -44,6 +61,18 @@ impl PageRead for Alone<'_> {
 
     fn reads_alone(&self) -> bool {
         true
+    }
+
+    fn reads_stretches(&self) -> bool {
+        self.stretch.is_some()
+    }
+
+    fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        let read = self.stretch.as_ref().expect("stretches are read here");
+        if ptr.kind == Kind::KvLeaf {
+            read.borrow_mut().push(ptr.addr);
+        }
+        self.pages.page(ptr)
     }
 
     fn read_ahead(&self, addr: u64, bytes: u64) {
@@ -136,6 +165,89 @@ fn a_walk_asks_for_every_leaf_before_it_comes() {
     }
 }
 
+/// 26 MiB of leaves.
+const LONG_ROWS: u64 = 120_000;
+
+/// How far the leaves read as part of a stretch lie from the one before, at most.
+fn farthest(stretch: &[u64]) -> u64 {
+    let pairs = stretch.windows(2).map(|pair| pair[1].abs_diff(pair[0]));
+    pairs.max().unwrap_or_default()
+}
+
+#[test]
+fn a_long_walk_along_the_file_leaves_reading_ahead_to_the_system() {
+    let mut pages = ScratchPages::new(4096);
+    let tree = table(&mut pages, LONG_ROWS, None);
+    let alone = Alone::with_stretches(&pages);
+    assert_eq!(walk(&tree, &alone, true), LONG_ROWS);
+    let (waited, asked) = (alone.waited.borrow().len(), alone.asked.borrow().len());
+    assert!(
+        waited <= usize::from(tree.height()) + 1,
+        "{waited} pages waited for"
+    );
+    // The first 16 MiB, and the branches.
+    assert!((4096..4500).contains(&asked), "{asked} pages asked for");
+    let stretch = alone.stretch();
+    assert!(
+        stretch.len() > 2000,
+        "{} leaves of stretches",
+        stretch.len()
+    );
+    assert!(farthest(&stretch) < 64 << 10, "{}", farthest(&stretch));
+    let both = stretch
+        .iter()
+        .filter(|leaf| alone.asked.borrow().contains(leaf));
+    assert_eq!(both.count(), 0, "asked for, and read by the system as well");
+}
+
+#[test]
+fn what_lies_elsewhere_is_asked_for_and_nothing_read_around_it() {
+    let mut pages = ScratchPages::new(4096);
+    let mut tree = table(&mut pages, LONG_ROWS, None);
+    let mut rng = Rng::new(3);
+    for _ in 0..150 {
+        let key = rng.below(LONG_ROWS).to_be_bytes();
+        tree.insert(&mut pages, &key, &[8; 200]).unwrap();
+    }
+    tree.seal(&mut pages).unwrap();
+    pages.commit();
+    let alone = Alone::with_stretches(&pages);
+    assert_eq!(walk(&tree, &alone, true), LONG_ROWS);
+    let waited = alone.waited.borrow().len();
+    assert!(
+        waited <= usize::from(tree.height()) + 1,
+        "{waited} pages waited for"
+    );
+    let stretch = alone.stretch();
+    assert!(
+        stretch.len() > 1800,
+        "{} leaves of stretches",
+        stretch.len()
+    );
+    assert!(farthest(&stretch) < 128 << 10, "{}", farthest(&stretch));
+}
+
+#[test]
+fn short_ranges_other_orders_and_the_way_back_read_nothing_around() {
+    for (in_order, forward, rows) in [(true, false, LONG_ROWS), (false, true, LONG_ROWS)] {
+        let mut pages = ScratchPages::new(4096);
+        let mut rng = Rng::new(5);
+        let tree = table(&mut pages, rows, (!in_order).then_some(&mut rng));
+        let alone = Alone::with_stretches(&pages);
+        assert_eq!(walk(&tree, &alone, forward), rows);
+        assert_eq!(alone.stretch(), [], "in order: {in_order}");
+        assert!(alone.waited.borrow().len() <= usize::from(tree.height()) + 1);
+        // 13 MiB of a range, and then another place.
+        let mut cursor = tree.cursor(&alone);
+        for _ in 0..3 {
+            let at = rng.below(rows - 60_000);
+            assert!(cursor.seek_ge(&at.to_be_bytes()).unwrap());
+            (0..60_000).for_each(|_| assert!(cursor.next().unwrap()));
+        }
+        assert_eq!(alone.stretch(), [], "in order: {in_order}");
+    }
+}
+
 #[test]
 fn a_short_range_asks_for_little_in_vain() {
     let mut pages = ScratchPages::new(4096);
@@ -167,7 +279,10 @@ fn turns(seed: u64) {
     let mut rng = Rng::new(seed);
     let mut pages = ScratchPages::new(4096);
     let tree = table(&mut pages, ROWS, seed.is_multiple_of(2).then_some(&mut rng));
-    let alone = Alone::new(&pages, false);
+    let alone = match seed % 4 {
+        0 | 1 => Alone::new(&pages, false),
+        _ => Alone::with_stretches(&pages),
+    };
     let mut cursor = tree.cursor(&alone);
     for _ in 0..10 {
         let mut at = rng.below(ROWS);

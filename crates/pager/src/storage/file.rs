@@ -6,7 +6,8 @@
 //! 2. A device has the length it has: it is never grown, cut or punched.
 
 use super::length::Length;
-use super::map::{MAP_BYTES, Map};
+use super::map::{MAPS_MAX, Map, place};
+use super::stretches::Stretches;
 use super::write_map::WriteMap;
 use super::{Growth, Storage, device, machine, write_back};
 use crate::options::ReadAhead;
@@ -19,8 +20,6 @@ use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Maps in use at most: 64 of 1 TiB. Beyond, bytes are read by `pread`.
-const MAPS_MAX: usize = 64;
 /// Zeros are written in pieces of this size. The system's cache keeps a piece as one unit, and a later write of a
 /// single page walks through all of its blocks: after pieces of 1 MiB it takes three times as long (decision 1000).
 const ZEROS_BYTES: usize = 64 << 10;
@@ -43,6 +42,8 @@ pub struct FileStorage {
     maps: [OnceLock<Option<Map>>; MAPS_MAX],
     /// For single pages, which do not.
     page_maps: [OnceLock<Option<Map>>; MAPS_MAX],
+    /// For pages that are read in the order in which they lie, where single ones are read alone.
+    stretches: OnceLock<Option<Box<Stretches>>>,
 }
 
 impl FileStorage {
@@ -69,6 +70,7 @@ impl FileStorage {
             write_map: None,
             maps: [const { OnceLock::new() }; MAPS_MAX],
             page_maps: [const { OnceLock::new() }; MAPS_MAX],
+            stretches: OnceLock::new(),
         })
     }
 
@@ -110,8 +112,7 @@ impl FileStorage {
     }
 
     #[cold]
-    fn make_map(&self, index: usize, scattered: bool) -> &Option<Map> {
-        let from = index as u64 * MAP_BYTES;
+    fn make_map(&self, index: usize, from: u64, scattered: bool) -> &Option<Map> {
         self.judge();
         let maps = if scattered {
             &self.page_maps
@@ -131,11 +132,7 @@ impl FileStorage {
         if !self.use_map || end > self.len.known() {
             return None;
         }
-        let index = (at / MAP_BYTES) as usize;
-        let inside = at % MAP_BYTES;
-        if index >= MAPS_MAX || inside + len as u64 > MAP_BYTES {
-            return None;
-        }
+        let (index, from, inside) = place(at, len)?;
         let maps = if scattered {
             &self.page_maps
         } else {
@@ -143,9 +140,9 @@ impl FileStorage {
         };
         let map = match maps[index].get() {
             Some(map) => map,
-            None => self.make_map(index, scattered),
+            None => self.make_map(index, from, scattered),
         };
-        Some(map.as_ref()?.slice(inside as usize, len))
+        Some(map.as_ref()?.slice(inside, len))
     }
 
     fn write_zeros(&self, from: u64, to: u64) -> io::Result<()> {
@@ -324,6 +321,22 @@ impl Storage for FileStorage {
         self.pages_alone.load(Ordering::SeqCst)
     }
 
+    fn reads_stretches(&self) -> bool {
+        if !self.reads_alone() || self.read_ahead == ReadAhead::Off {
+            return false;
+        }
+        let opened = || Stretches::of(&self.file).map(Box::new);
+        self.stretches.get_or_init(opened).is_some()
+    }
+
+    fn mapped_stretch(&self, at: u64, len: usize) -> Option<&[u8]> {
+        let inside = at.checked_add(len as u64)? <= self.len.known();
+        match self.stretches.get() {
+            Some(Some(stretches)) if inside => stretches.slice(at, len),
+            _ => self.mapped_page(at, len),
+        }
+    }
+
     #[inline]
     fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {
         self.lent(at, len, false)
@@ -337,11 +350,35 @@ impl Storage for FileStorage {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileStorage, Growth, Storage};
+    use super::{FileStorage, Growth, Ordering, ReadAhead, Storage};
     use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
     use std::fs::File;
 
     const KIB: u64 = 1 << 10;
+
+    /// Read along a file of which pages are read alone: the same bytes, also those that it came to have later; where reading ahead
+    /// is switched off, or the file is small, there is no other way.
+    #[test]
+    fn a_stretch_is_read_as_pages_are() {
+        let flags = MemfdFlags::CLOEXEC;
+        let file = File::from(memfd_create("tidalite-stretch", flags).expect("a file"));
+        file.set_len(64 * KIB).expect("its length");
+        let storage = FileStorage::new(file, true).expect("its length");
+        assert!(!storage.reads_stretches(), "a small file");
+        storage.pages_alone.store(true, Ordering::SeqCst);
+        assert_eq!(storage.reads_stretches(), cfg!(target_os = "linux"));
+        storage.grow(256 * KIB, Growth::Reserve).expect("longer");
+        for at in [4 * KIB, 200 * KIB] {
+            storage.write_at(at, &[at as u8 | 1; 64]).expect("written");
+            let bytes = storage.mapped_stretch(at, 64);
+            assert_eq!(bytes, Some(&[at as u8 | 1; 64][..]));
+            assert_eq!(bytes, storage.mapped_page(at, 64));
+        }
+        assert_eq!(storage.mapped_stretch(256 * KIB - 8, 64), None);
+        assert_eq!(storage.mapped_stretch(u64::MAX - 8, 64), None);
+        let off = storage.read_ahead(ReadAhead::Off);
+        assert!(!off.reads_stretches(), "switched off");
+    }
 
     /// The file stays as long as it was, and what lies behind the end that it did not get is used again.
     #[test]

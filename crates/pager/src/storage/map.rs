@@ -8,6 +8,16 @@ use std::ptr;
 
 /// Address space of one map. Pages beyond the file's end cost nothing until the file reaches them.
 pub(super) const MAP_BYTES: u64 = 1 << 40;
+/// Maps in use at most: 64 of 1 TiB. Beyond, bytes are read by `pread`.
+pub(super) const MAPS_MAX: usize = 64;
+
+/// Which map shows these bytes, what of the file it begins with, and where in it they are. `None`: none shows them whole.
+#[inline]
+pub(super) fn place(at: u64, len: usize) -> Option<(usize, u64, usize)> {
+    let (index, inside) = ((at / MAP_BYTES) as usize, at % MAP_BYTES);
+    let fits = index < MAPS_MAX && inside + len as u64 <= MAP_BYTES;
+    fits.then_some((index, at - inside, inside as usize))
+}
 
 /// Address space that shows `[from, from + MAP_BYTES)` of a file.
 #[derive(Debug)]

@@ -116,6 +116,14 @@ impl Storage for Overlay {
         self.lent(at, len, || self.below.mapped_page(at, len))
     }
 
+    fn mapped_stretch(&self, at: u64, len: usize) -> Option<&[u8]> {
+        self.lent(at, len, || self.below.mapped_stretch(at, len))
+    }
+
+    fn reads_stretches(&self) -> bool {
+        self.below.reads_stretches()
+    }
+
     fn read_ahead(&self, at: u64, len: u64) -> io::Result<()> {
         self.below.read_ahead(at, len)
     }
