@@ -136,7 +136,8 @@ impl Side for Series {
                 let decimals = self.decimals;
                 self.of_all(&snapshot, (from, to), |range| {
                     let mut sum = 0.0;
-                    let found = range.for_each_match(&above, &[1], Direction::Forward, |rows| {
+                    let above = range.matching([above])?;
+                    let found = above.for_each_vector_of(&[1], Direction::Forward, |rows| {
                         sum += match decimals {
                             true => rows.f64(1).iter().sum::<f64>(),
                             false => rows.i64(1).iter().sum::<i64>() as f64,

@@ -58,6 +58,34 @@ impl Cursor<'_> {
         Ok(self.current())
     }
 
+    /// To the row that `n` rows come before, 0 the first; `None`, and behind the last, when there are no more than `n`. Of an interval that begins at
+    /// `t` the n-th row is the one at `series.between(..t).count()? + n`.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tidalite::{MemoryStorage, Options};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// # let mut tx = db.begin_write()?;
+    /// # for time in 0..5000_i64 { tx.series("wind")?.insert(2 * time, 0.5)?; }
+    /// # tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let wind = snap.series("wind")?.expect("it is there");
+    /// let mut cursor = wind.cursor();
+    /// assert_eq!(cursor.nth(4000)?.map(|row| row.time), Some(8000)); // the first of a page
+    /// assert_eq!(cursor.next()?.map(|row| row.time), Some(8002));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    ///
+    /// # Cost
+    /// Rows of the tree are counted by its links, not read: a node a level and a vector or two, and the vectors before it that late rows fall into.
+    pub fn nth(&mut self, n: u64) -> Result<Option<Row>> {
+        self.inner.nth(n)?;
+        Ok(self.current())
+    }
+
     /// To the first row.
     ///
     /// # Errors

@@ -26,7 +26,8 @@
 //! database   Database, Options          one file, opened
 //! read       ReadTxn, Reading           a snapshot: series, tables, list; uncommitted: a transaction as it stood
 //!  ├ series  Series; range, cursor      intervals, aggregates, windows, vectors
-//!  │  └ pieces                          candlesticks, rows by value, nearest
+//!  │  ├ pieces                          candlesticks, values that are wanted, nearest
+//!  │  └ matching  Matching              rows that have them, as if there were no others
 //!  ├ many    Selection, Group           many series: by tags, merged, joined, gaps filled
 //!  ├ functions  Dots, DotFunctions      rates, means, sums, row by row; leaders among series and values
 //!  └ table   Table, TableCursor
@@ -82,6 +83,7 @@ mod known;
 mod leaves;
 mod lifecycle;
 mod many;
+mod matching;
 mod multi;
 mod multi_mut;
 mod name;
@@ -143,6 +145,7 @@ pub use many::{
     Fill, Filled, Grid, Group, GroupFigures, GroupWindow, Join, Joined, JoinedRow, MergedRow,
     MergedRows, Selection,
 };
+pub use matching::Matching;
 pub use multi::{MultiCursor, MultiTable};
 pub use multi_mut::MultiTableMut;
 pub use name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};

@@ -1,10 +1,10 @@
-//! More ways into a series: candlesticks, rows by value, the row at or nearest to a time.
+//! More ways into a series: candlesticks, values that are wanted, the row at or nearest to a time.
 
 use crate::aggregate::Aggregate;
-use crate::column::ColumnType;
+use crate::column::{Column, ColumnType};
 use crate::cursor::Row;
-use crate::error::Result;
-use crate::range::{Range, Vector};
+use crate::error::{Error, Result};
+use crate::range::Range;
 use crate::series::Series;
 use crate::time::Instant;
 use crate::value::units_at_or_below;
@@ -50,7 +50,7 @@ impl ValueFilter {
     /// let load = snap.series("load")?.ok_or("no such series")?;
     /// let mut high: Vec<i64> = Vec::new();
     /// let above = ValueFilter::new(1, (std::ops::Bound::Excluded(90.0), std::ops::Bound::Unbounded));
-    /// load.all().for_each_match(&above, &[1], Direction::Forward, |v| high.extend(v.times()))?;
+    /// load.all().matching([above])?.for_each_vector_of(&[1], Direction::Forward, |v| high.extend(v.times()))?;
     /// assert_eq!(high, [2, 3]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -61,6 +61,26 @@ impl ValueFilter {
             low: values.start_bound().cloned(),
             high: values.end_bound().cloned(),
         }
+    }
+
+    /// The same in words of the columns.
+    pub(crate) fn range(&self, columns: &[Column]) -> Result<ValueRange> {
+        let column = self.column;
+        let Some(own) = columns.get(column) else {
+            let problem = format!(
+                "there are {} columns, filtered is number {column}",
+                columns.len()
+            );
+            return Err(Error::Schema { problem });
+        };
+        if own.ty.is_text() {
+            return Err(own.problem("texts have no range of values"));
+        }
+        let words = own.words();
+        Ok(match self.words(own.ty) {
+            Some((low, high)) => ValueRange::new(column, words, low, high),
+            None => ValueRange::nothing(column, words),
+        })
     }
 
     /// Least and greatest word of the type that lie in the range; `None` when none does.
@@ -150,35 +170,6 @@ impl Range<'_> {
             })?;
         }
         Ok(candles)
-    }
-
-    /// Calls `f` with the rows whose value the filter wants, up to 1024 a call (ascending within a call), in the given
-    /// direction; returns how many there were. Only `columns` are handed out. Subtrees, leaves and vectors whose extremes
-    /// rule a match out are passed by unread.
-    ///
-    /// # Errors
-    /// `Schema` for a column that is not there; a damaged or unreadable block; what lies before it was delivered.
-    pub fn for_each_match(
-        &self,
-        filter: &ValueFilter,
-        columns: &[usize],
-        direction: Direction,
-        mut f: impl FnMut(&Vector<'_>),
-    ) -> Result<u64> {
-        for &column in columns.iter().chain([&filter.column]) {
-            self.check_column(column)?;
-        }
-        let own = &self.series.info().schema.columns[filter.column];
-        if own.ty.is_text() {
-            return Err(own.problem("texts have no range of values"));
-        }
-        let Some((low, high)) = filter.words(own.ty) else {
-            return Ok(0);
-        };
-        let values = ValueRange::new(filter.column, own.words(), low, high);
-        let view = self.series.view();
-        let f = |vector: &tidalite_series::Vector<'_>| f(&Vector { inner: vector });
-        Ok(view.for_each_match(self.from, self.to, values, columns, direction, f)?)
     }
 }
 

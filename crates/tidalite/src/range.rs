@@ -84,6 +84,16 @@ impl<'s> Range<'s> {
             })?;
             Ok(windows)
         };
+        self.windows_by(width, origin, ask)
+    }
+
+    /// Asks for windows, of parts of the interval by several threads where these help.
+    pub(crate) fn windows_by<W: Send>(
+        &self,
+        width: i64,
+        origin: i64,
+        ask: impl Fn(Range<'_>) -> Result<Vec<W>> + Sync,
+    ) -> Result<Vec<W>> {
         match (self.series.helpers(), self.parts_of_windows(width, origin)?) {
             (Some(helpers), Some(parts)) => {
                 let windows = helpers.ask_parts(self.series, &parts, ask)?;

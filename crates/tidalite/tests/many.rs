@@ -353,7 +353,9 @@ fn pieces(rng: &mut Rng, plain: &Plain, series: &tidalite::Series<'_>) {
         };
         series
             .all()
-            .for_each_match(&filter, &[], direction, take)
+            .matching([filter])
+            .unwrap()
+            .for_each_vector_of(&[], direction, take)
             .unwrap();
         if direction == Direction::Backward {
             found.reverse();

@@ -168,9 +168,12 @@ fn ask(db: &Database, rng: &mut Rng, told: &mut Vec<String>) {
         told.push(format!("{rows:?}"));
         let filter = ValueFilter::new(1, 3.0..=5.0);
         let mut matches = Vec::new();
-        let found = range.for_each_match(&filter, &[], Direction::Forward, |vector| {
-            matches.extend_from_slice(vector.times());
-        });
+        let found = range
+            .matching([filter])
+            .expect("a column of numbers")
+            .for_each_vector_of(&[], Direction::Forward, |vector| {
+                matches.extend_from_slice(vector.times());
+            });
         found.expect("a filter");
         told.push(format!("{matches:?}"));
         let mut cursor = series.cursor();

@@ -227,7 +227,9 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
                 let mut found = Vec::new();
                 let filter = ValueFilter::new(c, low..=high);
                 range
-                    .for_each_match(&filter, &[c], direction, |vector| {
+                    .matching([filter])
+                    .unwrap()
+                    .for_each_vector_of(&[c], direction, |vector| {
                         found.extend_from_slice(vector.times());
                     })
                     .unwrap();
@@ -541,12 +543,7 @@ fn texts_hold_at_their_limit_and_not_one_beyond() {
     assert_eq!(values[1], Value::Bytes(vec![7; TEXT_BYTES_MAX]));
     let whole = series.all().aggregate(0).unwrap();
     assert_eq!((whole.count(), whole.min(), whole.mean()), (7, None, None));
-    assert!(
-        series
-            .all()
-            .for_each_match(&ValueFilter::new(0, ..), &[0], Direction::Forward, |_| {})
-            .is_err()
-    );
+    assert!(series.all().matching([ValueFilter::new(0, ..)]).is_err());
 }
 
 /// Texts that repeat cost a number each, others what they compress to; deleting rows frees what only they had.

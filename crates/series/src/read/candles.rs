@@ -7,7 +7,7 @@
 //! 2. `open` is the candle that smaller pieces and rows are gathered in; it is handed out before any
 //!    candle that lies behind it.
 
-use super::fold::{Collector, Piece, VECTOR_RANK};
+use super::collect::{Collector, Piece, VECTOR_RANK};
 use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_codec::{ColumnType, RowsRef, Stats};
 use tidalite_pager::Result;

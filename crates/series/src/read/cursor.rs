@@ -1,8 +1,8 @@
 //! A row at a time, in both directions. Steps stay in the decoded vector; only a step over its edge
 //! touches the tree.
 
-use super::Row;
 use super::segments::Segments;
+use super::{Row, View};
 use tidalite_base::Corrupt;
 use tidalite_pager::{Error, PageRead, Result};
 
@@ -28,6 +28,7 @@ enum At {
 
 /// A position in a series: on a row, in front of the first, or behind the last.
 pub struct Cursor<'a, R> {
+    view: View<'a, R>,
     segments: Segments<'a, R>,
     columns: usize,
     /// Rows of the loaded segment.
@@ -36,8 +37,9 @@ pub struct Cursor<'a, R> {
 }
 
 impl<'a, R: PageRead> Cursor<'a, R> {
-    pub(super) fn new(segments: Segments<'a, R>, columns: usize) -> Self {
+    pub(super) fn new(view: View<'a, R>, segments: Segments<'a, R>, columns: usize) -> Self {
         Self {
+            view,
             segments,
             columns,
             rows: 0,
@@ -80,6 +82,28 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         self.at = At::Row(behind - 1);
         let exact = self.segments.times()[behind - 1] == t;
         Ok(if exact { Found::Exact } else { Found::Before })
+    }
+
+    /// Goes to the row that `n` rows come before; behind the last, and false, when there are no more than `n`. Costs what [`View::nth`] does.
+    ///
+    /// # Errors
+    /// As `search`.
+    pub fn nth(&mut self, n: u64) -> Result<bool> {
+        self.at = At::Lost;
+        let Some((time, before)) = self.view.nth(n)? else {
+            self.at = At::End;
+            return Ok(false);
+        };
+        match time.checked_sub(1) {
+            Some(earlier) => {
+                self.search(earlier)?;
+            }
+            None => self.at = At::Start,
+        }
+        for _ in 0..=before {
+            self.next()?;
+        }
+        Ok(self.time() == Some(time))
     }
 
     /// Goes to the first row; false when there is none.

@@ -1,5 +1,5 @@
-//! Rows whose value lies in a range. Subtrees, leaves and vectors whose extremes rule a match out are
-//! passed by unread; of the others only the column that decides is decoded until a row matches.
+//! Rows whose values lie in ranges. Subtrees, leaves and vectors whose extremes rule a match out are
+//! passed by unread; of the others only the columns that decide are decoded until a row matches.
 //!
 //! 1. A late row replaces the tree's rows of the same time, whether it matches itself or not.
 //! 2. `late` is what of the late rows was not passed yet; it shrinks from the end that the walk comes from.
@@ -29,12 +29,7 @@ impl ValueRange {
     /// above `high`, or one of them NaN. The two zeros of a float column are one value.
     #[must_use]
     pub fn new(column: usize, ty: ColumnType, low: u64, high: u64) -> Self {
-        let nothing = Self {
-            column,
-            ty,
-            low: 0,
-            high: -1,
-        };
+        let nothing = Self::nothing(column, ty);
         if !ty.is_float() {
             return Self {
                 low: ty.order_key(low),
@@ -55,7 +50,36 @@ impl ValueRange {
         }
     }
 
-    fn holds(&self, word: u64) -> bool {
+    /// No value of the column.
+    #[must_use]
+    pub fn nothing(column: usize, ty: ColumnType) -> Self {
+        let (low, high) = (0, -1);
+        Self {
+            column,
+            ty,
+            low,
+            high,
+        }
+    }
+
+    /// Its column.
+    #[must_use]
+    pub fn column(&self) -> usize {
+        self.column
+    }
+
+    pub(super) fn ty(&self) -> ColumnType {
+        self.ty
+    }
+
+    pub(super) fn expect_type(&self, ty: ColumnType) {
+        assert_eq!(ty, self.ty, "a range of the column's type");
+    }
+
+    /// Whether a word of the column is a wanted value.
+    #[must_use]
+    #[inline]
+    pub fn holds(&self, word: u64) -> bool {
         let key = self.ty.order_key(word);
         self.low <= key && key <= self.high && self.ty.null() != Some(word)
     }
@@ -67,6 +91,57 @@ impl ValueRange {
         };
         self.ty.order_key(min) <= self.high && self.low <= self.ty.order_key(max)
     }
+
+    /// Whether all rows with these statistics have a wanted value.
+    fn holds_all(&self, stats: &Stats) -> bool {
+        let (Some(min), Some(max)) = (stats.min_word(), stats.max_word()) else {
+            return false;
+        };
+        stats.value_count() == stats.count()
+            && self.low <= self.ty.order_key(min)
+            && self.ty.order_key(max) <= self.high
+    }
+}
+
+/// How many rows of a piece match, as far as its statistics tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Matched {
+    Nothing,
+    Some,
+    All,
+}
+
+/// What is known of a piece from its statistics in the columns of the ranges, which are asked for by their numbers.
+#[inline]
+pub(super) fn matched(
+    ranges: &[ValueRange],
+    mut stats: impl FnMut(usize, &ValueRange) -> Result<Stats>,
+) -> Result<Matched> {
+    let mut matched = Matched::All;
+    for (number, range) in ranges.iter().enumerate() {
+        let stats = stats(number, range)?;
+        if !range.may_hold(&stats) {
+            return Ok(Matched::Nothing);
+        }
+        if !range.holds_all(&stats) {
+            matched = Matched::Some;
+        }
+    }
+    Ok(matched)
+}
+
+/// Whether a row of such a piece may match.
+pub(super) fn possible(
+    ranges: &[ValueRange],
+    stats: impl FnMut(usize, &ValueRange) -> Result<Stats>,
+) -> Result<bool> {
+    Ok(matched(ranges, stats)? != Matched::Nothing)
+}
+
+/// Whether a row with these words matches.
+#[inline]
+pub(super) fn row_matches(ranges: &[ValueRange], word: impl Fn(usize) -> u64) -> bool {
+    ranges.iter().all(|range| range.holds(word(range.column)))
 }
 
 /// Which way a walk goes.
@@ -89,15 +164,14 @@ pub(super) struct Filter<'a, R, F> {
     tree: &'a SeriesTree,
     late: RowsRef<'a>,
     interval: (i64, i64),
-    range: ValueRange,
+    ranges: &'a [ValueRange],
     wanted: Vec<bool>,
     direction: Direction,
     found: u64,
     f: F,
-    /// One decoded vector: times, and the deciding column.
+    /// Of a decoded vector the times, and one column after the other.
     times: Vec<i64>,
     words: Vec<u64>,
-    other: Vec<u64>,
     /// Rows of the vector that match.
     matches: Vec<usize>,
     /// What is handed out next; columns that are not wanted stay empty.
@@ -110,15 +184,11 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         tree: &'a SeriesTree,
         late: RowsRef<'a>,
         interval: (i64, i64),
-        range: ValueRange,
+        ranges: &'a [ValueRange],
         columns: &[usize],
         f: F,
     ) -> Self {
         let types = tree.types.len();
-        assert_eq!(
-            tree.types[range.column], range.ty,
-            "a range of the column's type"
-        );
         let mut wanted = vec![false; types];
         for &c in columns {
             wanted[c] = true;
@@ -132,14 +202,13 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
                 late.slice(0..0)
             },
             interval,
-            range,
+            ranges,
             wanted,
             direction: Direction::Forward,
             found: 0,
             f,
             times: vec![0; VECTOR_ROWS],
             words: vec![0; VECTOR_ROWS],
-            other: vec![0; VECTOR_ROWS],
             matches: Vec::with_capacity(VECTOR_ROWS),
             out: Rows::new(types),
         }
@@ -150,13 +219,12 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         if self.interval.0 <= self.interval.1 {
             let tree = self.tree;
             let tops: Vec<_> = tree.tops().collect();
-            let column = self.range.column;
             for i in self.order(0, tops.len()) {
                 let entry = tops[i];
                 let root = tree.root.as_ref();
                 let is_root = root.is_some_and(|root| std::ptr::eq(root, entry));
                 let level = if is_root { tree.height } else { 0 };
-                self.visit(&entry.link, level, || Ok(entry.stats[column]))?;
+                self.visit(&entry.link, level, |_, range| Ok(entry.stats[range.column]))?;
             }
             self.late_rows(0..self.late.len());
         }
@@ -173,9 +241,9 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         &mut self,
         link: &Link,
         level: u8,
-        stats: impl FnOnce() -> Result<Stats>,
+        stats: impl FnMut(usize, &ValueRange) -> Result<Stats>,
     ) -> Result<()> {
-        if link.outside(self.interval.0, self.interval.1) || !self.range.may_hold(&stats()?) {
+        if link.outside(self.interval.0, self.interval.1) || !possible(self.ranges, stats)? {
             return Ok(());
         }
         if level == 0 {
@@ -188,10 +256,11 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
     fn node(&mut self, link: &Link, level: u8) -> Result<()> {
         let (r, tree) = (self.r, self.tree);
         let spine = Spine::open(r, link, level, tree.types.len())?;
-        let column = self.range.column;
-        let stats = spine.stats(r, column, tree.types[column])?;
+        let blocks = self.ranges.iter();
+        let blocks = blocks.map(|range| spine.stats(r, range.column, range.ty));
+        let blocks = blocks.collect::<Result<Vec<_>>>()?;
         for i in self.order(0, spine.len()) {
-            self.visit(&spine.link(i), level - 1, || stats.get(i))?;
+            self.visit(&spine.link(i), level - 1, |number, _| blocks[number].get(i))?;
         }
         Ok(())
     }
@@ -200,13 +269,14 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         let (r, tree) = (self.r, self.tree);
         let leaf = Leaf::open(r, link, &tree.types)?;
         let (from, to) = self.interval;
-        let column = self.range.column;
         for v in self.order(0, leaf.vectors()) {
             let (begin, end) = leaf.span(v);
             if end < from || to < begin {
                 continue;
             }
-            if self.range.may_hold(&leaf.stats(v, column, self.range.ty)?) {
+            if possible(self.ranges, |_, range| {
+                leaf.stats(v, range.column, range.ty)
+            })? {
                 self.vector(&leaf, v)?;
             }
         }
@@ -217,18 +287,23 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
     fn vector(&mut self, leaf: &Leaf<'a>, v: usize) -> Result<()> {
         Counters::bump(&self.r.counters().vectors_decoded);
         let rows = leaf.rows_of(v);
-        let decider = self.range.column;
-        leaf.column(self.r, v, decider, &mut self.words[..rows])?;
         self.matches.clear();
-        let range = self.range;
-        let matching = self.words[..rows].iter().enumerate();
-        self.matches.extend(
-            matching
-                .filter(|&(_, &word)| range.holds(word))
-                .map(|(i, _)| i),
-        );
-        if self.matches.is_empty() {
-            return Ok(());
+        for (number, range) in self.ranges.iter().enumerate() {
+            leaf.column(self.r, v, range.column, &mut self.words[..rows])?;
+            let words = &self.words[..rows];
+            if number == 0 {
+                let matching = words.iter().enumerate();
+                let matching = matching.filter(|&(_, &word)| range.holds(word));
+                self.matches.extend(matching.map(|(row, _)| row));
+            } else {
+                self.matches.retain(|&row| range.holds(words[row]));
+            }
+            if self.matches.is_empty() {
+                return Ok(());
+            }
+        }
+        if self.ranges.is_empty() {
+            self.matches.extend(0..rows);
         }
         leaf.times(self.r, v, &mut self.times[..rows])?;
         let (from, to) = self.interval;
@@ -251,7 +326,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
             Direction::Backward => self.late.slice(0..inside.start),
         };
         let late_matches: Vec<usize> = (0..within.len())
-            .filter(|&i| range.holds(within.column(decider)[i]))
+            .filter(|&i| row_matches(self.ranges, |c| within.column(c)[i]))
             .collect();
         self.merge(leaf, v, within, &late_matches)?;
         self.hand_out();
@@ -294,16 +369,17 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         if self.out.times.is_empty() {
             return Ok(());
         }
-        for c in 0..self.wanted.len() {
+        // What was decoded last comes first.
+        let decoded = self.ranges.last().map(|range| range.column);
+        let others = (0..self.wanted.len()).filter(|&c| decoded != Some(c));
+        for c in decoded.into_iter().chain(others) {
             if !self.wanted[c] {
                 continue;
             }
-            if c == self.range.column {
-                pick(&self.words, late.column(c), &mut self.out.columns[c]);
-            } else {
-                leaf.column(self.r, v, c, &mut self.other[..rows])?;
-                pick(&self.other, late.column(c), &mut self.out.columns[c]);
+            if decoded != Some(c) {
+                leaf.column(self.r, v, c, &mut self.words[..rows])?;
             }
+            pick(&self.words, late.column(c), &mut self.out.columns[c]);
         }
         Ok(())
     }
@@ -316,7 +392,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
                 Direction::Forward => at,
                 Direction::Backward => passed.len() - 1 - at,
             };
-            if !self.range.holds(passed.column(self.range.column)[at]) {
+            if !row_matches(self.ranges, |c| passed.column(c)[at]) {
                 continue;
             }
             self.out.times.push(passed.times()[at]);

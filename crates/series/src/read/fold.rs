@@ -1,251 +1,22 @@
-//! Aggregates: one recursion for an interval, its windows, and its count.
+//! Aggregates: one recursion for an interval, its windows, its count, and what lies at a place in it.
 //!
 //! 1. A link (or a vector of a leaf) is folded unread when its span lies inside the interval and inside
 //!    one window and holds no late row; else the recursion goes one level down.
 //! 2. Pieces reach the collector in ascending order of time, so that first, last and the times of
 //!    extremes come out right, and one window is open at a time.
-//! 3. Window arithmetic is done in 128 bits where 64 would overflow: no origin, width or time is too large.
-//! 4. Several columns are folded in one walk: columns here are numbers in the list of those that the collector wants.
+//! 3. Several columns are folded in one walk: columns here are numbers in the list of those that the collector wants. Behind those stand
+//!    the columns of the ranges that rows must match.
+//! 4. A piece is passed by when its statistics rule out that a row matches; it is folded unread only when they say that all do.
 
+use super::collect::{Collector, Count, Grid, Nth, Piece, VECTOR_RANK, Window, Windows};
+use super::filter::{Matched, ValueRange, matched};
 use crate::leaf::{Leaf, Reached};
 use crate::link::Link;
 use crate::node::{NodeStats, Spine};
 use crate::tree::SeriesTree;
 use std::cell::Cell;
 use tidalite_codec::{Parts, Rows, RowsRef, Stats};
-use tidalite_pager::{Counters, Error, PageRead, Result};
-
-/// Statistics of one window.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Window {
-    /// Its first timestamp; `i64::MIN` when it begins before that.
-    pub start: i64,
-    /// Its last timestamp, included; `i64::MAX` when it ends after that.
-    pub last: i64,
-    /// The time of its first row.
-    pub first_time: i64,
-    /// The time of its last row.
-    pub last_time: i64,
-    /// The column's statistics in it, of the figures that were asked for.
-    pub stats: Stats,
-}
-
-/// Windows of equal width.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Grid {
-    width: i64,
-    origin: i64,
-}
-
-impl Grid {
-    pub(crate) fn new(width: i64, origin: i64) -> Result<Self> {
-        if width <= 0 {
-            return Err(Error::Limit {
-                what: "width of a window (at least 1)",
-                found: width as u64,
-                limit: i64::MAX as u64,
-            });
-        }
-        Ok(Self { width, origin })
-    }
-
-    /// First and last timestamp of the window that holds `t`.
-    fn window(&self, t: i64) -> (i64, i64) {
-        // The division takes several times as long with 128 bits.
-        let since = t.checked_sub(self.origin);
-        let start = since.and_then(|since| t.checked_sub(since.rem_euclid(self.width)));
-        match start.and_then(|start| Some((start, start.checked_add(self.width - 1)?))) {
-            Some(window) => window,
-            None => self.wide_window(t),
-        }
-    }
-
-    fn wide_window(&self, t: i64) -> (i64, i64) {
-        let (t, width) = (i128::from(t), i128::from(self.width));
-        let start = t - (t - i128::from(self.origin)).rem_euclid(width);
-        let last = start + width - 1;
-        let (min, max) = (i128::from(i64::MIN), i128::from(i64::MAX));
-        (start.max(min) as i64, last.min(max) as i64)
-    }
-}
-
-/// A vector's rank among the pieces; a leaf comes next, then nodes of level 1 and up.
-pub(super) const VECTOR_RANK: u8 = 0;
-
-/// Rows that statistics tell of: those of a vector, a leaf, or a node.
-#[derive(Clone, Copy)]
-pub(super) struct Piece {
-    /// Height above the rows, see [`VECTOR_RANK`].
-    pub(super) rank: u8,
-    /// First timestamp.
-    pub(super) begin: i64,
-    /// Last timestamp, included.
-    pub(super) end: i64,
-    /// Rows.
-    pub(super) count: u64,
-}
-
-impl Piece {
-    /// What is below a link that leads to `level`, 0 for a leaf.
-    fn of(link: &Link, level: u8) -> Self {
-        Self {
-            rank: level + VECTOR_RANK + 1,
-            begin: link.begin,
-            end: link.end,
-            count: link.count,
-        }
-    }
-}
-
-/// What becomes of the pieces.
-pub(super) trait Collector {
-    /// Whether the rows of the piece need not be told apart.
-    fn together(&mut self, piece: &Piece) -> bool;
-    /// The time up to which pieces behind the one that ends at `end` will be together, as far as it is known: what lies
-    /// across it is asked for ahead.
-    fn together_up_to(&self, end: i64) -> i64 {
-        let _ = end;
-        i64::MAX
-    }
-    /// Takes what a link or vector says of its rows; `merge` takes the statistics of one of the columns in behind those given.
-    fn piece(
-        &mut self,
-        piece: &Piece,
-        merge: impl FnMut(usize, &mut Stats) -> Result<()>,
-    ) -> Result<()>;
-    /// Takes rows, with the columns and no others.
-    fn rows(&mut self, rows: RowsRef<'_>);
-}
-
-struct Count(u64);
-
-impl Collector for Count {
-    fn together(&mut self, _: &Piece) -> bool {
-        true
-    }
-
-    fn piece(
-        &mut self,
-        piece: &Piece,
-        _: impl FnMut(usize, &mut Stats) -> Result<()>,
-    ) -> Result<()> {
-        self.0 = self.0.saturating_add(piece.count);
-        Ok(())
-    }
-
-    fn rows(&mut self, rows: RowsRef<'_>) {
-        self.0 += rows.len() as u64;
-    }
-}
-
-/// Where a window begins and ends, and the rows in it.
-#[derive(Clone, Copy)]
-struct Open {
-    start: i64,
-    last: i64,
-    first_time: i64,
-    last_time: i64,
-}
-
-struct Windows<F> {
-    grid: Option<Grid>,
-    /// The window under way; it has rows.
-    open: Option<Open>,
-    /// The columns' statistics in it.
-    stats: Vec<Stats>,
-    f: F,
-}
-
-impl<F: FnMut(usize, Window)> Windows<F> {
-    /// The open window, which is made the one that holds `t`.
-    #[inline]
-    fn at(&mut self, t: i64) -> &mut Open {
-        let open = self.open.as_ref();
-        if open.is_some_and(|open| t < open.start || open.last < t) {
-            self.close();
-        }
-        let grid = self.grid;
-        self.open.get_or_insert_with(|| {
-            let (start, last) = grid.map_or((i64::MIN, i64::MAX), |grid| grid.window(t));
-            Open {
-                start,
-                last,
-                first_time: t,
-                last_time: t,
-            }
-        })
-    }
-
-    /// The last timestamp of the window that holds `t`.
-    #[inline]
-    fn last(&self, t: i64) -> i64 {
-        match (&self.open, &self.grid) {
-            (_, None) => i64::MAX,
-            (Some(open), _) if open.start <= t && t <= open.last => open.last,
-            (_, Some(grid)) => grid.window(t).1,
-        }
-    }
-
-    fn close(&mut self) {
-        let Some(open) = self.open.take() else { return };
-        for (column, stats) in self.stats.iter_mut().enumerate() {
-            let empty = Stats::empty_with(stats.parts(), stats.column_type());
-            let window = Window {
-                start: open.start,
-                last: open.last,
-                first_time: open.first_time,
-                last_time: open.last_time,
-                stats: std::mem::replace(stats, empty),
-            };
-            (self.f)(column, window);
-        }
-    }
-}
-
-impl<F: FnMut(usize, Window)> Collector for Windows<F> {
-    fn together(&mut self, piece: &Piece) -> bool {
-        piece.end <= self.last(piece.begin)
-    }
-
-    fn together_up_to(&self, end: i64) -> i64 {
-        self.last(end)
-    }
-
-    fn piece(
-        &mut self,
-        piece: &Piece,
-        mut merge: impl FnMut(usize, &mut Stats) -> Result<()>,
-    ) -> Result<()> {
-        self.at(piece.begin).last_time = piece.end;
-        for (column, all) in self.stats.iter_mut().enumerate() {
-            merge(column, all)?;
-        }
-        Ok(())
-    }
-
-    fn rows(&mut self, mut rows: RowsRef<'_>) {
-        while let Some(&time) = rows.times().first() {
-            let last = self.at(time).last;
-            let times = rows.times();
-            // Most windows end soon or not at all here: look ahead in steps that double.
-            let mut low = 1;
-            let mut step = 1;
-            while low + step <= times.len() && times[low + step - 1] <= last {
-                low += step;
-                step *= 2;
-            }
-            let high = times.len().min(low + step);
-            let cut = low + times[low..high].partition_point(|&t| t <= last);
-            self.at(time).last_time = times[cut - 1];
-            let own = rows.slice(0..cut);
-            for (column, all) in self.stats.iter_mut().enumerate() {
-                let (parts, ty) = (all.parts(), all.column_type());
-                all.merge_after(&Stats::with(parts, ty, own.times(), own.column(column)));
-            }
-            rows = rows.slice(cut..rows.len());
-        }
-    }
-}
+use tidalite_pager::{Counters, PageRead, Result};
 
 /// Which column stands where in the late rows of a series.
 pub(super) fn chosen<'l>(late: RowsRef<'l>, columns: &[usize]) -> Vec<&'l [u64]> {
@@ -255,8 +26,10 @@ pub(super) fn chosen<'l>(late: RowsRef<'l>, columns: &[usize]) -> Vec<&'l [u64]>
 pub(super) struct Fold<'a, 'l, R, C> {
     r: &'a R,
     tree: &'a SeriesTree,
-    /// The columns that the collector wants, in its order.
+    /// The columns that the collector wants, in its order, and behind them those of the ranges.
     columns: &'l [usize],
+    /// What rows must match.
+    ranges: &'l [ValueRange],
     /// These columns of the late rows.
     late: RowsRef<'l>,
     /// Late rows before this one are collected.
@@ -266,6 +39,8 @@ pub(super) struct Fold<'a, 'l, R, C> {
     pub(super) collect: C,
     /// A decoded vector.
     rows: Lent,
+    /// The rows that match, of some.
+    kept: Rows,
     /// Of the columns, how far the statistics of the open leaf were read.
     reached: Vec<Reached>,
 }
@@ -305,17 +80,41 @@ impl Drop for Lent {
     }
 }
 
+/// The rows that match all of the ranges.
 pub(super) fn count<R: PageRead>(
     r: &R,
     tree: &SeriesTree,
     late: RowsRef<'_>,
-    from: i64,
-    to: i64,
+    interval: (i64, i64),
+    ranges: &[ValueRange],
 ) -> Result<u64> {
-    let late = RowsRef::new(late.times(), &[]);
-    let mut fold = Fold::new(r, tree, late, (from, to), &[], Count(0));
+    let columns: Vec<usize> = ranges.iter().map(ValueRange::column).collect();
+    let words = chosen(late, &columns);
+    let late = RowsRef::new(late.times(), &words);
+    let mut fold = Fold::new(
+        r,
+        tree,
+        late,
+        interval,
+        (&columns, ranges),
+        Count::default(),
+    );
     fold.run()?;
-    Ok(fold.collect.0)
+    Ok(fold.collect.rows)
+}
+
+/// The time of the row that `n` rows come before, and how many of these have the same time.
+pub(super) fn nth<R: PageRead>(
+    r: &R,
+    tree: &SeriesTree,
+    late: RowsRef<'_>,
+    n: u64,
+) -> Result<Option<(i64, usize)>> {
+    let late = RowsRef::new(late.times(), &[]);
+    let ever = (i64::MIN, i64::MAX);
+    let mut fold = Fold::new(r, tree, late, ever, (&[], &[]), Nth::behind(n));
+    fold.run()?;
+    Ok(fold.collect.found)
 }
 
 /// What is asked of an interval.
@@ -328,6 +127,8 @@ pub(super) struct Asked<'c> {
     pub(super) columns: &'c [usize],
     /// The figures of each column.
     pub(super) parts: Parts,
+    /// What rows must match.
+    pub(super) ranges: &'c [ValueRange],
 }
 
 /// Calls `f` with the windows of each of the columns, by their numbers in `columns`.
@@ -343,36 +144,35 @@ pub(super) fn fold<R: PageRead>(
         grid,
         columns,
         parts,
+        ranges,
     } = asked;
     let empty = |&column: &usize| Stats::empty_with(parts, tree.types[column]);
-    let windows = Windows {
-        grid,
-        open: None,
-        stats: columns.iter().map(empty).collect(),
-        f,
-    };
-    let words = chosen(late, columns);
+    let windows = Windows::new(grid, columns.iter().map(empty).collect(), f);
+    let deciding = ranges.iter().map(ValueRange::column);
+    let columns: Vec<usize> = columns.iter().copied().chain(deciding).collect();
+    let words = chosen(late, &columns);
     let late = RowsRef::new(late.times(), &words);
-    let mut fold = Fold::new(r, tree, late, interval, columns, windows);
+    let mut fold = Fold::new(r, tree, late, interval, (&columns, ranges), windows);
     fold.run()?;
     fold.collect.close();
     Ok(())
 }
 
 impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
-    /// `late` has the columns `columns`, in this order.
+    /// `late` has the columns `columns`, in this order; those of the ranges are the last ones.
     pub(super) fn new(
         r: &'a R,
         tree: &'a SeriesTree,
         late: RowsRef<'l>,
         (from, to): (i64, i64),
-        columns: &'l [usize],
+        (columns, ranges): (&'l [usize], &'l [ValueRange]),
         collect: C,
     ) -> Self {
         Self {
             r,
             tree,
             columns,
+            ranges,
             late: if from <= to {
                 late.between(from, to)
             } else {
@@ -383,6 +183,7 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             to,
             collect,
             rows: Lent::with_columns(columns.len()),
+            kept: Rows::new(columns.len()),
             reached: vec![Reached::default(); columns.len()],
         }
     }
@@ -390,7 +191,7 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
     pub(super) fn run(&mut self) -> Result<()> {
         let tree = self.tree;
         for entry in tree.tops() {
-            if self.from > self.to || entry.link.begin > self.to {
+            if self.from > self.to || entry.link.begin > self.to || self.collect.done() {
                 break;
             }
             if self.skip(&entry.link) {
@@ -403,7 +204,11 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
                 .is_some_and(|root| std::ptr::eq(root, entry));
             let level = if is_root { tree.height } else { 0 };
             let piece = Piece::of(&entry.link, level);
-            if self.foldable(&piece) {
+            let matched = matched(self.ranges, |_, range| Ok(entry.stats[range.column()]))?;
+            if matched == Matched::Nothing {
+                continue;
+            }
+            if matched == Matched::All && self.foldable(&piece) {
                 let columns = self.columns;
                 self.collect.piece(&piece, |i, all| {
                     all.merge_after(&entry.stats[columns[i]]);
@@ -432,7 +237,8 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
 
     fn late_rows(&mut self, stop: usize) {
         let stop = stop.max(self.late_at);
-        self.collect.rows(self.late.slice(self.late_at..stop));
+        let rows = self.late.slice(self.late_at..stop);
+        collect(&mut self.collect, self.ranges, &mut self.kept, rows);
         self.late_at = stop;
     }
 
@@ -461,9 +267,12 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
         // Blocks of statistics, read when they are asked for.
         let mut stats: Vec<Option<NodeStats<'_>>> = Vec::new();
         stats.resize_with(columns.len(), || None);
+        let deciding = self.ranges.iter();
+        let deciding = deciding.map(|range| spine.stats(r, range.column(), range.ty()));
+        let deciding = deciding.collect::<Result<Vec<_>>>()?;
         for i in spine.link_at(self.from)..spine.len() {
             let child = spine.link(i);
-            if child.begin > self.to {
+            if child.begin > self.to || self.collect.done() {
                 break;
             }
             if self.skip(&child) {
@@ -471,7 +280,11 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             }
             self.late_before(child.begin);
             let piece = Piece::of(&child, level - 1);
-            if self.foldable(&piece) {
+            let matched = matched(self.ranges, |number, _| deciding[number].get(i))?;
+            if matched == Matched::Nothing {
+                continue;
+            }
+            if matched == Matched::All && self.foldable(&piece) {
                 self.collect.piece(&piece, |column, all| {
                     let (c, place) = (columns[column], &mut stats[column]);
                     let block = match place.take() {
@@ -517,20 +330,25 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
         self.reached.fill(Reached::default());
         for v in first..leaf.vectors() {
             let (begin, end) = leaf.span(v);
-            if begin > self.to {
+            if begin > self.to || self.collect.done() {
                 break;
             }
             if end < self.from {
                 continue;
             }
             self.late_before(begin);
+            let stats = |_, range: &ValueRange| leaf.stats(v, range.column(), range.ty());
+            let matched = matched(self.ranges, stats)?;
+            if matched == Matched::Nothing {
+                continue;
+            }
             let piece = Piece {
                 rank: VECTOR_RANK,
                 begin,
                 end,
                 count: leaf.rows_of(v) as u64,
             };
-            if self.foldable(&piece) {
+            if matched == Matched::All && self.foldable(&piece) {
                 let reached = &mut self.reached;
                 self.collect.piece(&piece, |column, all| {
                     leaf.merge_stats(v, columns[column], &mut reached[column], all)
@@ -575,17 +393,48 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             && late <= end
         {
             let before = rows.lower_bound(late);
-            self.collect.rows(rows.slice(0..before));
+            collect(
+                &mut self.collect,
+                self.ranges,
+                &mut self.kept,
+                rows.slice(0..before),
+            );
             let equal = rows.times()[before..].partition_point(|&t| t == late);
             rows = rows.slice(before + equal..rows.len());
             let stop = match rows.times().first() {
                 Some(&next) => self.late.lower_bound(next).max(self.late_at + 1),
                 None => self.late.times().partition_point(|&t| t <= end),
             };
-            self.collect.rows(self.late.slice(self.late_at..stop));
+            let late = self.late.slice(self.late_at..stop);
+            collect(&mut self.collect, self.ranges, &mut self.kept, late);
             self.late_at = stop;
         }
-        self.collect.rows(rows);
+        collect(&mut self.collect, self.ranges, &mut self.kept, rows);
         Ok(())
     }
+}
+
+/// Hands over those of the rows that match; their last columns are those of the ranges.
+fn collect(
+    collector: &mut impl Collector,
+    ranges: &[ValueRange],
+    kept: &mut Rows,
+    rows: RowsRef<'_>,
+) {
+    if ranges.is_empty() {
+        return collector.rows(rows);
+    }
+    let first = rows.column_count() - ranges.len();
+    let matches = |row: usize| {
+        let mut own = ranges.iter().enumerate();
+        own.all(|(number, range)| range.holds(rows.column(first + number)[row]))
+    };
+    kept.clear();
+    for row in (0..rows.len()).filter(|&row| matches(row)) {
+        kept.times.push(rows.times()[row]);
+        for (c, column) in kept.columns.iter_mut().enumerate() {
+            column.push(rows.column(c)[row]);
+        }
+    }
+    collector.rows(kept.view());
 }

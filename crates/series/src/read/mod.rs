@@ -8,28 +8,32 @@
 //! lines     rows that rise by constant steps   made one by one, for for_each
 //! cursor    Cursor                                 a row of a segment
 //! fold      aggregate, windows, count              statistics where they do, rows where they do not
+//! collect   what these make of them                counts, windows
 //! candles   candlesticks                           the same, cut where the tree is
-//! filter    rows with a value in a range           subtrees whose extremes rule it out are passed by
+//! filter    rows with values in ranges             subtrees whose extremes rule it out are passed by
+//! matching  Matching                               all of these questions, of such rows only
 //! ```
 //!
 //! Late rows are those of the front: sorted. They are newer than the tree: of a time that they have, they are all there is. So the
 //! rows of one time, where there are several, come from one place.
 
 pub(crate) mod candles;
+pub(crate) mod collect;
 pub(crate) mod cursor;
 pub(crate) mod filter;
 pub(crate) mod fold;
 pub(crate) mod leaves;
 pub(crate) mod lines;
+pub(crate) mod matching;
 pub(crate) mod scan;
 pub(crate) mod segments;
 pub(crate) mod vectors;
 
 use crate::tree::SeriesTree;
 use candles::{Candle, CandleSize, Candles};
+use collect::{Grid, Window};
 use cursor::Cursor;
-use filter::{Direction, Filter, ValueRange};
-use fold::{Asked, Fold, Grid, Window};
+use fold::{Asked, Fold};
 use scan::{Scan, Vector};
 use tidalite_codec::{Parts, RowsRef, Stats};
 use tidalite_pager::{PageRead, Result};
@@ -163,7 +167,16 @@ impl<'a, R: PageRead> View<'a, R> {
     #[must_use]
     pub fn cursor(&self) -> Cursor<'a, R> {
         let all: Vec<usize> = (0..self.tree.types.len()).collect();
-        Cursor::new(self.segments(&all), all.len())
+        Cursor::new(*self, self.segments(&all), all.len())
+    }
+
+    /// The time of the row that `n` rows come before, and how many of those have the same time; `None` when there are no more than `n`. Leaves
+    /// that lie before it are counted, not read, but for those that late rows fall into.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub fn nth(&self, n: u64) -> Result<Option<(i64, usize)>> {
+        fold::nth(self.r, self.tree, self.late, n)
     }
 
     /// The first row. Reads nothing.
@@ -194,7 +207,7 @@ impl<'a, R: PageRead> View<'a, R> {
     /// # Errors
     /// `Io`, `Corrupt`.
     pub fn count(&self, from: i64, to: i64) -> Result<u64> {
-        fold::count(self.r, self.tree, self.late, from, to)
+        fold::count(self.r, self.tree, self.late, (from, to), &[])
     }
 
     /// Statistics of a column over the rows `from ..= to`. Reads at most two nodes a level and decodes
@@ -229,6 +242,7 @@ impl<'a, R: PageRead> View<'a, R> {
             grid: None,
             columns: &[column],
             parts,
+            ranges: &[],
         };
         let mut whole = None;
         fold::fold(self.r, self.tree, self.late, asked, |_, window| {
@@ -260,30 +274,17 @@ impl<'a, R: PageRead> View<'a, R> {
         let columns = [column];
         let words = fold::chosen(self.late, &columns);
         let late = RowsRef::new(self.late.times(), &words);
-        let mut fold = Fold::new(self.r, self.tree, late, (from, to), &columns, candles);
+        let mut fold = Fold::new(
+            self.r,
+            self.tree,
+            late,
+            (from, to),
+            (&columns, &[]),
+            candles,
+        );
         fold.run()?;
         fold.collect.close();
         Ok(())
-    }
-
-    /// Calls `f` with the rows of `from ..= to` whose value is in `range`, in the given direction, up to 1024 a time
-    /// (ascending within a call), and returns how many there were. Only the named columns are handed out.
-    ///
-    /// # Errors
-    /// `Io`, `Corrupt`; rows before the damage were delivered.
-    ///
-    /// # Panics
-    /// When a column does not exist, or the range is of another type than its column.
-    pub fn for_each_match(
-        &self,
-        from: i64,
-        to: i64,
-        range: ValueRange,
-        columns: &[usize],
-        direction: Direction,
-        f: impl FnMut(&Vector<'_>),
-    ) -> Result<u64> {
-        Filter::new(self.r, self.tree, self.late, (from, to), range, columns, f).run(direction)
     }
 
     /// Statistics of a column for each window that holds rows of `from ..= to`, in ascending order.
@@ -328,6 +329,7 @@ impl<'a, R: PageRead> View<'a, R> {
             grid: Some(Grid::new(width, origin)?),
             columns,
             parts,
+            ranges: &[],
         };
         fold::fold(self.r, self.tree, self.late, asked, f)
     }

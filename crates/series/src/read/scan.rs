@@ -2,6 +2,7 @@
 //! is handed out as it was decoded, without a look at a single row.
 
 use super::lines::Lines;
+use super::matching::Matching;
 use super::segments::Segments;
 use std::ops::Range;
 use tidalite_base::limits::VECTOR_ROWS;
@@ -104,13 +105,15 @@ fn hand_out<R: PageRead>(
 
 /// The rows of an interval, vector by vector, for callers that ask for one after the other.
 ///
-/// Invariant: `range` is what of the loaded segment was not handed out yet.
+/// Invariants: 1. `range` is what of the loaded segment was not handed out yet. 2. `from` only grows, and no row before it is handed out.
 pub struct Scan<'a, R> {
     segments: Segments<'a, R>,
     from: i64,
     to: i64,
     range: Range<usize>,
     state: State,
+    /// Segments without a row that may match are passed by.
+    only: Option<Matching<'a, R>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -133,6 +136,25 @@ impl<'a, R: PageRead> Scan<'a, R> {
             to,
             range: 0..0,
             state,
+            only: None,
+        }
+    }
+
+    /// Segments of which no row can match are not handed out.
+    pub(super) fn only(mut self, matching: Matching<'a, R>) -> Self {
+        self.only = Some(matching);
+        self
+    }
+
+    /// Leaves out what of the rows to come lies before `t`.
+    pub fn skip_to(&mut self, t: i64) {
+        if t <= self.from {
+            return;
+        }
+        self.from = t;
+        if !self.range.is_empty() {
+            let times = &self.segments.times()[self.range.clone()];
+            self.range.start += times.partition_point(|&time| time < t);
         }
     }
 
@@ -201,12 +223,33 @@ impl<'a, R: PageRead> Scan<'a, R> {
     fn step(&mut self) -> Result<bool> {
         let segments = &mut self.segments;
         // Where an error leaves it.
-        let before = std::mem::replace(&mut self.state, State::Behind);
+        let mut before = std::mem::replace(&mut self.state, State::Behind);
+        if let Some(only) = &self.only
+            && before != State::Behind
+        {
+            let behind = match before {
+                State::Within => segments.span().1.checked_add(1),
+                State::Before | State::Behind => Some(self.from),
+            };
+            let start = behind.map(|behind| behind.max(self.from));
+            let found = match start {
+                Some(start) => only.first_possible(start, self.to)?,
+                None => None,
+            };
+            match found {
+                Some(found) => (self.from, before) = (found, State::Before),
+                None => return Ok(false),
+            }
+        }
         let mut on = match before {
             State::Before => segments.seek(self.from)? || segments.first()?,
             State::Within => segments.span().1 < self.to && segments.next(self.to)?,
             State::Behind => false,
         };
+        if on && before == State::Within && segments.span().1 < self.from {
+            // What is skipped may be long.
+            on = segments.seek(self.from)?;
+        }
         while on && segments.span().0 <= self.to {
             if segments.span().1 >= self.from {
                 self.state = State::Within;

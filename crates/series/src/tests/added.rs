@@ -65,7 +65,8 @@ fn compare(rng: &mut Rng, world: &World) {
                 }
         };
         let matching = rows.column(c).iter().filter(|&&word| holds(word)).count();
-        let matched = view.for_each_match(from, to, range, &[c], Direction::Forward, |_| {});
+        let matching = view.matching(vec![range]);
+        let matched = matching.for_each_vector(from, to, &[c], Direction::Forward, |_| {});
         assert_eq!(matched.unwrap(), matching as u64);
     }
 }

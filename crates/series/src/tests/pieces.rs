@@ -75,7 +75,8 @@ fn matches(
         parts.push(part);
     };
     let view = world.view();
-    let count = view.for_each_match(from, to, range, columns, direction, take);
+    let matching = view.matching(vec![range]);
+    let count = matching.for_each_vector(from, to, columns, direction, take);
     if direction == Direction::Backward {
         parts.reverse();
     }

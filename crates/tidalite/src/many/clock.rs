@@ -30,6 +30,13 @@ pub(super) fn interval(times: &impl RangeBounds<Timestamp>, unit: Unit) -> (i64,
     (from.max(min) as i64, to.min(max) as i64)
 }
 
+/// The first raw time whose nanoseconds are not before these.
+pub(super) fn first_at(nanos: i64, unit: Unit) -> i64 {
+    let step = i128::from(unit.nanos());
+    let first = -(-i128::from(nanos)).div_euclid(step) + i128::from(unit.steps_to_1970());
+    first.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
 /// The last raw time before or at which rows lie that were current when `times` begin; `i64::MIN` where they have no beginning.
 pub(super) fn current_at_start(times: &impl RangeBounds<Timestamp>, unit: Unit) -> i64 {
     let (Bound::Included(t) | Bound::Excluded(t)) = times.start_bound() else {

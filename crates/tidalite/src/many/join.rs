@@ -1,10 +1,18 @@
 //! Rows of several series side by side, joined on time.
+//!
+//! 1. A series is *needed* when no row is told at a time at which it has none: all in an inner join, else those that a filter is for.
+//! 2. So the next row that is told is not before the next row of any needed series, and all go on from there (a leapfrog join). Not so in an as-of
+//!    join: there a row belongs to later times, too.
+//! 3. What is told is tested row by row. The filters of a series leave out vectors unread where that changes nothing else: not of the series that an
+//!    as-of join looks back into, where the row that is current must be known even if it is not wanted.
 
 use super::merge::{MergedRows, Source};
 use super::{Selection, clock};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::pieces::ValueFilter;
 use crate::time::Timestamp;
 use std::ops::RangeBounds;
+use tidalite_series::ValueRange;
 
 /// Which rows belong together. Of several rows that a series has at one time ([`MergePolicy::KeepAll`](crate::MergePolicy::KeepAll)) the
 /// last to arrive is taken.
@@ -28,6 +36,10 @@ pub struct Joined<'s> {
     join: Join,
     /// First time that is told: as-of reads rows of the other series from before it.
     from: i64,
+    /// What rows of the series with these places must match.
+    filters: Vec<(usize, ValueRange)>,
+    /// Whether a series is needed.
+    needed: Vec<bool>,
     /// The newest row of each series: its time and words.
     newest: Vec<(Option<i64>, Vec<u64>)>,
     /// Which of `newest` belong to the row that is handed out.
@@ -69,7 +81,60 @@ impl Selection<'_> {
     ///
     /// # Errors
     /// A damaged or unreadable block; `Timestamp` for a row whose time does not fit nanoseconds.
+    ///
+    /// # Cost
+    /// Reads the rows of all series; in an inner join what lies between two rows of one of them is passed by in the others.
     pub fn join(&self, times: impl RangeBounds<Timestamp>, join: Join) -> Result<Joined<'_>> {
+        self.join_matching(times, join, [])
+    }
+
+    /// As `join`, but only the rows that all of the filters want, each of the series with its place in the selection: a row is told when that series
+    /// has one there, and its value is wanted.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Join, MemoryStorage, Options, ValueFilter};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// for (time, power, wind) in [(0_i64, 0.0, 3.0), (1, 900.0, 9.0), (2, 0.0, 9.5)] {
+    ///     tx.series("power")?.insert(time, power)?;
+    ///     tx.series("wind")?.insert(time, wind)?;
+    /// }
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let both = snap.select("")?; // power, wind
+    /// // Wind, and no power: column 1 of a default point is its value.
+    /// let idle = [(0, ValueFilter::new(1, ..=0.0)), (1, ValueFilter::new(1, 4.0..))];
+    /// let mut rows = both.join_matching(.., Join::Inner, idle)?;
+    /// assert_eq!(rows.next()?.map(|row| row.time.0), Some(2));
+    /// assert!(rows.next()?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `join`; `Schema` for a series or a column that is not there, or a column of texts.
+    ///
+    /// # Cost
+    /// Subtrees, leaves and vectors of a filtered series are passed by unread whose extremes rule a match out, and in the other series what lies
+    /// between rows of these. In an as-of join only the first series is passed by, the others are read.
+    pub fn join_matching(
+        &self,
+        times: impl RangeBounds<Timestamp>,
+        join: Join,
+        filters: impl IntoIterator<Item = (usize, ValueFilter)>,
+    ) -> Result<Joined<'_>> {
+        let own = |(place, filter): (usize, ValueFilter)| {
+            let series = self.series().get(place).ok_or_else(|| {
+                let problem = format!(
+                    "there are {} series, filtered is number {place}",
+                    self.len()
+                );
+                Error::Schema { problem }
+            })?;
+            Ok((place, filter.range(&series.info().schema.columns)?))
+        };
+        let filters = filters.into_iter().map(own).collect::<Result<Vec<_>>>()?;
+        let looks_back = matches!(join, Join::AsOf { .. });
         let mut sources = Vec::with_capacity(self.len());
         let mut start = i64::MIN;
         for (i, series) in self.series().iter().enumerate() {
@@ -78,7 +143,7 @@ impl Selection<'_> {
             if i == 0 && from <= to {
                 start = unit.timestamp(from).map_or(i64::MIN, |t| t.0);
             }
-            if i > 0 && matches!(join, Join::AsOf { .. }) {
+            if i > 0 && looks_back {
                 // Its steps may be longer than the interval, or none may fall on the beginning: the current row lies before that.
                 let current = clock::current_at_start(&times, unit);
                 if let Some(row) = series.cursor().search(current)? {
@@ -86,13 +151,21 @@ impl Selection<'_> {
                     from = row.time;
                 }
             }
-            sources.push(Source::new(series, from, to));
+            let ranges = filters.iter().filter(|(place, _)| *place == i);
+            let ranges = ranges.filter(|_| i == 0 || !looks_back);
+            let ranges = ranges.map(|(_, range)| *range).collect();
+            sources.push(Source::new(series, (from, to), ranges));
         }
         let count = sources.len();
+        let filtered = |i: usize| filters.iter().any(|(place, _)| *place == i);
+        let needed = |i: usize| !looks_back && (join == Join::Inner || filtered(i));
+        let needed = (0..count).map(needed).collect();
         Ok(Joined {
             rows: MergedRows::new(sources)?,
             join,
             from: start,
+            filters,
+            needed,
             newest: vec![(None, Vec::new()); count],
             present: vec![false; count],
             time: 0,
@@ -124,6 +197,21 @@ impl Joined<'_> {
 
     /// Takes all rows of the next time; false behind the last.
     fn step(&mut self) -> Result<bool> {
+        // As far as the needed series that is furthest ahead, until that is none of them any more.
+        loop {
+            let heads = self.rows.heads().iter().zip(&self.needed);
+            let needed = heads.filter(|(_, needed)| **needed).map(|(head, _)| *head);
+            if needed.clone().min() == Some(None) {
+                return Ok(false);
+            }
+            let Some(furthest) = needed.max().flatten() else {
+                break;
+            };
+            if self.rows.peek().is_none_or(|(time, _)| time >= furthest) {
+                break;
+            }
+            self.rows.skip_to(furthest)?;
+        }
         let Some((time, _)) = self.rows.peek() else {
             return Ok(false);
         };
@@ -148,10 +236,14 @@ impl Joined<'_> {
         for ((at, _), present) in self.newest.iter().zip(&mut self.present) {
             *present = at.is_some_and(|at| i128::from(time) - i128::from(at) <= tolerance.into());
         }
-        match join {
+        let belongs = match join {
             Join::Inner => self.present.iter().all(|&present| present),
             Join::Outer => true,
             Join::AsOf { .. } => time >= self.from && self.newest[0].0 == Some(time),
-        }
+        };
+        let wanted = |(i, range): &(usize, ValueRange)| {
+            self.present[*i] && range.holds(self.newest[*i].1[range.column()])
+        };
+        belongs && self.filters.iter().all(wanted)
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Invariants: 1. `heap` holds each source that has rows left once, with the time of its next row.
 //! 2. A source's `rows` are those of one vector, copied out; `at` is the next of them.
+//! 3. `heads` are the times that `heap` has, by source.
 
 use super::{Selection, clock};
 use crate::error::Result;
@@ -13,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::RangeBounds;
 use tidalite_codec::Rows;
-use tidalite_series::Scan;
+use tidalite_series::{Scan, ValueRange};
 
 /// One series of a merge.
 pub(super) struct Source<'s> {
@@ -24,12 +25,21 @@ pub(super) struct Source<'s> {
 }
 
 impl<'s> Source<'s> {
-    /// The rows `from ..= to`, in the series' unit.
-    pub(super) fn new(series: &'s Series<'_>, from: i64, to: i64) -> Self {
+    /// The rows `from ..= to`, in the series' unit; vectors in which none can match the ranges are left out.
+    pub(super) fn new(
+        series: &'s Series<'_>,
+        (from, to): (i64, i64),
+        ranges: Vec<ValueRange>,
+    ) -> Self {
         let columns = series.info().schema.columns.len();
         let all: Vec<usize> = (0..columns).collect();
+        let view = series.view();
+        let scan = match ranges.is_empty() {
+            true => view.scan(from, to, &all),
+            false => view.matching(ranges).scan(from, to, &all),
+        };
         Self {
-            scan: series.view().scan(from, to, &all),
+            scan,
             unit: series.info().schema.unit,
             rows: Rows::new(columns),
             at: 0,
@@ -52,6 +62,13 @@ impl<'s> Source<'s> {
         clock::nanos(self.rows.times[self.at], self.unit).map(Some)
     }
 
+    /// Leaves out the rows before `nanos`.
+    fn skip_to(&mut self, nanos: i64) {
+        let first = clock::first_at(nanos, self.unit);
+        self.at += self.rows.times[self.at..].partition_point(|&time| time < first);
+        self.scan.skip_to(first);
+    }
+
     /// Copies the next row's words and steps over it.
     pub(super) fn take(&mut self, words: &mut Vec<u64>) {
         words.clear();
@@ -64,6 +81,7 @@ impl<'s> Source<'s> {
 pub struct MergedRows<'s> {
     sources: Vec<Source<'s>>,
     heap: BinaryHeap<Reverse<(i64, usize)>>,
+    heads: Vec<Option<i64>>,
     words: Vec<u64>,
 }
 
@@ -86,7 +104,7 @@ impl Selection<'_> {
     pub fn rows(&self, times: impl RangeBounds<Timestamp>) -> Result<MergedRows<'_>> {
         let sources = self.series().iter().map(|series| {
             let (from, to) = clock::interval(&times, series.info().schema.unit);
-            Source::new(series, from, to)
+            Source::new(series, (from, to), Vec::new())
         });
         MergedRows::new(sources.collect())
     }
@@ -95,14 +113,43 @@ impl Selection<'_> {
 impl<'s> MergedRows<'s> {
     pub(super) fn new(mut sources: Vec<Source<'s>>) -> Result<Self> {
         let mut heap = BinaryHeap::with_capacity(sources.len());
+        let mut heads = Vec::with_capacity(sources.len());
         for (i, source) in sources.iter_mut().enumerate() {
-            heap.extend(source.peek()?.map(|time| Reverse((time, i))));
+            let head = source.peek()?;
+            heap.extend(head.map(|time| Reverse((time, i))));
+            heads.push(head);
         }
         Ok(Self {
             sources,
             heap,
+            heads,
             words: Vec::new(),
         })
+    }
+
+    /// The time of the next row of each series.
+    pub(super) fn heads(&self) -> &[Option<i64>] {
+        &self.heads
+    }
+
+    /// Leaves out the rows before `nanos`, of all series.
+    pub(super) fn skip_to(&mut self, nanos: i64) -> Result<()> {
+        while let Some(&Reverse((time, series))) = self.heap.peek()
+            && time < nanos
+        {
+            self.heap.pop();
+            self.sources[series].skip_to(nanos);
+            self.look(series)?;
+        }
+        Ok(())
+    }
+
+    /// Notes the next row of a series that `heap` does not have.
+    fn look(&mut self, series: usize) -> Result<()> {
+        let head = self.sources[series].peek()?;
+        self.heads[series] = head;
+        self.heap.extend(head.map(|time| Reverse((time, series))));
+        Ok(())
     }
 
     /// Time and series of the next row.
@@ -113,10 +160,8 @@ impl<'s> MergedRows<'s> {
     /// Takes the next row's words into `words` and goes on.
     pub(super) fn take(&mut self, words: &mut Vec<u64>) -> Result<()> {
         if let Some(Reverse((_, series))) = self.heap.pop() {
-            let source = &mut self.sources[series];
-            source.take(words);
-            self.heap
-                .extend(source.peek()?.map(|time| Reverse((time, series))));
+            self.sources[series].take(words);
+            self.look(series)?;
         }
         Ok(())
     }

@@ -1,0 +1,306 @@
+//! What becomes of the pieces of a fold: counted, passed by, or summed up by windows.
+//!
+//! Window arithmetic is done in 128 bits where 64 would overflow: no origin, width or time is too large.
+
+use crate::link::Link;
+use tidalite_codec::{RowsRef, Stats};
+use tidalite_pager::{Error, Result};
+
+/// Statistics of one window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// Its first timestamp; `i64::MIN` when it begins before that.
+    pub start: i64,
+    /// Its last timestamp, included; `i64::MAX` when it ends after that.
+    pub last: i64,
+    /// The time of its first row.
+    pub first_time: i64,
+    /// The time of its last row.
+    pub last_time: i64,
+    /// The column's statistics in it, of the figures that were asked for.
+    pub stats: Stats,
+}
+
+/// Windows of equal width.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grid {
+    width: i64,
+    origin: i64,
+}
+
+impl Grid {
+    pub(crate) fn new(width: i64, origin: i64) -> Result<Self> {
+        if width <= 0 {
+            return Err(Error::Limit {
+                what: "width of a window (at least 1)",
+                found: width as u64,
+                limit: i64::MAX as u64,
+            });
+        }
+        Ok(Self { width, origin })
+    }
+
+    /// First and last timestamp of the window that holds `t`.
+    fn window(&self, t: i64) -> (i64, i64) {
+        // The division takes several times as long with 128 bits.
+        let since = t.checked_sub(self.origin);
+        let start = since.and_then(|since| t.checked_sub(since.rem_euclid(self.width)));
+        match start.and_then(|start| Some((start, start.checked_add(self.width - 1)?))) {
+            Some(window) => window,
+            None => self.wide_window(t),
+        }
+    }
+
+    fn wide_window(&self, t: i64) -> (i64, i64) {
+        let (t, width) = (i128::from(t), i128::from(self.width));
+        let start = t - (t - i128::from(self.origin)).rem_euclid(width);
+        let last = start + width - 1;
+        let (min, max) = (i128::from(i64::MIN), i128::from(i64::MAX));
+        (start.max(min) as i64, last.min(max) as i64)
+    }
+}
+
+/// A vector's rank among the pieces; a leaf comes next, then nodes of level 1 and up.
+pub(super) const VECTOR_RANK: u8 = 0;
+
+/// Rows that statistics tell of: those of a vector, a leaf, or a node.
+#[derive(Clone, Copy)]
+pub(super) struct Piece {
+    /// Height above the rows, see [`VECTOR_RANK`].
+    pub(super) rank: u8,
+    /// First timestamp.
+    pub(super) begin: i64,
+    /// Last timestamp, included.
+    pub(super) end: i64,
+    /// Rows.
+    pub(super) count: u64,
+}
+
+impl Piece {
+    /// What is below a link that leads to `level`, 0 for a leaf.
+    pub(super) fn of(link: &Link, level: u8) -> Self {
+        Self {
+            rank: level + VECTOR_RANK + 1,
+            begin: link.begin,
+            end: link.end,
+            count: link.count,
+        }
+    }
+}
+
+/// What becomes of the pieces.
+pub(super) trait Collector {
+    /// Whether the rows of the piece need not be told apart.
+    fn together(&mut self, piece: &Piece) -> bool;
+    /// The time up to which pieces behind the one that ends at `end` will be together, as far as it is known: what lies
+    /// across it is asked for ahead.
+    fn together_up_to(&self, end: i64) -> i64 {
+        let _ = end;
+        i64::MAX
+    }
+    /// Takes what a link or vector says of its rows; `merge` takes the statistics of one of the columns in behind those given.
+    fn piece(
+        &mut self,
+        piece: &Piece,
+        merge: impl FnMut(usize, &mut Stats) -> Result<()>,
+    ) -> Result<()>;
+    /// Takes rows, with the columns first.
+    fn rows(&mut self, rows: RowsRef<'_>);
+    /// Whether what comes is of no interest.
+    fn done(&self) -> bool {
+        false
+    }
+}
+
+/// Counts rows.
+#[derive(Default)]
+pub(super) struct Count {
+    pub(super) rows: u64,
+}
+
+impl Collector for Count {
+    fn together(&mut self, _: &Piece) -> bool {
+        true
+    }
+
+    fn piece(
+        &mut self,
+        piece: &Piece,
+        _: impl FnMut(usize, &mut Stats) -> Result<()>,
+    ) -> Result<()> {
+        self.rows = self.rows.saturating_add(piece.count);
+        Ok(())
+    }
+
+    fn rows(&mut self, rows: RowsRef<'_>) {
+        self.rows += rows.len() as u64;
+    }
+}
+
+/// Passes rows by, as many as it is told to, for the time of the next one.
+pub(super) struct Nth {
+    left: u64,
+    /// The time, and how many of the rows that were passed by have it.
+    pub(super) found: Option<(i64, usize)>,
+}
+
+impl Nth {
+    /// The row behind so many.
+    pub(super) fn behind(rows: u64) -> Self {
+        let (left, found) = (rows, None);
+        Self { left, found }
+    }
+}
+
+impl Collector for Nth {
+    fn together(&mut self, piece: &Piece) -> bool {
+        piece.count <= self.left
+    }
+
+    fn piece(
+        &mut self,
+        piece: &Piece,
+        _: impl FnMut(usize, &mut Stats) -> Result<()>,
+    ) -> Result<()> {
+        self.left = self.left.saturating_sub(piece.count);
+        Ok(())
+    }
+
+    fn rows(&mut self, rows: RowsRef<'_>) {
+        if self.done() {
+            return;
+        }
+        let times = rows.times();
+        let at = usize::try_from(self.left).unwrap_or(usize::MAX);
+        match times.get(at) {
+            // Rows of one time come together.
+            Some(&time) => self.found = Some((time, at - rows.lower_bound(time))),
+            None => self.left -= times.len() as u64,
+        }
+    }
+
+    fn done(&self) -> bool {
+        self.found.is_some()
+    }
+}
+
+/// Where a window begins and ends, and the rows in it.
+#[derive(Clone, Copy)]
+struct Open {
+    start: i64,
+    last: i64,
+    first_time: i64,
+    last_time: i64,
+}
+
+/// Statistics of columns, window by window, or of all rows as one.
+pub(super) struct Windows<F> {
+    grid: Option<Grid>,
+    /// The window under way; it has rows.
+    open: Option<Open>,
+    /// The columns' statistics in it.
+    stats: Vec<Stats>,
+    f: F,
+}
+
+impl<F: FnMut(usize, Window)> Windows<F> {
+    /// `stats` are empty ones of the columns.
+    pub(super) fn new(grid: Option<Grid>, stats: Vec<Stats>, f: F) -> Self {
+        Self {
+            grid,
+            open: None,
+            stats,
+            f,
+        }
+    }
+
+    /// The open window, which is made the one that holds `t`.
+    #[inline]
+    fn at(&mut self, t: i64) -> &mut Open {
+        let open = self.open.as_ref();
+        if open.is_some_and(|open| t < open.start || open.last < t) {
+            self.close();
+        }
+        let grid = self.grid;
+        self.open.get_or_insert_with(|| {
+            let (start, last) = grid.map_or((i64::MIN, i64::MAX), |grid| grid.window(t));
+            Open {
+                start,
+                last,
+                first_time: t,
+                last_time: t,
+            }
+        })
+    }
+
+    /// The last timestamp of the window that holds `t`.
+    #[inline]
+    fn last(&self, t: i64) -> i64 {
+        match (&self.open, &self.grid) {
+            (_, None) => i64::MAX,
+            (Some(open), _) if open.start <= t && t <= open.last => open.last,
+            (_, Some(grid)) => grid.window(t).1,
+        }
+    }
+
+    /// Tells the window under way.
+    pub(super) fn close(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        for (column, stats) in self.stats.iter_mut().enumerate() {
+            let empty = Stats::empty_with(stats.parts(), stats.column_type());
+            let window = Window {
+                start: open.start,
+                last: open.last,
+                first_time: open.first_time,
+                last_time: open.last_time,
+                stats: std::mem::replace(stats, empty),
+            };
+            (self.f)(column, window);
+        }
+    }
+}
+
+impl<F: FnMut(usize, Window)> Collector for Windows<F> {
+    fn together(&mut self, piece: &Piece) -> bool {
+        piece.end <= self.last(piece.begin)
+    }
+
+    fn together_up_to(&self, end: i64) -> i64 {
+        self.last(end)
+    }
+
+    fn piece(
+        &mut self,
+        piece: &Piece,
+        mut merge: impl FnMut(usize, &mut Stats) -> Result<()>,
+    ) -> Result<()> {
+        self.at(piece.begin).last_time = piece.end;
+        for (column, all) in self.stats.iter_mut().enumerate() {
+            merge(column, all)?;
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self, mut rows: RowsRef<'_>) {
+        while let Some(&time) = rows.times().first() {
+            let last = self.at(time).last;
+            let times = rows.times();
+            // Most windows end soon or not at all here: look ahead in steps that double.
+            let mut low = 1;
+            let mut step = 1;
+            while low + step <= times.len() && times[low + step - 1] <= last {
+                low += step;
+                step *= 2;
+            }
+            let high = times.len().min(low + step);
+            let cut = low + times[low..high].partition_point(|&t| t <= last);
+            self.at(time).last_time = times[cut - 1];
+            let own = rows.slice(0..cut);
+            for (column, all) in self.stats.iter_mut().enumerate() {
+                let (parts, ty) = (all.parts(), all.column_type());
+                all.merge_after(&Stats::with(parts, ty, own.times(), own.column(column)));
+            }
+            rows = rows.slice(cut..rows.len());
+        }
+    }
+}

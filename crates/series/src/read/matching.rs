@@ -1,0 +1,212 @@
+//! The rows whose values lie in ranges, as if the series had no others.
+//!
+//! Pieces of the tree whose extremes rule a match out are passed by unread, whatever is asked; those of which every row matches are folded
+//! unread.
+
+use super::View;
+use super::candles::Candle;
+use super::collect::{Grid, Window};
+use super::filter::{Direction, Filter, ValueRange, possible, row_matches};
+use super::fold::{self, Asked};
+use super::scan::{Scan, Vector};
+use crate::leaf::Leaf;
+use crate::link::Link;
+use crate::node::Spine;
+use tidalite_codec::Parts;
+use tidalite_pager::{PageRead, Result};
+
+/// Of a series the rows that match: in each range's column the value lies in it.
+pub struct Matching<'a, R> {
+    view: View<'a, R>,
+    ranges: Vec<ValueRange>,
+}
+
+// Not derived: so can it be for pages that cannot be copied.
+impl<R> Clone for Matching<'_, R> {
+    fn clone(&self) -> Self {
+        let (view, ranges) = (self.view, self.ranges.clone());
+        Self { view, ranges }
+    }
+}
+
+impl<'a, R: PageRead> View<'a, R> {
+    /// The rows that match all of the ranges.
+    ///
+    /// # Panics
+    /// When a column does not exist, or a range is of another type than its column.
+    #[must_use]
+    pub fn matching(&self, ranges: Vec<ValueRange>) -> Matching<'a, R> {
+        for range in &ranges {
+            range.expect_type(self.tree.types[range.column()]);
+        }
+        Matching {
+            view: *self,
+            ranges,
+        }
+    }
+}
+
+impl<'a, R: PageRead> Matching<'a, R> {
+    /// As [`View::count`].
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub fn count(&self, from: i64, to: i64) -> Result<u64> {
+        let View { r, tree, late } = self.view;
+        fold::count(r, tree, late, (from, to), &self.ranges)
+    }
+
+    /// As [`View::summary`].
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    ///
+    /// # Panics
+    /// When the column does not exist.
+    pub fn summary(
+        &self,
+        from: i64,
+        to: i64,
+        column: usize,
+        parts: Parts,
+    ) -> Result<Option<Candle>> {
+        let columns = [column];
+        let asked = Asked {
+            interval: (from, to),
+            grid: None,
+            columns: &columns,
+            parts,
+            ranges: &self.ranges,
+        };
+        let mut whole = None;
+        self.fold(asked, |_, window| {
+            whole = Some(Candle {
+                first_time: window.first_time,
+                last_time: window.last_time,
+                stats: window.stats,
+            });
+        })?;
+        Ok(whole)
+    }
+
+    /// As [`View::windows_of`]; windows without a row that matches are not there.
+    ///
+    /// # Errors
+    /// As `View::windows_of`.
+    ///
+    /// # Panics
+    /// When a column does not exist.
+    pub fn windows_of(
+        &self,
+        interval: (i64, i64),
+        width: i64,
+        origin: i64,
+        (columns, parts): (&[usize], Parts),
+        f: impl FnMut(usize, Window),
+    ) -> Result<()> {
+        let asked = Asked {
+            interval,
+            grid: Some(Grid::new(width, origin)?),
+            columns,
+            parts,
+            ranges: &self.ranges,
+        };
+        self.fold(asked, f)
+    }
+
+    fn fold(&self, asked: Asked<'_>, f: impl FnMut(usize, Window)) -> Result<()> {
+        let View { r, tree, late } = self.view;
+        fold::fold(r, tree, late, asked, f)
+    }
+
+    /// Calls `f` with the rows, in the given direction, up to 1024 a time (ascending within a call), and returns how many there were. Only the
+    /// named columns are handed out.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`; rows before the damage were delivered.
+    ///
+    /// # Panics
+    /// When a column does not exist.
+    pub fn for_each_vector(
+        &self,
+        from: i64,
+        to: i64,
+        columns: &[usize],
+        direction: Direction,
+        f: impl FnMut(&Vector<'_>),
+    ) -> Result<u64> {
+        let View { r, tree, late } = self.view;
+        Filter::new(r, tree, late, (from, to), &self.ranges, columns, f).run(direction)
+    }
+
+    /// Whole vectors, those passed by unread of which no row can match; rows that do not match are among the others.
+    ///
+    /// # Panics
+    /// When a column does not exist.
+    #[must_use]
+    pub fn scan(&self, from: i64, to: i64, columns: &[usize]) -> Scan<'a, R> {
+        let segments = self.view.segments(columns);
+        Scan::new(segments, from, to).only(self.clone())
+    }
+
+    /// Where the first piece or late row within `from ..= to` begins, or goes on, of which a row may match.
+    pub(super) fn first_possible(&self, from: i64, to: i64) -> Result<Option<i64>> {
+        if from > to {
+            return Ok(None);
+        }
+        let View { tree, late, .. } = self.view;
+        let mut found = None;
+        for entry in tree.tops() {
+            let is_root = tree.root.as_ref();
+            let is_root = is_root.is_some_and(|root| std::ptr::eq(root, entry));
+            let level = if is_root { tree.height } else { 0 };
+            let stats = |_, range: &ValueRange| Ok(entry.stats[range.column()]);
+            if !entry.link.outside(from, to) && possible(&self.ranges, stats)? {
+                found = self.first_below(&entry.link, level, (from, to))?;
+            }
+            if found.is_some() {
+                break;
+            }
+        }
+        let late = late.between(from, found.unwrap_or(to));
+        let matches = |&row: &usize| row_matches(&self.ranges, |c| late.column(c)[row]);
+        let first = (0..late.len()).find(matches).map(|row| late.times()[row]);
+        Ok(first.or(found))
+    }
+
+    fn first_below(&self, link: &Link, level: u8, (from, to): (i64, i64)) -> Result<Option<i64>> {
+        let View { r, tree, .. } = self.view;
+        if level == 0 {
+            let leaf = Leaf::open(r, link, &tree.types)?;
+            for v in leaf.vector_at(from)..leaf.vectors() {
+                let (begin, end) = leaf.span(v);
+                if begin > to {
+                    break;
+                }
+                let stats = |_, range: &ValueRange| leaf.stats(v, range.column(), range.ty());
+                if end >= from && possible(&self.ranges, stats)? {
+                    return Ok(Some(begin.max(from)));
+                }
+            }
+            return Ok(None);
+        }
+        let spine = Spine::open(r, link, level, tree.types.len())?;
+        let blocks = self.ranges.iter();
+        let blocks = blocks.map(|range| spine.stats(r, range.column(), range.ty()));
+        let blocks = blocks.collect::<Result<Vec<_>>>()?;
+        for i in spine.link_at(from)..spine.len() {
+            let child = spine.link(i);
+            if child.begin > to {
+                break;
+            }
+            if child.end < from || !possible(&self.ranges, |number, _| blocks[number].get(i))? {
+                continue;
+            }
+            let found = self.first_below(&child, level - 1, (from, to))?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+}
