@@ -27,7 +27,8 @@
 //! read       ReadTxn, Reading           a snapshot: series, tables, list; uncommitted: a transaction as it stood
 //!  ├ series  Series; range, cursor      intervals, aggregates, windows, vectors
 //!  │  ├ pieces                          candlesticks, values that are wanted, nearest
-//!  │  └ matching  Matching              rows that have them, as if there were no others
+//!  │  ├ matching  Matching              rows that have them, as if there were no others
+//!  │  └ by_text   TextMatches            rows by what their text says
 //!  ├ many    Selection, Group           many series: by tags, merged, joined, gaps filled
 //!  ├ functions  Dots, DotFunctions      rates, means, sums, row by row; leaders among series and values
 //!  └ table   Table, TableCursor
@@ -64,6 +65,7 @@ mod annotations;
 mod appender;
 mod background;
 mod backup;
+mod by_text;
 mod catalog;
 mod check;
 mod cold;
@@ -126,6 +128,7 @@ pub use aggregate::{Aggregate, Window};
 pub use annotations::{ANNOTATION_BYTES_MAX, ANNOTATION_KEY_BYTES_MAX};
 pub use appender::{Appender, SeriesAppender};
 pub use backup::{BackupInfo, restore, restore_in_two};
+pub use by_text::TextMatches;
 pub use catalog::{SeriesInfo, guid_dotnet, guid_text};
 pub use check::{CheckReport, Finding, Place, key_text};
 pub use cold::Cooled;

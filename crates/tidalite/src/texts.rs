@@ -68,6 +68,11 @@ fn key((series, column): Column, part: u8, number: u64) -> [u8; KEY_BYTES] {
     key
 }
 
+/// Whether a text with this word has no other one in its column.
+pub(crate) fn in_dictionary(word: u64) -> bool {
+    word >= DICTIONARY
+}
+
 /// Column, part and number of a key.
 fn parse(key: &[u8]) -> Result<(Column, u8, u64)> {
     let Ok(key) = <[u8; KEY_BYTES]>::try_from(key) else {

@@ -100,18 +100,17 @@ fn scans(range: &Range<'_>, expected: &[Row]) {
     for direction in [Direction::Forward, Direction::Backward] {
         rows.clear();
         let filter = ValueFilter::new(1, 3.0..=5.0);
-        let found =
-            range
-                .matching([filter])
-                .unwrap()
-                .for_each_vector_of(&[0, 1], direction, |vector| {
-                    let part = (0..vector.times().len())
-                        .map(|i| (vector.times()[i], [vector.words(0)[i], vector.words(1)[i]]));
-                    match direction {
-                        Direction::Forward => rows.extend(part),
-                        Direction::Backward => rows.extend(part.rev()),
-                    }
-                });
+        let found = range
+            .matching([filter])
+            .expect("a column of numbers")
+            .for_each_vector_of(&[0, 1], direction, |vector| {
+                let part = (0..vector.times().len())
+                    .map(|i| (vector.times()[i], [vector.words(0)[i], vector.words(1)[i]]));
+                match direction {
+                    Direction::Forward => rows.extend(part),
+                    Direction::Backward => rows.extend(part.rev()),
+                }
+            });
         if direction == Direction::Backward {
             rows.reverse();
         }

@@ -65,8 +65,8 @@ fn compare(rng: &mut Rng, world: &World) {
                 }
         };
         let matching = rows.column(c).iter().filter(|&&word| holds(word)).count();
-        let matching = view.matching(vec![range]);
-        let matched = matching.for_each_vector(from, to, &[c], Direction::Forward, |_| {});
+        let rows = view.matching(vec![range]);
+        let matched = rows.for_each_vector(from, to, &[c], Direction::Forward, |_| {});
         assert_eq!(matched.unwrap(), matching as u64);
     }
 }

@@ -88,6 +88,7 @@ fn matches(
         }
     }
     assert_eq!(count.unwrap(), all.times.len() as u64);
+    assert_eq!(matching.count(from, to).unwrap(), all.times.len() as u64);
     all
 }
 
