@@ -7,10 +7,16 @@ use crate::front::Front;
 use crate::key::Key;
 use crate::run::Run;
 use crate::tail;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::{PageRead, Result};
+
+thread_local! {
+    /// The memory of the block in which the newest row was looked for last: cleared and asked for anew, it was a tenth of the question.
+    static BLOCK: RefCell<Block> = RefCell::default();
+}
 
 /// A row: its time and its words.
 pub type FrontRow = (i64, Vec<u64>);
@@ -109,7 +115,7 @@ impl Front {
         };
         let place = (class, series);
         let mut found = self.tail_row(r, place, (from, to), |rows| rows.len().checked_sub(1))?;
-        let mut block = Block::default();
+        let mut block = BLOCK.take();
         for (run, after) in self.live_runs(0) {
             // Of equal times the newer run has the row.
             let at_least = match &found {
@@ -138,6 +144,7 @@ impl Front {
                 found = Some(row_of(&block.rows, row));
             }
         }
+        BLOCK.set(block);
         Ok(found)
     }
 

@@ -269,6 +269,10 @@ fn live(
         let found = found.map_err(|error| format!("reopened: {error}"))?;
         history.stands_on(found);
     }
+    // What a process that died left in the system's cache is not durable for having been found.
+    if rng.one_in(4) {
+        processes[0].sync()?;
+    }
     // In a sync: more commits, which must not wait.
     let (inside_world, hooked) = (Arc::clone(world), processes[0].db.clone());
     let (kept, may) = (Arc::clone(&waiting), Arc::clone(&overlap));
