@@ -14,6 +14,8 @@ suites:
   commit         durable commits of 1, 10 and 1,000 rows, and of 1 to 16 threads
   mdbx           small transactions in three degrees of durability, loads, gets, ranges,
                  removals, sizes: the workloads that libmdbx and redb publish
+  ioarena        set, get, iterate, crud, batch and delete as IOArena does them, each
+                 operation a transaction, in three degrees of durability
   beyond-memory  a file eight times as large as the memory that its process may use
   long-reader    one snapshot held while everything is overwritten
   ticks          a point for each of 100, 10,000 and 100,000 series in every durable commit
@@ -35,6 +37,7 @@ options:
   --commits N    commit: commits of a case (default 5000); long-reader: overwrites (default 1000000);
                  ticks: commits (default 10000; with fewer there are fewer series, too)
   --pairs N      mdbx: pairs of the large tables (default 5000000), of which the rest is scaled;
+                 ioarena: 5000000 stands for the published counts;
                  long-reader: of its table (default 1000000); nested: five a table or topic
   --mib N        beyond-memory: size of the file (default 8192)
   --memory-mib N beyond-memory: memory of the process (default 1024; 0: no bound)
@@ -46,6 +49,7 @@ pub(crate) enum Suite {
     Harlinn,
     Commit,
     Mdbx,
+    Ioarena,
     BeyondMemory,
     /// One engine of `BeyondMemory`, in a process of its own.
     BeyondMemoryOne,
@@ -122,6 +126,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
         Some("harlinn") => Suite::Harlinn,
         Some("commit") => Suite::Commit,
         Some("mdbx") => Suite::Mdbx,
+        Some("ioarena") => Suite::Ioarena,
         Some("beyond-memory") => Suite::BeyondMemory,
         Some("beyond-memory-one") => Suite::BeyondMemoryOne,
         Some("long-reader") => Suite::LongReader,

@@ -7,6 +7,7 @@
 //! commit         suite: durable commits, alone and in groups
 //!  └ floor         what the disk itself takes for them
 //! mdbx           suite: small transactions, loads, gets, ranges, removals, sizes
+//! ioarena        suite: the six benchmarks of IOArena, each operation a transaction
 //! beyond_memory  suite: a file larger than memory
 //! long_reader    suite: a snapshot held while everything is overwritten
 //! ticks          suite: a point for each of many series in every durable commit
@@ -33,6 +34,7 @@ mod engine;
 mod floor;
 mod growth;
 mod harlinn;
+mod ioarena;
 mod lmdb_engine;
 mod long_reader;
 mod mdbx;
@@ -92,6 +94,7 @@ fn run(options: &Options) -> Result<()> {
         }
         Suite::Commit => told(&commit::run(options)?, options, json),
         Suite::Mdbx => told(&mdbx::run(options)?, options, json),
+        Suite::Ioarena => told(&ioarena::run(options)?, options, json),
         Suite::LongReader => told(&long_reader::run(options)?, options, json),
         Suite::Growth => told(&growth::run(options)?, options, json),
         Suite::Nested => told(&nested::run(options)?, options, json),

@@ -256,7 +256,7 @@ impl Process<'_> {
     }
 
     /// What the background flusher does, and `sync`.
-    fn sync(&mut self) -> Judged {
+    pub(super) fn sync(&mut self) -> Judged {
         if !self.has_turn()? {
             return Ok(());
         }
