@@ -13,7 +13,6 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::Instant;
 
 use crate::args::Options;
@@ -23,7 +22,7 @@ use crate::engine::{
     Engine, Kind, Promise, Result, Setup, TIDALITE, TIDALITE_ONE_FLUSH, TIDALITE_SERIES,
     TIDALITE_SERIES_ONE_FLUSH, Write,
 };
-use crate::meter::{Latencies, Meter, Sample};
+use crate::meter::{Latencies, Meter, Sample, side_by_side};
 use crate::{floor, os};
 
 /// Series that rows go to.
@@ -134,26 +133,15 @@ impl Side<'_> {
     }
 
     fn threads(&self, threads: u64, commits: u64) -> Result<Sample> {
-        let mut latencies = Latencies::default();
         let each = commits.div_ceil(threads);
         let meter = Meter::start(self.dir);
-        let done: Vec<Result<Latencies>> = thread::scope(|scope| {
-            let work = || -> Result<Latencies> {
-                let mut latencies = Latencies::default();
-                for _ in 0..each {
-                    latencies.time(|| self.commit(1))?;
-                }
-                Ok(latencies)
-            };
-            let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-            let joined = running.into_iter().map(thread::ScopedJoinHandle::join);
-            joined
-                .map(|result| result.unwrap_or_else(|_| Err("a thread panicked".into())))
-                .collect()
-        });
-        for of_thread in done {
-            latencies.join(of_thread?);
-        }
+        let (latencies, _) = side_by_side(threads, |_| {
+            let mut latencies = Latencies::default();
+            for _ in 0..each {
+                latencies.time(|| self.commit(1))?;
+            }
+            Ok((latencies, 0))
+        })?;
         let commits = each * threads;
         Ok(meter.finish(commits, commits * self.engine.silent_syncs(), latencies))
     }

@@ -16,13 +16,12 @@
 //! wrong answer ends the run, where IOArena counts it.
 
 use std::path::Path;
-use std::thread;
 
 use crate::args::Options;
 use crate::contest::Contest;
 use crate::engine::data::{Data, Shape};
 use crate::engine::{Engine, Kind, Promise, Result, Setup, TIDALITE, TIDALITE_ONE_FLUSH, Write};
-use crate::meter::{Latencies, Meter};
+use crate::meter::{Latencies, Meter, Sample, side_by_side};
 use crate::os;
 
 const SHAPE: Shape = Shape {
@@ -192,22 +191,9 @@ impl Arena<'_> {
         if !self.options.chosen(name) {
             return Ok(());
         }
-        let (mut latencies, mut answer) = (Latencies::default(), 0u64);
         let meter = Meter::start(self.dir);
-        let done: Vec<Result<(Latencies, u64)>> = thread::scope(|scope| {
-            let running: Vec<_> = (0..threads)
-                .map(|thread| scope.spawn(move || self.gets_of((thread, threads))))
-                .collect();
-            let joined = running.into_iter().map(thread::ScopedJoinHandle::join);
-            joined
-                .map(|result| result.unwrap_or_else(|_| Err("a thread panicked".into())))
-                .collect()
-        });
-        for of_thread in done {
-            let (times, sum) = of_thread?;
-            latencies.join(times);
-            answer = answer.wrapping_add(sum);
-        }
+        let of_thread = |thread| self.gets_of((thread, threads));
+        let (latencies, answer) = side_by_side(threads, of_thread)?;
         let sample = meter.finish(self.count, 0, latencies);
         self.tell(name, sample, answer, contest)
     }
@@ -241,13 +227,7 @@ impl Arena<'_> {
         self.tell("iterate", sample, digest.answer(), contest)
     }
 
-    fn tell(
-        &self,
-        name: &str,
-        sample: crate::meter::Sample,
-        answer: u64,
-        contest: &mut Contest,
-    ) -> Result<()> {
+    fn tell(&self, name: &str, sample: Sample, answer: u64, contest: &mut Contest) -> Result<()> {
         let case = format!("{}-{name}", self.degree);
         contest.add(&case, "op/s", false, self.kind, sample);
         contest.check(&case, 0, self.kind, answer)

@@ -25,14 +25,13 @@
 //! Sizes are taken after closing. Every engine's answers are compared with those of the first.
 
 use std::path::Path;
-use std::thread;
 use std::time::Instant;
 
 use crate::args::Options;
 use crate::contest::Contest;
 use crate::engine::data::{Data, Random, Shape};
 use crate::engine::{Engine, Kind, Promise, Result, Setup, TIDALITE, TIDALITE_ONE_FLUSH, Write};
-use crate::meter::{Latencies, Meter, Sample};
+use crate::meter::{Latencies, Meter, Sample, side_by_side};
 use crate::os;
 
 const SMALL: Shape = Shape {
@@ -212,23 +211,9 @@ struct Gets<'g> {
 impl Gets<'_> {
     /// The sample, and the sum of the answers.
     fn run(&self, engine: &dyn Engine, dir: &Path, threads: u64) -> Result<(Sample, u64)> {
-        let mut latencies = Latencies::default();
-        let mut answer = 0u64;
         let meter = Meter::start(dir);
-        let done: Vec<Result<(Latencies, u64)>> = thread::scope(|scope| {
-            let running: Vec<_> = (0..threads)
-                .map(|thread| scope.spawn(move || self.of_thread(engine, thread)))
-                .collect();
-            let joined = running.into_iter().map(thread::ScopedJoinHandle::join);
-            joined
-                .map(|result| result.unwrap_or_else(|_| Err("a thread panicked".into())))
-                .collect()
-        });
-        for of_thread in done {
-            let (times, sum) = of_thread?;
-            latencies.join(times);
-            answer = answer.wrapping_add(sum);
-        }
+        let of_thread = |thread| self.of_thread(engine, thread);
+        let (latencies, answer) = side_by_side(threads, of_thread)?;
         Ok((meter.finish(self.each * threads, 0, latencies), answer))
     }
 

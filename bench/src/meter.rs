@@ -4,12 +4,39 @@
 //! ```text
 //! Meter::start(dir)  ...work...  finish(operations) -> Sample
 //! Latencies       time of every operation, or of every n-th where a look at the clock would weigh
+//! side_by_side    the same work by several threads at once
 //! ```
 
 use std::path::Path;
+use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::engine::Result;
 use crate::{os, syncs};
+
+/// Threads that work at the same time, each told its number: all their times, and the sum of their answers.
+pub(crate) fn side_by_side(
+    threads: u64,
+    work: impl Fn(u64) -> Result<(Latencies, u64)> + Sync,
+) -> Result<(Latencies, u64)> {
+    let work = &work;
+    let done: Vec<Result<_>> = thread::scope(|scope| {
+        let running: Vec<_> = (0..threads)
+            .map(|thread| scope.spawn(move || work(thread)))
+            .collect();
+        let joined = running.into_iter().map(thread::ScopedJoinHandle::join);
+        joined
+            .map(|result| result.unwrap_or_else(|_| Err("a thread panicked".into())))
+            .collect()
+    });
+    let (mut latencies, mut answer) = (Latencies::default(), 0u64);
+    for of_thread in done {
+        let (times, sum) = of_thread?;
+        latencies.join(times);
+        answer = answer.wrapping_add(sum);
+    }
+    Ok((latencies, answer))
+}
 
 /// Times of single operations.
 #[derive(Default)]
