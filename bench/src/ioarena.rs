@@ -169,9 +169,7 @@ impl Arena<'_> {
     fn batches(&self, contest: &mut Contest) -> Result<()> {
         let (mut latencies, mut answer) = (Latencies::default(), 0u64);
         let meter = Meter::start(self.dir);
-        let firsts = (0..self.count).step_by(BATCH as usize);
-        let commits = firsts.len() as u64;
-        for first in firsts {
+        for first in (0..self.count).step_by(BATCH as usize) {
             latencies.time(|| {
                 self.engine.write(&mut |txn| {
                     for n in first..(first + BATCH).min(self.count) {
@@ -181,7 +179,7 @@ impl Arena<'_> {
                 })
             })?;
         }
-        let silent = commits * self.engine.silent_syncs();
+        let silent = self.count.div_ceil(BATCH) * self.engine.silent_syncs();
         let sample = meter.finish(self.count, silent, latencies);
         self.tell("batch", sample, answer, contest)
     }

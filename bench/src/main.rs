@@ -161,7 +161,7 @@ fn warn(options: &Options) {
     let small = match options.suite {
         Suite::Harlinn => options.points < 10_000_000,
         Suite::Commit => options.commits < 2000,
-        Suite::Mdbx => options.pairs < 1_000_000,
+        Suite::Mdbx | Suite::Ioarena => options.pairs < 1_000_000,
         Suite::LongReader => options.commits < 1_000_000,
         Suite::Ticks => options.commits < 10_000,
         Suite::Cpu => options.points < 2_592_000,

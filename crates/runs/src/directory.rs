@@ -17,6 +17,13 @@ use tidalite_pager::{Extent, PTR_BYTES, PageRead, PageWrite, Ptr, Result};
 /// The class of extent entries; no layout has it.
 pub(crate) const EXTENT_CLASS: u32 = u32::MAX;
 
+/// Behind all blocks, before all extents.
+pub(crate) const END_OF_BLOCKS: Key = Key {
+    class: EXTENT_CLASS,
+    series: SeriesId(0),
+    time: i64::MIN,
+};
+
 const LAST_SERIES_AT: usize = PTR_BYTES;
 const LAST_TIME_AT: usize = LAST_SERIES_AT + 8;
 const ROWS_AT: usize = LAST_TIME_AT + 8;
@@ -94,6 +101,55 @@ pub(crate) fn remove_entry<W: PageWrite>(tree: &mut Tree, w: &mut W, entry: &Ent
     Ok(())
 }
 
+/// Removes the entries of all blocks that begin before `end`, and the extents that are left without any; calls `gone` with each.
+///
+/// # Cost
+/// The entries are read, and cut off as one range; an extent is looked up once for the blocks in it that follow each other.
+pub(crate) fn remove_before<W: PageWrite>(
+    tree: &mut Tree,
+    w: &mut W,
+    end: Key,
+    mut gone: impl FnMut(&Entry),
+) -> Result<()> {
+    // Stretches of blocks of one extent: its entry, and how many they are.
+    let mut extents: Vec<(Extent, u64, u64)> = Vec::new();
+    let mut cursor = tree.cursor(w);
+    let mut there = cursor.first()?;
+    while there {
+        let value = cursor.inline_value()?.unwrap_or_default();
+        let Some(entry) = decode_entry(cursor.key(), value, tree)? else {
+            break;
+        };
+        if entry.first >= end {
+            break;
+        }
+        gone(&entry);
+        match extents
+            .iter_mut()
+            .rev()
+            .find(|(extent, ..)| holds(extent, w.page_size(), entry.ptr.addr))
+        {
+            Some((_, passed, _)) => *passed += 1,
+            None => {
+                let (extent, blocks) = extent_of(tree, w, entry.ptr.addr)?;
+                extents.push((extent, 1, blocks));
+            }
+        }
+        there = cursor.next()?;
+    }
+    drop(cursor);
+    tree.remove_range(w, &Key::MIN.encode(), &end.encode())?;
+    for (extent, passed, blocks) in extents {
+        if blocks > passed {
+            put_extent(tree, w, &extent, blocks - passed)?;
+        } else {
+            tree.remove(w, &extent_key(extent.addr))?;
+            w.free_extent(&extent);
+        }
+    }
+    Ok(())
+}
+
 fn extent_key(addr: u64) -> [u8; KEY_BYTES] {
     Key::new(EXTENT_CLASS, SeriesId(addr), 0).encode()
 }
@@ -126,6 +182,11 @@ fn decode_extent(key: &[u8], value: &[u8], tree: &Tree) -> Result<(Extent, u64)>
     Ok((extent, get_u64(value, BLOCKS_AT)))
 }
 
+fn holds(extent: &Extent, page_size: usize, addr: u64) -> bool {
+    let into = addr.checked_sub(extent.addr);
+    into.is_some_and(|bytes| bytes / (page_size as u64) < extent.pages)
+}
+
 /// The extent in which the block at `addr` lies.
 fn extent_of<R: PageRead>(tree: &Tree, r: &R, addr: u64) -> Result<(Extent, u64)> {
     let mut cursor = tree.cursor(r);
@@ -133,8 +194,7 @@ fn extent_of<R: PageRead>(tree: &Tree, r: &R, addr: u64) -> Result<(Extent, u64)
         let value = cursor.inline_value()?.unwrap_or_default();
         let (extent, blocks) = decode_extent(cursor.key(), value, tree)?;
         // In a table whose keys do not ascend the seek may end behind the address.
-        let into = addr.checked_sub(extent.addr);
-        if into.is_some_and(|bytes| bytes / (r.page_size() as u64) < extent.pages) {
+        if holds(&extent, r.page_size(), addr) {
             return Ok((extent, blocks));
         }
     }
@@ -155,8 +215,7 @@ pub(crate) fn each_extent<R: PageRead>(
     mut f: impl FnMut(Extent, u64) -> Result<()>,
 ) -> Result<()> {
     let mut cursor = tree.cursor(r);
-    let first = Key::new(EXTENT_CLASS, SeriesId(0), i64::MIN);
-    let mut there = cursor.seek_ge(&first.encode())?;
+    let mut there = cursor.seek_ge(&END_OF_BLOCKS.encode())?;
     while there {
         let value = cursor.inline_value()?.unwrap_or_default();
         let (extent, blocks) = decode_extent(cursor.key(), value, tree)?;

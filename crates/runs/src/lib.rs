@@ -28,6 +28,7 @@
 //! salvage    what is left of a damaged front
 //! extents    what fills a run's extents, checked
 //! bugs       deliberate ones, which the searches must find
+//! lengths    bytes that are written, and freed, at once; short ones for searches
 //! work       every bound, and the counters that prove them
 //! ```
 
@@ -43,6 +44,7 @@ mod front;
 mod handover;
 mod help;
 mod key;
+mod lengths;
 mod merge;
 mod read;
 mod record;
@@ -59,6 +61,8 @@ pub use blocks::Blocks;
 pub use check::{FrontClaim, FrontDamage, FrontReport, Held};
 pub use front::Front;
 pub use handover::Obstacles;
+#[cfg(any(test, feature = "seeded-bugs"))]
+pub use lengths::short_extents;
 pub use read::FrontRow;
 pub use record::{FRONT_ROOT_BYTES, FrontRoot};
 pub use salvage::{LoneBlock, block_rows, layouts_of, lone_block, tail_rows};

@@ -9,9 +9,11 @@
 //!
 //! Within a step, series by series: rows of all inputs are gathered in the order of time, of each time those of
 //! the newest input that has it, whole vectors that nothing older stands in the way of are linked, the rest goes to the output.
-//! Many series of a few rows each are merged together (`merge/batch.rs`).
+//! Many series of a few rows each are merged together (`merge/batch.rs`). What the inputs held before the watermark is freed as the
+//! merge goes on (`merge/passed.rs`).
 
 mod batch;
+mod passed;
 
 use crate::block::Block;
 use crate::cursor::RunCursor;
@@ -116,10 +118,7 @@ impl Front {
                 tier += 1;
                 continue;
             };
-            let inputs = at.runs[..merge.inputs].iter();
-            let all = inputs
-                .fold(0u64, |all, run| all.saturating_add(run.bytes))
-                .max(1);
+            let all = merge.input_bytes.max(1);
             let left = all.saturating_sub(merge.merged_bytes);
             let room = (TIER_RUNS_MAX + 1).saturating_sub(at.runs.len()) as f64 - begun;
             let share = if came < room { came / room } else { 1.0 };
@@ -148,11 +147,13 @@ impl Front {
     fn open_merge(&mut self, tier: usize) {
         let tier = &mut self.record.tiers[tier];
         if tier.merge.is_none() && tier.runs.len() >= FAN_IN {
+            let inputs = tier.runs[..FAN_IN].iter();
             tier.merge = Some(Merge {
                 inputs: FAN_IN,
                 output: None,
                 watermark: None,
                 merged_bytes: 0,
+                input_bytes: inputs.fold(0, |all, run| all.saturating_add(run.bytes)),
             });
             self.changed = true;
         }
@@ -223,6 +224,11 @@ impl Front {
         work.merges_ended += u64::from(ended);
         self.work = work;
         if !ended {
+            if let Some(watermark) = &watermark {
+                for run in &mut self.record.tiers[tier].runs[..merge.inputs] {
+                    passed::free_passed(w, &mut self.work, run, &layouts, watermark)?;
+                }
+            }
             self.record.tiers[tier].merge = Some(Merge {
                 // Deletes may have emptied it, but its extents are still its own.
                 output: (!output.directory.is_empty()).then_some(output),

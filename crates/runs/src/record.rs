@@ -12,7 +12,7 @@
 //! |        | u64      | u16     | u8    |
 //! layout:  | columns u8 | a type u8 a column |
 //! tier:    | runs u8 | inputs u8 | output u8 | runs oldest first, 160 bytes each |
-//!          and when inputs > 0: | merged bytes u64 | watermark known u8 | watermark key 20 | and the output run if 1 |
+//!          and when inputs > 0: | merged bytes u64 | input bytes u64 | watermark known u8 | watermark key 20 | and the output run if 1 |
 //! ```
 //!
 //! `inputs` counts the oldest runs of the tier that its open merge takes; 0 when no merge is open. Up to and including the
@@ -43,7 +43,7 @@ const LAYOUTS_AT: usize = NEXT_RUN_AT + 8;
 const TIERS_AT: usize = LAYOUTS_AT + 2;
 const LIST_AT: usize = TIERS_AT + 1;
 
-const MERGE_BYTES: usize = 8 + 1 + KEY_BYTES;
+const MERGE_BYTES: usize = 8 + 8 + 1 + KEY_BYTES;
 const RECORD_BYTES_MAX: usize = LIST_AT
     + LAYOUTS_MAX * (1 + COLUMNS_MAX)
     + TIERS_MAX * (3 + MERGE_BYTES + (TIER_RUNS_MAX + 1) * RUN_BYTES);
@@ -97,6 +97,8 @@ pub(crate) struct Merge {
     pub(crate) watermark: Option<Key>,
     /// Raw bytes of input rows read so far.
     pub(crate) merged_bytes: u64,
+    /// Raw bytes of the inputs when it began.
+    pub(crate) input_bytes: u64,
 }
 
 /// Runs of like age and size.
@@ -146,6 +148,7 @@ impl Record {
                     .watermark
                     .filter(|_| !active(Bug::MergeForgetsWatermark));
                 bytes.extend(merge.merged_bytes.to_le_bytes());
+                bytes.extend(merge.input_bytes.to_le_bytes());
                 bytes.push(u8::from(watermark.is_some()));
                 bytes.extend(watermark.unwrap_or(Key::MIN).encode());
             }
@@ -270,6 +273,7 @@ impl<'b> Fields<'b> {
         }
         if inputs > 0 {
             let merged_bytes = get_u64(self.take(8)?, 0);
+            let input_bytes = get_u64(self.take(8)?, 0);
             let known = self.byte()? != 0;
             let key = Key::decode(self.take(KEY_BYTES)?);
             tier.merge = Some(Merge {
@@ -277,6 +281,7 @@ impl<'b> Fields<'b> {
                 output: if output == 1 { Some(self.run()?) } else { None },
                 watermark: key.filter(|_| known),
                 merged_bytes,
+                input_bytes,
             });
         }
         Ok(tier)

@@ -13,7 +13,8 @@ use crate::block::{block_rows_max, encode_block};
 use crate::bugs::{Bug, active};
 use crate::directory::{self, Entry};
 use crate::key::{KEY_BYTES, Key};
-use crate::work::{EXTENT_BYTES, Work};
+use crate::lengths::extent_bytes;
+use crate::work::{BLOCK_BYTES_MAX, Work};
 use tidalite_base::{Corrupt, SeriesId, TxnId, get_i64, get_u64, put_i64, put_u64};
 use tidalite_codec::{ColumnType, Hint, Rows, RowsRef, time_span};
 use tidalite_kv::{TREE_BYTES, Tree};
@@ -168,7 +169,7 @@ impl BlockStore {
         self.buffer.resize(start, 0);
         encode(&mut self.buffer);
         self.blocks.push((start, self.buffer.len() - start, entry));
-        if self.buffer.len() + crate::work::BLOCK_BYTES_MAX > EXTENT_BYTES {
+        if self.buffer.len() + BLOCK_BYTES_MAX > extent_bytes() {
             self.flush(run, w, work)?;
         }
         Ok(())

@@ -32,9 +32,6 @@ pub const PAGES_A_COMMIT_MAX: f64 = 1.1;
 /// merges of runs, leaves and the tree over them.
 pub const BYTES_A_BYTE_MAX: f64 = 8.0;
 
-/// Bytes of blocks that are collected before they are written as one extent.
-pub(crate) const EXTENT_BYTES: usize = 1 << 20;
-
 /// Bytes of a block at most.
 pub(crate) const BLOCK_BYTES_MAX: usize = CHECKSUM_SPAN_MAX;
 
@@ -63,6 +60,8 @@ pub struct Work {
     pub runs_written: u64,
     /// Merges that ended.
     pub merges_ended: u64,
+    /// Blocks of inputs that were freed while their merge went on.
+    pub blocks_passed: u64,
     /// Logs of rows given to other threads when all was to be handed over.
     pub logs_lent: u64,
     /// Merges that had to be driven to their end because their tier was full.

@@ -7,6 +7,7 @@ mod bounds;
 mod bug;
 mod damage;
 mod model;
+mod passed;
 
 use crate::{Front, FrontClaim, FrontReport, FrontRoot, Sink, Staging, Work};
 use std::collections::BTreeMap;

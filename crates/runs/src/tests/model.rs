@@ -23,6 +23,7 @@ struct Shape {
 
 fn run(seed: u64, shape: &Shape) -> (u64, Work) {
     println!("seed {seed}");
+    crate::short_extents(seed % 2 == 1);
     let mut rng = Rng::new(seed);
     let mut world = World::new(shape.page_size, shape.staging_bytes);
     let mut clock = 0i64;

@@ -1,0 +1,62 @@
+//! How many bytes of blocks are written, and freed, at once.
+//!
+//! A search's runs are a few blocks long: on its thread, both may be so short that these runs have several extents, too, and
+//! merges free what they have passed of them.
+
+use crate::work::BLOCK_BYTES_MAX;
+
+/// Bytes of blocks that are collected before they are written as one extent.
+const EXTENT_BYTES: usize = 1 << 20;
+
+/// Bytes of blocks that a merge has passed of an input for which it changes that run's directory.
+const PASSED_BYTES: usize = 512 << 10;
+
+/// Both, for searches.
+const SHORT_BYTES: usize = 2 << 10;
+
+/// Bytes that blocks collected for an extent do not exceed by more than a block.
+pub(crate) fn extent_bytes() -> usize {
+    if is_short() {
+        BLOCK_BYTES_MAX + SHORT_BYTES
+    } else {
+        EXTENT_BYTES
+    }
+}
+
+/// Bytes of blocks behind which it is worth while to free them.
+pub(crate) fn passed_bytes() -> u64 {
+    let bytes = if is_short() {
+        SHORT_BYTES
+    } else {
+        PASSED_BYTES
+    };
+    bytes as u64
+}
+
+#[cfg(any(test, feature = "seeded-bugs"))]
+mod switch {
+    use std::cell::Cell;
+
+    thread_local! {
+        static SHORT: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Whether extents are short on this thread from now on.
+    pub fn short_extents(on: bool) {
+        SHORT.set(on);
+    }
+
+    pub(super) fn is_short() -> bool {
+        SHORT.get()
+    }
+}
+
+#[cfg(any(test, feature = "seeded-bugs"))]
+use switch::is_short;
+#[cfg(any(test, feature = "seeded-bugs"))]
+pub use switch::short_extents;
+
+#[cfg(not(any(test, feature = "seeded-bugs")))]
+const fn is_short() -> bool {
+    false
+}

@@ -1,0 +1,65 @@
+//! What an open merge has passed goes before the merge ends.
+//!
+//! Rows of the inputs up to the watermark are not seen any more: they are in leaves, or in the output. Kept until the end they
+//! would take their space a second time, and the merge of the largest tier has about as many rows as all leaves that were made
+//! since the one before it. So the blocks behind the watermark leave the directory when there are enough of them, and an extent
+//! is free with the last of its blocks. Snapshots of earlier commits have the directory as it was, and hold what it leads to.
+//!
+//! Invariant: of an input of an open merge, no block that has rows above the watermark is gone; `rows` and `bytes` of the run
+//! count what its directory still names.
+
+use crate::directory::{self, entries_from};
+use crate::key::Key;
+use crate::lengths::passed_bytes;
+use crate::run::{Run, row_bytes};
+use crate::work::Work;
+use tidalite_codec::ColumnType;
+use tidalite_pager::{PageWrite, Result};
+
+/// Frees the blocks of an input that lie at or before `watermark`, if they are worth the pages of the directory that this writes.
+///
+/// # Cost
+/// Nothing for a short run. Else two entries are looked up, and a rank; where blocks go, their entries are read, and cut off as a
+/// range: some pages of the directory for half a mebibyte.
+pub(super) fn free_passed<W: PageWrite>(
+    w: &mut W,
+    work: &mut Work,
+    run: &mut Run,
+    layouts: &[Box<[ColumnType]>],
+    watermark: &Key,
+) -> Result<()> {
+    if run.bytes < passed_bytes() {
+        return Ok(());
+    }
+    let mut entries = Vec::new();
+    entries_from(&run.directory, w, &Key::MIN, 1, &mut entries)?;
+    if let Some(next) = watermark.next() {
+        entries_from(&run.directory, w, &next, 2, &mut entries)?;
+    }
+    let (first, next) = match entries[..] {
+        [first, next, ..] => (first, Some(next)),
+        [first] => (first, None),
+        [] => return Ok(()),
+    };
+    if first.last > *watermark {
+        return Ok(());
+    }
+    let end = next.map_or(directory::END_OF_BLOCKS, |next| next.first);
+    // Blocks of a run are about as long as its first.
+    let passed = run.directory.rank(w, &end.encode())?;
+    if passed.saturating_mul(u64::from(first.ptr.len)) < passed_bytes() {
+        return Ok(());
+    }
+    let (mut rows, mut bytes) = (0, 0);
+    directory::remove_before(&mut run.directory, w, end, |entry| {
+        let columns = layouts
+            .get(entry.first.class as usize)
+            .map_or(0, |types| types.len());
+        rows += u64::from(entry.rows);
+        bytes += u64::from(entry.rows) * row_bytes(columns);
+        work.blocks_passed += 1;
+    })?;
+    run.rows = run.rows.saturating_sub(rows);
+    run.bytes = run.bytes.saturating_sub(bytes);
+    Ok(())
+}

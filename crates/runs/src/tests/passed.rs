@@ -1,0 +1,66 @@
+//! What an open merge has passed does not take space until it ends.
+
+use super::*;
+use crate::work::FAN_IN;
+use tidalite_testkit::rng::Rng;
+
+const SERIES: u64 = 64;
+
+/// A commit of forty rows a series, which fill some extents of a run.
+fn commit(world: &mut World, rng: &mut Rng, round: i64) -> Work {
+    for series in 0..SERIES {
+        for row in 0..40 {
+            let words: Vec<u64> = types_of(series).iter().map(|_| rng.u64() >> 40).collect();
+            world.put(series, round * 40 + row, &words);
+        }
+    }
+    world.commit()
+}
+
+#[test]
+fn what_a_merge_has_passed_is_freed_before_it_ends() {
+    crate::short_extents(true);
+    let (mut world, mut rng) = (World::new(4096, 4 << 20), Rng::new(11));
+    for round in 0..FAN_IN as i64 {
+        commit(&mut world, &mut rng, round);
+    }
+    let (mut passed, mut before, mut fell) = (0, u64::MAX, 0);
+    for round in FAN_IN as i64.. {
+        let work = commit(&mut world, &mut rng, round);
+        world.check();
+        for series in [0, 1, SERIES / 2, SERIES - 1] {
+            world.compare(series, i64::MIN, i64::MAX);
+        }
+        if work.merges_ended > 0 {
+            break;
+        }
+        passed += work.blocks_passed;
+        let inputs = &world.front.record.tiers[0].runs[..FAN_IN];
+        let rows = inputs.iter().map(|run| run.rows).sum();
+        fell += u64::from(rows < before);
+        before = rows;
+        if round % 3 == 0 {
+            world.reopen();
+        }
+    }
+    assert!(
+        passed > 2 * FAN_IN as u64,
+        "{passed} blocks were freed while the merge was open"
+    );
+    assert!(fell > 2, "they went step by step, {fell} times");
+}
+
+#[test]
+fn rows_are_deleted_and_found_beside_what_was_passed() {
+    crate::short_extents(true);
+    let (mut world, mut rng) = (World::new(512, 4 << 20), Rng::new(12));
+    for round in 0..3 * FAN_IN as i64 {
+        commit(&mut world, &mut rng, round);
+        let series = rng.below(SERIES);
+        let from = rng.between(0, round * 40);
+        world.delete(series, from, from + 90);
+        world.commit();
+        world.compare(series, i64::MIN, i64::MAX);
+        world.check();
+    }
+}
