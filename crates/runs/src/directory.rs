@@ -8,6 +8,7 @@
 //! ```
 
 use crate::key::{KEY_BYTES, Key};
+use std::collections::BTreeMap;
 use tidalite_base::{
     Corrupt, SeriesId, TxnId, get_i64, get_u32, get_u64, put_i64, put_u32, put_u64,
 };
@@ -111,8 +112,8 @@ pub(crate) fn remove_before<W: PageWrite>(
     end: Key,
     mut gone: impl FnMut(&Entry),
 ) -> Result<()> {
-    // Stretches of blocks of one extent: its entry, and how many they are.
-    let mut extents: Vec<(Extent, u64, u64)> = Vec::new();
+    // By address: an extent, its blocks that go, and all that the directory names.
+    let mut extents: BTreeMap<u64, (Extent, u64, u64)> = BTreeMap::new();
     let mut cursor = tree.cursor(w);
     let mut there = cursor.first()?;
     while there {
@@ -124,22 +125,20 @@ pub(crate) fn remove_before<W: PageWrite>(
             break;
         }
         gone(&entry);
-        match extents
-            .iter_mut()
-            .rev()
-            .find(|(extent, ..)| holds(extent, w.page_size(), entry.ptr.addr))
-        {
-            Some((_, passed, _)) => *passed += 1,
+        let addr = entry.ptr.addr;
+        let known = extents.range_mut(..=addr).next_back();
+        match known.filter(|(_, (extent, ..))| holds(extent, w.page_size(), addr)) {
+            Some((_, (_, passed, _))) => *passed += 1,
             None => {
-                let (extent, blocks) = extent_of(tree, w, entry.ptr.addr)?;
-                extents.push((extent, 1, blocks));
+                let (extent, blocks) = extent_of(tree, w, addr)?;
+                extents.insert(extent.addr, (extent, 1, blocks));
             }
         }
         there = cursor.next()?;
     }
     drop(cursor);
     tree.remove_range(w, &Key::MIN.encode(), &end.encode())?;
-    for (extent, passed, blocks) in extents {
+    for (extent, passed, blocks) in extents.into_values() {
         if blocks > passed {
             put_extent(tree, w, &extent, blocks - passed)?;
         } else {

@@ -225,9 +225,8 @@ impl Front {
         self.work = work;
         if !ended {
             if let Some(watermark) = &watermark {
-                for run in &mut self.record.tiers[tier].runs[..merge.inputs] {
-                    passed::free_passed(w, &mut self.work, run, &layouts, watermark)?;
-                }
+                let runs = &mut self.record.tiers[tier].runs[..merge.inputs];
+                passed::free_passed(w, &mut self.work, runs, &layouts, watermark)?;
             }
             self.record.tiers[tier].merge = Some(Merge {
                 // Deletes may have emptied it, but its extents are still its own.

@@ -16,19 +16,44 @@ use crate::work::Work;
 use tidalite_codec::ColumnType;
 use tidalite_pager::{PageWrite, Result};
 
-/// Frees the blocks of an input that lie at or before `watermark`, if they are worth the pages of the directory that this writes.
+/// Inputs whose directories a step changes as soon as it is worth while. They all come there at about the same time: the
+/// others follow with the next steps, unless these are so large that twice as much was passed.
+const INPUTS_A_STEP: usize = 2;
+
+/// Frees the blocks of the inputs that lie at or before `watermark`, where they are worth the pages of the directory that this
+/// writes.
 ///
 /// # Cost
-/// Nothing for a short run. Else two entries are looked up, and a rank; where blocks go, their entries are read, and cut off as a
-/// range: some pages of the directory for half a mebibyte.
+/// Nothing for short runs. Else two entries and a rank are looked up an input; where blocks go, their entries are read, and cut off
+/// as a range: some pages of the directory for half a mebibyte.
 pub(super) fn free_passed<W: PageWrite>(
+    w: &mut W,
+    work: &mut Work,
+    inputs: &mut [Run],
+    layouts: &[Box<[ColumnType]>],
+    watermark: &Key,
+) -> Result<()> {
+    let mut freed = 0;
+    for run in inputs {
+        let least_bytes = match freed < INPUTS_A_STEP {
+            true => passed_bytes(),
+            false => 2 * passed_bytes(),
+        };
+        let before = work.blocks_passed;
+        of_input(w, work, run, layouts, (watermark, least_bytes))?;
+        freed += usize::from(work.blocks_passed > before);
+    }
+    Ok(())
+}
+
+fn of_input<W: PageWrite>(
     w: &mut W,
     work: &mut Work,
     run: &mut Run,
     layouts: &[Box<[ColumnType]>],
-    watermark: &Key,
+    (watermark, least_bytes): (&Key, u64),
 ) -> Result<()> {
-    if run.bytes < passed_bytes() {
+    if run.bytes < least_bytes {
         return Ok(());
     }
     let mut entries = Vec::new();
@@ -47,7 +72,7 @@ pub(super) fn free_passed<W: PageWrite>(
     let end = next.map_or(directory::END_OF_BLOCKS, |next| next.first);
     // Blocks of a run are about as long as its first.
     let passed = run.directory.rank(w, &end.encode())?;
-    if passed.saturating_mul(u64::from(first.ptr.len)) < passed_bytes() {
+    if passed.saturating_mul(u64::from(first.ptr.len)) < least_bytes {
         return Ok(());
     }
     let (mut rows, mut bytes) = (0, 0);
