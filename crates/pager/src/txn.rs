@@ -1,8 +1,7 @@
 //! The write transaction.
 //!
 //! Invariants
-//! 1. It holds the turn, and with it the writer state, until it is dropped; dropping gives both back with
-//!    everything undone that was not committed (also while a panic unwinds).
+//! 1. It holds the turn, and with it the writer state, until it is dropped; dropping gives both back with everything undone that was not committed (also while a panic unwinds).
 //! 2. The first failed write or allocation, or a pointer that cannot be true, fails the transaction: every
 //!    later change and the commit return the same error. Half of an operation is never committed.
 
