@@ -100,11 +100,12 @@ pub(crate) fn restore(args: &RestoreArgs, terminal: &mut Terminal<'_>) -> Outcom
     let info = restored.map_err(|error| {
         use tidalite::StoreError as Store;
         match &error {
-            tidalite::Error::Store(Store::Corrupt(_) | Store::BackupOrder { .. }) => {
-                Failure::bad_input(&error).hint(
-                    "give the full backup first, then its increments in order; nothing was made",
-                )
-            }
+            tidalite::Error::Store(Store::BackupOrder { .. }) => Failure::bad_input(&error).hint(
+                "give the full backup first, then its increments in order; nothing was made",
+            ),
+            tidalite::Error::Store(Store::Corrupt(_)) => Failure::bad_input(&error).hint(
+                "give the full backup first, then its increments; of a damaged one take another copy, or leave it and those behind it out; nothing was made",
+            ),
             _ => failure(path, &error),
         }
     })?;

@@ -19,6 +19,7 @@ use crate::ptr::Ptr;
 use crate::space::large::read_id;
 use crate::storage::{give_name, sync_directory};
 use crate::txn::Durability;
+use std::fmt::Display;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::FileExt;
@@ -35,37 +36,61 @@ struct Container {
     meta: Meta,
 }
 
-fn damaged(found: impl ToString, expected: &str) -> Error {
-    Corrupt::new("backup", 0, found.to_string(), expected).into()
+/// One backup of the chain, and how far it has been read.
+struct Source<'s> {
+    from: &'s mut dyn Read,
+    /// How errors name it.
+    what: String,
+    at: u64,
 }
 
-fn read_exact(from: &mut dyn Read, bytes: &mut [u8]) -> Result<()> {
-    from.read_exact(bytes)
-        .map_err(|source| match source.kind() {
-            std::io::ErrorKind::UnexpectedEof => damaged("the end of it", "more: it is cut off"),
-            _ => Error::Io {
-                what: "reading the backup".into(),
-                at: 0,
-                source,
-            },
-        })
-}
-
-fn read_head(from: &mut dyn Read) -> Result<Container> {
-    let mut head = vec![0u8; HEAD_LEN];
-    read_exact(from, &mut head)?;
-    if head[..16] != MAGIC {
-        return Err(damaged(
-            format!("`{}`", head[..16].escape_ascii()),
-            "a Tidalite backup",
-        ));
+impl Source<'_> {
+    /// What is wrong with it at a byte of its own.
+    fn damaged(&self, at: u64, found: impl Display, expected: impl Display) -> Error {
+        Corrupt::new(self.what.clone(), at, found, expected).into()
     }
-    let sum = checksum(&head[..SUM_AT]);
-    if sum != get_u64(&head, SUM_AT) {
-        return Err(damaged(
-            format!("checksum {sum:016x} of its head"),
-            "that in the head",
-        ));
+
+    fn read_exact(&mut self, bytes: &mut [u8]) -> Result<()> {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match self.from.read(&mut bytes[filled..]) {
+                Ok(0) => {
+                    let expected = format!("{} more bytes: it is cut off", bytes.len() - filled);
+                    return Err(self.damaged(self.at, "its end", expected));
+                }
+                Ok(read) => {
+                    filled += read;
+                    self.at += read as u64;
+                }
+                Err(source) if source.kind() == ErrorKind::Interrupted => {}
+                Err(source) => {
+                    return Err(Error::Io {
+                        what: format!("reading the {}", self.what),
+                        at: self.at,
+                        source,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_head(from: &mut Source<'_>) -> Result<Container> {
+    let mut head = vec![0u8; HEAD_LEN];
+    // What is no backup need not be as long as a head.
+    let (magic, rest) = head.split_at_mut(MAGIC.len());
+    from.read_exact(magic)?;
+    if magic[..] != MAGIC {
+        let found = format!("`{}`", magic.escape_ascii());
+        let expected = format!("`{}`, with which a backup begins", MAGIC.escape_ascii());
+        return Err(from.damaged(0, found, expected));
+    }
+    from.read_exact(rest)?;
+    let (sum, stored) = (checksum(&head[..SUM_AT]), get_u64(&head, SUM_AT));
+    if sum != stored {
+        let expected = format!("{sum:016x}, that of the {SUM_AT} bytes before");
+        return Err(from.damaged(SUM_AT as u64, format!("checksum {stored:016x}"), expected));
     }
     if get_u32(&head, 16) != VERSION {
         return Err(Error::Unsupported {
@@ -77,20 +102,40 @@ fn read_head(from: &mut dyn Read) -> Result<Container> {
     }
     let mut uuid = [0; 16];
     uuid.copy_from_slice(&head[24..40]);
-    let meta = Meta::decode(&head[RECORD_AT..SUM_AT], meta_at(0, 0), &uuid)?;
+    let meta = Meta::decode(&head[RECORD_AT..SUM_AT], meta_at(0, 0), &uuid);
+    let meta = meta.map_err(|error| match error {
+        Error::Corrupt(corrupt) => from.damaged(
+            RECORD_AT as u64,
+            format!("a {} with {}", corrupt.what, corrupt.found),
+            corrupt.expected,
+        ),
+        error => error,
+    })?;
     let page_size = u64::from(get_u32(&head, 20));
-    let txn = get_u64(&head, 40);
+    if !page_size_ok(page_size as usize) {
+        return Err(from.damaged(20, format!("pages of {page_size}"), "a size of pages"));
+    }
+    let (txn, pages) = (get_u64(&head, 40), get_u64(&head, 56));
     let second_pages = get_u64(&head, LARGE_PAGES_AT);
-    let second_fits = (second_pages == 0) == meta.large.is_null() && second_pages < 1 << 48;
-    let bytes = |pages: u64| pages.saturating_mul(page_size);
-    let second_fits = second_fits && bytes(meta.pages.max(second_pages)) < LARGE_AT;
-    let fits =
-        second_fits && meta.txn == txn && meta.pages == get_u64(&head, 56) && meta.pages < 1 << 48;
-    if !page_size_ok(page_size as usize) || !fits || meta.pages < first_page(page_size as usize) {
-        return Err(damaged(
-            format!("{txn} of {} pages", meta.pages),
-            "what its record says",
+    if txn != meta.txn {
+        return Err(from.damaged(
+            40,
+            TxnId(txn),
+            format!("{}, as its record says", TxnId(meta.txn)),
         ));
+    }
+    let most = (1 << 48).min(LARGE_AT / page_size);
+    if pages != meta.pages || pages >= most || pages < first_page(page_size as usize) {
+        let expected = format!("{}, as its record says, and below {most}", meta.pages);
+        return Err(from.damaged(56, format!("{pages} pages"), expected));
+    }
+    if (second_pages == 0) != meta.large.is_null() || second_pages >= most {
+        let expected = match meta.large.is_null() {
+            true => "none, as its record says".to_owned(),
+            false => format!("some, as its record says, and below {most}"),
+        };
+        let found = format!("{second_pages} pages of a second file");
+        return Err(from.damaged(LARGE_PAGES_AT as u64, found, expected));
     }
     Ok(Container {
         page_size,
@@ -199,9 +244,17 @@ fn fill(
 ) -> Result<(BackupInfo, [u8; 16])> {
     let mut last: Option<Container> = None;
     let mut done = 0;
-    for from in chain {
+    for (number, from) in chain.enumerate() {
         let mut from = from?;
-        let next = read_head(&mut *from)?;
+        let mut from = Source {
+            from: &mut *from,
+            what: match number {
+                0 => "backup".to_owned(),
+                _ => format!("increment {number}"),
+            },
+            at: 0,
+        };
+        let next = read_head(&mut from)?;
         let order = |found: String, expected: String| Err(Error::BackupOrder { found, expected });
         match &last {
             None if next.base != 0 => {
@@ -233,11 +286,12 @@ fn fill(
             }
             _ => {}
         }
-        read_parts(&mut *from, &next, files, &mut done, moved)?;
+        read_parts(&mut from, &next, files, &mut done, moved)?;
         last = Some(next);
     }
     let Some(last) = last else {
-        return Err(damaged("no backup", "a full one at least"));
+        let expected = "a full one at least";
+        return Err(Corrupt::new("backup", 0, "none", expected).into());
     };
     let uuid = new_uuid()?;
     let page_size = last.page_size as usize;
@@ -248,7 +302,8 @@ fn fill(
     let meta = placed(file, &last.meta)?;
     if last.second_pages > 0 {
         let id = read_id(&meta.large, &|ptr| page_of(file, page_size, ptr))?;
-        let id = id.ok_or_else(|| damaged("no second file", "the one that its pages are of"))?;
+        let expected = "the one that its pages are of";
+        let id = id.ok_or_else(|| restored(&meta.large, "no second file", expected))?;
         let second = files.second()?;
         let image = large_file::image(page_size, &uuid, &id.uuid);
         second.write_all_at(&image, 0).map_err(failed)?;
@@ -269,8 +324,13 @@ fn fill(
     Ok((info, uuid))
 }
 
+/// What is wrong with the file that was made, at the place of a pointer.
+fn restored(ptr: &Ptr, found: impl Display, expected: &str) -> Error {
+    Corrupt::new("restored file", ptr.addr, found, expected).into()
+}
+
 fn read_parts(
-    from: &mut dyn Read,
+    from: &mut Source<'_>,
     container: &Container,
     files: &mut Files,
     done: &mut u64,
@@ -283,14 +343,14 @@ fn read_parts(
     let (mut after, mut rolling) = (head, Vec::new());
     loop {
         let mut part = [0u8; 24];
-        read_exact(from, &mut part)?;
+        let begin = from.at;
+        from.read_exact(&mut part)?;
         let (addr, len, sum) = (get_u64(&part, 0), get_u64(&part, 8), get_u64(&part, 16));
         if addr == 0 && len == 0 {
-            if sum != checksum(&rolling) {
-                return Err(damaged(
-                    "another checksum at its end",
-                    "that of all its parts",
-                ));
+            let whole = checksum(&rolling);
+            if sum != whole {
+                let found = format!("checksum {sum:016x} of all parts");
+                return Err(from.damaged(begin + 16, found, format!("{whole:016x}")));
             }
             return Ok(());
         }
@@ -304,18 +364,20 @@ fn read_parts(
             after = after.max(LARGE_AT + head);
         }
         if !whole || !inside || addr < after || len == 0 || len > most {
-            return Err(damaged(
-                format!("a part of {len} bytes at {addr}"),
-                "parts that ascend in the files",
-            ));
+            let found = format!("a part of {len} bytes for address {addr}");
+            let expected = format!(
+                "at most {most} bytes in pages of {}, from address {after} on and up to {end}",
+                container.page_size
+            );
+            return Err(from.damaged(begin, found, expected));
         }
         bytes.resize(len as usize, 0);
-        read_exact(from, &mut bytes)?;
-        if checksum(&bytes) != sum {
-            return Err(damaged(
-                format!("a part at {addr} with another checksum"),
-                "its own",
-            ));
+        let at = from.at;
+        from.read_exact(&mut bytes)?;
+        let own = checksum(&bytes);
+        if own != sum {
+            let found = format!("{len} bytes for address {addr} with checksum {own:016x}");
+            return Err(from.damaged(at, found, format!("{sum:016x}, as their part says")));
         }
         rolling.extend_from_slice(&sum.to_le_bytes());
         let written = match addr.checked_sub(LARGE_AT) {
@@ -331,11 +393,11 @@ fn read_parts(
 
 fn page_of(file: &File, page_size: usize, ptr: &Ptr) -> Result<PageRef<'static>> {
     if ptr.len as usize != page_size {
-        return Err(damaged(format!("{} bytes", ptr.len), "a page"));
+        return Err(restored(ptr, format!("{} bytes", ptr.len), "a page"));
     }
     let mut bytes = vec![0; page_size];
     let read = file.read_exact_at(&mut bytes, ptr.addr);
-    read.map_err(|error| damaged(error, "what names its second file"))?;
+    read.map_err(|error| restored(ptr, error, "what names its second file"))?;
     crate::verify_block(&bytes, ptr)?;
     Ok(PageRef::Owned(bytes.into()))
 }
@@ -350,7 +412,7 @@ fn placed(file: &File, meta: &Meta) -> Result<Meta> {
         let most = tidalite_base::limits::CHECKSUM_SPAN_MAX;
         let mut block = vec![0u8; (ptr.len as usize).min(most)];
         let read = file.read_exact_at(&mut block, ptr.addr);
-        read.map_err(|error| damaged(error, "the pages of its pins"))?;
+        read.map_err(|error| restored(ptr, error, "the pages of its pins"))?;
         if block.len() >= 8 {
             ptr.checksum = get_u64(&block, 0);
         }

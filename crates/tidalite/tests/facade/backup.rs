@@ -190,3 +190,73 @@ fn copies_as_streams_are_databases() {
     assert!(content(&copy) == now);
     assert_clean(&copy);
 }
+
+/// Where the parts of a backup begin, its end mark among them, and how many bytes each has behind its head.
+fn parts_of(backup: &[u8]) -> Vec<(usize, usize)> {
+    const HEAD: usize = 16 + 4 + 4 + 16 + 8 * 4 + 4096 + 8;
+    let word = |at: usize| u64::from_le_bytes(backup[at..at + 8].try_into().unwrap());
+    let (mut at, mut parts) = (HEAD, Vec::new());
+    while at < backup.len() {
+        let len = word(at + 8) as usize;
+        parts.push((at, len));
+        at += 24 + len;
+    }
+    assert_eq!(at, backup.len());
+    parts
+}
+
+#[test]
+fn damage_of_a_backup_is_named_with_its_place_in_it() {
+    let folder = Folder::new("backup-places");
+    let options = Options::new().page_size(1024);
+    let db = options.open(folder.file("a.tdl")).unwrap();
+    let mut rng = Rng::new(8);
+    for step in 0..60 {
+        change(&db, &mut rng, step);
+    }
+    db.pin("base").unwrap();
+    let (mut full, mut more) = (Vec::new(), Vec::new());
+    db.backup(Some("base"), &mut full, Watch::new()).unwrap();
+    change(&db, &mut rng, 99);
+    db.backup_incremental("base", None, &mut more, Watch::new())
+        .unwrap();
+    let path = folder.file("restored.tdl");
+    let damage = |chain: &[&[u8]]| {
+        let refused = restore(chain.iter().copied(), &path, Watch::new());
+        assert!(!path.exists());
+        match refused {
+            Err(Error::Store(StoreError::Corrupt(corrupt))) => corrupt,
+            other => panic!("{other:?}"),
+        }
+    };
+    let parts = parts_of(&full);
+    assert!(parts.len() > 1);
+    let places: Vec<usize> = (0..400).map(|_| rng.index(full.len())).collect();
+    for place in places.into_iter().chain(0..90) {
+        let mut spoilt = full.clone();
+        spoilt[place] ^= 1 << (place % 8);
+        let told = damage(&[&spoilt]);
+        let part = parts.iter().rev().find(|(begin, _)| *begin <= place);
+        let sum_of_head = parts[0].0 - 8;
+        match part {
+            None if place < 16 => assert_eq!(told.at, 0),
+            None => assert_eq!(told.at, sum_of_head as u64, "byte {place}: {told}"),
+            // What follows from a damaged head of a part is met there, or in the bytes that it leads to.
+            Some((begin, len)) => {
+                let own = *begin as u64..=(*begin + 24 + *len) as u64;
+                assert!(own.contains(&told.at), "byte {place}: {told}");
+                if place >= begin + 24 {
+                    assert_eq!(told.at, *begin as u64 + 24, "byte {place}: {told}");
+                }
+            }
+        }
+        assert_eq!(told.what, "backup");
+        assert!(!told.found.is_empty() && !told.expected.is_empty());
+        // A cut is named with the place where the bytes end; what the next one of a chain has, with that one.
+        let told = damage(&[&full[..place]]);
+        assert_eq!((told.at, &told.found[..]), (place as u64, "its end"));
+        let place = place % more.len();
+        let told = damage(&[&full, &more[..place]]);
+        assert_eq!((told.at, &told.what[..]), (place as u64, "increment 1"));
+    }
+}
