@@ -10,7 +10,9 @@
 //! ```
 //!
 //! 1. NaN counts only in `count`, `nan_count`, `first` and `last`; null in `null_count` instead.
-//! 2. -0.0 is less than +0.0; among equal extremes the earliest time stays.
+//! 2. Extremes are in the order of bits (`ColumnType::order_key`), in which -0.0 lies just before +0.0: the same rows have the same extremes
+//!    whatever their order. Among equal bits the earliest time stays. A filter asks in the same order, with a bound that is a zero taken for
+//!    both zeros (`ValueRange` of the room series), so what the extremes rule out it does not match.
 //! 3. The same rows give the same bits on every processor: floats are summed in eight fixed lanes.
 //! 4. Sums are within 2^-50 of the exact value relative to the sum of the magnitudes. An infinity
 //!    makes them what plain addition would.

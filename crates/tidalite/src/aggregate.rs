@@ -106,14 +106,15 @@ impl Aggregate {
         stddev.map(|stddev| self.ty.scaled(stddev))
     }
 
-    /// The smallest value and the earliest time it was seen at.
+    /// The smallest value and the earliest time it was seen at. -0.0 is told apart from 0.0 and lies just before it, so that the answer depends on the
+    /// rows alone; a [`ValueFilter`](crate::ValueFilter) for either finds both. NaN and null are no extremes.
     #[must_use]
     pub fn min(&self) -> Option<(f64, i64)> {
         let (word, time) = self.stats.min()?;
         Some((self.ty.number(word)?, time))
     }
 
-    /// The largest value and the earliest time it was seen at.
+    /// The largest value and the earliest time it was seen at; the zeros as in [`min`](Self::min).
     #[must_use]
     pub fn max(&self) -> Option<(f64, i64)> {
         let (word, time) = self.stats.max()?;

@@ -33,7 +33,8 @@ pub struct ValueFilter {
 }
 
 impl ValueFilter {
-    /// Rows whose value in `column` lies in `values`; NaN and null lie in no range. Integers are compared exactly, decimals with
+    /// Rows whose value in `column` lies in `values`; NaN and null lie in no range. The two zeros are one value here, as numbers are compared:
+    /// a range that ends at one of them holds both or none. Integers are compared exactly, decimals with
     /// the digits that the bounds are written with, bools as 0 and 1.
     ///
     /// ```
