@@ -16,6 +16,7 @@
 //! ```
 
 mod args;
+mod bytes;
 mod commands;
 mod database;
 mod exit;
@@ -23,6 +24,7 @@ mod export;
 mod import;
 mod output;
 mod plot;
+mod progress;
 mod quickstart;
 mod store;
 mod style;

@@ -41,6 +41,7 @@ fn said_of(command: &Command) -> Option<&DurabilityArg> {
         Command::Kv(args) => match &args.command {
             KvCommand::Put { durability, .. }
             | KvCommand::Del { durability, .. }
+            | KvCommand::Create { durability, .. }
             | KvCommand::Drop { durability, .. }
             | KvCommand::Rename { durability, .. } => Some(durability),
             _ => None,

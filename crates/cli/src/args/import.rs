@@ -116,12 +116,12 @@ pub(crate) struct ImportArgs {
     )]
     pub prefix: String,
 
-    /// Words that mean "no value", besides the empty field
+    /// Words that mean "no value", besides the empty field; NaN is a value of floats unless it is given here
     #[arg(
         long = "null",
         value_name = "WORD",
         value_delimiter = ',',
-        default_value = "NA,NaN,nan,null,NULL"
+        default_value = "NA,null,NULL"
     )]
     pub nulls: Vec<String>,
 

@@ -60,6 +60,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
 
+    /// Tell on standard error how far it is, also where that is no terminal
+    #[arg(long, conflicts_with = "quiet")]
+    pub progress: bool,
+
     #[command(flatten)]
     pub rate: RateArg,
 }

@@ -1,7 +1,7 @@
 //! Commands on tables.
 
 use super::common::{DurabilityArg, FileArg};
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -14,11 +14,36 @@ Examples:
   tidalite kv stat plant.tdl
   tidalite kv drop plant.tdl topics
 
-Keys and values are printed as text; bytes that are not printable ASCII as \\ and two hex digits.
-With --hex everything is read and printed as hex digits.")]
+  tidalite kv create plant.tdl tags --multi
+  tidalite kv put plant.tdl tags pump-7 red
+  tidalite kv put plant.tdl readings 17 80 --multi --keys u32 --values i64
+
+Keys and values are text in which \\ and two hex digits are a byte, and \\\\ is a backslash. They are
+printed so that they can be typed: printable ASCII as it is, every other byte, the backslash and a
+dash at the beginning (but of a number) as \\ and two hex digits. With --hex all is hex digits; with
+--keys and --values numbers of one length, which sort as numbers. In a table of multi-values (--multi)
+each key has a sorted set of values; values of one length are packed.")]
 pub(crate) struct KvArgs {
     #[command(subcommand)]
     pub command: KvCommand,
+}
+
+/// How keys or values are typed and printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KvForm {
+    /// Text, with escapes
+    #[default]
+    Text,
+    /// Hex digits
+    Hex,
+    /// Whole numbers in 4 bytes
+    U32,
+    /// Whole numbers in 8 bytes
+    U64,
+    /// Whole numbers in 4 bytes, negative ones too
+    I32,
+    /// Whole numbers in 8 bytes, negative ones too
+    I64,
 }
 
 /// A table of a file.
@@ -32,11 +57,31 @@ pub(crate) struct KvPlace {
     pub table: String,
 
     /// Keys and values are hex digits
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["keys", "values"])]
     pub hex: bool,
 
+    /// How keys are written
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_default_value = true,
+        value_name = "FORM"
+    )]
+    pub keys: KvForm,
+
+    /// How values are written
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_default_value = true,
+        value_name = "FORM"
+    )]
+    pub values: KvForm,
+
     /// In the table that is nested under this key; repeated, one further in
-    #[arg(long = "in", value_name = "KEY")]
+    #[arg(long = "in", value_name = "KEY", allow_negative_numbers = true)]
     pub path: Vec<String>,
 }
 
@@ -47,6 +92,7 @@ pub(crate) enum KvCommand {
         #[command(flatten)]
         place: KvPlace,
         /// Key
+        #[arg(allow_negative_numbers = true)]
         key: String,
     },
     /// Store a pair; the table is made if it is not there
@@ -54,12 +100,17 @@ pub(crate) enum KvCommand {
         #[command(flatten)]
         place: KvPlace,
         /// Key
+        #[arg(allow_negative_numbers = true)]
         key: String,
         /// Value
+        #[arg(allow_negative_numbers = true)]
         value: String,
-        /// Only if the key is not there
+        /// Only if the key is not there; of a table of multi-values, the pair
         #[arg(long)]
         new: bool,
+        /// If the table is not there, make one of multi-values
+        #[arg(long, conflicts_with = "path")]
+        multi: bool,
         #[command(flatten)]
         durability: DurabilityArg,
     },
@@ -68,8 +119,10 @@ pub(crate) enum KvCommand {
         #[command(flatten)]
         place: KvPlace,
         /// Key
+        #[arg(allow_negative_numbers = true)]
         key: String,
         /// Only if this is its value; of a table of multi-values this one
+        #[arg(allow_negative_numbers = true)]
         value: Option<String>,
         /// All values of a key that has several
         #[arg(long, conflicts_with = "value")]
@@ -82,10 +135,10 @@ pub(crate) enum KvCommand {
         #[command(flatten)]
         place: KvPlace,
         /// Begin here, this key included
-        #[arg(long, value_name = "KEY")]
+        #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
         from: Option<String>,
         /// End before this key
-        #[arg(long, value_name = "KEY")]
+        #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
         to: Option<String>,
         /// Pairs at most
         #[arg(long, value_name = "PAIRS", default_value_t = u64::MAX, hide_default_value = true)]
@@ -93,6 +146,18 @@ pub(crate) enum KvCommand {
         /// From the last to the first
         #[arg(long)]
         reverse: bool,
+    },
+    /// Make an empty table; nothing happens if it is there
+    Create {
+        #[command(flatten)]
+        file: FileArg,
+        /// Table
+        table: String,
+        /// A table of multi-values: each key has a sorted set of values
+        #[arg(long)]
+        multi: bool,
+        #[command(flatten)]
+        durability: DurabilityArg,
     },
     /// Remove a table with all that is in it
     Drop {

@@ -29,6 +29,7 @@
 
 use super::Terminal;
 use crate::args::{DumpArgs, LoadArgs};
+use crate::bytes::{escaped, hex, unescaped, unhex};
 use crate::database::{failure, open, open_or_create};
 use crate::exit::{Failure, Outcome};
 use crate::store;
@@ -134,62 +135,6 @@ fn line(out: &mut dyn Write, bytes: &[u8], print: bool) -> Outcome {
     text.extend_from_slice(if print { escaped(bytes) } else { hex(bytes) }.as_bytes());
     text.push(b'\n');
     Ok(out.write_all(&text)?)
-}
-
-/// Two digits a byte.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits
-        .map(|digit| char::from(DIGITS[usize::from(digit)]))
-        .collect()
-}
-
-/// Printable ASCII as it is, other bytes and the backslash as a backslash and two digits.
-pub(crate) fn escaped(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for byte in bytes {
-        if matches!(byte, b' '..=b'~') && *byte != b'\\' {
-            text.push(char::from(*byte));
-        } else {
-            text.push('\\');
-            text.push_str(&hex(&[*byte]));
-        }
-    }
-    text
-}
-
-/// Bytes of hex digits; `None` for anything else.
-pub(crate) fn unhex(text: &[u8]) -> Option<Vec<u8>> {
-    let (pairs, rest) = text.as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    pairs
-        .iter()
-        .map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?))
-        .collect()
-}
-
-/// Bytes of the printed form; a doubled backslash is one, too.
-pub(crate) fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((first, after)) = rest.split_first() {
-        rest = after;
-        if *first != b'\\' {
-            bytes.push(*first);
-        } else if let Some(after) = rest.strip_prefix(b"\\") {
-            bytes.push(b'\\');
-            rest = after;
-        } else {
-            let (digits, after) = rest.split_at_checked(2)?;
-            bytes.extend(unhex(digits)?);
-            rest = after;
-        }
-    }
-    Some(bytes)
 }
 
 /// How the other side orders keys or values.

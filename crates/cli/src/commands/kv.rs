@@ -1,14 +1,14 @@
 //! `kv`: tables by hand.
 
 use super::Terminal;
-use super::dump::{escaped, hex, unhex};
-use crate::args::{KvArgs, KvCommand, KvPlace};
+use crate::args::{KvArgs, KvCommand, KvForm, KvPlace};
+use crate::bytes::{hex, typeable, unescaped, unhex};
 use crate::database::{failure, open, open_or_create, open_to_write};
 use crate::exit::{Failure, Outcome};
 use crate::output::grouped;
 use crate::store;
 use std::path::Path;
-use tidalite::{ReadTxn, Table, TableCursor, WriteTxn};
+use tidalite::{Ordered, ReadTxn, Table, TableCursor, WriteTxn};
 
 /// `tidalite kv`
 pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -19,8 +19,9 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
             key,
             value,
             new,
+            multi,
             ..
-        } => put(place, (key, value), *new),
+        } => put(place, (key, value), *new, *multi),
         KvCommand::Del {
             place,
             key,
@@ -36,13 +37,16 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
             reverse,
         } => {
             let bounds = Bounds {
-                from: from.as_deref().map(|text| place.bytes(text)).transpose()?,
-                to: to.as_deref().map(|text| place.bytes(text)).transpose()?,
+                from: from.as_deref().map(|text| place.key(text)).transpose()?,
+                to: to.as_deref().map(|text| place.key(text)).transpose()?,
                 limit: *limit,
                 reverse: *reverse,
             };
             scan(place, &bounds, terminal)
         }
+        KvCommand::Create {
+            file, table, multi, ..
+        } => create(&file.file, table, *multi),
         KvCommand::Drop { file, table, .. } => change(&file.file, table, |tx| tx.drop_table(table)),
         KvCommand::Rename {
             file, table, name, ..
@@ -51,22 +55,76 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
 }
 
+/// The bytes that a text of this form stands for.
+fn bytes_of(form: KvForm, text: &str) -> Outcome<Vec<u8>> {
+    fn number<T: Ordered + std::str::FromStr>(text: &str) -> Option<Vec<u8>> {
+        text.parse().ok().map(|number: T| number.to_key())
+    }
+    let (bytes, expected) = match form {
+        KvForm::Text => (
+            unescaped(text.as_bytes()),
+            "text: a backslash is followed by two hex digits, or is doubled",
+        ),
+        KvForm::Hex => (unhex(text.as_bytes()), "made of pairs of hex digits"),
+        KvForm::U32 => (number::<u32>(text), "a whole number from 0 to 2^32 - 1"),
+        KvForm::U64 => (number::<u64>(text), "a whole number from 0 to 2^64 - 1"),
+        KvForm::I32 => (number::<i32>(text), "a whole number of 32 bits"),
+        KvForm::I64 => (number::<i64>(text), "a whole number of 64 bits"),
+    };
+    bytes.ok_or_else(|| Failure::usage(format!("`{text}` is not {expected}")))
+}
+
+/// What is typed for these bytes.
+fn text_of(form: KvForm, bytes: &[u8]) -> Outcome<String> {
+    fn number<T: Ordered + ToString>(bytes: &[u8]) -> Option<String> {
+        T::from_key(bytes).map(|number| number.to_string())
+    }
+    let text = match form {
+        KvForm::Text => Some(typeable(bytes)),
+        KvForm::Hex => Some(hex(bytes)),
+        KvForm::U32 => number::<u32>(bytes),
+        KvForm::U64 => number::<u64>(bytes),
+        KvForm::I32 => number::<i32>(bytes),
+        KvForm::I64 => number::<i64>(bytes),
+    };
+    text.ok_or_else(|| {
+        let length = bytes.len();
+        Failure::bad_input(format!(
+            "{} ({length} bytes) is no such number",
+            typeable(bytes)
+        ))
+        .hint("leave out --keys or --values, or give the ones that it was stored with")
+    })
+}
+
 impl KvPlace {
-    fn bytes(&self, text: &str) -> Outcome<Vec<u8>> {
-        if !self.hex {
-            return Ok(text.as_bytes().to_vec());
-        }
-        unhex(text.as_bytes())
-            .ok_or_else(|| Failure::usage(format!("`{text}` is not made of pairs of hex digits")))
+    fn key_form(&self) -> KvForm {
+        if self.hex { KvForm::Hex } else { self.keys }
+    }
+
+    fn value_form(&self) -> KvForm {
+        if self.hex { KvForm::Hex } else { self.values }
+    }
+
+    fn key(&self, text: &str) -> Outcome<Vec<u8>> {
+        bytes_of(self.key_form(), text)
+    }
+
+    fn value(&self, text: &str) -> Outcome<Vec<u8>> {
+        bytes_of(self.value_form(), text)
+    }
+
+    fn key_text(&self, key: &[u8]) -> Outcome<String> {
+        text_of(self.key_form(), key)
+    }
+
+    fn value_text(&self, value: &[u8]) -> Outcome<String> {
+        text_of(self.value_form(), value)
     }
 
     /// The keys of the nested tables on the way.
     fn path(&self) -> Outcome<Vec<Vec<u8>>> {
-        self.path.iter().map(|key| self.bytes(key)).collect()
-    }
-
-    fn text(&self, bytes: &[u8]) -> String {
-        if self.hex { hex(bytes) } else { escaped(bytes) }
+        self.path.iter().map(|key| self.key(key)).collect()
     }
 
     fn fail(&self, error: &tidalite::Error) -> Failure {
@@ -129,7 +187,7 @@ fn absent(key: &str) -> Failure {
 }
 
 fn get(place: &KvPlace, key: &str, terminal: &mut Terminal<'_>) -> Outcome {
-    let (snap, bytes) = (place.snapshot()?, place.bytes(key)?);
+    let (snap, bytes) = (place.snapshot()?, place.key(key)?);
     let fail = |error: tidalite::Error| place.fail(&error);
     if place.is_multi(&snap)? {
         let Some(table) = snap.multi_table(&place.table).map_err(fail)? else {
@@ -141,7 +199,7 @@ fn get(place: &KvPlace, key: &str, terminal: &mut Terminal<'_>) -> Outcome {
             return Err(absent(key));
         }
         while found {
-            writeln!(terminal.out, "{}", place.text(cursor.value()))?;
+            writeln!(terminal.out, "{}", place.value_text(cursor.value())?)?;
             found = cursor.next_dup().map_err(fail)?;
         }
         return Ok(terminal.out.flush()?);
@@ -154,20 +212,34 @@ fn get(place: &KvPlace, key: &str, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let value = table.get(&bytes).map_err(fail)?;
     let value = value.ok_or_else(|| absent(key))?;
-    writeln!(terminal.out, "{}", place.text(&value))?;
+    writeln!(terminal.out, "{}", place.value_text(&value)?)?;
     Ok(terminal.out.flush()?)
 }
 
-fn put(place: &KvPlace, (key, value): (&str, &str), new: bool) -> Outcome {
-    let (key_bytes, value) = (place.bytes(key)?, place.bytes(value)?);
+fn create(path: &Path, table: &str, multi: bool) -> Outcome {
+    let fail = |error: tidalite::Error| failure(path, &error);
+    let mut tx = open_or_create(path)?.begin_write().map_err(fail)?;
+    match multi {
+        true => tx.multi_table(table).map(drop).map_err(fail)?,
+        false => tx.table(table).map(drop).map_err(fail)?,
+    }
+    store::commit(tx).map_err(fail)
+}
+
+fn put(place: &KvPlace, (key, value): (&str, &str), new: bool, make_multi: bool) -> Outcome {
+    let (key_bytes, value) = (place.key(key)?, place.value(value)?);
     let db = open_or_create(&place.file.file)?;
     let fail = |error: tidalite::Error| place.fail(&error);
     let multi = {
         let snap = db.begin_read().map_err(fail)?;
-        snap.is_multi_table(&place.table).map_err(fail)?.is_some() && place.is_multi(&snap)?
+        match snap.is_multi_table(&place.table).map_err(fail)? {
+            Some(_) => place.is_multi(&snap)?,
+            None => make_multi,
+        }
     };
     let mut tx = db.begin_write().map_err(fail)?;
-    let stored = if multi {
+    let stored = if multi || make_multi {
+        // One of single values is refused.
         let mut table = tx.multi_table(&place.table).map_err(fail)?;
         table.put(&key_bytes, &value).map_err(fail)?
     } else {
@@ -202,9 +274,9 @@ fn holds_a_table(table: &tidalite::TableMut<'_>, key: &[u8]) -> tidalite::Result
 }
 
 fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome {
-    let bytes = place.bytes(key)?;
+    let bytes = place.key(key)?;
     let multi = place.is_multi(&place.snapshot()?)?;
-    let value = value.map(|value| place.bytes(value)).transpose()?;
+    let value = value.map(|value| place.value(value)).transpose()?;
     let db = open_or_create(&place.file.file)?;
     let fail = |error: tidalite::Error| place.fail(&error);
     let mut tx = db.begin_write().map_err(fail)?;
@@ -269,7 +341,8 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
         }
         .map_err(fail)?;
         while found && left > 0 && !bounds.beyond(cursor.key()) {
-            let (key, value) = (place.text(cursor.key()), place.text(cursor.value()));
+            let key = place.key_text(cursor.key())?;
+            let value = place.value_text(cursor.value())?;
             writeln!(terminal.out, "{key}\t{value}")?;
             left -= 1;
             found = if bounds.reverse {
@@ -290,8 +363,8 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
     }
     .map_err(fail)?;
     while found && left > 0 && !bounds.beyond(cursor.key()) {
-        let key = place.text(cursor.key());
-        let value = shown(place, &table, &cursor).map_err(fail)?;
+        let key = place.key_text(cursor.key())?;
+        let value = shown(place, &table, &cursor)?;
         writeln!(terminal.out, "{key}\t{value}")?;
         left -= 1;
         found = if bounds.reverse {
@@ -303,13 +376,14 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
     Ok(terminal.out.flush()?)
 }
 
-fn shown(place: &KvPlace, table: &Table<'_>, cursor: &TableCursor<'_>) -> tidalite::Result<String> {
+fn shown(place: &KvPlace, table: &Table<'_>, cursor: &TableCursor<'_>) -> Outcome<String> {
+    let fail = |error: tidalite::Error| place.fail(&error);
     if cursor.is_nested() {
-        let below = table.nested(cursor.key())?;
+        let below = table.nested(cursor.key()).map_err(fail)?;
         let rows = below.map_or(0, |below| below.count());
         return Ok(format!("({} pairs)", grouped(rows)));
     }
-    Ok(place.text(&cursor.value()?))
+    place.value_text(&cursor.value().map_err(fail)?)
 }
 
 fn stat(path: &Path, terminal: &mut Terminal<'_>) -> Outcome {

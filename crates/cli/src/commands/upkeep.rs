@@ -5,7 +5,9 @@ use crate::args::{CheckArgs, CompactArgs, CopyArgs, StatArgs};
 use crate::database::{failure, open, open_to_write, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, Format, bytes_text, grouped, printable};
+use crate::progress::Progress;
 use std::io;
+use std::ops::ControlFlow;
 use std::time::Duration;
 use tidalite::{Budget, Stat, Timestamp, Watch};
 
@@ -144,10 +146,24 @@ fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
 /// `tidalite check`
 pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
+    let progress = Progress::new(args.quiet, args.progress);
     let watch = Watch::new().bytes_per_second(args.rate.bytes());
-    let report = open(path)?
-        .check_with(watch)
-        .map_err(|error| failure(path, &error))?;
+    let watch = watch.on_progress(|now| {
+        progress.show(now);
+        ControlFlow::Continue(())
+    });
+    let advice = format!(
+        "restore a backup (tidalite restore), or save what is intact: tidalite salvage {} new.tdl",
+        path.display()
+    );
+    // Of damage that leaves nothing to check, too.
+    let advise = |failure: Failure| match failure.exit {
+        Exit::Damage => failure.hint(&advice),
+        _ => failure,
+    };
+    let checked = open(path).map_err(advise)?.check_with(watch);
+    progress.clear();
+    let report = checked.map_err(|error| advise(failure(path, &error)))?;
     if args.json {
         super::integrity::check_json(&report, terminal)?;
     }
@@ -194,7 +210,7 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
         Exit::Damage,
         format!("{shown}: {} {noun} found", grouped(count)),
     )
-    .hint("restore a copy of the file; what is not damaged can still be read from this one"))
+    .hint(advice))
 }
 
 /// `tidalite copy`

@@ -13,11 +13,7 @@ pub(crate) struct Nulls {
 
 impl Default for Nulls {
     fn default() -> Self {
-        Self::new(
-            ["", "NA", "NaN", "nan", "null", "NULL"]
-                .map(str::to_owned)
-                .to_vec(),
-        )
+        Self::new(["", "NA", "null", "NULL"].map(str::to_owned).to_vec())
     }
 }
 

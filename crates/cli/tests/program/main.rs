@@ -9,6 +9,7 @@ mod corners;
 mod device;
 mod import;
 mod integrity;
+mod kv_bytes;
 mod pictures;
 mod queries;
 mod real_data;

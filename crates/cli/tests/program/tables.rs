@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 fn pairs_are_put_got_scanned_and_removed() {
     let folder = Folder::new("kv");
     let run = |words: &[&str]| folder.run(words);
-    for (key, value) in [("a", "1"), ("b", "back\\slash"), ("c", "3")] {
+    for (key, value) in [("a", "1"), ("b", "back\\\\slash"), ("c", "3")] {
         run(&["kv", "put", "t.tdl", "config", key, value]).ok();
     }
     run(&["kv", "put", "t.tdl", "config", "--hex", "00ff", "01"]).ok();

@@ -1,0 +1,113 @@
+//! Bytes as text: keys and values of tables, as they are printed and as they are typed.
+//!
+//! ```text
+//! printed   printable ASCII as it is, every other byte and the backslash as \ and two hex digits
+//! typed     the same, and beside it: \\ is a backslash too, and characters beyond ASCII stand for their bytes in UTF-8
+//! ```
+//!
+//! Invariant: what is printed can be typed, and gives the bytes that it was made of.
+
+/// Two digits a byte.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .map(|digit| char::from(DIGITS[usize::from(digit)]))
+        .collect()
+}
+
+/// Printable ASCII as it is, other bytes and the backslash as a backslash and two digits.
+pub(crate) fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for byte in bytes {
+        if matches!(byte, b' '..=b'~') && *byte != b'\\' {
+            text.push(char::from(*byte));
+        } else {
+            text.push('\\');
+            text.push_str(&hex(&[*byte]));
+        }
+    }
+    text
+}
+
+/// Bytes of hex digits; `None` for anything else.
+pub(crate) fn unhex(text: &[u8]) -> Option<Vec<u8>> {
+    let (pairs, rest) = text.as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    pairs
+        .iter()
+        .map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?))
+        .collect()
+}
+
+/// Bytes of the printed form; a doubled backslash is one, too.
+pub(crate) fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        if *first != b'\\' {
+            bytes.push(*first);
+        } else if let Some(after) = rest.strip_prefix(b"\\") {
+            bytes.push(b'\\');
+            rest = after;
+        } else {
+            let (digits, after) = rest.split_at_checked(2)?;
+            bytes.extend(unhex(digits)?);
+            rest = after;
+        }
+    }
+    Some(bytes)
+}
+
+/// As `escaped`, for a command line: what would be taken for an option begins with an escape. A negative number does not.
+pub(crate) fn typeable(bytes: &[u8]) -> String {
+    match bytes.strip_prefix(b"-") {
+        Some(rest) if !is_number(rest) => format!("\\2d{}", escaped(rest)),
+        _ => escaped(bytes),
+    }
+}
+
+/// Digits, with a point between them or without.
+fn is_number(text: &[u8]) -> bool {
+    let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    match text.iter().position(|byte| *byte == b'.') {
+        Some(point) => digits(&text[..point]) && digits(&text[point + 1..]),
+        None => digits(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_reads_back() {
+        let every: Vec<u8> = (0..=255).collect();
+        for bytes in [
+            &every[..],
+            b"",
+            b"\\",
+            b"\\41",
+            b"-x",
+            b"-3.5",
+            b"-",
+            b"-1.",
+            b"--",
+        ] {
+            for text in [escaped(bytes), typeable(bytes)] {
+                assert!(text.is_ascii() && !text.contains(char::is_control));
+                assert_eq!(unescaped(text.as_bytes()).as_deref(), Some(bytes), "{text}");
+            }
+        }
+        assert_eq!(typeable(b"-3.5"), "-3.5");
+        assert_eq!(typeable(b"-x"), "\\2dx");
+        assert_eq!(unescaped(b"a\\\\b").as_deref(), Some(&b"a\\b"[..]));
+        for wrong in [&b"\\"[..], b"\\4", b"\\zz", b"a\\"] {
+            assert_eq!(unescaped(wrong), None);
+        }
+    }
+}
