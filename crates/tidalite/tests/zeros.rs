@@ -129,10 +129,14 @@ fn a_filter_matches_as_numbers_compare_and_loses_no_row() {
                 let filter = ValueFilter::new(0, (*low, *high));
                 let mut found: Vec<i64> = Vec::new();
                 let take = |vector: &tidalite::Vector<'_>| found.extend(vector.times());
-                series
-                    .all()
-                    .for_each_match(&filter, &[], Direction::Forward, take)
+                let matching = series.all().matching([filter]).unwrap();
+                matching
+                    .for_each_vector_of(&[], Direction::Forward, take)
                     .unwrap();
+                // Statistics, where extremes tell that all rows match or none does.
+                assert_eq!(matching.count().unwrap(), expected.len() as u64);
+                let count = matching.aggregate(0).unwrap().count();
+                assert_eq!(count, expected.len() as u64);
                 assert!(found == expected, "{ty:?}, {low:?} to {high:?}");
             }
         }
@@ -168,8 +172,9 @@ fn extremes_are_the_same_whatever_the_order_and_a_filter_finds_them() {
             let filter = ValueFilter::new(0, bound..=bound);
             let mut found: Vec<i64> = Vec::new();
             let take = |vector: &tidalite::Vector<'_>| found.extend(vector.times());
-            let count = range
-                .for_each_match(&filter, &[], Direction::Forward, take)
+            let matching = range.matching([filter]).unwrap();
+            let count = matching
+                .for_each_vector_of(&[], Direction::Forward, take)
                 .unwrap();
             assert!(found.contains(&time), "{bound} at {time}");
             // All that are equal as numbers, the other zero among them.
