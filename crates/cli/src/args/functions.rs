@@ -13,13 +13,44 @@ pub(crate) enum RowFunction {
     /// In so many nanoseconds.
     Derivative(i64),
     Rate(i64),
-    MeanOfRows(usize),
-    MeanOver(i64),
+    Mean(Mean),
+    /// By how much a value misses the mean before it.
+    Error(Mean),
     Sum,
 }
 
+/// A mean of rows so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mean {
+    OfRows(usize),
+    /// Of so many nanoseconds.
+    Over(i64),
+    Exponential(usize),
+    ExponentialOver(i64),
+}
+
+impl Mean {
+    /// The argument of `mean` and `ewma`: rows, or a width.
+    fn parse(exponential: bool, argument: &str) -> Result<Self, String> {
+        match (argument.parse::<usize>(), exponential) {
+            (Ok(0), _) => Err("a mean is of one row at least".to_owned()),
+            (Ok(rows), false) => Ok(Self::OfRows(rows)),
+            (Ok(rows), true) => Ok(Self::Exponential(rows)),
+            (Err(_), false) => width_nanos(argument).map(Self::Over),
+            (Err(_), true) => width_nanos(argument).map(Self::ExponentialOver),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::OfRows(_) | Self::Over(_) => "mean",
+            Self::Exponential(_) | Self::ExponentialOver(_) => "ewma",
+        }
+    }
+}
+
 impl RowFunction {
-    /// `difference`, `derivative(1s)`, `rate(1s)`, `mean(10)`, `mean(10m)`, `sum`.
+    /// `difference`, `derivative(1s)`, `rate(1s)`, `mean(10)`, `mean(10m)`, `ewma(10)`, `mean-error(10)`, `sum`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (name, argument) = match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
             Some((name, argument)) => (name, Some(argument)),
@@ -30,14 +61,13 @@ impl RowFunction {
             ("difference", None) => Ok(Self::Difference),
             ("derivative", _) => width().map(Self::Derivative),
             ("rate", _) => width().map(Self::Rate),
-            ("mean", Some(argument)) => match argument.parse::<usize>() {
-                Ok(0) => Err("a mean is of one row at least".to_owned()),
-                Ok(rows) => Ok(Self::MeanOfRows(rows)),
-                Err(_) => width_nanos(argument).map(Self::MeanOver),
-            },
+            ("mean" | "ewma", Some(argument)) => Mean::parse(name == "ewma", argument).map(Self::Mean),
+            ("mean-error" | "ewma-error", Some(argument)) => {
+                Mean::parse(name == "ewma-error", argument).map(Self::Error)
+            }
             ("sum", None) => Ok(Self::Sum),
             _ => Err(
-                "give difference, derivative(1s), rate(1s), mean(ROWS), mean(WIDTH) or sum"
+                "give difference, derivative(1s), rate(1s), mean(ROWS), mean(WIDTH), ewma(ROWS), ewma(WIDTH), mean-error or ewma-error of the same, or sum"
                     .to_owned(),
             ),
         }
@@ -48,7 +78,8 @@ impl RowFunction {
             Self::Difference => "difference",
             Self::Derivative(_) => "derivative",
             Self::Rate(_) => "rate",
-            Self::MeanOfRows(_) | Self::MeanOver(_) => "mean",
+            Self::Mean(mean) => mean.name(),
+            Self::Error(_) => "error",
             Self::Sum => "sum",
         }
     }
@@ -97,8 +128,14 @@ mod tests {
             ("difference", RowFunction::Difference),
             ("rate", RowFunction::Rate(SECOND)),
             ("derivative(1m)", RowFunction::Derivative(60 * SECOND)),
-            ("mean(10)", RowFunction::MeanOfRows(10)),
-            ("mean(10s)", RowFunction::MeanOver(10 * SECOND)),
+            ("mean(10)", RowFunction::Mean(Mean::OfRows(10))),
+            ("mean(10s)", RowFunction::Mean(Mean::Over(10 * SECOND))),
+            ("ewma(10)", RowFunction::Mean(Mean::Exponential(10))),
+            ("mean-error(3)", RowFunction::Error(Mean::OfRows(3))),
+            (
+                "ewma-error(1m)",
+                RowFunction::Error(Mean::ExponentialOver(60 * SECOND)),
+            ),
             ("sum", RowFunction::Sum),
         ] {
             assert_eq!(RowFunction::parse(text), Ok(function), "{text}");
@@ -107,6 +144,9 @@ mod tests {
             "",
             "mean",
             "mean(0)",
+            "ewma",
+            "mean-error(0)",
+            "ewma-error(x)",
             "mean()",
             "rate(x)",
             "sum(1)",

@@ -35,8 +35,11 @@ Examples:
   tidalite scan plant.tdl 'wind_speed{turbine=\"R80711\"}' --from 2014-06-01 --to 2014-06-02
   tidalite scan plant.tdl wind_speed --last 1h --format csv > hour.csv
   tidalite scan plant.tdl wind_speed --limit 10
+  tidalite scan plant.tdl wind_speed --limit 10 --offset 20
+  tidalite scan plant.tdl alarms --regex '^pump [0-9]+: (timeout|leak)'
   tidalite scan plant.tdl energy --fn 'rate(1h)' --last 1d
-  tidalite scan plant.tdl wind_speed --fn 'mean(10m)'")]
+  tidalite scan plant.tdl wind_speed --fn 'mean(10m)'
+  tidalite scan plant.tdl alarms --frequent 10")]
 pub(crate) struct ScanArgs {
     #[command(flatten)]
     pub file: FileArg,
@@ -51,14 +54,32 @@ pub(crate) struct ScanArgs {
     #[arg(long, short = 'n', value_name = "POINTS")]
     pub limit: Option<u64>,
 
+    /// Begin behind so many points of each series: the second page of --limit 10 has --offset 10
+    #[arg(
+        long,
+        value_name = "POINTS",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    pub offset: u64,
+
     /// Also print the flags of every point
     #[arg(long)]
     pub flags: bool,
 
+    /// Only points whose text matches: of --column, or of the last column of strings
+    #[arg(long, value_name = "REGEX", conflicts_with = "function")]
+    pub regex: Option<regex::Regex>,
+
     /// In place of the values of a column: difference, derivative(WIDTH) or rate(WIDTH) (of a counter that may begin anew;
-    /// 1s if no width is given), mean(ROWS) or mean(WIDTH) of the last ones, or sum so far
+    /// 1s if no width is given), mean(ROWS) or mean(WIDTH) of the last ones, ewma(ROWS) or ewma(WIDTH) of all, older ones
+    /// weighing less, mean-error or ewma-error by which a value misses the mean before it, or sum so far
     #[arg(long = "fn", value_name = "FUNCTION", value_parser = RowFunction::parse, conflicts_with = "flags")]
     pub function: Option<RowFunction>,
+
+    /// In place of the points: so many values that come most often, and how often
+    #[arg(long, value_name = "VALUES", conflicts_with_all = ["function", "flags", "regex", "limit", "offset"])]
+    pub frequent: Option<usize>,
 
     #[command(flatten)]
     pub column: ColumnArg,

@@ -1,7 +1,7 @@
 //! Functions over rows: `scan --fn`, and two series as one with `join --combine`.
 
 use super::Terminal;
-use crate::args::{Arithmetic, JoinArgs, RowFunction, ScanArgs};
+use crate::args::{Arithmetic, JoinArgs, Mean, RowFunction, ScanArgs};
 use crate::database::{Reader, Span, column_of, time_cell, width_in};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
@@ -34,7 +34,9 @@ pub(crate) fn scan(args: &ScanArgs, function: RowFunction, terminal: &mut Termin
         let dots = series.between(from..=to).dots(column).map_err(fail)?;
         let unit = info.schema.unit;
         let limit = usize::try_from(args.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-        for dot in applied(dots, function, unit)?.take(limit) {
+        let dots = applied(dots, function, unit)?;
+        let offset = usize::try_from(args.offset).unwrap_or(usize::MAX);
+        for dot in dots.skip(offset).take(limit) {
             any = true;
             let dot = dot.map_err(fail)?;
             let label = with_series.then(|| Cell::Text(info.label()));
@@ -46,7 +48,7 @@ pub(crate) fn scan(args: &ScanArgs, function: RowFunction, terminal: &mut Termin
         }
     }
     if !any {
-        return Err(span.nothing());
+        return Err(super::scan::nothing(args, &span));
     }
     Ok(sheet.finish()?)
 }
@@ -61,8 +63,20 @@ fn applied<'s>(
         RowFunction::Difference => Box::new(dots.difference()),
         RowFunction::Derivative(per) => Box::new(dots.derivative(steps(per)?)),
         RowFunction::Rate(per) => Box::new(dots.rate(steps(per)?)),
-        RowFunction::MeanOfRows(rows) => Box::new(dots.moving_mean(rows)),
-        RowFunction::MeanOver(width) => Box::new(dots.moving_mean_over(steps(width)?)),
+        RowFunction::Mean(mean) => match mean {
+            Mean::OfRows(rows) => Box::new(dots.moving_mean(rows)),
+            Mean::Over(width) => Box::new(dots.moving_mean_over(steps(width)?)),
+            Mean::Exponential(rows) => Box::new(dots.exponential_mean(rows)),
+            Mean::ExponentialOver(width) => Box::new(dots.exponential_mean_over(steps(width)?)),
+        },
+        RowFunction::Error(mean) => match mean {
+            Mean::OfRows(rows) => Box::new(dots.moving_mean(rows).errors()),
+            Mean::Over(width) => Box::new(dots.moving_mean_over(steps(width)?).errors()),
+            Mean::Exponential(rows) => Box::new(dots.exponential_mean(rows).errors()),
+            Mean::ExponentialOver(width) => {
+                Box::new(dots.exponential_mean_over(steps(width)?).errors())
+            }
+        },
         RowFunction::Sum => Box::new(dots.cumulative_sum()),
     })
 }

@@ -5,6 +5,7 @@ pub(crate) mod annotate;
 pub(crate) mod dump;
 pub(crate) mod export;
 pub(crate) mod figures;
+pub(crate) mod frequent;
 pub(crate) mod functions;
 pub(crate) mod groups;
 pub(crate) mod import;

@@ -7,12 +7,15 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column, Format, Sheet};
 use crate::time::TimeShow;
 use std::sync::Arc;
-use tidalite::{Row, Series, SeriesInfo};
+use tidalite::{ColumnType, Row, Series, SeriesInfo};
 
 /// `tidalite scan`
 pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
     if let Some(function) = args.function {
         return super::functions::scan(args, function, terminal);
+    }
+    if let Some(values) = args.frequent {
+        return super::frequent::run(args, values, terminal);
     }
     let reader = Reader::open(&args.file.file)?;
     let infos = reader.select(&args.which.pattern)?;
@@ -32,19 +35,27 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
             continue;
         };
         let label = info.label();
+        let mut left = args.limit.unwrap_or(u64::MAX);
+        if let Some(regex) = &args.regex {
+            let column = text_column(info, args.column.column.as_deref())?;
+            let range = series.between(from..=to);
+            let rows = range.text_matches(column, |text| regex.is_match(text));
+            let rows = rows.map_err(|error| reader.fail(&error))?;
+            let [offset, limit] =
+                [args.offset, left].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+            for point in rows.skip(offset).take(limit) {
+                let cells = point.and_then(|point| printer.cells(&series, &label, &point));
+                sheet.row(&cells.map_err(|error| reader.fail(&error))?)?;
+                printed += 1;
+            }
+            continue;
+        }
         // A cursor instead of whole vectors: it can stop, at a limit or at a closed pipe.
         let mut cursor = series.cursor();
         let fail = |error: tidalite::Error| reader.fail(&error);
-        // To the last row before: one time may have several rows.
-        let before = match from.checked_sub(1) {
-            Some(before) => cursor.search(before).map_err(fail)?,
-            None => None,
-        };
-        let mut row = match before {
-            Some(_) => cursor.next().map_err(fail)?,
-            None => cursor.first().map_err(fail)?,
-        };
-        let mut left = args.limit.unwrap_or(u64::MAX);
+        let before = series.between(..from).count().map_err(fail)?;
+        let first = before.saturating_add(args.offset);
+        let mut row = cursor.nth(first).map_err(fail)?;
         while let Some(point) = row.take().filter(|row| row.time <= to) {
             if left == 0 {
                 break;
@@ -57,9 +68,42 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
         }
     }
     if printed == 0 && args.limit != Some(0) {
-        return Err(span.nothing());
+        return Err(nothing(args, &span));
     }
     Ok(sheet.finish()?)
+}
+
+/// The complaint when there is nothing to print.
+pub(super) fn nothing(args: &ScanArgs, span: &Span) -> Failure {
+    if args.offset > 0 {
+        return Failure::not_found("no point behind the offset")
+            .hint("with a smaller --offset, or none, the earlier ones are printed");
+    }
+    if args.regex.is_some() {
+        return Failure::not_found("no text in this range matches").hint(
+            "a part of the text is enough; (?i) in front makes capitals match small letters",
+        );
+    }
+    span.nothing()
+}
+
+/// The column that an expression is for.
+fn text_column(info: &SeriesInfo, name: Option<&str>) -> Outcome<usize> {
+    let columns = &info.schema.columns;
+    let found = match name {
+        Some(name) => info.schema.column(name),
+        None => columns
+            .iter()
+            .rposition(|column| column.ty == ColumnType::String),
+    };
+    let text = found.filter(|&column| columns[column].ty == ColumnType::String);
+    text.ok_or_else(|| {
+        let column = name.map_or("column".to_owned(), |name| format!("column `{name}`"));
+        Failure::usage(format!(
+            "{} has no {column} of strings for --regex",
+            info.label()
+        ))
+    })
 }
 
 /// `tidalite latest`
@@ -117,8 +161,11 @@ impl Printer {
             None => columns,
             Some(name) => {
                 let found = first.schema.column(name);
-                let missing = || format!("{} has no column `{name}`", first.label());
-                vec![found.ok_or_else(|| Failure::not_found(missing()))?]
+                let missing = || {
+                    let why = format!("{} has no column `{name}`", first.label());
+                    Failure::not_found(why).hint(format!("it has {}", names(first).join(", ")))
+                };
+                vec![found.ok_or_else(missing)?]
             }
         };
         let all = names(first);

@@ -7,6 +7,7 @@
 
 mod corners;
 mod device;
+mod events;
 mod import;
 mod integrity;
 mod kv_bytes;
