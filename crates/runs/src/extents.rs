@@ -2,7 +2,7 @@
 //!
 //! 1. Every block that the directory names lies in an extent of its transaction, at a multiple of 8; none overlap.
 //! 2. Each extent has as many of them as the directory counts, at least one.
-//! 3. What else is in an extent are blocks that a delete replaced, still whole.
+//! 3. What else is in an extent are blocks that a delete replaced or a merge has passed, still whole.
 //! 4. Zeros fill the space between a block and the next multiple of 8, and from there to the end of the last page.
 
 use crate::block::encoded_len;

@@ -70,9 +70,11 @@ fn of_input<W: PageWrite>(
         return Ok(());
     }
     let end = next.map_or(directory::END_OF_BLOCKS, |next| next.first);
-    // Blocks of a run are about as long as its first.
+    // Blocks of a run are about as long as its first, or as the one that the merge has come to: a layout of few rows, which may be the
+    // first, has short ones, and so has whoever was deleted from.
+    let len = next.map_or(first.ptr.len, |next| first.ptr.len.max(next.ptr.len));
     let passed = run.directory.rank(w, &end.encode())?;
-    if passed.saturating_mul(u64::from(first.ptr.len)) < least_bytes {
+    if passed.saturating_mul(u64::from(len)) < least_bytes {
         return Ok(());
     }
     let (mut rows, mut bytes) = (0, 0);

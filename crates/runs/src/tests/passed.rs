@@ -50,6 +50,37 @@ fn what_a_merge_has_passed_is_freed_before_it_ends() {
     assert!(fell > 2, "they went step by step, {fell} times");
 }
 
+/// One row a commit of a layout that comes first in every run: what the merge has passed of the others is judged by their blocks.
+#[test]
+fn a_short_block_at_the_beginning_of_the_runs_does_not_keep_what_lies_behind_it() {
+    crate::short_extents(true);
+    let (mut world, mut rng) = (World::new(4096, 4 << 20), Rng::new(13));
+    let lone = 6;
+    world.put(lone, -1, &[]);
+    world.commit();
+    let mut passed = 0;
+    for round in 0.. {
+        world.put(lone, round, &[]);
+        for series in (0..SERIES).filter(|&series| types_of(series) == types_of(0)) {
+            for row in 0..40 {
+                let words: Vec<u64> = types_of(series).iter().map(|_| rng.u64() >> 40).collect();
+                world.put(series, round * 40 + row, &words);
+            }
+        }
+        let work = world.commit();
+        world.check();
+        if work.merges_ended > 0 {
+            break;
+        }
+        passed += work.blocks_passed;
+    }
+    assert_eq!(world.front.class_of(types_of(lone)), Some(0));
+    assert!(
+        passed > FAN_IN as u64,
+        "{passed} blocks were freed while the merge was open"
+    );
+}
+
 #[test]
 fn rows_are_deleted_and_found_beside_what_was_passed() {
     crate::short_extents(true);
