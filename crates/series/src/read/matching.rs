@@ -149,8 +149,8 @@ impl<'a, R: PageRead> Matching<'a, R> {
         Scan::new(segments, from, to).only(self.clone())
     }
 
-    /// Where the first piece or late row within `from ..= to` begins, or goes on, of which a row may match.
-    pub(super) fn first_possible(&self, from: i64, to: i64) -> Result<Option<i64>> {
+    /// Where the first piece or late row within `from ..= to` begins, or goes on, of which a row may match; true for a late row.
+    pub(super) fn first_possible(&self, from: i64, to: i64) -> Result<Option<(i64, bool)>> {
         if from > to {
             return Ok(None);
         }
@@ -171,7 +171,10 @@ impl<'a, R: PageRead> Matching<'a, R> {
         let late = late.between(from, found.unwrap_or(to));
         let matches = |&row: &usize| row_matches(&self.ranges, |c| late.column(c)[row]);
         let first = (0..late.len()).find(matches).map(|row| late.times()[row]);
-        Ok(first.or(found))
+        Ok(match first {
+            Some(first) => Some((first, true)),
+            None => found.map(|found| (found, false)),
+        })
     }
 
     fn first_below(&self, link: &Link, level: u8, (from, to): (i64, i64)) -> Result<Option<i64>> {

@@ -224,6 +224,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
         let segments = &mut self.segments;
         // Where an error leaves it.
         let mut before = std::mem::replace(&mut self.state, State::Behind);
+        let mut at_late = false;
         if let Some(only) = &self.only
             && before != State::Behind
         {
@@ -237,12 +238,18 @@ impl<'a, R: PageRead> Scan<'a, R> {
                 None => None,
             };
             match found {
-                Some(found) => (self.from, before) = (found, State::Before),
+                Some((found, is_late)) => {
+                    (self.from, before, at_late) = (found, State::Before, is_late);
+                }
                 None => return Ok(false),
             }
         }
         let mut on = match before {
-            State::Before => segments.seek(self.from)? || segments.first()?,
+            State::Before => {
+                // A late segment that was sought ends where it was sought; one that was stepped to has all of its rows.
+                let behind = self.from.saturating_sub(i64::from(at_late));
+                segments.seek(behind)? || segments.first()?
+            }
             State::Within => segments.span().1 < self.to && segments.next(self.to)?,
             State::Behind => false,
         };

@@ -176,3 +176,100 @@ fn a_filter_decodes_only_vectors_that_can_match_and_candles_none() {
         "{blocks} blocks read for the nodes' statistics"
     );
 }
+
+/// Rows that wait behind the tree, and in a gap of it: each would be a segment, if a filtered scan sought one after the other.
+#[test]
+fn late_rows_that_may_match_are_handed_out_together() {
+    let mut world = World::new(4096, 64, &[ColumnType::I64, ColumnType::F64]);
+    for begin in [0, 100_000_000] {
+        world.link(ramp(begin, 1000, 4096).view());
+    }
+    for begin in [50_000_000, 200_000_000] {
+        world.late.extend(ramp(begin, 10, 5000).view());
+    }
+    let all = world.rows();
+    let everything = ValueRange::new(0, ColumnType::I64, i64::MIN as u64, i64::MAX as u64);
+    for (from, to) in [(i64::MIN, i64::MAX), (50_000_005, 200_000_005)] {
+        let view = world.view();
+        let mut scan = view.matching(vec![everything]).scan(from, to, &[0]);
+        let (mut vectors, mut times) = (0, Vec::new());
+        while let Some(vector) = scan.next().unwrap() {
+            vectors += 1;
+            times.extend_from_slice(vector.times());
+        }
+        let inside = all.times.iter().filter(|&&time| from <= time && time <= to);
+        assert_eq!(times, inside.copied().collect::<Vec<_>>());
+        assert!(vectors <= 22, "{vectors} for {} rows", times.len());
+    }
+}
+
+/// Whatever lies in the tree and whatever waits, at the ends of time, too: what a filtered scan hands out holds each row that matches once, in
+/// order, and a row is found by its number.
+#[test]
+fn a_filtered_scan_leaves_out_no_row_that_matches() {
+    for seed in 0..300 {
+        println!("seed {seed}");
+        let mut rng = Rng::new(seed);
+        let mut world = World::new(4096, 4, &[ColumnType::I64]);
+        let mut batch = |most: usize| {
+            let mut times: Vec<i64> = Vec::new();
+            for _ in 0..rng.index(5) {
+                let begin = *rng.pick(&[i64::MIN, -5000, 0, 3000, 9000, i64::MAX - 3000]);
+                let step = rng.between(1, 9);
+                let count = rng.index(most) as i64;
+                times.extend((0..count).filter_map(|i| begin.checked_add(i.checked_mul(step)?)));
+            }
+            if rng.one_in(3) {
+                times.extend([i64::MIN, i64::MAX]);
+            }
+            times.sort_unstable();
+            times.dedup();
+            let mut rows = Rows::new(1);
+            for time in times {
+                rows.push_row(time, &[(time.wrapping_div(64) & 127) as u64]);
+            }
+            rows
+        };
+        let (tree, late) = (batch(4000), batch(900));
+        if !tree.is_empty() {
+            world.link(tree.view());
+        }
+        world.late = late;
+        let all = world.rows();
+        let view = world.view();
+        for _ in 0..8 {
+            let low = rng.between(-1, 127);
+            let high = low + rng.between(-1, 40);
+            let range = ValueRange::new(0, ColumnType::I64, low as u64, high as u64);
+            let ends = [
+                i64::MIN,
+                i64::MIN + 1,
+                -4000,
+                100,
+                4000,
+                i64::MAX - 1,
+                i64::MAX,
+            ];
+            let (from, to) = (*rng.pick(&ends), *rng.pick(&ends));
+            let matching = view.matching(vec![range]);
+            let mut scan = matching.scan(from, to, &[0]);
+            let mut found = Vec::new();
+            while let Some(vector) = scan.next().unwrap() {
+                let rows = vector.times().iter().zip(vector.words(0));
+                found.extend(rows.map(|(&time, &word)| (time, word)));
+            }
+            assert!(found.is_sorted_by(|a, b| a.0 < b.0));
+            assert!(found.iter().all(|row| from <= row.0 && row.0 <= to));
+            found.retain(|row| range.holds(row.1));
+            let rows = all.times.iter().zip(&all.columns[0]);
+            let rows = rows.filter(|row| from <= *row.0 && *row.0 <= to && range.holds(*row.1));
+            let expected: Vec<(i64, u64)> = rows.map(|(&time, &word)| (time, word)).collect();
+            assert_eq!(found, expected, "{low}..={high} in {from}..={to}");
+            assert_eq!(matching.count(from, to).unwrap(), expected.len() as u64);
+            let mut cursor = view.cursor();
+            let n = rng.index(all.len() + 2);
+            assert_eq!(cursor.nth(n as u64).unwrap(), n < all.len());
+            assert_eq!(cursor.time(), all.times.get(n).copied());
+        }
+    }
+}
