@@ -38,8 +38,9 @@ pub struct Joined<'s> {
     from: i64,
     /// What rows of the series with these places must match.
     filters: Vec<(usize, ValueRange)>,
-    /// Whether a series is needed.
+    /// Whether a series is needed, and how many are.
     needed: Vec<bool>,
+    needed_count: usize,
     /// The newest row of each series: its time and words.
     newest: Vec<(Option<i64>, Vec<u64>)>,
     /// Which of `newest` belong to the row that is handed out.
@@ -159,12 +160,13 @@ impl Selection<'_> {
         let count = sources.len();
         let filtered = |i: usize| filters.iter().any(|(place, _)| *place == i);
         let needed = |i: usize| !looks_back && (join == Join::Inner || filtered(i));
-        let needed = (0..count).map(needed).collect();
+        let needed: Vec<bool> = (0..count).map(needed).collect();
         Ok(Joined {
             rows: MergedRows::new(sources)?,
             join,
             from: start,
             filters,
+            needed_count: needed.iter().filter(|needed| **needed).count(),
             needed,
             newest: vec![(None, Vec::new()); count],
             present: vec![false; count],
@@ -198,15 +200,17 @@ impl Joined<'_> {
     /// Takes all rows of the next time; false behind the last.
     fn step(&mut self) -> Result<bool> {
         // As far as the needed series that is furthest ahead, until that is none of them any more.
-        loop {
-            let heads = self.rows.heads().iter().zip(&self.needed);
-            let needed = heads.filter(|(_, needed)| **needed).map(|(head, _)| *head);
-            if needed.clone().min() == Some(None) {
+        while self.needed_count > 0 {
+            let (mut there, mut furthest) = (0, i64::MIN);
+            for (time, series) in self.rows.heads() {
+                if self.needed[series] {
+                    there += 1;
+                    furthest = furthest.max(time);
+                }
+            }
+            if there < self.needed_count {
                 return Ok(false);
             }
-            let Some(furthest) = needed.max().flatten() else {
-                break;
-            };
             if self.rows.peek().is_none_or(|(time, _)| time >= furthest) {
                 break;
             }

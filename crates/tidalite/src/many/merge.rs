@@ -2,7 +2,6 @@
 //!
 //! Invariants: 1. `heap` holds each source that has rows left once, with the time of its next row.
 //! 2. A source's `rows` are those of one vector, copied out; `at` is the next of them.
-//! 3. `heads` are the times that `heap` has, by source.
 
 use super::{Selection, clock};
 use crate::error::Result;
@@ -12,6 +11,7 @@ use crate::series::Series;
 use crate::time::Timestamp;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::ops::RangeBounds;
 use tidalite_codec::Rows;
 use tidalite_series::{Scan, ValueRange};
@@ -81,7 +81,6 @@ impl<'s> Source<'s> {
 pub struct MergedRows<'s> {
     sources: Vec<Source<'s>>,
     heap: BinaryHeap<Reverse<(i64, usize)>>,
-    heads: Vec<Option<i64>>,
     words: Vec<u64>,
 }
 
@@ -113,42 +112,46 @@ impl Selection<'_> {
 impl<'s> MergedRows<'s> {
     pub(super) fn new(mut sources: Vec<Source<'s>>) -> Result<Self> {
         let mut heap = BinaryHeap::with_capacity(sources.len());
-        let mut heads = Vec::with_capacity(sources.len());
         for (i, source) in sources.iter_mut().enumerate() {
-            let head = source.peek()?;
-            heap.extend(head.map(|time| Reverse((time, i))));
-            heads.push(head);
+            heap.extend(source.peek()?.map(|time| Reverse((time, i))));
         }
         Ok(Self {
             sources,
             heap,
-            heads,
             words: Vec::new(),
         })
     }
 
-    /// The time of the next row of each series.
-    pub(super) fn heads(&self) -> &[Option<i64>] {
-        &self.heads
+    /// Time and series of the next row of each that has one.
+    pub(super) fn heads(&self) -> impl Iterator<Item = (i64, usize)> {
+        self.heap.iter().map(|head| head.0)
     }
 
     /// Leaves out the rows before `nanos`, of all series.
     pub(super) fn skip_to(&mut self, nanos: i64) -> Result<()> {
-        while let Some(&Reverse((time, series))) = self.heap.peek()
-            && time < nanos
-        {
-            self.heap.pop();
-            self.sources[series].skip_to(nanos);
-            self.look(series)?;
+        while self.peek().is_some_and(|(time, _)| time < nanos) {
+            self.step(|source| source.skip_to(nanos))?;
         }
         Ok(())
     }
 
-    /// Notes the next row of a series that `heap` does not have.
-    fn look(&mut self, series: usize) -> Result<()> {
-        let head = self.sources[series].peek()?;
-        self.heads[series] = head;
-        self.heap.extend(head.map(|time| Reverse((time, series))));
+    /// Moves the source that is first on, and puts it where its next row belongs; it is gone behind its last one, and after an error.
+    fn step(&mut self, go_on: impl FnOnce(&mut Source<'s>)) -> Result<()> {
+        let Some(mut head) = self.heap.peek_mut() else {
+            return Ok(());
+        };
+        let Reverse((_, series)) = *head;
+        let source = &mut self.sources[series];
+        go_on(source);
+        // In place: to take it out and to put it in again would sift twice.
+        match source.peek() {
+            Ok(Some(time)) => *head = Reverse((time, series)),
+            Ok(None) => drop(PeekMut::pop(head)),
+            Err(error) => {
+                PeekMut::pop(head);
+                return Err(error);
+            }
+        }
         Ok(())
     }
 
@@ -159,11 +162,7 @@ impl<'s> MergedRows<'s> {
 
     /// Takes the next row's words into `words` and goes on.
     pub(super) fn take(&mut self, words: &mut Vec<u64>) -> Result<()> {
-        if let Some(Reverse((_, series))) = self.heap.pop() {
-            self.sources[series].take(words);
-            self.look(series)?;
-        }
-        Ok(())
+        self.step(|source| source.take(words))
     }
 
     /// The next row; `None` behind the last.
