@@ -4,6 +4,7 @@
 //! model      plain maps, and a digest that model and database share
 //! workload   seeded transactions over tables and series
 //! appending  those of them that are lent to appenders
+//! turns      those that feed series in turn while other threads encode
 //! crash      power cuts after every operation of a recorded run, judged against the model
 //! flips      every single bit of a file, flipped
 //! seeded     deliberate bugs, and how many seeds it takes to find them
@@ -28,4 +29,5 @@ pub mod long_reader;
 pub mod model;
 pub mod powercut;
 pub mod seeded;
+mod turns;
 pub mod workload;

@@ -2,6 +2,7 @@
 
 use crate::appending;
 use crate::model::{Model, Rows, TOPICS};
+use crate::turns;
 use std::time::Duration;
 use tidalite::{Durability, Error, MergePolicy, Result, Retention, Schema, SeriesMut, WriteTxn};
 use tidalite_testkit::rng::Rng;
@@ -41,7 +42,9 @@ pub struct Shape {
     pub rollback_one_in: u64,
     /// One of so many operations lends the transaction to appenders; 0 = never.
     pub appenders_one_in: u64,
-    /// These have threads of their own: what the file holds is the same each time, where it lies is not. Else one thread calls them in
+    /// One of so many operations feeds series in turn (`turns.rs`); 0 = never.
+    pub turns_one_in: u64,
+    /// Appenders have threads of their own: what the file holds is the same each time, where it lies is not. Else one thread calls them in
     /// an order that the seed gives.
     pub threads: bool,
 }
@@ -57,6 +60,7 @@ impl Default for Shape {
             pin_one_in: 9,
             rollback_one_in: 9,
             appenders_one_in: 10,
+            turns_one_in: 0,
             threads: false,
         }
     }
@@ -75,6 +79,7 @@ impl Shape {
             pin_one_in: 30,
             rollback_one_in: 9,
             appenders_one_in: 20,
+            turns_one_in: 0,
             threads: false,
         }
     }
@@ -196,9 +201,10 @@ pub fn pins(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -
 /// What the database reports.
 pub fn operations(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<()> {
     for _ in 0..=rng.below(shape.operations_max) {
-        match chance(rng, shape.appenders_one_in) {
-            true => appending::lend(tx, next, rng, shape)?,
-            false => operation(tx, next, rng, shape)?,
+        match () {
+            () if chance(rng, shape.appenders_one_in) => appending::lend(tx, next, rng, shape)?,
+            () if chance(rng, shape.turns_one_in) => turns::feed(tx, next, rng)?,
+            () => operation(tx, next, rng, shape)?,
         }
     }
     Ok(())
@@ -328,7 +334,7 @@ fn policy(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     Ok(())
 }
 
-fn put(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
+pub(crate) fn put(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let name = format!("t{}", rng.below(TABLES));
     let key = format!("k{:03}", rng.below(150)).into_bytes();
     let long = rng.one_in(8);

@@ -7,11 +7,12 @@
 //! e text            an error, or a snapshot that changed
 //! ```
 
-use super::{open, script};
+use super::{options, script, sealing_threads};
 use crate::arguments::{Arguments, say};
 use crate::ledger::number_of;
 use crate::model::{Model, digest_of_snapshot, model_of};
 use crate::seeded::enable_by_name;
+use crate::turns::STAGING_BYTES;
 use std::path::Path;
 use std::time::Duration;
 use tidalite::{Database, Durability, Result};
@@ -55,15 +56,19 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     if let Some(name) = arguments.text("--bug") {
         enable_by_name(name)?;
     }
-    let result = open(path, script(seed)).and_then(|db| {
+    let mut rng = Rng::new(arguments.number("--seed", 0)?);
+    let reader = arguments.has("--reader");
+    let mut options = options(path, script(seed));
+    if !reader && sealing_threads(seed) > 0 {
+        options = options
+            .sealing_threads(sealing_threads(seed))
+            .staging_bytes(STAGING_BYTES);
+    }
+    let result = options.open(path).and_then(|db| {
         say("o");
-        if arguments.has("--reader") {
-            read(
-                &db,
-                &mut Rng::new(arguments.number("--seed", 0).unwrap_or(0)),
-            )
+        if reader {
+            read(&db, &mut rng)
         } else {
-            let mut rng = Rng::new(arguments.number("--seed", 0).unwrap_or(0));
             write(&db, seed, &mut rng)
         }
     });

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
-use tidalite::Database;
+use tidalite::{Database, Options};
 use tidalite_pager::READERS_MAX;
 use tidalite_testkit::rng::{Rng, mix};
 
@@ -35,6 +35,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const TRANSACTIONS_OF_A_FILE: u64 = 3_000;
 /// Values from this size on are in the second file, where there is one.
 const LARGE_BYTES_MIN: u64 = 600;
+/// Of so many operations of a writer that has threads beside it one feeds series in turn.
+const TURNS_ONE_IN: u64 = 30;
+/// What the system calls these threads: it keeps 15 bytes of a name.
+const SEALING: &str = "tidalite-sealin";
 /// Words of the processes that are heard between two kills.
 const HEARD_AT_ONCE: usize = 500;
 /// Pages that may still wait when everybody is dead and some commits are done, for each that is in use.
@@ -47,18 +51,34 @@ pub fn script(seed: u64) -> Script {
         bulk_one_in: 0,
         none_one_in: 0,
         threads: true,
+        turns_one_in: if sealing_threads(seed) > 0 {
+            TURNS_ONE_IN
+        } else {
+            0
+        },
         ..Shape::default()
     };
     Script { seed, shape }
 }
 
+/// Threads that encode beside a writer of this script: in every other two of them one to three.
+fn sealing_threads(seed: u64) -> usize {
+    match seed / 2 % 2 {
+        0 => 0,
+        _ => 1 + (seed / 4 % 3) as usize,
+    }
+}
+
 /// Large values of a file of every other script are in a second one.
-fn open(file: &Path, script: Script) -> tidalite::Result<Database> {
-    let options = match script.seed % 2 {
+fn options(file: &Path, script: Script) -> Options {
+    match script.seed % 2 {
         0 => small_steps().large_values(file.with_extension("large"), LARGE_BYTES_MIN),
         _ => small_steps(),
-    };
-    options.open(file)
+    }
+}
+
+fn open(file: &Path, script: Script) -> tidalite::Result<Database> {
+    options(file, script).open(file)
 }
 
 /// What was seen.
@@ -68,6 +88,8 @@ pub struct Tally {
     pub readers_killed: u64,
     /// Writers killed.
     pub writers_killed: u64,
+    /// Those of them beside whom threads were encoding just then.
+    pub sealing_killed: u64,
     /// Those of both that had a namespace of process ids of their own.
     pub in_own_namespace: u64,
     /// Readers frozen for a while.
@@ -91,6 +113,14 @@ struct Victim {
 }
 
 impl Victim {
+    /// Whether threads encode beside it, as far as the system tells.
+    fn is_sealing(&self) -> bool {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.process.id()));
+        let named = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+        let mut tasks = tasks.into_iter().flatten().flatten();
+        tasks.any(|task| named(task.path().join("comm")).trim_end() == SEALING)
+    }
+
     /// Kills it.
     fn end(&mut self) -> Result<(), String> {
         if !self.namespace {
@@ -313,7 +343,9 @@ impl<'a> Arena<'a> {
             .filter(|&i| self.victims[i].reader != writer)
             .collect();
         let mut victim = self.victims.swap_remove(*self.rng.pick(&wanted));
+        let sealing = writer && victim.is_sealing();
         victim.end()?;
+        tally.sealing_killed += u64::from(sealing);
         let status = victim.process.wait().map_err(|error| error.to_string())?;
         if status.code().is_some() && !victim.namespace {
             return Err(format!("a child had ended by itself: {status}"));

@@ -1,0 +1,81 @@
+//! Series that are fed a row each in turn, which is what a transaction asks other threads to help it with
+//! (`Options::sealing_threads`).
+//!
+//! What the file holds then is the same with any number of threads and any budget of rows; where it lies is not, since pages are taken in the
+//! order in which threads end. So a run whose every write must be that of its seed has none of this.
+
+use crate::model::Model;
+use crate::workload::{SERIES, put, series, series_name, value_of};
+use tidalite::{Result, WriteTxn};
+use tidalite_testkit::rng::Rng;
+
+/// Rows staged beyond which a writer hands over: of two series in turn each has more than a vector by then.
+pub(crate) const STAGING_BYTES: usize = 64 << 10;
+/// Rounds of two series: rows enough for that, ...
+const ROUNDS: (i64, i64) = (1_500, 1_800);
+/// ... at times that may be taken, and so few that contents stay small.
+const START_MAX: i64 = 600;
+
+/// Feeds two series in turn; the budget is used up in the middle of it.
+///
+/// # Errors
+/// What the database reports.
+pub(crate) fn feed(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
+    let names = [SERIES, SERIES + 1].map(series_name);
+    let start = rng.between(0, START_MAX);
+    let rounds = rng.between(ROUNDS.0, ROUNDS.1);
+    let mut ids = Vec::new();
+    for name in &names {
+        next.series.entry(name.clone()).or_default();
+        ids.push(series(tx, name)?.id());
+    }
+    for time in start..start + rounds {
+        let value = value_of(rng);
+        for (name, &id) in names.iter().zip(&ids) {
+            tx.series_by_id(id)?.insert_point(time, 0, value)?;
+            let rows = next.series.entry(name.clone()).or_default();
+            rows.insert(time, vec![[0, value.to_bits()]]);
+        }
+        // The transaction makes pages of its own in between.
+        if rng.one_in(600) {
+            put(tx, next, rng)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{STAGING_BYTES, feed};
+    use crate::ledger::small_steps;
+    use crate::model::{Model, digest_of};
+    use std::sync::Arc;
+    use tidalite::MemoryStorage;
+    use tidalite_testkit::rng::Rng;
+
+    #[test]
+    fn others_encode_what_is_fed_and_the_model_says_what_is_there() {
+        tidalite_testkit::watch();
+        for threads in [0, 2] {
+            let options = small_steps()
+                .sealing_threads(threads)
+                .staging_bytes(STAGING_BYTES);
+            let db = options
+                .open_storage(Arc::new(MemoryStorage::new()))
+                .unwrap();
+            let (mut model, mut rng) = (Model::default(), Rng::new(7));
+            for round in 0..3 {
+                let mut tx = db.begin_write().unwrap();
+                feed(&mut tx, &mut model, &mut rng).unwrap();
+                // Those of later rounds meet rows that are there.
+                if round == 0 {
+                    let beside = tx.front_work().rows_linked_beside;
+                    assert_eq!(beside > 0, threads > 0, "{beside} rows");
+                }
+                tx.commit().unwrap();
+                assert_eq!(digest_of(&db).unwrap(), model.digest());
+            }
+            assert!(db.check().unwrap().is_clean());
+        }
+    }
+}
