@@ -3,7 +3,8 @@
 //! More: `cargo run --release -p tidalite-torture -- hostile --files N --seed S`.
 
 use std::process::Command;
-use tidalite_torture::hostile::kinds;
+use tidalite_torture::hostile::exercise::Went;
+use tidalite_torture::hostile::{kinds, sound};
 
 #[test]
 fn the_sound_files_hold_every_kind_of_block() {
@@ -18,6 +19,15 @@ fn the_sound_files_hold_every_kind_of_block() {
         }
     }
     assert!(kinds.contains_key("None"), "payloads of leaves");
+}
+
+/// Or the errors that hostile files give would say nothing.
+#[test]
+fn everything_that_is_done_with_a_hostile_file_goes_well_with_a_sound_one() {
+    tidalite_testkit::watch();
+    for (name, went) in sound().unwrap() {
+        assert_eq!(went, Went::Used, "{name}");
+    }
 }
 
 /// The highest number of a kind.

@@ -5,6 +5,8 @@
 //! graph      what points to what; seals a change up to the meta block
 //! mutate     bytes -> changes
 //! exercise   open, check, read, write, again
+//! asked      batches, ranks, parts, windows: reads that answer many at once
+//! whole      pages by owner, differences, backups, copies, salvage, compaction
 //! ```
 //!
 //! Each case runs in a process with a budget of memory, and the process that started it has a watch on the time. A panic, an
@@ -12,17 +14,20 @@
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
+pub mod asked;
 pub mod bases;
 pub mod exercise;
 pub mod graph;
 pub mod mutate;
+pub mod whole;
 
-use crate::arguments::{Arguments, own_program};
+use crate::arguments::{Arguments, folder, own_program};
 use exercise::{Went, exercise};
 use mutate::derive;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,6 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     let failures_max = arguments.number("--failures", 1)? as usize;
     let started = Instant::now();
     let next = AtomicU64::new(first);
+    let copies = folder("hostile").map_err(|error| error.to_string())?;
     let (went, found) = (Mutex::new(BTreeMap::new()), Mutex::new(Vec::new()));
     let count =
         |found: &Mutex<Vec<String>>| found.lock().unwrap_or_else(PoisonError::into_inner).len();
@@ -68,11 +74,12 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
                     if from >= to || count(&found) >= failures_max {
                         return;
                     }
-                    watch(seed, from, to, failures_max, &went, &found);
+                    watch((seed, &copies), (from, to), failures_max, &went, &found);
                 }
             });
         }
     });
+    let _ = std::fs::remove_dir_all(&copies);
     let went = went.into_inner().unwrap_or_else(PoisonError::into_inner);
     let cases: u64 = went.values().sum();
     println!(
@@ -89,17 +96,16 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
 
 type Shared<T> = Mutex<T>;
 
-/// Cases `from..to` in processes, a new one after each finding.
+/// Cases `from..to` in processes, a new one after each finding; `copies` is where these may write files.
 fn watch(
-    seed: u64,
-    mut from: u64,
-    to: u64,
+    (seed, copies): (u64, &Path),
+    (mut from, to): (u64, u64),
     failures_max: usize,
     went: &Shared<BTreeMap<String, u64>>,
     found: &Shared<Vec<String>>,
 ) {
     while from < to {
-        let (last, problem) = child(seed, from, to, went);
+        let (last, problem) = child((seed, copies), from, to, went);
         let Some(problem) = problem else { return };
         let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
         found.push(format!("seed {seed}, case {last}: {problem}"));
@@ -112,12 +118,12 @@ fn watch(
 
 /// One process; returns the last case begun, and what was wrong with it.
 fn child(
-    seed: u64,
+    (seed, copies): (u64, &Path),
     from: u64,
     to: u64,
     went: &Shared<BTreeMap<String, u64>>,
 ) -> (u64, Option<String>) {
-    let mut child = match spawn(seed, from, to) {
+    let mut child = match spawn((seed, copies), from, to) {
         Ok(child) => child,
         Err(error) => return (from, Some(error)),
     };
@@ -169,10 +175,11 @@ fn child(
     }
 }
 
-fn spawn(seed: u64, from: u64, to: u64) -> Result<Child, String> {
+fn spawn((seed, copies): (u64, &Path), from: u64, to: u64) -> Result<Child, String> {
     own_program()
         .arg("hostile-cases")
         .env("RUST_BACKTRACE", "0")
+        .env("TMPDIR", copies)
         .args(["--seed", &seed.to_string()])
         .args(["--first", &from.to_string(), "--end", &to.to_string()])
         .stdin(Stdio::null())
@@ -283,6 +290,20 @@ pub fn fuzz_bytes(bytes: &[u8], raw: bool) -> Result<Went, String> {
     let (first, rest) = bytes.split_first().unwrap_or((&0, &[]));
     let base = &bases[usize::from(*first) % bases.len()];
     Ok(exercise(derive(base, rest).0))
+}
+
+/// Does with each sound file what is done with hostile ones; says how each goes, by its name.
+///
+/// # Errors
+/// That the sound files cannot be made; the first error that one of them gives.
+pub fn sound() -> Result<Vec<(String, Went)>, String> {
+    let mut all = Vec::new();
+    for base in bases::all()? {
+        let (went, done) = exercise::exercise_telling(base.bytes);
+        done.map_err(|error| format!("{}: {error}", base.name))?;
+        all.push((base.name, went));
+    }
+    Ok(all)
 }
 
 /// Kinds of blocks that the sound files hold, with how many there are.

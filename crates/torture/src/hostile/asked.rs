@@ -1,0 +1,291 @@
+//! Questions that answer many at once, or by place: batches of keys, ranks, parts of a range, windows, many series together.
+//!
+//! A count in a hostile file may be any number: what is walked here ends after `STEPS_MAX`, and what the database walks by itself has
+//! to end by itself.
+
+use super::exercise::keep;
+use tidalite::{
+    CandleSize, Database, Direction, Grid, Join, MultiTable, Range, ReadTxn, Result, Series,
+    SeriesId, Table, ValueFilter,
+};
+
+/// Entries of a range that are looked at.
+const STEPS_MAX: usize = 500;
+/// Tables in a table that are asked, too.
+const NESTED_MAX: usize = 20;
+/// Into so many parts ranges are split.
+const PARTS: usize = 5;
+/// More than most tables have entries.
+const PARTS_MANY: usize = 200;
+/// Windows that a hostile span cannot make many.
+const WINDOWS_MAX: i64 = 512;
+/// The narrowest of them, in the series' unit.
+const WIDTH_MIN: i64 = 100;
+
+/// Keys of a batch: there and not there, in no order, one of them twice.
+fn keys() -> Vec<Vec<u8>> {
+    let mut keys: Vec<Vec<u8>> = (0..40)
+        .map(|i| format!("k{:03}", i * 37 % 200).into_bytes())
+        .collect();
+    keys.extend([
+        b"k long".to_vec(),
+        b"a".to_vec(),
+        b"".to_vec(),
+        b"k000".to_vec(),
+        b"key 90 0004".to_vec(),
+        vec![b'm', 1],
+    ]);
+    keys
+}
+
+/// Ranks within and beyond what a table says that it has.
+fn ranks(count: u64) -> [u64; 7] {
+    let last = count.wrapping_sub(1);
+    [
+        0,
+        1,
+        count / 2,
+        last,
+        count,
+        count.wrapping_add(7),
+        u64::MAX,
+    ]
+}
+
+fn each<T>(entries: impl Iterator<Item = Result<T>>) -> Result<()> {
+    for entry in entries.take(STEPS_MAX) {
+        entry?;
+    }
+    Ok(())
+}
+
+/// All of it, of everything that the newest snapshot shows.
+pub fn all(db: &Database) -> Result<()> {
+    let snap = db.begin_read()?;
+    let mut first = Ok(());
+    for name in snap.tables()? {
+        let asked = || match snap.is_multi_table(&name)? {
+            Some(true) => snap.multi_table(&name)?.map_or(Ok(()), |own| multi(&own)),
+            _ => snap.table(&name)?.map_or(Ok(()), |own| tables(&own)),
+        };
+        keep(&mut first, asked());
+    }
+    for info in snap.list("")? {
+        keep(&mut first, series(&snap, info.id));
+    }
+    keep(&mut first, together(&snap));
+    first
+}
+
+/// A table, and those that are its entries.
+fn tables(table: &Table<'_>) -> Result<()> {
+    let mut below = Vec::new();
+    let mut cursor = table.cursor();
+    let mut more = cursor.first()?;
+    while more && below.len() < NESTED_MAX {
+        below.extend(cursor.nested()?);
+        more = cursor.next()?;
+    }
+    let mut first = Ok(());
+    // A key with a table has no value: to ask for it is an error in a sound file, too.
+    let asked = self::table(table);
+    if below.is_empty() {
+        keep(&mut first, asked);
+    }
+    for below in below {
+        let asked = self::table(&below);
+        if !has_tables(&below)? {
+            keep(&mut first, asked);
+        }
+    }
+    first
+}
+
+fn has_tables(table: &Table<'_>) -> Result<bool> {
+    let mut cursor = table.cursor();
+    for _ in 0..STEPS_MAX {
+        if !cursor.next()? {
+            return Ok(false);
+        }
+        if cursor.is_nested() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Batches, ranks, parts and ranges of a table.
+fn table(table: &Table<'_>) -> Result<()> {
+    let mut first = Ok(());
+    keep(&mut first, table.get_many(&keys()).map(drop));
+    for key in keys() {
+        keep(&mut first, table.rank(&key).map(drop));
+        keep(&mut first, table.contains(&key).map(drop));
+    }
+    keep(&mut first, table.count_range(&b"k050"[..]..).map(drop));
+    keep(&mut first, table.count_range(..&b"k050"[..]).map(drop));
+    let mut cursor = table.cursor();
+    for rank in ranks(table.count()) {
+        keep(&mut first, cursor.select(rank).map(drop));
+        keep(&mut first, cursor.next().map(drop));
+        keep(&mut first, cursor.previous().map(drop));
+    }
+    for parts in [0, 1, PARTS, PARTS_MANY] {
+        let bounds = table.split::<&[u8]>(.., parts);
+        keep(&mut first, bounds.map(drop));
+    }
+    let middle = || table.split(&b"k010"[..]..&b"k150"[..], PARTS);
+    keep(&mut first, middle().map(drop));
+    let range = || -> Result<()> {
+        each(table.range(&b"k020"[..]..&b"k100"[..])?)?;
+        each(table.prefix(b"k1")?.rev())
+    };
+    keep(&mut first, range());
+    first
+}
+
+/// The same of a table of multi-values.
+fn multi(table: &MultiTable<'_>) -> Result<()> {
+    let mut first = Ok(());
+    keep(&mut first, table.get_many(&keys()).map(drop));
+    let mut pairs = 0;
+    let taken = table.each_value_of(&keys(), |_, value| pairs += value.len());
+    keep(&mut first, taken);
+    for key in keys() {
+        keep(&mut first, table.rank(&key).map(drop));
+        keep(&mut first, table.rank_pair(&key, &[7; 9]).map(drop));
+        keep(&mut first, table.get(&key).map(drop));
+    }
+    let mut cursor = table.cursor();
+    for rank in ranks(table.count()) {
+        keep(&mut first, cursor.select(rank).map(drop));
+        keep(&mut first, cursor.next_multiple(64).map(drop));
+        keep(&mut first, cursor.prev_pair().map(drop));
+    }
+    for rank in ranks(table.count_keys()) {
+        keep(&mut first, cursor.select_key(rank).map(drop));
+        keep(&mut first, cursor.get_multiple(64).map(drop));
+        keep(&mut first, cursor.select_value(b"m\x03", rank).map(drop));
+        keep(&mut first, cursor.last_dup().map(drop));
+        keep(&mut first, cursor.next_nodup().map(drop));
+    }
+    keep(&mut first, table.count_range(&b"k050"[..]..).map(drop));
+    for parts in [0, 1, PARTS, PARTS_MANY] {
+        let bounds = table.split::<&[u8]>(.., parts);
+        keep(&mut first, bounds.map(drop));
+    }
+    let range = || -> Result<()> {
+        each(table.range(&b"k020"[..]..&b"k100"[..])?)?;
+        each(table.values(b"m\x03")?)?;
+        each(table.prefix(b"m")?.rev())
+    };
+    keep(&mut first, range());
+    first
+}
+
+/// A width of which a span, whatever a file says that it is, has not more than a few hundred.
+fn width(series: &Series<'_>) -> i64 {
+    let (first, last) = series.span().unwrap_or((0, 0));
+    (last.saturating_sub(first) / WINDOWS_MAX).max(WIDTH_MIN)
+}
+
+/// Windows, filters, parts and places of a series.
+fn series(snap: &ReadTxn, id: SeriesId) -> Result<()> {
+    let Some(series) = snap.series_by_id(id)? else {
+        return Ok(());
+    };
+    let mut first = Ok(());
+    let columns: Vec<usize> = (0..series.info().schema.columns.len()).collect();
+    let width = width(&series);
+    let all = series.all();
+    keep(
+        &mut first,
+        all.for_each_window(width, 13, &columns, |_, _| ()),
+    );
+    keep(&mut first, all.count().map(drop));
+    keep(&mut first, parts(&all));
+    for column in columns {
+        keep(&mut first, of_column(&series, column, width));
+    }
+    let mut cursor = series.cursor();
+    for n in ranks(series.count().unwrap_or(0)) {
+        keep(&mut first, cursor.nth(n).map(drop));
+        keep(&mut first, cursor.next().map(drop));
+    }
+    for time in [i64::MIN, 0, 1_000, i64::MAX] {
+        for direction in [Direction::Forward, Direction::Backward] {
+            keep(&mut first, series.nearest(time, direction).map(drop));
+        }
+        keep(&mut first, series.at(time).map(drop));
+    }
+    first
+}
+
+/// Parts of an interval, one after the other and beside each other.
+fn parts(all: &Range<'_>) -> Result<()> {
+    for parts in [1, PARTS] {
+        for part in all.split(parts)? {
+            part.count()?;
+            part.aggregate(0)?;
+        }
+    }
+    all.in_parallel(|part| part.for_each_vector(|_| ()).map(drop))?;
+    Ok(())
+}
+
+fn of_column(series: &Series<'_>, column: usize, width: i64) -> Result<()> {
+    let mut first = Ok(());
+    let all = series.all();
+    keep(
+        &mut first,
+        all.candles(CandleSize::Width(700), column).map(drop),
+    );
+    let some = series.between(100..1_700).windows(width, 5, column);
+    keep(&mut first, some.map(drop));
+    // Of texts the next two are errors, which say nothing of the file.
+    if series.info().schema.columns[column].ty.is_text() {
+        return first;
+    }
+    let filtered = || -> Result<()> {
+        let wanted = all.matching([ValueFilter::new(column, 0.0..30.0)])?;
+        wanted.count()?;
+        wanted.windows(width, 0, column)?;
+        wanted.for_each_vector_of(&[column], Direction::Backward, |_| ())?;
+        Ok(())
+    };
+    keep(&mut first, filtered());
+    let dots = || -> Result<()> { each(all.dots(column)?) };
+    keep(&mut first, dots());
+    first
+}
+
+/// All series of a snapshot together.
+fn together(snap: &ReadTxn) -> Result<()> {
+    let chosen = snap.select("")?;
+    let mut first = Ok(());
+    keep(&mut first, chosen.latest().map(drop));
+    let spans = chosen.series().iter().map(width);
+    let grid = Grid::seconds(spans.max().unwrap_or(1).max(1));
+    for group in chosen.each() {
+        keep(&mut first, group.windows("value", .., &grid).map(drop));
+    }
+    let counted = chosen.in_parallel(|series| series.all().count());
+    keep(&mut first, counted.map(drop));
+    let merged = || -> Result<()> {
+        let mut rows = chosen.rows(..)?;
+        for _ in 0..STEPS_MAX {
+            if rows.next()?.is_none() {
+                break;
+            }
+        }
+        let mut joined = chosen.join(.., Join::Outer)?;
+        for _ in 0..STEPS_MAX {
+            if joined.next()?.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    keep(&mut first, merged());
+    first
+}

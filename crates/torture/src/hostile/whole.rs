@@ -1,0 +1,125 @@
+//! What goes through the whole of a file: pages by owner, differences from pins, backups and their increments, copies, salvage,
+//! compaction and upkeep in steps.
+
+use super::exercise::{keep, options, read, read_from};
+use std::io::sink;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tidalite::{
+    Budget, Database, MemoryStorage, ReadTxn, Result, Storage, Timestamp, Watch, restore,
+    salvage_storage,
+};
+
+/// Bytes that a step of compaction moves: little, so that there are several.
+const STEP_BYTES: u64 = 16 << 10;
+
+/// Everything that only reads.
+pub fn around(db: &Database, storage: &Arc<dyn Storage>) -> Result<()> {
+    let mut first = Ok(());
+    keep(&mut first, db.weights().map(drop));
+    keep(&mut first, db.pages(&mut |_| ()));
+    keep(&mut first, db.page(7).map(drop));
+    keep(
+        &mut first,
+        db.copy_image(&mut sink(), Watch::new()).map(drop),
+    );
+    keep(
+        &mut first,
+        db.copy_compact(&mut sink(), Watch::new()).map(drop),
+    );
+    keep(
+        &mut first,
+        db.backup(None, &mut sink(), Watch::new()).map(drop),
+    );
+    let snap = db.begin_read()?;
+    let _ = snap.retentions();
+    for pin in db.pins()? {
+        keep(&mut first, since(db, &snap, &pin.name));
+        keep(&mut first, backed_up(db, &pin.name));
+    }
+    drop(snap);
+    let fresh = options().open_storage(Arc::new(MemoryStorage::new()))?;
+    let saved = salvage_storage(Arc::clone(storage), &fresh, Watch::new());
+    let _ = saved.map(|report| (report.is_complete(), report.rows()));
+    // What was saved is sound, whatever it was saved from.
+    let report = fresh.check()?;
+    assert!(report.is_clean(), "saved: {:?}", report.problems);
+    let _ = read(&fresh);
+    first
+}
+
+/// What a pin shows, and how it differs from now: all of it, and the times of each series.
+fn since(db: &Database, now: &ReadTxn, pin: &str) -> Result<()> {
+    let base = db.begin_read_at(pin)?;
+    let mut first = read_from(&base);
+    keep(&mut first, now.diff(&base, &mut |_| Ok(())));
+    keep(&mut first, base.diff(now, &mut |_| Ok(())));
+    for info in now.list("")? {
+        keep(&mut first, now.changed_ranges(&base, info.id).map(drop));
+    }
+    first
+}
+
+/// A backup of a pin and the increment on it, and the database that is made of them.
+fn backed_up(db: &Database, pin: &str) -> Result<()> {
+    let (mut full, mut more) = (Vec::new(), Vec::new());
+    db.backup(Some(pin), &mut full, Watch::new())?;
+    db.backup_incremental(pin, None, &mut more, Watch::new())?;
+    let path = restored_path();
+    let made = restore([&full[..], &more[..]], &path, Watch::new())
+        .and_then(|_| options().open(&path))
+        .and_then(|db| {
+            let _ = db.check();
+            read(&db)
+        });
+    for end in ["", "-lock"] {
+        let _ = std::fs::remove_file(format!("{}{end}", path.display()));
+    }
+    made
+}
+
+fn restored_path() -> PathBuf {
+    std::env::temp_dir().join(format!("tidalite-hostile-{}.tdl", std::process::id()))
+}
+
+/// Compaction to its end in steps, with commits in between, and a step of upkeep; then what is left is read.
+pub fn compacted(file: Vec<u8>) -> Result<()> {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::from_image(file));
+    let db = options().open_storage(Arc::clone(&storage))?;
+    let mut first = Ok(());
+    keep(&mut first, steps(&db));
+    let budget = Budget {
+        time: Duration::from_secs(1),
+        series: 2,
+        now: Timestamp(2_000),
+    };
+    keep(&mut first, db.maintain(&budget).map(drop));
+    keep(
+        &mut first,
+        db.rewrite_cold("", Timestamp(1_000), &budget).map(drop),
+    );
+    keep(&mut first, steps(&db));
+    keep(&mut first, db.check().map(drop));
+    keep(&mut first, read(&db));
+    drop(db);
+    let db = options().open_storage(storage)?;
+    keep(&mut first, db.check().map(drop));
+    keep(&mut first, read(&db));
+    first
+}
+
+/// Steps until there is nothing more to do. That they come to an end is what the watch on the time is for.
+fn steps(db: &Database) -> Result<()> {
+    let mut number = 0_u64;
+    while !db.compact(STEP_BYTES)?.done {
+        number += 1;
+        if number % 4 == 1 {
+            let mut tx = db.begin_write()?;
+            tx.table("between steps")?
+                .put(b"k", &number.to_le_bytes())?;
+            tx.commit()?;
+        }
+    }
+    Ok(())
+}
