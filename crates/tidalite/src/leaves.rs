@@ -124,6 +124,11 @@ impl Leaves {
                     let found = format!("a key of {} bytes", cursor.key().len());
                     return Err(Corrupt::new("record of a series", 0, found, "8 bytes").into());
                 };
+                if id < next.0 {
+                    // In a tree whose keys do not ascend this would go round for ever.
+                    let (found, expected) = (format!("series {id}"), format!("{next:?} or later"));
+                    return Err(Corrupt::new("record of a series", 0, found, expected).into());
+                }
                 (SeriesId(id), cursor.value()?.to_vec()?)
             };
             let from = if id == next { time } else { i64::MIN };
@@ -137,7 +142,10 @@ impl Leaves {
             if let Some(stop) = stop {
                 return Ok(Some((id, stop)));
             }
-            (next, time) = (SeriesId(id.0.saturating_add(1)), i64::MIN);
+            let Some(beyond) = id.0.checked_add(1) else {
+                return Ok(None);
+            };
+            (next, time) = (SeriesId(beyond), i64::MIN);
         }
         Ok(Some((next, time)))
     }
