@@ -114,15 +114,9 @@ pub(crate) fn remove_before<W: PageWrite>(
 ) -> Result<()> {
     // By address: an extent, its blocks that go, and all that the directory names.
     let mut extents: BTreeMap<u64, (Extent, u64, u64)> = BTreeMap::new();
-    let mut cursor = tree.cursor(w);
-    let mut there = cursor.first()?;
-    while there {
-        let value = cursor.inline_value()?.unwrap_or_default();
-        let Some(entry) = decode_entry(cursor.key(), value, tree)? else {
-            break;
-        };
+    each_block(tree, w, |entry| {
         if entry.first >= end {
-            break;
+            return Ok(false);
         }
         gone(&entry);
         let addr = entry.ptr.addr;
@@ -134,9 +128,8 @@ pub(crate) fn remove_before<W: PageWrite>(
                 extents.insert(extent.addr, (extent, 1, blocks));
             }
         }
-        there = cursor.next()?;
-    }
-    drop(cursor);
+        Ok(true)
+    })?;
     tree.remove_range(w, &Key::MIN.encode(), &end.encode())?;
     for (extent, passed, blocks) in extents.into_values() {
         if blocks > passed {
@@ -224,6 +217,27 @@ pub(crate) fn each_extent<R: PageRead>(
     Ok(())
 }
 
+/// Calls `f` with the entry of every block, in order, until it answers false.
+fn each_block<R: PageRead>(
+    tree: &Tree,
+    r: &R,
+    mut f: impl FnMut(Entry) -> Result<bool>,
+) -> Result<()> {
+    let mut cursor = tree.cursor(r);
+    let mut there = cursor.first()?;
+    while there {
+        let value = cursor.inline_value()?.unwrap_or_default();
+        let Some(entry) = decode_entry(cursor.key(), value, tree)? else {
+            break;
+        };
+        if !f(entry)? {
+            break;
+        }
+        there = cursor.next()?;
+    }
+    Ok(())
+}
+
 /// Up to `max` entries whose blocks may hold rows at or after `key`, in order.
 pub(crate) fn entries_from<R: PageRead>(
     tree: &Tree,
@@ -272,19 +286,12 @@ pub(crate) fn move_extent<W: PageWrite>(tree: &mut Tree, w: &mut W, extent: &Ext
         .addr
         .saturating_add(extent.pages.saturating_mul(page_size));
     let mut entries = Vec::new();
-    let mut cursor = tree.cursor(w);
-    let mut there = cursor.first()?;
-    while there {
-        let value = cursor.inline_value()?.unwrap_or_default();
-        let Some(entry) = decode_entry(cursor.key(), value, tree)? else {
-            break;
-        };
+    each_block(tree, w, |entry| {
         if entry.ptr.addr >= extent.addr && entry.ptr.addr < end {
             entries.push(entry);
         }
-        there = cursor.next()?;
-    }
-    drop(cursor);
+        Ok(true)
+    })?;
     entries.sort_unstable_by_key(|entry| entry.ptr.addr);
     let align = crate::run::BLOCK_ALIGN as u64;
     let bytes = entries
