@@ -167,11 +167,12 @@ pub trait DotFunctions: Iterator<Item = Result<Dot>> + Sized {
     ///
     /// ```
     /// use tidalite::{Dot, DotFunctions};
-    /// let values = [(0, 1.0), (10, 4.0), (20, 2.0)].map(|(time, value)| Ok(Dot { time, value }));
-    /// let means = values.clone().into_iter().exponential_mean(3).map(|dot| Ok(dot?.value));
+    /// let rows = [(0, 1.0), (10, 4.0), (20, 2.0)];
+    /// let values = || rows.into_iter().map(|(time, value)| Ok(Dot { time, value }));
+    /// let means = values().exponential_mean(3).map(|dot| Ok(dot?.value));
     /// assert_eq!(means.collect::<tidalite::Result<Vec<f64>>>()?, [1.0, 3.0, (2.0 + 4.0 / 2.0 + 1.0 / 4.0) / 1.75]);
     /// // By how much each value missed the mean before it.
-    /// let errors = values.into_iter().exponential_mean(3).errors().map(|dot| Ok(dot?.value));
+    /// let errors = values().exponential_mean(3).errors().map(|dot| Ok(dot?.value));
     /// assert_eq!(errors.collect::<tidalite::Result<Vec<f64>>>()?, [3.0, -1.0]);
     /// # Ok::<(), tidalite::Error>(())
     /// ```
