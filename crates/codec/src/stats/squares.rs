@@ -4,7 +4,7 @@
 //! -(hi + lo) times 2^1200. Of finite values that is always within reach.
 //!
 //! Invariants: 1. Only a sum that the plain form cannot hold has the second one, and the same rows in the same pieces have the
-//! same bits. 2. Infinity means that one of the values is infinite (or that the sum was written before there was a second form).
+//! same bits. 2. Infinity means that one of the values is infinite.
 
 use super::dd::{Dd, two_product};
 
