@@ -1,8 +1,8 @@
 //! Rows to standard output: an aligned table, CSV, or JSON lines.
 //!
 //! Invariants:
-//! 1. CSV and JSON carry every number in the shortest form that reads back to the same bits
-//!    (JSON has no NaN and no infinity: they become `null`).
+//! 1. CSV and JSON carry every number in the shortest form that reads back to the same bits. JSON has no number that is
+//!    NaN or infinite: there it is one of the texts of [`beyond_json`]; `null` is no value.
 //! 2. A table never prints a control character: names come from files that may be hostile.
 //! 3. Rows are streamed: a table holds back at most [`MEASURED_ROWS`] to find its widths.
 
@@ -321,8 +321,10 @@ fn json_line(out: &mut impl Write, columns: &[Column], cells: &[Cell]) -> io::Re
         out.write_all(b":")?;
         match cell {
             Cell::Text(text) => serde_json::to_writer(&mut *out, text)?,
-            // serde_json writes null for what JSON cannot say.
-            Cell::Float(value) | Cell::Computed(value) => serde_json::to_writer(&mut *out, value)?,
+            Cell::Float(value) | Cell::Computed(value) => match beyond_json(*value) {
+                Some(text) => serde_json::to_writer(&mut *out, text)?,
+                None => serde_json::to_writer(&mut *out, value)?,
+            },
             Cell::Int(value) => serde_json::to_writer(&mut *out, value)?,
             Cell::Unsigned(value) | Cell::Count(value) => serde_json::to_writer(&mut *out, value)?,
             Cell::Bool(value) => write!(out, "{value}")?,
@@ -331,6 +333,17 @@ fn json_line(out: &mut impl Write, columns: &[Column], cells: &[Cell]) -> io::Re
         }
     }
     out.write_all(b"}\n")
+}
+
+/// A number that JSON does not have, as the text that stands for it (that of JavaScript, Python and Protocol Buffers); `import` reads it
+/// back.
+fn beyond_json(value: f64) -> Option<&'static str> {
+    match value {
+        f64::INFINITY => Some("Infinity"),
+        f64::NEG_INFINITY => Some("-Infinity"),
+        value if value.is_nan() => Some("NaN"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -389,7 +402,14 @@ mod tests {
             "{text}"
         );
         assert_eq!(lines[1]["name"], "say \"hi\", you");
-        assert!(lines[2]["name"].is_null() && lines[2]["value"].is_null());
+        assert!(lines[2]["name"].is_null());
+        assert_eq!(lines[2]["value"], "NaN");
+        let infinite = [f64::INFINITY, f64::NEG_INFINITY];
+        let rows = infinite.map(|value| vec![Cell::Missing, Cell::Computed(value)]);
+        assert_eq!(
+            written(Format::Json, &rows),
+            "{\"name\":null,\"value\":\"Infinity\"}\n{\"name\":null,\"value\":\"-Infinity\"}\n"
+        );
         assert_eq!(written(Format::Json, &[]), "");
     }
 

@@ -1,11 +1,12 @@
 //! Operations on many keys at once, and on places instead of keys.
 
+use crate::key;
 use crate::node::{HEADS_AHEAD_BYTES, Node, tag};
 use crate::sets::cuts;
 use crate::tree::Tree;
 use crate::value::{self, Value};
 use std::ops::Range;
-use tidalite_pager::{PageRead, PageRef, PageWrite, Result};
+use tidalite_pager::{Error, PageRead, PageRef, PageWrite, Result};
 
 /// Keys that go down the tree side by side: as many waits for memory overlap.
 const SIDE_BY_SIDE: usize = 16;
@@ -34,7 +35,18 @@ impl Tree {
         &self,
         r: &'r R,
         keys: &[K],
+        found: impl FnMut(usize, Option<Value<'r>>) -> Result<()>,
+    ) -> Result<()> {
+        self.get_many_else(r, keys, found, value::is_a_table)
+    }
+
+    /// As `get_many`; `nested` is what is wrong where a nested table is, in the leaf at this address.
+    pub(crate) fn get_many_else<'r, R: PageRead, K: AsRef<[u8]>>(
+        &self,
+        r: &'r R,
+        keys: &[K],
         mut found: impl FnMut(usize, Option<Value<'r>>) -> Result<()>,
+        nested: fn(u64) -> Error,
     ) -> Result<()> {
         self.find_many(r, keys, |place, row| {
             let Some(FoundRow {
@@ -51,7 +63,7 @@ impl Tree {
             } else {
                 match value::reference(tag, &page[range], r.page_size(), at)? {
                     Some(reference) => Value::referenced(r, reference),
-                    None => return Err(value::is_a_table(at)),
+                    None => return Err(nested(at)),
                 }
             };
             found(place, Some(value))
@@ -167,6 +179,8 @@ impl Tree {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<bool> {
+        key::check_len(key)?;
+        value::check_len(len as u64)?;
         let mut bytes = vec![0; len];
         if len > w.page_size() / 4 {
             fill(&mut bytes);

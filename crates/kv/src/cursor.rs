@@ -18,7 +18,7 @@ mod stretch;
 
 use crate::key::read_rest;
 use crate::node::{HEADS_AHEAD_BYTES, Node, Shape, damaged, tag};
-use crate::sub::Sub;
+use crate::sub::{Sub, holds_a_table};
 use crate::tree::Tree;
 use crate::value::{self, Value};
 use key::RowKey;
@@ -171,9 +171,9 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.place == Place::After || self.tree.is_empty() && self.only.is_none()
     }
 
-    /// Back to before the first row, of the same table as it is now or of another.
-    pub fn renew(&mut self, tree: &Tree) {
-        self.tree = *tree;
+    /// Back to before the first row, of the same table as it is now or of another, in the same pages or in others.
+    pub fn renew(&mut self, tree: &Tree, r: &'r R) {
+        (self.tree, self.reader) = (*tree, r);
         (self.only, self.scout) = (None, None);
         self.frames.clear();
         self.entered.1 = None;
@@ -217,6 +217,20 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         match value::reference(tag, &leaf.page[range], page_size, leaf.at)? {
             Some(found) => Ok(Value::referenced(self.reader, found)),
             None => Err(value::is_a_table(leaf.at)),
+        }
+    }
+
+    /// The row's value, as a user asks for it.
+    ///
+    /// # Errors
+    /// `Corrupt`; `Unsupported` where a nested table is.
+    ///
+    /// # Panics
+    /// When the cursor is not at a row.
+    pub fn value_or_unsupported(&self) -> Result<Value<'r>> {
+        match self.is_nested() {
+            true => Err(holds_a_table(0)),
+            false => self.value(),
         }
     }
 

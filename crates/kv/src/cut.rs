@@ -29,13 +29,10 @@ impl Tree {
     ///
     /// # Cost
     /// Two paths rewritten, and every page in between freed. Leaves in between are read only where rows may lead
-    /// to extents or nested tables. A table of multi-values: one descent a key.
+    /// to extents or nested tables, and in a table of multi-values, whose keys are counted.
     pub fn remove_range<W: PageWrite>(&mut self, w: &mut W, from: &[u8], to: &[u8]) -> Result<u64> {
         if from >= to || self.root.is_null() {
             return Ok(0);
-        }
-        if self.is_multi() {
-            return self.remove_one_by_one(w, from, to);
         }
         let rows = self.rank(w, to)?.saturating_sub(self.rank(w, from)?);
         if rows == 0 {
@@ -44,8 +41,11 @@ impl Tree {
         self.root = w.shadow(&self.root)?;
         let (root, level) = (self.root, self.height - 1);
         let bounds = (Some(from), Some(to));
-        let cut = self.cut(w, &root, level, bounds, &mut Freed::default())?;
+        let mut freed = Freed::default();
+        freed.keys = self.is_multi().then_some(0);
+        let cut = self.cut(w, &root, level, bounds, &mut freed)?;
         self.rows = self.rows.wrapping_sub(cut.removed);
+        self.keys = self.keys.saturating_sub(freed.keys.unwrap_or(0));
         if cut.empty {
             w.free_page(&root);
             *self = self.emptied();
@@ -147,7 +147,10 @@ impl Tree {
             }
         }
         group.entries.drain(first..last);
-        Ok((last - first) as u64)
+        if let Some(keys) = &mut freed.keys {
+            *keys += (last - first) as u64;
+        }
+        self.leaf_rows(node, first..last)
     }
 }
 

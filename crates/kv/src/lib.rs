@@ -12,7 +12,7 @@
 //!  └ seal      checksums bottom-up before a commit
 //! cursor    Cursor                                  seeks with all five relations, both directions
 //! work, sub  Work, Sub                          a table, nested or not, for changing and for reading
-//! pairs     Pairs, PairCursor                       multi-values: a set under each key
+//! pairs     Pairs, PairCursor (pair_cursor)         multi-values: a set under each key
 //! sets      Values                                  of many keys; the places of pairs
 //! range     Range                                   double-ended iterator of known length
 //! value     Value                                   inline, or chunks of an extent
@@ -56,6 +56,7 @@ mod insert;
 mod key;
 mod leaves;
 mod node;
+mod pair_cursor;
 mod pairs;
 mod range;
 mod relocate;
@@ -75,7 +76,8 @@ pub use cursor::Cursor;
 pub use ending::Ending;
 pub use key::KEY_BYTES_MAX;
 pub use node::key_bytes_max;
-pub use pairs::{PairCursor, Pairs};
+pub use pair_cursor::PairCursor;
+pub use pairs::Pairs;
 pub use range::Range;
 pub use relocate::Relocation;
 pub use sets::Values;

@@ -2,18 +2,13 @@
 //!
 //! The set of a key is a nested table whose keys are the values: one value lies in the row itself, a few lie packed
 //! beside each other in the leaf, many have pages of their own. Branches count pairs.
-//!
-//! Invariants of `PairCursor`
-//! 1. `inner` is the set of the key that `outer` is at, and stands at one of its values; both or neither.
 
-use crate::cursor::Cursor;
 use crate::edit::{Payload, cell_size};
 use crate::insert::Old;
 use crate::key;
 use crate::node::{cell_bytes_max, slot_bytes, tag};
-use crate::sub::Sub;
 use crate::tree::Tree;
-use crate::work::{Work, unexpected};
+use crate::work::Work;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
 /// The operations of a table of multi-values. All panic on a table that is none.
@@ -38,14 +33,6 @@ impl Tree {
     pub fn values_of<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<u64> {
         let entry = self.find_payload(r, key)?;
         Ok(entry.map_or(0, |entry| crate::tree::weight(entry.payload())))
-    }
-
-    /// A cursor over the pairs of a table of multi-values, before the first.
-    pub fn pair_cursor<'r, R: PageRead>(&self, r: &'r R) -> PairCursor<'r, R> {
-        PairCursor {
-            outer: self.cursor(r),
-            inner: Inner::None,
-        }
     }
 }
 
@@ -146,6 +133,71 @@ impl Pairs<'_> {
         Ok(count)
     }
 
+    /// Takes out every pair from one up to before another (`None`: to the end); returns how many.
+    ///
+    /// # Errors
+    /// As for [`Tree::remove`].
+    ///
+    /// # Cost
+    /// Of a key of which some values stay, a cut of its set; of those in between as for [`Tree::remove_range`].
+    pub fn remove_range<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        from: (&[u8], &[u8]),
+        to: Option<(&[u8], &[u8])>,
+    ) -> Result<u64> {
+        if to.is_some_and(|to| from >= to) {
+            return Ok(0);
+        }
+        let mut removed = 0u64;
+        let mut first_whole = from.0.to_vec();
+        if !from.1.is_empty() {
+            let end = to.filter(|to| to.0 == from.0).map(|to| to.1);
+            removed = self.remove_values(w, from.0, (from.1, end))?;
+            if end.is_some() {
+                return Ok(removed);
+            }
+            first_whole.push(0);
+        }
+        if let Some((key, end)) = to.filter(|to| !to.1.is_empty()) {
+            let cut = self.remove_values(w, key, (&[], Some(end)))?;
+            removed = removed.wrapping_add(cut);
+        }
+        let mut keys = Work::of(*self.tree);
+        let whole = match to {
+            Some((key, _)) => keys.remove_range(w, &first_whole, key),
+            None => keys.remove_from(w, &first_whole),
+        };
+        if let Some(tree) = keys.tree() {
+            *self.tree = *tree;
+        }
+        Ok(removed.wrapping_add(whole?))
+    }
+
+    /// Takes the values of one key from one up to before another out.
+    fn remove_values<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        key: &[u8],
+        (from, to): (&[u8], Option<&[u8]>),
+    ) -> Result<u64> {
+        let below = self.tree.rank_pair(w, key, from)?;
+        let until = match to {
+            Some(to) => self.tree.rank_pair(w, key, to)?,
+            None => {
+                let values = self.tree.values_of(w, key)?;
+                self.tree.rank(w, key)?.wrapping_add(values)
+            }
+        };
+        if until <= below {
+            return Ok(0);
+        }
+        self.change(w, key, |w, set| match to {
+            Some(to) => set.remove_range(w, from, to),
+            None => set.remove_from(w, from),
+        })
+    }
+
     /// Whether the pair is there.
     ///
     /// # Errors
@@ -168,394 +220,5 @@ impl Tree {
             return Ok(entry.payload == value);
         }
         Work::of_set(Some(&entry), self.id, r.page_size())?.contains(r, value)
-    }
-}
-
-enum Inner<'r, R> {
-    None,
-    One(Vec<u8>),
-    Set(u64, Box<Cursor<'r, R>>),
-}
-
-/// Steps through the pairs of a table of multi-values.
-///
-/// Every move returns whether the cursor is at a pair afterwards. A move among the values of a key that finds none
-/// (`next_dup`, `previous_dup`) leaves the cursor where it was.
-pub struct PairCursor<'r, R> {
-    outer: Cursor<'r, R>,
-    inner: Inner<'r, R>,
-}
-
-/// Which value of a key to take.
-enum To<'v> {
-    First,
-    Last,
-    Ge(&'v [u8]),
-    Le(&'v [u8]),
-    /// The one that has this many of its set before it.
-    Nth(u64),
-}
-
-impl<R> Clone for PairCursor<'_, R> {
-    fn clone(&self) -> Self {
-        let inner = match &self.inner {
-            Inner::None => Inner::None,
-            Inner::One(value) => Inner::One(value.clone()),
-            Inner::Set(count, cursor) => Inner::Set(*count, cursor.clone()),
-        };
-        Self {
-            outer: self.outer.clone(),
-            inner,
-        }
-    }
-}
-
-impl<'r, R: PageRead> PairCursor<'r, R> {
-    /// True when the cursor is at a pair.
-    #[must_use]
-    pub fn is_at_row(&self) -> bool {
-        !matches!(self.inner, Inner::None)
-    }
-
-    /// The key here.
-    ///
-    /// # Panics
-    /// When the cursor is not at a pair.
-    #[must_use]
-    pub fn key(&self) -> &[u8] {
-        self.outer.key()
-    }
-
-    /// The value here.
-    ///
-    /// # Panics
-    /// When the cursor is not at a pair.
-    #[must_use]
-    pub fn value(&self) -> &[u8] {
-        match &self.inner {
-            Inner::One(value) => value,
-            Inner::Set(_, cursor) => cursor.key(),
-            Inner::None => panic!("the cursor is not at a pair"),
-        }
-    }
-
-    /// How many values the key here has. Reads nothing.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        match &self.inner {
-            Inner::None => 0,
-            Inner::One(_) => 1,
-            Inner::Set(count, _) => *count,
-        }
-    }
-
-    /// Takes the set of the key that `outer` is at; false where it has no such value.
-    fn enter(&mut self, there: bool, to: &To<'_>) -> Result<bool> {
-        self.inner = Inner::None;
-        let Some((tag, bytes)) = self.outer.payload().filter(|_| there) else {
-            return Ok(false);
-        };
-        match tag::kind(tag) {
-            tag::INLINE => {
-                let fits = match to {
-                    To::First | To::Last => true,
-                    To::Ge(value) => bytes >= *value,
-                    To::Le(value) => bytes <= *value,
-                    To::Nth(rank) => *rank == 0,
-                };
-                if fits {
-                    self.inner = Inner::One(bytes.to_vec());
-                }
-                Ok(fits)
-            }
-            tag::REFERENCE => Err(unexpected("a value in an extent", "a set of values")),
-            _ => {
-                let set: Sub<'r> = self.outer.nested()?;
-                let mut cursor = set.cursor(self.outer.reader())?;
-                let found = match to {
-                    To::First => cursor.first()?,
-                    To::Last => cursor.last()?,
-                    To::Ge(value) => cursor.seek_ge(value)?,
-                    To::Le(value) => cursor.seek_le(value)?,
-                    To::Nth(rank) => cursor.select(*rank)?,
-                };
-                if found {
-                    self.inner = Inner::Set(set.len(), Box::new(cursor));
-                }
-                Ok(found)
-            }
-        }
-    }
-
-    /// To the first pair.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`, here and below.
-    pub fn first(&mut self) -> Result<bool> {
-        let there = self.outer.first()?;
-        self.enter(there, &To::First)
-    }
-
-    /// To the last pair.
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn last(&mut self) -> Result<bool> {
-        let there = self.outer.last()?;
-        self.enter(there, &To::Last)
-    }
-
-    /// To the next pair, of this key or the next.
-    ///
-    /// # Errors
-    /// As for `first`.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "a cursor goes both ways and can fail"
-    )]
-    pub fn next(&mut self) -> Result<bool> {
-        Ok(self.next_dup()? || self.next_nodup()?)
-    }
-
-    /// To the pair before, of this key or the one before.
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn previous(&mut self) -> Result<bool> {
-        Ok(self.previous_dup()? || self.previous_nodup()?)
-    }
-
-    /// To the next value of this key; false, and no move, at its last.
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn next_dup(&mut self) -> Result<bool> {
-        match &mut self.inner {
-            Inner::Set(_, cursor) if !cursor.on_last() => cursor.next(),
-            _ => Ok(false),
-        }
-    }
-
-    /// To the value before of this key; false, and no move, at its first.
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn previous_dup(&mut self) -> Result<bool> {
-        match &mut self.inner {
-            Inner::Set(_, cursor) if !cursor.on_first() => cursor.previous(),
-            _ => Ok(false),
-        }
-    }
-
-    /// To the first value of the next key.
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn next_nodup(&mut self) -> Result<bool> {
-        let there = self.outer.next()?;
-        self.enter(there, &To::First)
-    }
-
-    /// To the last value of the key before.
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn previous_nodup(&mut self) -> Result<bool> {
-        let there = self.outer.previous()?;
-        self.enter(there, &To::Last)
-    }
-
-    /// To the first value of this key.
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn first_dup(&mut self) -> Result<bool> {
-        let there = self.is_at_row();
-        self.enter(there, &To::First)
-    }
-
-    /// To the last value of this key.
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn last_dup(&mut self) -> Result<bool> {
-        let there = self.is_at_row();
-        self.enter(there, &To::Last)
-    }
-
-    /// To the first value of exactly this key.
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn seek_key(&mut self, key: &[u8]) -> Result<bool> {
-        let there = self.outer.seek(key)?;
-        self.enter(there, &To::First)
-    }
-
-    /// To the first value of the first key that is not below `key`.
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn seek_key_ge(&mut self, key: &[u8]) -> Result<bool> {
-        let there = self.outer.seek_ge(key)?;
-        self.enter(there, &To::First)
-    }
-
-    /// To exactly this pair.
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn seek(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        if self.outer.seek(key)? && self.enter(true, &To::Ge(value))? && self.value() == value {
-            return Ok(true);
-        }
-        self.inner = Inner::None;
-        Ok(false)
-    }
-
-    /// Of exactly this key, to the first value that is not below `value`.
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn seek_value_ge(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        let there = self.outer.seek(key)?;
-        self.enter(there, &To::Ge(value))
-    }
-
-    /// To the first pair that is not below (key, value).
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn seek_ge(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        if !self.outer.seek_ge(key)? {
-            return self.enter(false, &To::First);
-        }
-        if self.outer.key() != key {
-            return self.enter(true, &To::First);
-        }
-        Ok(self.enter(true, &To::Ge(value))? || self.next_nodup()?)
-    }
-
-    /// To the first pair above (key, value).
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn seek_gt(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        if self.seek_ge(key, value)? && self.key() == key && self.value() == value {
-            return self.next();
-        }
-        Ok(self.is_at_row())
-    }
-
-    /// To the pair that has this many pairs before it.
-    ///
-    /// # Errors
-    /// As for `first`.
-    ///
-    /// # Cost
-    /// One page a level of the table, and of the key's set.
-    pub fn select(&mut self, rank: u64) -> Result<bool> {
-        match self.outer.select_within(rank)? {
-            Some(within) => self.enter(true, &To::Nth(within)),
-            None => self.enter(false, &To::First),
-        }
-    }
-
-    /// To the first value of the key that has the pair with this many pairs before it.
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn select_key(&mut self, rank: u64) -> Result<bool> {
-        let there = self.outer.select(rank)?;
-        self.enter(there, &To::First)
-    }
-
-    /// Of exactly this key, to the value that has this many of its values before it.
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn select_value(&mut self, key: &[u8], rank: u64) -> Result<bool> {
-        let there = self.outer.seek(key)?;
-        self.enter(there, &To::Nth(rank))
-    }
-
-    /// To the last pair that is not above (key, value).
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn seek_le(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        if !self.outer.seek_le(key)? {
-            return self.enter(false, &To::Last);
-        }
-        if self.outer.key() != key {
-            return self.enter(true, &To::Last);
-        }
-        Ok(self.enter(true, &To::Le(value))? || self.previous_nodup()?)
-    }
-
-    /// To the last pair below (key, value).
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn seek_lt(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        if self.seek_le(key, value)? && self.key() == key && self.value() == value {
-            return self.previous();
-        }
-        Ok(self.is_at_row())
-    }
-
-    /// True at the first pair of the table.
-    #[must_use]
-    pub fn on_first(&self) -> bool {
-        self.outer.on_first() && self.on_first_dup()
-    }
-
-    /// True at the last pair of the table.
-    #[must_use]
-    pub fn on_last(&self) -> bool {
-        self.outer.on_last() && self.on_last_dup()
-    }
-
-    /// True at the first value of a key.
-    #[must_use]
-    pub fn on_first_dup(&self) -> bool {
-        match &self.inner {
-            Inner::None => false,
-            Inner::One(_) => true,
-            Inner::Set(_, cursor) => cursor.on_first(),
-        }
-    }
-
-    /// True at the last value of a key.
-    #[must_use]
-    pub fn on_last_dup(&self) -> bool {
-        match &self.inner {
-            Inner::None => false,
-            Inner::One(_) => true,
-            Inner::Set(_, cursor) => cursor.on_last(),
-        }
-    }
-
-    /// True when a step forward ran off the end.
-    #[must_use]
-    pub fn eof(&self) -> bool {
-        !self.is_at_row() && self.outer.eof()
-    }
-
-    /// Gives `take` the values of this key from here on, at most `most`; the cursor is at the last one given.
-    ///
-    /// # Errors
-    /// As for `first`.
-    pub fn get_multiple(&mut self, most: usize, mut take: impl FnMut(&[u8])) -> Result<usize> {
-        if !self.is_at_row() || most == 0 {
-            return Ok(0);
-        }
-        let mut given = 1;
-        take(self.value());
-        while given < most && self.next_dup()? {
-            take(self.value());
-            given += 1;
-        }
-        Ok(given)
     }
 }

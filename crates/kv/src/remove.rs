@@ -13,7 +13,7 @@ use crate::small;
 use crate::tree::{LEADS_ON, Tree, check_depth, weight};
 use crate::value;
 use std::collections::HashSet;
-use tidalite_pager::{PageRead, PageWrite, Ptr, Result};
+use tidalite_pager::{PageWrite, Ptr, Result};
 
 /// A page that holds less than one part in this many is sparse.
 const SPARSE_DIV: usize = 4;
@@ -21,9 +21,6 @@ const SPARSE_DIV: usize = 4;
 /// Two pages are merged when the result leaves at least one part in this many free, so that the next
 /// insert does not split it again.
 const MERGE_ROOM_DIV: usize = 8;
-
-/// Keys that `remove_range` gathers before it removes them: bounds its memory.
-const REMOVE_BATCH_KEYS: usize = 1024;
 
 /// What became of a sparse page.
 enum Evened {
@@ -41,6 +38,8 @@ enum Evened {
 pub(crate) struct Freed {
     /// How deep the table at hand is nested.
     pub(crate) depth: usize,
+    /// How many keys went with what was freed, where they are counted: of a table of multi-values of which some stay.
+    pub(crate) keys: Option<u64>,
     /// Branches, and roots of nested tables.
     seen: HashSet<u64>,
 }
@@ -145,45 +144,14 @@ impl Tree {
                     freed.first_time(&tree.root)?;
                 }
                 freed.depth += 1;
+                // The rows of a set are no keys of this table.
+                let keys = freed.keys.take();
                 tree.free_below(w, &tree.root, tree.height - 1, freed)?;
+                freed.keys = keys;
                 freed.depth -= 1;
             }
         }
         Ok(())
-    }
-
-    /// Takes out every key with `from <= key < to`; returns the rows.
-    pub(crate) fn remove_one_by_one<W: PageWrite>(
-        &mut self,
-        w: &mut W,
-        from: &[u8],
-        to: &[u8],
-    ) -> Result<u64> {
-        let before = self.rows;
-        loop {
-            let keys = self.some_keys(&*w, from, to)?;
-            if keys.is_empty() {
-                return Ok(before.wrapping_sub(self.rows));
-            }
-            for key in keys {
-                if !self.remove(w, &key)? {
-                    let found = "a row that a cursor finds and its key does not";
-                    return Err(damaged("table", self.root.addr, found, "ordered keys"));
-                }
-            }
-        }
-    }
-
-    /// The first keys of a range, at most a batch of them.
-    fn some_keys<R: PageRead>(&self, r: &R, from: &[u8], to: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let mut keys = Vec::new();
-        let mut cursor = self.cursor(r);
-        let mut there = cursor.seek_ge(from)?;
-        while there && cursor.key() < to && keys.len() < REMOVE_BATCH_KEYS {
-            keys.push(cursor.key().to_vec());
-            there = cursor.next()?;
-        }
-        Ok(keys)
     }
 
     /// Takes everything out and frees every page and extent.
@@ -226,9 +194,12 @@ impl Tree {
             for child in children {
                 self.free_below(w, &child, level - 1, freed)?;
             }
-        } else if self.flags & LEADS_ON != 0 {
+        } else if self.flags & LEADS_ON != 0 || freed.keys.is_some() {
             let copy = w.page(ptr)?.to_vec();
             let node = Node::open(&copy, 0, ptr.addr)?;
+            if let Some(keys) = &mut freed.keys {
+                *keys += node.count() as u64;
+            }
             for index in 0..node.count() {
                 let cell = node.cell(index)?;
                 free_rest(w, cell.rest, ptr.addr)?;

@@ -5,12 +5,13 @@ use crate::edit::Payload;
 use crate::group::{Entry, Group};
 use crate::key::Key;
 use crate::node::tag;
+use crate::sets::cuts;
 use crate::small;
 use crate::tree::Tree;
 use crate::value::{self, Piece, Value};
 use crate::work::unexpected;
 use std::sync::Arc;
-use tidalite_pager::{PageRead, PageRef, Result};
+use tidalite_pager::{Error, PageRead, PageRef, Result};
 
 /// A table, nested or not.
 #[derive(Clone, Debug)]
@@ -82,7 +83,7 @@ impl<'r> Sub<'r> {
     #[inline]
     pub fn get<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
         let (bytes, at) = match &self.0 {
-            Lies::Pages(tree) => return tree.get(r, key),
+            Lies::Pages(tree) => return tree.get_else(r, key, holds_a_table),
             Lies::Leaf { bytes, at, .. } => (bytes, *at),
         };
         let Some(cell) = small::find(bytes, key, at)? else {
@@ -94,8 +95,48 @@ impl<'r> Sub<'r> {
         }
         match value::reference(cell.tag, cell.payload, r.page_size(), at)? {
             Some(reference) => Ok(Some(Value::referenced(r, reference))),
-            None => Err(unexpected("a nested table", "a value")),
+            None => Err(holds_a_table(at)),
         }
+    }
+
+    /// The values of many keys, in their order, given to `found` with the place of the key: see [`Tree::get_many`].
+    ///
+    /// # Errors
+    /// As for `get`; what `found` returns.
+    pub fn get_many<R: PageRead, K: AsRef<[u8]>>(
+        &self,
+        r: &'r R,
+        keys: &[K],
+        mut found: impl FnMut(usize, Option<Value<'r>>) -> Result<()>,
+    ) -> Result<()> {
+        if let Lies::Pages(tree) = &self.0 {
+            return tree.get_many_else(r, keys, found, holds_a_table);
+        }
+        let mut keys = keys.iter().enumerate();
+        keys.try_for_each(|(place, key)| found(place, self.get(r, key.as_ref())?))
+    }
+
+    /// Keys that cut the rows from one rank up to another into `parts` of equal size: see [`Tree::split_range`].
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn split_range<R: PageRead>(
+        &self,
+        r: &R,
+        (from, to): (u64, u64),
+        parts: usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        if let Lies::Pages(tree) = &self.0 {
+            return tree.split_range(r, (from, to), parts);
+        }
+        let mut cursor = self.cursor(r)?;
+        let mut keys = Vec::new();
+        for rank in cuts(from, to.min(self.len()), parts) {
+            if cursor.select(rank)? {
+                keys.push(cursor.key().to_vec());
+            }
+        }
+        Ok(keys)
     }
 
     /// Whether `key` is there.
@@ -167,6 +208,12 @@ impl<'r> Sub<'r> {
             }
         }
     }
+}
+
+/// A user asked for a value where a nested table is: nothing is damaged.
+#[cold]
+pub(crate) fn holds_a_table(_: u64) -> Error {
+    unexpected("a nested table", "a value")
 }
 
 /// A leaf in memory with the rows of a small table. In the largest pages one has so many short rows that their slots take it beyond what

@@ -10,6 +10,7 @@
 //! not move with every change.
 
 use crate::edit::{Payload, cell_size};
+use crate::ending::Ending;
 use crate::insert::Old;
 use crate::key;
 use crate::node::{Node, cell_bytes_max, damaged, key_bytes_max, slot_bytes, tag};
@@ -173,6 +174,26 @@ impl Work {
                 Ok(rows)
             }
         }
+    }
+
+    /// Puts a row in behind all others; false, and nothing changed, when its key is not above the last one.
+    ///
+    /// # Errors
+    /// As for [`Tree::insert`].
+    pub fn append<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
+        let above = match &mut self.form {
+            Form::Tree(tree) => {
+                return tree.append_near_end(w, &mut Ending::default(), key, value);
+            }
+            Form::Small(small) => {
+                let last = small.entries.last();
+                last.is_none_or(|last| last.key.as_slice() < key)
+            }
+        };
+        if above {
+            self.insert(w, key, value)?;
+        }
+        Ok(above)
     }
 
     /// Takes a row out; true when it was there.

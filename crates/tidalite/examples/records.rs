@@ -68,6 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
 
     drop((snap, db));
-    std::fs::remove_file(path)?;
+    std::fs::remove_file(&path)?;
+    std::fs::remove_file(path.with_extension("tdl-lock"))?;
     Ok(())
 }

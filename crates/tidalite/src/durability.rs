@@ -44,6 +44,7 @@ impl Database {
     /// assert!(ticket.is_durable());
     /// # drop((ticket, db));
     /// # std::fs::remove_file(&path)?;
+    /// # drop(std::fs::remove_file(path.with_extension("tdl-lock")));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -71,6 +71,13 @@ pub enum Error {
         /// True when it has multi-values.
         multi: bool,
     },
+    /// Weights whose sum no float can hold ([`SpaceSaving`](crate::SpaceSaving)). Nothing was changed.
+    WeightSum {
+        /// The sum so far.
+        total: f64,
+        /// What was to be added.
+        weight: f64,
+    },
     /// A bound of docs/limits.md.
     Limit {
         /// Which bound.
@@ -145,6 +152,10 @@ impl fmt::Display for Error {
             } => {
                 write!(f, "table {table} has one value a key; open it with table")
             }
+            Self::WeightSum { total, weight } => write!(
+                f,
+                "weights of {total:e} and {weight:e} add up to more than a float can hold: scale them down"
+            ),
             Self::Limit { what, found, limit } => {
                 write!(
                     f,

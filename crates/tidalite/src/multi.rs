@@ -30,10 +30,7 @@ impl<'a> MultiTable<'a> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn get(&self, key: &[u8]) -> Result<Option<(Vec<u8>, u64)>> {
-        let mut cursor = self.tree.pair_cursor(&self.pages);
-        Ok(cursor
-            .seek_key(key)?
-            .then(|| (cursor.value().to_vec(), cursor.count())))
+        Ok(self.get_many(&[key])?.pop().flatten())
     }
 
     /// How many values a key has. Cost: one page per level.
@@ -195,8 +192,24 @@ impl<'a> MultiTable<'a> {
     }
 }
 
-/// Steps through the pairs of a table of multi-values. Each move tells whether there is a pair at the new place; a move
-/// among the values of a key that finds none (`next_dup`, `prev_dup`) leaves the cursor where it was.
+/// Steps through the pairs of a table of multi-values. Each move tells whether it found what it was asked for. A move
+/// among the values of a key that finds none (`next_dup`, `prev_dup`) leaves the cursor where it was. One to exactly a key, a pair or a
+/// value of a key that is not there leaves it at the pair behind, as `seek_ge` and `seek_gt` do (`seek_value_le`, `seek_value_lt`: at the one
+/// before, as `seek_le` and `seek_lt` do): from there a step leaves out nothing.
+///
+/// ```
+/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+/// let mut tx = db.begin_write()?;
+/// let mut tags = tx.multi_table("tags")?;
+/// tags.put_many(b"a", &["1", "3"])?;
+/// tags.put(b"c", b"2")?;
+/// let view = tags.view();
+/// let mut cursor = view.cursor();
+/// assert!(!cursor.seek(b"a", b"2")? && cursor.value() == b"3");
+/// assert!(!cursor.seek_key(b"b")? && cursor.key() == b"c");
+/// assert!(cursor.seek_key_le(b"b")? && cursor.value() == b"3");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct MultiCursor<'a> {
     inner: PairCursor<'a, Pages<'a>>,
@@ -243,10 +256,22 @@ moves! {
     seek_key(key) = seek_key;
     /// To the first value of the first key at or above this one.
     seek_key_ge(key) = seek_key_ge;
+    /// To the first value of the first key above this one.
+    seek_key_gt(key) = seek_key_gt;
+    /// To the last value of the last key at or below this one.
+    seek_key_le(key) = seek_key_le;
+    /// To the last value of the last key below this one.
+    seek_key_lt(key) = seek_key_lt;
     /// To exactly this pair.
     seek(key, value) = seek;
     /// Of exactly this key, to the first value at or above this one.
     seek_value_ge(key, value) = seek_value_ge;
+    /// Of exactly this key, to the first value above this one.
+    seek_value_gt(key, value) = seek_value_gt;
+    /// Of exactly this key, to the last value at or below this one.
+    seek_value_le(key, value) = seek_value_le;
+    /// Of exactly this key, to the last value below this one.
+    seek_value_lt(key, value) = seek_value_lt;
     /// To the first pair at or above this one.
     seek_ge(key, value) = seek_ge;
     /// To the first pair above this one.
@@ -257,7 +282,12 @@ moves! {
     seek_lt(key, value) = seek_lt;
 }
 
-impl MultiCursor<'_> {
+impl<'a> MultiCursor<'a> {
+    /// Back to before the first pair, of this table or of another, of the same snapshot or of another.
+    pub fn renew(&mut self, table: &'a MultiTable<'_>) {
+        self.inner.renew(&table.tree, &table.pages);
+    }
+
     /// To the pair that has this many pairs before it. Cost: one page per level of the table and of the key's set.
     ///
     /// # Errors
@@ -326,6 +356,19 @@ impl MultiCursor<'_> {
             return Ok(Vec::new());
         }
         self.get_multiple(most)
+    }
+
+    /// The at most `most` values of this key before the one here, ascending; the cursor is at the first of them.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn prev_multiple(&mut self, most: usize) -> Result<Vec<Vec<u8>>> {
+        let mut values = Vec::new();
+        while values.len() < most && self.inner.previous_dup()? {
+            values.push(self.inner.value().to_vec());
+        }
+        values.reverse();
+        Ok(values)
     }
 
     /// True at a pair.

@@ -2,7 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::multi::MultiTable;
+use crate::table_range::PairEnds;
 use crate::write::WriteTxn;
+use std::ops::{Bound, RangeBounds};
 
 /// A table of multi-values in a write transaction.
 pub struct MultiTableMut<'t> {
@@ -148,14 +150,63 @@ impl<'t> MultiTableMut<'t> {
         })
     }
 
-    /// Removes all pairs with `from <= key < to`; returns how many. Cost: one descent a key.
+    /// Removes all pairs whose keys lie in a range, by cutting branches off; returns how many. Cost: two descents, and the pages in between are
+    /// freed, each read once.
     ///
     /// # Errors
     /// A full disk; a damaged page.
-    pub fn remove_range(&mut self, from: &[u8], to: &[u8]) -> Result<u64> {
+    pub fn remove_range<K: AsRef<[u8]>>(&mut self, range: impl RangeBounds<K>) -> Result<u64> {
+        self.cut(crate::table_range::pairs_of_keys(&range))
+    }
+
+    /// Removes all pairs in a range of pairs, so that of the first key and of the last one some values may stay; returns how many. Bounds the
+    /// wrong way round hold nothing.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut tags = tx.multi_table("tags")?;
+    /// tags.put_many(b"a", &["1", "2", "3"])?;
+    /// tags.put_many(b"b", &["1", "2"])?;
+    /// assert_eq!(tags.remove_range_of_pairs(("a", "2")..("b", "2"))?, 3);
+    /// assert_eq!(tags.view().get(b"a")?, Some((b"1".to_vec(), 1)));
+    /// assert_eq!(tags.view().get(b"b")?, Some((b"2".to_vec(), 1)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A full disk; a damaged page.
+    ///
+    /// # Cost
+    /// As of `remove_range`, and as much in the sets of the first key and of the last one.
+    pub fn remove_range_of_pairs<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &mut self,
+        range: impl RangeBounds<(K, V)>,
+    ) -> Result<u64> {
+        self.cut(crate::table_range::owned_pairs(&range))
+    }
+
+    fn cut(&mut self, (begin, end): PairEnds) -> Result<u64> {
         self.txn.pages.free_space();
-        self.txn
-            .change_table(self.index, |tree, pages| tree.remove_range(pages, from, to))
+        // The least pair above one has a value that ends in a zero byte more.
+        let above = |(key, mut value): (Vec<u8>, Vec<u8>)| {
+            value.push(0);
+            (key, value)
+        };
+        let from = match begin {
+            Bound::Unbounded => (Vec::new(), Vec::new()),
+            Bound::Included(pair) => pair,
+            Bound::Excluded(pair) => above(pair),
+        };
+        let to = match end {
+            Bound::Unbounded => None,
+            Bound::Excluded(pair) => Some(pair),
+            Bound::Included(pair) => Some(above(pair)),
+        };
+        let to = to.as_ref().map(|(key, value)| (&key[..], &value[..]));
+        self.txn.change_table(self.index, |tree, pages| {
+            tree.pairs().remove_range(pages, (&from.0, &from.1), to)
+        })
     }
 
     /// Removes everything.
@@ -166,6 +217,15 @@ impl<'t> MultiTableMut<'t> {
         self.txn.pages.free_space();
         self.txn
             .change_table(self.index, |tree, pages| tree.clear(pages))
+    }
+
+    /// Whether the page that holds this key, or would, was changed by this transaction already.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn is_dirty(&mut self, key: &[u8]) -> Result<bool> {
+        self.txn
+            .change_table(self.index, |tree, pages| tree.is_dirty(pages, key))
     }
 
     /// Takes `count` numbers of the table's sequence and returns the first.

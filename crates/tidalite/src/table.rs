@@ -63,14 +63,11 @@ impl<'a> Table<'a> {
     /// sixteen keys overlap.
     ///
     /// # Errors
-    /// A damaged or unreadable page.
+    /// A damaged or unreadable page; `Store` with `Unsupported` where a nested table is.
     pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Lent<'_>>>> {
-        let Some(tree) = self.sub.tree() else {
-            return keys.iter().map(|key| self.get_ref(key.as_ref())).collect();
-        };
         let mut found = Vec::with_capacity(keys.len());
         let mut failed = None;
-        tree.get_many(&self.pages, keys, |_, value| {
+        self.sub.get_many(&self.pages, keys, |_, value| {
             match value.map(Lent::of).transpose() {
                 Ok(value) => found.push(value),
                 Err(error) => failed = Some(error),
@@ -131,10 +128,7 @@ impl<'a> Table<'a> {
         parts: usize,
     ) -> Result<Vec<Vec<u8>>> {
         let ranks = self.ranks(range)?;
-        match self.sub.tree() {
-            Some(tree) => Ok(tree.split_range(&self.pages, ranks, parts)?),
-            None => Ok(Vec::new()),
-        }
+        Ok(self.sub.split_range(&self.pages, ranks, parts)?)
     }
 
     /// The number that the table's sequence gives next.
@@ -146,7 +140,7 @@ impl<'a> Table<'a> {
     /// The value of a key. Cost: one page per level.
     ///
     /// # Errors
-    /// A damaged or unreadable page.
+    /// A damaged or unreadable page; `Store` with `Unsupported` where a nested table is.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Ok(self
             .sub
@@ -158,7 +152,7 @@ impl<'a> Table<'a> {
     /// The value of a key without copying it: lent by the table while it lies in its leaf. Cost: as `get`.
     ///
     /// # Errors
-    /// A damaged or unreadable page.
+    /// As for `get`.
     #[inline]
     pub fn get_ref(&self, key: &[u8]) -> Result<Option<Lent<'_>>> {
         match self.sub.get(&self.pages, key)? {
@@ -450,7 +444,10 @@ impl<'a> TableCursor<'a> {
 
     /// The key and value here.
     pub(crate) fn entry(&self) -> Result<(Vec<u8>, Lent<'a>)> {
-        Ok((self.key().to_vec(), Lent::of(self.inner.value()?)?))
+        Ok((
+            self.key().to_vec(),
+            Lent::of(self.inner.value_or_unsupported()?)?,
+        ))
     }
 
     /// The value here, where it lies in its leaf; `None` for one that lies in pieces (then `value`).
@@ -466,11 +463,36 @@ impl<'a> TableCursor<'a> {
     /// The value here.
     ///
     /// # Errors
-    /// A damaged or unreadable large value.
+    /// A damaged or unreadable large value; `Store` with `Unsupported` where a nested table is.
     ///
     /// # Panics
     /// When the last move found no entry.
     pub fn value(&self) -> Result<Vec<u8>> {
-        Ok(self.inner.value()?.to_vec()?)
+        Ok(self.inner.value_or_unsupported()?.to_vec()?)
+    }
+
+    /// Back to before the first entry, of this table or of another, of the same snapshot or of another: the cursor's memory is used again.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let mut tx = db.begin_write()?;
+    /// # tx.table("t")?.put(b"a", b"1")?;
+    /// # tx.commit()?;
+    /// let (old, new) = (db.begin_read()?, db.begin_read()?);
+    /// let old = old.table("t")?.ok_or("no table")?;
+    /// let new = new.table("t")?.ok_or("no table")?;
+    /// let mut cursor = old.cursor();
+    /// cursor.last()?;
+    /// cursor.renew(&new);
+    /// assert!(!cursor.is_at_entry() && cursor.next()? && cursor.key() == b"a");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn renew(&mut self, table: &'a Table<'_>) {
+        let Some(tree) = table.sub.tree() else {
+            *self = table.cursor();
+            return;
+        };
+        self.inner.renew(tree, &table.pages);
+        (self.pages, self.damage) = (table.pages, None);
     }
 }

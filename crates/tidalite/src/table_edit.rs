@@ -277,6 +277,12 @@ pair_seeks! {
     seek_key(key) = At::After;
     /// To the first value of the first key at or above this one.
     seek_key_ge(key) = At::After;
+    /// To the first value of the first key above this one.
+    seek_key_gt(key) = At::After;
+    /// To the last value of the last key at or below this one.
+    seek_key_le(key) = At::Before;
+    /// To the last value of the last key below this one.
+    seek_key_lt(key) = At::Before;
     /// To exactly this pair.
     seek(key, value) = At::After;
     /// To the first pair at or above this one.

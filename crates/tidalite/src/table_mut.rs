@@ -248,12 +248,14 @@ impl<'t> TableMut<'t> {
     /// # Errors
     /// `OutOfOrder` when the key is not above the last one: nothing has changed; else as for `put`.
     pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.expect_no_path("appending")?;
-        let done = self
-            .txn
-            .change_table_near_end(self.index, |tree, ending, pages| {
-                tree.append_near_end(pages, ending, key, value)
-            })?;
+        let done = if self.path.is_empty() {
+            self.txn
+                .change_table_near_end(self.index, |tree, ending, pages| {
+                    tree.append_near_end(pages, ending, key, value)
+                })?
+        } else {
+            self.change(true, &mut |pages, table| table.append(pages, key, value))? == Some(true)
+        };
         if done {
             return Ok(());
         }
@@ -276,6 +278,13 @@ impl<'t> TableMut<'t> {
         if self.path.is_empty() {
             return self.txn.change_table(self.index, |tree, pages| {
                 tree.insert_with(pages, key, len, fill)
+            });
+        }
+        if len as u64 > tidalite_kv::VALUE_BYTES_MAX {
+            return Err(Error::Limit {
+                what: "bytes of a table's value",
+                found: len as u64,
+                limit: tidalite_kv::VALUE_BYTES_MAX,
             });
         }
         let mut bytes = vec![0; len];

@@ -165,6 +165,15 @@ pub(crate) fn pairs_of_keys<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Pair
     (begin, end)
 }
 
+pub(crate) fn owned_pairs<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+    range: &impl RangeBounds<(K, V)>,
+) -> PairEnds {
+    let owned = |bound: Bound<&(K, V)>| {
+        bound.map(|(key, value)| (key.as_ref().to_vec(), value.as_ref().to_vec()))
+    };
+    (owned(range.start_bound()), owned(range.end_bound()))
+}
+
 /// Pairs of a range from either end. After an error there are no more.
 pub struct MultiRange<'a> {
     front: MultiCursor<'a>,
@@ -197,10 +206,7 @@ impl MultiTable<'_> {
         &self,
         range: impl RangeBounds<(K, V)>,
     ) -> Result<MultiRange<'_>> {
-        let owned = |bound: Bound<&(K, V)>| {
-            bound.map(|(key, value)| (key.as_ref().to_vec(), value.as_ref().to_vec()))
-        };
-        self.between((owned(range.start_bound()), owned(range.end_bound())))
+        self.between(owned_pairs(&range))
     }
 
     /// The pairs whose keys begin with these bytes, from either end.

@@ -63,6 +63,36 @@ impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
             .transpose()
     }
 
+    /// Whether a key is there.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn contains(&self, key: &K) -> Result<bool> {
+        self.table.contains(&key.to_key())
+    }
+
+    /// Pairs of the table, without reading any.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.table.count()
+    }
+
+    /// The pair with the least key.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; bytes that are no `K` or `V`.
+    pub fn first(&self) -> Result<Option<(K, V)>> {
+        self.range(..)?.next().transpose()
+    }
+
+    /// The pair with the greatest key.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; bytes that are no `K` or `V`.
+    pub fn last(&self) -> Result<Option<(K, V)>> {
+        self.range(..)?.next_back().transpose()
+    }
+
     /// Calls `f` with every pair in the order of the keys.
     ///
     /// # Errors
@@ -127,6 +157,58 @@ impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
     /// As for [`TableMut::put`].
     pub fn put(&mut self, key: &K, value: &V) -> Result<bool> {
         self.table.put(&key.to_key(), &value.to_key())
+    }
+
+    /// Stores a pair if the key is not there; returns whether it did.
+    ///
+    /// # Errors
+    /// As for [`TableMut::put`].
+    pub fn insert(&mut self, key: &K, value: &V) -> Result<bool> {
+        self.table.insert(&key.to_key(), &value.to_key())
+    }
+
+    /// Stores a value under a key that is there; returns whether it did.
+    ///
+    /// # Errors
+    /// As for [`TableMut::put`].
+    pub fn update(&mut self, key: &K, value: &V) -> Result<bool> {
+        self.table.update(&key.to_key(), &value.to_key())
+    }
+
+    /// Stores a pair and returns the value that it replaces.
+    ///
+    /// # Errors
+    /// As for [`TableMut::put`]; an old value that is no `V`: the new one is stored then.
+    pub fn replace(&mut self, key: &K, value: &V) -> Result<Option<V>> {
+        let old = self.table.replace(&key.to_key(), &value.to_key())?;
+        old.map(|bytes| decode("value of a table", &bytes))
+            .transpose()
+    }
+
+    /// Removes a key and returns its value.
+    ///
+    /// # Errors
+    /// As for [`TableMut::remove`]; a value that is no `V`: it is removed then.
+    pub fn take(&mut self, key: &K) -> Result<Option<V>> {
+        let old = self.table.take(&key.to_key())?;
+        old.map(|bytes| decode("value of a table", &bytes))
+            .transpose()
+    }
+
+    /// Removes the pairs with keys in a range; returns how many.
+    ///
+    /// # Errors
+    /// As for [`TableMut::remove_range`].
+    pub fn remove_range(&mut self, range: impl RangeBounds<K>) -> Result<u64> {
+        let bytes = |bound: Bound<&K>| bound.map(Ordered::to_key);
+        let ends = (bytes(range.start_bound()), bytes(range.end_bound()));
+        self.table.remove_range(ends)
+    }
+
+    /// The table as it stands in this transaction, for reading.
+    #[must_use]
+    pub fn view(&self) -> TypedTable<'_, K, V> {
+        TypedTable::of(self.table.view())
     }
 
     /// The value of a key, own writes included.

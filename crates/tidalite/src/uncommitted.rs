@@ -34,6 +34,7 @@ impl WriteTxn {
     /// assert!(reader.has_ended());
     /// # drop((reader, db));
     /// # std::fs::remove_file(&path)?;
+    /// # drop(std::fs::remove_file(path.with_extension("tdl-lock")));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

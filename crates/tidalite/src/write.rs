@@ -313,6 +313,7 @@ impl WriteTxn {
     /// assert_eq!(db.metrics().records, 1);
     /// # drop((tickets, db));
     /// # std::fs::remove_file(&path)?;
+    /// # drop(std::fs::remove_file(path.with_extension("tdl-lock")));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::{
-    Column, ColumnType, Frequent, MemoryStorage, Options, Schema, SpaceSaving, Unit, Value,
+    Column, ColumnType, Error, Frequent, MemoryStorage, Options, Schema, SpaceSaving, Unit, Value,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -57,18 +57,18 @@ fn space_saving_keeps_its_promise_whatever_comes_and_is_merged() {
             let shift = rng.between(0, 3) * 50;
             for _ in 0..rng.below(3000) {
                 let (item, weight) = (skewed(&mut rng, items) + shift, rng.between(1, 9) as f64);
-                told.add(item, weight);
+                told.add(item, weight).unwrap();
                 *truth.entry(item).or_default() += weight;
             }
-            told.add(-1, 0.0);
-            told.add(-1, f64::NAN);
-            told.add(-1, f64::INFINITY);
+            told.add(-1, 0.0).unwrap();
+            told.add(-1, f64::NAN).unwrap();
+            told.add(-1, f64::INFINITY).unwrap();
             assert_kept(&told, &truth, true);
             let Some((whole, sums)) = &mut all else {
                 all = Some((told, truth));
                 continue;
             };
-            whole.merge(&told);
+            whole.merge(&told).unwrap();
             for (item, weight) in truth {
                 *sums.entry(item).or_default() += weight;
             }
@@ -76,7 +76,7 @@ fn space_saving_keeps_its_promise_whatever_comes_and_is_merged() {
             // What was merged goes on.
             for _ in 0..rng.below(500) {
                 let item = skewed(&mut rng, items);
-                whole.add(item, 1.0);
+                whole.add(item, 1.0).unwrap();
                 *sums.entry(item).or_default() += 1.0;
             }
             assert_kept(whole, sums, false);
@@ -170,4 +170,50 @@ fn values_of_a_column_are_counted_wherever_they_are() {
         assert!(range.heavy_hitters(0, 1, 5).is_err());
         assert!(log.between(5..5).frequent_items(1, 0).unwrap().is_empty());
     }
+}
+
+#[test]
+fn weights_beyond_every_number_are_refused() {
+    let mut told = SpaceSaving::new(2);
+    told.add(1, f64::MAX).unwrap();
+    for item in [1, 2, 3] {
+        let refused = told.add(item, f64::MAX);
+        assert!(
+            matches!(refused, Err(Error::WeightSum { .. })),
+            "{refused:?}"
+        );
+    }
+    let refused = told.merge(&told.clone());
+    assert!(
+        matches!(refused, Err(Error::WeightSum { .. })),
+        "{refused:?}"
+    );
+    assert_eq!((told.total(), told.top(9).len()), (f64::MAX, 1));
+    told.add(2, 1.0).unwrap();
+    assert_eq!(told.top(1)[0].weight, f64::MAX);
+
+    let db = Options::new()
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let columns = [("client", ColumnType::String), ("bytes", ColumnType::F64)];
+    let mut log = tx
+        .series_with("log", &Schema::new(Unit::Seconds, columns))
+        .unwrap();
+    for time in 0..3 {
+        log.insert_values(time, &["one".into(), Value::F64(f64::MAX)])
+            .unwrap();
+    }
+    let log = log.view().unwrap();
+    let refused = log.all().heavy_hitters(0, 1, 10);
+    assert!(
+        matches!(refused, Err(Error::WeightSum { .. })),
+        "{refused:?}"
+    );
+    let refused = log.all().heavy_hitters(1, 1, 10);
+    assert!(
+        matches!(refused, Err(Error::WeightSum { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(log.all().frequent_items(1, 10).unwrap()[0].weight, 3.0);
 }

@@ -430,8 +430,11 @@ fn run(seed: u64) {
 
 /// Copies, and what is saved of a file, hold the same rows.
 fn elsewhere(db: &Database, storage: Arc<MemoryStorage>, model: &Model, rng: &mut Rng) {
-    let path = std::env::temp_dir().join(format!("tidalite-keep-{}.tdl", std::process::id()));
-    let _ = std::fs::remove_file(&path);
+    // A folder, as the lock file lies beside the copy.
+    let dir = std::env::temp_dir().join(format!("tidalite-keep-{}", std::process::id()));
+    drop(std::fs::remove_dir_all(&dir));
+    std::fs::create_dir(&dir).expect("a folder");
+    let path = dir.join("copy.tdl");
     let merge = {
         let snap = db.begin_read().expect("a snapshot");
         snap.copy_to(&path).expect("a copy");
@@ -448,7 +451,7 @@ fn elsewhere(db: &Database, storage: Arc<MemoryStorage>, model: &Model, rng: &mu
         assert_eq!(series.info().merge, merge);
         equal(&series, model, rng);
     }
-    std::fs::remove_file(&path).expect("it was there");
+    std::fs::remove_dir_all(dir).expect("it was there");
 }
 
 #[test]

@@ -73,9 +73,12 @@ fn tables_are_those_of_the_newest_commit() {
     for seed in 0..20 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
-        let name = format!("tidalite-known-{}-{seed}.tdl", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        drop(std::fs::remove_file(&path));
+        // A folder, as the lock file lies beside the database.
+        let name = format!("tidalite-known-{}-{seed}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
+        drop(std::fs::remove_dir_all(&dir));
+        std::fs::create_dir(&dir).unwrap();
+        let path = dir.join("known.tdl");
         let handles = [0, 1].map(|_| Options::new().open(&path).unwrap());
         let mut model = Model::new();
         for _ in 0..120 {
@@ -101,6 +104,6 @@ fn tables_are_those_of_the_newest_commit() {
         }
         handles.iter().for_each(|db| look(db, &model));
         drop(handles);
-        std::fs::remove_file(path).unwrap();
+        std::fs::remove_dir_all(dir).unwrap();
     }
 }

@@ -160,6 +160,7 @@ fn long_reader(arguments: &Arguments) -> Result<(), String> {
     let held = long_reader::long_reader(&path, pairs, value_bytes, overwrites, per_commit, seed)
         .map_err(|error| error.to_string())?;
     drop(std::fs::remove_file(&path));
+    drop(std::fs::remove_file(path.with_extension("tdl-lock")));
     println!("{held:#?}");
     println!("held {:.3} of what two versions take", held.ratio());
     if held.ratio() > 1.15 {

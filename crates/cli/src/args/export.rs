@@ -42,8 +42,9 @@ impl EpochUnit {
 One row for every row of every series: its name, the time, the columns. With --wide one row for every
 time and combination of tags, a column for each tag and each name of a series: the form that `import`
 takes apart. A file appears under its name only when it is whole; .gz and .zst are packed.
-CSV has NaN, inf and -inf as these words, and no value as an empty field: `import` reads them back as
-what they are. JSON has no such numbers: there they are null.
+CSV has NaN, inf and -inf as these words, and no value as an empty field. JSON has no such numbers:
+there they are the texts \"NaN\", \"Infinity\" and \"-Infinity\", and no value is null. `import` reads all
+of them back as what they are.
 
 Examples:
   tidalite export plant.tdl > all.csv

@@ -239,6 +239,7 @@ One line for each time, a column for each series; of several points of a series 
 Examples:
   tidalite join plant.tdl wind_speed power --last 1h
   tidalite join plant.tdl power power_limit --combine ratio --kind inner
+  tidalite join plant.tdl power wind_speed --kind inner --where 'power=..0' --where 'wind_speed=4..'
   tidalite join plant.tdl trades quotes --kind as-of --tolerance 500ms --format csv")]
 pub(crate) struct JoinArgs {
     #[command(flatten)]
@@ -256,6 +257,11 @@ pub(crate) struct JoinArgs {
     #[arg(long, value_enum, value_name = "WHAT")]
     pub combine: Option<Arithmetic>,
 
+    /// Only rows in which this one of the series has a value from LOW to HIGH, both included; either may be left out, and a value
+    /// alone is that value. Repeated, all of them hold
+    #[arg(long = "where", value_name = "SERIES=LOW..HIGH", value_parser = Wanted::parse, conflicts_with = "combine")]
+    pub wanted: Vec<Wanted>,
+
     /// With as-of: how much older a point may be
     #[arg(long, value_name = "WIDTH", value_parser = age_nanos)]
     pub tolerance: Option<i64>,
@@ -268,6 +274,45 @@ pub(crate) struct JoinArgs {
 
     #[command(flatten)]
     pub format: FormatArg,
+}
+
+/// Values that rows of a join are to have.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Wanted {
+    /// The series, as everywhere.
+    pub pattern: String,
+    /// The least.
+    pub low: Option<f64>,
+    /// The greatest.
+    pub high: Option<f64>,
+}
+
+impl Wanted {
+    /// `power=0..100`, `power=..0`, `wind{mast="1"}=4..`, `state=3`. Tags have the sign, too: the last one counts.
+    fn parse(text: &str) -> Result<Self, String> {
+        let Some((pattern, range)) = text.rsplit_once('=') else {
+            return Err("give a series, =, and a range of values: power=0..100".to_owned());
+        };
+        let number = |text: &str| match text.trim().parse::<f64>() {
+            Ok(value) if !value.is_nan() => Ok(Some(value)),
+            _ => Err(format!(
+                "`{text}` is no number that others can be compared with"
+            )),
+        };
+        let end = |text: &str| match text.trim() {
+            "" => Ok(None),
+            text => number(text),
+        };
+        let (low, high) = match range.split_once("..") {
+            Some((low, high)) => (end(low)?, end(high)?),
+            None => (number(range)?, number(range)?),
+        };
+        Ok(Self {
+            pattern: pattern.trim().to_owned(),
+            low,
+            high,
+        })
+    }
 }
 
 #[derive(Debug, Args)]

@@ -17,6 +17,7 @@
 //! What that format has no words for:
 //!
 //! ```text
+//! escaped=1               in the header: the table's name has control characters, and is written as the format print writes bytes
 //! sequence=17             in the header (as mdbx_dump has it): the next number of the table's sequence, if any was taken
 //!  746f706963             a key with a nested table:
 //! {                       instead of a value the table's own keys and values, in which tables can be nested again
@@ -25,13 +26,14 @@
 //! }
 //! ```
 //!
-//! `mdb_load` passes over `sequence`, and refuses a section with a nested table.
+//! `mdb_load` passes over `sequence` and `escaped`, and refuses a section with a nested table.
 
 use super::Terminal;
 use crate::args::{DumpArgs, LoadArgs};
 use crate::bytes::{escaped, hex, unescaped, unhex};
 use crate::database::{failure, open, open_or_create};
 use crate::exit::{Failure, Outcome};
+use crate::output::printable;
 use crate::store;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -62,7 +64,7 @@ pub(crate) fn dump(args: &DumpArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     for name in names {
         section(&snap, &name, args.print, terminal.out)
-            .map_err(|error| error.about(format!("table {name}")))?;
+            .map_err(|error| error.about(format!("table {}", printable(&name))))?;
     }
     Ok(terminal.out.flush()?)
 }
@@ -74,9 +76,13 @@ fn section(snap: &ReadTxn, name: &str, print: bool, out: &mut dyn Write) -> Outc
     };
     let format = if print { "print" } else { "bytevalue" };
     let map_bytes = (snap.file_bytes() * 4).max(MAP_BYTES_MIN);
+    let told = match name.contains(char::is_control) {
+        true => format!("escaped=1\ndatabase={}", escaped(name.as_bytes())),
+        false => format!("database={name}"),
+    };
     write!(
         out,
-        "VERSION=3\nformat={format}\ndatabase={name}\ntype=btree\nmapsize={map_bytes}\n"
+        "VERSION=3\nformat={format}\n{told}\ntype=btree\nmapsize={map_bytes}\n"
     )?;
     if multi {
         out.write_all(b"duplicates=1\ndupsort=1\n")?;
@@ -159,6 +165,8 @@ impl Order {
 #[derive(Debug, Default)]
 struct Head {
     name: Option<String>,
+    /// The name is written as bytes are.
+    escaped: bool,
     print: bool,
     multi: bool,
     keys: Order,
@@ -190,7 +198,8 @@ pub(crate) fn load(args: &LoadArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let name = args.table.as_deref().or(head.name.as_deref());
         let name = name.unwrap_or(MAIN_TABLE);
         let pairs = read_pairs(&mut lines, &head, &db, name, args.no_overwrite)
-            .map_err(|error| error.about(format!("table {name}")))?;
+            .map_err(|error| error.about(format!("table {}", printable(name))))?;
+        let name = printable(name);
         writeln!(terminal.out, "{name}: {pairs} pairs")?;
         if head.keys.integer || head.keys.reversed || head.values.integer || head.values.reversed {
             let note = "its bytes were reversed, so that they keep their order here";
@@ -252,12 +261,26 @@ fn read_head(lines: &mut Lines<'_>) -> Outcome<Option<Head>> {
         match (name, value) {
             ("VERSION", "3" | "2") => {}
             ("VERSION", _) => return Err(lines.bad("a version other than 3")),
-            ("HEADER", "END") => return Ok(Some(head)),
+            ("HEADER", "END") => {
+                if let Some(name) = head.name.as_mut().filter(|_| head.escaped) {
+                    let bytes = unescaped(name.as_bytes());
+                    match bytes.map(String::from_utf8) {
+                        Some(Ok(bytes)) => *name = bytes,
+                        _ => {
+                            return Err(
+                                lines.bad("the name of the table is not escaped as it should be")
+                            );
+                        }
+                    }
+                }
+                return Ok(Some(head));
+            }
             ("format", "bytevalue") => head.print = false,
             ("format", "print") => head.print = true,
             ("type", "btree") => {}
             ("format" | "type", _) => return Err(lines.bad("a format that is not known")),
             ("database", name) => head.name = Some(name.to_owned()),
+            ("escaped", _) => head.escaped = set,
             ("duplicates" | "dupsort" | "dupfixed", _) => head.multi |= set,
             ("integerkey", _) => head.keys.integer = set,
             ("reversekey", _) => head.keys.reversed = set,

@@ -97,14 +97,16 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             origin: Timestamp(i64::try_from(origin).unwrap_or(0)),
         };
         let windows = group
+            .figures(&figures[..])
             .windows(&column, times, &grid)
             .map_err(|error| reader.fail(&error))?;
         let fill = args.fill.unwrap_or(Fill::None);
         // Side by side: narrow windows over a long time may be more than fit the memory.
-        let line = |&figure: &Figure| {
-            GroupWindow::filled(&windows, &times, &grid, figure, fill).peekable()
+        let line = |place: usize| {
+            let value = move |values: &Vec<Option<f64>>| values[place];
+            GroupWindow::filled_by(&windows, &times, &grid, fill, value).peekable()
         };
-        let mut lines: Vec<_> = figures.iter().map(line).collect();
+        let mut lines: Vec<_> = (0..figures.len()).map(line).collect();
         while let Some(start) = lines
             .iter_mut()
             .filter_map(|line| line.peek().map(|&(start, _)| start))

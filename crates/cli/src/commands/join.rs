@@ -6,7 +6,9 @@ use crate::database::{Reader, Span, column_of, series_cell};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::time::TimeShow;
-use tidalite::{Join, Selection};
+use std::ops::Bound;
+use std::sync::Arc;
+use tidalite::{Join, Selection, SeriesInfo, ValueFilter};
 
 /// `tidalite join`
 pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -41,7 +43,9 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let mut sheet = terminal.sheet(args.format.format, columns);
     let show = TimeShow::new(args.range.zone.tz.clone());
     let fail = |error: tidalite::Error| reader.fail(&error);
-    let mut rows = selection.join(times, join).map_err(fail)?;
+    let filters = filters(args, &reader, &infos, &places)?;
+    let rows = selection.join_matching(times, join, filters);
+    let mut rows = rows.map_err(fail)?;
     let mut any = false;
     while let Some(row) = rows.next().map_err(fail)? {
         any = true;
@@ -61,4 +65,29 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
         return Err(span.nothing());
     }
     Ok(sheet.finish()?)
+}
+
+/// What `--where` wants, each with the place of its series in the join.
+fn filters(
+    args: &JoinArgs,
+    reader: &Reader,
+    infos: &[Arc<SeriesInfo>],
+    columns: &[usize],
+) -> Outcome<Vec<(usize, ValueFilter)>> {
+    let mut filters = Vec::new();
+    for wanted in &args.wanted {
+        let low = wanted.low.map_or(Bound::Unbounded, Bound::Included);
+        let high = wanted.high.map_or(Bound::Unbounded, Bound::Included);
+        for own in reader.select(&wanted.pattern)? {
+            let Some(place) = infos.iter().position(|info| info.id == own.id) else {
+                let problem = format!(
+                    "--where: {} is none of the series that are joined",
+                    own.label()
+                );
+                return Err(Failure::usage(problem).hint("name it before the options, too"));
+            };
+            filters.push((place, ValueFilter::new(columns[place], (low, high))));
+        }
+    }
+    Ok(filters)
 }

@@ -5,7 +5,7 @@ use crate::args::{KvArgs, KvCommand, KvForm, KvPlace};
 use crate::bytes::{hex, typeable, unescaped, unhex};
 use crate::database::{failure, open, open_or_create, open_to_write};
 use crate::exit::{Failure, Outcome};
-use crate::output::grouped;
+use crate::output::{grouped, printable};
 use crate::store;
 use std::path::Path;
 use tidalite::{Ordered, ReadTxn, Table, TableCursor, WriteTxn};
@@ -390,16 +390,17 @@ fn stat(path: &Path, terminal: &mut Terminal<'_>) -> Outcome {
     let fail = |error: tidalite::Error| failure(path, &error);
     let snap = open(path)?.begin_read().map_err(fail)?;
     for name in snap.tables().map_err(fail)? {
+        let shown = printable(&name);
         if let Some(true) = snap.is_multi_table(&name).map_err(fail)? {
             let table = snap.multi_table(&name).map_err(fail)?;
             let counts = table.map_or((0, 0), |table| (table.count(), table.count_keys()));
             let (pairs, keys) = (grouped(counts.0), grouped(counts.1));
-            writeln!(terminal.out, "{name}\t{pairs} pairs\t{keys} keys")?;
+            writeln!(terminal.out, "{shown}\t{pairs} pairs\t{keys} keys")?;
             continue;
         }
         let table = snap.table(&name).map_err(fail)?;
         let pairs = grouped(table.map_or(0, |table| table.count()));
-        writeln!(terminal.out, "{name}\t{pairs} pairs")?;
+        writeln!(terminal.out, "{shown}\t{pairs} pairs")?;
     }
     Ok(terminal.out.flush()?)
 }

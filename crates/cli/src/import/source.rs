@@ -2,7 +2,7 @@
 
 use super::ahead::ReadAhead;
 use crate::exit::{Failure, Outcome};
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::fs::File;
@@ -95,7 +95,7 @@ fn decoded(input: impl Read + Send + 'static, path: &Path, total: Option<u64>) -
     let (is_gzip, is_zstd) = (head.starts_with(&GZIP_MAGIC), begins_zstd(&head));
     let whole = io::Cursor::new(head).chain(buffered);
     let reader: Box<dyn Read + Send> = if is_gzip {
-        Box::new(ReadAhead::start(move || Ok(MultiGzDecoder::new(whole))))
+        Box::new(ReadAhead::start(move || Ok(GzipMembers::new(whole))))
     } else if is_zstd {
         Box::new(ReadAhead::start(move || Ok(ZstdFrames::new(whole))))
     } else {
@@ -188,6 +188,60 @@ impl<R: BufRead> Read for ZstdFrames<R> {
     }
 }
 
+/// Members of gzip one behind the other, as `cat a.gz b.gz` leaves them, and zeros behind the last, as tapes and blocks of a fixed size do:
+/// `gzip` passes over those, too. Anything else there is damage.
+struct GzipMembers<R> {
+    /// None while it is behind the last member.
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> GzipMembers<R> {
+    fn new(input: R) -> Self {
+        let member = Some(GzDecoder::new(input));
+        Self { member }
+    }
+
+    /// Behind a member: to the next one, if there is one.
+    fn begin(&mut self) -> io::Result<()> {
+        let Some(member) = self.member.take() else {
+            return Ok(());
+        };
+        let mut input = member.into_inner();
+        let mut padded = false;
+        loop {
+            let bytes = input.fill_buf()?;
+            let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+            match bytes.get(zeros) {
+                None if bytes.is_empty() => return Ok(()),
+                None => {}
+                Some(_) if padded || zeros > 0 || bytes[0] != GZIP_MAGIC[0] => {
+                    return Err(damaged(
+                        "behind the packed data is something else than zeros",
+                    ));
+                }
+                Some(_) => break,
+            }
+            padded = true;
+            input.consume(zeros);
+        }
+        self.member = Some(GzDecoder::new(input));
+        Ok(())
+    }
+}
+
+impl<R: BufRead> Read for GzipMembers<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let read = member.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            self.begin()?;
+        }
+        Ok(0)
+    }
+}
+
 fn damaged(why: impl std::fmt::Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why.to_string())
 }
@@ -221,6 +275,36 @@ mod tests {
             assert_eq!(text, "a,b\n1,2\n");
             assert_eq!(source.bytes_read.get(), total);
         }
+    }
+
+    #[test]
+    fn zeros_behind_gzip_are_passed_over_and_nothing_else_is() {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(b"a,b\n1,2\n").unwrap();
+        let zipped = encoder.finish().unwrap();
+        let read = |end: &[u8]| {
+            let bytes = [&zipped[..], end].concat();
+            let mut source = decoded(io::Cursor::new(bytes), Path::new("x"), None).unwrap();
+            let mut text = String::new();
+            source.reader.read_to_string(&mut text).map(|_| text)
+        };
+        for zeros in [0, 1, 511, 1_000_000] {
+            assert_eq!(read(&vec![0; zeros]).unwrap(), "a,b\n1,2\n");
+        }
+        let behind_zeros = [&[0; 300][..], &zipped].concat();
+        for wrong in [
+            &b"x"[..],
+            b"\0\0x",
+            &zipped[..9],
+            &[0x1f, 0, 0],
+            &behind_zeros,
+        ] {
+            let error = read(wrong).unwrap_err();
+            let kinds = [io::ErrorKind::InvalidData, io::ErrorKind::InvalidInput];
+            let cut = error.kind() == io::ErrorKind::UnexpectedEof;
+            assert!(cut || kinds.contains(&error.kind()), "{error}");
+        }
+        assert_eq!(read(&zipped).unwrap(), "a,b\n1,2\na,b\n1,2\n");
     }
 
     #[test]

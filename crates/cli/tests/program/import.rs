@@ -47,42 +47,47 @@ fn these_words_are_null_unless_others_are_given() {
 fn nan_is_a_value_and_comes_back_from_an_export() {
     let folder = Folder::new("nan_is_a_value");
     let csv = "time,v\n2014-06-01,NaN\n2014-06-02,\n2014-06-03,1.5\n2014-06-04,nan\n\
-               2014-06-05,-inf\n2014-06-06,-0.0\n2014-06-07,NA\n";
+               2014-06-05T12:00:00Z,inf\n2014-06-05,-inf\n2014-06-06,-0.0\n2014-06-07,NA\n";
     folder.write("a.csv", csv);
     folder.say("import a.tdl a.csv").ok();
     let columns = "import b.tdl a.csv --columns v:f64?,v=w:f32? --into typed";
     folder.say(columns).ok();
-    for (file, name, form) in [("a", "v", ""), ("a", "v", "--wide"), ("b", "typed", "")] {
-        let (first, second) = (format!("{file}.tdl"), format!("{file}-again{form}.tdl"));
+    for (file, name, form, out) in [
+        ("a", "v", "", "out.csv"),
+        ("a", "v", "--wide", "out.csv"),
+        ("b", "typed", "", "out.csv"),
+        ("a", "v", "", "out.jsonl"),
+        ("a", "v", "--wide", "out.jsonl"),
+        ("b", "typed", "", "out.jsonl"),
+    ] {
+        let (first, second) = (format!("{file}.tdl"), format!("{file}-{out}{form}.tdl"));
         folder
-            .say(&format!(
-                "export {first} {name} {form} -o out.csv --replace"
-            ))
+            .say(&format!("export {first} {name} {form} -o {out} --replace"))
             .ok();
         let take = match (file, form) {
             ("b", _) => "--columns v:f64?,w:f32? --series series",
             (_, "") => "--series series",
             _ => "",
         };
-        folder.say(&format!("import {second} out.csv {take}")).ok();
+        folder.say(&format!("import {second} {out} {take}")).ok();
         let scan = |file: &str| folder.say(&format!("scan {file} {name} -f csv")).ok();
         let (before, after) = (scan(&first), scan(&second));
-        assert_eq!(before, after, "{form}");
+        assert_eq!(before, after, "{form} {out}");
         assert_eq!(
             before.matches(",NaN").count(),
             if file == "b" { 4 } else { 2 },
             "{before}"
         );
-        let words = ["-inf", ",-0\n"];
+        let words = ["-inf", ",inf", ",-0\n"];
         assert!(words.iter().all(|word| before.contains(word)), "{before}");
         // A row without a value is one in a column that may have none, and is no point otherwise.
-        let rows = if file == "b" { 7 } else { 5 };
+        let rows = if file == "b" { 8 } else { 6 };
         assert_eq!(before.lines().count(), 1 + rows, "{before}");
     }
     // Who writes NaN for what is not there says so.
     folder.say("import c.tdl a.csv --null NaN,nan,NA").ok();
     let rows = folder.say("scan c.tdl v -f csv").ok();
-    assert!(!rows.contains("NaN") && rows.lines().count() == 4, "{rows}");
+    assert!(!rows.contains("NaN") && rows.lines().count() == 5, "{rows}");
 }
 
 #[test]

@@ -368,6 +368,43 @@ fn series_side_by_side() {
     assert_eq!(join(&["inner"]).lines().count(), 91);
     assert!(join(&["as-of"]).contains("2014-06-01T00:30:00Z,0.5,290\n"));
     assert!(join(&["as-of", "--tolerance", "30s"]).contains("2014-06-01T00:30:00Z,0.5,\n"));
+
+    // Rows that each --where wants, as those that stand there without it.
+    let all = join(&["inner"]);
+    let wanted = |wind: &dyn Fn(f64) -> bool, power: &dyn Fn(f64) -> bool| {
+        let rows = all.lines().skip(1).filter(|row| {
+            let cells: Vec<f64> = row.split(',').skip(1).map(|n| n.parse().unwrap()).collect();
+            wind(cells[0]) && power(cells[1])
+        });
+        Vec::from_iter(rows.map(str::to_owned))
+    };
+    let told = |conditions: &[&str]| {
+        let pairs = conditions.iter().flat_map(|text| ["--where", *text]);
+        let lines = join(&[&["inner"], &pairs.collect::<Vec<_>>()[..]].concat());
+        Vec::from_iter(lines.lines().skip(1).map(str::to_owned))
+    };
+    let (powers, winds) = (
+        wanted(&|_| true, &|p| p >= 250.0),
+        wanted(&|w| w <= 1.0, &|_| true),
+    );
+    assert!(!powers.is_empty() && powers.len() < 90 && !winds.is_empty() && winds.len() < 90);
+    assert_eq!(told(&[r#"hb.power{turbine="A"}=250.."#]), powers);
+    assert_eq!(told(&[&format!("{wind}= ..1")]), winds);
+    assert_eq!(
+        told(&["hb.wind{turbine=\"A\"}=0.5"]),
+        wanted(&|w| w == 0.5, &|_| true)
+    );
+    let both = [&format!("{power}=..285")[..], &format!("{wind}=0.2..0.9")];
+    assert_eq!(
+        told(&both),
+        wanted(&|w| (0.2..=0.9).contains(&w), &|p| p <= 285.0)
+    );
+    let failing =
+        |condition: &str| folder.run(&["join", "plant.tdl", wind, power, "--where", condition]);
+    failing("hb.power").failed(2, &["a series, =, and a range"]);
+    failing("hb.power=x..").failed(2, &["`x` is no number"]);
+    failing("hb.power=NaN").failed(2, &["`NaN` is no number"]);
+    failing(r#"hb.power{turbine="B"}=1.."#).failed(2, &["none of the series that are joined"]);
 }
 
 #[test]

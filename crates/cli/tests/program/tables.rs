@@ -204,3 +204,32 @@ fn what_mdb_load_reads_mdb_dump_writes_and_back() {
         );
     }
 }
+
+/// A name with a line's end in it would be two lines of the header, and on a terminal what its writer likes.
+#[test]
+fn names_with_control_characters_are_dumped_and_shown_escaped() {
+    let folder = Folder::new("kv-names");
+    for name in ["a\nDATA=END", "\u{1b}[31mred\\0a", "plain\\0a"] {
+        folder.run(&["kv", "put", "t.tdl", name, "k", "v"]).ok();
+    }
+    let shown = folder.say("kv stat t.tdl").ok();
+    assert_eq!(shown.lines().count(), 3, "{shown}");
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+    let dump = folder.say("dump t.tdl").ok();
+    assert!(
+        dump.contains("\nescaped=1\ndatabase=a\\0aDATA=END\n"),
+        "{dump}"
+    );
+    assert!(
+        dump.contains("\nformat=bytevalue\ndatabase=plain\\0a\n"),
+        "{dump}"
+    );
+    folder.write("t.dump", dump.as_bytes());
+    let told = folder.say("load again.tdl t.dump").ok();
+    assert!(!told.contains('\u{1b}'), "{told}");
+    assert_eq!(folder.say("dump again.tdl").ok(), dump);
+    folder.write("bad.dump", dump.replace("a\\0aDATA", "a\\zzDATA"));
+    folder
+        .say("load bad.tdl bad.dump")
+        .failed(5, &["not escaped as it should be"]);
+}

@@ -64,7 +64,7 @@ fn go_about(seed: u64, page_size: usize) {
                 continue;
             }
             6 if step % 16 == 0 => {
-                cursor.renew(&tree);
+                cursor.renew(&tree, &pages);
                 spot = Spot::Before;
                 continue;
             }

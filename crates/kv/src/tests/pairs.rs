@@ -1,5 +1,6 @@
 //! Multi-values against a map of sets, nested tables against a map of maps, cuts and places.
 
+use super::pair_moves::exact_moves;
 use super::ranks::ranks;
 use super::{check_all, claims, few, random_key, random_value};
 use crate::{Ending, Error, PairCursor, Relocation, Result, Sub, Tree, Work};
@@ -10,7 +11,7 @@ use tidalite_pager::PageRead;
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-type Sets = BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>;
+pub(super) type Sets = BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>;
 pub(super) type Pair = (Vec<u8>, Vec<u8>);
 
 /// Few keys, so that some sets get large; values of one length for some keys, of any for others.
@@ -61,10 +62,7 @@ fn look(rng: &mut Rng, tree: &Tree, pages: &ScratchPages, model: &Sets) {
     cursor.seek_le(key, value).unwrap();
     assert_eq!(at(&cursor).as_ref(), gt.checked_sub(1).map(|at| &all[at]));
     assert_eq!(cursor.seek(key, value).unwrap(), there);
-    let ge_here = all[ge..].first().filter(|pair| pair.0 == key);
-    cursor.seek_value_ge(key, value).unwrap();
-    assert_eq!(at(&cursor).as_ref(), ge_here);
-
+    exact_moves(&mut cursor, &all, &probe);
     ranks(rng, tree, pages, &all, (key, value));
 
     if !cursor.seek_ge(key, value).unwrap() {

@@ -22,7 +22,7 @@
 //! is no more than what is cut off with as many of the smallest, so those that stay add up to no more than both totals.
 
 use crate::column::{Column, ColumnType};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::range::Range;
 use crate::value::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -57,11 +57,12 @@ impl<T> Frequent<T> {
 /// use tidalite::SpaceSaving;
 /// let mut seen = SpaceSaving::new(10);
 /// for code in [7, 7, 3, 7, 5, 7, 3] {
-///     seen.add(code, 1.0);
+///     seen.add(code, 1.0)?;
 /// }
 /// let most = seen.top(2);
 /// assert_eq!((most[0].item, most[0].weight), (7, 4.0));
 /// assert_eq!(seen.heavier_than(0.25).len(), 2); // more than a quarter of all: 7 and 3
+/// # Ok::<(), tidalite::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct SpaceSaving<T> {
@@ -119,13 +120,16 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
 
     /// An item came, with a weight; 1 for each time counts them. A weight that is not above 0, or not finite, is none.
     ///
+    /// # Errors
+    /// `WeightSum` when all weights together are no longer finite: nothing has changed.
+    ///
     /// # Cost
     /// A hash, and the logarithm of the capacity.
-    pub fn add(&mut self, item: T, weight: f64) {
+    pub fn add(&mut self, item: T, weight: f64) -> Result<()> {
         if !(weight > 0.0 && weight.is_finite()) {
-            return;
+            return Ok(());
         }
-        self.total += weight;
+        self.total = finite_sum(self.total, weight)?;
         if let Some(&counter) = self.places.get(&item) {
             self.counters[counter].weight += weight;
             self.sink(self.counters[counter].at);
@@ -141,10 +145,15 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
             self.places.insert(item, smallest);
             self.sink(0);
         }
+        Ok(())
     }
 
     /// Takes in what another one has seen, of rows beside these: of other series, or in another thread. The smaller capacity of the two stays.
-    pub fn merge(&mut self, other: &Self) {
+    ///
+    /// # Errors
+    /// `WeightSum` when all weights together are no longer finite: nothing has changed.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        let total = finite_sum(self.total, other.total)?;
         let (own_floor, other_floor) = (self.error_max(), other.error_max());
         let mut all = Vec::with_capacity(self.counters.len() + other.counters.len());
         for own in &self.counters {
@@ -162,12 +171,13 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
         }
         all.sort_by(|a, b| b.1.total_cmp(&a.1)); // stable
         let mut merged = Self::new(self.capacity.min(other.capacity));
-        merged.total = self.total + other.total;
+        merged.total = total;
         all.truncate(merged.capacity);
         for (item, weight, error) in all {
             merged.push(item, weight, error);
         }
         *self = merged;
+        Ok(())
     }
 
     /// The `k` heaviest items, the heaviest first; of equal ones the one with the smaller error.
@@ -242,6 +252,14 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
     }
 }
 
+fn finite_sum(total: f64, weight: f64) -> Result<f64> {
+    let sum = total + weight;
+    match sum.is_finite() {
+        true => Ok(sum),
+        false => Err(Error::WeightSum { total, weight }),
+    }
+}
+
 /// What values are told apart by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
@@ -283,7 +301,7 @@ impl Range<'_> {
     /// clients sent most bytes. Rows in which that is null, not finite, or not above 0 do not count.
     ///
     /// # Errors
-    /// As for `frequent_items`; `Schema` when the weights are texts.
+    /// As for `frequent_items`; `Schema` when the weights are texts; `WeightSum` when they add up to more than a float can hold.
     ///
     /// # Cost
     /// As for `frequent_items`.
@@ -332,13 +350,14 @@ impl Range<'_> {
                     continue;
                 };
                 if own.ty.is_text() {
-                    *words.entry(word).or_default() += weight;
+                    let sum = words.entry(word).or_default();
+                    *sum = finite_sum(*sum, weight)?;
                 } else {
-                    seen.add(Key::Word(one_word(own, word)), weight);
+                    seen.add(Key::Word(one_word(own, word)), weight)?;
                 }
             }
             for (word, weight) in std::mem::take(&mut words) {
-                seen.add(Key::Text(self.series.text(column, word)?), weight);
+                seen.add(Key::Text(self.series.text(column, word)?), weight)?;
             }
         }
         let value = |one: Frequent<Key>| {

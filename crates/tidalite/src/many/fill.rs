@@ -1,6 +1,7 @@
 //! One value a window, also where no row is: gap filling.
 
 use super::windows::{Grid, GroupWindow};
+use crate::aggregate::Aggregate;
 use crate::figures::Figure;
 use crate::time::Timestamp;
 use std::ops::{Bound, RangeBounds};
@@ -21,10 +22,10 @@ pub enum Fill {
 }
 
 /// Windows in a row with one figure each; see [`GroupWindow::filled`].
-pub struct Filled<'w> {
-    windows: &'w [GroupWindow],
+pub struct Filled<'w, A = Aggregate> {
+    windows: &'w [GroupWindow<A>],
     grid: Grid,
-    figure: Figure,
+    value: Box<dyn Fn(&A) -> Option<f64> + 'w>,
     fill: Fill,
     /// The next window, and the one behind the last.
     next: i128,
@@ -46,11 +47,43 @@ impl GroupWindow {
         figure: Figure,
         fill: Fill,
     ) -> Filled<'w> {
+        Self::filled_by(windows, times, grid, fill, move |all| figure.of(all))
+    }
+}
+
+impl<A> GroupWindow<A> {
+    /// As `filled`, of windows with [figures](crate::Figures) that were asked for; `value` takes the one that is wanted out of them.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Figure, Fill, Grid, GroupWindow, MemoryStorage, Options, Timestamp};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// for (time, load) in [(0, 1.0), (2, 3.0)] {
+    ///     tx.series("load")?.insert(Timestamp(time * 60_000_000_000), load)?;
+    /// }
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let (all, grid) = (snap.select("load")?, Grid::minutes(1));
+    /// let windows = all.as_group().figures([Figure::Min, Figure::Max]).windows("value", .., &grid)?;
+    /// let highest = GroupWindow::filled_by(&windows, &(..), &grid, Fill::Linear, |[_, most]| *most);
+    /// let values: Vec<_> = highest.map(|(_, value)| value).collect();
+    /// assert_eq!(values, [Some(1.0), Some(2.0), Some(3.0)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn filled_by<'w>(
+        windows: &'w [Self],
+        times: &impl RangeBounds<Timestamp>,
+        grid: &Grid,
+        fill: Fill,
+        value: impl Fn(&A) -> Option<f64> + 'w,
+    ) -> Filled<'w, A> {
+        let value: Box<dyn Fn(&A) -> Option<f64> + 'w> = Box::new(value);
         if grid.width < 1 {
             return Filled {
                 windows: &[],
                 grid: *grid,
-                figure,
+                value,
                 fill,
                 next: 0,
                 end: 0,
@@ -88,7 +121,7 @@ impl GroupWindow {
         Filled {
             windows,
             grid: *grid,
-            figure,
+            value,
             fill,
             next,
             end,
@@ -98,7 +131,7 @@ impl GroupWindow {
     }
 }
 
-impl Filled<'_> {
+impl<A> Filled<'_, A> {
     /// The value of the gap at `index`; the outer `None` leaves it out.
     fn gap(&mut self, index: i128) -> Option<Option<f64>> {
         match self.fill {
@@ -130,7 +163,7 @@ impl Filled<'_> {
                 break;
             }
             self.windows = rest;
-            if let Some(value) = self.figure.of(&window.aggregate) {
+            if let Some(value) = (self.value)(&window.aggregate) {
                 self.before = Some((own, value));
             }
         }
@@ -138,13 +171,13 @@ impl Filled<'_> {
 
     fn next_value(&self) -> Option<(i128, f64)> {
         self.windows.iter().find_map(|window| {
-            let value = self.figure.of(&window.aggregate)?;
+            let value = (self.value)(&window.aggregate)?;
             Some((self.grid.index(window.start.0), value))
         })
     }
 }
 
-impl Iterator for Filled<'_> {
+impl<A> Iterator for Filled<'_, A> {
     /// Where the window begins, and its value.
     type Item = (Timestamp, Option<f64>);
 
@@ -162,7 +195,7 @@ impl Iterator for Filled<'_> {
             self.next = index + 1;
             let value = found.and_then(|(window, rest)| {
                 self.windows = rest;
-                self.figure.of(&window.aggregate)
+                (self.value)(&window.aggregate)
             });
             if value.is_none() && self.fill == Fill::None && self.windows.is_empty() {
                 self.next = self.end;
