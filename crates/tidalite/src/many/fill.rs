@@ -21,11 +21,14 @@ pub enum Fill {
     Value(f64),
 }
 
+/// Takes the value of a window out of what is known of it.
+type Value<'w, A> = Box<dyn Fn(&A) -> Option<f64> + 'w>;
+
 /// Windows in a row with one figure each; see [`GroupWindow::filled`].
 pub struct Filled<'w, A = Aggregate> {
     windows: &'w [GroupWindow<A>],
     grid: Grid,
-    value: Box<dyn Fn(&A) -> Option<f64> + 'w>,
+    value: Value<'w, A>,
     fill: Fill,
     /// The next window, and the one behind the last.
     next: i128,
@@ -78,7 +81,7 @@ impl<A> GroupWindow<A> {
         fill: Fill,
         value: impl Fn(&A) -> Option<f64> + 'w,
     ) -> Filled<'w, A> {
-        let value: Box<dyn Fn(&A) -> Option<f64> + 'w> = Box::new(value);
+        let value: Value<'w, A> = Box::new(value);
         if grid.width < 1 {
             return Filled {
                 windows: &[],
