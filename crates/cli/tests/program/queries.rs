@@ -384,20 +384,20 @@ fn series_side_by_side() {
         Vec::from_iter(lines.lines().skip(1).map(str::to_owned))
     };
     let (powers, winds) = (
-        wanted(&|_| true, &|p| p >= 250.0),
+        wanted(&|_| true, &|p| p >= 600.0),
         wanted(&|w| w <= 1.0, &|_| true),
     );
     assert!(!powers.is_empty() && powers.len() < 90 && !winds.is_empty() && winds.len() < 90);
-    assert_eq!(told(&[r#"hb.power{turbine="A"}=250.."#]), powers);
+    assert_eq!(told(&[r#"hb.power{turbine="A"}=600.."#]), powers);
     assert_eq!(told(&[&format!("{wind}= ..1")]), winds);
     assert_eq!(
         told(&["hb.wind{turbine=\"A\"}=0.5"]),
         wanted(&|w| w == 0.5, &|_| true)
     );
-    let both = [&format!("{power}=..285")[..], &format!("{wind}=0.2..0.9")];
+    let both = [&format!("{power}=..785")[..], &format!("{wind}=0.2..0.9")];
     assert_eq!(
         told(&both),
-        wanted(&|w| (0.2..=0.9).contains(&w), &|p| p <= 285.0)
+        wanted(&|w| (0.2..=0.9).contains(&w), &|p| p <= 785.0)
     );
     let failing =
         |condition: &str| folder.run(&["join", "plant.tdl", wind, power, "--where", condition]);
