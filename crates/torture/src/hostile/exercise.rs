@@ -225,7 +225,8 @@ fn write_table(db: &Database, name: &str) -> Result<()> {
         for i in 0..24 {
             table.put(format!("k{:03}", i * 7).as_bytes(), &[i; 8])?;
         }
-        table.remove_range(b"k050", b"k100")?;
+        table.remove_range_of_pairs(("k020", "b")..("k030", "c"))?;
+        table.remove_range("k050".."k100")?;
         table.remove_all(b"k000")?;
         tx.commit()?;
         let mut tx = db.begin_write()?;
