@@ -130,6 +130,35 @@ fn small_durable_commits_that_follow_each_other_go_to_a_log() {
 }
 
 #[test]
+fn what_has_much_in_extents_makes_a_record_without_being_tried() {
+    tidalite_testkit::watch();
+    let (_, pager) = filled(20, Durability::Durable);
+    // Zeros would be short in the log; what is in extents is not looked at for that.
+    let sizes = [(60 << 10, true), (80 << 10, false), (60 << 10, true)];
+    for (id, (bytes, is_logged)) in (20..).step_by(2).zip(sizes) {
+        // A record makes the log begin anew.
+        commit(&pager, id, Durability::OneFlush);
+        let before = pager.metrics();
+        let mut txn = pager.begin_write().unwrap();
+        let old = root_of(txn.app());
+        let root = apply(&mut txn, &old, &[(1, id + 1)]).unwrap();
+        let extent = txn.alloc_extent(bytes as u64 / toy::PAGE as u64).unwrap();
+        txn.write_extent(extent.addr, &vec![0; bytes]).unwrap();
+        txn.free_extent(&extent);
+        txn.commit(&app(&root, id + 1), Durability::OneFlush)
+            .unwrap();
+        let after = pager.metrics();
+        let found = (
+            after.appends - before.appends,
+            after.records - before.records,
+        );
+        let expected = if is_logged { (1, 0) } else { (0, 1) };
+        assert_eq!(found, expected, "{bytes} bytes");
+    }
+    assert_eq!(newest(&pager), 25);
+}
+
+#[test]
 fn a_full_log_is_emptied_into_a_record_and_begins_anew() {
     tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());

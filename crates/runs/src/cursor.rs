@@ -72,7 +72,6 @@ impl RunCursor {
         ahead: usize,
     ) -> Result<()> {
         self.row = 0;
-        self.block.series.clear();
         if self.next_entry == self.entries.len() {
             self.entries.clear();
             self.next_entry = 0;
@@ -82,9 +81,12 @@ impl RunCursor {
                 self.resume = last.and_then(|entry| entry.last.next());
             }
         }
-        if let Some(entry) = self.entries.get(self.next_entry) {
-            self.block.read(r, &entry.ptr, layouts, true)?;
-            self.next_entry += 1;
+        match self.entries.get(self.next_entry) {
+            Some(entry) => {
+                self.block.read(r, &entry.ptr, layouts, true)?;
+                self.next_entry += 1;
+            }
+            None => self.block.series.clear(),
         }
         Ok(())
     }

@@ -41,6 +41,7 @@ pub(crate) struct Merging {
     kits: Vec<Kit>,
     blocks: Vec<Block>,
     batch: Batch,
+    gathered: Rows,
 }
 
 impl Merging {
@@ -204,6 +205,7 @@ impl Front {
             merged_bytes: 0,
             parts: Vec::new(),
             batch: std::mem::take(&mut memory.batch),
+            gathered: std::mem::take(&mut memory.gathered),
             work: self.work,
         };
         let ended = step.run(w, sink, budget_bytes)?;
@@ -213,12 +215,14 @@ impl Front {
             watermark,
             merged_bytes,
             batch,
+            gathered,
             mut work,
             ..
         } = step;
         let (output, kit) = writer.finish(w, &mut work)?;
         memory.give_kit(1 + tier, kit);
         memory.batch = batch;
+        memory.gathered = gathered;
         let blocks = cursors.into_iter().map(|cursor| cursor.block);
         memory.blocks.extend(blocks);
         work.merges_ended += u64::from(ended);
@@ -265,6 +269,8 @@ struct Step<'l> {
     merged_bytes: u64,
     parts: Vec<Part>,
     batch: Batch,
+    /// The rows of a series, while it is merged.
+    gathered: Rows,
     work: Work,
 }
 
@@ -371,15 +377,30 @@ impl Step<'_> {
         place: (u32, SeriesId),
         budget_bytes: u64,
     ) -> Result<bool> {
+        let mut rows = std::mem::take(&mut self.gathered);
+        rows.clear();
+        rows.columns
+            .resize_with(self.layouts[place.0 as usize].len(), Vec::new);
+        let ended = self.merge_series(w, sink, place, budget_bytes, &mut rows);
+        self.gathered = rows;
+        ended
+    }
+
+    fn merge_series<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        place: (u32, SeriesId),
+        budget_bytes: u64,
+        rows: &mut Rows,
+    ) -> Result<bool> {
         let stop_bytes = budget_bytes.saturating_add(MERGE_OVERSHOOT_BYTES);
-        let columns = self.layouts[place.0 as usize].len();
-        let mut rows = Rows::new(columns);
-        while self.gather(w, place, &mut rows)? {
+        while self.gather(w, place, rows)? {
             let stop = self.merged_bytes >= stop_bytes;
             if rows.len() < LEAF_ROWS && !stop {
                 continue;
             }
-            let mut taken = self.place_vectors(w, sink, place, &rows)?;
+            let mut taken = self.place_vectors(w, sink, place, rows)?;
             if taken == 0 {
                 self.writer.push(w, &mut self.work, place, rows.view())?;
                 taken = rows.len();
@@ -391,7 +412,7 @@ impl Step<'_> {
             }
             rows.remove(0..taken);
         }
-        let taken = self.place_vectors(w, sink, place, &rows)?;
+        let taken = self.place_vectors(w, sink, place, rows)?;
         let left = rows.slice(taken..rows.len());
         self.writer.push(w, &mut self.work, place, left)?;
         Ok(true)

@@ -344,6 +344,12 @@ impl<'l> RunWriter<'l> {
                     limit: max as u64,
                 });
             }
+            let is_whole = self.kit.rows.is_empty() && (to - from == max || to < rows.len());
+            if is_whole {
+                self.write_block(w, work, &series[from..to], rows.slice(from..to))?;
+                from = to;
+                continue;
+            }
             self.kit.rows.extend(rows.slice(from..to));
             self.kit.series.extend_from_slice(&series[from..to]);
             from = to;
@@ -382,31 +388,41 @@ impl<'l> RunWriter<'l> {
         self.run.count((rows as u64, columns), span, times);
     }
 
+    /// Makes the rows that were collected a block.
     fn cut<W: PageWrite>(&mut self, w: &mut W, work: &mut Work) -> Result<()> {
-        let Some(last) = self.kit.rows.len().checked_sub(1) else {
+        let (series, rows) = (
+            std::mem::take(&mut self.kit.series),
+            std::mem::take(&mut self.kit.rows),
+        );
+        let written = self.write_block(w, work, &series, rows.view());
+        (self.kit.series, self.kit.rows) = (series, rows);
+        self.kit.series.clear();
+        self.kit.rows.clear();
+        written
+    }
+
+    fn write_block<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        work: &mut Work,
+        series: &[u64],
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
+        let Some(last) = rows.len().checked_sub(1) else {
             return Ok(());
         };
-        let key = |row: usize| {
-            Key::new(
-                self.class,
-                SeriesId(self.kit.series[row]),
-                self.kit.rows.times[row],
-            )
-        };
+        let key = |row: usize| Key::new(self.class, SeriesId(series[row]), rows.times()[row]);
         let entry = Entry {
             first: key(0),
             last: key(last),
             ptr: tidalite_pager::Ptr::NULL,
-            rows: self.kit.rows.len() as u32,
+            rows: rows.len() as u32,
         };
         let types = &self.layouts[self.class as usize];
-        let (series, rows, hints) = (&self.kit.series, self.kit.rows.view(), &mut self.kit.hints);
+        let hints = &mut self.kit.hints;
         self.kit.store.add(&mut self.run, w, work, entry, |out| {
             encode_block(self.class, types, series, rows, hints, out);
-        })?;
-        self.kit.series.clear();
-        self.kit.rows.clear();
-        Ok(())
+        })
     }
 
     /// Writes what is left and returns the run.

@@ -48,7 +48,8 @@ impl WriteMap {
 
     /// From now on every place must be written by `pwrite` first.
     pub(super) fn forget(&self) {
-        self.table().fill(0);
+        // Its places are made again by the next write that wants them: who writes nothing this way pays nothing.
+        self.table().clear();
     }
 
     /// Writes pieces one after the other from byte `at` on, each through the map or by `pwrite`, which writes several side by side, and

@@ -7,13 +7,17 @@ use crate::meta::Meta;
 use crate::pages::PageRef;
 use crate::pipeline::LogUse;
 use crate::redo::{
-    BYTES_MAX, BYTES_MIN, COMMIT_PAGE_BYTES_MAX, Encoder, Entry, PART_OF_FILE, PageOf, Redo,
+    BYTES_MAX, BYTES_MIN, COMMIT_BYTES_MAX, COMMIT_PAGE_BYTES_MAX, Encoder, Entry, PART_OF_FILE,
+    PageOf, Redo,
 };
 use std::sync::Arc;
 use tidalite_base::TxnId;
 
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: u64 = 64 << 10;
+/// A commit with more in its extents is not tried: what is there is new and, as a rule, packed, so its differences are as long. Half of it may be
+/// what is left of last pages.
+const COMMIT_EXTENT_BYTES_MAX: u64 = 2 * COMMIT_BYTES_MAX as u64;
 /// A log of fewer blocks is of no use.
 const BLOCKS_MIN: u64 = 4;
 
@@ -54,9 +58,10 @@ impl WriteTxn {
         Ok(log)
     }
 
-    /// Whether it is too much for the log.
+    /// Whether it is too much for the log, or will hardly fit.
     fn is_large(&self) -> bool {
-        self.space.own_pages * self.inner.page_size as u64 > COMMIT_PAGE_BYTES_MAX
+        let bytes = self.space.own_pages * self.inner.page_size as u64;
+        bytes > COMMIT_PAGE_BYTES_MAX || self.extent_bytes_written > COMMIT_EXTENT_BYTES_MAX
     }
 
     /// Bytes that a log made now would have.

@@ -152,10 +152,10 @@ impl Batch {
         self.series_ends.resize(width, 0);
         self.places.clear();
         for (cursor, &end) in cursors.iter().zip(&self.ends) {
-            for series in &cursor.block.series[cursor.row..end] {
+            for (series, rows) in stretches(&cursor.block.series[cursor.row..end]) {
                 let place = series.wrapping_sub(first) as usize;
                 match self.series_ends.get_mut(place) {
-                    Some(rows) => *rows += 1,
+                    Some(all) => *all += rows,
                     None => return false,
                 }
             }
@@ -165,11 +165,12 @@ impl Batch {
         for rows in &mut self.series_ends {
             begin += std::mem::replace(rows, begin);
         }
+        self.places.reserve(begin as usize);
         for (cursor, &end) in cursors.iter().zip(&self.ends) {
-            for series in &cursor.block.series[cursor.row..end] {
+            for (series, rows) in stretches(&cursor.block.series[cursor.row..end]) {
                 let next = &mut self.series_ends[(series - first) as usize];
-                self.places.push(*next);
-                *next += 1;
+                self.places.extend(*next..*next + rows);
+                *next += rows;
             }
         }
         true
@@ -202,6 +203,17 @@ impl Batch {
         }
         begins
     }
+}
+
+/// Each series and how many rows it has one after the other.
+fn stretches(series: &[u64]) -> impl Iterator<Item = (u64, u32)> {
+    let mut rest = series;
+    std::iter::from_fn(move || {
+        let first = *rest.first()?;
+        let rows = rest.iter().take_while(|&&other| other == first).count();
+        rest = &rest[rows..];
+        Some((first, rows as u32))
+    })
 }
 
 fn scatter<T: Copy>(source: &[T], places: &[u32], target: &mut [T]) {

@@ -182,7 +182,7 @@ impl Staging {
     /// Forgets rows; slots stay as they are for the next transaction, and where the last rows came in rounds (a row of each
     /// series in turn), the next ones are expected to.
     ///
-    /// Cost: a pass over the slots, as every grouping takes: not for who will use few of them.
+    /// Cost: a pass over the slots where series were read, or fed out of order: not for who will use few of them.
     pub fn forget_rows(&mut self) {
         self.hand_overs += 1;
         self.away_bytes = 0;
@@ -192,8 +192,10 @@ impl Staging {
             log.clear();
             log.away = 0;
             log.late = false;
-            for slot in &mut log.slots {
-                slot.overlay = NO_OVERLAY;
+            if !self.overlays.is_empty() {
+                log.slots
+                    .iter_mut()
+                    .for_each(|slot| slot.overlay = NO_OVERLAY);
             }
             if let Some(slots) = rounds {
                 log.resume_rounds(slots);
