@@ -15,7 +15,7 @@
 //!     12    4  length        bytes of the payload
 //!     16    8  base          constant: the word;  runs: length of the shortest;
 //!                           else the smallest value or the smallest step
-//!     24    8  start         delta: the first value;  else 0
+//!     24    8  start         delta: the first value;  slope: what a row is above the one before it;  else 0
 //! ```
 
 use crate::stats::fields::{unzigzag, zigzag};
@@ -106,6 +106,7 @@ impl Chunk {
             LIST => "list",
             RUNS => "runs",
             COLD => "cold",
+            SLOPE => "slope",
             _ => "unknown",
         }
     }
@@ -157,7 +158,7 @@ impl Chunk {
     /// among them. `anchors` are the first and the least word of the rows, which base or start often are.
     ///
     /// Details, from the lowest byte on: exponent, factor, flags, patches (2), patch_bytes, exceptions (2). Base and start are zigzag: base less the first
-    /// word in encoding 1 and less the least in encoding 3, start less the first word in encoding 4.
+    /// word in encoding 1 and less the least in encodings 3 and 14, start less the first word in encoding 4.
     #[must_use]
     pub fn to_fields(&self, anchors: [u64; 2]) -> ([u8; 2], [u64; CHUNK_FIELDS]) {
         let details = u64::from(self.exponent)
@@ -229,7 +230,7 @@ impl Chunk {
 fn anchored(encoding: u8, [first, least]: [u64; 2]) -> [u64; 2] {
     match encoding {
         CONSTANT => [first, 0],
-        FOR => [least, 0],
+        FOR | SLOPE => [least, 0],
         DELTA => [0, first],
         _ => [0, 0],
     }
@@ -262,6 +263,8 @@ pub(crate) const LIST: u8 = 11;
 pub(crate) const RUNS: u8 = 12;
 /// A page of pco, whose model the leaf has; see cold.rs.
 pub(crate) const COLD: u8 = 13;
+/// Integers near a line: base and packed values as [`FOR`], and `start` for each row before.
+pub(crate) const SLOPE: u8 = 14;
 /// Most bits of the high part of a split.
 pub(crate) const SPLIT_HIGH_MAX: u32 = 16;
 

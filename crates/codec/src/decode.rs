@@ -50,6 +50,11 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
             unpack(parts.packed, width, base, scale, out);
             parts.patch(chunk, |_| {}, out)?;
         }
+        chunk::SLOPE => {
+            unpack(parts.packed, width, base, scale, out);
+            parts.patch(chunk, |_| {}, out)?;
+            kernel::incline(chunk.start, out);
+        }
         chunk::ORDERED_FOR => {
             let finish = |words: &mut [u64]| kernel::unordered(words, u32::from(chunk.exponent));
             unpack(parts.packed, width, base, scale, out);
@@ -181,8 +186,8 @@ impl<'a> Parts<'a> {
             return damaged("chunk: rows", &chunk.rows, &rows);
         }
         let encoding = chunk.encoding;
-        if !(chunk::CONSTANT..=chunk::RUNS).contains(&encoding) {
-            return damaged("chunk: encoding", &encoding, &"1 to 12");
+        if !matches!(encoding, chunk::CONSTANT..=chunk::RUNS | chunk::SLOPE) {
+            return damaged("chunk: encoding", &encoding, &"1 to 12 or 14");
         }
         let alp = matches!(encoding, chunk::ALP_FOR | chunk::ALP_DELTA);
         let is_dictionary = encoding == chunk::DICTIONARY;

@@ -84,12 +84,28 @@ pub fn encode_times(times: &[i64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk 
     if kernel::constant_step(words) {
         return constant_step(chunk, words);
     }
-    with_desk(words.len(), |Desk { ints, steps, .. }| {
-        ints.copy_from_slice(words);
-        let layout = hint.laid.lay_out(ints, steps, Preference::Smallest);
+    with_desk(words.len(), |desk| {
+        let Desk {
+            ints,
+            steps,
+            corrections: rest,
+            ..
+        } = desk;
+        let (layout, slope) = hint.laid.lay_out_times(words, steps, rest);
         if layout.fit.bits >= 64 * words.len() as u64 {
             return write::raw(chunk, words, out);
         }
+        let mut codes = [chunk::FOR, chunk::DELTA];
+        let ints = match slope {
+            0 => {
+                ints.copy_from_slice(words);
+                ints
+            }
+            _ => {
+                codes[0] = chunk::SLOPE;
+                rest
+            }
+        };
         let values = write::Values {
             ints,
             steps,
@@ -98,8 +114,11 @@ pub fn encode_times(times: &[i64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk 
             corrections: &[],
             correction: Correction::default(),
         };
-        let codes = [chunk::FOR, chunk::DELTA];
-        write::layout(chunk, codes, layout, values, Exceptions::none(), out)
+        let mut chunk = write::layout(chunk, codes, layout, values, Exceptions::none(), out);
+        if slope != 0 {
+            chunk.start = slope;
+        }
+        chunk
     })
 }
 

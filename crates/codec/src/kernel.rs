@@ -268,6 +268,16 @@ dispatched!(
     scan::ramp, scan::ramp
 );
 dispatched!(
+    /// See [`scan::incline`].
+    incline(slope: u64, out: &mut [u64]),
+    scan::incline, scan::incline
+);
+dispatched!(
+    /// See [`scan::level`].
+    level(values: &[u64], slope: u64, out: &mut [u64]) -> Extent,
+    scan::level, scan::level
+);
+dispatched!(
     /// See [`scan::prefix_sum`].
     prefix_sum(start: u64, out: &mut [u64]),
     scan::prefix_sum, scan::prefix_sum, avx512: avx512::prefix_sum

@@ -1,4 +1,4 @@
-//! Integers laid down near a base, or by their steps; and what is remembered of the last choice.
+//! Integers laid down near a base, or by their steps, and times also near a line; and what is remembered of the last choice.
 //!
 //! A search looks at both and for outliers in each: 3 ns a value. What was found is tried first for the next
 //! vector, in passes that cost a tenth of that, and kept while it costs the same number of bits.
@@ -6,6 +6,7 @@
 use crate::fit::{Fit, scattered};
 use crate::kernel;
 use crate::scan::Extent;
+use crate::slope;
 
 /// Integers laid down near a base, or by their steps.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,8 @@ pub(crate) struct Laid {
     fit: Fit,
     /// Rows of the vector that was searched.
     rows: u16,
+    /// Of times that lie near a line, which `fit` is about then; 0: they do not.
+    slope: u64,
 }
 
 impl Laid {
@@ -66,9 +69,54 @@ impl Laid {
                 delta: layout.delta,
                 fit: layout.fit,
                 rows: ints.len() as u16,
+                slope: 0,
             };
         }
         layout
+    }
+
+    /// The same for times, which may lie near a line; answers its slope, or 0: then it is as `lay_out` says. With a slope,
+    /// `rest` holds what is left of the times, and the layout is about that. At least two times.
+    pub(crate) fn lay_out_times(
+        &mut self,
+        times: &[u64],
+        steps: &mut [u64],
+        rest: &mut [u64],
+    ) -> (Layout, u64) {
+        if self.slope != 0 {
+            if self.age < Self::AGE_MAX {
+                let extent = kernel::level(times, self.slope, rest);
+                let fit = self.fit.again(rest, extent);
+                if let Some(fit) = fit.filter(|fit| self.keeps(fit.bits, times.len())) {
+                    self.age += 1;
+                    return (Layout { fit, delta: false }, self.slope);
+                }
+            }
+            // What is remembered is no layout without a slope.
+            self.age = 0;
+        }
+        let by_steps = self.lay_out(times, steps, Preference::Smallest);
+        // A choice that is kept was searched for without a line that is better.
+        let searched = self.age <= 1 && times.len() >= Self::ROWS_MIN;
+        if !searched || !by_steps.delta {
+            return (by_steps, 0);
+        }
+        let Some(slope) = slope::of(times, by_steps.fit.scale) else {
+            return (by_steps, 0);
+        };
+        let extent = kernel::level(times, slope, rest);
+        let fit = Fit::find(rest, extent);
+        if fit.bits + slope::BITS >= by_steps.fit.bits {
+            return (by_steps, 0);
+        }
+        *self = Self {
+            age: 1,
+            delta: false,
+            fit,
+            rows: times.len() as u16,
+            slope,
+        };
+        (Layout { fit, delta: false }, slope)
     }
 
     /// The remembered layout, when it is young and costs what it promised.
@@ -87,15 +135,20 @@ impl Laid {
             self.age += 1;
             return Some(Layout { fit, delta: true });
         }
-        // Bits for 2^20 rows; much fewer are suspect as well, for then the data is not what it was.
-        let found = (fit.bits << 20) / ints.len() as u64;
-        let promised = (self.fit.bits << 20) / u64::from(self.rows);
-        if found > promised + promised / 16 || found < promised - promised / 4 {
+        if !self.keeps(fit.bits, ints.len()) {
             return None;
         }
         self.age += 1;
         let delta = self.delta;
         Some(Layout { fit, delta })
+    }
+
+    /// Whether so many bits are about what the last search promised.
+    fn keeps(&self, bits: u64, rows: usize) -> bool {
+        // Bits for 2^20 rows; much fewer are suspect as well, for then the data is not what it was.
+        let found = (bits << 20) / rows as u64;
+        let promised = (self.fit.bits << 20) / u64::from(self.rows);
+        found <= promised + promised / 16 && found >= promised - promised / 4
     }
 }
 

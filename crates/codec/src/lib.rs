@@ -5,7 +5,8 @@
 //! column    ColumnType               what the 64 bits of a word mean
 //! chunk     Chunk                    32 bytes: everything a reader must know about a payload
 //! encode    encode_times, _column    picks the cheapest encoding; Hint remembers the choice
-//! layout    Layout, Laid             near a base or by steps; the last choice is tried first
+//! layout    Layout, Laid             near a base, by steps or near a line; the last choice is tried first
+//! slope     of                       the line that the times of a clock lie near
 //! nulls     Nulls                    which rows have no value, in front of the payload of the others
 //! narrow    f32 as decimals, or four bytes each
 //! fit       Fit                      which base, unit and width suit a vector of integers
@@ -55,6 +56,7 @@ mod nulls;
 mod pack;
 mod rows;
 mod scan;
+mod slope;
 mod stats;
 
 pub use chunk::{CHUNK_BYTES, CHUNK_FIELDS, Chunk};

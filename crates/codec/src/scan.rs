@@ -49,6 +49,27 @@ pub(crate) fn ramp_with(
     }
 }
 
+/// Adds 0, slope, 2 slope ...
+#[inline(always)]
+pub(crate) fn incline(slope: u64, out: &mut [u64]) {
+    let mut above = 0u64;
+    for place in out {
+        *place = place.wrapping_add(above);
+        above = above.wrapping_add(slope);
+    }
+}
+
+/// Takes 0, slope, 2 slope ... away; answers the extent of what is left.
+#[inline(always)]
+pub(crate) fn level(values: &[u64], slope: u64, out: &mut [u64]) -> Extent {
+    let mut above = 0u64;
+    for (place, value) in out.iter_mut().zip(values) {
+        *place = value.wrapping_sub(above);
+        above = above.wrapping_add(slope);
+    }
+    extent(&out[..values.len()])
+}
+
 /// `out` holds steps; turns them into values: the first is `start`, whatever step 0 says.
 #[inline(always)]
 pub(crate) fn prefix_sum(start: u64, out: &mut [u64]) {

@@ -5,6 +5,7 @@ mod cold;
 mod damage;
 mod golden;
 mod kernels;
+mod late;
 mod nulls;
 mod real;
 mod round_trip;

@@ -42,7 +42,7 @@ fn random_chunks_and_payloads() {
             };
         }
         let rows = 1 + rng.below(1024) as usize;
-        chunk[0] = rng.below(14) as u8;
+        chunk[0] = rng.below(16) as u8;
         chunk[1] = rng.below(70) as u8;
         chunk[4..6].copy_from_slice(&(rows as u16).to_le_bytes());
         let bytes: Vec<u8> = (0..rng.below(9000)).map(|i| (i ^ seed) as u8).collect();

@@ -49,6 +49,15 @@ fn generate() -> String {
         "times 1000 i + 10 (i mod 2), from row 12 on a day later",
         times_round_trip(&gap),
     );
+    // Late by up to 31 ms, without a pattern that steps would have.
+    let late: Vec<i64> = (0..130)
+        .map(|i| 1000 * i + crate::fit::scattered(i as usize) as i64 % 32)
+        .collect();
+    describe(
+        t,
+        "times 1000 i and up to 31, 130 rows",
+        times_round_trip(&late),
+    );
     describe(
         t,
         "times far apart",

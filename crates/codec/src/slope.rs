@@ -1,0 +1,128 @@
+//! The line that times lie near: a clock that ticks evenly, and rows that come a little late each.
+//!
+//! The steps between such times spread twice as far as the times do around their line, which is a bit a row. How far rows are late
+//! is noise, so no line through them has the clock's own slope, and one that is a little too steep has left the times at the end of the vector. But clocks tick in
+//! seconds and tenths of them: of all slopes that the noise allows, the roundest is taken. It is the same for the next vector.
+//!
+//! What is found here is tried like any other layout and costs its bits; a wrong slope costs time, nothing else.
+
+/// What a slope costs in the directory of a leaf, about: it must save more.
+pub(crate) const BITS: u64 = 64;
+/// Times at least: of fewer the slope is not known well enough.
+const ROWS_MIN: usize = 64;
+/// So many standard deviations off the slope of least squares the clock's own may be.
+const DEVIATIONS: f64 = 4.0;
+
+/// The slope of a line through ascending times, a multiple of `unit`; `None` where there is none that is worth a look.
+pub(crate) fn of(times: &[u64], unit: u64) -> Option<u64> {
+    let (first, last) = (*times.first()?, *times.last()?);
+    let span = last.wrapping_sub(first);
+    if times.len() < ROWS_MIN || span > i64::MAX as u64 {
+        return None;
+    }
+    let (slope, deviation) = least_squares(times, first);
+    let allowed = DEVIATIONS * deviation;
+    let (least, most) = (slope - allowed, slope + allowed);
+    // Also not a number.
+    if !(least > 0.0 && most < span as f64) {
+        return None;
+    }
+    let unit = unit.max(1);
+    roundest(least, most, unit).or_else(|| {
+        let units = (slope / unit as f64).round();
+        Some((units as u64).saturating_mul(unit)).filter(|&slope| slope > 0)
+    })
+}
+
+/// The slope, and its standard deviation were what is left of the times noise.
+fn least_squares(times: &[u64], first: u64) -> (f64, f64) {
+    let rows = times.len() as f64;
+    let middle = (rows - 1.0) / 2.0;
+    let (mut sum, mut product, mut squares) = (0.0, 0.0, 0.0);
+    for (row, time) in times.iter().enumerate() {
+        let (x, y) = (row as f64 - middle, time.wrapping_sub(first) as f64);
+        sum += y;
+        product += x * y;
+        squares += x * x;
+    }
+    let (slope, mean) = (product / squares, sum / rows);
+    let mut left = 0.0;
+    for (row, time) in times.iter().enumerate() {
+        let (x, y) = (row as f64 - middle, time.wrapping_sub(first) as f64);
+        let off = y - mean - slope * x;
+        left += off * off;
+    }
+    (slope, (left / rows / squares).sqrt())
+}
+
+/// The multiple of the greatest power of ten times `unit` between two numbers; `None` where only single units are.
+fn roundest(least: f64, most: f64, unit: u64) -> Option<u64> {
+    let (least, most) = (least.ceil() as u64, most.floor() as u64);
+    let mut power = unit;
+    let mut found = None;
+    while let Some(next) = power.checked_mul(10).filter(|&next| next <= most) {
+        power = next;
+        let multiple = most / power * power;
+        if multiple >= least {
+            found = Some(multiple);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{Rng, few};
+
+    /// Times of a clock, each late by less than this.
+    fn late(rng: &mut Rng, tick: u64, late: u64, unit: u64, rows: u64) -> Vec<u64> {
+        let begin = rng.next() >> 8;
+        let time = |row| begin + row * tick + rng.below(late) * unit;
+        (0..rows).map(time).collect()
+    }
+
+    #[test]
+    fn the_slope_is_that_of_the_clock() {
+        let mut rng = Rng(37);
+        for _ in 0..few(200) {
+            for (tick, noise, unit) in [
+                (1_000_000_000, 1 << 20, 100),
+                (1_000_000_000, 1000, 1000),
+                (60_000, 500, 1),
+                (10_000_000, 1 << 20, 1),
+                (250_000_000, 3, 1_000_000),
+            ] {
+                let times = late(&mut rng, tick, noise, unit, 1024);
+                assert_eq!(of(&times, unit), Some(tick), "{noise} times {unit}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_odd_clock_is_found_to_within_what_noise_allows() {
+        let mut rng = Rng(38);
+        for _ in 0..few(200) {
+            let tick = 1_000_003 + rng.below(1_000_000);
+            let times = late(&mut rng, tick, 1 << 10, 1, 1024);
+            let slope = of(&times, 1).expect("a slope");
+            // The noise moves the slope by about 2^10 / 1024^1.5.
+            assert!(slope.abs_diff(tick) <= 1, "{slope} {tick}");
+        }
+    }
+
+    #[test]
+    fn any_words_have_a_slope_or_none() {
+        let ends = [0, 1, i64::MAX as u64, i64::MIN as u64, u64::MAX];
+        let mut rng = Rng(39);
+        for _ in 0..few(500) {
+            let rows = rng.below(200);
+            let mut word = |_| ends[rng.below(5) as usize].wrapping_add(rng.below(3));
+            let words: Vec<u64> = (0..rows).map(&mut word).collect();
+            for unit in [0, 1, 10, 1 << 62, u64::MAX] {
+                assert_ne!(of(&words, unit), Some(0));
+            }
+        }
+        assert_eq!(of(&[5; 100], 1), None);
+    }
+}
