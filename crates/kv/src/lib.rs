@@ -51,6 +51,7 @@ mod cut;
 mod edit;
 mod ending;
 mod filling;
+mod get;
 mod group;
 mod insert;
 mod key;

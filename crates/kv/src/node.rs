@@ -36,10 +36,14 @@
 //! 8. The flags `WHOSE` are those of the table: each of its pages has them.
 //! 9. `ASCENDS`, of leaves, is a hint (`ascend`), and nothing else hangs on it.
 
+mod point;
 mod row;
 mod search;
+mod shape;
 
+pub(crate) use point::{Row, child_towards, row_of};
 pub(crate) use row::{BLOCK_BYTES, ShortRow};
+pub(crate) use shape::Shape;
 
 use crate::edit::Payload;
 use crate::key::{self, KeyBuf};
@@ -225,54 +229,6 @@ pub(crate) fn damaged(
     expected: impl std::fmt::Display,
 ) -> Error {
     Error::Corrupt(Corrupt::new(what, at, found, expected))
-}
-
-/// The header fields of a page, checked against its length.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    pub(crate) count: usize,
-    pub(crate) level: u8,
-    /// Lowest byte of the cells.
-    pub(crate) heap: usize,
-    /// Where the heads begin: behind the prefix.
-    pub(crate) heads: usize,
-    /// Bytes among the cells that belong to none.
-    pub(crate) dead: usize,
-    /// Where the slots end and the free bytes begin.
-    pub(crate) slots_end: usize,
-}
-
-impl Shape {
-    /// Reads and checks the header fields of the page at `at`, which may hold no entry.
-    #[inline(always)]
-    pub(crate) fn of(bytes: &[u8], level: u8, at: u64) -> Result<Self> {
-        if bytes.len() < PREFIX_AT {
-            return Err(damaged("table page", at, bytes.len(), "a whole page"));
-        }
-        let count = usize::from(get_u16(bytes, COUNT_AT));
-        let heads = PREFIX_AT + get_u32(bytes, PREFIX_LEN_AT) as usize;
-        let shape = Self {
-            count,
-            level: bytes[LEVEL_AT],
-            heap: get_u32(bytes, HEAP_AT) as usize,
-            heads,
-            dead: get_u32(bytes, DEAD_AT) as usize,
-            slots_end: heads + count * slot_bytes(level == 0, bytes.len()),
-        };
-        let whole = shape.level == level
-            && shape.heap <= bytes.len()
-            && shape.slots_end <= shape.heap
-            && shape.dead <= bytes.len() - shape.heap;
-        if !whole {
-            return Err(damaged(
-                "table page header",
-                at,
-                format!("{shape:?}"),
-                format!("level {level} and cells inside {} bytes", bytes.len()),
-            ));
-        }
-        Ok(shape)
-    }
 }
 
 /// One entry, taken apart.

@@ -21,13 +21,12 @@
 use crate::edit::Payload;
 use crate::group::Group;
 use crate::node::{
-    CHILD_BYTES, HEADS_AHEAD_BYTES, INNER_PAGE, NESTED, Node, SETS, child_bytes, child_of,
-    child_rows, damaged, kind_of, tag,
+    CHILD_BYTES, INNER_PAGE, NESTED, Node, SETS, child_bytes, child_of, child_rows, damaged,
+    kind_of, tag,
 };
 use crate::small;
-use crate::value::{self, Value};
 use tidalite_base::{get_u64, put_u64};
-use tidalite_pager::{Error, Kind, PTR_BYTES, PageRead, PageRef, PageWrite, Ptr, Result};
+use tidalite_pager::{Error, Kind, PTR_BYTES, PageRead, PageWrite, Ptr, Result};
 
 /// Bytes of an encoded tree.
 pub const TREE_BYTES: usize = 64;
@@ -272,75 +271,6 @@ impl Tree {
             ));
         }
         Ok(tree)
-    }
-
-    /// The value of `key`.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`.
-    ///
-    /// # Cost
-    /// One page a level.
-    pub fn get<'r, R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
-        self.get_else(r, key, value::is_a_table)
-    }
-
-    /// As `get`; `nested` is what is wrong where a nested table is, in the leaf at this address.
-    #[inline]
-    pub(crate) fn get_else<'r, R: PageRead>(
-        &self,
-        r: &'r R,
-        key: &[u8],
-        nested: fn(u64) -> Error,
-    ) -> Result<Option<Value<'r>>> {
-        let Some((page, at)) = self.leaf_for(r, key)? else {
-            return Ok(None);
-        };
-        let node = Node::open(&page, 0, at)?;
-        let (index, found) = node.find(r, key)?;
-        if !found {
-            return Ok(None);
-        }
-        let cell = node.cell(index)?;
-        let range = cell.payload_at..cell.payload_at + cell.payload.len();
-        if tag::kind(cell.tag) == tag::INLINE {
-            return Ok(Some(Value::inline(page, range)));
-        }
-        match value::reference(cell.tag, cell.payload, r.page_size(), at)? {
-            Some(reference) => Ok(Some(Value::referenced(r, reference))),
-            None => Err(nested(at)),
-        }
-    }
-
-    /// Whether `key` is there.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`.
-    pub fn contains<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<bool> {
-        match self.leaf_for(r, key)? {
-            Some((page, at)) => Ok(Node::open(&page, 0, at)?.find(r, key)?.1),
-            None => Ok(false),
-        }
-    }
-
-    /// The leaf that would hold `key`, and its address.
-    #[inline]
-    pub(crate) fn leaf_for<'r, R: PageRead>(
-        &self,
-        r: &'r R,
-        key: &[u8],
-    ) -> Result<Option<(PageRef<'r>, u64)>> {
-        if self.root.is_null() {
-            return Ok(None);
-        }
-        let mut ptr = self.root;
-        for level in (1..self.height).rev() {
-            let page = r.page(&ptr)?;
-            let node = Node::open(&page, level, ptr.addr)?;
-            ptr = node.child(node.find_child(r, key)?)?.0;
-            r.prefetch(&ptr, HEADS_AHEAD_BYTES);
-        }
-        Ok(Some((r.page(&ptr)?, ptr.addr)))
     }
 
     /// How many keys are below `key`.

@@ -95,6 +95,14 @@ pub trait PageRead {
     /// `Corrupt` when checksum, kind, address or birth differ; `Io` when the file cannot be read.
     fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>>;
 
+    /// The same page, if it is lent and was verified before: quick to ask, and quick to answer. `None` says nothing but that `page` is to be
+    /// asked.
+    #[inline]
+    fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
+        let _ = ptr;
+        None
+    }
+
     /// A hint that the first `bytes` bytes of this page will be needed soon. Reads and verifies nothing.
     #[inline]
     fn prefetch(&self, ptr: &Ptr, bytes: usize) {

@@ -140,6 +140,23 @@ impl Inner {
         self.page(ptr, state.bytes)
     }
 
+    /// A page of the file as a state sees it, if it is mapped and there is nothing to verify.
+    #[inline(always)]
+    pub(crate) fn known_page(&self, state: &State, ptr: &Ptr) -> Option<&[u8]> {
+        let is_page =
+            ptr.len as usize == self.page_size && ptr.addr & (self.page_size as u64 - 1) == 0;
+        if !is_page || ptr.birth.0 > state.written {
+            return None;
+        }
+        let page = self.lent_page(ptr.addr, state.bytes)?;
+        let known = match self.options.verify {
+            Verify::OnFirstTouch => self.verified.knows(ptr),
+            Verify::Always => false,
+            Verify::Never => true,
+        };
+        known.then_some(page)
+    }
+
     /// As `page_of`, one of a stretch.
     pub(crate) fn page_of_stretch(&self, state: &State, ptr: &Ptr) -> Result<PageRef<'_>> {
         self.expect_page(ptr)?;

@@ -340,6 +340,16 @@ impl PageRead for Snapshot {
         self.inner.page_of(&self.state, ptr)
     }
 
+    #[inline(always)]
+    fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
+        if self.is_evictable() {
+            return None;
+        }
+        let page = self.inner.known_page(&self.state, ptr)?;
+        Counters::bump(&self.counters.pages_read);
+        Some(page)
+    }
+
     #[inline]
     fn prefetch(&self, ptr: &Ptr, bytes: usize) {
         self.inner.prefetch(ptr, bytes, self.state.bytes);

@@ -11,6 +11,7 @@ mod epochs;
 mod large;
 mod logged;
 mod pins;
+mod reading;
 mod ticket;
 mod uncommitted;
 
@@ -26,7 +27,7 @@ use crate::header::{Header, Kind};
 use crate::layout::{LARGE_AT, is_large_page};
 use crate::meta::USER_BYTES_MAX;
 use crate::pager::{Inner, State};
-use crate::pages::{Counters, Extent, PageRead, PageRef, PageWrite};
+use crate::pages::{Counters, Extent, PageWrite};
 use crate::ptr::Ptr;
 use crate::redo::Redo;
 use crate::space::TxnSpace;
@@ -395,65 +396,6 @@ impl Drop for WriteTxn {
         writer.space.roll_back(&mut self.space);
         writer.spare = self.dirty.take_spare();
         self.inner.put_writer(writer);
-    }
-}
-
-impl PageRead for WriteTxn {
-    #[inline]
-    fn page_size(&self) -> usize {
-        self.inner.page_size
-    }
-
-    #[inline]
-    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
-        Counters::bump(&self.counters.pages_read);
-        if ptr.birth == self.txn {
-            return self.dirty.get(&*self.inner.storage, ptr);
-        }
-        self.inner.page_of(&self.base, ptr)
-    }
-
-    #[inline]
-    fn prefetch(&self, ptr: &Ptr, bytes: usize) {
-        if ptr.birth != self.txn {
-            self.inner.prefetch(ptr, bytes, self.base.bytes);
-        }
-    }
-
-    #[inline]
-    fn reads_alone(&self) -> bool {
-        self.inner.storage.reads_alone()
-    }
-
-    fn reads_stretches(&self) -> bool {
-        self.inner.storage.reads_stretches()
-    }
-
-    fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
-        if ptr.birth == self.txn {
-            return self.page(ptr);
-        }
-        Counters::bump(&self.counters.pages_read);
-        self.inner.page_of_stretch(&self.base, ptr)
-    }
-
-    fn read_ahead(&self, addr: u64, bytes: u64) {
-        self.inner.read_ahead(addr, bytes, self.base.bytes);
-    }
-
-    #[inline]
-    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
-        Counters::bump(&self.counters.blocks_read);
-        self.inner.block(ptr, self.end())
-    }
-
-    #[inline]
-    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
-        self.inner.bytes(addr, len, self.end())
-    }
-
-    fn counters(&self) -> &Counters {
-        &self.counters
     }
 }
 

@@ -352,6 +352,16 @@ impl PageRead for ScratchPages {
         self.content.page(ptr, Some(self.txn))
     }
 
+    fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
+        match self.content.page(ptr, Some(self.txn)) {
+            Ok(PageRef::Borrowed(bytes)) => {
+                Counters::bump(&self.counters.pages_read);
+                Some(bytes)
+            }
+            _ => None,
+        }
+    }
+
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         Counters::bump(&self.counters.blocks_read);
         self.content.block(ptr)
@@ -487,6 +497,16 @@ impl PageRead for ScratchSnapshot {
     fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         Counters::bump(&self.counters.pages_read);
         self.content.page(ptr, None)
+    }
+
+    fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
+        match self.content.page(ptr, None) {
+            Ok(PageRef::Borrowed(bytes)) => {
+                Counters::bump(&self.counters.pages_read);
+                Some(bytes)
+            }
+            _ => None,
+        }
     }
 
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {

@@ -1,6 +1,6 @@
 //! Looking for a key in one page: by heads first, by suffixes where heads are equal.
 
-use super::{Node, head_of};
+use super::{HEAD_BYTES, Node, head_of};
 use crate::key;
 use std::cmp::Ordering;
 use tidalite_pager::{PageRead, Result};
@@ -84,23 +84,7 @@ impl Node<'_> {
         let Some(heads) = self.heads.get(from..to) else {
             return to;
         };
-        let mut base = 0;
-        let mut left = heads.len();
-        // The step depends on the data through a conditional move, not a branch.
-        while left > HEADS_COUNTED {
-            let half = left / 2;
-            let jump = below(u32::from_le_bytes(heads[base + half - 1]));
-            base += if jump { half } else { 0 };
-            left -= half;
-        }
-        // The rest is counted, in vector registers: no load waits for the one before, so a page that
-        // is not in the processor's cache costs one wait and not one for each step of a search.
-        let rest = &heads[base..base + left];
-        let counted = rest
-            .iter()
-            .map(|head| u32::from(below(u32::from_le_bytes(*head))));
-        base += counted.sum::<u32>() as usize;
-        from + base
+        from + first_head(heads, below)
     }
 
     /// Leaf: the first entry that is not below `key`, and whether it is `key`.
@@ -134,4 +118,25 @@ impl Node<'_> {
         let found = self.search(key, 1)?;
         Ok(found.map(|(index, found)| if found { index } else { index - 1 }))
     }
+}
+
+/// The first head that is not `below`; those that are come first.
+#[inline(always)]
+pub(super) fn first_head(heads: &[[u8; HEAD_BYTES]], below: impl Fn(u32) -> bool) -> usize {
+    let mut base = 0;
+    let mut left = heads.len();
+    // The step depends on the data through a conditional move, not a branch.
+    while left > HEADS_COUNTED {
+        let half = left / 2;
+        let jump = below(u32::from_le_bytes(heads[base + half - 1]));
+        base += if jump { half } else { 0 };
+        left -= half;
+    }
+    // The rest is counted, in vector registers: no load waits for the one before, so a page that
+    // is not in the processor's cache costs one wait and not one for each step of a search.
+    let rest = &heads[base..base + left];
+    let counted = rest
+        .iter()
+        .map(|head| u32::from(below(u32::from_le_bytes(*head))));
+    base + counted.sum::<u32>() as usize
 }

@@ -1,0 +1,75 @@
+//! What a write transaction reads: its own pages, and those of the commit that it builds on.
+
+use super::WriteTxn;
+use crate::error::Result;
+use crate::pages::{Counters, PageRead, PageRef};
+use crate::ptr::Ptr;
+
+impl PageRead for WriteTxn {
+    #[inline]
+    fn page_size(&self) -> usize {
+        self.inner.page_size
+    }
+
+    #[inline]
+    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        Counters::bump(&self.counters.pages_read);
+        if ptr.birth == self.txn {
+            return self.dirty.get(&*self.inner.storage, ptr);
+        }
+        self.inner.page_of(&self.base, ptr)
+    }
+
+    #[inline]
+    fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
+        if ptr.birth == self.txn {
+            return None;
+        }
+        let page = self.inner.known_page(&self.base, ptr)?;
+        Counters::bump(&self.counters.pages_read);
+        Some(page)
+    }
+
+    #[inline]
+    fn prefetch(&self, ptr: &Ptr, bytes: usize) {
+        if ptr.birth != self.txn {
+            self.inner.prefetch(ptr, bytes, self.base.bytes);
+        }
+    }
+
+    #[inline]
+    fn reads_alone(&self) -> bool {
+        self.inner.storage.reads_alone()
+    }
+
+    fn reads_stretches(&self) -> bool {
+        self.inner.storage.reads_stretches()
+    }
+
+    fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        if ptr.birth == self.txn {
+            return self.page(ptr);
+        }
+        Counters::bump(&self.counters.pages_read);
+        self.inner.page_of_stretch(&self.base, ptr)
+    }
+
+    fn read_ahead(&self, addr: u64, bytes: u64) {
+        self.inner.read_ahead(addr, bytes, self.base.bytes);
+    }
+
+    #[inline]
+    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        Counters::bump(&self.counters.blocks_read);
+        self.inner.block(ptr, self.end())
+    }
+
+    #[inline]
+    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
+        self.inner.bytes(addr, len, self.end())
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}
