@@ -79,6 +79,7 @@ mod durability;
 mod equal;
 mod error;
 mod figures;
+mod found_tables;
 mod functions;
 mod keep_all;
 mod known;

@@ -29,6 +29,15 @@ impl PageRead for Pages<'_> {
     }
 
     #[inline]
+    fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
+        match self {
+            Self::Snapshot(pages) => pages.lent_page(ptr),
+            Self::Writer(pages) => pages.lent_page(ptr),
+            Self::Uncommitted(pages) => pages.lent_page(ptr),
+        }
+    }
+
+    #[inline]
     fn prefetch(&self, ptr: &Ptr, bytes: usize) {
         match self {
             Self::Snapshot(pages) => pages.prefetch(ptr, bytes),

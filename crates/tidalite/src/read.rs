@@ -3,12 +3,13 @@
 //!
 //! Invariants
 //! 1. What is decoded in `Begun` never changes. Who shares it reads the same state.
-//! 2. Of a state that may end early (an evictable snapshot, an unfinished transaction) no opened series is kept: each question reads, and
+//! 2. Of a state that may end early (an evictable snapshot, an unfinished transaction) no opened series and no table is kept: each question reads, and
 //!    so learns of the end.
 
 use crate::catalog::{self, SeriesInfo, SeriesKey};
 use crate::cursor::Row;
 use crate::error::Result;
+use crate::found_tables::FoundTables;
 use crate::known::Known;
 use crate::leaves::{stored_last_row, stored_tree};
 use crate::multi::MultiTable;
@@ -143,6 +144,7 @@ pub(crate) struct Begun {
     pub(crate) front: Front,
     pub(crate) known: Arc<Known>,
     pub(crate) opened: Opened,
+    tables: FoundTables,
     /// Tables that are not in the catalog as they are: those that an unfinished transaction has open.
     open: Vec<OpenTable>,
     /// See `Options::scan_threads`.
@@ -169,6 +171,7 @@ impl ReadTxn {
             roots,
             known,
             opened: Opened::default(),
+            tables: FoundTables::default(),
             open: Vec::new(),
             scan_threads,
         };
@@ -211,6 +214,7 @@ impl<S: ReadSource> Reading<S> {
             known: Arc::new(Known::new(&roots, Arc::default())),
             roots,
             opened: Opened::default(),
+            tables: FoundTables::default(),
             open,
             scan_threads: 0,
         };
@@ -331,8 +335,23 @@ impl<S: ReadSource> Reading<S> {
         match self.begun.open.iter().find(|open| open.name == name) {
             Some(open) => Ok(Some((open.id, open.tree))),
             None if name.is_empty() || name.len() > crate::write::TABLE_NAME_BYTES_MAX => Ok(None),
-            None => find_table(&self.begun.roots, &self.pages, name),
+            // One that may be taken away has to read what it tells.
+            None if self.pages.may_end() => find_table(&self.begun.roots, &self.pages, name),
+            None => self.find_kept(name),
         }
+    }
+
+    /// As `find`, by what a snapshot of this commit has found.
+    fn find_kept(&self, name: &str) -> Result<Option<(u64, Tree)>> {
+        let kept = &self.begun.tables;
+        if let Some(found) = kept.get(name) {
+            return Ok(Some(found));
+        }
+        let found = find_table(&self.begun.roots, &self.pages, name)?;
+        if let Some(found) = found {
+            kept.note(name, found);
+        }
+        Ok(found)
     }
 
     /// The table with this name.
