@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! tree      Tree: root, height, count, id           what a catalog stores of a table (64 bytes)
+//!  ├ get       get, contains                        the way of one key down, through lent pages
 //!  ├ insert    put                                  descent, in-place edit, split, new root
 //!  ├ ending    insert_near_end                      ascending rows, one by one
 //!  ├ append    append                               ascending rows, leaf by leaf (filling)
