@@ -9,6 +9,7 @@ mod machine;
 mod map;
 mod memory;
 mod overlay;
+mod places;
 mod stretches;
 #[cfg(feature = "seeded-bugs")]
 mod watch;
@@ -19,6 +20,7 @@ pub(crate) use create::{create_file, give_name, open, sync_directory};
 pub use file::FileStorage;
 pub use memory::MemoryStorage;
 pub(crate) use overlay::Overlay;
+pub use places::Places;
 #[cfg(feature = "seeded-bugs")]
 pub use watch::{Opened, wrap_opened};
 pub(crate) use write_back::{Beside, WriteBack};
@@ -68,6 +70,21 @@ pub trait Storage: Send + Sync {
             [piece] => self.write_at(at, piece),
             _ => self.write_pieces(at, pieces),
         }
+    }
+
+    /// Memory of the file for pages that are changed where they lie, if the storage has such and nobody else has it now.
+    fn places(&self) -> Option<Box<dyn Places>> {
+        None
+    }
+
+    /// A page of `places` has these bytes now: told when its change begins, and when it has ended. For storages that watch or
+    /// imitate; where the memory is the file's there is nothing to do.
+    ///
+    /// # Errors
+    /// As for `write_at`.
+    fn changed_in_place(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let _ = (at, bytes);
+        Ok(())
     }
 
     /// A hint that a sync of these bytes will follow: the system begins to write them to the medium, and this does not wait for it.

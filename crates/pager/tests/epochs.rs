@@ -64,7 +64,14 @@ fn transaction(pager: &Pager, rng: &mut Rng, id: u64, before: &Content) -> Conte
         assert!(readers.iter().all(|(reader, ..)| reader.has_ended()));
         return before.clone();
     }
-    txn.commit(&app(&root, id), Durability::Durable).unwrap();
+    // After one that is not durable pages are changed in place.
+    let kinds = [
+        Durability::Durable,
+        Durability::Lazy,
+        Durability::Lazy,
+        Durability::None,
+    ];
+    txn.commit(&app(&root, id), *rng.pick(&kinds)).unwrap();
     for (reader, root, _) in &readers {
         let found = read(reader, root, &mut |_, _| {});
         assert!(root.is_null() || matches!(found, Err(Error::Ended) | Ok(_)));

@@ -15,6 +15,7 @@
 mod explore;
 pub mod image;
 mod monitor;
+mod places;
 pub mod rng;
 mod scratch;
 mod second;

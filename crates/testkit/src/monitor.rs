@@ -15,7 +15,7 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_base::{checksum, get_u32, get_u64};
-use tidalite_pager::storage::{Committed, Growth, Observer};
+use tidalite_pager::storage::{Committed, Growth, Observer, Places};
 use tidalite_pager::{Header, Kind, Storage};
 
 const BLOCK: u64 = 4096;
@@ -365,6 +365,15 @@ impl Storage for Monitor {
     fn write_passing(&self, at: u64, pieces: &[&[u8]]) -> io::Result<()> {
         self.judge(at, pieces);
         self.inner.write_passing(at, pieces)
+    }
+
+    fn places(&self) -> Option<Box<dyn Places>> {
+        self.inner.places()
+    }
+
+    fn changed_in_place(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.judge(at, &[bytes]);
+        self.inner.changed_in_place(at, bytes)
     }
 
     fn write_durably(&self, at: u64, bytes: &[u8]) -> io::Result<()> {

@@ -7,13 +7,14 @@
 //! Everything is logged. From one recorded run, `Replay` makes the images of a power cut after every single
 //! operation, without running anything again.
 
+use crate::places::Buffers;
 use crate::rng::Rng;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_pager::Storage;
-use tidalite_pager::storage::Growth;
+use tidalite_pager::storage::{Growth, Places};
 
 /// The unit that a power cut keeps, loses or spoils.
 pub const SECTOR_BYTES: usize = 512;
@@ -319,6 +320,14 @@ impl Storage for SimDisk {
                 Err(error_of(kind))
             }
         }
+    }
+
+    fn places(&self) -> Option<Box<dyn Places>> {
+        Some(Box::new(Buffers::default()))
+    }
+
+    fn changed_in_place(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_at(at, bytes)
     }
 
     fn write_durably(&self, at: u64, bytes: &[u8]) -> io::Result<()> {

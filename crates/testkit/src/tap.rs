@@ -5,7 +5,7 @@ use crate::explore::Note;
 use crate::simdisk::SimDisk;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tidalite_pager::storage::{Growth, Observer};
+use tidalite_pager::storage::{Growth, Observer, Places};
 use tidalite_pager::{LockMemory, Storage};
 
 /// What happens before a sync.
@@ -89,6 +89,13 @@ impl Storage for Tap {
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         self.note();
         self.inner.write_at(at, bytes)
+    }
+    fn places(&self) -> Option<Box<dyn Places>> {
+        self.inner.places()
+    }
+    fn changed_in_place(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.note();
+        self.inner.changed_in_place(at, bytes)
     }
     fn write_durably(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         self.before_sync();

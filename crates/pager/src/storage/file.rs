@@ -9,7 +9,7 @@ use super::length::Length;
 use super::map::{MAPS_MAX, Map, place};
 use super::stretches::Stretches;
 use super::write_map::WriteMap;
-use super::{Growth, Storage, device, machine, write_back};
+use super::{Growth, Places, Storage, device, machine, write_back};
 use crate::options::ReadAhead;
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 use rustix::io::ReadWriteFlags;
@@ -17,8 +17,8 @@ use std::fs::File;
 use std::io::{self, IoSlice};
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Zeros are written in pieces of this size. The system's cache keeps a piece as one unit, and a later write of a
 /// single page walks through all of its blocks: after pieces of 1 MiB it takes three times as long (decision 1000).
@@ -37,7 +37,7 @@ pub struct FileStorage {
     read_ahead: ReadAhead,
     /// Whether pages are read alone: decided when the file is opened, and whenever it has become longer.
     pages_alone: AtomicBool,
-    write_map: Option<WriteMap>,
+    write_map: Option<Arc<WriteMap>>,
     /// For blocks of extents, which lie side by side.
     maps: [OnceLock<Option<Map>>; MAPS_MAX],
     /// For single pages, which do not.
@@ -85,7 +85,7 @@ impl FileStorage {
     /// What is written over again and again may be written through a map: [`Storage::write_passing`].
     #[must_use]
     pub fn write_map(self) -> Self {
-        let write_map = (!self.is_device).then(WriteMap::default);
+        let write_map = (!self.is_device).then(Arc::default);
         Self { write_map, ..self }
     }
 
@@ -209,6 +209,10 @@ impl Storage for FileStorage {
             Some(map) if end <= self.len.known() => map.write(&self.file, at, pieces, pwrite),
             _ => pwrite(at, pieces),
         }
+    }
+
+    fn places(&self) -> Option<Box<dyn Places>> {
+        Some(Box::new(WriteMap::lend(self.write_map.as_ref()?)?))
     }
 
     fn write_durably(&self, at: u64, bytes: &[u8]) -> io::Result<()> {

@@ -8,16 +8,22 @@
 //! A page of the map that the system has written to the disk is protected again, and its next change costs a fault, more than a
 //! `pwrite`. So a place is written through the map only when it was written often since the last sync.
 //!
+//! Such a place need not be written at all: the transaction that was given it may change the page there, `Lent` (decision 0024).
+//!
 //! Invariants
 //! 1. A place that the table knows was written by this handle since, and its blocks were not given back since: `forget` comes before
 //!    every sync, cut and punch of this handle, and before anything that another handle has done counts.
 //! 2. What lies beyond the file's end is never touched.
+//! 3. The map is lent once at a time, and who has it asks the table for each place (`may`). While a transaction uses the place it has the turn
+//!    to write: nobody else cuts the file or gives blocks back, and it does so itself only when it is done.
 
+use super::Places;
 use super::map::{MAP_BYTES, Mapped};
 use rustix::mm::ProtFlags;
 use std::fs::File;
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A place: a page of the system. Where that is larger, nothing is written through a map.
 const PLACE_BYTES: u64 = 4096;
@@ -39,6 +45,7 @@ type Table = Vec<u32>;
 pub(super) struct WriteMap {
     map: OnceLock<Option<Map>>,
     table: Mutex<Table>,
+    is_lent: AtomicBool,
 }
 
 impl WriteMap {
@@ -50,6 +57,27 @@ impl WriteMap {
     pub(super) fn forget(&self) {
         // Its places are made again by the next write that wants them: who writes nothing this way pays nothing.
         self.table().clear();
+    }
+
+    /// The map for who changes pages there; `None` while somebody has it.
+    pub(super) fn lend(own: &Arc<Self>) -> Option<Lent> {
+        let taken = own.is_lent.swap(true, Ordering::Acquire);
+        (!taken).then(|| Lent(Arc::clone(own)))
+    }
+
+    /// The map, where a range was written so often that it may be written there.
+    fn often(&self, at: u64, len: usize) -> Option<&Map> {
+        let map = self.map.get()?.as_ref()?;
+        let end = at.checked_add(len as u64)?;
+        let whole = at.is_multiple_of(PLACE_BYTES) && end.is_multiple_of(PLACE_BYTES);
+        if !whole || end > MAP_BYTES {
+            return None;
+        }
+        let table = self.table();
+        let mut places = at / PLACE_BYTES..end / PLACE_BYTES;
+        places
+            .all(|place| table.get(place as usize % PLACES) == Some(&(tag(place) | OFTEN)))
+            .then_some(map)
     }
 
     /// Writes pieces one after the other from byte `at` on, each through the map or by `pwrite`, which writes several side by side, and
@@ -99,10 +127,15 @@ impl WriteMap {
     }
 }
 
+/// What the entry of a place is, with a count of none.
+fn tag(place: u64) -> u32 {
+    ((place / PLACES as u64) as u32 + 1) << COUNT_BITS
+}
+
 /// A place is written; whether it was so often before.
 fn note(table: &mut Table, place: u64) -> bool {
     let entry = &mut table[place as usize % PLACES];
-    let tag = ((place / PLACES as u64) as u32 + 1) << COUNT_BITS;
+    let tag = tag(place);
     let count = *entry ^ tag;
     if count > OFTEN {
         // Of another place, or nothing.
@@ -143,11 +176,70 @@ impl Map {
     }
 }
 
+/// The map in the hands of who changes pages there.
+#[derive(Debug)]
+pub(super) struct Lent(Arc<WriteMap>);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.0.is_lent.store(false, Ordering::Release);
+    }
+}
+
+impl Lent {
+    fn at(&self, at: u64, len: usize) -> *mut u8 {
+        match self.0.map.get() {
+            Some(Some(Map(map))) => map.at(at as usize, len),
+            _ => unreachable!("only places of the map are asked for"),
+        }
+    }
+}
+
+impl Places for Lent {
+    fn may(&mut self, at: u64, len: usize) -> bool {
+        self.0.often(at, len).is_some()
+    }
+
+    fn bytes(&self, at: u64, len: usize) -> &[u8] {
+        let from = self.at(at, len);
+        // SAFETY: the range lies inside the map (checked by `at`), and inside the file, whose blocks are there (invariants 1 to 3). This process changes
+        // it here alone, by the one `Lent` that there is (invariant 3), and through `&mut`; `WriteMap::write` is not asked for places that the
+        // pager changes here. What others do to a page that a transaction has, who has the turn, is damage that checksums tell.
+        #[expect(unsafe_code, reason = "the one place that lends the writable map")]
+        unsafe {
+            std::slice::from_raw_parts(from, len)
+        }
+    }
+
+    fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
+        let from = self.at(at, len);
+        // SAFETY: as in `bytes`; and `&mut self` lends nothing else meanwhile. Through the read-only map others may look at these bytes, as they may
+        // while `write` copies: they are of a free page, which nobody reads but who then looks whether what it read still counts.
+        #[expect(unsafe_code, reason = "the one place that lends the writable map")]
+        unsafe {
+            std::slice::from_raw_parts_mut(from, len)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{OFTEN, PLACES, note};
     #[cfg(not(miri))]
     use crate::storage::{FileStorage, Growth, Storage};
+
+    #[cfg(not(miri))]
+    const PAGE: usize = 4096;
+
+    #[cfg(not(miri))]
+    fn storage(name: &str) -> (FileStorage, std::path::PathBuf) {
+        let name = format!("write-map-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let mut options = std::fs::OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(true);
+        let file = options.open(&path).unwrap();
+        (FileStorage::new(file, true).unwrap().write_map(), path)
+    }
 
     #[test]
     fn a_place_is_often_written_after_the_third_time() {
@@ -163,12 +255,7 @@ mod tests {
     #[test]
     #[cfg(not(miri))]
     fn what_is_written_either_way_is_there() {
-        const PAGE: usize = 4096;
-        let path = std::env::temp_dir().join(format!("write-map-{}", std::process::id()));
-        let mut options = std::fs::OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(true);
-        let file = options.open(&path).unwrap();
-        let storage = FileStorage::new(file, true).unwrap().write_map();
+        let (storage, path) = storage("ways");
         let mut seed = 7u64;
         let mut random = |below: usize| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -206,6 +293,41 @@ mod tests {
         }
         // Outside is an error or a longer file, never a signal.
         drop(storage.write_passing(model.len() as u64, &[&[1; PAGE]]));
+        std::fs::remove_file(path).unwrap();
+    }
+
+    /// A place may be changed in the map when it was written often since the last sync, by one at a time; the file has what is changed there.
+    #[test]
+    #[cfg(not(miri))]
+    fn places_are_lent_once_and_where_they_were_written_often() {
+        let (storage, path) = storage("places");
+        storage.grow(8 * PAGE as u64, Growth::Reserve).unwrap();
+        let Some(mut places) = storage.places() else {
+            panic!("the map was not lent");
+        };
+        assert!(storage.places().is_none(), "it is lent");
+        let (at, beside) = (2 * PAGE as u64, 3 * PAGE as u64);
+        for round in 0..OFTEN {
+            assert!(!places.may(at, PAGE), "written {round} times");
+            storage.write_passing(at, &[&[1; PAGE]]).unwrap();
+        }
+        let in_map = places.may(at, PAGE);
+        // Not on file systems that write over no block.
+        if in_map {
+            assert!(!places.may(at, 2 * PAGE) && !places.may(beside, PAGE));
+            assert!(!places.may(at + 1, PAGE) && !places.may(at, PAGE / 2));
+            assert!(!places.may(u64::MAX - 8, PAGE));
+            places.bytes_mut(at, PAGE)[7] = 9;
+            assert_eq!(places.bytes(at, PAGE)[..9], [1, 1, 1, 1, 1, 1, 1, 9, 1]);
+            let mut found = [0; 9];
+            storage.read_at(at, &mut found).unwrap();
+            assert_eq!(found, [1, 1, 1, 1, 1, 1, 1, 9, 1]);
+            assert_eq!(storage.mapped_page(at, 9), Some(&found[..]));
+        }
+        storage.sync().unwrap();
+        assert!(!places.may(at, PAGE), "synced");
+        drop(places);
+        assert!(storage.places().is_some(), "given back");
         std::fs::remove_file(path).unwrap();
     }
 }

@@ -185,7 +185,7 @@ impl WriteTxn {
         }
         self.dirty.expect_sealed()?;
         let page_bytes = inner.page_size;
-        let kept = self.dirty.in_memory() + inner.unwritten.len();
+        let kept = self.dirty.at_hand() + inner.unwritten.len();
         let keeps = !with_record && kept * page_bytes <= inner.options.unwritten_bytes_max;
         let waiting = if keeps { Vec::new() } else { self.waiting() };
         let handing = match durability {

@@ -1,11 +1,14 @@
 //! The changed pages of a write transaction.
 //!
 //! Invariants
-//! 1. A page is in memory, or on disk as it was last (`spilled` holds the checksum of its bytes after the first eight), or both.
+//! 1. A page is in memory, or on disk as it was last (`spilled` holds the checksum of its bytes after the first eight), or both; or it is
+//!    changed in place (`in_place.rs`).
 //! 2. `sealed` holds the checksum of the last seal exactly when nothing was changed since.
 
+mod buffers;
 pub(crate) mod early;
 mod hand;
+mod in_place;
 mod whole;
 
 use crate::error::{Error, Result};
@@ -15,9 +18,11 @@ use crate::pages::PageRef;
 use crate::ptr::Ptr;
 use crate::storage::Storage;
 use crate::unwritten::Waiting;
+pub(crate) use buffers::{filled, read_back, zeroed};
 use early::Early;
 use hand::write_pages;
 pub(crate) use hand::{Handing, write};
+use in_place::InPlace;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId, checksum};
@@ -47,6 +52,8 @@ struct DirtyPage {
     /// The transaction's alone, or shared with readers of uncommitted state, who keep what they were given when it is
     /// changed.
     bytes: Option<Arc<[u8]>>,
+    /// It is changed where it lies in the file; there are no `bytes`.
+    in_place: bool,
     kind: Kind,
     owner: u64,
     /// The page of an older commit of which it is a changed copy.
@@ -76,6 +83,7 @@ pub(crate) struct Spare {
     /// Empty.
     pages: Pages,
     order: VecDeque<u64>,
+    in_place: InPlace,
 }
 
 #[derive(Debug)]
@@ -89,6 +97,7 @@ pub(crate) struct Dirty {
     in_memory_max: usize,
     /// Buffers that nobody uses.
     spare: Vec<Arc<[u8]>>,
+    in_place: InPlace,
     whole: Whole,
     early: Early,
     pub(crate) pages_written: u64,
@@ -107,6 +116,7 @@ impl Dirty {
             in_memory: 0,
             in_memory_max: (bytes_max / page_size).max(16),
             spare: spare.buffers,
+            in_place: spare.in_place,
             whole: Whole::default(),
             early: Early::default(),
             pages_written: 0,
@@ -118,10 +128,16 @@ impl Dirty {
         number(self.page_size, ptr)
     }
 
+    /// Every page is in memory of this process alone.
+    #[inline]
+    pub(crate) fn is_private(&self) -> bool {
+        self.in_memory == self.pages.len()
+    }
+
     /// No page is on disk alone.
     #[inline]
-    pub(crate) fn is_in_memory(&self) -> bool {
-        self.in_memory == self.pages.len()
+    fn is_at_hand(&self) -> bool {
+        self.in_memory + self.in_place.pages == self.pages.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -158,6 +174,7 @@ impl Dirty {
             buffers: std::mem::take(&mut self.spare),
             pages,
             order,
+            in_place: self.in_place.take(),
         }
     }
 
@@ -176,8 +193,24 @@ impl Dirty {
         bytes: Arc<[u8]>,
     ) -> Result<Ptr> {
         self.make_room(storage)?;
+        let ptr = self.enter(page, (kind, owner, origin), epoch, Some(bytes));
+        self.order.push_back(page);
+        self.in_memory += 1;
+        self.note_early(storage, page)?;
+        Ok(ptr)
+    }
+
+    /// Enters a page that is not sealed; without `bytes` one that is changed in place.
+    fn enter(
+        &mut self,
+        page: u64,
+        (kind, owner, origin): (Kind, u64, Option<u64>),
+        epoch: u64,
+        bytes: Option<Arc<[u8]>>,
+    ) -> Ptr {
         let dirty = DirtyPage {
-            bytes: Some(bytes),
+            in_place: bytes.is_none(),
+            bytes,
             kind,
             owner,
             origin,
@@ -188,16 +221,13 @@ impl Dirty {
         };
         let before = self.pages.insert(page, dirty);
         assert!(before.is_none(), "page {page} is allocated twice");
-        self.order.push_back(page);
-        self.in_memory += 1;
-        self.note_early(storage, page)?;
-        Ok(Ptr {
+        Ptr {
             addr: page * self.page_size as u64,
             len: self.page_size as u32,
             kind,
             checksum: 0,
             birth: self.txn,
-        })
+        }
     }
 
     fn known(&self, ptr: &Ptr) -> Result<&DirtyPage> {
@@ -220,13 +250,18 @@ impl Dirty {
     /// A page that is in memory, with its origin.
     pub(crate) fn with_origin(&self, number: u64) -> Option<(&[u8], Option<u64>)> {
         let page = self.pages.get(&number)?;
-        Some((page.bytes.as_deref()?, page.origin))
+        let bytes = if page.in_place {
+            self.in_place.bytes(number, self.page_size)
+        } else {
+            page.bytes.as_deref()?
+        };
+        Some((bytes, page.origin))
     }
 
     /// True when the page is on disk only, as it was written early, and will be changed by its seal.
     pub(crate) fn is_spilled_unsealed(&self, ptr: &Ptr) -> bool {
         self.known(ptr)
-            .is_ok_and(|page| page.bytes.is_none() && page.sealed.is_none())
+            .is_ok_and(|page| page.bytes.is_none() && !page.in_place && page.sealed.is_none())
     }
 
     /// Every page as it is now, for a reader of uncommitted state.
@@ -235,6 +270,10 @@ impl Dirty {
         each.filter_map(|(&number, page)| {
             let kept = match (&page.bytes, page.spilled) {
                 (Some(bytes), _) => Kept::InMemory(Arc::clone(bytes)),
+                (None, _) if page.in_place => {
+                    let bytes = self.in_place.bytes(number, self.page_size);
+                    Kept::InMemory(bytes.into())
+                }
                 (None, Some(sum)) => Kept::OnDisk(sum),
                 (None, None) => return None,
             };
@@ -247,6 +286,10 @@ impl Dirty {
         let page = self.known(ptr)?;
         match &page.bytes {
             Some(bytes) => Ok(PageRef::Borrowed(bytes)),
+            None if page.in_place => {
+                let bytes = self.in_place.bytes(self.number(ptr), self.page_size);
+                Ok(PageRef::Borrowed(bytes))
+            }
             None => {
                 let bytes = read_back(storage, ptr.addr, self.page_size, page.spilled)?;
                 Ok(PageRef::Owned(bytes))
@@ -254,24 +297,11 @@ impl Dirty {
         }
     }
 
-    /// The page in memory, about to be changed.
-    fn load(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<&mut DirtyPage> {
-        if !self.is_in_memory() {
-            self.bring_in(storage, ptr)?;
-        }
-        let page = own(&mut self.pages, self.page_size, ptr)?;
-        page.touched = true;
-        if page.spilled.take().is_some() {
-            self.early.again += 1;
-        }
-        Ok(page)
-    }
-
     /// Reads a page that was written early.
     #[cold]
     fn bring_in(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<()> {
         let page = self.known(ptr)?;
-        if page.bytes.is_some() {
+        if page.bytes.is_some() || page.in_place {
             return Ok(());
         }
         let bytes = read_back(storage, ptr.addr, self.page_size, page.spilled)?;
@@ -287,30 +317,40 @@ impl Dirty {
     }
 
     pub(crate) fn get_mut(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<&mut [u8]> {
-        let page = self.load(storage, ptr)?;
-        page.sealed = None;
-        match &mut page.bytes {
-            Some(bytes) => Ok(Arc::make_mut(bytes)),
-            None => unreachable!("load brought it into memory"),
-        }
-    }
-
-    /// A page to be looked at and perhaps changed then.
-    pub(crate) fn get_own(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<&[u8]> {
-        if self.in_memory < self.pages.len() {
+        if !self.is_at_hand() {
             self.bring_in(storage, ptr)?;
         }
         let page = own(&mut self.pages, self.page_size, ptr)?;
         page.touched = true;
+        if page.spilled.take().is_some() {
+            self.early.again += 1;
+        }
+        page.sealed = None;
+        Ok(bytes_mut(
+            page,
+            &mut self.in_place,
+            ptr.addr,
+            self.page_size,
+        ))
+    }
+
+    /// A page to be looked at and perhaps changed then.
+    pub(crate) fn get_own(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<&[u8]> {
+        if !self.is_at_hand() {
+            self.bring_in(storage, ptr)?;
+        }
+        let number = self.number(ptr);
+        let page = own(&mut self.pages, self.page_size, ptr)?;
+        page.touched = true;
         match &page.bytes {
             Some(bytes) => Ok(bytes),
-            None => unreachable!("it was brought into memory"),
+            None => Ok(self.in_place.bytes(number, self.page_size)),
         }
     }
 
     pub(crate) fn seal(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<Ptr> {
         let txn = self.txn;
-        if self.in_memory < self.pages.len() && self.known(ptr)?.sealed.is_none() {
+        if !self.is_at_hand() && self.known(ptr)?.sealed.is_none() {
             self.bring_in(storage, ptr)?;
         }
         let page = own(&mut self.pages, self.page_size, ptr)?;
@@ -319,14 +359,12 @@ impl Dirty {
         }
         page.touched = true;
         page.spilled = None;
-        let Some(bytes) = &mut page.bytes else {
-            unreachable!("load brought it into memory")
-        };
-        let bytes = Arc::make_mut(bytes);
+        let (kind, owner) = (page.kind, page.owner);
+        let bytes = bytes_mut(page, &mut self.in_place, ptr.addr, self.page_size);
         let header = Header {
-            kind: page.kind,
+            kind,
             flags: bytes[FLAGS_AT],
-            owner: page.owner,
+            owner,
             address: ptr.addr,
             birth: txn,
         };
@@ -361,6 +399,7 @@ impl Dirty {
         let Some(removed) = self.pages.remove(&page) else {
             return false;
         };
+        self.in_place.pages -= usize::from(removed.in_place);
         if let Some(bytes) = removed.bytes {
             self.in_memory -= 1;
             self.keep_buffer(bytes);
@@ -475,7 +514,7 @@ impl Dirty {
         self.pages_written += pages.len() as u64;
         let to = (storage, self.early.beside());
         self.writes += write_pages(to, self.page_size, pages, handing)?;
-        Ok(())
+        self.end_in_place(storage)
     }
 
     /// The numbers of those pages that are not on disk.
@@ -486,13 +525,14 @@ impl Dirty {
             .collect()
     }
 
-    /// Pages in memory.
-    pub(crate) fn in_memory(&self) -> usize {
-        self.in_memory
+    /// Pages in memory, and those that are changed in place.
+    pub(crate) fn at_hand(&self) -> usize {
+        self.in_memory + self.in_place.pages
     }
 
     /// Hands over what is in memory and not on disk, all of it sealed.
     pub(crate) fn take_unwritten(&mut self) -> impl Iterator<Item = (u64, Waiting)> + use<> {
+        self.bring_out();
         let birth = self.txn;
         let pages = std::mem::take(&mut self.pages).into_iter();
         pages.filter_map(move |(number, page)| {
@@ -517,6 +557,19 @@ fn own<'p>(pages: &'p mut Pages, page_size: usize, ptr: &Ptr) -> Result<&'p mut 
     }
 }
 
+/// The bytes of a page that is in memory or changed in place.
+fn bytes_mut<'p>(
+    page: &'p mut DirtyPage,
+    in_place: &'p mut InPlace,
+    addr: u64,
+    page_size: usize,
+) -> &'p mut [u8] {
+    match &mut page.bytes {
+        Some(bytes) => Arc::make_mut(bytes),
+        None => in_place.bytes_mut(addr / page_size as u64, page_size),
+    }
+}
+
 fn number(page_size: usize, ptr: &Ptr) -> u64 {
     ptr.addr >> page_size.trailing_zeros()
 }
@@ -524,51 +577,4 @@ fn number(page_size: usize, ptr: &Ptr) -> u64 {
 fn unknown(ptr: &Ptr) -> Error {
     let expected = "a page of this transaction";
     Corrupt::new("pointer", ptr.addr, format!("{ptr:?}"), expected).into()
-}
-
-/// A page of zeros, in a buffer that is unused if there is one.
-pub(crate) fn zeroed(buffer: Option<Arc<[u8]>>, page_size: usize) -> Arc<[u8]> {
-    if let Some(mut buffer) = buffer
-        && let Some(bytes) = Arc::get_mut(&mut buffer)
-    {
-        bytes.fill(0);
-        return buffer;
-    }
-    std::iter::repeat_n(0, page_size).collect()
-}
-
-/// The bytes of a page, in a buffer that is unused if there is one.
-pub(crate) fn filled(buffer: Option<Arc<[u8]>>, page: &[u8]) -> Arc<[u8]> {
-    if let Some(mut buffer) = buffer
-        && let Some(bytes) = Arc::get_mut(&mut buffer)
-        && bytes.len() == page.len()
-    {
-        bytes.copy_from_slice(page);
-        return buffer;
-    }
-    Arc::from(page)
-}
-
-/// A page that was written early.
-pub(crate) fn read_back(
-    storage: &dyn Storage,
-    at: u64,
-    page_size: usize,
-    sum: Option<u64>,
-) -> Result<Arc<[u8]>> {
-    let mut bytes = vec![0u8; page_size];
-    storage
-        .read_at(at, &mut bytes)
-        .map_err(|source| Error::Io {
-            what: "read of a page written early".into(),
-            at,
-            source,
-        })?;
-    let found = checksum(&bytes[8..]);
-    if Some(found) != sum {
-        let found = format!("checksum {found:016x}");
-        let expected = format!("{sum:016x?}");
-        return Err(Corrupt::new("page written early", at, found, expected).into());
-    }
-    Ok(bytes.into())
 }

@@ -68,6 +68,7 @@ impl Dirty {
         let sealed = seal_block(Arc::make_mut(&mut bytes), &header);
         let dirty = DirtyPage {
             bytes: Some(bytes),
+            in_place: false,
             kind,
             owner,
             origin: None,

@@ -1,0 +1,53 @@
+//! The bytes of pages in memory.
+
+use crate::error::{Error, Result};
+use crate::storage::Storage;
+use std::sync::Arc;
+use tidalite_base::{Corrupt, checksum};
+
+/// A page of zeros, in a buffer that is unused if there is one.
+pub(crate) fn zeroed(buffer: Option<Arc<[u8]>>, page_size: usize) -> Arc<[u8]> {
+    if let Some(mut buffer) = buffer
+        && let Some(bytes) = Arc::get_mut(&mut buffer)
+    {
+        bytes.fill(0);
+        return buffer;
+    }
+    std::iter::repeat_n(0, page_size).collect()
+}
+
+/// The bytes of a page, in a buffer that is unused if there is one.
+pub(crate) fn filled(buffer: Option<Arc<[u8]>>, page: &[u8]) -> Arc<[u8]> {
+    if let Some(mut buffer) = buffer
+        && let Some(bytes) = Arc::get_mut(&mut buffer)
+        && bytes.len() == page.len()
+    {
+        bytes.copy_from_slice(page);
+        return buffer;
+    }
+    Arc::from(page)
+}
+
+/// A page that was written early.
+pub(crate) fn read_back(
+    storage: &dyn Storage,
+    at: u64,
+    page_size: usize,
+    sum: Option<u64>,
+) -> Result<Arc<[u8]>> {
+    let mut bytes = vec![0u8; page_size];
+    storage
+        .read_at(at, &mut bytes)
+        .map_err(|source| Error::Io {
+            what: "read of a page written early".into(),
+            at,
+            source,
+        })?;
+    let found = checksum(&bytes[8..]);
+    if Some(found) != sum {
+        let found = format!("checksum {found:016x}");
+        let expected = format!("{sum:016x?}");
+        return Err(Corrupt::new("page written early", at, found, expected).into());
+    }
+    Ok(bytes.into())
+}

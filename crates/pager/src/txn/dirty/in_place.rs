@@ -1,0 +1,138 @@
+//! Pages that a small transaction changes in memory of the file, where they will lie: they are copied once, from where they were, and are not
+//! handed to the system when it commits (decision 0024).
+//!
+//! Invariants
+//! 1. A page that is changed in place was given to this transaction: no state that a reader holds, or that opening the file could come
+//!    to, shows it. So whatever the system writes of it, and whenever, nobody misses what was there; given up, it is a free page.
+//! 2. It has no bytes in memory, and is not `spilled`. Of a page that a savepoint or a reader of uncommitted state keeps, the next change makes a
+//!    copy with a number of its own; such readers get copies of the bytes.
+//! 3. `InPlace::pages` counts those of `Dirty::pages`.
+
+use super::{Dirty, filled};
+use crate::error::{Error, Result};
+use crate::header::Kind;
+use crate::ptr::Ptr;
+use crate::storage::{Places, Storage};
+use std::sync::Arc;
+
+/// Pages that a transaction changes in place at most. Of more the memory matters, and so does in which order they reach the disk.
+const PAGES_MAX: usize = 64;
+
+/// What a transaction changes in place.
+#[derive(Debug, Default)]
+pub(super) struct InPlace {
+    /// Asked for when it is used first, and left to the transactions after.
+    places: Option<Box<dyn Places>>,
+    /// This transaction may.
+    is_on: bool,
+    /// Its pages.
+    pub(super) pages: usize,
+}
+
+impl InPlace {
+    /// For the next transaction.
+    pub(super) fn take(&mut self) -> Self {
+        (self.is_on, self.pages) = (false, 0);
+        std::mem::take(self)
+    }
+
+    /// The bytes of one of its pages.
+    #[inline]
+    pub(super) fn bytes(&self, number: u64, page_size: usize) -> &[u8] {
+        match &self.places {
+            Some(places) => places.bytes(number * page_size as u64, page_size),
+            None => unreachable!("there are places where a page is changed in place"),
+        }
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub(super) fn bytes_mut(&mut self, number: u64, page_size: usize) -> &mut [u8] {
+        match &mut self.places {
+            Some(places) => places.bytes_mut(number * page_size as u64, page_size),
+            None => unreachable!("there are places where a page is changed in place"),
+        }
+    }
+}
+
+impl Dirty {
+    /// From now on pages are changed in place where that may be. For transactions that are likely to be followed by others of their kind, and by no
+    /// sync.
+    pub(crate) fn change_in_place(&mut self, storage: &dyn Storage) {
+        if self.in_place.places.is_none() {
+            self.in_place.places = storage.places();
+        }
+        self.in_place.is_on = self.in_place.places.is_some();
+    }
+
+    /// Adds a copy of a page of an older commit.
+    ///
+    /// # Errors
+    /// The system's, when pages are written.
+    pub(crate) fn insert_copy(
+        &mut self,
+        storage: &dyn Storage,
+        page: u64,
+        kind: Kind,
+        (owner, origin): (u64, Option<u64>),
+        epoch: u64,
+        from: &[u8],
+    ) -> Result<Ptr> {
+        let at = page * self.page_size as u64;
+        let InPlace {
+            places: Some(places),
+            is_on: true,
+            pages,
+        } = &mut self.in_place
+        else {
+            let bytes = filled(self.buffer(), from);
+            return self.insert(storage, page, kind, (owner, origin), epoch, bytes);
+        };
+        if *pages == PAGES_MAX || !places.may(at, from.len()) {
+            let bytes = filled(self.buffer(), from);
+            return self.insert(storage, page, kind, (owner, origin), epoch, bytes);
+        }
+        *pages += 1;
+        let bytes = places.bytes_mut(at, from.len());
+        bytes.copy_from_slice(from);
+        let told = storage.changed_in_place(at, bytes);
+        let ptr = self.enter(page, (kind, owner, origin), epoch, None);
+        told.map_err(|error| Error::of_write("write", at, from.len() as u64, error))?;
+        Ok(ptr)
+    }
+
+    /// The pages that are changed in place are as the commit leaves them.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn end_in_place(&mut self, storage: &dyn Storage) -> Result<()> {
+        if self.in_place.pages == 0 {
+            return Ok(());
+        }
+        self.pages_written += self.in_place.pages as u64;
+        for &number in self
+            .pages
+            .iter()
+            .filter_map(|(number, page)| page.in_place.then_some(number))
+        {
+            let at = number * self.page_size as u64;
+            let bytes = self.in_place.bytes(number, self.page_size);
+            let told = storage.changed_in_place(at, bytes);
+            told.map_err(|error| Error::of_write("write", at, bytes.len() as u64, error))?;
+        }
+        Ok(())
+    }
+
+    /// Takes pages that are changed in place into memory: the commit leaves them to a later one to write, as the others.
+    pub(super) fn bring_out(&mut self) {
+        if self.in_place.pages == 0 {
+            return;
+        }
+        for (&number, page) in self.pages.iter_mut().filter(|(_, page)| page.in_place) {
+            let bytes = self.in_place.bytes(number, self.page_size);
+            (page.bytes, page.in_place) = (Some(Arc::from(bytes)), false);
+            self.in_memory += 1;
+        }
+        self.in_place.pages = 0;
+    }
+}

@@ -1,0 +1,36 @@
+//! Places of a storage that has no memory of the file to lend: what is changed there is written when the change begins and when it has ended, as
+//! any other write (`Storage::changed_in_place`). So a power cut may leave either, or a part of both.
+
+use std::collections::HashMap;
+use tidalite_pager::storage::Places;
+
+/// One place in so many is refused, so that both ways are gone.
+const REFUSED: u64 = 4;
+
+/// Memory that stands for that of a file.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers(HashMap<u64, Box<[u8]>>);
+
+impl Places for Buffers {
+    fn may(&mut self, at: u64, len: usize) -> bool {
+        if (at / len as u64).is_multiple_of(REFUSED) {
+            return false;
+        }
+        // What was there does not count.
+        self.0.insert(at, vec![0xa5; len].into());
+        true
+    }
+
+    fn bytes(&self, at: u64, len: usize) -> &[u8] {
+        let buffer = &self.0[&at];
+        assert_eq!(buffer.len(), len, "a place is asked for as a whole");
+        buffer
+    }
+
+    fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
+        match self.0.get_mut(&at) {
+            Some(buffer) if buffer.len() == len => buffer,
+            _ => panic!("a place at {at} that nobody has asked for"),
+        }
+    }
+}
