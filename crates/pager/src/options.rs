@@ -94,8 +94,8 @@ pub struct Options {
     pub spoil_freed: bool,
     /// Bytes of changed pages that a transaction keeps in memory before it writes some of them early.
     pub dirty_bytes_max: usize,
-    /// After a durable transaction that changed this many bytes without making the file longer, the next one has leaves written while it is
-    /// still open, where there are two processors. 0: never.
+    /// After a durable transaction that changed this many bytes the next one has leaves written while it is still open, and one that has this
+    /// many in memory when it begins to commit has them written while the rest is sealed; by a thread, where there are two processors. 0: never.
     pub early_bytes: u64,
     /// Bytes of pages that `None` commits keep in memory, for this process to read, until a commit of another kind writes
     /// them. When there would be more the commit writes them.

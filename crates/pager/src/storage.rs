@@ -23,7 +23,7 @@ pub(crate) use overlay::Overlay;
 pub use places::Places;
 #[cfg(feature = "seeded-bugs")]
 pub use watch::{Opened, wrap_opened};
-pub(crate) use write_back::{Beside, WriteBack};
+pub(crate) use write_back::WriteBack;
 
 use std::io;
 use std::path::Path;
@@ -90,6 +90,12 @@ pub trait Storage: Send + Sync {
     /// A hint that a sync of these bytes will follow: the system begins to write them to the medium, and this does not wait for it.
     fn write_back(&self, at: u64, len: u64) {
         let _ = (at, len);
+    }
+
+    /// Whether `write_back` does anything. Where it does not, nobody is made to call it beside the writer, and what is written early
+    /// depends on the transaction alone.
+    fn writes_back(&self) -> bool {
+        false
     }
 
     /// Makes everything written durable. The file's length only as far as `sync_all` made it so:

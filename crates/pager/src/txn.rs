@@ -397,8 +397,8 @@ impl Drop for WriteTxn {
             writer.space.unstage(&self.space);
         }
         let _ = self.epochs.finish();
+        writer.spare = self.dirty.end(self.inner.lock.check_process().is_ok());
         writer.space.roll_back(&mut self.space);
-        writer.spare = self.dirty.take_spare();
         self.inner.put_writer(writer);
     }
 }

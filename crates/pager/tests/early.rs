@@ -4,9 +4,15 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+use tidalite_pager::storage::Growth;
 use tidalite_pager::{
-    Durability, Kind, MemoryStorage, Options, PageRead, PageWrite, Pager, Ptr, Storage, WriteTxn,
+    Durability, Error, Kind, MemoryStorage, Options, PageRead, PageWrite, Pager, Ptr, Storage,
+    WriteTxn,
 };
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Monitor, Op, SimDisk};
@@ -58,16 +64,64 @@ fn change_all(txn: &mut WriteTxn, model: &mut Model, rng: &mut Rng, version: u64
     }
 }
 
+/// Pages are written by a thread beside the transaction, late.
+struct Beside {
+    memory: Arc<dyn Storage>,
+    /// The thread's writes fail.
+    fails: AtomicBool,
+}
+
+impl Storage for Beside {
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.memory.read_at(at, bytes)
+    }
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        if thread::current().name() == Some("tidalite-write") {
+            thread::sleep(Duration::from_micros(1));
+            if self.fails.load(Ordering::SeqCst) {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+        }
+        self.memory.write_at(at, bytes)
+    }
+    fn writes_back(&self) -> bool {
+        true
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.memory.sync()
+    }
+    fn sync_all(&self) -> io::Result<()> {
+        self.memory.sync_all()
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.memory.len()
+    }
+    fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
+        self.memory.grow(len, how)
+    }
+}
+
+fn beside_of(memory: Arc<dyn Storage>) -> Arc<Beside> {
+    let fails = AtomicBool::new(false);
+    Arc::new(Beside { memory, fails })
+}
+
+/// In memory; `beside`: as a file, where a thread writes.
+fn storage(beside: bool) -> Arc<dyn Storage> {
+    let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let lent = if beside { beside_of(memory) } else { memory };
+    Monitor::new(lent)
+}
+
 /// Whether some page was written twice.
-fn run(seed: u64, dirty_bytes_max: usize) -> bool {
+fn run(seed: u64, dirty_bytes_max: usize, beside: bool) -> bool {
     let mut rng = Rng::new(seed);
     let options = Options {
         dirty_bytes_max,
         log_bytes: 0,
         ..Options::default()
     };
-    let storage: Arc<dyn Storage> = Monitor::new(Arc::new(MemoryStorage::new()));
-    let pager = Pager::open_storage(storage, &options).unwrap();
+    let pager = Pager::open_storage(storage(beside), &options).unwrap();
     let (mut model, mut twice) = (Model::new(), false);
     for round in 0..12u64 {
         let version = round * 100;
@@ -104,6 +158,10 @@ fn run(seed: u64, dirty_bytes_max: usize) -> bool {
             _ => {}
         }
         look(&txn, &next);
+        if rng.below(2) == 0 {
+            txn.hand_over().unwrap();
+            change(&mut txn, &mut next, rng.below(PAGES), version + 4);
+        }
         seal(&mut txn, &mut next);
         let durability = match rng.below(6) {
             0 => Durability::Lazy,
@@ -135,8 +193,10 @@ fn pages_that_were_written_early_may_be_changed_all_the_same() {
     let mut early = 0;
     for seed in 0..6 {
         println!("seed {seed}");
-        early += u32::from(run(seed, 64 << 20));
-        run(seed, 6 << 20);
+        early += u32::from(run(seed, 64 << 20, false));
+        run(seed, 6 << 20, false);
+        run(seed, 64 << 20, true);
+        run(seed, 6 << 20, true);
     }
     assert!(
         early > 0,
@@ -177,4 +237,82 @@ fn whole_pages_that_are_changed_do_not_stay_in_memory() {
     seal(&mut txn, &mut model);
     txn.commit(b"", Durability::Durable).unwrap();
     look(&pager.begin_read().unwrap(), &model);
+}
+
+/// Pages that were handed over are given up, and an extent takes their places: what the thread has in hand must not lie over it.
+#[test]
+fn what_is_given_up_is_not_written_over_what_comes_next() {
+    tidalite_testkit::watch();
+    let options = Options {
+        log_bytes: 0,
+        ..Options::default()
+    };
+    let pager = Pager::open_storage(storage(true), &options).unwrap();
+    let mut model = Model::new();
+    for round in 0..6 {
+        let mut txn = pager.begin_write().unwrap();
+        for number in 0..PAGES {
+            change(&mut txn, &mut model, number, round);
+        }
+        txn.hand_over().unwrap();
+        let given_up: Vec<_> = (0..PAGES).filter_map(|at| model.remove(&at)).collect();
+        given_up.iter().for_each(|(ptr, _)| txn.free_page(ptr));
+        let mut extents = Vec::new();
+        for at in 0..PAGES / 16 {
+            let extent = txn.alloc_extent(8).unwrap();
+            txn.write_extent(extent.addr, &[at as u8; 8 * 4096])
+                .unwrap();
+            extents.push(extent);
+        }
+        txn.commit(b"", Durability::Durable).unwrap();
+        let reader = pager.begin_read().unwrap();
+        for (at, extent) in extents.iter().enumerate() {
+            let bytes = reader.bytes(extent.addr, 8 * 4096).unwrap();
+            assert!(bytes.iter().all(|byte| *byte == at as u8), "extent {at}");
+        }
+        drop(reader);
+        let mut txn = pager.begin_write().unwrap();
+        extents.iter().for_each(|extent| txn.free_extent(extent));
+        txn.commit(b"", Durability::Durable).unwrap();
+    }
+}
+
+/// The thread cannot write: the commit tells, and nothing has happened. Gone back to a savepoint, the transaction writes what it has by itself.
+#[test]
+fn what_the_thread_could_not_write_is_not_taken_for_written() {
+    tidalite_testkit::watch();
+    if thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
+        println!("skipped: one processor, no thread");
+        return;
+    }
+    let storage = beside_of(Arc::new(MemoryStorage::new()));
+    let options = Options {
+        log_bytes: 0,
+        ..Options::default()
+    };
+    let pager = Pager::open_storage(storage.clone(), &options).unwrap();
+    let (mut model, mut rng) = (Model::new(), Rng::new(1));
+    for round in 0..8 {
+        let mut txn = pager.begin_write().unwrap();
+        let mut next = model.clone();
+        change_all(&mut txn, &mut next, &mut rng, round * 10, 40);
+        storage.fails.store(round % 2 == 1, Ordering::SeqCst);
+        let savepoint = txn.savepoint().unwrap();
+        txn.hand_over().unwrap();
+        seal(&mut txn, &mut next);
+        if round % 4 == 3 {
+            let extent = txn.alloc_extent(1).unwrap();
+            let found = txn.write_extent(extent.addr, &[1; 4096]).unwrap_err();
+            assert!(matches!(found, Error::DiskFull { .. }), "{found:?}");
+            txn.rollback_to(&savepoint).unwrap();
+            seal(&mut txn, &mut next);
+        }
+        match txn.commit(b"", Durability::Durable) {
+            Ok(_) if round % 4 != 1 => model = next,
+            Err(Error::DiskFull { .. }) if round % 4 == 1 => {}
+            other => panic!("{other:?} in round {round}"),
+        }
+        storage.fails.store(false, Ordering::SeqCst);
+        look(&pager.begin_read().unwrap(), &model);
+    }
 }

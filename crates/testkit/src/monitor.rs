@@ -362,6 +362,10 @@ impl Storage for Monitor {
         self.inner.write_back(at, len);
     }
 
+    fn writes_back(&self) -> bool {
+        self.inner.writes_back()
+    }
+
     fn write_passing(&self, at: u64, pieces: &[&[u8]]) -> io::Result<()> {
         self.judge(at, pieces);
         self.inner.write_passing(at, pieces)

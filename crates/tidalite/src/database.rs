@@ -219,8 +219,9 @@ impl Options {
         self
     }
 
-    /// After a durable transaction that changed this many bytes without making the file longer, the next one has pages of tables
-    /// written while it is still open, so that the disk works meanwhile (8 MiB; 0: never).
+    /// After a durable transaction that changed this many bytes the next one has pages of tables written while it is still open, so
+    /// that the disk works meanwhile, and so has the commit of one that changed as much (8 MiB; 0: never). A thread does it, for as long as
+    /// the transaction lasts, where there are two processors.
     pub fn early_bytes(mut self, bytes: u64) -> Self {
         self.store.early_bytes = bytes;
         self

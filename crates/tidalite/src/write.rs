@@ -331,6 +331,9 @@ impl WriteTxn {
                 .commit(&mut self.pages, &mut self.staging, &mut self.leaves)?;
         self.leaves.finish(&mut self.pages, &mut self.roots)?;
         self.texts.flush(&mut self.pages, &mut self.roots.texts)?;
+        if matches!(durability, Durability::Durable | Durability::OneFlush) {
+            self.pages.hand_over()?;
+        }
         self.keep_table_roots()?;
         for tree in self.roots.catalog_trees() {
             tree.seal(&mut self.pages)?;

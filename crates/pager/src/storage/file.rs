@@ -239,6 +239,10 @@ impl Storage for FileStorage {
         write_back::begin(&self.file, at, len);
     }
 
+    fn writes_back(&self) -> bool {
+        true
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.forget_written();
         self.file.sync_data()

@@ -73,6 +73,22 @@ struct Prepared {
 }
 
 impl WriteTxn {
+    /// What follows are seals and a commit that is to be durable: the leaves of a large transaction begin to go to the file, while what leads to
+    /// them is sealed. A hint, and they may still be changed.
+    ///
+    /// # Errors
+    /// The error that failed the transaction before; the system's.
+    pub fn hand_over(&mut self) -> Result<()> {
+        self.check_here()?;
+        // What the log could take is not written twice.
+        if !self.is_large() {
+            return Ok(());
+        }
+        let (storage, early_bytes) = (&self.inner.storage, self.inner.options.early_bytes);
+        let done = self.dirty.hand_over(storage, early_bytes);
+        done.map_err(|error| self.fail(error))
+    }
+
     /// Commits; `app` is what the layers above want to find again. All structures have sealed their pages.
     /// A durable commit has been made durable when this returns, alone or together with those of other threads.
     ///
@@ -136,6 +152,7 @@ impl WriteTxn {
                 limit: APP_BYTES_MAX as u64,
             });
         }
+        self.dirty.settle().map_err(|error| self.fail(error))?;
         for (page, pages) in self.epochs.finish() {
             self.release_own(page, pages);
         }
@@ -234,10 +251,9 @@ impl WriteTxn {
         let for_sync = handing == Handing::ForSync;
         writer.last.passing = !for_sync;
         writer.last.lazy = !durability.is_durable();
-        let pages = (self.space.own_pages, self.space.freed_pages);
         let early_bytes = inner.options.early_bytes;
         let early = &mut writer.last.early;
-        early.note(&self.dirty, pages, for_sync, early_bytes);
+        early.note(&self.dirty, for_sync, early_bytes);
         writer.freed.add(dead.iter().map(|range| range.pages).sum());
         let record = match prepared {
             Some(ready) => {

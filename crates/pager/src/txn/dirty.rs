@@ -5,6 +5,7 @@
 //!    changed in place (`in_place.rs`).
 //! 2. `sealed` holds the checksum of the last seal exactly when nothing was changed since.
 
+mod beside;
 mod buffers;
 pub(crate) mod early;
 mod hand;
@@ -155,6 +156,13 @@ impl Dirty {
         {
             self.spare.push(bytes);
         }
+    }
+
+    /// The transaction is given up: before its pages are given to anybody else, nobody writes to them any more. `here`: this is the
+    /// process that began it.
+    pub(crate) fn end(&mut self, here: bool) -> Spare {
+        self.end_beside(here);
+        self.take_spare()
     }
 
     /// The memory, for the next transaction; the pages are gone then.
@@ -415,6 +423,7 @@ impl Dirty {
         if self.in_memory < self.in_memory_max {
             return Ok(());
         }
+        self.settle()?;
         let wanted = self.in_memory_max / 4 + 1;
         let mut chosen = Vec::with_capacity(wanted);
         let mut passes = self.order.len() * 2;
@@ -507,6 +516,7 @@ impl Dirty {
         waiting: &[(u64, Waiting)],
         handing: Handing,
     ) -> Result<()> {
+        self.settle()?;
         let own = self.pages.iter().filter(|(_, page)| page.spilled.is_none());
         let own = own.filter_map(|(&number, page)| Some((number, &**page.bytes.as_ref()?)));
         let before = waiting.iter().map(|(number, page)| (*number, &*page.bytes));

@@ -59,7 +59,7 @@ impl WriteTxn {
     }
 
     /// Whether it is too much for the log, or will hardly fit.
-    fn is_large(&self) -> bool {
+    pub(super) fn is_large(&self) -> bool {
         let bytes = self.space.own_pages * self.inner.page_size as u64;
         bytes > COMMIT_PAGE_BYTES_MAX || self.extent_bytes_written > COMMIT_EXTENT_BYTES_MAX
     }

@@ -154,14 +154,14 @@ impl PageWrite for WriteTxn {
             bytes.len()
         );
         self.extent_bytes_written += bytes.len() as u64;
+        self.dirty.settle().map_err(|error| self.fail(error))?;
         let storage = &*self.inner.storage;
         let (large, written) = match &self.inner.large {
             Some(large) if addr >= LARGE_AT => (true, large.write(addr, bytes)),
             _ => (false, dirty::write(storage, addr, bytes)),
         };
         if written.is_ok() && !large {
-            self.write_back
-                .note(storage, None, addr, bytes.len() as u64);
+            self.write_back.ask(storage, addr, bytes.len() as u64);
         }
         written.map_err(|error| self.fail(error))
     }

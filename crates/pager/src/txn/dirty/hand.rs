@@ -1,7 +1,8 @@
 //! Handing pages to the system.
 
+use super::beside::Beside;
 use crate::error::{Error, Result};
-use crate::storage::{Beside, Storage, WriteBack};
+use crate::storage::{Storage, WriteBack};
 
 /// Neighbouring pages are written together, up to this many bytes; more makes later writes of single pages slower
 /// (decision 1000).
@@ -50,8 +51,13 @@ pub(super) fn write_pages(
             }
         }
         writes += 1;
-        if handing == Handing::ForSync {
-            write_back.note(storage, beside, at, bytes);
+        if handing == Handing::ForSync
+            && let Some((at, len)) = write_back.note(at, bytes)
+        {
+            match beside {
+                Some(beside) => beside.write_back(at, len),
+                None => storage.write_back(at, len),
+            }
         }
     }
     Ok(writes)

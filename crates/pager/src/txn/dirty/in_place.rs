@@ -6,7 +6,8 @@
 //!    to, shows it. So whatever the system writes of it, and whenever, nobody misses what was there; given up, it is a free page.
 //! 2. It has no bytes in memory, and is not `spilled`. Of a page that a savepoint or a reader of uncommitted state keeps, the next change makes a
 //!    copy with a number of its own; such readers get copies of the bytes.
-//! 3. `InPlace::pages` counts those of `Dirty::pages`.
+//! 3. While a thread writes pages beside the transaction none begins to be changed in place: what is late would lie over it.
+//! 4. `InPlace::pages` counts those of `Dirty::pages`.
 
 use super::{Dirty, filled};
 use crate::error::{Error, Result};
@@ -63,6 +64,11 @@ impl Dirty {
             self.in_place.places = storage.places();
         }
         self.in_place.is_on = self.in_place.places.is_some();
+    }
+
+    /// No page more is changed in place: a thread writes pages of the transaction from now on (`beside.rs`).
+    pub(super) fn end_changing_in_place(&mut self) {
+        self.in_place.is_on = false;
     }
 
     /// Adds a copy of a page of an older commit.

@@ -95,6 +95,7 @@ impl Dirty {
 
     /// Writes the whole pages that wait.
     pub(super) fn write_whole(&mut self, storage: &dyn Storage) -> Result<()> {
+        self.settle()?;
         let mut numbers = std::mem::take(&mut self.whole.waiting);
         let (pages, order) = (&self.pages, &mut self.order);
         numbers.retain(|number| {
@@ -125,10 +126,8 @@ impl Dirty {
                 self.in_memory -= 1;
                 self.keep_buffer(bytes);
             }
-            let at = number * self.page_size as u64;
-            self.whole
-                .write_back
-                .note(storage, None, at, self.page_size as u64);
+            let bytes = self.page_size as u64;
+            self.whole.write_back.ask(storage, number * bytes, bytes);
         }
         numbers.clear();
         (self.whole.waiting, self.whole.has_begun) = (numbers, true);
