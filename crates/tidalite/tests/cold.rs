@@ -125,9 +125,9 @@ fn old_rows_become_cold_and_stay_what_they_are() {
     let cold = leaf_bytes(&db);
     println!("{bytes} bytes of leaves hot, {cold} cold");
     assert!(cold < bytes, "{bytes} bytes hot, {cold} cold");
-    // 2.45 bytes a row: about a twentieth less than the hot form took before it put times near a line.
+    // 2.381 bytes a row is what they take (the hot form, with its times near a line, 2.502).
     let written = 3 * ROWS as u64;
-    assert!(cold * 100 < written * 245, "{bytes} bytes hot, {cold} cold");
+    assert!(cold * 100 < written * 239, "{bytes} bytes hot, {cold} cold");
     let report = db.check().unwrap();
     assert!(report.is_clean(), "{report:?}");
 
