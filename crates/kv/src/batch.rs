@@ -3,6 +3,7 @@
 use crate::key;
 use crate::node::{HEADS_AHEAD_BYTES, Node, tag};
 use crate::sets::cuts;
+use crate::sub::Sub;
 use crate::tree::Tree;
 use crate::value::{self, Value};
 use std::ops::Range;
@@ -215,5 +216,28 @@ impl Tree {
             ptr = node.child(node.find_child(w, key)?)?.0;
         }
         Ok(!ptr.is_null() && ptr.birth == w.txn())
+    }
+
+    /// The same of a key of the table at the end of a path of keys. A small table lies in a leaf of one above it; of one that
+    /// is not there it is asked where it would begin.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`; `Unsupported` where a key on the way holds a value.
+    pub fn is_dirty_at<W: PageWrite>(&self, w: &W, path: &[Vec<u8>], key: &[u8]) -> Result<bool> {
+        let mut sub = Sub::of(*self);
+        let (mut tree, mut held) = (*self, key);
+        for key in path {
+            if let Some(own) = sub.tree() {
+                (tree, held) = (*own, key);
+            }
+            match sub.nested(w, key)? {
+                Some(below) => sub = below,
+                None => return tree.is_dirty(w, held),
+            }
+        }
+        if let Some(own) = sub.tree() {
+            (tree, held) = (*own, key);
+        }
+        tree.is_dirty(w, held)
     }
 }

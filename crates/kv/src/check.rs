@@ -5,7 +5,7 @@ use crate::edit::Payload;
 use crate::key;
 use crate::node::{ASCENDS, Cell, FLAGS_AT, NESTED, Node, damaged, head_of, slot_bytes, tag};
 use crate::small;
-use crate::tree::{DEPTH_MAX, LEADS_ON, Tree};
+use crate::tree::{DEPTH_MAX, LEADS_ON, ROOT_BYTES, Tree};
 use crate::value;
 use std::collections::HashSet;
 use tidalite_base::Corrupt;
@@ -278,6 +278,19 @@ impl Tree {
                 node.at(),
                 found,
                 "plain values",
+            ));
+        }
+        let begun = match tag::kind(cell.tag) {
+            tag::NESTED => small::sequence(cell.payload) > 0,
+            tag::ROOT => cell.payload.len() == ROOT_BYTES,
+            _ => false,
+        };
+        if self.is_multi() && begun {
+            return Err(damaged(
+                "set of values",
+                node.at(),
+                "one with a sequence",
+                "none",
             ));
         }
         self.check_payload(r, cell.payload(), node.at(), heard)

@@ -5,6 +5,7 @@
 //! form 1:  | 1 u8 | entries varint | bytes of each key varint | keys, one after the other  |
 //! ```
 //!
+//! Forms 2 and 3 are these two of a table whose sequence has begun: its next number, a u64, stands behind the form.
 //! Form 1 is for keys of one length without payloads: the duplicates of a table of multi-values, packed.
 //! Tags are those of a leaf; keys ascend strictly.
 
@@ -18,6 +19,8 @@ pub(crate) const PAGE_BYTES: usize = 1 << 16;
 
 const CELLS: u8 = 0;
 const PACKED: u8 = 1;
+/// The sequence has begun.
+const BEGUN: u8 = 2;
 
 /// An entry of a small table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +43,8 @@ impl SmallEntry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Small {
     pub(crate) entries: Vec<SmallEntry>,
+    /// The next number of its sequence.
+    pub(crate) sequence: u64,
 }
 
 /// An entry where it lies.
@@ -65,20 +70,37 @@ pub(crate) struct SmallCells<'a> {
 
 /// How many entries a small table says that it has.
 pub(crate) fn count(bytes: &[u8]) -> u64 {
-    varint(bytes, 1).map_or(0, |(count, _)| u64::from(count))
+    let count = head(bytes).and_then(|(_, _, at)| varint(bytes, at));
+    count.map_or(0, |(count, _)| u64::from(count))
+}
+
+/// The next number of its sequence; 0 also for bytes that are no table.
+pub(crate) fn sequence(bytes: &[u8]) -> u64 {
+    head(bytes).map_or(0, |(_, sequence, _)| sequence)
+}
+
+/// Whether the keys are packed, the sequence, and where the number of entries stands.
+fn head(bytes: &[u8]) -> Option<(bool, u64, usize)> {
+    let form = *bytes.first()?;
+    let (sequence, at) = match form & BEGUN {
+        0 => (0, 1),
+        _ => (u64::from_le_bytes(*bytes[1..].first_chunk()?), 9),
+    };
+    let known = form <= BEGUN | PACKED && (sequence > 0) == (form & BEGUN != 0);
+    known.then_some((form & PACKED != 0, sequence, at))
 }
 
 /// The entries of a small table.
 pub(crate) fn cells(bytes: &[u8], leaf_at: u64) -> Result<SmallCells<'_>> {
     let begin = || {
-        let (count, at) = varint(bytes, 1)?;
-        let (packed, at) = match *bytes.first()? {
-            CELLS => (None, at),
-            PACKED => {
+        let (packed, _, at) = head(bytes)?;
+        let (count, at) = varint(bytes, at)?;
+        let (packed, at) = match packed {
+            false => (None, at),
+            true => {
                 let (size, at) = varint(bytes, at)?;
                 (Some(size as usize), at)
             }
-            _ => return None,
         };
         Some(SmallCells {
             bytes,
@@ -173,7 +195,8 @@ impl Small {
                 payload: cell.payload.to_vec(),
             });
         }
-        Ok(Self { entries })
+        let sequence = sequence(bytes);
+        Ok(Self { entries, sequence })
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -183,7 +206,12 @@ impl Small {
                 .entries
                 .iter()
                 .all(|entry| entry.key.len() == size && entry.tag == 0);
-        let mut bytes = vec![if packed { PACKED } else { CELLS }];
+        let form = if packed { PACKED } else { CELLS };
+        let mut bytes = vec![form];
+        if self.sequence > 0 {
+            bytes[0] |= BEGUN;
+            bytes.extend_from_slice(&self.sequence.to_le_bytes());
+        }
         push_varint(&mut bytes, self.entries.len());
         if packed {
             push_varint(&mut bytes, size);
@@ -207,7 +235,10 @@ impl Small {
                 + entry.key.len()
                 + entry.payload.len()
         };
-        1 + varint_len(self.entries.len() as u32) + self.entries.iter().map(cell).sum::<usize>()
+        let begun = if self.sequence > 0 { 8 } else { 0 };
+        1 + begun
+            + varint_len(self.entries.len() as u32)
+            + self.entries.iter().map(cell).sum::<usize>()
     }
 
     pub(crate) fn place(&self, key: &[u8]) -> std::result::Result<usize, usize> {

@@ -70,6 +70,15 @@ impl<'r> Sub<'r> {
         }
     }
 
+    /// The next number of the table's sequence. Reads nothing.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        match &self.0 {
+            Lies::Pages(tree) => tree.sequence(),
+            Lies::Leaf { bytes, .. } => small::sequence(bytes),
+        }
+    }
+
     /// True without rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -10,7 +10,8 @@
 //! Flags: 1 = multi-values (`rows` then counts pairs, `keys` the keys; else `keys` is 0); 2 = there may be rows with
 //! an extent or a nested table, so leaves have to be read before they are freed.
 //!
-//! A nested table's root is 28 bytes in its parent's leaf: a child as a branch stores it, height, flags.
+//! A nested table's root is 28 bytes in its parent's leaf: a child as a branch stores it, height, flags; 36 where its
+//! sequence has begun: the next number stands behind.
 //!
 //! 1. No root, no height, no rows, all three together.
 //! 2. The root's level is height - 1; every leaf has level 0.
@@ -50,8 +51,9 @@ pub(crate) const LEADS_ON: u8 = 2;
 /// The table is nested in another. In memory only: where its root lies says so.
 pub(crate) const INNER: u8 = 4;
 
-/// Bytes of the root of a nested table.
-pub(crate) const ROOT_BYTES: usize = CHILD_BYTES + 2;
+/// Bytes of the root of a nested table whose sequence has not begun, and of one whose has.
+const ROOT_PLAIN_BYTES: usize = CHILD_BYTES + 2;
+pub(crate) const ROOT_BYTES: usize = ROOT_PLAIN_BYTES + 8;
 
 /// An ordered table: bytes to bytes, each key once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,11 +141,13 @@ impl Tree {
     }
 
     /// The root of a nested table as its parent's leaf stores it.
-    pub(crate) fn nested_root(&self) -> [u8; ROOT_BYTES] {
-        let mut bytes = [0; ROOT_BYTES];
-        bytes[..CHILD_BYTES].copy_from_slice(&child_bytes(&self.root, self.rows));
-        bytes[CHILD_BYTES] = self.height;
-        bytes[CHILD_BYTES + 1] = self.flags & !INNER;
+    pub(crate) fn nested_root(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(ROOT_BYTES);
+        bytes.extend_from_slice(&child_bytes(&self.root, self.rows));
+        bytes.extend_from_slice(&[self.height, self.flags & !INNER]);
+        if self.sequence > 0 {
+            bytes.extend_from_slice(&self.sequence.to_le_bytes());
+        }
         bytes
     }
 
@@ -174,7 +178,12 @@ impl Tree {
         page_size: usize,
         leaf_at: u64,
     ) -> Result<Self> {
-        let tree = <&[u8; ROOT_BYTES]>::try_from(bytes).ok().map(|bytes| {
+        let sequence = match bytes.len() {
+            ROOT_PLAIN_BYTES => Some(0),
+            ROOT_BYTES => Some(get_u64(bytes, ROOT_PLAIN_BYTES)).filter(|begun| *begun > 0),
+            _ => None,
+        };
+        let tree = sequence.map(|sequence| {
             let height = bytes[CHILD_BYTES];
             let (root, rows) = child_of(bytes, height.max(1) - 1, page_size);
             Self {
@@ -182,6 +191,7 @@ impl Tree {
                 rows,
                 height,
                 flags: bytes[CHILD_BYTES + 1] ^ INNER,
+                sequence,
                 ..Self::new(id)
             }
         });

@@ -9,6 +9,7 @@
 //! large), and back when it takes less than an eighth: so tables of a few rows cost a few bytes each, and one at the border does
 //! not move with every change.
 
+use crate::append::PutRow;
 use crate::edit::{Payload, cell_size};
 use crate::ending::Ending;
 use crate::insert::Old;
@@ -90,6 +91,17 @@ impl Work {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Takes `count` numbers of the table's sequence and returns the first; `None` when they are used up.
+    pub fn take_sequence(&mut self, count: u64) -> Option<u64> {
+        let sequence = match &mut self.form {
+            Form::Tree(tree) => return tree.take_sequence(count),
+            Form::Small(small) => &mut small.sequence,
+        };
+        let first = *sequence;
+        *sequence = first.checked_add(count)?;
+        Some(first)
     }
 
     /// What is under a key.
@@ -194,6 +206,71 @@ impl Work {
             self.insert(w, key, value)?;
         }
         Ok(above)
+    }
+
+    /// Puts many rows in; returns how many keys were new. From the first on that finds the table in pages of its own
+    /// they are laid out as by [`Tree::append`].
+    ///
+    /// # Errors
+    /// As for [`Tree::append`].
+    pub fn extend<W, K, V>(
+        &mut self,
+        w: &mut W,
+        rows: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64>
+    where
+        W: PageWrite,
+        K: AsRef<[u8]>,
+        V: AsRef<[u8]>,
+    {
+        let (before, mut rows) = (self.len(), rows.into_iter());
+        loop {
+            if let Form::Tree(tree) = &mut self.form {
+                tree.append(w, rows)?;
+                break;
+            }
+            let Some((key, value)) = rows.next() else {
+                break;
+            };
+            self.insert(w, key.as_ref(), value.as_ref())?;
+        }
+        Ok(self.len().wrapping_sub(before))
+    }
+
+    /// As [`extend`](Self::extend), of rows that `feed` lends one after the other to what it is given.
+    ///
+    /// # Errors
+    /// As for [`Tree::append_lent`].
+    pub fn extend_lent<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        feed: impl FnOnce(&mut PutRow<'_>) -> Result<()>,
+    ) -> Result<()> {
+        match &mut self.form {
+            Form::Tree(tree) => tree.append_lent(w, feed).map(drop),
+            Form::Small(_) => feed(&mut |key, value| self.insert(w, key, value).map(drop)),
+        }
+    }
+
+    /// Puts a row of `len` bytes in and lets `fill` write them: see [`Tree::insert_with`].
+    ///
+    /// # Errors
+    /// As for [`Tree::insert`].
+    pub fn insert_with<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        key: &[u8],
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<bool> {
+        if let Form::Tree(tree) = &mut self.form {
+            return tree.insert_with(w, key, len, fill);
+        }
+        key::check_len(key)?;
+        value::check_len(len as u64)?;
+        let mut bytes = vec![0; len];
+        fill(&mut bytes);
+        self.insert(w, key, &bytes)
     }
 
     /// Takes a row out; true when it was there.
@@ -389,6 +466,7 @@ impl Work {
                         })
                         .into_iter()
                         .collect(),
+                    sequence: 0,
                 }),
                 id,
             }),
@@ -411,15 +489,22 @@ fn free<W: PageWrite>(w: &mut W, id: u64, old: &SmallEntry) -> Result<()> {
 
 fn root_payload(tree: &Tree) -> (u32, Vec<u8>) {
     if tree.is_empty() {
-        let bytes = Small::default().encode();
+        let none = Small {
+            sequence: tree.sequence,
+            ..Small::default()
+        };
+        let bytes = none.encode();
         return (tag::of(tag::NESTED, bytes.len()), bytes);
     }
-    let bytes = tree.nested_root().to_vec();
+    let bytes = tree.nested_root();
     (tag::of(tag::ROOT, bytes.len()), bytes)
 }
 
 fn to_pages<W: PageWrite>(w: &mut W, id: u64, small: &Small) -> Result<Tree> {
-    let mut tree = Tree::new_inner(id);
+    let mut tree = Tree {
+        sequence: small.sequence,
+        ..Tree::new_inner(id)
+    };
     for entry in &small.entries {
         tree.put_payload(w, &entry.key, entry.payload(), Old::Keep)?;
     }
@@ -440,7 +525,10 @@ fn shrunk<W: PageWrite>(w: &mut W, tree: &Tree) -> Result<Option<Small>> {
     if tree.flags & LEADS_ON != 0 && !node.rests()?.is_empty() {
         return Ok(None);
     }
-    let mut small = Small::default();
+    let mut small = Small {
+        sequence: tree.sequence,
+        ..Small::default()
+    };
     for index in 0..node.count() {
         let cell = node.cell(index)?;
         small.entries.push(SmallEntry {

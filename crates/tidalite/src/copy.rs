@@ -73,7 +73,6 @@ impl ReadTxn {
             };
             let mut to = tx.table(&name)?;
             copy_table(&table, &mut to, (&mut HashSet::new(), running))?;
-            to.take_sequence(table.sequence())?;
         }
         for info in catalog::list(&self.begun.roots, &self.pages, &SeriesPattern::parse("")?)? {
             let Some(series) = self.series_by_id(info.id)? else {
@@ -137,6 +136,9 @@ fn copy_rows(
     copier: &mut Copier<'_>,
     (copied, running): (&mut HashSet<u64>, &mut Running<'_>),
 ) -> Result<()> {
+    if from.sequence() > 0 {
+        to.take_sequence(from.sequence())?;
+    }
     let mut cursor = from.cursor();
     let mut more = cursor.first()?;
     while more {

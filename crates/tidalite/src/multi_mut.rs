@@ -223,9 +223,9 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn is_dirty(&mut self, key: &[u8]) -> Result<bool> {
-        self.txn
-            .change_table(self.index, |tree, pages| tree.is_dirty(pages, key))
+    pub fn is_dirty(&self, key: &[u8]) -> Result<bool> {
+        let (tree, pages) = self.txn.table_tree(self.index)?;
+        Ok(tree.is_dirty(pages, key)?)
     }
 
     /// Takes `count` numbers of the table's sequence and returns the first.

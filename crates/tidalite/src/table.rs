@@ -134,7 +134,7 @@ impl<'a> Table<'a> {
     /// The number that the table's sequence gives next.
     #[must_use]
     pub fn sequence(&self) -> u64 {
-        self.sub.tree().map_or(0, Tree::sequence)
+        self.sub.sequence()
     }
 
     /// The value of a key. Cost: one page per level.

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::table::Table;
 use crate::write::WriteTxn;
 use std::ops::{Bound, RangeBounds};
-use tidalite_kv::{PutRow, Tree, Work};
+use tidalite_kv::{PutRow, VALUE_BYTES_MAX, Work};
 
 /// A table of a write transaction, for changing; with a path, the table that is nested there.
 pub struct TableMut<'t> {
@@ -64,26 +64,6 @@ impl<'t> TableMut<'t> {
             }
             done
         })
-    }
-
-    /// A change that only a table in pages of its own knows.
-    fn change_tree<T>(
-        &mut self,
-        what: &str,
-        change: impl FnOnce(&mut Tree, &mut tidalite_pager::WriteTxn) -> tidalite_pager::Result<T>,
-    ) -> Result<T> {
-        self.expect_no_path(what)?;
-        self.txn.change_table(self.index, change)
-    }
-
-    fn expect_no_path(&self, what: &str) -> Result<()> {
-        if self.path.is_empty() {
-            return Ok(());
-        }
-        Err(Error::Store(tidalite_pager::Error::Unsupported {
-            found: format!("{what} of a nested table"),
-            expected: "a table with a name".into(),
-        }))
     }
 
     /// Stores a pair, whether the key was there or not; returns whether it was.
@@ -215,12 +195,9 @@ impl<'t> TableMut<'t> {
                 .change_table(self.index, |tree, pages| tree.append(pages, pairs));
         }
         let mut pairs = Some(pairs);
-        let new = self.change(true, &mut |pages, table| {
-            let mut new = 0;
-            for (key, value) in pairs.take().into_iter().flatten() {
-                new += u64::from(!table.insert(pages, key.as_ref(), value.as_ref())?);
-            }
-            Ok(new)
+        let new = self.change(true, &mut |pages, table| match pairs.take() {
+            Some(pairs) => table.extend(pages, pairs),
+            None => Ok(0),
         })?;
         Ok(new.unwrap_or(0))
     }
@@ -237,7 +214,7 @@ impl<'t> TableMut<'t> {
         }
         let mut feed = Some(feed);
         self.change(true, &mut |pages, table| match feed.take() {
-            Some(feed) => feed(&mut |key, value| table.insert(pages, key, value).map(drop)),
+            Some(feed) => table.extend_lent(pages, feed),
             None => Ok(()),
         })?;
         Ok(())
@@ -275,21 +252,20 @@ impl<'t> TableMut<'t> {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<bool> {
-        if self.path.is_empty() {
-            return self.txn.change_table(self.index, |tree, pages| {
-                tree.insert_with(pages, key, len, fill)
-            });
-        }
-        if len as u64 > tidalite_kv::VALUE_BYTES_MAX {
+        if len as u64 > VALUE_BYTES_MAX {
+            // A nested table is not made for it.
             return Err(Error::Limit {
                 what: "bytes of a table's value",
                 found: len as u64,
-                limit: tidalite_kv::VALUE_BYTES_MAX,
+                limit: VALUE_BYTES_MAX,
             });
         }
-        let mut bytes = vec![0; len];
-        fill(&mut bytes);
-        self.put(key, &bytes)
+        let mut fill = Some(fill);
+        let was = self.change(true, &mut |pages, table| match fill.take() {
+            Some(fill) => table.insert_with(pages, key, len, fill),
+            None => Ok(false),
+        })?;
+        Ok(was == Some(true))
     }
 
     /// Removes a key, and a nested table under it with all that is in it; returns whether it was there.
@@ -344,25 +320,27 @@ impl<'t> TableMut<'t> {
     }
 
     /// Takes `count` numbers of the table's sequence and returns the first. They are used up when the transaction
-    /// commits. A nested table has none.
+    /// commits. A nested table has a sequence of its own, which ends with the table; it is made if it is not there.
     ///
     /// # Errors
     /// `Limit` when 2^64 numbers are used up.
     pub fn take_sequence(&mut self, count: u64) -> Result<u64> {
-        let taken = self.change_tree("the sequence", |tree, _| Ok(tree.take_sequence(count)))?;
-        taken.ok_or(Error::Limit {
+        let taken = self.change(true, &mut |_, table| Ok(table.take_sequence(count)))?;
+        taken.flatten().ok_or(Error::Limit {
             what: "numbers of a table's sequence",
             found: u64::MAX,
             limit: u64::MAX,
         })
     }
 
-    /// Whether the page that holds this key, or would, was changed by this transaction already.
+    /// Whether the page that holds this key, or would, was changed by this transaction already. A small nested table lies in a page of
+    /// the one that it is in.
     ///
     /// # Errors
-    /// A damaged or unreadable page.
-    pub fn is_dirty(&mut self, key: &[u8]) -> Result<bool> {
-        self.change_tree("is_dirty", |tree, pages| tree.is_dirty(pages, key))
+    /// A damaged or unreadable page; `Store` with `Unsupported` where a key on the way holds a value.
+    pub fn is_dirty(&self, key: &[u8]) -> Result<bool> {
+        let (tree, pages) = self.txn.table_tree(self.index)?;
+        Ok(tree.is_dirty_at(pages, &self.path, key)?)
     }
 
     /// The table as it stands in this transaction, for reading; `None` for a nested one that is not there.

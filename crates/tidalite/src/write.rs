@@ -430,6 +430,12 @@ impl WriteTxn {
         }
     }
 
+    /// An open table's root and the pages to read it from.
+    pub(crate) fn table_tree(&self, index: usize) -> Result<(&Tree, &tidalite_pager::WriteTxn)> {
+        self.check_usable()?;
+        Ok((&self.tables[index].tree, &self.pages))
+    }
+
     pub(crate) fn table_view(&self, index: usize) -> Table<'_> {
         Table::new(self.pages_view(), self.tables[index].tree)
     }

@@ -325,6 +325,9 @@ fn copies_and_page_walks_know_what_is_nested() {
     change(&db, &mut rng, 1500);
     let mut tx = db.begin_write().unwrap();
     assert_eq!(tx.table("topics").unwrap().take_sequence(7).unwrap(), 0);
+    let mut topics = tx.table("topics").unwrap();
+    let mut empty = topics.nested_at(&["numbers", "of its own"]);
+    assert_eq!(empty.take_sequence(9).unwrap(), 0);
     let mut pairs = tx.multi_table("pairs").unwrap();
     assert_eq!(pairs.take_sequence(8).unwrap(), 0);
     tx.commit().unwrap();
@@ -336,7 +339,10 @@ fn copies_and_page_walks_know_what_is_nested() {
     let copy = Database::open(&file).unwrap();
     let snap = copy.begin_read().unwrap();
     assert!(content_of(&snap) == content);
-    assert_eq!(snap.table("topics").unwrap().unwrap().sequence(), 7);
+    let topics = snap.table("topics").unwrap().unwrap();
+    assert_eq!(topics.sequence(), 7);
+    let empty = topics.nested_at(&["numbers", "of its own"]).unwrap();
+    assert_eq!(empty.map(|table| table.sequence()), Some(9));
     assert_eq!(snap.multi_table("pairs").unwrap().unwrap().sequence(), 8);
     drop((snap, copy));
     std::fs::remove_dir_all(folder).unwrap();

@@ -325,12 +325,12 @@ fn operation(tx: &mut WriteTxn, rng: &mut Rng, answers: &mut Answers) -> tidalit
                 .collect();
             answers.add(t.extend(pairs)?);
         }
-        9 => answers.add(outer.append(&k, &value).is_ok()),
+        9 => answers.add(t.append(&k, &value).is_ok()),
         10 => answers.add(t.reserve(&k, value.len(), |bytes| bytes.fill(9))?),
         11 => answers.add(t.remove(&k)?),
         12 => answers.add(t.remove_range(k.clone().min(other.clone())..k.max(other))?),
         13 if rng.one_in(10) => t.clear()?,
-        14 => answers.add(outer.take_sequence(1 + rng.below(9))?),
+        14 => answers.add(t.take_sequence(1 + rng.below(9))?),
         15 => answers.add((t.pop_first()?, t.pop_last()?)),
         16 => {
             let view = t.view();

@@ -18,9 +18,17 @@ fn small_pages() -> Database {
 
 #[test]
 fn each_way_of_writing_does_what_its_name_says() {
+    for path in [&[][..], &["in"], &["in", "one", "more"]] {
+        each_way_of_writing(path);
+    }
+}
+
+/// In a table with a name, and in one nested in it.
+fn each_way_of_writing(path: &[&str]) {
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();
     let mut t = tx.table("t").unwrap();
+    let mut t = t.nested_at(path);
     assert!(!t.update(b"a", b"0").unwrap() && t.get(b"a").unwrap().is_none());
     assert!(t.insert(b"a", b"1").unwrap() && !t.insert(b"a", b"2").unwrap());
     assert!(t.update(b"a", b"3").unwrap());
@@ -53,11 +61,51 @@ fn each_way_of_writing_does_what_its_name_says() {
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let t = snap.table("t").unwrap().unwrap();
+    let t = t.nested_at(path).unwrap().unwrap();
     assert_eq!((t.count(), t.sequence()), (4, 6));
     let many = t.get_many(&[&b"y"[..], b"nothing", b"", b"a"]).unwrap();
     let many: Vec<Option<&[u8]>> = many.iter().map(|value| value.as_deref()).collect();
     assert_eq!(many, [Some(&b"abc"[..]), None, Some(b""), Some(b"6")]);
     assert_eq!(t.split::<&[u8]>(.., 2).unwrap(), [b"x".to_vec()]);
+
+    let mut tx = db.begin_write().unwrap();
+    let mut t = tx.table("t").unwrap();
+    t.put(b"elsewhere", b"").unwrap();
+    let mut t = t.nested_at(path);
+    assert!(t.is_dirty(b"a").unwrap(), "the only page");
+    t.extend((0..100u8).map(|i| ([b'z', i], [i; 20]))).unwrap();
+    tx.commit().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let mut t = tx.table("t").unwrap();
+    let mut t = t.nested_at(path);
+    assert!(!t.is_dirty(b"a").unwrap() && !t.is_dirty(&[b'z', 99]).unwrap());
+    t.put(b"a", b"7").unwrap();
+    assert!(t.is_dirty(b"a").unwrap() && !t.is_dirty(&[b'z', 99]).unwrap());
+    t.clear().unwrap();
+    assert_eq!((t.view().count(), t.take_sequence(1).unwrap()), (0, 6));
+    let used_up = t.take_sequence(u64::MAX);
+    assert!(matches!(used_up, Err(Error::Limit { .. })), "{used_up:?}");
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let t = snap.table("t").unwrap().unwrap();
+    let t = t.nested_at(path).unwrap().unwrap();
+    assert_eq!((t.count(), t.sequence()), (0, 7));
+}
+
+#[test]
+fn a_nested_table_that_is_not_there_is_dirty_where_it_would_begin() {
+    let db = small_pages();
+    let mut tx = db.begin_write().unwrap();
+    let keys = |i: u8| ([i], [i; 20]);
+    tx.table("t").unwrap().extend((0..100).map(keys)).unwrap();
+    tx.commit().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let mut t = tx.table("t").unwrap();
+    t.put(&[0], b"new").unwrap();
+    assert!(t.nested_at(&[[0, 1], [7, 7]]).is_dirty(b"k").unwrap());
+    assert!(!t.nested_at(&[[98, 1], [7, 7]]).is_dirty(b"k").unwrap());
+    assert!(t.nested(&[3]).is_dirty(b"k").is_err(), "a value is there");
+    assert!(t.put(&[3], b"and the transaction goes on").unwrap());
 }
 
 #[test]

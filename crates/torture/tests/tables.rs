@@ -25,6 +25,8 @@ struct Model {
     /// Topic of two words and a key in its table.
     topics: BTreeMap<(u8, u8, Vec<u8>), Vec<u8>>,
     sequence: u64,
+    /// The next numbers of the tables that are topics.
+    numbers: BTreeMap<(u8, u8), u64>,
 }
 
 fn options() -> Options {
@@ -65,6 +67,10 @@ fn content(db: &Database) -> Result<Model> {
             let mut second = below.cursor();
             while second.next()? {
                 let leaf = below.nested(second.key())?.unwrap();
+                let topic = (first.key()[0], second.key()[0]);
+                if leaf.sequence() > 0 {
+                    model.numbers.insert(topic, leaf.sequence());
+                }
                 for (key, value) in pairs(&leaf)? {
                     let topic = (first.key()[0], second.key()[0], key);
                     model.topics.insert(topic, value);
@@ -118,11 +124,16 @@ fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> 
             let mut leaf = topics.nested_at(&[[first], [second]]);
             leaf.put(&key, &value)?;
             model.topics.insert((first, second, key), value);
+            if rng.one_in(3) {
+                leaf.take_sequence(3)?;
+                *model.numbers.entry((first, second)).or_default() += 3;
+            }
         }
         10 => {
             let first = rng.below(3) as u8;
             tx.table("topics")?.remove(&[first])?;
             model.topics.retain(|topic, _| topic.0 != first);
+            model.numbers.retain(|topic, _| topic.0 != first);
         }
         _ => {
             // `t` becomes `u`, in place of what `u` was.

@@ -24,6 +24,7 @@
 //!  6b6579
 //!  76616c7565
 //! }
+//! {sequence=17            the same of a nested table whose sequence has begun
 //! ```
 //!
 //! `mdb_load` passes over `sequence` and `escaped`, and refuses a section with a nested table.
@@ -37,7 +38,7 @@ use crate::output::printable;
 use crate::store;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use tidalite::{Database, ReadTxn, Table, WriteTxn};
+use tidalite::{Database, ReadTxn, Table, TableMut, WriteTxn};
 
 /// Name of the table for a section without one.
 const MAIN_TABLE: &str = "main";
@@ -119,8 +120,11 @@ fn rows(table: &Table<'_>, print: bool, out: &mut dyn Write) -> Outcome {
     while cursor.next().map_err(fail)? {
         line(out, cursor.key(), print)?;
         if cursor.is_nested() {
-            out.write_all(b"{\n")?;
-            if let Some(below) = table.nested(cursor.key()).map_err(fail)? {
+            if let Some(below) = cursor.nested().map_err(fail)? {
+                match below.sequence() {
+                    0 => out.write_all(b"{\n")?,
+                    next => writeln!(out, "{{sequence={next}")?,
+                }
                 rows(&below, print, out)?;
             }
             out.write_all(b"}\n")?;
@@ -325,7 +329,7 @@ fn read_pairs(
                     ended = true;
                     break;
                 }
-                Line::Open => return Err(lines.bad("a table without a key")),
+                Line::Open(_) => return Err(lines.bad("a table without a key")),
                 Line::Close => return Err(lines.bad("more tables end than began")),
                 Line::End => return Err(lines.bad("DATA=END inside a table")),
             };
@@ -338,12 +342,14 @@ fn read_pairs(
                     let new = put(&mut tx, place, head.multi, (&key, &value), keep);
                     stored += u64::from(new.map_err(fail)?);
                 }
-                Line::Open if !head.multi => {
+                Line::Open(sequence) if !head.multi => {
                     path.push(key);
                     let mut table = tx.table(name).map_err(fail)?;
-                    table.nested_at(&path).make().map_err(fail)?;
+                    let mut table = table.nested_at(&path);
+                    table.make().map_err(fail)?;
+                    catch_up(&mut table, sequence).map_err(fail)?;
                 }
-                Line::Open => return Err(lines.bad("a table among multi-values")),
+                Line::Open(_) => return Err(lines.bad("a table among multi-values")),
                 Line::Close | Line::End => return Err(lines.bad("a key without a value")),
             }
         }
@@ -361,11 +367,16 @@ fn make(tx: &mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<()> {
             table.take_sequence(missing)?;
         }
     } else {
-        let mut table = tx.table(name)?;
-        let missing = head.sequence.saturating_sub(table.view().sequence());
-        if missing > 0 {
-            table.take_sequence(missing)?;
-        }
+        catch_up(&mut tx.table(name)?, head.sequence)?;
+    }
+    Ok(())
+}
+
+/// Brings a table's sequence to where it was.
+fn catch_up(table: &mut TableMut<'_>, sequence: u64) -> tidalite::Result<()> {
+    let missing = sequence.saturating_sub(table.view().sequence());
+    if missing > 0 {
+        table.take_sequence(missing)?;
     }
     Ok(())
 }
@@ -393,8 +404,8 @@ fn put(
 /// A line of data.
 enum Line {
     Bytes(Vec<u8>),
-    /// A nested table begins, ends.
-    Open,
+    /// A nested table begins, with the next number of its sequence; it ends.
+    Open(u64),
     Close,
     /// The end of the section.
     End,
@@ -406,9 +417,18 @@ fn read_bytes(lines: &mut Lines<'_>, print: bool) -> Outcome<Line> {
     };
     match line {
         b"DATA=END" => return Ok(Line::End),
-        b"{" => return Ok(Line::Open),
+        b"{" => return Ok(Line::Open(0)),
         b"}" => return Ok(Line::Close),
         _ => {}
+    }
+    if let Some(next) = line.strip_prefix(b"{sequence=") {
+        let next = std::str::from_utf8(next)
+            .ok()
+            .and_then(|next| next.parse().ok());
+        return match next {
+            Some(next) => Ok(Line::Open(next)),
+            None => Err(lines.bad("a sequence that is no number")),
+        };
     }
     let bytes = line
         .strip_prefix(b" ")

@@ -72,7 +72,7 @@ HEADER=END
  a
 {
  b
-{
+{sequence=3
  k
  1
 }
@@ -98,6 +98,7 @@ fn a_dump_with_nested_tables_comes_back_byte_for_byte() {
     assert_eq!(folder.run(&["dump", "n.tdl", "--print"]).ok(), NESTED);
     for (data, told) in [
         (" 61\n{\nDATA=END\n", "inside a table"),
+        (" 61\n{sequence=x\n", "no number"),
         ("}\nDATA=END\n", "line 3: more tables end"),
         ("{\nDATA=END\n", "without a key"),
         (" 61\n{\n 62\n}\nDATA=END\n", "without a value"),

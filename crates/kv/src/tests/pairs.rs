@@ -237,6 +237,7 @@ fn nested_tables_agree_with_maps_in_maps() {
         let mut pages = ScratchPages::new(page_size);
         let mut tree = Tree::new(5);
         let mut model = BTreeMap::new();
+        let mut sequences: BTreeMap<Vec<Vec<u8>>, u64> = BTreeMap::new();
         let mut small = 0;
         for transaction in 0..few(16) {
             let growth = if transaction % 8 < 5 { 85 } else { 10 };
@@ -249,6 +250,7 @@ fn nested_tables_agree_with_maps_in_maps() {
                 let value = random_value(&mut rng, page_size);
                 let put = rng.below(100) < growth;
                 let clear = rng.one_in(60);
+                let taken = rng.below(3) * rng.below(200);
                 let mut work = Work::of(tree);
                 let mut done = None;
                 let result: Result<Option<()>> =
@@ -257,6 +259,9 @@ fn nested_tables_agree_with_maps_in_maps() {
                             table.clear(w)?;
                         } else if put {
                             done = Some(table.insert(w, &key, &value)?);
+                            let next = sequences.entry(path.clone()).or_default();
+                            assert_eq!(table.take_sequence(taken), Some(*next));
+                            *next += taken;
                         } else {
                             done = Some(table.remove(w, &key)?);
                         }
@@ -268,6 +273,7 @@ fn nested_tables_agree_with_maps_in_maps() {
                 assert_eq!(there, table.is_some());
                 if let Some(table) = table {
                     if clear {
+                        sequences.retain(|at, _| at.len() <= path.len() || !at.starts_with(&path));
                         table.clear();
                     } else if put {
                         let old = table.insert(key, Held::Value(value));
@@ -280,6 +286,13 @@ fn nested_tables_agree_with_maps_in_maps() {
             tree.seal(&mut pages).unwrap();
             check_all(&tree, &pages);
             assert_same(&pages, &Sub::of(tree), &model);
+            for (path, next) in &sequences {
+                let mut sub = Sub::of(tree);
+                for key in path {
+                    sub = sub.nested(&pages, key).unwrap().unwrap();
+                }
+                assert_eq!(sub.sequence(), *next);
+            }
             let top = Sub::of(tree);
             small += usize::from(
                 matches!(top.nested(&pages, b"a"), Ok(Some(sub)) if sub.tree().is_none()),
