@@ -272,19 +272,27 @@ impl Inner {
 
     /// Makes lazy commits durable when they have grown too many or too old.
     pub(crate) fn sync_if_due(self: &Arc<Self>) -> Result<()> {
+        if !self.sync_is_due() {
+            return Ok(());
+        }
+        let newest = self.pipeline.base(self.state()).txn;
+        make_durable(self, (newest, Until::Kept), None).map(|_| ())
+    }
+
+    /// Whether lazy commits have grown too many or too old, and it is for their writer to make them durable: where a thread does that it is woken.
+    pub(crate) fn sync_is_due(&self) -> bool {
         let (bytes, since) = self.pipeline.unsynced();
         let by_bytes = self.options.sync_bytes.is_some_and(|most| bytes >= most);
         let age = || since.map_or(Duration::ZERO, |since| since.elapsed());
         let by_age = self.options.sync_after.is_some_and(|most| age() >= most);
         if !by_bytes && !by_age {
-            return Ok(());
+            return false;
         }
         if let Some(flusher) = self.flusher.get() {
             flusher.unpark();
-            return Ok(());
+            return false;
         }
-        let newest = self.pipeline.base(self.state()).txn;
-        make_durable(self, (newest, Until::Kept), None).map(|_| ())
+        true
     }
 
     /// A durable commit is on the medium.

@@ -5,6 +5,7 @@
 //! 2. The first failed write or allocation, or a pointer that cannot be true, fails the transaction: every
 //!    later change and the commit return the same error. Half of an operation is never committed.
 
+mod checkpoint;
 mod commit;
 pub(crate) mod dirty;
 mod epochs;
@@ -62,8 +63,8 @@ pub struct WriteTxn {
     /// `Space::stage` was done: a commit is under way.
     staged: bool,
     counters: Counters,
-    /// Dropped last: the next writer begins when everything is put back.
-    _turn: Turn,
+    /// Dropped last: the next writer begins when everything is put back. `None` once a checkpoint has taken it.
+    turn: Option<Turn>,
 }
 
 impl WriteTxn {
@@ -109,7 +110,7 @@ impl WriteTxn {
             leaves_log: false,
             staged: false,
             counters: Counters::default(),
-            _turn: turn,
+            turn: Some(turn),
         })
     }
 

@@ -187,6 +187,12 @@ fn role_of_a_child() {
             order();
             drop(txn);
         }
+        "wait to write" => {
+            let pager = open(path).unwrap();
+            say("waits");
+            let txn = pager.begin_write().unwrap();
+            say(id_of(txn.app()));
+        }
         "unpublished" => {
             let pager = open(path).unwrap();
             commit(&pager, Durability::None).unwrap();
@@ -316,6 +322,33 @@ fn two_processes_commit_in_turn_and_others_read() {
         while reader.number() < 260 {}
         reader.kill();
     }
+    assert_clean(&pager);
+}
+
+#[test]
+fn checkpoints_keep_the_turn_from_other_processes() {
+    let folder = Folder::new("checkpoints");
+    let path = folder.file();
+    let pager = open(&path).unwrap();
+    commit(&pager, Durability::Durable).unwrap();
+    let mut txn = pager.begin_write().unwrap();
+    let waits = Process::start("wait to write", &path);
+    assert_eq!(waits.told(), "waits");
+    for id in 2..=20 {
+        let durability = match id % 3 {
+            0 => Durability::None,
+            1 => Durability::Lazy,
+            _ => Durability::Durable,
+        };
+        let root = root_of(txn.app());
+        let root = apply(&mut txn, &root, &changes(&mut Rng::new(mix(id)), id)).unwrap();
+        (_, txn) = txn.checkpoint(&app(&root, id), durability).unwrap();
+        let between = waits.told.recv_timeout(Duration::from_millis(20));
+        assert!(between.is_err(), "{between:?} before {id}");
+    }
+    drop(txn);
+    assert_eq!(waits.number(), 20);
+    assert_eq!(look(&pager, &mut Model::new()), 20);
     assert_clean(&pager);
 }
 

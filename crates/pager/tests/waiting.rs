@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
-use tidalite_pager::{Durability, Error, LockMemory, Options, PageWrite, Pager, Ticket};
+use tidalite_pager::{Durability, Error, LockMemory, Options, PageWrite, Pager, Ticket, WriteTxn};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk};
 use toy::{app, apply, id_of, options, read, root_of};
@@ -172,6 +172,93 @@ fn after_a_failed_sync_nobody_waits_for_the_turn() {
         let begun = told.recv().unwrap();
         assert!(matches!(begun, Some(Error::Poisoned { .. })), "{begun:?}");
     });
+}
+
+/// Commits and goes on.
+fn checkpoint(mut txn: WriteTxn, id: u64, durability: Durability) -> Result<WriteTxn, Error> {
+    let slot = (id * 7 % toy::SLOTS as u64) as usize;
+    let root = root_of(txn.app());
+    let root = apply(&mut txn, &root, &[(slot, id)])?;
+    let (info, next) = txn.checkpoint(&app(&root, id), durability)?;
+    assert_eq!(id_of(next.app()), id, "after {}", info.txn);
+    Ok(next)
+}
+
+/// One who waits in this handle and one in another, both from before the first checkpoint on, come behind the last.
+#[test]
+fn checkpoints_keep_the_turn() {
+    tidalite_testkit::watch();
+    use Durability::{Durable, Lazy, None, OneFlush};
+    for durability in [Durable, OneFlush, Lazy, None] {
+        let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+        // Lazy commits are due at once: a checkpoint makes them durable itself.
+        let options = Options {
+            sync_bytes: Some(1),
+            ..options()
+        };
+        let a = open(&disk, &memory, &options);
+        let b = open(&disk, &memory, &options);
+        commit(&a, 1, Durable).wait().unwrap();
+        let mut txn = a.begin_write().unwrap();
+        let (tell, told) = channel();
+        thread::scope(|scope| {
+            for pager in [&a, &b] {
+                let tell = tell.clone();
+                scope.spawn(move || {
+                    let txn = pager.begin_write().unwrap();
+                    tell.send(id_of(txn.app())).unwrap();
+                });
+            }
+            for id in 2..10 {
+                // Longer than those who wait are passed by.
+                let between = told.recv_timeout(Duration::from_millis(15));
+                assert!(between.is_err(), "{between:?} before {id}, {durability:?}");
+                txn = checkpoint(txn, id, durability).unwrap();
+                if durability != None {
+                    assert_eq!(id_of(b.begin_read().unwrap().app()), id);
+                }
+                if matches!(durability, Durable | OneFlush | Lazy) {
+                    expect_kept(&disk, id);
+                }
+            }
+            drop(checkpoint(txn, 10, Durable).unwrap());
+            for _ in 0..2 {
+                let seen = told.recv_timeout(Duration::from_secs(20));
+                assert_eq!(seen, Ok(10), "{durability:?}");
+            }
+        });
+    }
+}
+
+/// Whatever fails in a checkpoint, nobody waits for the turn afterwards, and the file holds the commit or the one before.
+#[test]
+fn a_checkpoint_that_fails_gives_the_turn_on() {
+    tidalite_testkit::watch();
+    let (mut failed, mut poisoned) = (0, 0);
+    for at_call in 0..12 {
+        for kind in [FaultKind::Medium, FaultKind::SyncFails] {
+            let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+            let a = open(&disk, &memory, &options());
+            let b = open(&disk, &memory, &options());
+            commit(&a, 1, Durability::Durable).wait().unwrap();
+            let txn = a.begin_write().unwrap();
+            fail(&disk, at_call, kind);
+            let done = checkpoint(txn, 2, Durability::Durable);
+            disk.set_fault(None);
+            failed += u64::from(done.is_err());
+            drop(done);
+            for pager in [&a, &b] {
+                match pager.begin_write_within(Duration::from_secs(20)) {
+                    Ok(txn) => assert!([1, 2].contains(&id_of(txn.app()))),
+                    Err(Error::Poisoned { .. }) => poisoned += 1,
+                    Err(error) => panic!("{kind:?} at {at_call}: {error}"),
+                }
+            }
+            drop((a, b));
+            expect_kept(&disk, 1);
+        }
+    }
+    assert!(failed > 4 && poisoned > 0, "{failed} {poisoned}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::leaves::Leaves;
 use crate::roots::Roots;
 use crate::texts::Texts;
 use crate::write::{Commit, OpenTable, WriteTxn};
+use std::sync::Arc;
 use tidalite_pager::Durability;
 use tidalite_runs::{Beside, Front};
 
@@ -92,28 +93,67 @@ impl WriteTxn {
     }
 
     /// Runs `work` as a nested transaction: what it did stays if it returns `Ok`, else it is undone, and the outer transaction
-    /// goes on as it was. They nest to any depth.
+    /// goes on as it was. So it is when `work` panics and the caller catches that. They nest to any depth.
     ///
     /// # Errors
     /// What `work` returns; what making the savepoint or going back to it meets.
     pub fn nested<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let savepoint = self.savepoint()?;
-        let done = work(self);
-        let done = done.and_then(|done| self.check_usable().map(|()| done));
-        if done.is_err() {
-            self.rollback_to(&savepoint)?;
+        let mut undo = Undo {
+            txn: self,
+            to: Some(savepoint),
+        };
+        let done = work(undo.txn);
+        let done = done.and_then(|done| undo.txn.check_usable().map(|()| done));
+        if let Some(savepoint) = undo.to.take()
+            && done.is_err()
+        {
+            undo.txn.rollback_to(&savepoint)?;
         }
         done
     }
 
-    /// Commits and goes on with a new transaction. Another writer that waits comes first, as after any commit.
+    /// Commits and goes on with a new transaction. Whoever else waits to write, in this process or in another, waits on; readers see the
+    /// commit. So a long piece of work becomes durable bit by bit, and nobody comes between.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// use tidalite::Durability;
+    /// let mut tx = db.begin_write()?;
+    /// for batch in 0..10u8 {
+    ///     tx.table("t")?.put(&[batch], b"done")?;
+    ///     (_, tx) = tx.checkpoint(Durability::Lazy)?;
+    ///     assert!(db.try_begin_write()?.is_none(), "the turn stays here");
+    ///     let snap = db.begin_read()?;
+    ///     assert_eq!(snap.table("t")?.map(|table| table.count()), Some(batch as u64 + 1));
+    /// }
+    /// tx.commit()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// As for `commit_with` and `begin_write`.
+    /// As for `commit_with`: the work since the commit before is lost, or shows after reopening. As for `begin_write` when the commit is there and
+    /// the next transaction cannot begin; `Database::begin_read` tells which. The turn goes on in either case.
     pub fn checkpoint(self, durability: Durability) -> Result<(Commit, Self)> {
-        let pager = self.pages.pager();
-        let shared = std::sync::Arc::clone(&self.shared);
-        let commit = self.commit_with(durability)?;
-        Ok((commit, Self::begin(shared, pager.begin_write()?)?))
+        let shared = Arc::clone(&self.shared);
+        let (info, pages) =
+            self.commit_by(durability, |pages, app| pages.checkpoint(app, durability))?;
+        Ok((Commit::of(info), Self::begin(shared, pages)?))
+    }
+}
+
+/// Goes back to a savepoint while a panic unwinds.
+struct Undo<'t> {
+    txn: &'t mut WriteTxn,
+    to: Option<Savepoint>,
+}
+
+impl Drop for Undo<'_> {
+    fn drop(&mut self) {
+        if let Some(savepoint) = self.to.take()
+            && let Err(error) = self.txn.rollback_to(&savepoint)
+        {
+            self.txn.broken = Some(error.to_string());
+        }
     }
 }

@@ -66,6 +66,39 @@ pub(crate) struct OpenTable {
     pub(crate) created: bool,
 }
 
+impl Commit {
+    pub(crate) fn of(info: tidalite_pager::CommitInfo) -> Self {
+        Self {
+            txn: info.txn,
+            pages_written: info.pages_written,
+            bytes_written: info.bytes_written,
+        }
+    }
+}
+
+/// A transaction in the middle of a change: a panic breaks it, be it the caller's own (of an iterator, of what fills a value). What was
+/// changed so far may have no root that leads to it.
+struct Changing<'t> {
+    txn: &'t mut WriteTxn,
+    returned: bool,
+}
+
+impl<'t> Changing<'t> {
+    fn begin(txn: &'t mut WriteTxn) -> Self {
+        let returned = false;
+        Self { txn, returned }
+    }
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        if !self.returned {
+            let broken = || "a panic in the middle of a change".to_owned();
+            self.txn.broken.get_or_insert_with(broken);
+        }
+    }
+}
+
 /// The one write transaction. Not tied to a thread. Dropping it rolls everything back.
 pub struct WriteTxn {
     pub(crate) shared: Arc<Shared>,
@@ -286,11 +319,7 @@ impl WriteTxn {
             Durability::Durable | Durability::OneFlush => ticket.wait()?,
             _ => ticket.info(),
         };
-        Ok(Commit {
-            txn: info.txn,
-            pages_written: info.pages_written,
-            bytes_written: info.bytes_written,
-        })
+        Ok(Commit::of(info))
     }
 
     /// Commits without waiting for the medium: the next writer can begin. The ticket tells when the commit is durable,
@@ -319,7 +348,18 @@ impl WriteTxn {
     ///
     /// # Errors
     /// As for `commit`, those of the flush excepted: the ticket tells these.
-    pub fn commit_ticket(mut self, durability: Durability) -> Result<Ticket> {
+    pub fn commit_ticket(self, durability: Durability) -> Result<Ticket> {
+        self.commit_by(durability, |pages, app| {
+            pages.commit_ticket(app, durability)
+        })
+    }
+
+    /// Brings everything into pages, seals them, and commits them by `commit`, which is given what the record is to say of them.
+    pub(crate) fn commit_by<T>(
+        mut self,
+        durability: Durability,
+        commit: impl FnOnce(tidalite_pager::WriteTxn, &[u8]) -> tidalite_pager::Result<T>,
+    ) -> Result<T> {
         self.check_usable()?;
         if self.appending > 0 {
             let first = format!("{} appenders never gave their rows", self.appending);
@@ -339,12 +379,12 @@ impl WriteTxn {
             tree.seal(&mut self.pages)?;
         }
         let app = self.roots.encode();
-        let ticket = self.pages.commit_ticket(&app, durability)?;
+        let done = commit(self.pages, &app)?;
         let staged = self.shared.give_staging(self.staging, self.open.count());
         self.shared.newest.kept.give(self.open, &self.roots, staged);
         let tables = still_known(self.tables, self.known, &self.roots.tables);
         self.shared.give_roots(app, self.roots, tables);
-        Ok(ticket)
+        Ok(done)
     }
 
     /// What the front did in this transaction: for the searches that must reach all of it.
@@ -372,9 +412,11 @@ impl WriteTxn {
     /// Runs a change that, when it fails, leaves the transaction broken.
     pub(crate) fn changing<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.check_usable()?;
-        let result = change(self);
+        let mut changing = Changing::begin(self);
+        let result = change(changing.txn);
+        changing.returned = true;
         if let Err(error) = &result {
-            self.broken = Some(error.to_string());
+            changing.txn.broken = Some(error.to_string());
         }
         result
     }
@@ -408,8 +450,17 @@ impl WriteTxn {
         ) -> tidalite_pager::Result<T>,
     ) -> Result<T> {
         self.check_usable()?;
-        let table = &mut self.tables[index];
-        match change(&mut table.tree, &mut table.ending, &mut self.pages) {
+        let mut changing = Changing::begin(self);
+        let Self {
+            tables,
+            pages,
+            broken,
+            ..
+        } = &mut *changing.txn;
+        let table = &mut tables[index];
+        let result = change(&mut table.tree, &mut table.ending, pages);
+        changing.returned = true;
+        match result {
             Ok(result) => {
                 table.changed = true;
                 Ok(result)
@@ -424,7 +475,7 @@ impl WriteTxn {
                 Err(error.into())
             }
             Err(error) => {
-                self.broken = Some(error.to_string());
+                *broken = Some(error.to_string());
                 Err(error.into())
             }
         }

@@ -439,3 +439,52 @@ fn savepoints_take_tables_and_series_back() {
         assert!(db.check().unwrap().problems.is_empty());
     }
 }
+
+/// A panic in a nested transaction, and one in the middle of a change, both caught.
+#[test]
+fn what_a_panic_leaves_half_done_is_undone_or_never_committed() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    let db = small_pages();
+    let mut tx = db.begin_write().unwrap();
+    tx.table("t").unwrap().put(b"before", b"1").unwrap();
+    tx.series("s").unwrap().insert(1, 1.0).unwrap();
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        tx.nested(|tx| {
+            tx.table("t")?.put(b"inside", b"2")?;
+            tx.series("s")?.insert(2, 2.0)?;
+            tx.drop_table("t")?;
+            panic!("in a nested transaction");
+            #[expect(unreachable_code, reason = "the type of the result")]
+            Ok(())
+        })
+    }));
+    assert!(caught.is_err());
+    let (pairs, rows) = state(&mut tx);
+    assert_eq!(pairs.keys().collect::<Vec<_>>(), [b"before"]);
+    assert_eq!(rows.into_iter().collect::<Vec<_>>(), [(1, 1.0)]);
+    // Rows of an iterator that panics behind the first page.
+    let rows = |i: u32| {
+        assert!(i < 200, "in the middle of a change");
+        (i.to_be_bytes(), [7; 30])
+    };
+    let point = tx.savepoint().unwrap();
+    let half = |tx: &mut WriteTxn| {
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            drop(tx.table("t").map(|mut t| t.extend((0..300).map(rows))));
+        }));
+        assert!(caught.is_err());
+        let refused = tx.table("t").map(drop);
+        assert!(matches!(refused, Err(Error::TransactionBroken { .. })));
+    };
+    half(&mut tx);
+    tx.rollback_to(&point).unwrap();
+    assert_eq!(state(&mut tx).0.len(), 1);
+    tx.commit().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    half(&mut tx);
+    assert!(matches!(tx.commit(), Err(Error::TransactionBroken { .. })));
+    let mut tx = db.begin_write().unwrap();
+    assert_eq!(state(&mut tx).0.len(), 1);
+    drop(tx);
+    assert!(db.check().unwrap().problems.is_empty());
+}

@@ -6,6 +6,7 @@ use crate::event::Event;
 use crate::metrics::Phase;
 use crate::pager::Inner;
 use crate::pipeline::{Until, Waited};
+use crate::turns::Turn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -201,16 +202,43 @@ pub(crate) fn make_durable(
                 None => return Ok(false),
             },
         };
-        let mut empty = WriteTxn::begin(Arc::clone(inner), turn)?;
-        let app = Arc::clone(&empty.base.app);
-        let queued = empty.enqueue(&app, Durability::Durable, wanted, Instant::now());
-        drop(empty);
-        let (queued, _) = queued?;
-        if queued.txn < txn {
-            // A commit that others could not see, and that was lost with a failed sync.
-            return Err(Error::Poisoned {
-                first: format!("{txn} is not among the commits any more"),
-            });
+        drop(record_newest(inner, (txn, wanted), turn)?);
+    }
+}
+
+/// The same for who has the turn, and keeps it.
+pub(crate) fn make_durable_in_turn(
+    inner: &Arc<Inner>,
+    (txn, wanted): (TxnId, Until),
+    mut turn: Turn,
+) -> Result<Turn> {
+    inner.lock.check_process()?;
+    loop {
+        match inner.pipeline.wait(inner, (txn.0, wanted), None)? {
+            Waited::Durable => return Ok(turn),
+            Waited::TimedOut | Waited::NeedsTurn => {
+                turn = record_newest(inner, (txn, wanted), turn)?;
+            }
         }
+    }
+}
+
+/// An empty durable commit, by which the newest commit gets a record if it has none. Gives the turn back.
+fn record_newest(inner: &Arc<Inner>, (txn, wanted): (TxnId, Until), turn: Turn) -> Result<Turn> {
+    let mut empty = WriteTxn::begin(Arc::clone(inner), turn)?;
+    let app = Arc::clone(&empty.base.app);
+    let queued = empty.enqueue(&app, Durability::Durable, wanted, Instant::now());
+    let turn = empty.turn.take();
+    drop(empty);
+    let (queued, _) = queued?;
+    if queued.txn < txn {
+        // A commit that others could not see, and that was lost with a failed sync.
+        return Err(Error::Poisoned {
+            first: format!("{txn} is not among the commits any more"),
+        });
+    }
+    match turn {
+        Some(turn) => Ok(turn),
+        None => unreachable!("it has just begun with it"),
     }
 }
