@@ -14,7 +14,7 @@ use crate::node::{
 use crate::remove::Freed;
 use crate::tree::{HEIGHT_MAX, LEADS_ON, Tree, weight};
 use crate::value::Stored;
-use tidalite_pager::{Error, PageRead, PageWrite, Ptr, Result};
+use tidalite_pager::{Counters, Error, PageRead, PageWrite, Ptr, Result};
 
 /// A branch on the way down, owned by the transaction, and the entry taken there.
 #[derive(Clone, Copy, Debug)]
@@ -371,7 +371,10 @@ impl Tree {
         let count = group.entries.len();
         let right = match right {
             Some(right) => right,
-            None => self.new_page(w, level)?,
+            None => {
+                Counters::bump(&w.counters().pages_split);
+                self.new_page(w, level)?
+            }
         };
         let separator = self.separator(w, group, at)?;
         group.write(0..at, level, w.page_mut(left)?);

@@ -13,7 +13,7 @@ use crate::small;
 use crate::tree::{LEADS_ON, Tree, check_depth, weight};
 use crate::value;
 use std::collections::HashSet;
-use tidalite_pager::{PageWrite, Ptr, Result};
+use tidalite_pager::{Counters, PageWrite, Ptr, Result};
 
 /// A page that holds less than one part in this many is sparse.
 const SPARSE_DIV: usize = 4;
@@ -320,6 +320,7 @@ impl Tree {
             if level == 0 {
                 free_rest(w, &separator.rest, at)?;
             }
+            Counters::bump(&w.counters().pages_merged);
             return Ok(Evened::Merged);
         }
         if group.split_point(page_size, Bias::Balance) == Some(left_count) {

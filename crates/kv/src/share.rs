@@ -15,7 +15,7 @@ use crate::insert::{Path, Step};
 use crate::key::{Key, KeyBuf, free_rest};
 use crate::node::{Node, PREFIX_AT, VARINT_BYTES_MAX, child_bytes, slot_bytes};
 use crate::tree::Tree;
-use tidalite_pager::{PageWrite, Ptr, Result};
+use tidalite_pager::{Counters, PageWrite, Ptr, Result};
 
 /// Two leaves share as long as that leaves one part in this many of both free, else they become three.
 const SHARE_ROOM_DIV: usize = 8;
@@ -73,6 +73,7 @@ impl Tree {
         let own_right = w.shadow(&pair.right)?;
         let mut pages = vec![own_left];
         for _ in 1..cuts.len() {
+            Counters::bump(&w.counters().pages_split);
             pages.push(self.new_page(w, 0)?);
         }
         pages.push(own_right);

@@ -176,6 +176,16 @@ pub struct MetricsReport {
     pub pages_allocated: u64,
     /// Pages freed by commits.
     pub pages_freed: u64,
+    /// Pages that the transactions of these commits copied to change them: of older commits, or held by a savepoint.
+    pub pages_copied: u64,
+    /// Full pages of tables, those of the catalog included, that gave a part to a new page.
+    pub pages_split: u64,
+    /// Sparse pages of tables that became one with a neighbour.
+    pub pages_merged: u64,
+    /// Pages written before their commit because the transaction had no room for them in memory (`Options::dirty_bytes`).
+    pub pages_spilled: u64,
+    /// Those of them that were read back to be changed again.
+    pub pages_read_back: u64,
     /// Time by phase, in the order of `PHASES`.
     pub phases: Vec<(Phase, Times)>,
 }
@@ -208,6 +218,11 @@ pub(crate) struct Metrics {
     pub(crate) bytes_meta: AtomicU64,
     pub(crate) pages_allocated: AtomicU64,
     pub(crate) pages_freed: AtomicU64,
+    pub(crate) pages_copied: AtomicU64,
+    pub(crate) pages_split: AtomicU64,
+    pub(crate) pages_merged: AtomicU64,
+    pub(crate) pages_spilled: AtomicU64,
+    pub(crate) pages_read_back: AtomicU64,
 }
 
 impl Metrics {
@@ -227,6 +242,11 @@ impl Metrics {
             bytes_meta: AtomicU64::new(0),
             pages_allocated: AtomicU64::new(0),
             pages_freed: AtomicU64::new(0),
+            pages_copied: AtomicU64::new(0),
+            pages_split: AtomicU64::new(0),
+            pages_merged: AtomicU64::new(0),
+            pages_spilled: AtomicU64::new(0),
+            pages_read_back: AtomicU64::new(0),
         }
     }
 
@@ -284,6 +304,11 @@ impl Metrics {
             bytes_meta: load(&self.bytes_meta),
             pages_allocated: load(&self.pages_allocated),
             pages_freed: load(&self.pages_freed),
+            pages_copied: load(&self.pages_copied),
+            pages_split: load(&self.pages_split),
+            pages_merged: load(&self.pages_merged),
+            pages_spilled: load(&self.pages_spilled),
+            pages_read_back: load(&self.pages_read_back),
             phases: PHASES.map(|phase| (phase, times(phase))).into(),
         }
     }

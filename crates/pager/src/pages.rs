@@ -48,6 +48,12 @@ pub struct Counters {
     pub vectors_decoded: AtomicU64,
     /// Series tree nodes read.
     pub nodes_read: AtomicU64,
+    /// Pages of older commits, or held by a savepoint, that were copied to be changed.
+    pub pages_copied: AtomicU64,
+    /// Full pages of tables that gave a part to a new one, alone or together with a neighbour.
+    pub pages_split: AtomicU64,
+    /// Sparse pages of tables that became one with a neighbour.
+    pub pages_merged: AtomicU64,
 }
 
 impl Counters {
@@ -58,6 +64,9 @@ impl Counters {
             (&self.blocks_read, &other.blocks_read),
             (&self.vectors_decoded, &other.vectors_decoded),
             (&self.nodes_read, &other.nodes_read),
+            (&self.pages_copied, &other.pages_copied),
+            (&self.pages_split, &other.pages_split),
+            (&self.pages_merged, &other.pages_merged),
         ];
         for (own, other) in pairs {
             own.store(

@@ -19,7 +19,7 @@ use crate::space::large::LargeWhat;
 use crate::storage::Committed;
 use crate::unwritten::Waiting;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tidalite_base::TxnId;
 
@@ -414,6 +414,16 @@ impl WriteTxn {
         Metrics::add(&metrics.pages_allocated, self.space.own_pages);
         let freed = dead.iter().map(|range| range.pages).sum();
         Metrics::add(&metrics.pages_freed, freed);
+        let own = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        for (total, count) in [
+            (&metrics.pages_copied, own(&self.counters.pages_copied)),
+            (&metrics.pages_split, own(&self.counters.pages_split)),
+            (&metrics.pages_merged, own(&self.counters.pages_merged)),
+            (&metrics.pages_spilled, self.dirty.spilled),
+            (&metrics.pages_read_back, self.dirty.read_back),
+        ] {
+            Metrics::add(total, count);
+        }
         let freed_pages = self.inner.lock.area.freed_pages();
         freed_pages.fetch_add(freed, Ordering::Relaxed);
     }

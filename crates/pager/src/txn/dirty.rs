@@ -104,6 +104,9 @@ pub(crate) struct Dirty {
     pub(crate) pages_written: u64,
     /// Calls that wrote them.
     pub(crate) writes: u64,
+    /// Pages that left memory to make room for others, and pages that were read back to be changed.
+    pub(crate) spilled: u64,
+    pub(crate) read_back: u64,
 }
 
 impl Dirty {
@@ -122,6 +125,8 @@ impl Dirty {
             early: Early::default(),
             pages_written: 0,
             writes: 0,
+            spilled: 0,
+            read_back: 0,
         }
     }
 
@@ -321,6 +326,7 @@ impl Dirty {
             return Err(unknown(ptr));
         };
         page.bytes = Some(bytes);
+        self.read_back += 1;
         Ok(())
     }
 
@@ -484,6 +490,7 @@ impl Dirty {
             {
                 page.spilled = page.sealed.or_else(|| Some(checksum(&bytes[8..])));
                 self.in_memory -= 1;
+                self.spilled += 1;
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use super::{WriteTxn, dirty};
 use crate::error::Result;
 use crate::header::{Header, Kind};
 use crate::layout::LARGE_AT;
-use crate::pages::{Extent, PageWrite};
+use crate::pages::{Counters, Extent, PageWrite};
 use crate::ptr::Ptr;
 use tidalite_base::TxnId;
 
@@ -75,6 +75,7 @@ impl PageWrite for WriteTxn {
         };
         self.free_page(ptr);
         self.check()?;
+        Counters::bump(&self.counters.pages_copied);
         Ok(new)
     }
 

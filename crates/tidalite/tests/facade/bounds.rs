@@ -70,6 +70,72 @@ fn a_pair_costs_the_path_of_its_table() {
     assert_clean(&db);
 }
 
+/// Pages of a table, and its levels as a get reads them.
+fn pages_and_levels(db: &Database, table: &str) -> (u64, u64) {
+    let of_it = format!("table {table}: ");
+    let mut pages = 0;
+    db.pages(&mut |range| {
+        if range.what.starts_with(&of_it) {
+            pages += range.pages;
+        }
+    })
+    .unwrap();
+    let snap = db.begin_read().unwrap();
+    let table = snap.table(table).unwrap().unwrap();
+    let read = || snap.counters().pages_read.load(Ordering::Relaxed);
+    let before = read();
+    table.get(&[0; 8]).unwrap();
+    (pages, read() - before)
+}
+
+#[test]
+fn what_becomes_of_pages_is_counted() {
+    let options = Options::new().log_bytes(0).dirty_bytes(128 << 10);
+    let db = in_memory(&options);
+    let key = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+    let mut tx = db.begin_write().unwrap();
+    for i in 0..20_000 {
+        tx.table("t").unwrap().put(&key(i), &[7; 40]).unwrap();
+    }
+    tx.commit().unwrap();
+    // Each page but the first came from a split, or was put above the two halves of a root.
+    let (pages, levels) = pages_and_levels(&db, "t");
+    let filled = db.metrics();
+    assert_eq!(filled.pages_split, pages - levels);
+    assert_eq!((filled.pages_merged, filled.pages_copied), (0, 0));
+    assert!(filled.pages_read_back > 0 && filled.pages_spilled > filled.pages_read_back);
+
+    // A path is copied; once more, when a savepoint holds it. What is rolled back is not counted.
+    let change = |tx: &mut tidalite::WriteTxn, with: u8| {
+        tx.table("t").unwrap().put(&key(5), &[with; 40]).unwrap();
+    };
+    change(&mut db.begin_write().unwrap(), 1);
+    let mut tx = db.begin_write().unwrap();
+    change(&mut tx, 2);
+    change(&mut tx, 3);
+    let _held = tx.savepoint().unwrap();
+    change(&mut tx, 4);
+    tx.commit().unwrap();
+    let changed = db.metrics();
+    assert_eq!(changed.pages_copied, 2 * levels);
+    assert_eq!(changed.pages_split, filled.pages_split);
+
+    let mut tx = db.begin_write().unwrap();
+    for i in (0..20_000).filter(|i| i % 64 > 0) {
+        assert!(tx.table("t").unwrap().remove(&key(i)).unwrap());
+    }
+    tx.commit().unwrap();
+    // All but the few pages that a merge left as the only child, or a removal left empty.
+    let (left, lower) = pages_and_levels(&db, "t");
+    let merged = db.metrics().pages_merged;
+    let gone = pages - left - (levels - lower);
+    assert!(
+        merged <= gone && merged > gone * 9 / 10,
+        "{merged} of {gone}"
+    );
+    assert_clean(&db);
+}
+
 /// Bytes of a row as the front counts them: series, time, two columns.
 const ROW_BYTES: u64 = 32;
 
