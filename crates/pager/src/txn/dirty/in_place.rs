@@ -37,6 +37,16 @@ impl InPlace {
         std::mem::take(self)
     }
 
+    /// The place for one page more, if it may be changed where it lies.
+    fn take_place(&mut self, at: u64, len: usize) -> Option<&mut [u8]> {
+        let places = self.places.as_mut().filter(|_| self.is_on)?;
+        if self.pages == PAGES_MAX || !places.may(at, len) {
+            return None;
+        }
+        self.pages += 1;
+        Some(places.bytes_mut(at, len))
+    }
+
     /// The bytes of one of its pages.
     #[inline]
     pub(super) fn bytes(&self, number: u64, page_size: usize) -> &[u8] {
@@ -85,21 +95,10 @@ impl Dirty {
         from: &[u8],
     ) -> Result<Ptr> {
         let at = page * self.page_size as u64;
-        let InPlace {
-            places: Some(places),
-            is_on: true,
-            pages,
-        } = &mut self.in_place
-        else {
+        let Some(bytes) = self.in_place.take_place(at, from.len()) else {
             let bytes = filled(self.buffer(), from);
             return self.insert(storage, page, kind, (owner, origin), epoch, bytes);
         };
-        if *pages == PAGES_MAX || !places.may(at, from.len()) {
-            let bytes = filled(self.buffer(), from);
-            return self.insert(storage, page, kind, (owner, origin), epoch, bytes);
-        }
-        *pages += 1;
-        let bytes = places.bytes_mut(at, from.len());
         bytes.copy_from_slice(from);
         let told = storage.changed_in_place(at, bytes);
         let ptr = self.enter(page, (kind, owner, origin), epoch, None);
