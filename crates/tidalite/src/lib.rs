@@ -120,6 +120,7 @@ mod tables;
 mod texts;
 mod time;
 mod typed;
+mod typed_multi;
 mod uncommitted;
 mod value;
 mod watch;
@@ -189,6 +190,7 @@ pub use tidalite_pager::{
 pub use tidalite_pager::{Look, look};
 pub use time::{Instant, Timestamp};
 pub use typed::{TypedTable, TypedTableMut};
+pub use typed_multi::{TypedMultiTable, TypedMultiTableMut};
 pub use uncommitted::UncommittedRead;
 pub use value::{Decimal, Value};
 pub use watch::{Progress, Watch};

@@ -35,7 +35,7 @@ pub struct TypedTable<'a, K, V> {
     types: PhantomData<(K, V)>,
 }
 
-fn decode<T: Ordered>(what: &str, bytes: &[u8]) -> Result<T> {
+pub(crate) fn decode<T: Ordered>(what: &str, bytes: &[u8]) -> Result<T> {
     T::from_key(bytes).ok_or_else(|| {
         let found = format!("{} bytes", bytes.len());
         Corrupt::new(what, 0, found, std::any::type_name::<T>()).into()

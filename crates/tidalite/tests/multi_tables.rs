@@ -3,9 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
-use tidalite::{Database, Error, MemoryStorage, MultiTable, Options, StoreError};
+use tidalite::{
+    Database, Error, MemoryStorage, MultiTable, Options, StoreError, TypedMultiTableMut,
+};
 use tidalite_testkit::rng::Rng;
 
 type Pair = (Vec<u8>, Vec<u8>);
@@ -207,4 +209,136 @@ fn only_what_is_there_is_updated() {
     let refused = table.update(b"k", b"5");
     assert!(matches!(refused, Err(Error::Ambiguous { values: 2, .. })));
     assert_eq!(table.view().count(), 2);
+}
+
+/// Ranges from both ends of typed pairs, and every change, against a set of the same types.
+#[test]
+fn typed_pairs_agree_with_a_set() {
+    let db = small_pages();
+    let mut rng = Rng::new(11);
+    let mut model: BTreeSet<(i32, (u64, String))> = BTreeSet::new();
+    let mut tx = db.begin_write().unwrap();
+    let mut table = TypedMultiTableMut::<i32, (u64, String)>::of(tx.multi_table("t").unwrap());
+    let value = |rng: &mut Rng| {
+        let n = rng.below(300);
+        (n, format!("v{}", n % 7))
+    };
+    for round in 0..4000 {
+        let key = rng.below(9) as i32 - 4;
+        let (first, second) = (value(&mut rng), value(&mut rng));
+        let of_key = |model: &BTreeSet<(i32, (u64, String))>| {
+            let all = model.range((key, (0, String::new()))..);
+            all.take_while(|pair| pair.0 == key)
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        let there = of_key(&model);
+        match rng.below(12) {
+            0 => {
+                assert_eq!(table.insert(&key, &first).unwrap(), there.is_empty());
+                if there.is_empty() {
+                    model.insert((key, first));
+                }
+            }
+            1 => {
+                let was = table.replace(&key, &first, &second).unwrap();
+                assert_eq!(was, model.remove(&(key, first)));
+                if was {
+                    model.insert((key, second));
+                }
+            }
+            2 => assert_eq!(
+                table.remove(&key, &first).unwrap(),
+                model.remove(&(key, first))
+            ),
+            3 => match &there[..] {
+                [_, _, ..] => {
+                    assert!(matches!(table.take(&key), Err(Error::Ambiguous { .. })));
+                    assert!(matches!(
+                        table.update(&key, &first),
+                        Err(Error::Ambiguous { .. })
+                    ));
+                }
+                [one] => {
+                    assert!(table.update(&key, &first).unwrap());
+                    assert_eq!(table.take(&key).unwrap(), Some(first));
+                    model.remove(one);
+                }
+                [] => assert_eq!(table.take(&key).unwrap(), None),
+            },
+            4 => {
+                let removed = table.remove_values_in(&key, &first..&second);
+                let gone = there
+                    .iter()
+                    .filter(|pair| (&first..&second).contains(&&pair.1));
+                assert_eq!(removed.unwrap(), gone.clone().count() as u64);
+                gone.for_each(|pair| assert!(model.remove(pair)));
+            }
+            5 if rng.one_in(8) => {
+                let to = key + 2;
+                let before = model.len();
+                model.retain(|pair| !(key..to).contains(&pair.0));
+                let removed = table.remove_range(key..to).unwrap();
+                assert_eq!(removed, (before - model.len()) as u64);
+            }
+            6 if rng.one_in(8) => {
+                assert_eq!(table.remove_all(&key).unwrap(), there.len() as u64);
+                there.iter().for_each(|pair| assert!(model.remove(pair)));
+            }
+            _ => {
+                let values = [first, second];
+                let new = values
+                    .iter()
+                    .filter(|value| model.insert((key, (*value).clone())));
+                let new = new.count() as u64;
+                match round % 2 {
+                    0 => assert_eq!(table.put_many(&key, &values).unwrap(), new),
+                    _ => {
+                        let one = |value| u64::from(table.put(&key, value).unwrap());
+                        assert_eq!(values.iter().map(one).sum::<u64>(), new);
+                    }
+                }
+            }
+        }
+        if round % 50 > 0 {
+            continue;
+        }
+        let (view, there) = (table.view(), of_key(&model));
+        assert_eq!(view.count(), model.len() as u64);
+        assert_eq!(view.count_of(&key).unwrap(), there.len() as u64);
+        let least = there
+            .first()
+            .map(|pair| (pair.1.clone(), there.len() as u64));
+        assert_eq!(view.get(&key).unwrap(), least);
+        assert_eq!(view.first().unwrap().as_ref(), model.first());
+        assert_eq!(view.last().unwrap().as_ref(), model.last());
+        let backwards: Result<Vec<_>, _> = view.values(&key).unwrap().rev().collect();
+        let expected: Vec<_> = there.iter().rev().map(|pair| pair.1.clone()).collect();
+        assert_eq!(backwards.unwrap(), expected);
+        let middle = (50, String::new());
+        for ends in [
+            (Bound::Excluded(middle.clone()), Bound::Unbounded),
+            (Bound::Unbounded, Bound::Included(middle.clone())),
+        ] {
+            let found: Result<Vec<_>, _> = view.values_in(&key, ends.clone()).unwrap().collect();
+            let expected = there.iter().map(|pair| pair.1.clone());
+            let expected: Vec<_> = expected.filter(|value| ends.contains(value)).collect();
+            assert_eq!(found.unwrap(), expected);
+        }
+        let found: Result<BTreeSet<_>, _> = view.range(..=key).unwrap().collect();
+        let expected: BTreeSet<_> = model
+            .range(..(key + 1, (0, String::new())))
+            .cloned()
+            .collect();
+        assert_eq!(view.count_range(..=key).unwrap(), expected.len() as u64);
+        assert_eq!(found.unwrap(), expected);
+        let from = (key, middle);
+        let found: Result<Vec<_>, _> = view.range_of_pairs(from.clone()..).unwrap().collect();
+        assert!(found.unwrap().iter().eq(model.range(from..)));
+        let keys: BTreeSet<_> = model.iter().map(|pair| pair.0).collect();
+        assert_eq!(view.count_keys(), keys.len() as u64);
+    }
+    assert!(model.len() > 200);
+    table.bytes().put(b"no number", b"").unwrap();
+    assert!(table.view().range(..).unwrap().any(|pair| pair.is_err()));
 }
