@@ -115,7 +115,7 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
     let shown = path.display();
     if matches!(error, tidalite::Error::TimeTaken { .. }) {
         return Failure::bad_input(error)
-            .hint("--merge keep-first leaves such points out, --merge replace takes the new ones, --merge keep-all has both");
+            .hint("--merge keep-first leaves such points out, --merge replace takes the new ones, --merge keep-all has both, --merge keep-distinct where they differ");
     }
     let tidalite::Error::Store(store) = error else {
         return match error {

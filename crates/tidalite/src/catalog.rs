@@ -8,8 +8,8 @@
 //! |   u8    |  u8   | 16 B   |    u16     |       |
 //! ```
 //!
-//! `flags`: 1 = has a name, 2 = has a GUID (all zero without one); bits 2 and 3: merge policy (0 replace, 1 keep first,
-//! 2 error, 3 keep all); 16 = it kept all at some time: there may be several rows of one time.
+//! `flags`: 1 = has a name, 2 = has a GUID (all zero without one); bits 2 to 4: merge policy (0 replace, 1 keep first,
+//! 2 error, 3 keep all, 4 keep distinct); 32 = it had one of the last two at some time: there may be several rows of one time.
 //!
 //! Invariants: 1. `names` and `guids` hold exactly the names and GUIDs of the entries of `series`.
 //! 2. An entry's id is below `next_series`, which never goes back: no number is given out twice.
@@ -32,8 +32,8 @@ const NAME_AT: usize = NAME_LEN_AT + 2;
 const HAS_NAME: u8 = 1;
 const HAS_GUID: u8 = 2;
 const MERGE_SHIFT: u32 = 2;
-const MERGE_BITS: u8 = 3 << MERGE_SHIFT;
-const SEVERAL: u8 = 16;
+const MERGE_BITS: u8 = 7 << MERGE_SHIFT;
+const SEVERAL: u8 = 32;
 
 /// What identifies a series and what its rows look like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,8 @@ pub struct SeriesInfo {
     pub schema: Schema,
     /// What becomes of a row at a time that is taken.
     pub merge: MergePolicy,
-    /// Whether there may be several rows of one time: the merge policy is, or was at some time, [`MergePolicy::KeepAll`].
+    /// Whether there may be several rows of one time: the merge policy is, or was at some time, [`MergePolicy::KeepAll`] or
+    /// [`MergePolicy::KeepDistinct`].
     pub several: bool,
 }
 
@@ -113,8 +114,7 @@ impl SeriesInfo {
         let meaningless = bytes[FLAGS_AT] & !(HAS_NAME | HAS_GUID | MERGE_BITS | SEVERAL) != 0;
         let several = bytes[FLAGS_AT] & SEVERAL != 0;
         let merge = MergePolicy::of_bits((bytes[FLAGS_AT] & MERGE_BITS) >> MERGE_SHIFT);
-        let merge =
-            merge.filter(|&merge| !meaningless && (several || merge != MergePolicy::KeepAll));
+        let merge = merge.filter(|&merge| !meaningless && (several || !merge.keeps_several()));
         if merge.is_none() || name_end + taken != bytes.len() || (name.is_none() && guid.is_none())
         {
             let found = format!("{} bytes with flags {}", bytes.len(), bytes[FLAGS_AT]);
@@ -293,7 +293,7 @@ pub(crate) fn change_merge<W: PageWrite>(
 ) -> Result<Arc<SeriesInfo>> {
     let info = SeriesInfo {
         merge,
-        several: info.several || merge == MergePolicy::KeepAll,
+        several: info.several || merge.keeps_several(),
         ..info.clone()
     };
     let entry = info.encode();

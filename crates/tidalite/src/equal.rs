@@ -5,6 +5,7 @@
 //!             └─no──> time taken? (known stretch, else a search) ──no──┘
 //!                         └─yes──> KeepFirst: left out    Error: refused, nothing is changed
 //!                                  KeepAll: staged behind the others of its time (keep_all.rs)
+//!                                  KeepDistinct: so, unless one of them is equal: then left out (distinct.rs)
 //! ```
 //!
 //! The question is answered before a row is staged, not where rows meet later: everything below (staging, tail, runs, leaves)
@@ -15,6 +16,7 @@
 //! exactly the times of rows within `from..=to`. 3. Whatever changes a series other than by inserting (deletes, going back to
 //! a savepoint) drops its `Guard` or keeps both true.
 
+use crate::distinct::Seen;
 use crate::error::{Error, Result};
 use crate::series_mut::SeriesMut;
 use std::collections::BTreeSet;
@@ -37,9 +39,35 @@ pub enum MergePolicy {
     /// one more is refused as beyond a limit. Changed to another policy, a series keeps the rows that it has: a row that replaces takes
     /// the place of all at its time.
     KeepAll,
+    /// As [`KeepAll`](Self::KeepAll), but a row that is equal to one of those at its time is left out without a word: the rows
+    /// of a time are a set, in the order in which each first arrived. So what is loaded twice is there once, and what differs is lost to
+    /// nobody. [`Replace`](Self::Replace) and [`KeepFirst`](Self::KeepFirst) keep one row of a time, whatever others say.
+    ///
+    /// Rows are equal when all their columns are: numbers by their bits (a NaN is equal to the same NaN, 0.0 is not -0.0), null to
+    /// null, texts by what they say. Of A, B, A the second A is left out, wherever the first one lies by then, and B stays the last
+    /// to arrive. A row that is left out needs no room. Rows that were there before the series had this policy stay, equal ones too.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{MemoryStorage, MergePolicy, Options, Schema};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// for _ in 0..2 {
+    ///     let mut tx = db.begin_write()?;
+    ///     let mut series = tx.series_merging("loads", &Schema::point(), MergePolicy::KeepDistinct)?;
+    ///     for (time, value) in [(1_i64, 0.5), (2, 0.75), (2, 0.8), (2, 0.75)] {
+    ///         series.insert(time, value)?;
+    ///     }
+    ///     tx.commit()?;
+    /// }
+    /// let snap = db.begin_read()?;
+    /// assert_eq!(snap.series("loads")?.ok_or("no such series")?.count()?, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    KeepDistinct,
 }
 
-/// Rows of one time that a series of so many columns takes at most under [`MergePolicy::KeepAll`].
+/// Rows of one time that a series of so many columns takes at most under [`MergePolicy::KeepAll`] and
+/// [`MergePolicy::KeepDistinct`].
 #[must_use]
 pub fn time_rows_max(columns: usize) -> usize {
     tidalite_runs::time_rows_max(columns.clamp(1, COLUMNS_MAX))
@@ -47,9 +75,15 @@ pub fn time_rows_max(columns: usize) -> usize {
 
 impl MergePolicy {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Replace, Self::KeepFirst, Self::Error, Self::KeepAll];
+    pub const ALL: [Self; 5] = [
+        Self::Replace,
+        Self::KeepFirst,
+        Self::Error,
+        Self::KeepAll,
+        Self::KeepDistinct,
+    ];
 
-    /// As the program writes it: `replace`, `keep-first`, `error`, `keep-all`.
+    /// As the program writes it: `replace`, `keep-first`, `error`, `keep-all`, `keep-distinct`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -57,16 +91,23 @@ impl MergePolicy {
             Self::KeepFirst => "keep-first",
             Self::Error => "error",
             Self::KeepAll => "keep-all",
+            Self::KeepDistinct => "keep-distinct",
         }
     }
 
-    /// Two bits of a catalog entry.
+    /// Whether several rows of one time stay.
+    pub(crate) fn keeps_several(self) -> bool {
+        matches!(self, Self::KeepAll | Self::KeepDistinct)
+    }
+
+    /// Three bits of a catalog entry.
     pub(crate) fn bits(self) -> u8 {
         match self {
             Self::Replace => 0,
             Self::KeepFirst => 1,
             Self::Error => 2,
             Self::KeepAll => 3,
+            Self::KeepDistinct => 4,
         }
     }
 
@@ -91,6 +132,8 @@ pub(crate) struct Guard {
     times: Option<BTreeSet<i64>>,
     /// Of a series that keeps all: the time of the last row, its rows, and when they were last seen staged.
     pub(crate) last: Option<LastTime>,
+    /// Of a series that keeps what differs: the rows of the last time that was asked about.
+    pub(crate) seen: Option<Box<Seen>>,
 }
 
 /// A time of which all rows are staged while nothing is handed over.
@@ -152,7 +195,7 @@ pub(crate) enum Taken {
 impl SeriesMut<'_> {
     /// Whether a row at `time` may be staged. Changes nothing but what is known.
     pub(crate) fn look(&mut self, time: i64) -> Result<Taken> {
-        if self.keeps_all() {
+        if self.keeps_several() {
             return Ok(Taken::Free);
         }
         if self.guard().is_newer(time) == Some(true) {
@@ -180,9 +223,10 @@ impl SeriesMut<'_> {
                 series: self.info().label(),
                 time,
             }),
-            MergePolicy::KeepFirst | MergePolicy::Replace | MergePolicy::KeepAll => {
-                Ok(Taken::LeftOut)
-            }
+            MergePolicy::KeepFirst
+            | MergePolicy::Replace
+            | MergePolicy::KeepAll
+            | MergePolicy::KeepDistinct => Ok(Taken::LeftOut),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Series that keep all rows of a time.
+//! Series that keep all rows of a time, or all that differ (`distinct.rs`).
 //!
 //! ```text
 //! row ──> newer than every row? ──yes──────────────────────────────────────────────> staged
@@ -22,8 +22,9 @@ use tidalite_runs::{LEAF_ROWS, time_rows_max};
 use tidalite_series::{Found, View};
 
 impl SeriesMut<'_> {
-    pub(crate) fn keeps_all(&self) -> bool {
-        self.info().merge == MergePolicy::KeepAll
+    /// Whether several rows of one time stay.
+    pub(crate) fn keeps_several(&self) -> bool {
+        self.info().merge.keeps_several()
     }
 
     /// Stages a row behind those of its time.
@@ -61,7 +62,8 @@ impl SeriesMut<'_> {
         Ok(())
     }
 
-    /// Stages rows in any order, each behind those of its time; all of them or, on an error, none.
+    /// Stages rows in any order, each behind those of its time, where they are to differ without those that are equal to one; all of
+    /// them or, on an error, none.
     pub(crate) fn keep_rows(&mut self, rows: RowsRef<'_>) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
@@ -75,6 +77,7 @@ impl SeriesMut<'_> {
             sorted.sort_all();
             sorted.view()
         };
+        let distinct = self.info().merge == MergePolicy::KeepDistinct;
         let newest = self.guard().newest().flatten();
         let mut missing = Vec::new();
         for same in rows.times().chunk_by(|a, b| a == b) {
@@ -85,9 +88,16 @@ impl SeriesMut<'_> {
                     missing.push(same[0]);
                 }
             }
-            self.expect_room(there + same.len())?;
+            if !distinct {
+                self.expect_room(there + same.len())?;
+            }
         }
-        let stored = self.stored(&missing)?;
+        let mut stored = self.stored(&missing)?;
+        let mut different = None;
+        if distinct {
+            different = self.without_equal(rows, newest, &mut stored)?;
+        }
+        let rows = different.as_ref().map_or(rows, Rows::view);
         let both = (!stored.is_empty()).then(|| Rows::merge_all(stored.view(), rows));
         let all = both.as_ref().map_or(rows, Rows::view);
         if both.is_some() {
@@ -99,7 +109,8 @@ impl SeriesMut<'_> {
         let late = newest.map_or(0, |newest| all.times().partition_point(|&t| t <= newest));
         self.stage_whole_times(all, late)?;
         self.note_all(rows.times().last().copied().into_iter());
-        self.guard().last = None;
+        let guard = self.guard();
+        (guard.last, guard.seen) = (None, None);
         Ok(())
     }
 
@@ -127,7 +138,7 @@ impl SeriesMut<'_> {
     }
 
     /// The rows of a time must be few enough for a vector of a leaf and a block of a run.
-    fn expect_room(&self, rows: usize) -> Result<()> {
+    pub(crate) fn expect_room(&self, rows: usize) -> Result<()> {
         expect_rows_of_a_time(rows, self.info().schema.columns.len())
     }
 
@@ -149,7 +160,7 @@ impl SeriesMut<'_> {
         expect_rows_of_a_time(most, columns)
     }
 
-    fn learn_newest(&mut self) -> Result<()> {
+    pub(crate) fn learn_newest(&mut self) -> Result<()> {
         if self.guard().newest().is_some() {
             return Ok(());
         }
@@ -167,7 +178,7 @@ impl SeriesMut<'_> {
     }
 
     /// The stored rows at these times, which ascend and are not staged.
-    fn stored(&mut self, times: &[i64]) -> Result<Rows> {
+    pub(crate) fn stored(&mut self, times: &[i64]) -> Result<Rows> {
         let (id, types) = (self.id(), self.info().schema.word_types());
         let mut found = Rows::new(types.len());
         let (Some(&first), Some(&last)) = (times.first(), times.last()) else {

@@ -35,7 +35,8 @@
 //! write      WriteTxn, Commit           the one writer
 //!  ├ series_mut  SeriesMut              insert, append, delete, own reads
 //!  │  ├ equal       MergePolicy         rows at a time that is taken
-//!  │  │  └ keep_all                     several rows of one time
+//!  │  │  ├ keep_all                     several rows of one time
+//!  │  │  └ distinct                     those that differ
 //!  │  └ annotations                     words about a series
 //!  ├ table       TableMut
 //!  └ leaves      where the front's stretches go
@@ -75,6 +76,7 @@ mod copy;
 mod cursor;
 mod database;
 mod diff;
+mod distinct;
 mod durability;
 mod equal;
 mod error;

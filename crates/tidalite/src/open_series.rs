@@ -206,7 +206,7 @@ impl OpenSeries {
                 one.slot = staging.slot(one.id, &self.layouts[one.layout as usize]);
                 one.epoch = staging.epoch();
             }
-            if one.merge == MergePolicy::KeepAll {
+            if one.merge.keeps_several() {
                 staging.keep_all(one.slot, true);
             }
             one.turn = self.turn;
@@ -220,7 +220,7 @@ impl OpenSeries {
         let id = info.id;
         let types = info.schema.word_types();
         let slot = staging.slot(id, &types);
-        if info.merge == MergePolicy::KeepAll {
+        if info.merge.keeps_several() {
             staging.keep_all(slot, true);
         }
         let layout = self.layout(types);

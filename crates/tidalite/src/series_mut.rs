@@ -63,7 +63,7 @@ impl<'t> SeriesMut<'t> {
 
     /// Whether there is a column of texts.
     #[inline]
-    fn has_texts(&self) -> bool {
+    pub(crate) fn has_texts(&self) -> bool {
         self.open().texts
     }
 
@@ -79,7 +79,7 @@ impl<'t> SeriesMut<'t> {
     }
 
     /// Changes what becomes of rows at times that are taken, from the next row on; rows that are there stay as they are, those
-    /// that [`MergePolicy::KeepAll`] kept too.
+    /// that [`MergePolicy::KeepAll`] kept too, be they equal.
     ///
     /// # Errors
     /// What the file reports.
@@ -92,9 +92,9 @@ impl<'t> SeriesMut<'t> {
         let info = self
             .txn
             .changing(|txn| catalog::change_merge(&mut txn.roots, &mut txn.pages, &info, merge))?;
-        let keep_all = merge == MergePolicy::KeepAll;
-        if keep_all != self.keeps_all() {
-            self.txn.staging.keep_all(self.slot, keep_all);
+        let several = merge.keeps_several();
+        if several != self.keeps_several() {
+            self.txn.staging.keep_all(self.slot, several);
         }
         let open = &mut self.txn.open[self.index];
         open.learn(info);
@@ -177,16 +177,75 @@ impl<'t> SeriesMut<'t> {
             self.expect_texts(|c| &words[c..=c])?;
         }
         if self.is_guarded() {
-            if self.keeps_all() {
-                return self.keep(time, words);
+            if self.look(time)? == Taken::Free {
+                self.stage_guarded(time, words)?;
             }
-            if self.look(time)? == Taken::LeftOut {
-                return Ok(());
-            }
-            self.note(time);
+            return Ok(());
         }
         if self.txn.staging.push(self.slot, time, words) {
             self.txn.flush_staging()?;
+        }
+        Ok(())
+    }
+
+    /// Stages a row that `look` has let pass, as the merge policy has it.
+    fn stage_guarded(&mut self, time: i64, words: &[u64]) -> Result<Taken> {
+        match self.info().merge {
+            MergePolicy::KeepAll => return self.keep(time, words).map(|()| Taken::Free),
+            MergePolicy::KeepDistinct => return self.keep_distinct(time, words),
+            _ => self.note(time),
+        }
+        if self.txn.staging.push(self.slot, time, words) {
+            self.txn.flush_staging()?;
+        }
+        Ok(Taken::Free)
+    }
+
+    /// Inserts a row whose words `put` makes, with the texts that it has.
+    #[inline]
+    fn insert_made(
+        &mut self,
+        time: i64,
+        put: impl FnOnce(&mut Self, &mut [u64]) -> Result<()>,
+    ) -> Result<()> {
+        let mut words = [0u64; COLUMNS_MAX];
+        let words = &mut words[..self.columns()];
+        if self.is_guarded() {
+            return self.insert_made_guarded(time, words, put);
+        }
+        put(self, words)?;
+        self.insert_row(time, words)
+    }
+
+    /// No text stays of a row that is left out.
+    #[inline(never)]
+    fn insert_made_guarded(
+        &mut self,
+        time: i64,
+        words: &mut [u64],
+        put: impl FnOnce(&mut Self, &mut [u64]) -> Result<()>,
+    ) -> Result<()> {
+        if self.look(time)? == Taken::LeftOut {
+            return Ok(());
+        }
+        let (id, mut ends) = (self.id(), Vec::new());
+        if self.has_texts() && self.info().merge == MergePolicy::KeepDistinct {
+            for c in 0..words.len() {
+                if self.is_text(c) {
+                    let txn = &mut *self.txn;
+                    let end = txn.texts.end(&txn.pages, &txn.roots.texts, (id, c))?;
+                    ends.push((c, end));
+                }
+            }
+        }
+        put(self, words)?;
+        if self.has_texts() {
+            self.expect_texts(|c| &words[c..=c])?;
+        }
+        if self.stage_guarded(time, words)? == Taken::LeftOut {
+            for (c, end) in ends {
+                self.txn.texts.take_back((id, c), end);
+            }
         }
         Ok(())
     }
@@ -222,15 +281,12 @@ impl<'t> SeriesMut<'t> {
         }
         let info = Arc::clone(&self.txn.open[self.index].info);
         let time = t.in_unit(info.schema.unit)?;
-        // Before texts are stored for a row that is not.
-        if self.is_guarded() && self.look(time)? == Taken::LeftOut {
-            return Ok(());
-        }
-        let mut words = [0u64; COLUMNS_MAX];
-        for (c, value) in values.iter().enumerate() {
-            words[c] = self.word(c, value)?;
-        }
-        self.insert_row(time, &words[..self.columns()])
+        self.insert_made(time, |series, words| {
+            for (c, value) in values.iter().enumerate() {
+                words[c] = series.word(c, value)?;
+            }
+            Ok(())
+        })
     }
 
     /// The word of a value of a column, for `insert_row` and `append_rows`: a text is stored with it, if it is new.
@@ -289,26 +345,22 @@ impl<'t> SeriesMut<'t> {
     #[inline]
     pub fn insert_record<R: Record>(&mut self, record: &R) -> Result<()> {
         self.expect_record(R::schema)?;
-        if self.is_guarded() && self.has_texts() && self.look(record.time()?)? == Taken::LeftOut {
-            return Ok(());
-        }
-        let mut words = [0u64; COLUMNS_MAX];
-        let words = &mut words[..self.columns()];
-        let txn = &mut *self.txn;
-        let info = &txn.open[self.index].info;
-        record.write(&mut RowWriter {
-            columns: &info.schema.columns,
-            words,
-            at: 0,
-            texts: Some(TextSink {
-                texts: &mut txn.texts,
-                tree: &mut txn.roots.texts,
-                pages: &mut txn.pages,
-                broken: &mut txn.broken,
-                series: info.id,
-            }),
-        })?;
-        self.insert_row(record.time()?, words)
+        self.insert_made(record.time()?, |series, words| {
+            let txn = &mut *series.txn;
+            let info = &txn.open[series.index].info;
+            record.write(&mut RowWriter {
+                columns: &info.schema.columns,
+                words,
+                at: 0,
+                texts: Some(TextSink {
+                    texts: &mut txn.texts,
+                    tree: &mut txn.roots.texts,
+                    pages: &mut txn.pages,
+                    broken: &mut txn.broken,
+                    series: info.id,
+                }),
+            })
+        })
     }
 
     /// Adds columns behind those that the series has. In the rows that are there they are null, or zero in a column without
@@ -362,8 +414,9 @@ impl<'t> SeriesMut<'t> {
             let info = catalog::change_schema(&mut txn.roots, &mut txn.pages, &info, schema)?;
             Ok((info, txn.staging.renew(id, &all)))
         })?;
-        if info.merge == MergePolicy::KeepAll {
+        if info.merge.keeps_several() {
             self.txn.staging.keep_all(slot, true);
+            *self.guard() = Guard::default();
         }
         self.slot = slot;
         self.txn.open.widened(self.index, info, slot);
@@ -383,7 +436,7 @@ impl<'t> SeriesMut<'t> {
         if self.has_texts() {
             self.expect_texts(|c| columns[c])?;
         }
-        if self.is_guarded() && self.keeps_all() {
+        if self.is_guarded() && self.keeps_several() {
             return self.keep_rows(RowsRef::new(times, columns));
         }
         if self.is_guarded() {

@@ -73,6 +73,11 @@ pub(crate) fn in_dictionary(word: u64) -> bool {
     word >= DICTIONARY
 }
 
+/// The word of the same text that says so to everyone: the empty text has two.
+pub(crate) fn canonical(word: u64) -> u64 {
+    if word == 0 { EMPTY } else { word }
+}
+
 /// Column, part and number of a key.
 fn parse(key: &[u8]) -> Result<(Column, u8, u64)> {
     let Ok(key) = <[u8; KEY_BYTES]>::try_from(key) else {
@@ -154,6 +159,8 @@ impl Open {
 #[derive(Default)]
 pub(crate) struct Texts {
     open: HashMap<Column, Open>,
+    /// The block that was read last, of those that are no more written to.
+    read: TextCache,
 }
 
 impl Texts {
@@ -259,6 +266,39 @@ impl Texts {
             Some(number) => number < open.dictionary_next,
             None => word < open.fresh.end(),
         })
+    }
+
+    /// The text of a word that is not of the dictionary, be it in the table yet or not.
+    pub(crate) fn in_block<R: PageRead>(
+        &mut self,
+        r: &R,
+        tree: &Tree,
+        column: Column,
+        word: u64,
+    ) -> Result<Vec<u8>> {
+        let open = Self::open(&mut self.open, r, tree, column)?;
+        match open.fresh.text(word) {
+            Some(text) => Ok(text.to_vec()),
+            None => self.read.text(r, tree, column, word),
+        }
+    }
+
+    /// The number that the next text of a column's blocks gets.
+    pub(crate) fn end<R: PageRead>(&mut self, r: &R, tree: &Tree, column: Column) -> Result<u64> {
+        Ok(Self::open(&mut self.open, r, tree, column)?.fresh.end())
+    }
+
+    /// Takes back the texts that were added to a column's blocks since `end` was this, but for those in a block that is full: no row has
+    /// them.
+    pub(crate) fn take_back(&mut self, column: Column, end: u64) {
+        let Some(open) = self.open.get_mut(&column) else {
+            return;
+        };
+        while open.fresh.first <= end && open.fresh.end() > end {
+            open.fresh.pop();
+            open.last = None;
+        }
+        open.changed = open.changed && !open.fresh.lengths.is_empty();
     }
 
     /// Brings what was added into the table; it can be read then.

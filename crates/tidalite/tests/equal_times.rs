@@ -171,7 +171,7 @@ fn run(merge: MergePolicy, seed: u64) {
 
 #[test]
 fn every_policy_equals_a_sorted_map() {
-    // With `KeepAll` it would be no map: tests/keep_all.rs.
+    // With `KeepAll` and `KeepDistinct` it would be no map: tests/keep_all.rs, tests/keep_distinct.rs.
     for merge in [
         MergePolicy::Replace,
         MergePolicy::KeepFirst,

@@ -1,4 +1,4 @@
-//! Series that keep all rows of a time: every question against a plain list in the order of time and arrival, wherever the rows
+//! Series that keep all rows of a time, or all that differ: every question against a plain list in the order of time and arrival, wherever the rows
 //! are, whatever the options, while the policy is changed there and back.
 
 use std::collections::BTreeMap;
@@ -47,8 +47,11 @@ fn insert(model: &mut Model, merge: MergePolicy, time: i64, row: [u64; 2]) -> bo
     let rows = model.entry(time).or_default();
     match merge {
         _ if rows.is_empty() => rows.push(row),
-        MergePolicy::KeepAll if rows.len() == time_rows_max(2) => return false,
-        MergePolicy::KeepAll => rows.push(row),
+        MergePolicy::KeepDistinct if rows.contains(&row) => {}
+        MergePolicy::KeepAll | MergePolicy::KeepDistinct if rows.len() == time_rows_max(2) => {
+            return false;
+        }
+        MergePolicy::KeepAll | MergePolicy::KeepDistinct => rows.push(row),
         MergePolicy::KeepFirst => {}
         MergePolicy::Error => return false,
         _ => *rows = vec![row],
@@ -244,7 +247,9 @@ fn equal(series: &Series<'_>, model: &Model, rng: &mut Rng) {
 }
 
 fn some_row(rng: &mut Rng) -> [u64; 2] {
-    [rng.below(9), (rng.below(1000) as f64).to_bits()]
+    // Many are equal.
+    let most = if rng.one_in(2) { 8 } else { 1000 };
+    [rng.below(9), (rng.below(most) as f64).to_bits()]
 }
 
 fn one_row(series: &mut SeriesMut<'_>, model: &mut Model, rng: &mut Rng) {
@@ -310,13 +315,14 @@ fn work(series: &mut SeriesMut<'_>, next: &mut Model, rng: &mut Rng) {
         }
         1 => equal(&series.view().expect("a view"), next, rng),
         2 => {
-            // Most of the time all are kept.
-            let merge = *rng.pick(&MergePolicy::ALL);
-            let merge = if rng.one_in(2) {
-                merge
+            // Most of the time several are kept.
+            let several = [MergePolicy::KeepAll, MergePolicy::KeepDistinct];
+            let some: &[_] = if rng.one_in(2) {
+                &MergePolicy::ALL
             } else {
-                MergePolicy::KeepAll
+                &several
             };
+            let merge = *rng.pick(some);
             series.set_merge(merge).expect("a policy");
         }
         #[cfg(feature = "cold")]
@@ -351,7 +357,8 @@ fn run(seed: u64) {
     let mut db = open(&storage, &first);
     let mut model = Model::new();
     let mut tx = db.begin_write().expect("a transaction");
-    tx.series_merging(NAME, &Schema::point(), MergePolicy::KeepAll)
+    let merge = [MergePolicy::KeepAll, MergePolicy::KeepDistinct][seed as usize % 2];
+    tx.series_merging(NAME, &Schema::point(), merge)
         .expect("a series");
     tx.commit().expect("a commit");
     let commits = if seed % 8 == 7 { 90 } else { 24 };
@@ -456,7 +463,7 @@ fn elsewhere(db: &Database, storage: Arc<MemoryStorage>, model: &Model, rng: &mu
 
 #[test]
 fn every_question_equals_a_list_in_the_order_of_arrival() {
-    for seed in 0..16 {
+    for seed in 0..24 {
         println!("seed {seed}");
         run(seed);
     }

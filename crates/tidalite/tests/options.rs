@@ -56,7 +56,7 @@ impl Setup {
 }
 
 /// One of each merge policy.
-const SERIES: [&str; 4] = ["a", "b{site=\"n\"}", "b{site=\"s\"}", "c"];
+const SERIES: [&str; 5] = ["a", "b{site=\"n\"}", "b{site=\"s\"}", "c", "d"];
 const TIMES: i64 = 20_000;
 
 /// One operation; its answer goes to `told`.

@@ -5,8 +5,8 @@
 
 use crate::model::{Model, Rows};
 use crate::workload::{
-    APPENDED, KEPT_ROWS_MAX, SERIES, Shape, insert, inserted, merge_of, rows_in, series,
-    series_name, value_of,
+    APPENDED, KEPT_ROWS_MAX, SERIES, Shape, insert, inserted, keeps_several, merge_of, rows_in,
+    series, series_name, value_of,
 };
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -174,8 +174,7 @@ fn feed(
         let (least, most) = if rng.one_in(8) { (1, 300) } else { usual };
         let count = rng.between(least, most) as usize;
         let merge = merge_of(name);
-        if merge == MergePolicy::KeepAll && next.series.get(name).map_or(0, rows_in) > KEPT_ROWS_MAX
-        {
+        if keeps_several(merge) && next.series.get(name).map_or(0, rows_in) > KEPT_ROWS_MAX {
             continue;
         }
         // Those of other appenders come between.
@@ -315,7 +314,7 @@ fn in_turn(
             left = left.saturating_sub(rows.len());
             let stretch = &feed.stretches[own];
             match stretch.merge {
-                MergePolicy::Replace | MergePolicy::KeepAll => {
+                MergePolicy::Replace | MergePolicy::KeepAll | MergePolicy::KeepDistinct => {
                     give(appender, stretch, rows.clone())?;
                     note(stretch, rows, next);
                 }

@@ -103,11 +103,17 @@ pub(crate) const KEPT_ROWS_MAX: u64 = 8_000;
 #[must_use]
 pub fn merge_of(name: &str) -> MergePolicy {
     match name.as_bytes() {
+        [b'm', b'1', b'{', ..] => MergePolicy::KeepDistinct,
         [b'm', b'2', ..] => MergePolicy::KeepAll,
         [b'm', b'3', ..] => MergePolicy::KeepFirst,
         [b'm', b'4', ..] => MergePolicy::Error,
         _ => MergePolicy::Replace,
     }
+}
+
+/// Whether a series with this policy has several rows of one time.
+pub(crate) fn keeps_several(merge: MergePolicy) -> bool {
+    matches!(merge, MergePolicy::KeepAll | MergePolicy::KeepDistinct)
 }
 
 /// Any of the workload's series.
@@ -150,6 +156,12 @@ pub(crate) fn inserted(
             rows.entry(time).or_insert_with(|| vec![row]);
         }
         MergePolicy::KeepAll => rows.entry(time).or_default().push(row),
+        MergePolicy::KeepDistinct => {
+            let same = rows.entry(time).or_default();
+            if !same.contains(&row) {
+                same.push(row);
+            }
+        }
         _ => {
             rows.insert(time, vec![row]);
         }
@@ -379,7 +391,7 @@ fn append(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> 
         last + step
     };
     let mut series = series(tx, &name)?;
-    if bulk && series.info().merge == MergePolicy::KeepAll {
+    if bulk && keeps_several(series.info().merge) {
         return append_kept(&mut series, rows, rng, (start, count));
     }
     for i in 0..count {
@@ -402,9 +414,13 @@ fn append_kept(
     let each = rng.between(1, 30);
     let times: Vec<i64> = (0..count).map(|i| start - 1 + i / each).collect();
     let flags = vec![0; times.len()];
-    let values: Vec<u64> = times.iter().map(|_| value_of(rng).to_bits()).collect();
-    for (&time, &value) in times.iter().zip(&values) {
-        rows.entry(time).or_default().push([0, value]);
+    let mut values: Vec<u64> = times.iter().map(|_| value_of(rng).to_bits()).collect();
+    let merge = series.info().merge;
+    for at in 0..times.len() {
+        if merge == MergePolicy::KeepDistinct && at > 0 && rng.one_in(3) {
+            values[at] = values[rng.index(at)];
+        }
+        inserted(merge, rows, (times[at], [0, values[at]]), Ok(()))?;
     }
     series.append_rows(&times, &[&flags, &values])
 }
@@ -420,12 +436,20 @@ fn late(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     for _ in 0..rng.below(6) {
         let at = match rows.last_key_value() {
             // The order of arrival counts: rows of one time across transactions.
-            Some((&last, _)) if series.info().merge == MergePolicy::KeepAll => {
+            Some((&last, _)) if keeps_several(series.info().merge) => {
                 rng.between((last - 3).max(0), last)
             }
             _ => rng.between(0, TIME_MAX),
         };
-        let point = (at, 0, value_of(rng));
+        let mut point = (at, 0, value_of(rng));
+        // Every other one is there already.
+        if series.info().merge == MergePolicy::KeepDistinct
+            && rng.one_in(2)
+            && let Some(same) = rows.get(&at)
+        {
+            let [flags, value] = *rng.pick(same);
+            point = (at, flags as i64, f64::from_bits(value));
+        }
         insert(&mut series, rows, point)?;
     }
     Ok(())

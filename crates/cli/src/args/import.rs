@@ -177,6 +177,8 @@ pub(crate) enum MergeName {
     Error,
     /// Both stay, in the order in which they arrive
     KeepAll,
+    /// Both stay if they differ; an equal point is kept once
+    KeepDistinct,
 }
 
 impl MergeName {
@@ -186,6 +188,7 @@ impl MergeName {
             Self::KeepFirst => MergePolicy::KeepFirst,
             Self::Error => MergePolicy::Error,
             Self::KeepAll => MergePolicy::KeepAll,
+            Self::KeepDistinct => MergePolicy::KeepDistinct,
         }
     }
 }

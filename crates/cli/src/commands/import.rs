@@ -15,7 +15,6 @@ use crate::output::{bytes_text, grouped, printable, rounded_text};
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tidalite::MergePolicy;
 
 /// Bad rows that are described; the others are counted.
 const BAD_ROWS_SHOWN: u64 = 10;
@@ -47,7 +46,7 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
         return Err(after_failure(failure, args, tally, is_new));
     }
     if !args.quiet {
-        summary(&args.file, tally, began.elapsed(), merge, terminal)?;
+        summary(&args.file, tally, began.elapsed(), terminal)?;
     }
     Ok(())
 }
@@ -73,13 +72,7 @@ fn after_failure(failure: Failure, args: &ImportArgs, tally: Tally, is_new: bool
     failure
 }
 
-fn summary(
-    path: &Path,
-    tally: Tally,
-    took: Duration,
-    merge: Option<MergePolicy>,
-    terminal: &mut Terminal<'_>,
-) -> Outcome {
+fn summary(path: &Path, tally: Tally, took: Duration, terminal: &mut Terminal<'_>) -> Outcome {
     let seconds = took.as_secs_f64().max(1e-9);
     #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
     let rate = |count: u64| rate_text(count as f64 / seconds);
@@ -94,8 +87,7 @@ fn summary(
         rate(tally.rows),
         rate(tally.points),
     )?;
-    let kept = matches!(merge, Some(MergePolicy::KeepFirst | MergePolicy::KeepAll));
-    if tally.replaced > 0 && !kept {
+    if tally.replaced > 0 {
         writeln!(
             terminal.out,
             "{} points replaced the one before them, at the same time in the same series: is a --tag missing?",

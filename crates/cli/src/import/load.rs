@@ -28,7 +28,7 @@ pub(crate) struct Tally {
     pub rows: u64,
     /// Values stored.
     pub points: u64,
-    /// Of these, points at the same time as the one before them in the input.
+    /// Of these, points that took the place of the one before them in the input, at the same time.
     pub replaced: u64,
     /// Series that got values.
     pub series: u64,
@@ -45,6 +45,8 @@ struct Slot {
     times: Vec<i64>,
     words: Vec<u64>,
     last_time: Option<i64>,
+    /// Of the points that wait, those at the same time as the one before them.
+    repeated: u64,
 }
 
 /// Writes rows to a database.
@@ -137,7 +139,7 @@ impl<'a> Loader<'a> {
         for (index, value) in slots.iter().zip(values) {
             let Some(value) = value else { continue };
             let slot = &mut self.slots[*index];
-            self.tally.replaced += u64::from(slot.last_time == Some(time));
+            slot.repeated += u64::from(slot.last_time == Some(time));
             slot.last_time = Some(time);
             slot.times.push(time);
             slot.words.push(value.to_bits());
@@ -191,7 +193,8 @@ impl<'a> Loader<'a> {
         series.insert_values(time, cells).map_err(fail)?;
         self.tally.rows += 1;
         self.tally.points += 1;
-        self.tally.replaced += u64::from(slot.last_time == Some(time));
+        let replaces = series.info().merge == MergePolicy::Replace;
+        self.tally.replaced += u64::from(replaces && slot.last_time == Some(time));
         slot.last_time = Some(time);
         Ok(())
     }
@@ -223,6 +226,7 @@ impl<'a> Loader<'a> {
             times: Vec::new(),
             words: Vec::new(),
             last_time: None,
+            repeated: 0,
         });
         Ok(self.slots.len() - 1)
     }
@@ -285,6 +289,10 @@ impl<'a> Loader<'a> {
         series
             .append_rows(&slot.times, &[&self.flags[..points], &slot.words])
             .map_err(fail)?;
+        let repeated = std::mem::take(&mut slot.repeated);
+        if series.info().merge == MergePolicy::Replace {
+            self.tally.replaced += repeated;
+        }
         slot.times.clear();
         slot.words.clear();
         self.waiting -= points;

@@ -444,6 +444,11 @@ fn a_forgotten_tag_is_mentioned() {
     let ran = folder.say("import b.tdl a.csv --tag site");
     assert!(ran.err.is_empty(), "{}", ran.err);
     assert!(!ran.ok().contains("replaced"));
+    // Nothing is replaced where the series has another policy, be it said now or when it was made.
+    for merge in ["--merge keep-distinct", ""] {
+        let out = folder.say(&format!("import c.tdl a.csv {merge}")).ok();
+        assert!(!out.contains("replaced"), "{out}");
+    }
 }
 
 /// One series with a column of every type; what it prints is what a second import takes.

@@ -288,6 +288,35 @@ fn an_export_is_what_an_import_reads() {
         .say("import again.tdl twice.csv --series series --merge keep-all --quiet")
         .ok();
     assert_eq!(scan("again.tdl"), twice);
+    // Each once, though they come twice in the file, and the file twice; one that differs beside them.
+    for _ in 0..2 {
+        folder
+            .say("import once.tdl twice.csv --series series --merge keep-distinct --quiet")
+            .ok();
+    }
+    lines.dedup();
+    let count = |wanted: usize| {
+        let once = scan("once.tdl");
+        let mut found: Vec<&str> = once.lines().skip(1).collect();
+        found.sort_unstable();
+        assert_eq!(found.len(), wanted);
+        found.dedup();
+        assert_eq!(found.len(), wanted);
+        assert!(lines.iter().all(|line| found.binary_search(line).is_ok()));
+    };
+    count(lines.len());
+    let text = std::fs::read_to_string(folder.path("twice.csv")).unwrap();
+    let mut rows = text.lines();
+    let head = rows.next().unwrap();
+    let row = rows.find(|row| row.contains("hb.wind")).unwrap();
+    let (place, _) = row.rsplit_once(',').unwrap();
+    folder.write("other.csv", format!("{head}\n{place},-12345.5\n{row}\n"));
+    folder
+        .say("import once.tdl other.csv --series series --quiet")
+        .ok();
+    count(lines.len() + 1);
+    let series = folder.say("series once.tdl").ok();
+    assert!(series.contains("keep-distinct"), "{series}");
 }
 
 #[test]

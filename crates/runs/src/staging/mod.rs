@@ -31,7 +31,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::SeriesId;
 use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
-use tidalite_codec::{ColumnType, Hint, RowsRef};
+use tidalite_codec::{ColumnType, Hint, Rows, RowsRef};
 
 pub use beside::Beside;
 pub(crate) use beside::{Desk, Piece, Running};
@@ -431,6 +431,12 @@ impl Staging {
     /// How many rows of one time are staged. As `rows`, moves what is staged of the series to an overlay.
     pub fn rows_at(&mut self, slot: Slot, time: i64) -> usize {
         self.overlay(slot).rows_at(time)
+    }
+
+    /// Appends the staged rows of one time to `rows`, in the order in which they came, of a series whose rows of one time are kept side by
+    /// side. As `rows`, moves what is staged of the series to an overlay.
+    pub fn copy_rows_at(&mut self, slot: Slot, time: i64, rows: &mut Rows) {
+        self.overlay(slot).copy_rows_at(time, rows);
     }
 
     /// Stages sorted rows in place of all that are staged or stored at their times.

@@ -42,6 +42,19 @@ impl Overlay {
         sorted + rest.filter(|&&other| other == time).count()
     }
 
+    /// Appends the rows of one time to `rows`, in the order in which they came.
+    pub(super) fn copy_rows_at(&mut self, time: i64, rows: &mut Rows) {
+        if self.rows.len() - self.sorted > LOOKED_THROUGH_MAX {
+            self.sorted();
+        }
+        rows.extend(self.rows.slice(0..self.sorted).between(time, time));
+        for row in self.sorted..self.rows.len() {
+            if self.rows.times[row] == time {
+                rows.extend(self.rows.slice(row..row + 1));
+            }
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }

@@ -435,7 +435,7 @@ impl Rescue<'_, '_> {
         });
         let mut words: Vec<&[u64]> = words.collect();
         words.extend(added.iter().map(Vec::as_slice));
-        if series.keeps_all() || !rows.is_sorted_unique() {
+        if series.info().merge == MergePolicy::KeepAll || !rows.is_sorted_unique() {
             // What is put later takes the place of what was put before, here too.
             series.set_merge(MergePolicy::KeepAll)?;
             series.replace_times(RowsRef::new(rows.times(), &words))?;

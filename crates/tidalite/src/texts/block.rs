@@ -43,6 +43,12 @@ impl Block {
         self.end() - 1
     }
 
+    /// Takes the last text away.
+    pub(super) fn pop(&mut self) {
+        let length = self.lengths.pop().unwrap_or_default() as usize;
+        self.bytes.truncate(self.bytes.len() - length);
+    }
+
     pub(super) fn text(&self, number: u64) -> Option<&[u8]> {
         let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let length = *self.lengths.get(place)? as usize;

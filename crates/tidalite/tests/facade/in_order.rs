@@ -109,7 +109,7 @@ fn one_after_the_other_they_are_one_thread() {
             for n in 0..SERIES {
                 // Every fifth has a policy that looks at what is there.
                 let merge = match n % 5 {
-                    4 => MergePolicy::ALL[n / 5 % 4],
+                    4 => MergePolicy::ALL[n / 5 % 5],
                     _ => MergePolicy::Replace,
                 };
                 let (name, schema) = (format!("s{n}"), Schema::point());
