@@ -21,6 +21,7 @@
 //! leaves    read_leaves                          ahead of who comes for the rows
 //! ahead     Runs                                 pages asked for ahead, those side by side in one call
 //! walk      Walk, PageAt                            page by page, by birth, around damage
+//! stat      TableShape                              levels, and pages by what they hold
 //!
 //! key       keys that are too long for a page
 //! small     a nested table inside a leaf cell
@@ -66,6 +67,7 @@ mod remove;
 mod sets;
 mod share;
 mod small;
+mod stat;
 mod sub;
 mod tree;
 mod value;
@@ -83,6 +85,7 @@ pub use pairs::Pairs;
 pub use range::Range;
 pub use relocate::Relocation;
 pub use sets::Values;
+pub use stat::TableShape;
 pub use sub::Sub;
 pub use tidalite_pager::{Error, Result};
 pub use tree::{DEPTH_MAX, HEIGHT_MAX, TREE_BYTES, Tree};

@@ -25,6 +25,7 @@ pub(crate) use blocks::{Confirmation, MetaBlocks};
 use crate::error::{Error, Result};
 use crate::header::{HEADER_BYTES, Header, Kind, seal_block};
 use crate::layout::BLOCK_BYTES;
+use crate::open::uuid_text;
 use crate::ptr::{PTR_BYTES, Ptr};
 use crate::redo::Redo;
 use crate::superblock::verify_own;
@@ -255,8 +256,8 @@ impl Meta {
             ))
         };
         if &block[UUID_AT..SEQUENCE_AT] != uuid {
-            let found = format!("{:02x?}", &block[UUID_AT..SEQUENCE_AT]);
-            return Err(damaged("file id", found, format!("{uuid:02x?}")));
+            let found = uuid_text(&block[UUID_AT..SEQUENCE_AT]);
+            return Err(damaged("file id", found, uuid_text(uuid)));
         }
         let (txn, sequence) = (Header::decode(block).birth.0, get_u64(block, SEQUENCE_AT));
         if txn == 0 || txn.max(sequence) >= COUNT_MAX {

@@ -41,6 +41,11 @@ pub(crate) fn new_uuid() -> Result<[u8; 16]> {
     }
 }
 
+/// The identity of a file, as people compare it.
+pub(crate) fn uuid_text(uuid: &[u8]) -> String {
+    uuid.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// What a new file holds: its head, and nothing else.
 fn initial_image(page_size: usize) -> Result<Vec<u8>> {
     if !page_size_ok(page_size) {

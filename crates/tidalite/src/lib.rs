@@ -183,6 +183,7 @@ pub use tidalite_base::{
 };
 pub use tidalite_codec::{ColumnType as WordType, Stats};
 pub use tidalite_derive::Record;
+pub use tidalite_kv::TableShape;
 pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
 pub use tidalite_pager::{
     Counters, Durability, Error as StoreError, Event, HANDLES_MAX, Laggard, LaggardAction,

@@ -6,7 +6,7 @@
 use crate::error::Result;
 use crate::pages::Pages;
 use std::ops::RangeBounds;
-use tidalite_kv::{PairCursor, Tree};
+use tidalite_kv::{PairCursor, TableShape, Tree};
 
 type Pair = (Vec<u8>, Vec<u8>);
 
@@ -23,6 +23,17 @@ pub struct MultiTable<'a> {
 impl<'a> MultiTable<'a> {
     pub(crate) fn new(pages: Pages<'a>, tree: Tree) -> Self {
         Self { pages, tree }
+    }
+
+    /// How the table lies in pages, those of large sets of values included.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// As of [`Table::shape`](crate::Table::shape).
+    pub fn shape(&self) -> Result<TableShape> {
+        Ok(self.tree.shape(&self.pages)?)
     }
 
     /// The first value of a key, and how many it has.

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::pages::Pages;
 use std::ops::{Bound, RangeBounds};
-use tidalite_kv::{Cursor, Piece, PutRow, Sub, Tree, Value};
+use tidalite_kv::{Cursor, Piece, PutRow, Sub, TableShape, Tree, Value};
 
 /// A table of a snapshot, or of a write transaction as it stands.
 #[derive(Clone)]
@@ -57,6 +57,32 @@ impl<'a> Table<'a> {
     /// A table without entries.
     pub(crate) fn empty(pages: Pages<'a>) -> Self {
         Self::new(pages, Tree::new(0))
+    }
+
+    /// How the table lies in pages: levels, branches, leaves, pages of long values and keys, and of nested tables. A small nested table lies in a
+    /// leaf of the one above it, and has none.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// tx.table("t")?.extend((0..1000u32).map(|i| (i.to_be_bytes(), "value")))?;
+    /// tx.table("t")?.put(b"long", &[7; 10_000])?;
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let shape = snap.table("t")?.ok_or("no table")?.shape()?;
+    /// assert_eq!((shape.depth, shape.branch_pages, shape.overflow_pages), (2, 1, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// Each branch is read; the leaves, too, where some rows may lead to other pages.
+    pub fn shape(&self) -> Result<TableShape> {
+        let tree = self.sub.tree();
+        let shape = tree.map(|tree| tree.shape(&self.pages)).transpose()?;
+        Ok(shape.unwrap_or_default())
     }
 
     /// The values of many keys in their order, `None` where there is none. Sorted keys are best; the waits for memory of

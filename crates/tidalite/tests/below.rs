@@ -328,7 +328,10 @@ fn copies_and_page_walks_know_what_is_nested() {
     let mut topics = tx.table("topics").unwrap();
     let mut empty = topics.nested_at(&["numbers", "of its own"]);
     assert_eq!(empty.take_sequence(9).unwrap(), 0);
+    topics.put(b"long", &[7; 3 * PAGE]).unwrap();
     let mut pairs = tx.multi_table("pairs").unwrap();
+    let many: Vec<_> = (0..2000u32).map(u32::to_be_bytes).collect();
+    pairs.put_many(b"many", &many).unwrap();
     assert_eq!(pairs.take_sequence(8).unwrap(), 0);
     tx.commit().unwrap();
     let content = content_of(&db.begin_read().unwrap());
@@ -366,4 +369,12 @@ fn copies_and_page_walks_know_what_is_nested() {
     })
     .unwrap();
     assert_eq!(pages, of("table topics"));
+    // What a table says of its shape is what the walk over the file finds.
+    let snap = db.begin_read().unwrap();
+    let topics = snap.table("topics").unwrap().unwrap().shape().unwrap();
+    let pairs = snap.multi_table("pairs").unwrap().unwrap().shape().unwrap();
+    assert_eq!(topics.pages(), pages);
+    assert_eq!(pairs.pages(), of("table pairs"));
+    assert!(topics.nested_pages > 0 && topics.overflow_pages > 0 && pairs.nested_pages > 0);
+    assert!(topics.depth > 1 && topics.branch_pages > 0 && topics.leaf_pages > topics.branch_pages);
 }

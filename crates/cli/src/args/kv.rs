@@ -10,6 +10,7 @@ Examples:
   tidalite kv put plant.tdl config hub_height 80
   tidalite kv get plant.tdl config hub_height
   tidalite kv scan plant.tdl config --from h --limit 10
+  tidalite kv scan plant.tdl readings --keys u32 --values i64 --value-from 100
   tidalite kv put plant.tdl topics --in plant --in tank-4 level 3.5
   tidalite kv stat plant.tdl
   tidalite kv drop plant.tdl topics
@@ -146,6 +147,15 @@ pub(crate) enum KvCommand {
         /// From the last to the first
         #[arg(long)]
         reverse: bool,
+        /// Only pairs with this value
+        #[arg(long, value_name = "VALUE", allow_negative_numbers = true, conflicts_with_all = ["value_from", "value_to"])]
+        value: Option<String>,
+        /// Only pairs whose value is not less
+        #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
+        value_from: Option<String>,
+        /// Only pairs whose value is less
+        #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
+        value_to: Option<String>,
     },
     /// Make an empty table; nothing happens if it is there
     Create {
@@ -179,11 +189,51 @@ pub(crate) enum KvCommand {
         #[command(flatten)]
         durability: DurabilityArg,
     },
-    /// List tables and how much they hold
-    Stat {
-        #[command(flatten)]
-        file: FileArg,
-    },
+    /// List tables and how much they hold, or show how they lie in the file
+    Stat(KvStatArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Without a table and options: a line a table. Else what is asked for as `mdb_stat` and `mdbx_stat`
+print it. Branches of the tables are read, and of tables with long values or nested tables the leaves.
+
+Examples:
+  tidalite kv stat plant.tdl
+  tidalite kv stat plant.tdl topics --in plant
+  tidalite kv stat plant.tdl --env --free --readers --all")]
+pub(crate) struct KvStatArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// Table: its levels, and its pages by what they hold
+    #[arg(value_name = "TABLE")]
+    pub table: Option<String>,
+
+    /// Of the table that is nested under this key; repeated, one further in
+    #[arg(
+        long = "in",
+        value_name = "KEY",
+        allow_negative_numbers = true,
+        requires = "table"
+    )]
+    pub path: Vec<String>,
+
+    /// The same of all tables
+    #[arg(long, short = 'a', conflicts_with = "table")]
+    pub all: bool,
+
+    /// The file: pages, newest commit, readers
+    #[arg(long, short = 'e')]
+    pub env: bool,
+
+    /// Free pages, and those that wait for readers
+    #[arg(long, short = 'f')]
+    pub free: bool,
+
+    /// Who reads
+    #[arg(long, short = 'r')]
+    pub readers: bool,
 }
 
 #[derive(Debug, Args)]

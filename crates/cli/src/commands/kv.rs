@@ -5,7 +5,7 @@ use crate::args::{KvArgs, KvCommand, KvForm, KvPlace};
 use crate::bytes::{hex, typeable, unescaped, unhex};
 use crate::database::{failure, open, open_or_create, open_to_write};
 use crate::exit::{Failure, Outcome};
-use crate::output::{grouped, printable};
+use crate::output::grouped;
 use crate::store;
 use std::path::Path;
 use tidalite::{Ordered, ReadTxn, Table, TableCursor, WriteTxn};
@@ -35,8 +35,18 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
             to,
             limit,
             reverse,
+            value,
+            value_from,
+            value_to,
         } => {
+            let value_of = |text: &Option<String>| {
+                let text = text.as_deref();
+                text.map(|text| place.value(text)).transpose()
+            };
             let bounds = Bounds {
+                value: value_of(value)?,
+                value_from: value_of(value_from)?,
+                value_to: value_of(value_to)?,
                 from: from.as_deref().map(|text| place.key(text)).transpose()?,
                 to: to.as_deref().map(|text| place.key(text)).transpose()?,
                 limit: *limit,
@@ -51,7 +61,7 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
         KvCommand::Rename {
             file, table, name, ..
         } => change(&file.file, table, |tx| tx.rename_table(table, name)),
-        KvCommand::Stat { file } => stat(&file.file, terminal),
+        KvCommand::Stat(args) => super::kv_stat::run(args, terminal),
     }
 }
 
@@ -312,9 +322,22 @@ struct Bounds {
     to: Option<Vec<u8>>,
     limit: u64,
     reverse: bool,
+    value: Option<Vec<u8>>,
+    value_from: Option<Vec<u8>>,
+    value_to: Option<Vec<u8>>,
 }
 
 impl Bounds {
+    fn any_value(&self) -> bool {
+        self.value.is_none() && self.value_from.is_none() && self.value_to.is_none()
+    }
+
+    fn takes(&self, found: &[u8]) -> bool {
+        self.value.as_deref().is_none_or(|value| found == value)
+            && self.value_from.as_deref().is_none_or(|from| found >= from)
+            && self.value_to.as_deref().is_none_or(|to| found < to)
+    }
+
     fn beyond(&self, key: &[u8]) -> bool {
         if self.reverse {
             self.from.as_deref().is_some_and(|from| key < from)
@@ -341,10 +364,12 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
         }
         .map_err(fail)?;
         while found && left > 0 && !bounds.beyond(cursor.key()) {
-            let key = place.key_text(cursor.key())?;
-            let value = place.value_text(cursor.value())?;
-            writeln!(terminal.out, "{key}\t{value}")?;
-            left -= 1;
+            if bounds.takes(cursor.value()) {
+                let key = place.key_text(cursor.key())?;
+                let value = place.value_text(cursor.value())?;
+                writeln!(terminal.out, "{key}\t{value}")?;
+                left -= 1;
+            }
             found = if bounds.reverse {
                 cursor.prev_pair().map_err(fail)?
             } else {
@@ -363,10 +388,11 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
     }
     .map_err(fail)?;
     while found && left > 0 && !bounds.beyond(cursor.key()) {
-        let key = place.key_text(cursor.key())?;
-        let value = shown(place, &table, &cursor)?;
-        writeln!(terminal.out, "{key}\t{value}")?;
-        left -= 1;
+        if let Some(value) = shown(place, bounds, &table, &cursor)? {
+            let key = place.key_text(cursor.key())?;
+            writeln!(terminal.out, "{key}\t{value}")?;
+            left -= 1;
+        }
         found = if bounds.reverse {
             cursor.previous().map_err(fail)?
         } else {
@@ -376,31 +402,21 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
     Ok(terminal.out.flush()?)
 }
 
-fn shown(place: &KvPlace, table: &Table<'_>, cursor: &TableCursor<'_>) -> Outcome<String> {
+/// What is printed of the value here; `None` when it is not asked for, and a nested table has none.
+fn shown(
+    place: &KvPlace,
+    bounds: &Bounds,
+    table: &Table<'_>,
+    cursor: &TableCursor<'_>,
+) -> Outcome<Option<String>> {
     let fail = |error: tidalite::Error| place.fail(&error);
     if cursor.is_nested() {
         let below = table.nested(cursor.key()).map_err(fail)?;
         let rows = below.map_or(0, |below| below.count());
-        return Ok(format!("({} pairs)", grouped(rows)));
+        let shown = || format!("({} pairs)", grouped(rows));
+        return Ok(bounds.any_value().then(shown));
     }
-    place.value_text(&cursor.value().map_err(fail)?)
-}
-
-fn stat(path: &Path, terminal: &mut Terminal<'_>) -> Outcome {
-    let fail = |error: tidalite::Error| failure(path, &error);
-    let snap = open(path)?.begin_read().map_err(fail)?;
-    for name in snap.tables().map_err(fail)? {
-        let shown = printable(&name);
-        if let Some(true) = snap.is_multi_table(&name).map_err(fail)? {
-            let table = snap.multi_table(&name).map_err(fail)?;
-            let counts = table.map_or((0, 0), |table| (table.count(), table.count_keys()));
-            let (pairs, keys) = (grouped(counts.0), grouped(counts.1));
-            writeln!(terminal.out, "{shown}\t{pairs} pairs\t{keys} keys")?;
-            continue;
-        }
-        let table = snap.table(&name).map_err(fail)?;
-        let pairs = grouped(table.map_or(0, |table| table.count()));
-        writeln!(terminal.out, "{shown}\t{pairs} pairs")?;
-    }
-    Ok(terminal.out.flush()?)
+    let value = cursor.value().map_err(fail)?;
+    let taken = bounds.takes(&value).then(|| place.value_text(&value));
+    taken.transpose()
 }

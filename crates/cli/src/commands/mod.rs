@@ -12,6 +12,7 @@ pub(crate) mod import;
 pub(crate) mod integrity;
 pub(crate) mod join;
 pub(crate) mod kv;
+mod kv_stat;
 pub(crate) mod pages;
 pub(crate) mod plot;
 pub(crate) mod readers;

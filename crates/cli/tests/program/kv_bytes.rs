@@ -155,3 +155,83 @@ fn a_file_that_is_cut_off_leads_to_what_can_be_done() {
     spoilt[25_000..45_000].fill(0xa5);
     refused(&spoilt);
 }
+
+#[test]
+fn scans_pick_values_and_stat_tells_how_tables_lie() {
+    let folder = Folder::new("kv-stat");
+    {
+        let db = Database::open(folder.path("a.tdl")).unwrap();
+        let mut tx = db.begin_write().unwrap();
+        let mut table = tx.table("long").unwrap();
+        let rows = (0..1000u32).map(|i| (i.to_be_bytes(), (i % 10).to_be_bytes()));
+        table.extend(rows).unwrap();
+        table.put(b"value", &[7; 10_000]).unwrap();
+        let mut below = table.nested(b"topic");
+        below.put(b"a", b"1").unwrap();
+        let values: Vec<_> = (0..5000u32).map(u32::to_be_bytes).collect();
+        let mut pairs = tx.multi_table("pairs").unwrap();
+        pairs.put_many(&7u32.to_be_bytes(), &values).unwrap();
+        tx.commit().unwrap();
+    }
+    let form = "--keys u32 --values u32";
+    let say = |words: &str| folder.say(&format!("kv scan a.tdl {words}")).ok();
+    assert_eq!(
+        say(&format!("long {form} --to 40 --value 3")),
+        "3\t3\n13\t3\n23\t3\n33\t3\n"
+    );
+    // What is left out is not counted; nested tables have no value.
+    let limited = format!("long {form} --to 1000 --value-from 8 --value-to 9 --limit 2 --reverse");
+    assert_eq!(say(&limited), "998\t8\n988\t8\n");
+    assert_eq!(say("long --from t --value-from zz"), "");
+    assert_eq!(say("long --from t --to u"), "topic\t(1 pairs)\n");
+    assert_eq!(
+        say(&format!("pairs {form} --value-from 10 --value-to 12")),
+        "7\t10\n7\t11\n"
+    );
+    folder
+        .say("kv scan a.tdl long --value 3 --value-to 4")
+        .failed(2, &["--value-to"]);
+
+    let of_long = "Status of long\n  Tree depth: 2\n  Branch pages: 1\n  Leaf pages: 4\n  \
+        Overflow pages: 3\n  Nested pages: 0\n  Entries: 1002\n";
+    assert_eq!(folder.say("kv stat a.tdl long").ok(), of_long);
+    assert_eq!(
+        folder.say("kv stat a.tdl long --in topic").ok(),
+        "Status of long\n  Tree depth: 0\n  Branch pages: 0\n  Leaf pages: 0\n  \
+        Overflow pages: 0\n  Nested pages: 0\n  Entries: 1\n"
+    );
+    let all = folder.say("kv stat a.tdl --all").ok();
+    assert!(all.starts_with(of_long), "{all}");
+    let pairs = "Status of pairs\n  Tree depth: 1\n  Branch pages: 0\n  Leaf pages: 1\n";
+    assert!(all.contains(pairs), "{all}");
+    assert!(all.ends_with("  Entries: 5000\n  Keys: 1\n"), "{all}");
+    for (words, told) in [
+        ("none", "no table none"),
+        ("long --in x", "no table long, x"),
+        ("pairs --in x", "multi-values"),
+        ("--in x", "--in"),
+    ] {
+        let ran = folder.say(&format!("kv stat a.tdl {words}"));
+        assert!(ran.code != 0 && ran.err.contains(told), "{ran:?}");
+    }
+
+    let db = Database::open(folder.path("a.tdl")).unwrap();
+    let held = db.begin_read().unwrap();
+    let told = folder.say("kv stat a.tdl -e -f -r").ok();
+    let process = std::process::id().to_string();
+    for part in [
+        "  Page size: 4096\n",
+        "  Last transaction ID: 2\n",
+        "  Max readers: 4096\n",
+        "  Number of readers used: 1\n",
+        "Freelist Status\n  Free pages: ",
+        "  Waiting for readers: 0\n",
+        &process,
+    ] {
+        assert!(told.contains(part), "{part} is missing in {told}");
+    }
+    assert!(!told.contains("Status of"), "{told}");
+    drop(held);
+    let told = folder.say("kv stat a.tdl --readers").ok();
+    assert_eq!(told, "Reader Table Status\n(no active readers)\n");
+}

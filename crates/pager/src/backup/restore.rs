@@ -13,7 +13,7 @@ use crate::handle::Pager;
 use crate::large_file;
 use crate::layout::{LARGE_AT, first_page, meta_at, page_size_ok};
 use crate::meta::Meta;
-use crate::open::new_uuid;
+use crate::open::{new_uuid, uuid_text};
 use crate::pages::PageRef;
 use crate::ptr::Ptr;
 use crate::space::large::read_id;
@@ -266,17 +266,14 @@ fn fill(
             Some(before) if next.base != before.txn || next.meta.uuid != before.meta.uuid => {
                 let found = match next.base {
                     0 => "a full backup".to_owned(),
-                    base => format!(
-                        "an increment on {}, of file {:02x?}",
-                        TxnId(base),
-                        next.meta.uuid
-                    ),
+                    base => {
+                        let file = uuid_text(&next.meta.uuid);
+                        format!("an increment on {}, of file {file}", TxnId(base))
+                    }
                 };
-                let uuid = before.meta.uuid;
-                return order(
-                    found,
-                    format!("one on {}, of file {uuid:02x?}", TxnId(before.txn)),
-                );
+                let file = uuid_text(&before.meta.uuid);
+                let expected = format!("one on {}, of file {file}", TxnId(before.txn));
+                return order(found, expected);
             }
             Some(before) if next.page_size != before.page_size => {
                 return order(

@@ -100,6 +100,9 @@ fn a_chain_of_increments_restores_every_version() {
                 Error::Store(StoreError::BackupOrder { .. } | StoreError::Corrupt(_))
             );
             assert!(typed, "{wrong:?}: {error}");
+            // A file is named by the digits of its identity.
+            let told = error.to_string();
+            assert!(!told.contains('['), "{told}");
             assert!(!folder.file("restored.tdl").exists());
         }
         // So is what is damaged or cut off, wherever.

@@ -1,0 +1,147 @@
+//! `kv stat`: tables and how they lie in the file, laid out as `mdb_stat` and `mdbx_stat` do it, so that who reads those reads this.
+
+use super::Terminal;
+use crate::args::KvStatArgs;
+use crate::bytes::unescaped;
+use crate::database::{failure, open};
+use crate::exit::{Failure, Outcome};
+use crate::output::{grouped, printable};
+use std::io::Write;
+use tidalite::{Database, READERS_MAX, ReadTxn, Reader, TableShape};
+
+/// `tidalite kv stat`
+pub(crate) fn run(args: &KvStatArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file.file;
+    let fail = |error: tidalite::Error| failure(path, &error);
+    let db = open(path)?;
+    // Those who read before this one does.
+    let readers = db.readers().map_err(fail)?;
+    let out = &mut *terminal.out;
+    if args.env {
+        environment(&db, readers.len(), out, fail)?;
+    }
+    if args.readers {
+        reader_table(&readers, out)?;
+    }
+    if args.free {
+        let stat = db.stat().map_err(fail)?;
+        writeln!(out, "Freelist Status")?;
+        writeln!(out, "  Free pages: {}", stat.pages_free)?;
+        writeln!(out, "  Longest stretch: {}", stat.longest_free_pages)?;
+        writeln!(out, "  Waiting for readers: {}", stat.pages_pending)?;
+    }
+    let snap = db.begin_read().map_err(fail)?;
+    match &args.table {
+        Some(table) => one(&snap, table, args, out)?,
+        None if args.all => {
+            for name in snap.tables().map_err(fail)? {
+                one(&snap, &name, args, out)?;
+            }
+        }
+        None if args.env || args.readers || args.free => {}
+        None => list(&snap, out, fail)?,
+    }
+    Ok(out.flush()?)
+}
+
+fn environment(
+    db: &Database,
+    readers: usize,
+    out: &mut dyn Write,
+    fail: impl Fn(tidalite::Error) -> Failure,
+) -> Outcome {
+    let stat = db.stat().map_err(fail)?;
+    let used = stat.pages_total.saturating_sub(stat.pages_free);
+    writeln!(out, "Environment Info")?;
+    writeln!(out, "  Page size: {}", stat.page_size)?;
+    writeln!(out, "  File size: {}", stat.file_bytes)?;
+    writeln!(out, "  Number of pages: {}", stat.pages_total)?;
+    writeln!(out, "  Number of pages used: {used}")?;
+    writeln!(out, "  Last transaction ID: {}", stat.txn.0)?;
+    writeln!(out, "  Max readers: {READERS_MAX}")?;
+    writeln!(out, "  Number of readers used: {readers}")?;
+    Ok(())
+}
+
+fn reader_table(readers: &[Reader], out: &mut dyn Write) -> Outcome {
+    writeln!(out, "Reader Table Status")?;
+    if readers.is_empty() {
+        writeln!(out, "(no active readers)")?;
+        return Ok(());
+    }
+    writeln!(out, "    pid     thread     txnid        lag")?;
+    for reader in readers {
+        let (process, thread) = (reader.process, reader.thread);
+        let (txn, lag) = (reader.txn.0, reader.lag_txns);
+        writeln!(out, "{process:>7} {thread:>10} {txn:>9} {lag:>10}")?;
+    }
+    Ok(())
+}
+
+/// One table, of single values or of several.
+fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Outcome {
+    let path = &args.file.file;
+    let fail = |error: tidalite::Error| failure(path, &error);
+    let nested = args.path.iter().map(|key| {
+        let bytes = unescaped(key.as_bytes());
+        bytes.ok_or_else(|| {
+            Failure::usage(format!(
+                "`{key}`: a backslash is followed by two hex digits"
+            ))
+        })
+    });
+    let nested: Vec<Vec<u8>> = nested.collect::<Outcome<_>>()?;
+    let none = || {
+        let way = args.path.iter().map(|key| format!(", {key}"));
+        Failure::not_found(format!(
+            "there is no table {name}{}",
+            way.collect::<String>()
+        ))
+        .hint(format!("tidalite kv stat {} lists them", path.display()))
+    };
+    let (shape, entries, keys): (TableShape, u64, Option<u64>);
+    if snap.is_multi_table(name).map_err(fail)? == Some(true) {
+        if !nested.is_empty() {
+            return Err(Failure::usage(
+                "--in: a table of multi-values has none in it",
+            ));
+        }
+        let table = snap.multi_table(name).map_err(fail)?.ok_or_else(none)?;
+        shape = table.shape().map_err(fail)?;
+        (entries, keys) = (table.count(), Some(table.count_keys()));
+    } else {
+        let table = snap.table(name).map_err(fail)?.ok_or_else(none)?;
+        let table = table.nested_at(&nested).map_err(fail)?.ok_or_else(none)?;
+        shape = table.shape().map_err(fail)?;
+        (entries, keys) = (table.count(), None);
+    }
+    writeln!(out, "Status of {}", printable(name))?;
+    writeln!(out, "  Tree depth: {}", shape.depth)?;
+    writeln!(out, "  Branch pages: {}", shape.branch_pages)?;
+    writeln!(out, "  Leaf pages: {}", shape.leaf_pages)?;
+    writeln!(out, "  Overflow pages: {}", shape.overflow_pages)?;
+    writeln!(out, "  Nested pages: {}", shape.nested_pages)?;
+    writeln!(out, "  Entries: {entries}")?;
+    if let Some(keys) = keys {
+        writeln!(out, "  Keys: {keys}")?;
+    }
+    Ok(())
+}
+
+/// A line a table.
+fn list(snap: &ReadTxn, out: &mut dyn Write, fail: impl Fn(tidalite::Error) -> Failure) -> Outcome {
+    for name in snap.tables().map_err(&fail)? {
+        let shown = printable(&name);
+        if let Some(true) = snap.is_multi_table(&name).map_err(&fail)? {
+            let table = snap.multi_table(&name).map_err(&fail)?;
+            let counts = table.map_or((0, 0), |table| (table.count(), table.count_keys()));
+            let (pairs, keys) = (grouped(counts.0), grouped(counts.1));
+            writeln!(out, "{shown}\t{pairs} pairs\t{keys} keys")?;
+            continue;
+        }
+        let table = snap.table(&name).map_err(&fail)?;
+        let pairs = grouped(table.map_or(0, |table| table.count()));
+        writeln!(out, "{shown}\t{pairs} pairs")?;
+    }
+    Ok(())
+}
