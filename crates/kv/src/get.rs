@@ -29,7 +29,18 @@ impl Tree {
         let Some(leaf) = self.leaf_towards(r, key)? else {
             return Ok(None);
         };
-        let lent = lent_page(r, &leaf);
+        Self::value_in(r, &leaf, key, nested)
+    }
+
+    /// The value of `key` in the leaf that would have it.
+    #[inline(always)]
+    pub(crate) fn value_in<'r, R: PageRead>(
+        r: &'r R,
+        leaf: &Ptr,
+        key: &[u8],
+        nested: fn(u64) -> Error,
+    ) -> Result<Option<Value<'r>>> {
+        let lent = lent_page(r, leaf);
         if let Some(page) = lent {
             match row_of(page, key) {
                 Row::There(tag, range) if tag::kind(tag) == tag::INLINE => {
@@ -39,7 +50,7 @@ impl Tree {
                 Row::There(..) | Row::Unclear => {}
             }
         }
-        get_from(r, (&leaf, lent), key, nested)
+        get_from(r, (leaf, lent), key, nested)
     }
 
     /// Whether `key` is there.

@@ -21,6 +21,7 @@
 //! leaves    read_leaves                          ahead of who comes for the rows
 //! ahead     Runs                                 pages asked for ahead, those side by side in one call
 //! walk      Walk, PageAt                            page by page, by birth, around damage
+//! way       Way, Again                              a get that remembers the pages it went through
 //! stat      TableShape                              levels, and pages by what they hold
 //!
 //! key       keys that are too long for a page
@@ -72,6 +73,7 @@ mod sub;
 mod tree;
 mod value;
 mod walk;
+mod way;
 mod work;
 
 pub use append::PutRow;
@@ -91,6 +93,7 @@ pub use tidalite_pager::{Error, Result};
 pub use tree::{DEPTH_MAX, HEIGHT_MAX, TREE_BYTES, Tree};
 pub use value::{Chunks, Piece, VALUE_BYTES_MAX, VALUE_CHUNK_BYTES, Value};
 pub use walk::{OnRange, PageAt, Walk};
+pub use way::{Again, Way};
 pub use work::Work;
 
 #[cfg(test)]

@@ -1,0 +1,191 @@
+//! Gets that remember their answers, against gets that do not.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tidalite::{
+    Cached, CachedGet, Counters, Database, Durability, MemoryStorage, Options, ReadTxn, Table,
+    WriteTxn,
+};
+use tidalite_testkit::rng::Rng;
+
+const KEYS: u64 = 3000;
+
+fn small_pages() -> Database {
+    tidalite_testkit::watch();
+    Options::new()
+        .page_size(512)
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap()
+}
+
+fn key(i: u64) -> [u8; 8] {
+    i.to_be_bytes()
+}
+
+/// Some are long enough to lie outside their leaf.
+fn value(rng: &mut Rng) -> Vec<u8> {
+    let len = if rng.one_in(20) { 900 } else { rng.index(30) };
+    vec![rng.below(256) as u8; len]
+}
+
+fn put_many(tx: &mut WriteTxn, rng: &mut Rng, count: usize) {
+    for _ in 0..count {
+        let key = key(rng.below(KEYS));
+        if rng.one_in(5) {
+            tx.table("t").unwrap().remove(&key).unwrap();
+        } else {
+            tx.table("t").unwrap().put(&key, &value(rng)).unwrap();
+        }
+    }
+}
+
+/// Asks each of them; returns how many remembered something.
+fn ask(gets: &mut [CachedGet], table: &Table<'_>) -> usize {
+    let mut remembered = 0;
+    for get in gets {
+        let expected = table.get(get.key()).unwrap();
+        assert_eq!(get.get(table).unwrap(), expected.as_deref());
+        remembered += usize::from(get.cached() != Cached::Searched);
+        // A second time no more is looked for.
+        let first = get.cached();
+        assert_eq!(get.get(table).unwrap(), expected.as_deref());
+        assert!(get.cached() != Cached::Searched || first == Cached::Searched);
+    }
+    remembered
+}
+
+#[test]
+fn remembered_answers_hold_in_every_version() {
+    let db = small_pages();
+    let mut rng = Rng::new(21);
+    let mut gets: Vec<CachedGet> = (0..60)
+        .map(|_| CachedGet::new(&key(rng.below(KEYS + 200))))
+        .collect();
+    let mut held: Vec<ReadTxn> = Vec::new();
+    let mut remembered = 0;
+    for round in 0..120u64 {
+        let mut tx = db.begin_write().unwrap();
+        let most = [3, 40, 1, 400][round as usize % 4];
+        put_many(&mut tx, &mut rng, most);
+        // Own changes are seen, those undone are not; nor are those of a transaction that is given up.
+        ask(&mut gets, &tx.table("t").unwrap().view());
+        let point = tx.savepoint().unwrap();
+        put_many(&mut tx, &mut rng, most);
+        ask(&mut gets, &tx.table("t").unwrap().view());
+        if rng.one_in(2) {
+            let before = tx.reader().unwrap();
+            put_many(&mut tx, &mut rng, 5);
+            ask(&mut gets, &before.table("t").unwrap().unwrap());
+            ask(&mut gets, &tx.table("t").unwrap().view());
+        }
+        if rng.one_in(2) {
+            tx.rollback_to(&point).unwrap();
+            ask(&mut gets, &tx.table("t").unwrap().view());
+        }
+        if rng.one_in(4) {
+            drop(tx);
+        } else {
+            let durabilities = [Durability::Durable, Durability::Lazy, Durability::None];
+            tx.commit_with(durabilities[rng.index(3)]).unwrap();
+        }
+        held.push(db.begin_read().unwrap());
+        if held.len() > 4 {
+            held.swap_remove(rng.index(4));
+        }
+        for snap in &held {
+            if let Some(table) = snap.table("t").unwrap() {
+                remembered += ask(&mut gets, &table);
+            }
+        }
+    }
+    // Although it is asked in several versions in turn.
+    assert!(remembered > 5000, "{remembered}");
+}
+
+fn reads(snap: &ReadTxn) -> impl Fn() -> u64 {
+    let counters: &Counters = snap.counters();
+    move || counters.pages_read.load(Ordering::Relaxed)
+}
+
+#[test]
+fn what_has_not_changed_is_not_read() {
+    let db = small_pages();
+    let mut tx = db.begin_write().unwrap();
+    let rows = (0..KEYS).map(|i| (key(i), [7; 20]));
+    tx.table("t").unwrap().extend(rows).unwrap();
+    let levels = u64::from(tx.table("t").unwrap().view().shape().unwrap().depth);
+    tx.commit().unwrap();
+    assert!(levels > 2);
+    let mut get = CachedGet::new(&key(5));
+    let mut ask = |expected: (Cached, u64)| {
+        let snap = db.begin_read().unwrap();
+        let table = snap.table("t").unwrap().unwrap();
+        let read = reads(&snap);
+        let before = read();
+        assert_eq!(get.get(&table).unwrap(), Some(&[7; 20][..]));
+        assert_eq!((get.cached(), read() - before), expected);
+    };
+    ask((Cached::Searched, levels));
+    ask((Cached::Hit, 0));
+    for (changed, expected) in [
+        // Another table; the far end; the same leaf.
+        (("u", 5), (Cached::Hit, 0)),
+        (("t", KEYS - 1), (Cached::Confirmed, 1)),
+        (("t", 6), (Cached::Searched, levels)),
+    ] {
+        let mut tx = db.begin_write().unwrap();
+        let (table, of) = changed;
+        tx.table(table).unwrap().put(&key(of), b"new").unwrap();
+        tx.commit().unwrap();
+        ask(expected);
+        ask((Cached::Hit, 0));
+    }
+}
+
+#[test]
+fn one_get_answers_for_the_table_that_it_is_given() {
+    let db = small_pages();
+    let mut tx = db.begin_write().unwrap();
+    for (name, filled) in [("a", 500), ("b", 300), ("c", 0)] {
+        let mut table = tx.table(name).unwrap();
+        let rows = (0..filled).map(|i| (key(i), name));
+        table.extend(rows).unwrap();
+        for (topic, filled) in [("small", 2), ("large", 400)] {
+            let mut below = table.nested(topic.as_bytes());
+            let value = format!("{name}/{topic}");
+            let rows = (0..filled).map(|i| (key(i), &value));
+            below.extend(rows).unwrap();
+        }
+    }
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let mut get = CachedGet::new(&key(1));
+    let mut rng = Rng::new(2);
+    for _ in 0..300 {
+        let name = ["a", "b", "c"][rng.index(3)];
+        let table = snap.table(name).unwrap().unwrap();
+        let topic = ["", "small", "large"][rng.index(3)];
+        let (asked, expected) = match topic {
+            "" => (table, (name != "c").then(|| name.to_owned())),
+            _ => (
+                table.nested(topic.as_bytes()).unwrap().unwrap(),
+                Some(format!("{name}/{topic}")),
+            ),
+        };
+        for again in [false, true] {
+            let found = get.get(&asked).unwrap();
+            assert_eq!(found, expected.as_ref().map(String::as_bytes));
+            if again {
+                assert_eq!(get.cached() == Cached::Hit, topic != "small");
+            }
+        }
+    }
+    // Where a table is there is no value, and what was known stays.
+    let table = snap.table("a").unwrap().unwrap();
+    let mut topic = CachedGet::new(b"large");
+    assert!(topic.get(&table).is_err() && topic.get(&table).is_err());
+    let empty = table.nested(b"large").unwrap().unwrap();
+    assert_eq!(topic.get(&empty).unwrap(), None);
+}
