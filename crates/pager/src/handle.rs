@@ -219,6 +219,22 @@ impl Pager {
         Ok(bytes)
     }
 
+    /// Keeps the file in memory from its beginning on, up to `bytes_max` bytes of what it is long now, and lets go what this handle kept beyond that:
+    /// 0 ends it. Reads what is not there yet. Returns how many bytes that is; none where the file is not mapped. Closing the handle ends
+    /// it; what the file grows by is not kept until this is called again.
+    ///
+    /// # Errors
+    /// `Io` when the system refuses: beyond what it lets a process keep (RLIMIT_MEMLOCK). Nothing is kept then.
+    pub fn lock_in_memory(&self, bytes_max: u64) -> Result<u64> {
+        let bytes = self.inner.state().bytes.min(bytes_max);
+        let locked = self.inner.storage.lock_in_memory(bytes);
+        locked.map_err(|source| Error::Io {
+            what: "keeping the file in memory".into(),
+            at: 0,
+            source,
+        })
+    }
+
     /// Counters and times of what was committed since the file was opened by this handle.
     #[must_use]
     pub fn metrics(&self) -> MetricsReport {

@@ -185,6 +185,16 @@ pub trait Storage: Send + Sync {
         Ok(())
     }
 
+    /// The first so many bytes stay in memory from now on, those behind them need not; waits until they are there. Returns how many are held: none
+    /// where nothing is mapped.
+    ///
+    /// # Errors
+    /// The system's: it lets a process hold so much and no more. Nothing is held then.
+    fn lock_in_memory(&self, bytes: u64) -> io::Result<u64> {
+        let _ = bytes;
+        Ok(0)
+    }
+
     /// True when the system reads a page of `mapped_page` that is not in memory alone, while whoever wanted it waits: then who knows which
     /// pages come next does well to say so by `read_ahead`.
     fn reads_alone(&self) -> bool {

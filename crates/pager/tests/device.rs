@@ -329,3 +329,52 @@ fn warming_up_reads_the_file_ahead() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
+
+/// Bytes that this process keeps in memory.
+fn kept_in_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmLck:"));
+    let digits = line.unwrap().trim().trim_end_matches(" kB");
+    digits.parse::<u64>().unwrap() * 1024
+}
+
+#[test]
+fn a_file_is_kept_in_memory_as_far_as_it_is_asked_for() {
+    let folder = Folder::new("kept");
+    let path = folder.0.join("plant.tdl");
+    let pager = Pager::open(&path, &Options::default()).unwrap();
+    fill(&pager, 4 * MIB, 1).unwrap();
+    match pager.lock_in_memory(2 * MIB) {
+        Err(Error::Io { .. }) => {
+            eprintln!("skipped: this process may keep nothing in memory");
+            return assert_eq!(kept_in_memory(), 0);
+        }
+        kept => assert_eq!(kept.unwrap(), 2 * MIB),
+    }
+    assert_eq!(kept_in_memory(), 2 * MIB);
+    assert_eq!(pager.lock_in_memory(MIB).unwrap(), MIB);
+    assert_eq!(kept_in_memory(), MIB);
+    let whole = pager.lock_in_memory(u64::MAX).unwrap();
+    assert!(whole > 4 * MIB);
+    assert_eq!(kept_in_memory(), whole);
+    let file = std::fs::File::open(&path).unwrap();
+    file.sync_all().unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let gone = (0..32).filter(|i| in_memory(&file, i * (128 << 10)) == Some(false));
+    assert_eq!(gone.count(), 0);
+    // It is written, and grows, as otherwise.
+    fill(&pager, MIB, 2).unwrap();
+    assert_eq!(kept_in_memory(), whole);
+    assert_eq!(pager.lock_in_memory(0).unwrap(), 0);
+    assert_eq!(kept_in_memory(), 0);
+    pager.lock_in_memory(MIB).unwrap();
+    drop(pager);
+    assert_eq!(kept_in_memory(), 0);
+    // Without a map there is nothing to keep.
+    let options = Options {
+        map: false,
+        ..Options::default()
+    };
+    let pager = Pager::open(&path, &options).unwrap();
+    assert_eq!(pager.lock_in_memory(MIB).unwrap(), 0);
+}

@@ -448,6 +448,10 @@ impl Storage for Monitor {
         self.inner.reads_stretches()
     }
 
+    fn lock_in_memory(&self, bytes: u64) -> io::Result<u64> {
+        self.inner.lock_in_memory(bytes)
+    }
+
     fn read_ahead(&self, at: u64, len: u64) -> io::Result<()> {
         self.inner.read_ahead(at, len)
     }

@@ -85,6 +85,16 @@ impl Database {
         Ok(self.pager.warm_up(bytes_max)?)
     }
 
+    /// Keeps the file in memory from its beginning on, up to `bytes_max` bytes of what it is long now, and lets go what this handle kept beyond that:
+    /// 0 ends it. Waits until they are read; returns how many they are, none where the file is not mapped. Closing the database ends it;
+    /// what the file grows by is not kept until this is called again.
+    ///
+    /// # Errors
+    /// `Store(Io)` when the system refuses: beyond what it lets a process keep (RLIMIT_MEMLOCK). Nothing is kept then.
+    pub fn lock_in_memory(&self, bytes_max: u64) -> Result<u64> {
+        Ok(self.pager.lock_in_memory(bytes_max)?)
+    }
+
     /// Figures about the newest commit. Reads the catalog and every series' record; waits for a write
     /// transaction under way.
     ///

@@ -6,7 +6,7 @@
 //! 2. A device has the length it has: it is never grown, cut or punched.
 
 use super::length::Length;
-use super::map::{MAPS_MAX, Map, place};
+use super::map::{MAP_BYTES, MAPS_MAX, Map, place};
 use super::stretches::Stretches;
 use super::write_map::WriteMap;
 use super::{Growth, Places, Storage, device, machine, write_back};
@@ -315,6 +315,28 @@ impl Storage for FileStorage {
             Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(false),
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn lock_in_memory(&self, bytes: u64) -> io::Result<u64> {
+        let mut held = 0;
+        for (index, map) in self.maps.iter().enumerate() {
+            let from = index as u64 * MAP_BYTES;
+            let here = bytes.saturating_sub(from).min(MAP_BYTES);
+            let map = if here > 0 && self.use_map {
+                self.make_map(index, from, false).as_ref()
+            } else {
+                map.get().and_then(Option::as_ref)
+            };
+            let Some(map) = map else { continue };
+            if let Err(error) = map.lock(here as usize) {
+                if bytes > 0 {
+                    self.lock_in_memory(0)?;
+                }
+                return Err(error);
+            }
+            held += here;
+        }
+        Ok(held)
     }
 
     fn read_ahead(&self, at: u64, len: u64) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! The read-only map of the data file: address space reserved far beyond the file's end, so that
 //! nothing is remapped while the file grows and slices stay valid as long as the map lives.
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap, munlock, munmap};
 use std::ffi::c_void;
 use std::fs::File;
 use std::ptr;
@@ -77,6 +77,17 @@ impl Map {
         // SAFETY: the range was mapped with this length and is as long as `self` lives; the advice changes no byte of it.
         #[expect(unsafe_code, reason = "the one place that advises")]
         let _ = unsafe { madvise(start, MAP_BYTES as usize, Advice::Random) }; // without it reading is right as well
+    }
+
+    /// The first so many bytes stay in memory, and are read if they are not there; the others may leave it.
+    pub(super) fn lock(&self, bytes: usize) -> std::io::Result<()> {
+        let rest = self.0.at(bytes, MAP_BYTES as usize - bytes).cast();
+        // SAFETY: both ranges lie inside the map, which is as long as `self` lives; no byte of it changes.
+        #[expect(unsafe_code, reason = "the one place that locks")]
+        unsafe {
+            munlock(rest, MAP_BYTES as usize - bytes)?;
+            Ok(mlock(self.0.start, bytes)?)
+        }
     }
 
     /// Bytes of the map. The caller has checked that they lie before the end of the file.

@@ -124,6 +124,10 @@ impl Storage for Overlay {
         self.below.reads_stretches()
     }
 
+    fn lock_in_memory(&self, bytes: u64) -> io::Result<u64> {
+        self.below.lock_in_memory(bytes)
+    }
+
     fn read_ahead(&self, at: u64, len: u64) -> io::Result<()> {
         self.below.read_ahead(at, len)
     }
