@@ -47,6 +47,16 @@ impl Laid {
     /// What a vector of fewer rows needs says little of the others.
     const ROWS_MIN: usize = 128;
 
+    /// The slope of the line that the times lay near; `Some(None)`: near none, and it is not yet time to look again. `None`: whoever wants to
+    /// know looks.
+    pub(crate) fn line(&self) -> Option<Option<u64>> {
+        match self.slope {
+            0 if self.age == 0 || self.age >= Self::AGE_MAX => None,
+            0 => Some(None),
+            slope => Some(Some(slope)),
+        }
+    }
+
     /// Chooses between bases and steps; fills `steps`. At least two values.
     pub(crate) fn lay_out(
         &mut self,
@@ -161,10 +171,10 @@ fn search(ints: &[u64], steps: &[u64], step_extent: Extent, preference: Preferen
     }
     let extent = kernel::extent(ints);
     let near = Fit::find(ints, extent);
-    // Where steps spread as far as values, they are worth a look only when most are the same:
-    // levels that change now and then, or a count that starts anew.
+    // Where steps spread as far as values, they are worth a look only when it is a few of them that do: levels that change now
+    // and then, a count that starts anew, another series in a block of a run.
     let spread = step_extent.span() / 2 >= extent.span() / 2;
-    if preference == Preference::Bases && spread && !mostly_one(steps) {
+    if preference == Preference::Bases && spread && !mostly_close(steps, extent.span()) {
         return Layout {
             fit: near,
             delta: false,
@@ -179,14 +189,22 @@ fn search(ints: &[u64], steps: &[u64], step_extent: Extent, preference: Preferen
     Layout { fit, delta }
 }
 
-/// Whether about half of the values are one and the same, by a small sample.
-fn mostly_one(values: &[u64]) -> bool {
-    let mut sample = [0; 9];
+/// Whether most steps are one and the same, or closer together than an eighth of how far the values spread; by a small sample.
+fn mostly_close(steps: &[u64], spread: u64) -> bool {
+    const SAMPLE: usize = 9;
+    /// Of the sample, one at either end may be a jump.
+    const ENDS: usize = 1;
+    let mut sample = [0i64; SAMPLE];
     for (i, place) in sample.iter_mut().enumerate() {
-        *place = values[scattered(i) % values.len()];
+        *place = steps[scattered(i) % steps.len()] as i64;
     }
     sample.sort_unstable();
-    sample.iter().filter(|&&value| value == sample[4]).count() >= 4
+    let middle = sample[SAMPLE / 2];
+    if sample.iter().filter(|&&step| step == middle).count() >= SAMPLE / 2 {
+        return true;
+    }
+    let most = (sample[SAMPLE - 1 - ENDS] as u64).wrapping_sub(sample[ENDS] as u64);
+    most < spread / 8
 }
 
 #[cfg(test)]
@@ -232,6 +250,38 @@ mod tests {
                 assert!(hint.age > 0);
             }
         }
+    }
+
+    /// Walks of a few series behind each other, as in a block of a run: the step from one to the next is as wide as all of them, the
+    /// others are small.
+    #[test]
+    fn a_few_wide_steps_do_not_hide_the_small_ones() {
+        let mut rng = Rng(8);
+        for _ in 0..few(200) {
+            let mut values = Vec::new();
+            while values.len() < 1024 {
+                let mut at = (1 << 30) + rng.below(40_000);
+                values.extend((0..400).map(|_| {
+                    at += rng.below(101);
+                    at -= 50;
+                    at
+                }));
+            }
+            values.truncate(1024);
+            let mut steps = vec![0; values.len()];
+            let found = Laid::default().lay_out(&values, &mut steps, Preference::Bases);
+            assert!(found.delta && found.fit.width == 7, "{found:?}");
+        }
+        // Noise has steps that spread twice as far: they are not worth a look.
+        let noise: Vec<u64> = (0..1024).map(|_| rng.below(1000)).collect();
+        let mut steps = vec![0; noise.len()];
+        assert!(
+            !Laid::default()
+                .lay_out(&noise, &mut steps, Preference::Bases)
+                .delta
+        );
+        let sampled = kernel::deltas(&noise, &mut steps);
+        assert!(sampled.span() > 1000 && !mostly_close(&steps, 1000));
     }
 
     #[test]
