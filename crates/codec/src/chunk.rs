@@ -18,7 +18,7 @@
 //!     24    8  start         delta: the first value;  slope: what a row is above the one before it;  else 0
 //! ```
 
-use crate::stats::fields::{unzigzag, zigzag};
+use crate::short::{self, unzigzag, zigzag};
 use tidalite_base::{get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
 
 /// Bytes of an encoded [`Chunk`].
@@ -40,6 +40,12 @@ const _: () = assert!(START + 8 == CHUNK_BYTES);
 
 /// Whole numbers that [`Chunk::to_fields`] gives.
 pub const CHUNK_FIELDS: usize = 3;
+
+const SHORT_LENGTHS_BYTES: usize = 2;
+/// Lengths, encoding and width.
+const SHORT_FIXED_BYTES: usize = SHORT_LENGTHS_BYTES + 2;
+/// Bytes of a chunk in its short form at most.
+pub const CHUNK_SHORT_BYTES_MAX: usize = SHORT_FIXED_BYTES + 3 * 8 + 4;
 
 /// How a payload is to be read; see the head of `chunk.rs` and docs/format.md section 6.
 ///
@@ -203,6 +209,34 @@ impl Chunk {
         }
     }
 
+    /// Appends everything but the rows in as few bytes as it needs:
+    ///
+    /// ```text
+    /// | lengths u16: of 4 numbers | encoding u8 | width u8 | details, base, start (`to_fields`), bytes of the payload |
+    /// ```
+    pub fn put_short(&self, out: &mut Vec<u8>) {
+        let (rule, [details, base, start]) = self.to_fields([0, 0]);
+        let numbers = [details, base, start, u64::from(self.length)];
+        out.extend_from_slice(&short::lengths(&numbers).to_le_bytes()[..SHORT_LENGTHS_BYTES]);
+        out.extend_from_slice(&rule);
+        short::put(&numbers, out);
+    }
+
+    /// Reads what [`put_short`](Self::put_short) has written of a vector of `rows` rows, at byte `at` of `bytes`; answers where it ends, too. `None` when
+    /// there is none. As after `decode`, it is believed only by `decode_*`.
+    #[must_use]
+    pub fn get_short(bytes: &[u8], at: usize, rows: usize) -> Option<(Self, usize)> {
+        let fixed = bytes.get(at..)?.first_chunk::<SHORT_FIXED_BYTES>()?;
+        let lengths = u64::from(get_u16(fixed, 0));
+        let rule = [fixed[SHORT_LENGTHS_BYTES], fixed[SHORT_LENGTHS_BYTES + 1]];
+        let numbers_at = at + SHORT_FIXED_BYTES;
+        let [details, base, start, len] = short::get(bytes, numbers_at, lengths)?;
+        let of = (rows, u32::try_from(len).ok()? as usize);
+        let fields = [details, base, start];
+        let chunk = Self::from_fields(rule, of, &fields, [0, 0]);
+        Some((chunk, numbers_at + short::sum(lengths)))
+    }
+
     /// The rows of the chunk at byte `at` of `bytes`, and nothing else of it.
     ///
     /// # Panics
@@ -350,6 +384,16 @@ mod tests {
             let (rule, fields) = chunk.to_fields(anchors);
             let of = (chunk.rows(), chunk.len());
             assert_eq!(Chunk::from_fields(rule, of, &fields, anchors), chunk);
+            let mut bytes = vec![1, 2, 3];
+            chunk.put_short(&mut bytes);
+            assert!(bytes.len() <= 3 + CHUNK_SHORT_BYTES_MAX);
+            let end = bytes.len();
+            assert_eq!(
+                Chunk::get_short(&bytes, 3, chunk.rows()),
+                Some((chunk, end))
+            );
+            bytes.pop();
+            assert_eq!(Chunk::get_short(&bytes, 3, chunk.rows()), None);
         }
         let steps = Chunk {
             encoding: DELTA,

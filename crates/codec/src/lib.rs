@@ -7,6 +7,8 @@
 //! encode    encode_times, _column    picks the cheapest encoding; Hint remembers the choice
 //! layout    Layout, Laid             near a base, by steps or near a line; the last choice is tried first
 //! slope     of                       the line that the times of a clock lie near
+//! turns     encode_times_in_turns    times of several series behind one another, each near its line
+//! short     lengths, put, get        whole numbers in few bytes, their lengths in front
 //! nulls     Nulls                    which rows have no value, in front of the payload of the others
 //! narrow    f32 as decimals, or four bytes each
 //! fit       Fit                      which base, unit and width suit a vector of integers
@@ -56,10 +58,12 @@ mod nulls;
 mod pack;
 mod rows;
 mod scan;
+pub mod short;
 mod slope;
 mod stats;
+mod turns;
 
-pub use chunk::{CHUNK_BYTES, CHUNK_FIELDS, Chunk};
+pub use chunk::{CHUNK_BYTES, CHUNK_FIELDS, CHUNK_SHORT_BYTES_MAX, Chunk};
 pub use cold::{COLD, ColdColumn, decode_cold, encode_cold};
 pub use column::ColumnType;
 pub use decode::{decode_column, decode_times};
@@ -74,6 +78,7 @@ pub use stats::Stats;
 pub use stats::bytes::STATS_BYTES;
 pub use stats::fields::{Clock, STATS_FIELDS, anchors, last_word};
 pub use stats::parts::Parts;
+pub use turns::{SHIFTS_BYTES_MAX, encode_times_in_turns, unshift};
 
 #[cfg(test)]
 mod tests;

@@ -2,18 +2,18 @@
 //!
 //! ```text
 //! block   key: class, series, time of its first row        (20 bytes, see key.rs)
-//!         value: | pointer 32 | last series u64 | last time i64 | rows u32 |
+//!         value: | lengths u32: of 7 numbers | address, length, checksum, birth of the block; last series less the first one;
+//!                  zigzag of the last time less the first one; rows |
 //! extent  key: class ffff_ffff, address as series, time 0   (sorts after all blocks)
 //!         value: | pages u64 | birth u64 | blocks u64: those that the directory names |
 //! ```
 
 use crate::key::{KEY_BYTES, Key};
 use std::collections::BTreeMap;
-use tidalite_base::{
-    Corrupt, SeriesId, TxnId, get_i64, get_u32, get_u64, put_i64, put_u32, put_u64,
-};
+use tidalite_base::{Corrupt, SeriesId, TxnId, get_u32, get_u64, put_u64};
+use tidalite_codec::short;
 use tidalite_kv::Tree;
-use tidalite_pager::{Extent, PTR_BYTES, PageRead, PageWrite, Ptr, Result};
+use tidalite_pager::{Extent, Kind, PageRead, PageWrite, Ptr, Result};
 
 /// The class of extent entries; no layout has it.
 pub(crate) const EXTENT_CLASS: u32 = u32::MAX;
@@ -25,10 +25,9 @@ pub(crate) const END_OF_BLOCKS: Key = Key {
     time: i64::MIN,
 };
 
-const LAST_SERIES_AT: usize = PTR_BYTES;
-const LAST_TIME_AT: usize = LAST_SERIES_AT + 8;
-const ROWS_AT: usize = LAST_TIME_AT + 8;
-const ENTRY_BYTES: usize = ROWS_AT + 4;
+const LENGTHS_BYTES: usize = 4;
+/// Numbers of a block's entry.
+const NUMBERS: usize = 7;
 const BIRTH_AT: usize = 8;
 const BLOCKS_AT: usize = BIRTH_AT + 8;
 const EXTENT_VALUE_BYTES: usize = BLOCKS_AT + 8;
@@ -50,19 +49,17 @@ pub(crate) fn decode_entry(key: &[u8], value: &[u8], tree: &Tree) -> Result<Opti
     if first.class == EXTENT_CLASS {
         return Ok(None);
     }
-    if value.len() != ENTRY_BYTES {
+    let Some((last, ptr, rows)) = decode_value(&first, value) else {
         let what = "entry in the directory of a run";
-        return Err(Corrupt::new(what, tree.root().addr, value.len(), ENTRY_BYTES).into());
-    }
+        let found = format!("{} bytes", value.len());
+        let expected = "its numbers";
+        return Err(Corrupt::new(what, tree.root().addr, found, expected).into());
+    };
     let entry = Entry {
         first,
-        last: Key::new(
-            first.class,
-            SeriesId(get_u64(value, LAST_SERIES_AT)),
-            get_i64(value, LAST_TIME_AT),
-        ),
-        ptr: Ptr::decode(value, 0),
-        rows: get_u32(value, ROWS_AT),
+        last,
+        ptr,
+        rows,
     };
     // Whoever walks a directory goes on behind the last key: it must lead forward.
     if entry.last < first {
@@ -79,13 +76,50 @@ pub(crate) fn decode_entry(key: &[u8], value: &[u8], tree: &Tree) -> Result<Opti
     Ok(Some(entry))
 }
 
+/// Last key, pointer and rows of the block that begins with `first`.
+fn decode_value(first: &Key, value: &[u8]) -> Option<(Key, Ptr, u32)> {
+    let lengths = u64::from(get_u32(value.get(..LENGTHS_BYTES)?, 0));
+    let numbers: [u64; NUMBERS] = short::get(value, LENGTHS_BYTES, lengths)?;
+    // In as few bytes as they need, so that there is one form of each entry.
+    if short::lengths(&numbers) != lengths || value.len() != LENGTHS_BYTES + short::sum(lengths) {
+        return None;
+    }
+    let [addr, len, checksum, birth, series, time, rows] = numbers;
+    let series = first.series.0.checked_add(series)?;
+    let time = first.time.wrapping_add(short::unzigzag(time) as i64);
+    let ptr = Ptr {
+        addr,
+        len: u32::try_from(len).ok()?,
+        kind: Kind::RunBlock,
+        checksum,
+        birth: TxnId(birth),
+    };
+    let last = Key::new(first.class, SeriesId(series), time);
+    Some((last, ptr, u32::try_from(rows).ok()?))
+}
+
 /// Adds or replaces the entry of a block.
 pub(crate) fn put_entry<W: PageWrite>(tree: &mut Tree, w: &mut W, entry: &Entry) -> Result<()> {
-    let mut value = [0; ENTRY_BYTES];
-    entry.ptr.encode(&mut value, 0);
-    put_u64(&mut value, LAST_SERIES_AT, entry.last.series.0);
-    put_i64(&mut value, LAST_TIME_AT, entry.last.time);
-    put_u32(&mut value, ROWS_AT, entry.rows);
+    let Entry {
+        first,
+        last,
+        ptr,
+        rows,
+    } = entry;
+    let time = last.time.wrapping_sub(first.time) as u64;
+    let numbers: [u64; NUMBERS] = [
+        ptr.addr,
+        u64::from(ptr.len),
+        ptr.checksum,
+        ptr.birth.0,
+        last.series.0.wrapping_sub(first.series.0),
+        short::zigzag(time),
+        u64::from(*rows),
+    ];
+    let lengths = short::lengths(&numbers) as u32;
+    let mut value = Vec::with_capacity(LENGTHS_BYTES + 8 * NUMBERS);
+    value.extend_from_slice(&lengths.to_le_bytes());
+    short::put(&numbers, &mut value);
     tree.insert(w, &entry.first.encode(), &value)?;
     Ok(())
 }

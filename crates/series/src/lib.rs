@@ -7,7 +7,6 @@
 //! node        a spine of links, statistics apart    an extent of its own
 //! link        pointer, span, count                  72 bytes
 //! leaf        up to 16 vectors of 1024 rows         directory, payloads
-//! short       whole numbers in few bytes            their lengths in front
 //! packer      a transaction's stream of leaves      extents of up to 1 MiB, 64-byte aligned
 //! sealed      vectors encoded before their leaf is known, by any thread
 //! extents     how much of each extent is alive      an ordered table
@@ -40,7 +39,6 @@ mod record;
 mod relocate;
 mod salvage;
 mod sealed;
-mod short;
 mod tree;
 mod walk;
 

@@ -19,10 +19,10 @@ use crate::leaf::is_leaf;
 use crate::link::{Entry, LINK_BYTES, Link};
 use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX};
 use crate::read::Row;
-use crate::short;
 use crate::tree::{PENDING_MAX, SeriesTree};
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_base::{Corrupt, SeriesId, TxnId};
+use tidalite_codec::short;
 use tidalite_codec::{Clock, ColumnType, HINT_BYTES, Hint, STATS_FIELDS, Stats, last_word};
 use tidalite_pager::{Kind, Result};
 

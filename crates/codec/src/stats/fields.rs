@@ -17,6 +17,7 @@ use super::bytes::NULL_COUNT_MAX;
 use super::dd::Dd;
 use super::parts::Parts;
 use crate::ColumnType;
+use crate::short::{unzigzag, zigzag};
 use tidalite_base::Corrupt;
 
 /// Whole numbers that [`Stats::to_fields`] gives.
@@ -76,18 +77,6 @@ impl Clock {
         let since = tick.wrapping_mul(self.step);
         (tick <= self.last).then(|| self.begin.wrapping_add(since as i64))
     }
-}
-
-/// Small numbers of either sign become small ones.
-#[inline]
-pub(crate) fn zigzag(x: u64) -> u64 {
-    (x << 1) ^ ((x as i64) >> 63) as u64
-}
-
-/// Undoes [`zigzag`].
-#[inline]
-pub(crate) fn unzigzag(x: u64) -> u64 {
-    (x >> 1) ^ (x & 1).wrapping_neg()
 }
 
 /// How the words of a type become fields.

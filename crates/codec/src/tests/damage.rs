@@ -110,6 +110,34 @@ fn mutated_chunks_and_payloads() {
     }
 }
 
+/// Any bytes are a chunk in its short form, which is then read as any chunk is, or none.
+#[test]
+fn random_short_chunks() {
+    let mut found = 0;
+    for seed in 0..few(20_000) {
+        let mut rng = Rng(seed);
+        let mut bytes: Vec<u8> = (0..rng.below(60)).map(|_| rng.next() as u8).collect();
+        for lengths in bytes.iter_mut().take(2) {
+            *lengths &= if seed % 4 == 0 { 0xff } else { 0x77 };
+        }
+        let at = rng.below(3) as usize;
+        let rows = 1 + rng.below(1024) as usize;
+        let Some((chunk, end)) = Chunk::get_short(&bytes, at, rows) else {
+            continue;
+        };
+        assert!(end <= bytes.len() && chunk.rows() == rows);
+        if chunk.len() < 9000 {
+            let payload: Vec<u8> = (0..chunk.len()).map(|_| rng.next() as u8).collect();
+            try_all(&chunk.to_bytes(), &payload, rows);
+        }
+        found += 1;
+    }
+    assert!(found > 0, "all were refused");
+    assert_eq!(Chunk::get_short(&[0; 8], 5, 1), None);
+    assert_eq!(Chunk::get_short(&[0; 8], 9, 1), None);
+    assert_eq!(Chunk::get_short(&[0; 8], usize::MAX, 1), None);
+}
+
 #[test]
 fn random_statistics() {
     let mut total = Stats::empty(ColumnType::I64);

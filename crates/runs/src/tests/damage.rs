@@ -63,8 +63,9 @@ fn an_extent_goes_with_its_last_block() {
     }
     world.commit();
     let before = live_pages(&world);
+    // The last rows of each series: a gap in the middle would make what is left longer than it was.
     for series in 0..30 {
-        world.delete(series * 7, 100, 300);
+        world.delete(series * 7, 700, 900);
     }
     world.commit();
     world.check();

@@ -8,6 +8,7 @@ mod bug;
 mod damage;
 mod model;
 mod passed;
+mod shifted;
 
 use crate::{Front, FrontClaim, FrontReport, FrontRoot, Sink, Staging, Work};
 use std::collections::BTreeMap;

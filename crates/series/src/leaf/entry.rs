@@ -16,9 +16,9 @@
 
 use super::directory::Place;
 use super::writer::OpenVector;
-use crate::short;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, get_u64};
+use tidalite_codec::short;
 use tidalite_codec::{CHUNK_FIELDS, Chunk, Clock, ColumnType, STATS_FIELDS, Stats, anchors};
 
 /// Numbers of a column's entry.

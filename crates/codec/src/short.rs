@@ -22,7 +22,8 @@ const MASKS: [u64; 16] = {
 };
 
 /// The lengths of numbers, up to 16.
-pub(crate) fn lengths(numbers: &[u64]) -> u64 {
+#[must_use]
+pub fn lengths(numbers: &[u64]) -> u64 {
     debug_assert!(numbers.len() <= 16, "a length has 4 bits");
     let of = |number: &u64| u64::from(64 - number.leading_zeros()).div_ceil(8);
     let lengths = numbers.iter().rev();
@@ -30,7 +31,7 @@ pub(crate) fn lengths(numbers: &[u64]) -> u64 {
 }
 
 /// Appends the bytes of numbers, whose lengths were written.
-pub(crate) fn put(numbers: &[u64], out: &mut Vec<u8>) {
+pub fn put(numbers: &[u64], out: &mut Vec<u8>) {
     let mut lengths = lengths(numbers);
     for number in numbers {
         out.extend_from_slice(&number.to_le_bytes()[..(lengths & 15) as usize]);
@@ -39,12 +40,27 @@ pub(crate) fn put(numbers: &[u64], out: &mut Vec<u8>) {
 }
 
 /// The bytes that numbers of these lengths take in all. Of lengths that no writer makes it may be up to 240.
+#[must_use]
 #[inline]
-pub(crate) fn sum(lengths: u64) -> usize {
+pub fn sum(lengths: u64) -> usize {
     const EVEN: u64 = 0x0f0f_0f0f_0f0f_0f0f;
     const ONES: u64 = 0x0101_0101_0101_0101;
     let pairs = (lengths & EVEN) + ((lengths >> 4) & EVEN);
     (pairs.wrapping_mul(ONES) >> 56) as usize
+}
+
+/// Small numbers of either sign become small ones.
+#[must_use]
+#[inline]
+pub fn zigzag(x: u64) -> u64 {
+    (x << 1) ^ ((x as i64) >> 63) as u64
+}
+
+/// Undoes [`zigzag`].
+#[must_use]
+#[inline]
+pub fn unzigzag(x: u64) -> u64 {
+    (x >> 1) ^ (x & 1).wrapping_neg()
 }
 
 /// Whether each length is one: 0 to 8.
@@ -65,8 +81,9 @@ const PLACES: usize = 16 * NUMBER_BYTES_MAX - 1;
 /// bytes end before.
 ///
 /// Lengths and room are looked at once for all of them: no branch and no check is left for a single one.
+#[must_use]
 #[inline(always)]
-pub(crate) fn get_from<const FROM: usize, const N: usize>(
+pub fn get_from<const FROM: usize, const N: usize>(
     bytes: &[u8],
     at: usize,
     lengths: u64,
@@ -79,23 +96,29 @@ pub(crate) fn get_from<const FROM: usize, const N: usize>(
     let room = bytes.get(at..).and_then(<[u8]>::first_chunk);
     match room {
         Some(room) => Some(all::<FROM, N>(room, lengths)),
-        None => Some(all::<FROM, N>(&near_end(bytes, at, lengths)?, lengths)),
+        None => near_end::<FROM, N>(bytes, at, lengths),
     }
 }
 
 /// The first `N` numbers.
+#[must_use]
 #[inline(always)]
-pub(crate) fn get<const N: usize>(bytes: &[u8], at: usize, lengths: u64) -> Option<[u64; N]> {
+pub fn get<const N: usize>(bytes: &[u8], at: usize, lengths: u64) -> Option<[u64; N]> {
     get_from::<0, N>(bytes, at, lengths)
+}
+
+/// The bytes of the numbers before number `FROM`.
+#[inline(always)]
+fn before<const FROM: usize>(lengths: u64) -> usize {
+    match FROM {
+        0 => 0,
+        _ => sum(lengths & !(u64::MAX << (4 * FROM))),
+    }
 }
 
 #[inline(always)]
 fn all<const FROM: usize, const N: usize>(room: &[u8; ROOM_BYTES], lengths: u64) -> [u64; N] {
-    let mut at = if FROM == 0 {
-        0
-    } else {
-        sum(lengths & !(u64::MAX << (4 * FROM)))
-    };
+    let mut at = before::<FROM>(lengths);
     let mut numbers = [0; N];
     for (i, place) in numbers.iter_mut().enumerate() {
         let len = ((lengths >> (4 * (FROM + i))) & 15) as usize;
@@ -107,30 +130,56 @@ fn all<const FROM: usize, const N: usize>(room: &[u8; ROOM_BYTES], lengths: u64)
     numbers
 }
 
-/// The bytes of numbers that end where all bytes do, or soon after them.
-#[cold]
+/// Numbers that end where all bytes do, or soon after them. A directory's last few entries are such ones, so this is no rare case: it
+/// reads the eight bytes that end where the bytes do in place of those beyond.
 #[inline(never)]
-fn near_end(bytes: &[u8], at: usize, lengths: u64) -> Option<[u8; ROOM_BYTES]> {
+fn near_end<const FROM: usize, const N: usize>(
+    bytes: &[u8],
+    at: usize,
+    lengths: u64,
+) -> Option<[u64; N]> {
     let rest = bytes.get(at..)?;
     if rest.len() < sum(lengths) {
         return None;
     }
+    let Some(room) = bytes.last_chunk::<ROOM_BYTES>() else {
+        return Some(all::<FROM, N>(&copied(rest), lengths));
+    };
+    const LAST: usize = ROOM_BYTES - NUMBER_BYTES_MAX;
+    let mut at = ROOM_BYTES - rest.len() + before::<FROM>(lengths);
+    let mut numbers = [0; N];
+    for (i, place) in numbers.iter_mut().enumerate() {
+        let len = ((lengths >> (4 * (FROM + i))) & 15) as usize;
+        let from = at.min(LAST);
+        let mut word = [0; NUMBER_BYTES_MAX];
+        word.copy_from_slice(&room[from..][..NUMBER_BYTES_MAX]);
+        // Eight bytes behind the last place there is only a number of no bytes.
+        let beyond = 8 * (at - from) as u32;
+        *place = u64::from_le_bytes(word).wrapping_shr(beyond) & MASKS[len];
+        at += len;
+    }
+    Some(numbers)
+}
+
+#[cold]
+#[inline(never)]
+fn copied(rest: &[u8]) -> [u8; ROOM_BYTES] {
     let mut room = [0; ROOM_BYTES];
     room[..rest.len()].copy_from_slice(rest);
-    Some(room)
+    room
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidalite_testkit::rng::Rng;
+    use crate::tests::{Rng, few};
 
     #[test]
     fn numbers_of_every_length_come_back() {
-        let mut rng = Rng::new(11);
-        for _ in 0..2000 {
+        let mut rng = Rng(11);
+        for _ in 0..few(2000) {
             let numbers: [u64; 16] =
-                std::array::from_fn(|_| rng.u64().checked_shr(rng.below(65) as u32).unwrap_or(0));
+                std::array::from_fn(|_| rng.next().checked_shr(rng.below(65) as u32).unwrap_or(0));
             let mut bytes = vec![7; 3];
             put(&numbers, &mut bytes);
             let lengths = lengths(&numbers);
@@ -139,6 +188,18 @@ mod tests {
             assert_eq!(get::<4>(&bytes, 3, lengths), numbers.first_chunk().copied());
             let last = numbers.last_chunk().copied();
             assert_eq!(get_from::<3, 13>(&bytes, 3, lengths), last);
+            // The same where there is much before them.
+            let late = [&[9; 200][..], &bytes].concat();
+            assert_eq!(get(&late, 203, lengths), Some(numbers));
+            assert_eq!(get_from::<3, 13>(&late, 203, lengths), last);
+            assert_eq!(
+                get_from::<15, 1>(&late, 203, lengths),
+                numbers.last_chunk().copied()
+            );
+            assert_eq!(
+                get::<16>(&late[..late.len() - 1], 203, lengths).is_none(),
+                sum(lengths) > 0
+            );
             // The same where there is more behind them.
             let more = [&bytes[..], &[9; 200]].concat();
             assert_eq!(get(&more, 3, lengths), Some(numbers));
