@@ -11,8 +11,14 @@ const EXTENT_BYTES: usize = 1 << 20;
 /// Bytes of blocks that a merge has passed of an input for which it changes that run's directory.
 const PASSED_BYTES: usize = 512 << 10;
 
-/// Both, for searches.
+/// Bytes of rows that a step of a merge takes for which it frees what was passed of all inputs, and an eighth of what is worth while else: such a step
+/// writes some MiB of leaves, of which the directories of sixteen inputs are a hundredth.
+const LARGE_STEP_BYTES: u64 = 8 << 20;
+
+/// The first two, for searches.
 const SHORT_BYTES: usize = 2 << 10;
+/// The last, for searches: some of their steps are longer.
+const SHORT_STEP_BYTES: u64 = 96 << 10;
 
 /// Bytes that blocks collected for an extent do not exceed by more than a block.
 pub(crate) fn extent_bytes() -> usize {
@@ -31,6 +37,15 @@ pub(crate) fn passed_bytes() -> u64 {
         PASSED_BYTES
     };
     bytes as u64
+}
+
+/// Bytes of rows with which a step is a large one.
+pub(crate) fn large_step_bytes() -> u64 {
+    if is_short() {
+        SHORT_STEP_BYTES
+    } else {
+        LARGE_STEP_BYTES
+    }
 }
 
 #[cfg(any(test, feature = "seeded-bugs"))]

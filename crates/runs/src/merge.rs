@@ -230,7 +230,8 @@ impl Front {
         if !ended {
             if let Some(watermark) = &watermark {
                 let runs = &mut self.record.tiers[tier].runs[..merge.inputs];
-                passed::free_passed(w, &mut self.work, runs, &layouts, watermark)?;
+                let of = (watermark, merged_bytes);
+                passed::free_passed(w, &mut self.work, runs, &layouts, of)?;
             }
             self.record.tiers[tier].merge = Some(Merge {
                 // Deletes may have emptied it, but its extents are still its own.

@@ -10,7 +10,7 @@
 
 use crate::directory::{self, entries_from};
 use crate::key::Key;
-use crate::lengths::passed_bytes;
+use crate::lengths::{large_step_bytes, passed_bytes};
 use crate::run::{Run, row_bytes};
 use crate::work::Work;
 use tidalite_codec::ColumnType;
@@ -21,7 +21,7 @@ use tidalite_pager::{PageWrite, Result};
 const INPUTS_A_STEP: usize = 2;
 
 /// Frees the blocks of the inputs that lie at or before `watermark`, where they are worth the pages of the directory that this
-/// writes.
+/// writes. The step has merged `merged_bytes` of rows.
 ///
 /// # Cost
 /// Nothing for short runs. Else two entries and a rank are looked up an input; where blocks go, their entries are read, and cut off
@@ -31,11 +31,13 @@ pub(super) fn free_passed<W: PageWrite>(
     work: &mut Work,
     inputs: &mut [Run],
     layouts: &[Box<[ColumnType]>],
-    watermark: &Key,
+    (watermark, merged_bytes): (&Key, u64),
 ) -> Result<()> {
+    let large = merged_bytes >= large_step_bytes();
     let mut freed = 0;
     for run in inputs {
         let least_bytes = match freed < INPUTS_A_STEP {
+            _ if large => passed_bytes() / 8,
             true => passed_bytes(),
             false => 2 * passed_bytes(),
         };

@@ -1,6 +1,9 @@
 //! What an open merge has passed does not take space until it ends.
 
 use super::*;
+use crate::directory::entries_from;
+use crate::key::Key;
+use crate::lengths::passed_bytes;
 use crate::work::FAN_IN;
 use tidalite_testkit::rng::Rng;
 
@@ -8,10 +11,18 @@ const SERIES: u64 = 64;
 
 /// A commit of forty rows a series, which fill some extents of a run.
 fn commit(world: &mut World, rng: &mut Rng, round: i64) -> Work {
+    commit_of(world, rng, round, (40, 24))
+}
+
+/// So many rows a series, of words of so many bits.
+fn commit_of(world: &mut World, rng: &mut Rng, round: i64, (rows, bits): (i64, u32)) -> Work {
     for series in 0..SERIES {
-        for row in 0..40 {
-            let words: Vec<u64> = types_of(series).iter().map(|_| rng.u64() >> 40).collect();
-            world.put(series, round * 40 + row, &words);
+        for row in 0..rows {
+            let words: Vec<u64> = types_of(series)
+                .iter()
+                .map(|_| rng.u64() >> (64 - bits))
+                .collect();
+            world.put(series, round * rows + row, &words);
         }
     }
     world.commit()
@@ -48,6 +59,36 @@ fn what_a_merge_has_passed_is_freed_before_it_ends() {
         "{passed} blocks were freed while the merge was open"
     );
     assert!(fell > 2, "they went step by step, {fell} times");
+}
+
+/// Large commits make large steps: behind the watermark of each nothing is left that is worth while, in none of the inputs.
+#[test]
+fn a_large_step_frees_what_it_passed_of_all_inputs() {
+    crate::short_extents(true);
+    let (mut world, mut rng) = (World::new(4096, 4 << 20), Rng::new(14));
+    let mut steps = 0;
+    for round in 0.. {
+        // Blocks are so short that two of them are not worth while for a small step.
+        let work = commit_of(&mut world, &mut rng, round, (160, 4));
+        world.check();
+        if work.merges_ended > 0 {
+            break;
+        }
+        let tier = &world.front.record.tiers[0];
+        let Some(watermark) = tier.merge.and_then(|merge| merge.watermark) else {
+            continue;
+        };
+        steps += 1;
+        for run in &tier.runs[..FAN_IN] {
+            let mut blocks = Vec::new();
+            entries_from(&run.directory, &world.pages, &Key::MIN, 99, &mut blocks).unwrap();
+            let behind = blocks.iter().filter(|block| block.last <= watermark);
+            let bytes: u64 = behind.map(|block| u64::from(block.ptr.len)).sum();
+            // Blocks of rows without columns are as short as that.
+            assert!(bytes < passed_bytes() / 8, "{bytes} bytes in round {round}");
+        }
+    }
+    assert!(steps > 4, "{steps} steps");
 }
 
 /// One row a commit of a layout that comes first in every run: what the merge has passed of the others is judged by their blocks.
