@@ -8,7 +8,8 @@
 //! | `points-N-append`, `series-N-append` | points a second, durable transactions of a million |
 //! | `...-open` | microseconds to open the file, which the page cache holds, and to take a snapshot |
 //! | `...-aggregate` | microseconds for the sum over the middle half of a series |
-//! | `...-latest` | microseconds for the newest row of a series that nobody has opened, looked up by its number |
+//! | `...-first-latest` | microseconds for the newest row of a series by its number, the first question after opening the file |
+//! | `...-latest` | the same in a snapshot that has answered it before; the series is open nowhere |
 //! | `points-open` and so on | the slowest of a row over its first, the smallest database |
 //!
 //! Of the short ones the median of many is taken. Values walk by hundredths, times jitter.
@@ -17,7 +18,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
-use ::tidalite::{Database, SeriesId};
+use ::tidalite::{Database, ReadTxn, SeriesId};
 
 use crate::args::Options;
 use crate::contest::Contest;
@@ -35,6 +36,8 @@ const EACH: u64 = 1_000_000;
 /// How often short things are done.
 const OPENS: usize = 21;
 const QUESTIONS: usize = 1001;
+/// First questions: each is asked of a file opened for it.
+const FIRSTS: usize = 201;
 
 /// Runs the suite.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
@@ -61,6 +64,7 @@ struct Figures {
     append: Sample,
     open: f64,
     aggregate: f64,
+    first_latest: f64,
     latest: f64,
 }
 
@@ -86,6 +90,7 @@ fn axis(
         for (what, micros) in [
             ("open", figures.open),
             ("aggregate", figures.aggregate),
+            ("first-latest", figures.first_latest),
             ("latest", figures.latest),
         ] {
             contest.add(&case(what), "us", true, kind, Sample::of(micros));
@@ -102,6 +107,7 @@ fn axis(
         ("append", first.append.value / slowest),
         ("open", worst(&|f| f.open)),
         ("aggregate", worst(&|f| f.aggregate)),
+        ("first-latest", worst(&|f| f.first_latest)),
         ("latest", worst(&|f| f.latest)),
     ] {
         let (case, sample) = (format!("{name}-{what}"), Sample::of(factor));
@@ -128,23 +134,26 @@ fn of_one(dir: &Path, series: u64, rows: u64) -> Result<Figures> {
         black_box(db.begin_read()?);
         opens.push(start.elapsed().as_nanos() as f64 / 1000.0);
     }
+    let mut random = Random::new(31);
+    let mut any = |_| ids[random.below(series) as usize];
+    let asked: Vec<SeriesId> = (0..QUESTIONS).map(&mut any).collect();
+    let mut firsts = Vec::new();
+    for &id in &asked[..FIRSTS] {
+        let db = Database::open(&path)?;
+        latest(&db.begin_read()?, id, &mut firsts)?;
+    }
     let db = Database::open(&path)?;
     let snapshot = db.begin_read()?;
-    let (mut aggregates, mut latests) = (Vec::new(), Vec::new());
-    let mut random = Random::new(31);
-    // First these: of few series, most would be found open by the second question.
-    for _ in 0..QUESTIONS {
-        let n = random.below(series);
-        let start = Instant::now();
-        let latest = snapshot.latest(ids[n as usize])?;
-        latests.push(start.elapsed().as_nanos() as f64 / 1000.0);
-        black_box(latest.ok_or("a series is empty")?);
+    let mut latests = Vec::new();
+    for _ in 0..2 {
+        latests.clear();
+        for &id in &asked {
+            latest(&snapshot, id, &mut latests)?;
+        }
     }
-    for _ in 0..QUESTIONS {
-        let n = random.below(series);
-        let one = snapshot
-            .series_by_id(ids[n as usize])?
-            .ok_or("a series is missing")?;
+    let mut aggregates = Vec::new();
+    for &id in &asked {
+        let one = snapshot.series_by_id(id)?.ok_or("a series is missing")?;
         let (from, to) = one.span().ok_or("a series is empty")?;
         let quarter = (to - from) / 4;
         let start = Instant::now();
@@ -166,11 +175,21 @@ fn of_one(dir: &Path, series: u64, rows: u64) -> Result<Figures> {
         append,
         open: median(&opens),
         aggregate: median(&aggregates),
+        first_latest: median(&firsts),
         latest: median(&latests),
     })
 }
 
-/// All rows, a series after the other; and the value of the last.
+/// Asks for the newest row of a series, and adds the microseconds that it takes.
+fn latest(snapshot: &ReadTxn, id: SeriesId, micros: &mut Vec<f64>) -> Result<()> {
+    let start = Instant::now();
+    let latest = snapshot.latest(id)?;
+    micros.push(start.elapsed().as_nanos() as f64 / 1000.0);
+    black_box(latest.ok_or("a series is empty")?);
+    Ok(())
+}
+
+/// All rows, one of each series in turn; and the value of the last.
 fn appended(db: &Database, dir: &Path, ids: &[SeriesId], rows: u64) -> Result<(Sample, f64)> {
     let mut random = Random::new(29);
     let mut values = vec![10_000i32; ids.len()];

@@ -156,18 +156,18 @@ fn unpack(bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]) {
 }
 
 /// The parts of a payload; see encode/write.rs.
-struct Parts<'a> {
+pub(crate) struct Parts<'a> {
     scale: u64,
-    dictionary: &'a [u8],
-    packed: &'a [u8],
+    pub(crate) dictionary: &'a [u8],
+    pub(crate) packed: &'a [u8],
     /// Of decimals.
-    corrections: &'a [u8],
+    pub(crate) corrections: &'a [u8],
     /// Of a split.
     low_bits: &'a [u8],
     patch_rows: &'a [u8],
     patch_steps: &'a [u8],
     exception_rows: &'a [u8],
-    exception_words: &'a [u8],
+    pub(crate) exception_words: &'a [u8],
     /// Where the rows lie in the payload, for the report of damage.
     patch_at: usize,
     exception_at: usize,
@@ -177,7 +177,7 @@ impl<'a> Parts<'a> {
     /// Patches that are made in one go: most vectors have fewer.
     const PATCHES_AT_ONCE: usize = 32;
 
-    fn of(chunk: &Chunk, bytes: &'a [u8], rows: usize) -> Result<Self, Corrupt> {
+    pub(crate) fn of(chunk: &Chunk, bytes: &'a [u8], rows: usize) -> Result<Self, Corrupt> {
         let damaged =
             |what: &str, found: &dyn core::fmt::Display, expected: &dyn core::fmt::Display| {
                 Err(Corrupt::new(what, 0, found, expected))
@@ -312,7 +312,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    fn packed(&self, chunk: &Chunk) -> Packed<'a> {
+    pub(crate) fn packed(&self, chunk: &Chunk) -> Packed<'a> {
         Packed {
             bytes: self.packed,
             width: u32::from(chunk.width),
@@ -322,7 +322,7 @@ impl<'a> Parts<'a> {
     }
 
     /// What is added to the words of decimals.
-    fn corrections(&self, chunk: &Chunk) -> Packed<'a> {
+    pub(crate) fn corrections(&self, chunk: &Chunk) -> Packed<'a> {
         let correction = Correction::of_flags(chunk.flags);
         Packed {
             bytes: self.corrections,
@@ -441,8 +441,32 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
+    /// The rows of patches.
+    pub(crate) fn patch_rows(&self, end: usize) -> Result<&'a [[u8; 2]], Corrupt> {
+        rows(self.patch_rows, self.patch_at, end)
+    }
+
+    /// The rows of exceptions.
+    pub(crate) fn exception_rows(&self, end: usize) -> Result<&'a [[u8; 2]], Corrupt> {
+        rows(self.exception_rows, self.exception_at, end)
+    }
+
+    /// The value or step of patch `at`.
+    pub(crate) fn patched(&self, chunk: &Chunk, at: usize) -> u64 {
+        let size = usize::from(chunk.patch_bytes).clamp(1, 8);
+        let step = self.patch_steps.get(at * size..(at + 1) * size);
+        self.unpatched(chunk, last_bytes(step.unwrap_or_default()))
+    }
+
+    /// The value or step that a patch of `units` stands for.
+    #[inline(always)]
+    fn unpatched(&self, chunk: &Chunk, units: u64) -> u64 {
+        let units = (units >> 1) ^ 0u64.wrapping_sub(units & 1);
+        chunk.base.wrapping_add(units.wrapping_mul(self.scale))
+    }
+
     /// Puts the values or steps that are stored whole among the others; `finish` makes of them what these already are.
-    fn patch(
+    pub(crate) fn patch(
         &self,
         chunk: &Chunk,
         finish: impl Fn(&mut [u64]),
@@ -451,7 +475,7 @@ impl<'a> Parts<'a> {
         if self.patch_rows.is_empty() {
             return Ok(());
         }
-        let rows = rows(self.patch_rows, self.patch_at, out.len())?;
+        let rows = self.patch_rows(out.len())?;
         let size = usize::from(chunk.patch_bytes).clamp(1, 8);
         let mask = u64::MAX >> (64 - 8 * size);
         let mut steps = self.patch_steps;
@@ -465,8 +489,7 @@ impl<'a> Parts<'a> {
                     None => last_bytes(&steps[..size]),
                 };
                 steps = &steps[size..];
-                let units = (units >> 1) ^ 0u64.wrapping_sub(units & 1);
-                *word = chunk.base.wrapping_add(units.wrapping_mul(self.scale));
+                *word = self.unpatched(chunk, units);
             }
             finish(words);
             for (row, &word) in rows.iter().zip(&*words) {
@@ -481,7 +504,7 @@ impl<'a> Parts<'a> {
         if chunk.exceptions == 0 {
             return Ok(());
         }
-        let rows = rows(self.exception_rows, self.exception_at, out.len())?;
+        let rows = self.exception_rows(out.len())?;
         let (words, _) = self.exception_words.as_chunks::<8>();
         let first = words.iter().take(1).cycle();
         let shared = chunk.flags & chunk::SHARED != 0;

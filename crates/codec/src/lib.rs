@@ -18,6 +18,7 @@
 //! kernel    the loops above          for AVX-512, AVX2, NEON, any; as_floats, as_integers, fill_steps
 //! kernel/   avx512: steps summed up in registers; neon: whole vectors unpacked
 //! decode    decode_times, _column    payload -> words; any bytes give values or Corrupt
+//! point     word_at, count_up_to     one word of a vector, without the others
 //! cold      ColdColumn                many vectors as pages of pco, which share a model; a feature
 //! line      Line                     vectors by a rule: a word is made when it is asked for
 //! stats     Stats, Parts             count, sums, extremes with their times, first, last; or some of them
@@ -56,6 +57,7 @@ mod line;
 mod narrow;
 mod nulls;
 mod pack;
+mod point;
 mod rows;
 mod scan;
 pub mod short;
@@ -73,12 +75,13 @@ pub use hint_bytes::HINT_BYTES;
 pub use kernel::{as_floats, as_integers, fill_steps, is_ascending, sum_floats};
 pub use kernel::{time_span, times_mut, words, words_mut};
 pub use line::{Line, LineWords};
+pub use point::{count_up_to, word_at};
 pub use rows::{Rows, RowsRef};
 pub use stats::Stats;
 pub use stats::bytes::STATS_BYTES;
 pub use stats::fields::{Clock, STATS_FIELDS, anchors, last_word};
 pub use stats::parts::Parts;
-pub use turns::{SHIFTS_BYTES_MAX, encode_times_in_turns, unshift};
+pub use turns::{SHIFTS_BYTES_MAX, encode_times_in_turns, shift_at, unshift};
 
 #[cfg(test)]
 mod tests;

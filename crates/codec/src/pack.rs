@@ -21,6 +21,30 @@ pub(crate) struct Packed<'a> {
     pub(crate) scale: u64,
 }
 
+impl Packed<'_> {
+    /// Value `row` of `rows`.
+    pub(crate) fn at(&self, row: usize, rows: usize) -> u64 {
+        if self.width == 0 {
+            return self.base;
+        }
+        let lanes = lanes(rows);
+        let (lane, bit) = (row % lanes, row / lanes * self.width as usize);
+        let (words, _) = self.bytes.as_chunks::<8>();
+        let word = |at: usize| {
+            let word = words.get(at * lanes + lane);
+            word.map_or(0, |word| u64::from_le_bytes(*word))
+        };
+        let (at, shift) = (bit / 64, (bit % 64) as u32);
+        let mut value = word(at) >> shift;
+        if shift + self.width > 64 {
+            value |= word(at + 1) << (64 - shift);
+        }
+        (value & mask(self.width))
+            .wrapping_mul(self.scale)
+            .wrapping_add(self.base)
+    }
+}
+
 /// Lanes of `n` values.
 #[inline(always)]
 pub(crate) fn lanes(n: usize) -> usize {

@@ -7,10 +7,12 @@ mod golden;
 mod kernels;
 mod late;
 mod nulls;
+mod points;
 mod real;
 mod round_trip;
 
-use crate::{Chunk, ColumnType, Hint, decode_column, decode_times, encode_column, encode_times};
+use crate::{Chunk, ColumnType, Hint, count_up_to, word_at};
+use crate::{decode_column, decode_times, encode_column, encode_times};
 
 /// Rounds of a test: under Miri, for which each takes hundreds of times as long, a few of them.
 pub(super) const fn few(rounds: u64) -> u64 {
@@ -58,7 +60,43 @@ pub(super) fn column_round_trip(
     let mut back = vec![0x5555; words.len()];
     decode_column(&chunk, &bytes, &mut back).unwrap();
     assert_eq!(back, words, "{ty:?} {chunk:?}");
+    points_agree(&chunk, &bytes, words);
     (chunk, bytes)
+}
+
+/// Single words, and searches where words ascend, tell what the whole vector does, or nothing.
+fn points_agree(chunk: &Chunk, bytes: &[u8], words: &[u64]) {
+    let n = words.len();
+    let rows = [
+        0,
+        1,
+        n / 7,
+        n / 3,
+        n / 2,
+        n - n / 9,
+        n.saturating_sub(2),
+        n - 1,
+    ];
+    for row in rows.map(|row| row.min(n - 1)) {
+        let word = word_at(chunk, bytes, n, row).unwrap();
+        assert!(
+            word.is_none_or(|word| word == words[row]),
+            "row {row} of {chunk:?}"
+        );
+    }
+    assert_eq!(word_at(chunk, bytes, n, n).unwrap(), None);
+    if words.is_sorted() {
+        let around = rows.map(|row| words[row.min(n - 1)]);
+        let around = around.map(|word| [word.wrapping_sub(1), word, word.wrapping_add(1)]);
+        for word in around.into_iter().flatten() {
+            let count = count_up_to(chunk, bytes, n, word).unwrap();
+            let expected = words.partition_point(|other| *other <= word);
+            assert!(
+                count.is_none_or(|count| count == expected),
+                "{word} in {chunk:?}"
+            );
+        }
+    }
 }
 
 pub(super) fn times_round_trip(times: &[i64]) -> (Chunk, Vec<u8>) {
@@ -68,5 +106,6 @@ pub(super) fn times_round_trip(times: &[i64]) -> (Chunk, Vec<u8>) {
     let mut back = vec![0x5555; times.len()];
     decode_times(&Chunk::decode(&chunk.to_bytes()), &bytes, &mut back).unwrap();
     assert_eq!(back, times, "{chunk:?}");
+    points_agree(&chunk, &bytes, crate::words(times));
     (chunk, bytes)
 }

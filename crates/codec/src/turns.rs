@@ -11,6 +11,7 @@
 use crate::chunk::{self, Chunk};
 use crate::short::{unzigzag, zigzag};
 use crate::{Hint, encode_times, kernel, slope};
+use core::ops::Range;
 use tidalite_base::Corrupt;
 use tidalite_base::limits::VECTOR_ROWS;
 
@@ -110,16 +111,41 @@ fn put(step: u64, shifts: &mut Vec<u8>) {
 /// # Errors
 /// [`Corrupt`] when there are fewer shifts than series, or more.
 pub fn unshift(series: &[u64], shifts: &[u8], times: &mut [i64]) -> Result<(), Corrupt> {
+    each_shift(series, shifts, |rows, shift| {
+        let end = rows.end.min(times.len());
+        for time in &mut times[rows.start.min(end)..end] {
+            *time = time.wrapping_add(shift);
+        }
+    })
+}
+
+/// What `shifts` say of the time of one row: what [`unshift`] would add to it.
+///
+/// # Errors
+/// As for [`unshift`].
+pub fn shift_at(series: &[u64], shifts: &[u8], row: usize) -> Result<i64, Corrupt> {
+    let mut found = 0;
+    each_shift(series, shifts, |rows, shift| {
+        if rows.contains(&row) {
+            found = shift;
+        }
+    })?;
+    Ok(found)
+}
+
+/// Calls `f` with the rows of each series, and their shift.
+fn each_shift(
+    series: &[u64],
+    shifts: &[u8],
+    mut f: impl FnMut(Range<usize>, i64),
+) -> Result<(), Corrupt> {
     let (mut rest, mut at, mut shift) = (shifts, 0, 0i64);
     for one in series.chunk_by(|a, b| a == b) {
         if at > 0 {
             let step = take(&mut rest).ok_or_else(|| odd(shifts, series))?;
             shift = shift.wrapping_add(unzigzag(step) as i64);
         }
-        let end = (at + one.len()).min(times.len());
-        for time in &mut times[at.min(end)..end] {
-            *time = time.wrapping_add(shift);
-        }
+        f(at..at + one.len(), shift);
         at += one.len();
     }
     match rest {
@@ -164,7 +190,12 @@ mod tests {
         let mut found = vec![0; times.len()];
         decode_times(&chunk, &out, &mut found).unwrap();
         if !shifts.is_empty() {
+            let near = found.clone();
             unshift(series, &shifts, &mut found).unwrap();
+            for row in (0..times.len()).step_by(29) {
+                let shift = shift_at(series, &shifts, row).unwrap();
+                assert_eq!(near[row].wrapping_add(shift), found[row], "row {row}");
+            }
         }
         assert_eq!(found, times);
         (chunk, shifts.len())

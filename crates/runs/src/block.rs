@@ -18,8 +18,8 @@ use std::cell::RefCell;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, SeriesId, get_u16, get_u32, put_u16, put_u32};
 use tidalite_codec::{
-    CHUNK_SHORT_BYTES_MAX, Chunk, ColumnType, Hint, Rows, RowsRef, SHIFTS_BYTES_MAX, decode_column,
-    decode_times, encode_column, encode_times_in_turns, unshift,
+    CHUNK_SHORT_BYTES_MAX, Chunk, ColumnType, Hint, Rows, RowsRef, SHIFTS_BYTES_MAX, count_up_to,
+    decode_column, decode_times, encode_column, encode_times_in_turns, shift_at, unshift, word_at,
 };
 use tidalite_pager::{Counters, HEADER_BYTES, PageRead, PageRef, Ptr, Result};
 
@@ -133,6 +133,8 @@ pub(crate) struct Block {
     pub(crate) class: u32,
     pub(crate) series: Vec<u64>,
     pub(crate) rows: Rows,
+    /// For a vector of which one word is wanted.
+    scratch: Vec<u64>,
 }
 
 impl Block {
@@ -180,67 +182,196 @@ impl Block {
         columns: bool,
     ) -> Result<()> {
         let bytes: PageRef<'_> = r.block(ptr)?;
-        let damaged = |what: &str, found: String, expected: String| {
-            Corrupt::new(format!("run block ({what})"), ptr.addr, found, expected)
-        };
-        if bytes.len() < CHUNKS_AT {
-            let found = format!("{} bytes", bytes.len());
-            return Err(damaged("length", found, "a block".into()).into());
-        }
-        let (rows, count) = (get_u16(&bytes, ROWS_AT), usize::from(bytes[COLUMNS_AT]));
-        self.class = get_u32(&bytes, CLASS_AT);
-        let layout = layouts.get(self.class as usize).map(|types| types.len());
-        if layout != Some(count) {
-            let found = format!("{count} columns of class {}", self.class);
-            return Err(damaged("layout", found, format!("{layout:?}")).into());
-        }
-        let rows = usize::from(rows);
-        let Some((chunks, shifts_at)) =
-            chunks(&bytes, count).filter(|_| (1..=VECTOR_ROWS).contains(&rows))
-        else {
-            let found = format!("{rows} rows in {} bytes", bytes.len());
-            return Err(damaged("size", found, "1 to 1024 rows, their chunks".into()).into());
-        };
-        let mut at = shifts_at + usize::from(bytes[SHIFTS_AT]);
-        let shifts = bytes.get(shifts_at..at).unwrap_or_default();
+        let encoded = Encoded::of(&bytes, ptr.addr, layouts)?;
+        let (rows, count) = (encoded.rows, encoded.columns);
+        self.class = encoded.class;
         self.series.resize(rows, 0);
         self.rows.times.resize(rows, 0);
         self.rows.columns.resize_with(count, Vec::new);
-        for (vector, chunk) in chunks.iter().enumerate() {
-            let Some(payload) = bytes.get(at..at.saturating_add(chunk.len())) else {
-                let found = format!("payload of {} bytes at {at}", chunk.len());
-                return Err(damaged("payload", found, format!("{} bytes", bytes.len())).into());
-            };
-            at += chunk.len();
-            let placed = |mut corrupt: Corrupt| {
-                corrupt.at = ptr.addr;
-                corrupt
-            };
-            match vector {
-                0 => decode_column(chunk, payload, &mut self.series).map_err(placed)?,
-                1 => {
-                    let times = &mut self.rows.times;
-                    decode_times(chunk, payload, times).map_err(placed)?;
-                    if !shifts.is_empty() {
-                        unshift(&self.series, shifts, times).map_err(placed)?;
-                    }
-                }
-                _ => {
-                    let column = &mut self.rows.columns[vector - 2];
-                    if columns {
-                        column.resize(rows, 0);
-                        decode_column(chunk, payload, column).map_err(placed)?;
-                    } else {
-                        column.clear();
-                    }
+        encoded.each(|vector, chunk, payload| match vector {
+            0 => decode_column(chunk, payload, &mut self.series),
+            1 => {
+                let times = &mut self.rows.times;
+                decode_times(chunk, payload, times)?;
+                match encoded.shifts {
+                    [] => Ok(()),
+                    shifts => unshift(&self.series, shifts, times),
                 }
             }
-        }
-        if at != bytes.len() {
-            let found = format!("{} bytes", bytes.len());
-            return Err(damaged("payloads", found, format!("{at} bytes")).into());
-        }
+            _ => {
+                let column = &mut self.rows.columns[vector - 2];
+                column.clear();
+                if columns {
+                    column.resize(rows, 0);
+                    decode_column(chunk, payload, column)?;
+                }
+                Ok(())
+            }
+        })?;
         Counters::bump(&r.counters().vectors_decoded);
         Ok(())
     }
+
+    /// Reads and verifies a block for the last row of a series in it, and decodes no more than that takes: of each vector one
+    /// word, where its encoding has single words. What this block holds stays.
+    pub(crate) fn read_last<R: PageRead>(
+        &mut self,
+        r: &R,
+        ptr: &Ptr,
+        layouts: &[Box<[ColumnType]>],
+        (class, series): (u32, SeriesId),
+    ) -> Result<Option<(i64, Vec<u64>)>> {
+        let bytes: PageRef<'_> = r.block(ptr)?;
+        let encoded = Encoded::of(&bytes, ptr.addr, layouts)?;
+        if encoded.class != class {
+            return Ok(None);
+        }
+        let (rows, scratch) = (encoded.rows, &mut self.scratch);
+        // The row and the shift of its time, once the ids have told them; then its time and its words.
+        let (mut found, mut shift, mut time) = (None, 0, 0);
+        let mut words = Vec::with_capacity(encoded.columns);
+        encoded.each(|vector, chunk, payload| {
+            if vector == 0 {
+                // Whose shift is whose only all ids tell.
+                let end = match encoded.shifts {
+                    [] => count_up_to(chunk, payload, rows, series.0)?,
+                    _ => None,
+                };
+                found = match end {
+                    Some(0) => None,
+                    Some(end) => {
+                        let id = single(chunk, payload, rows, end - 1, scratch)?;
+                        (id == series.0).then_some(end - 1)
+                    }
+                    None => {
+                        let ids = decoded(chunk, payload, rows, scratch)?;
+                        let end = ids.partition_point(|&id| id <= series.0);
+                        let row = end.checked_sub(1).filter(|&row| ids[row] == series.0);
+                        if !encoded.shifts.is_empty() {
+                            shift = shift_at(ids, encoded.shifts, row.unwrap_or(0))?;
+                        }
+                        row
+                    }
+                };
+                return Ok(());
+            }
+            let Some(row) = found else { return Ok(()) };
+            let word = single(chunk, payload, rows, row, scratch)?;
+            match vector {
+                1 => time = (word as i64).wrapping_add(shift),
+                _ => words.push(word),
+            }
+            Ok(())
+        })?;
+        Counters::bump(&r.counters().vectors_decoded);
+        Ok(found.map(|_| (time, words)))
+    }
+}
+
+/// Word `row` of a vector, by decoding it into `scratch` where nothing else tells it.
+fn single(
+    chunk: &Chunk,
+    payload: &[u8],
+    rows: usize,
+    row: usize,
+    scratch: &mut Vec<u64>,
+) -> std::result::Result<u64, Corrupt> {
+    if let Some(word) = word_at(chunk, payload, rows, row)? {
+        return Ok(word);
+    }
+    Ok(decoded(chunk, payload, rows, scratch)?[row])
+}
+
+/// A vector, decoded into `scratch`, which only grows: clearing it each time would take as long as decoding does.
+fn decoded<'s>(
+    chunk: &Chunk,
+    payload: &[u8],
+    rows: usize,
+    scratch: &'s mut Vec<u64>,
+) -> std::result::Result<&'s [u64], Corrupt> {
+    if scratch.len() < rows {
+        scratch.resize(rows, 0);
+    }
+    decode_column(chunk, payload, &mut scratch[..rows])?;
+    Ok(&scratch[..rows])
+}
+
+/// A block's bytes, of which everything before the payloads has been read.
+struct Encoded<'b> {
+    bytes: &'b [u8],
+    addr: u64,
+    class: u32,
+    rows: usize,
+    columns: usize,
+    chunks: Vec<Chunk>,
+    shifts: &'b [u8],
+    payloads_at: usize,
+}
+
+impl<'b> Encoded<'b> {
+    fn of(
+        bytes: &'b [u8],
+        addr: u64,
+        layouts: &[Box<[ColumnType]>],
+    ) -> std::result::Result<Self, Corrupt> {
+        if bytes.len() < CHUNKS_AT {
+            let found = format!("{} bytes", bytes.len());
+            return Err(damaged(addr, "length", found, "a block"));
+        }
+        let (class, columns) = Block::layout(bytes);
+        let layout = layouts.get(class as usize).map(|types| types.len());
+        if layout != Some(columns) {
+            let found = format!("{columns} columns of class {class}");
+            return Err(damaged(addr, "layout", found, &format!("{layout:?}")));
+        }
+        let rows = usize::from(get_u16(bytes, ROWS_AT));
+        let Some((chunks, shifts_at)) =
+            chunks(bytes, columns).filter(|_| (1..=VECTOR_ROWS).contains(&rows))
+        else {
+            let found = format!("{rows} rows in {} bytes", bytes.len());
+            return Err(damaged(addr, "size", found, "1 to 1024 rows, their chunks"));
+        };
+        let payloads_at = shifts_at + usize::from(bytes[SHIFTS_AT]);
+        Ok(Self {
+            bytes,
+            addr,
+            class,
+            rows,
+            columns,
+            chunks,
+            // Where they are cut, so is the first payload.
+            shifts: bytes.get(shifts_at..payloads_at).unwrap_or_default(),
+            payloads_at,
+        })
+    }
+
+    /// Calls `f` with the number of each vector (ids, times, columns), its chunk and its payload.
+    fn each(
+        &self,
+        mut f: impl FnMut(usize, &Chunk, &[u8]) -> std::result::Result<(), Corrupt>,
+    ) -> std::result::Result<(), Corrupt> {
+        let (bytes, mut at) = (self.bytes, self.payloads_at);
+        for (vector, chunk) in self.chunks.iter().enumerate() {
+            let Some(payload) = bytes.get(at..at.saturating_add(chunk.len())) else {
+                let found = format!("payload of {} bytes at {at}", chunk.len());
+                let expected = format!("{} bytes", bytes.len());
+                return Err(damaged(self.addr, "payload", found, &expected));
+            };
+            at += chunk.len();
+            f(vector, chunk, payload).map_err(|mut corrupt| {
+                corrupt.at = self.addr;
+                corrupt
+            })?;
+        }
+        if at != bytes.len() {
+            let (found, expected) = (format!("{} bytes", bytes.len()), format!("{at} bytes"));
+            return Err(damaged(self.addr, "payloads", found, &expected));
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn damaged(addr: u64, what: &str, found: String, expected: &str) -> Corrupt {
+    Corrupt::new(format!("run block ({what})"), addr, found, expected)
 }

@@ -132,17 +132,22 @@ impl Front {
             let Some(entry) = entry.filter(|entry| low <= entry.last) else {
                 continue;
             };
-            block.read(r, &entry.ptr, &self.layouts, true)?;
-            let end = high
-                .next()
-                .map_or(block.len(), |next| block.lower_bound(&next));
-            let Some(row) = end.checked_sub(1) else {
-                continue;
+            let last = if to == i64::MAX {
+                block.read_last(r, &entry.ptr, &self.layouts, place)?
+            } else {
+                block.read(r, &entry.ptr, &self.layouts, true)?;
+                let end = high
+                    .next()
+                    .map_or(block.len(), |next| block.lower_bound(&next));
+                let row = end.checked_sub(1);
+                let row = row.filter(|&row| low.place() == block.key(row).place());
+                row.map(|row| row_of(&block.rows, row))
             };
-            let key = block.key(row);
-            if low <= key && after.is_none_or(|after| after < key) {
-                found = Some(row_of(&block.rows, row));
-            }
+            let seen = |(time, _): &FrontRow| {
+                let key = Key::new(class, series, *time);
+                low <= key && after.is_none_or(|after| after < key)
+            };
+            found = last.filter(seen).or(found);
         }
         BLOCK.set(block);
         Ok(found)

@@ -21,6 +21,7 @@ use crate::roots::Roots;
 use crate::schema::{Described, Schema};
 use std::sync::Arc;
 use tidalite_base::{Corrupt, SeriesId, get_u16, put_u16};
+use tidalite_codec::ColumnType as WordType;
 use tidalite_pager::{PageRead, PageWrite};
 use tidalite_runs::SERIES_MAX;
 
@@ -130,6 +131,25 @@ impl SeriesInfo {
         })
     }
 
+    /// The types of its words, for who wants no more: reads neither name nor GUID.
+    fn decode_word_types(id: SeriesId, bytes: &[u8]) -> Result<Vec<WordType>> {
+        let cut = || {
+            let found = format!("{} bytes", bytes.len());
+            Corrupt::new(
+                format!("catalog entry of {id}"),
+                0,
+                found,
+                "an entry of version 1",
+            )
+        };
+        let head = bytes
+            .get(..NAME_AT)
+            .filter(|head| head[0] == VERSION)
+            .ok_or_else(cut)?;
+        let schema_at = NAME_AT + usize::from(get_u16(head, NAME_LEN_AT));
+        Schema::decode_word_types(bytes.get(schema_at..).ok_or_else(cut)?)
+    }
+
     /// As `decode`, for who goes through the whole catalog: also tells every bit that has no meaning, and a name that is
     /// not canonical. A reader of one series does without: it has the name already, and this costs as much as the rest.
     pub(crate) fn decode_exact(id: SeriesId, bytes: &[u8]) -> Result<Self> {
@@ -221,6 +241,18 @@ pub(crate) fn info<R: PageRead>(
     let entry = roots.series.get(pages, &id_key(id))?;
     entry
         .map(|value| Ok(Arc::new(SeriesInfo::decode(id, &value.bytes()?)?)))
+        .transpose()
+}
+
+/// The types of the words of a series.
+pub(crate) fn word_types<R: PageRead>(
+    roots: &Roots,
+    pages: &R,
+    id: SeriesId,
+) -> Result<Option<Vec<WordType>>> {
+    let entry = roots.series.get(pages, &id_key(id))?;
+    entry
+        .map(|value| SeriesInfo::decode_word_types(id, &value.bytes()?))
         .transpose()
 }
 

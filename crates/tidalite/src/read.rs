@@ -25,7 +25,7 @@ use crate::write::OpenTable;
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 use tidalite_base::{SeriesId, TxnId};
-use tidalite_codec::Rows;
+use tidalite_codec::{ColumnType as WordType, Rows};
 use tidalite_kv::Tree;
 use tidalite_pager::{Counters, Snapshot};
 use tidalite_runs::Front;
@@ -303,10 +303,10 @@ impl<S: ReadSource> Reading<S> {
         if let Some(state) = self.kept(id) {
             return self.of_state(state).latest();
         }
-        let Some(info) = self.info(id)? else {
+        let Some(types) = self.word_types(id)? else {
             return Ok(None);
         };
-        let (begun, types) = (&*self.begun, info.schema.word_types());
+        let begun = &*self.begun;
         let stored = stored_last_row(&begun.roots.records, &self.pages, id, &types)?;
         let from = stored.as_ref().map_or(i64::MIN, |row| row.time);
         // Of equal times, that in the front is newer.
@@ -416,6 +416,14 @@ impl<S: ReadSource> Reading<S> {
             "what the writer knew of {id} is what it stored"
         );
         written.map_or_else(stored, |info| Ok(Some(info)))
+    }
+
+    /// The types of a series' words; nothing else of its entry is looked at.
+    fn word_types(&self, id: SeriesId) -> Result<Option<Vec<WordType>>> {
+        match self.begun.known.written(id) {
+            Some(info) => Ok(Some(info.schema.word_types())),
+            None => catalog::word_types(&self.begun.roots, &self.pages, id),
+        }
     }
 
     fn opened(&self, info: Option<Arc<SeriesInfo>>) -> Result<Option<Series<'_>>> {

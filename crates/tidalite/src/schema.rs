@@ -208,33 +208,58 @@ impl Schema {
 
     /// Reads a schema and returns it with the bytes it took.
     pub(crate) fn decode(bytes: &[u8]) -> Result<(Self, usize)> {
-        let damaged = |found: String, expected: &str| Corrupt::new("schema", 0, found, expected);
-        if bytes.len() < HEAD_BYTES || bytes[0] != SCHEMA_VERSION {
-            return Err(damaged(format!("{:?}", bytes.first()), "schema version 2").into());
-        }
-        let unit = Unit::from_u8(bytes[1])
-            .ok_or_else(|| damaged(format!("unit {}", bytes[1]), "a unit from 0 to 4"))?;
-        let mut at = HEAD_BYTES;
-        let mut columns = Vec::new();
-        for _ in 0..get_u16(bytes, 2) {
-            let column = bytes.get(at..at + COLUMN_HEAD_BYTES).and_then(|head| {
-                let end = at + COLUMN_HEAD_BYTES + usize::from(get_u16(head, NAME_LEN_AT));
-                let name = std::str::from_utf8(bytes.get(at + COLUMN_HEAD_BYTES..end)?).ok()?;
-                at = end;
-                let plain = head[FLAGS_AT] & !NULLABLE == 0 && head[SCALE_AT + 1] == 0;
-                let ty = ColumnType::from_code(head[TYPE_AT], head[SCALE_AT]);
-                Some(Column {
-                    name: name.to_owned(),
-                    ty: ty.filter(|_| plain)?,
-                    nullable: head[FLAGS_AT] & NULLABLE != 0,
-                })
+        let (unit, count) = decode_head(bytes)?;
+        let (mut at, mut columns) = (HEAD_BYTES, Vec::with_capacity(count));
+        for _ in 0..count {
+            let (name, column) = decode_column(bytes, &mut at)?;
+            columns.push(Column {
+                name: name.to_owned(),
+                ..column
             });
-            columns.push(column.ok_or_else(|| damaged("a cut column".to_owned(), "a column"))?);
         }
         let schema = Self { unit, columns };
         schema.validate()?;
         Ok((schema, at))
     }
+
+    /// The types of the words of an encoded schema, as `word_types` tells them of the decoded one, for who wants no more.
+    pub(crate) fn decode_word_types(bytes: &[u8]) -> Result<Vec<WordType>> {
+        let (_, count) = decode_head(bytes)?;
+        let mut at = HEAD_BYTES;
+        (0..count)
+            .map(|_| Ok(decode_column(bytes, &mut at)?.1.words()))
+            .collect()
+    }
+}
+
+fn decode_head(bytes: &[u8]) -> Result<(Unit, usize)> {
+    let damaged = |found: String, expected: &str| Corrupt::new("schema", 0, found, expected);
+    if bytes.len() < HEAD_BYTES || bytes[0] != SCHEMA_VERSION {
+        return Err(damaged(format!("{:?}", bytes.first()), "schema version 2").into());
+    }
+    let unit = Unit::from_u8(bytes[1])
+        .ok_or_else(|| damaged(format!("unit {}", bytes[1]), "a unit from 0 to 4"))?;
+    Ok((unit, usize::from(get_u16(bytes, 2))))
+}
+
+/// Name of the column at `at`, which moves behind it, and the column, still without a name: that takes memory.
+fn decode_column<'b>(bytes: &'b [u8], at: &mut usize) -> Result<(&'b str, Column)> {
+    let column = bytes.get(*at..*at + COLUMN_HEAD_BYTES).and_then(|head| {
+        let name_at = *at + COLUMN_HEAD_BYTES;
+        let end = name_at + usize::from(get_u16(head, NAME_LEN_AT));
+        let name = std::str::from_utf8(bytes.get(name_at..end)?).ok()?;
+        let plain = head[FLAGS_AT] & !NULLABLE == 0 && head[SCALE_AT + 1] == 0;
+        let ty = ColumnType::from_code(head[TYPE_AT], head[SCALE_AT]);
+        *at = end;
+        let column = Column {
+            name: String::new(),
+            ty: ty.filter(|_| plain)?,
+            nullable: head[FLAGS_AT] & NULLABLE != 0,
+        };
+        Some((name, column))
+    });
+    let cut = || Corrupt::new("schema", 0, "a cut column", "a column");
+    Ok(column.ok_or_else(cut)?)
 }
 
 impl fmt::Display for Unit {

@@ -2,7 +2,7 @@
 
 use super::{Rng, few};
 use crate::{CHUNK_BYTES, Chunk, ColumnType, Hint, STATS_BYTES, Stats};
-use crate::{Line, decode_column, decode_times, encode_column};
+use crate::{Line, count_up_to, decode_column, decode_times, encode_column, word_at};
 
 fn try_all(chunk: &[u8; CHUNK_BYTES], bytes: &[u8], rows: usize) -> bool {
     let chunk = Chunk::decode(chunk);
@@ -10,6 +10,15 @@ fn try_all(chunk: &[u8; CHUNK_BYTES], bytes: &[u8], rows: usize) -> bool {
     let mut times = vec![0; rows];
     let read = decode_column(&chunk, bytes, &mut words).is_ok();
     assert_eq!(decode_times(&chunk, bytes, &mut times).is_ok(), read);
+    for row in [0, rows / 2, rows - 1] {
+        match word_at(&chunk, bytes, rows, row) {
+            Ok(Some(word)) => assert!(!read || word == words[row], "row {row} of {chunk:?}"),
+            Ok(None) => {}
+            Err(_) => assert!(!read, "row {row} of {chunk:?}"),
+        }
+        let count = count_up_to(&chunk, bytes, rows, words[row]);
+        assert!(count.is_err() || count.is_ok_and(|count| count.is_none_or(|n| n <= rows)));
+    }
     if let Ok(Some(line)) = Line::of(&chunk, bytes, rows) {
         assert!(read, "a line of {chunk:?} and {} bytes", bytes.len());
         let again: Vec<u64> = (0..rows).map(|row| line.word(row)).collect();

@@ -188,11 +188,9 @@ impl Area {
         // The magic number last: an area whose making was interrupted is made anew.
         self.word(0).store(0, Ordering::SeqCst);
         let generations = self.generations().load(Ordering::Relaxed);
-        for (i, word) in self.words().iter().enumerate() {
-            let weak = (WEAK_AT..HANDLES_AT).contains(&(i * 8));
-            if !(i * 8 == BELL_AT || weak && keep_weak) && word.load(Ordering::Relaxed) != 0 {
-                word.store(0, Ordering::Relaxed);
-            }
+        let weak = if keep_weak { WEAK_AT } else { HANDLES_AT };
+        for emptied in [0..BELL_AT, BELL_AT + 8..weak, HANDLES_AT..AREA_BYTES] {
+            self.zero(emptied);
         }
         if keep_weak {
             self.generations().store(generations, Ordering::Relaxed);
@@ -205,6 +203,18 @@ impl Area {
         first.copy_from_slice(&MAGIC[..8]);
         self.word(0)
             .store(u64::from_ne_bytes(first), Ordering::SeqCst);
+    }
+
+    /// Zeroes what is not zero in a range of whole words: most of the area is, and is not to be written to for that.
+    fn zero(&self, bytes: std::ops::Range<usize>) {
+        for line in self.words()[bytes.start / 8..bytes.end / 8].chunks(LINE / 8) {
+            let load = |bits, word: &AtomicU64| bits | word.load(Ordering::Relaxed);
+            if line.iter().fold(0, load) != 0 {
+                for word in line {
+                    word.store(0, Ordering::Relaxed);
+                }
+            }
+        }
     }
 
     /// A copy of a weak record's slot (0 or 1). It carries a checksum of its own: it may be half-written.

@@ -67,6 +67,16 @@ fn times_from_one_end_to_the_other_come_back() {
             assert_eq!(block.rows.times, rows.times);
             assert!(!columns || block.rows.columns == rows.columns);
         }
+        for id in [0, 3, 4, 5, u64::MAX] {
+            let place = (0, SeriesId(id));
+            let last = block.read_last(&pages, &ptr, &layouts, place).unwrap();
+            let row = series.iter().rposition(|&other| other == id);
+            let row = row.map(|row| {
+                let words = rows.columns.iter().map(|column| column[row]).collect();
+                (rows.times[row], words)
+            });
+            assert_eq!(last, row, "series {id}");
+        }
         pages.free_extent(&extent);
     }
 }
@@ -100,6 +110,8 @@ fn forged_shifts_are_errors_or_rows_never_panics() {
             Ok(()) => read += 1,
             Err(_) => errors += 1,
         }
+        let place = (0, SeriesId(series[rng.index(series.len())]));
+        let _ = block.read_last(&pages, &ptr, &layouts, place);
         pages.free_extent(&extent);
     }
     // Too many bytes of shifts, and too few.
