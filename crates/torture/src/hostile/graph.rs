@@ -1,7 +1,7 @@
 //! What points to what in a sound file, so that a changed byte can be put under right checksums again.
 //!
 //! Nothing here decodes a structure: a pointer (32 bytes, docs/format.md section 2) is recognised wherever it stands, by the
-//! block that it leads to having that checksum, length and kind. Three checksums are not in pointers: that of the next chunk of
+//! block that it leads to having that checksum, length and kind; so is one in the directory of a run, as short numbers. Three checksums are not in pointers: that of the next chunk of
 //! a large value, and those of the payloads of a series leaf; they are looked for where the format says. So is that of a meta record in the blocks
 //! of the log that stands on it.
 //!
@@ -9,7 +9,7 @@
 //! 2. The list is in the order in which blocks can be sealed: whoever points stands behind what is pointed at.
 
 use std::collections::HashMap;
-use tidalite_base::{checksum, get_u16, get_u32, get_u64, put_u64};
+use tidalite_base::{TxnId, checksum, get_u16, get_u32, get_u64, put_u64};
 use tidalite_pager::{HEADER_BYTES, Header, Kind, PTR_BYTES, Ptr, verify_block};
 
 /// Bytes of a block of the head.
@@ -87,6 +87,9 @@ impl Search<'_> {
         if kind != Kind::None {
             self.pointers(number);
         }
+        if kind == Kind::KvLeaf {
+            self.entries(number);
+        }
         if kind == Kind::KvValue {
             self.next_chunk(number);
         }
@@ -120,6 +123,48 @@ impl Search<'_> {
         let from = usize::try_from(ptr.addr).ok()?;
         let bytes = self.file.get(from..from.checked_add(ptr.len as usize)?)?;
         (ptr.addr != 0 && verify_block(bytes, &ptr).is_ok()).then_some(ptr)
+    }
+
+    /// Entries of a run's directory (docs/format.md section 7) in a leaf of a table.
+    fn entries(&mut self, number: usize) {
+        let Block { at, len, .. } = self.blocks[number];
+        for offset in HEADER_BYTES..len {
+            if let Some((ptr, checksum_at)) = self.entry(at + offset) {
+                let target = self.add(ptr.addr as usize, ptr.len as usize, ptr.kind);
+                self.link(number, offset + checksum_at, target);
+            }
+        }
+    }
+
+    /// The block of an entry at this place, and where in the entry its checksum is. One of fewer than eight bytes has no room for another.
+    fn entry(&self, at: usize) -> Option<(Ptr, usize)> {
+        let lengths = get_u32(self.file.get(at..at + 4)?, 0);
+        let mut behind = 4;
+        let mut number = |which: usize| {
+            let len = (lengths >> (4 * which) & 15) as usize;
+            let mut word = [0; 8];
+            let bytes = self.file.get(at + behind..at + behind + len)?;
+            word.get_mut(..len)?.copy_from_slice(bytes);
+            behind += len;
+            Some((u64::from_le_bytes(word), behind - len, len))
+        };
+        let (addr, len) = (number(0)?.0, number(1)?.0);
+        let (checksum, checksum_at, checksum_bytes) = number(2)?;
+        let ptr = Ptr {
+            addr,
+            len: u32::try_from(len).ok()?,
+            kind: Kind::RunBlock,
+            checksum,
+            birth: TxnId(number(3)?.0),
+        };
+        let from = usize::try_from(addr).ok()?;
+        let block = self.file.get(from..from.checked_add(ptr.len as usize)?)?;
+        let found = lengths >> 28 == 0
+            && checksum_bytes == 8
+            && block.len() > HEADER_BYTES
+            && get_u64(block, 0) == checksum
+            && verify_block(block, &ptr).is_ok();
+        found.then_some((ptr, checksum_at))
     }
 
     fn next_chunk(&mut self, number: usize) {
