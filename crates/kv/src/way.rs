@@ -4,7 +4,8 @@
 //! its children. So a pointer that leads towards a key and equals one of the way that was gone for it before leads to the same answer.
 //!
 //! 1. A way holds the pointers towards one key from the root to the leaf, the last one the leaf's.
-//! 2. In place of a page that may still change there is the null pointer, which no other equals.
+//! 2. In place of a page that may still change there is the null pointer, which no page has. The root of an empty table is null as well: no
+//!    way begins there.
 
 use crate::node::Node;
 use crate::sub::holds_a_table;
@@ -22,7 +23,8 @@ impl Way {
     #[inline]
     #[must_use]
     pub fn begins_at(&self, tree: &Tree, before: TxnId) -> bool {
-        self.0.first() == Some(&tree.root) && tree.root.birth <= before
+        let root = &tree.root;
+        !root.is_null() && self.0.first() == Some(root) && root.birth <= before
     }
 }
 

@@ -189,3 +189,38 @@ fn one_get_answers_for_the_table_that_it_is_given() {
     let empty = table.nested(b"large").unwrap().unwrap();
     assert_eq!(topic.get(&empty).unwrap(), None);
 }
+
+/// Of pages that may still change a way has the null pointer, and so has an empty table for its root.
+#[test]
+fn what_is_gone_is_not_remembered() {
+    let db = small_pages();
+    let mut tx = db.begin_write().unwrap();
+    let empty = tx.savepoint().unwrap();
+    let mut get = CachedGet::new(b"k");
+    let put = |tx: &mut WriteTxn, get: &mut CachedGet| {
+        tx.table("t").unwrap().put(b"k", b"v").unwrap();
+        let table = tx.table("t").unwrap();
+        assert_eq!(get.get(&table.view()).unwrap(), Some(&b"v"[..]));
+    };
+    put(&mut tx, &mut get);
+    tx.table("t").unwrap().clear().unwrap();
+    assert_eq!(get.get(&tx.table("t").unwrap().view()).unwrap(), None);
+    // Undone.
+    put(&mut tx, &mut get);
+    tx.rollback_to(&empty).unwrap();
+    assert_eq!(get.get(&tx.table("t").unwrap().view()).unwrap(), None);
+    // A nested table that is not there.
+    put(&mut tx, &mut get);
+    let mut table = tx.table("t").unwrap();
+    assert_eq!(get.get(&table.nested(b"below").view()).unwrap(), None);
+    tx.rollback_to(&empty).unwrap();
+    drop(tx.table("t").unwrap());
+    tx.commit().unwrap();
+    // Given up.
+    let mut tx = db.begin_write().unwrap();
+    put(&mut tx, &mut get);
+    drop(tx);
+    let snap = db.begin_read().unwrap();
+    let table = snap.table("t").unwrap().unwrap();
+    assert_eq!(get.get(&table).unwrap(), None);
+}
