@@ -198,6 +198,13 @@ impl OpenSeries {
         self.by_name.insert(name.to_owned(), index);
     }
 
+    /// The slot of a known series that `turn_to` does not only open: it moves what is staged of it, which must not be away.
+    pub(crate) fn moved_by_turn(&self, index: usize, staging: &Staging) -> Option<Slot> {
+        let one = &self.series[index];
+        let moved = one.turn != self.turn && one.epoch == staging.epoch();
+        (moved && one.merge.keeps_several()).then_some(one.slot)
+    }
+
     /// Opens a series that is known, unless it is open.
     pub(crate) fn turn_to(&mut self, index: usize, staging: &mut Staging) {
         let one = &mut self.series[index];

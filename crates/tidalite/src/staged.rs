@@ -38,6 +38,16 @@ impl WriteTxn {
         })
     }
 
+    /// Opens a series that the transaction before had open, unless it is open. Its slot may be among those whose rows are away, though
+    /// this transaction has none of it.
+    pub(crate) fn turn_to(&mut self, index: usize) -> Result<()> {
+        if let Some(slot) = self.open.moved_by_turn(index, &self.staging) {
+            self.settle(slot)?;
+        }
+        self.open.turn_to(index, &mut self.staging);
+        Ok(())
+    }
+
     /// Hands everything over that is staged.
     pub(crate) fn store_rows(&mut self) -> Result<()> {
         let threads = self.shared.sealing_threads;

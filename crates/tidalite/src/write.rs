@@ -168,7 +168,7 @@ impl WriteTxn {
     /// `Name` for a text that is no name; what the file reports.
     pub fn series(&mut self, name: &str) -> Result<SeriesMut<'_>> {
         if let Some(index) = self.open.named(name) {
-            self.open.turn_to(index, &mut self.staging);
+            self.turn_to(index)?;
             return Ok(SeriesMut::new(self, index));
         }
         let parsed = SeriesName::parse(name)?;
@@ -540,7 +540,7 @@ impl WriteTxn {
     fn open_by_id(&mut self, id: SeriesId) -> Result<usize> {
         self.check_usable()?;
         if let Some(index) = self.open.known(id) {
-            self.open.turn_to(index, &mut self.staging);
+            self.turn_to(index)?;
             return Ok(index);
         }
         let info = catalog::info(&self.roots, &self.pages, id)?;

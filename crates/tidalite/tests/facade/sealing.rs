@@ -4,13 +4,17 @@
 use crate::common::in_memory;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidalite::{Database, Error, MemoryStorage, Options, SeriesId, StoreError, WriteTxn};
+use tidalite::{
+    Database, Error, MemoryStorage, MergePolicy, Options, Schema, SeriesId, StoreError, WriteTxn,
+};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
 /// So many series have whole vectors when a hand-over is due.
 const SERIES: usize = 256;
 const ROUNDS: i64 = 1024;
+/// A series that keeps the rows of a time; its rows are the last ones of the model.
+const KEPT: &str = "kept";
 
 type Model = Vec<BTreeMap<i64, f64>>;
 
@@ -45,7 +49,12 @@ fn compare(db: &Database, model: &Model, what: &str) {
     let snap = db.begin_read().unwrap();
     for (i, rows) in model.iter().enumerate() {
         let mut found = BTreeMap::new();
-        let series = snap.series(&format!("s{i}")).unwrap().unwrap();
+        let name = if i < SERIES {
+            format!("s{i}")
+        } else {
+            KEPT.to_owned()
+        };
+        let series = snap.series(&name).unwrap().unwrap();
         let each = |time, words: &[u64]| {
             found.insert(time, f64::from_bits(words[1]));
         };
@@ -61,7 +70,7 @@ fn compare(db: &Database, model: &Model, what: &str) {
 fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rng, now: i64) {
     let i = rng.index(SERIES);
     let id = ids[i];
-    match rng.below(9) {
+    match rng.below(10) {
         0 => {
             let rows = model[i].len() as u64;
             let mut own = txn.series_by_id(id).unwrap();
@@ -116,6 +125,12 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
             let mut table = txn.table("t").unwrap();
             table.put(b"k", &now.to_le_bytes()).unwrap();
         }
+        8 => {
+            // The transaction before had it open, this one perhaps not yet.
+            let mut kept = txn.series(KEPT).unwrap();
+            kept.insert(now, 2.0).unwrap();
+            model[SERIES].insert(now, 2.0);
+        }
         _ => {
             let mut other = txn.series("other").unwrap();
             other.insert(now, 1.0).unwrap();
@@ -131,12 +146,16 @@ fn whatever_is_done_while_rows_are_sealed_the_rows_are_those_of_one_thread() {
         // The whole of a hand-over and the next one, a part of the next one, less than a hand-over.
         let budget = [64 << 20, 9 << 20, 3 << 20][seed as usize % 3];
         let db = open(1 + seed as usize % 3, budget);
-        let mut model = vec![BTreeMap::new(); SERIES];
+        let mut model = vec![BTreeMap::new(); SERIES + 1];
         let mut now = 0;
         for round in 0..2 {
             let before = model.clone();
             let mut txn = db.begin_write().unwrap();
             let mut ids = series(&mut txn);
+            if round == 0 {
+                let policy = *rng.pick(&[MergePolicy::KeepDistinct, MergePolicy::KeepAll]);
+                txn.series_merging(KEPT, &Schema::point(), policy).unwrap();
+            }
             for _ in 0..3 {
                 let rounds = rng.between(1, 40) + if rng.one_in(4) { 300 } else { ROUNDS };
                 feed(&mut txn, &ids, now..now + rounds, &mut model);
@@ -154,6 +173,25 @@ fn whatever_is_done_while_rows_are_sealed_the_rows_are_those_of_one_thread() {
             }
             compare(&db, &model, &format!("seed {seed}, round {round}"));
         }
+    }
+}
+
+#[test]
+fn a_series_that_keeps_the_rows_of_a_time_is_opened_while_rows_are_sealed() {
+    for policy in [MergePolicy::KeepDistinct, MergePolicy::KeepAll] {
+        let db = open(1, 64 << 20);
+        let mut model = vec![BTreeMap::new(); SERIES + 1];
+        let mut txn = db.begin_write().unwrap();
+        let ids = series(&mut txn);
+        txn.series_merging(KEPT, &Schema::point(), policy).unwrap();
+        txn.commit().unwrap();
+        // The slots of these series stay, and with the log of the others goes that of one which is not open.
+        let mut txn = db.begin_write().unwrap();
+        feed(&mut txn, &ids, 0..ROUNDS + 5, &mut model);
+        txn.series(KEPT).unwrap().insert(1, 2.0).unwrap();
+        model[SERIES].insert(1, 2.0);
+        txn.commit().unwrap();
+        compare(&db, &model, policy.name());
     }
 }
 
