@@ -217,7 +217,7 @@ impl<'t> SeriesMut<'t> {
         self.insert_row(time, words)
     }
 
-    /// No text stays of a row that is left out.
+    /// No text stays of a row that is left out, or refused since its time is full.
     #[inline(never)]
     fn insert_made_guarded(
         &mut self,
@@ -229,7 +229,7 @@ impl<'t> SeriesMut<'t> {
             return Ok(());
         }
         let (id, mut ends) = (self.id(), Vec::new());
-        if self.has_texts() && self.info().merge == MergePolicy::KeepDistinct {
+        if self.has_texts() && self.keeps_several() {
             for c in 0..words.len() {
                 if self.is_text(c) {
                     let txn = &mut *self.txn;
@@ -242,12 +242,13 @@ impl<'t> SeriesMut<'t> {
         if self.has_texts() {
             self.expect_texts(|c| &words[c..=c])?;
         }
-        if self.stage_guarded(time, words)? == Taken::LeftOut {
+        let taken = self.stage_guarded(time, words);
+        if !matches!(taken, Ok(Taken::Free)) {
             for (c, end) in ends {
                 self.txn.texts.take_back((id, c), end);
             }
         }
-        Ok(())
+        taken.map(|_| ())
     }
 
     /// Inserts a row: a time and one value a column, for who knows the columns at run time only.

@@ -13,8 +13,8 @@
 //! block     see texts/block.rs
 //! ```
 //!
-//! 1. A number is given out once: the last block of a column stays, whatever is freed. So two rows of a series with one word have
-//!    one text, in every version.
+//! 1. A number is given out once, but for one that was taken back before anything had it: the last block of a column stays, whatever
+//!    is freed. So two rows of a series with one word have one text, in every version.
 //! 2. Short texts are in the dictionary, until it is full: there each has one number. All others are written as they come.
 //! 3. Numbers of blocks ascend in the order of writing, so the smallest one that rows still have says which blocks can go.
 //! 4. What `open` has in `fresh` is not in the table before `flush`.
@@ -231,22 +231,20 @@ impl Texts {
                 return Ok(word);
             }
         }
+        // Before the next text, not behind the last one: that may be taken back.
+        if open.fresh.size() >= BLOCK_BYTES || open.fresh.lengths.len() == BLOCK_TEXTS_MAX {
+            if open.changed {
+                let block = &open.fresh;
+                tree.insert(w, &key(column, PART_BLOCK, block.first), &block.encode())?;
+            }
+            open.fresh = Block {
+                first: open.fresh.end(),
+                ..Block::default()
+            };
+        }
         let word = open.fresh.push(text);
         open.changed = true;
         open.last = Some((text.to_vec(), word));
-        if open.fresh.size() >= BLOCK_BYTES || open.fresh.lengths.len() == BLOCK_TEXTS_MAX {
-            let first = open.fresh.end();
-            tree.insert(
-                w,
-                &key(column, PART_BLOCK, open.fresh.first),
-                &open.fresh.encode(),
-            )?;
-            open.fresh = Block {
-                first,
-                ..Block::default()
-            };
-            open.changed = false;
-        }
         Ok(word)
     }
 
@@ -288,8 +286,8 @@ impl Texts {
         Ok(Self::open(&mut self.open, r, tree, column)?.fresh.end())
     }
 
-    /// Takes back the texts that were added to a column's blocks since `end` was this, but for those in a block that is full: no row has
-    /// them.
+    /// Takes back the text that was added to a column's blocks since `end` was this, if one was: no row has it. It is in `fresh` still;
+    /// of several those in a block that is written stay.
     pub(crate) fn take_back(&mut self, column: Column, end: u64) {
         let Some(open) = self.open.get_mut(&column) else {
             return;

@@ -438,6 +438,12 @@ struct Event {
     message: Option<String>,
 }
 
+/// A text that packs badly.
+fn noise(rng: &mut Rng, length: usize) -> String {
+    let chars = (0..length).map(|_| (b'!' + rng.below(90) as u8) as char);
+    chars.collect()
+}
+
 #[test]
 fn events_that_come_again_leave_no_texts_behind() {
     let db = in_memory();
@@ -446,11 +452,8 @@ fn events_that_come_again_leave_no_texts_behind() {
         .map(|i| Event {
             time: i / 40,
             level: rng.below(2) as u8,
-            message: Some(
-                (0..400)
-                    .map(|_| (b'!' + rng.below(90) as u8) as char)
-                    .collect(),
-            ),
+            // Some fill a block of texts alone.
+            message: Some(noise(&mut rng, if i % 80 == 7 { 40_000 } else { 400 })),
         })
         .collect();
     let mut written = Vec::new();
@@ -471,7 +474,7 @@ fn events_that_come_again_leave_no_texts_behind() {
         }
         written.push(tx.commit().unwrap().bytes_written);
     }
-    assert!(written[0] > 160_000 && written[1] < 40_000, "{written:?}");
+    assert!(written[0] > 350_000 && written[1] < 40_000, "{written:?}");
     let snap = db.begin_read().unwrap();
     let series = snap.series("events").unwrap().unwrap();
     let mut found = Vec::new();
@@ -483,6 +486,36 @@ fn events_that_come_again_leave_no_texts_behind() {
         .collect();
     assert_eq!(found, all);
     assert!(db.check().unwrap().is_clean());
+}
+
+#[test]
+fn events_that_find_no_room_leave_no_texts_behind() {
+    for merge in [MergePolicy::KeepDistinct, MergePolicy::KeepAll] {
+        let db = in_memory();
+        let mut rng = Rng::new(12);
+        let mut event = |length| Event {
+            time: 7,
+            level: 1,
+            message: Some(noise(&mut rng, length)),
+        };
+        let mut tx = db.begin_write().unwrap();
+        tx.series_merging("events", &Event::schema(), merge)
+            .unwrap();
+        let mut series = tx.series_of::<Event>("events").unwrap();
+        for _ in 0..time_rows_max(2) {
+            series.insert_record(&event(20)).unwrap();
+        }
+        tx.commit().unwrap();
+        let mut tx = db.begin_write().unwrap();
+        let mut series = tx.series_of::<Event>("events").unwrap();
+        for _ in 0..100 {
+            let refused = series.insert_record(&event(3000)).unwrap_err();
+            assert!(matches!(refused, Error::Limit { .. }), "{refused}");
+        }
+        let written = tx.commit().unwrap().bytes_written;
+        assert!(written < 40_000, "{}: {written}", merge.name());
+        assert!(db.check().unwrap().is_clean());
+    }
 }
 
 #[test]
