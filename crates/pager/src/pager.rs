@@ -270,29 +270,32 @@ impl Inner {
         }
     }
 
-    /// Makes lazy commits durable when they have grown too many or too old.
+    /// Makes lazy commits durable when they have grown too many or too old; where a thread does that it is woken.
     pub(crate) fn sync_if_due(self: &Arc<Self>) -> Result<()> {
-        if !self.sync_is_due() {
+        if !self.sync_is_due(self.options.sync_after) {
+            return Ok(());
+        }
+        if let Some(flusher) = self.flusher.get() {
+            flusher.unpark();
             return Ok(());
         }
         let newest = self.pipeline.base(self.state()).txn;
         make_durable(self, (newest, Until::Kept), None).map(|_| ())
     }
 
-    /// Whether lazy commits have grown too many or too old, and it is for their writer to make them durable: where a thread does that it is woken.
-    pub(crate) fn sync_is_due(&self) -> bool {
+    /// Whether lazy commits have grown too many, or older than this.
+    fn sync_is_due(&self, age_max: Option<Duration>) -> bool {
         let (bytes, since) = self.pipeline.unsynced();
         let by_bytes = self.options.sync_bytes.is_some_and(|most| bytes >= most);
         let age = || since.map_or(Duration::ZERO, |since| since.elapsed());
-        let by_age = self.options.sync_after.is_some_and(|most| age() >= most);
-        if !by_bytes && !by_age {
-            return false;
-        }
-        if let Some(flusher) = self.flusher.get() {
-            flusher.unpark();
-            return false;
-        }
-        true
+        by_bytes || age_max.is_some_and(|most| age() >= most)
+    }
+
+    /// The same for a writer that keeps the turn: a thread that makes them durable waits for it meanwhile, so this is for the writer to do,
+    /// when that thread would.
+    pub(crate) fn sync_is_due_in_turn(&self) -> bool {
+        let ages = [self.options.sync_after, self.options.background_flush];
+        self.sync_is_due(ages.into_iter().flatten().min())
     }
 
     /// A durable commit is on the medium.

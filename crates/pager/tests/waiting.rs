@@ -230,6 +230,34 @@ fn checkpoints_keep_the_turn() {
     }
 }
 
+/// The flusher waits for the turn all the while.
+#[test]
+fn lazy_checkpoints_become_durable_without_the_flusher() {
+    tidalite_testkit::watch();
+    let pause = Duration::from_millis(20);
+    for (sync_bytes, sync_after, flush, behind) in [
+        (Some(1), None, Duration::from_hours(1), 0),
+        (None, Some(pause), Duration::from_hours(1), 1),
+        (None, None, pause, 1),
+    ] {
+        let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+        let options = Options {
+            sync_bytes,
+            sync_after,
+            background_flush: Some(flush),
+            ..options()
+        };
+        let pager = open(&disk, &memory, &options);
+        commit(&pager, 1, Durability::Durable).wait().unwrap();
+        let mut txn = pager.begin_write().unwrap();
+        for id in 2..8 {
+            txn = checkpoint(txn, id, Durability::Lazy).unwrap();
+            expect_kept(&disk, id - behind);
+            thread::sleep(2 * pause);
+        }
+    }
+}
+
 /// Whatever fails in a checkpoint, nobody waits for the turn afterwards, and the file holds the commit or the one before.
 #[test]
 fn a_checkpoint_that_fails_gives_the_turn_on() {

@@ -3,7 +3,8 @@
 //! 1. From the beginning of the first transaction to the end of the last the turn is one `Turn`, in this handle and among the handles: nobody else
 //!    begins to write in between.
 //! 2. Readers see each commit as they see any other.
-//! 3. Where a commit or its flush fails the turn goes on, as at the end of any transaction.
+//! 3. Lazy commits become durable by who makes them, when they are due: the flusher would wait for the turn.
+//! 4. Where a commit or its flush fails the turn goes on, as at the end of any transaction.
 
 use super::ticket::make_durable_in_turn;
 use super::{CommitInfo, Durability, Ticket, WriteTxn};
@@ -16,6 +17,10 @@ use std::time::Instant;
 impl WriteTxn {
     /// Commits and begins the next transaction without giving the turn away: whoever waits for it, in this process or in another, waits on. A
     /// durable commit has been made durable when this returns.
+    ///
+    /// Lazy commits become durable on the way where `Options::sync_bytes`, `sync_after` or `background_flush` asks for it; without these, by a durable
+    /// commit now and then, or after the last transaction. Once a lazy commit was made like this, whoever waits for a commit before it to become
+    /// durable ([`Ticket::wait`]; not [`Ticket::is_durable`]) may wait until the turn goes on.
     ///
     /// # Errors
     /// As for [`commit`](Self::commit) and `Pager::begin_write`; the turn goes on then.
@@ -36,7 +41,7 @@ impl WriteTxn {
             turn = make_durable_in_turn(&inner, (info.txn, Until::Kept), turn)?;
             let metrics = &inner.pipeline.metrics;
             metrics.record(Phase::Commit, begun.elapsed());
-        } else if durability == Durability::Lazy && inner.sync_is_due() {
+        } else if durability == Durability::Lazy && inner.sync_is_due_in_turn() {
             let newest = inner.pipeline.base(inner.state()).txn;
             turn = make_durable_in_turn(&inner, (newest, Until::Kept), turn)?;
         }
