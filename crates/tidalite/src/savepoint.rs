@@ -51,13 +51,15 @@ impl WriteTxn {
     /// Savepoints made later end; this one stays.
     ///
     /// # Errors
-    /// `Store` with `NoSavepoint` when it belongs to another transaction or was itself undone.
+    /// `Store` with `NoSavepoint` when it belongs to another transaction or was itself undone: nothing is changed then. What the file reports: the
+    /// transaction is broken then, and going back may be tried again.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         self.pages.rollback_to(&savepoint.pages)?;
         self.roots = savepoint.roots.clone();
         self.tables = savepoint.tables.clone();
-        self.broken = None;
-        self.begin_again()
+        let again = self.begin_again();
+        self.broken = again.as_ref().err().map(ToString::to_string);
+        again
     }
 
     /// Stores what waits in memory, and puts the roots of front and leaves; the series are to be opened anew.
@@ -115,6 +117,10 @@ impl WriteTxn {
 
     /// Commits and goes on with a new transaction. Whoever else waits to write, in this process or in another, waits on; readers see the
     /// commit. So a long piece of work becomes durable bit by bit, and nobody comes between.
+    ///
+    /// Lazy commits become durable on the way where `Options` ask for it (`sync_bytes`, `sync_after`, `background_flush`); without these, by a durable
+    /// commit now and then, or after the last transaction. Once one was made like this, a thread that waits for an earlier commit by its ticket may
+    /// wait until the turn goes on.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;

@@ -1,7 +1,7 @@
 //! Staged rows of a write transaction go to their places, with the help of other threads where there are some.
 //!
 //! Invariants:
-//! 1. A hand-over that fails, or panics, breaks the transaction: it is half done. A thread that helps can only panic.
+//! 1. A hand-over that fails, or panics, breaks the transaction: it is half done. A thread that helps can only panic, and so does then this one (`changing`).
 //! 2. Before a series is read, or changed otherwise than by new rows, those that other threads have of it are back (`settle`).
 
 use crate::error::Result;
@@ -17,7 +17,7 @@ impl WriteTxn {
     #[inline(never)]
     pub(crate) fn flush_staging(&mut self) -> Result<()> {
         let threads = self.shared.sealing_threads;
-        self.linking(|txn| {
+        self.changing(|txn| {
             let (pages, leaves) = (&mut txn.pages, &mut txn.leaves);
             Ok(txn
                 .front
@@ -30,7 +30,7 @@ impl WriteTxn {
         if !self.staging.is_away(slot) {
             return Ok(());
         }
-        self.linking(|txn| {
+        self.changing(|txn| {
             let (pages, leaves) = (&mut txn.pages, &mut txn.leaves);
             Ok(txn
                 .front
@@ -51,7 +51,7 @@ impl WriteTxn {
     /// Hands everything over that is staged.
     pub(crate) fn store_rows(&mut self) -> Result<()> {
         let threads = self.shared.sealing_threads;
-        self.linking(|txn| {
+        self.changing(|txn| {
             let (pages, leaves) = (&mut txn.pages, &mut txn.leaves);
             Ok(txn
                 .front
@@ -70,16 +70,5 @@ impl WriteTxn {
             .and_then(|()| front.add_blocks(pages, staging, leaves, blocks));
         self.broken = result.as_ref().err().map(ToString::to_string);
         Ok(result?)
-    }
-
-    /// As `changing`; also when another thread that takes part panics, and so does this one, the transaction is broken.
-    fn linking<T>(&mut self, link: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        self.check_usable()?;
-        if self.shared.sealing_threads > 0 {
-            self.broken = Some(PANICKED.to_owned());
-        }
-        let result = link(self);
-        self.broken = result.as_ref().err().map(ToString::to_string);
-        result
     }
 }

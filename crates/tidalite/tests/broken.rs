@@ -1,0 +1,105 @@
+//! Transactions in which something failed half-way: nothing but a savepoint makes them good again.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tidalite::{Database, Error, LaggardAction, MemoryStorage, Options, WriteTxn};
+use tidalite_testkit::SimDisk;
+
+fn is_broken<T>(done: Result<T, Error>) -> bool {
+    matches!(done, Err(Error::TransactionBroken { .. }))
+}
+
+fn append(tx: &mut WriteTxn, from: i64, rows: i64) {
+    for time in from..from + rows {
+        let mut series = tx.series("wind").unwrap();
+        series.insert_point(time, 0, time as f64).unwrap();
+    }
+}
+
+/// A front whose record has to be read.
+fn with_runs(disk: &Arc<SimDisk>) -> Database {
+    let db = Options::new().open_storage(disk.clone()).unwrap();
+    for step in 0..40 {
+        let mut tx = db.begin_write().unwrap();
+        for series in 0..20 {
+            let mut series = tx.series(&format!("s{series}")).unwrap();
+            for time in 0..20 {
+                series.insert_point(time * 100 + step, 0, 1.0).unwrap();
+            }
+        }
+        tx.commit().unwrap();
+    }
+    db
+}
+
+#[test]
+fn a_way_back_that_fails_leaves_the_transaction_broken() {
+    tidalite_testkit::watch();
+    let disk = Arc::new(SimDisk::new());
+    let db = with_runs(&disk);
+    let mut tx = db.begin_write().unwrap();
+    tx.table("t").unwrap().put(b"k", b"before").unwrap();
+    let point = tx.savepoint().unwrap();
+    append(&mut tx, 0, 10);
+    tx.table("t").unwrap().put(b"k", b"after").unwrap();
+    disk.kill();
+    assert!(tx.rollback_to(&point).is_err());
+    disk.set_fault(None);
+    assert!(is_broken(tx.table("t").map(drop)));
+    assert!(is_broken(tx.savepoint()));
+    // The savepoint stays.
+    tx.rollback_to(&point).unwrap();
+    // As the end of a nested transaction.
+    let nested = tx.nested(|tx| {
+        append(tx, 0, 10);
+        disk.kill();
+        Err::<(), _>(tx.series("").err().unwrap())
+    });
+    disk.set_fault(None);
+    assert!(nested.is_err() && is_broken(tx.savepoint()));
+    tx.rollback_to(&point).unwrap();
+    append(&mut tx, 20, 10);
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let table = snap.table("t").unwrap().unwrap();
+    assert_eq!(table.get(b"k").unwrap().unwrap(), b"before");
+    assert_eq!(snap.series("wind").unwrap().unwrap().count().unwrap(), 10);
+    assert!(db.check().unwrap().is_clean());
+}
+
+#[test]
+fn a_panic_while_rows_are_handed_over_breaks_the_transaction() {
+    tidalite_testkit::watch();
+    let armed = Arc::new(AtomicBool::new(false));
+    let panics = armed.clone();
+    let db = Options::new()
+        .staging_bytes(200_000)
+        .growth_bytes(64 << 10, 64 << 10)
+        .on_laggard(1, move |_| {
+            if panics.load(Ordering::SeqCst) {
+                std::panic::panic_any("as it was meant");
+            }
+            LaggardAction::GiveUp
+        })
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap();
+    let mut tx = db.begin_write().unwrap();
+    append(&mut tx, 0, 50_000);
+    tx.table("t").unwrap().put(b"k", &[1; 100_000]).unwrap();
+    tx.commit().unwrap();
+    let held = db.begin_read().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    tx.table("t").unwrap().put(b"k", &[2; 100_000]).unwrap();
+    tx.commit().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    armed.store(true, Ordering::SeqCst);
+    let caught = catch_unwind(AssertUnwindSafe(|| append(&mut tx, 50_000, 2_000_000)));
+    armed.store(false, Ordering::SeqCst);
+    assert!(caught.is_err(), "the file grows");
+    assert!(is_broken(tx.commit()));
+    drop(held);
+    assert!(db.check().unwrap().is_clean());
+}
