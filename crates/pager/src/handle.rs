@@ -224,8 +224,11 @@ impl Pager {
     /// it; what the file grows by is not kept until this is called again.
     ///
     /// # Errors
-    /// `Io` when the system refuses: beyond what it lets a process keep (RLIMIT_MEMLOCK). Nothing is kept then.
+    /// `Io` when the system refuses: beyond what it lets a process keep (RLIMIT_MEMLOCK). Nothing is kept then. `Forked`; after a commit of another
+    /// process as for `begin_read`, and nothing changes.
     pub fn lock_in_memory(&self, bytes_max: u64) -> Result<u64> {
+        self.inner.lock.check_process()?;
+        self.inner.refresh()?;
         let bytes = self.inner.state().bytes.min(bytes_max);
         let locked = self.inner.storage.lock_in_memory(bytes);
         locked.map_err(|source| Error::Io {

@@ -86,6 +86,10 @@ impl Map {
         #[expect(unsafe_code, reason = "the one place that locks")]
         unsafe {
             munlock(rest, MAP_BYTES as usize - bytes)?;
+            // Who may lock nothing is refused even no bytes.
+            if bytes == 0 {
+                return Ok(());
+            }
             Ok(mlock(self.0.start, bytes)?)
         }
     }
