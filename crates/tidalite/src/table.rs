@@ -60,7 +60,7 @@ impl<'a> Table<'a> {
     }
 
     /// How the table lies in pages: levels, branches, leaves, pages of long values and keys, and of nested tables. A small nested table lies in a
-    /// leaf of the one above it, and has none.
+    /// leaf of the one above it, and has none; its long values and keys are counted with the table above.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
