@@ -10,7 +10,7 @@ use crate::run::{Run, row_bytes};
 use crate::tail;
 use crate::work::{TIER_RUNS_MAX, TIERS_MAX};
 use tidalite_base::{Corrupt, SeriesId, TxnId};
-use tidalite_pager::{Error, Extent, Header, Kind, PageRead, Ptr, Result, expect_zeros};
+use tidalite_pager::{Error, Extent, Header, PageRead, Ptr, Result, expect_zeros};
 
 /// A range of the file that the front reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -376,14 +376,6 @@ impl Front {
         block: &mut Block,
     ) -> Result<()> {
         let (ptr, from) = (&entry.ptr, entry.ptr.addr);
-        if ptr.kind != Kind::RunBlock {
-            return Err(damaged(
-                "entry of a run",
-                from,
-                format!("{:?}", ptr.kind),
-                "a block",
-            ));
-        }
         let header = Header::decode(&r.block(ptr)?);
         if header.owner != run.directory.id() {
             return Err(damaged("run block", from, header.owner, run.directory.id()));
