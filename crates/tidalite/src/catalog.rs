@@ -133,21 +133,22 @@ impl SeriesInfo {
 
     /// The types of its words, for who wants no more: reads neither name nor GUID.
     fn decode_word_types(id: SeriesId, bytes: &[u8]) -> Result<Vec<WordType>> {
-        let cut = || {
+        let damaged = |expected: &str| {
             let found = format!("{} bytes", bytes.len());
-            Corrupt::new(
-                format!("catalog entry of {id}"),
-                0,
-                found,
-                "an entry of version 1",
-            )
+            Corrupt::new(format!("catalog entry of {id}"), 0, found, expected)
         };
+        let cut = || damaged("an entry of version 1");
         let head = bytes
             .get(..NAME_AT)
             .filter(|head| head[0] == VERSION)
             .ok_or_else(cut)?;
         let schema_at = NAME_AT + usize::from(get_u16(head, NAME_LEN_AT));
-        Schema::decode_word_types(bytes.get(schema_at..).ok_or_else(cut)?)
+        let schema = bytes.get(schema_at..).ok_or_else(cut)?;
+        let (types, taken) = Schema::decode_word_types(schema)?;
+        if taken != schema.len() {
+            return Err(damaged("an entry that ends with its schema").into());
+        }
+        Ok(types)
     }
 
     /// As `decode`, for who goes through the whole catalog: also tells every bit that has no meaning, and a name that is
@@ -432,10 +433,44 @@ pub(crate) fn expect_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
 mod tests {
     use super::*;
     use crate::Options;
-    use crate::column::ColumnType;
+    use crate::column::{Column, ColumnType};
     use crate::schema::Unit;
     use std::sync::Arc;
+    use tidalite_base::limits::COLUMNS_MAX;
     use tidalite_pager::MemoryStorage;
+
+    #[test]
+    fn who_wants_the_types_alone_refuses_entries_that_nobody_else_takes() {
+        let entry = |columns: usize| {
+            let columns = (0..columns).map(|i| Column::nullable(format!("c{i}"), ColumnType::F64));
+            let info = SeriesInfo {
+                id: SeriesId(1),
+                name: None,
+                guid: Some([7; 16]),
+                schema: Schema {
+                    unit: Unit::Nanos,
+                    columns: columns.collect(),
+                },
+                merge: MergePolicy::Replace,
+                several: false,
+            };
+            info.encode()
+        };
+        let taken = |bytes: &[u8]| {
+            let whole = SeriesInfo::decode(SeriesId(1), bytes);
+            let types = SeriesInfo::decode_word_types(SeriesId(1), bytes);
+            assert_eq!(whole.is_ok(), types.is_ok(), "{whole:?} {types:?}");
+            types.is_ok()
+        };
+        assert!(taken(&entry(1)) && taken(&entry(COLUMNS_MAX)));
+        assert!(!taken(&entry(0)) && !taken(&entry(COLUMNS_MAX + 1)));
+        let mut bytes = entry(2);
+        for cut in 0..bytes.len() {
+            assert!(!taken(&bytes[..cut]), "cut at {cut}");
+        }
+        bytes.push(0);
+        assert!(!taken(&bytes));
+    }
 
     #[test]
     fn check_finds_rows_of_the_front_that_have_other_columns_than_their_series() {

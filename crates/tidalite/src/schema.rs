@@ -222,13 +222,14 @@ impl Schema {
         Ok((schema, at))
     }
 
-    /// The types of the words of an encoded schema, as `word_types` tells them of the decoded one, for who wants no more.
-    pub(crate) fn decode_word_types(bytes: &[u8]) -> Result<Vec<WordType>> {
+    /// The types of the words of an encoded schema, as `word_types` tells them of the decoded one, for who wants no more, with the
+    /// bytes it took.
+    pub(crate) fn decode_word_types(bytes: &[u8]) -> Result<(Vec<WordType>, usize)> {
         let (_, count) = decode_head(bytes)?;
         let mut at = HEAD_BYTES;
-        (0..count)
-            .map(|_| Ok(decode_column(bytes, &mut at)?.1.words()))
-            .collect()
+        let types = (0..count).map(|_| Ok(decode_column(bytes, &mut at)?.1.words()));
+        let types = types.collect::<Result<_>>()?;
+        Ok((types, at))
     }
 }
 
@@ -239,7 +240,12 @@ fn decode_head(bytes: &[u8]) -> Result<(Unit, usize)> {
     }
     let unit = Unit::from_u8(bytes[1])
         .ok_or_else(|| damaged(format!("unit {}", bytes[1]), "a unit from 0 to 4"))?;
-    Ok((unit, usize::from(get_u16(bytes, 2))))
+    let count = usize::from(get_u16(bytes, 2));
+    if !(1..=COLUMNS_MAX).contains(&count) {
+        let expected = format!("1 to {COLUMNS_MAX}");
+        return Err(damaged(format!("{count} columns"), &expected).into());
+    }
+    Ok((unit, count))
 }
 
 /// Name of the column at `at`, which moves behind it, and the column, still without a name: that takes memory.
