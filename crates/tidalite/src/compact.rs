@@ -14,8 +14,8 @@ use crate::error::Result;
 use crate::write::WriteTxn;
 use std::ops::Bound;
 use std::sync::PoisonError;
-use tidalite_base::SeriesId;
 use tidalite_base::limits::SECOND_FILE_AT;
+use tidalite_base::{Corrupt, SeriesId};
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{Durability, PageRead};
 use tidalite_series::Moving;
@@ -300,8 +300,20 @@ pub(crate) fn table_from<R: PageRead>(
     if !found {
         return Ok(None);
     }
-    let name = std::str::from_utf8(cursor.key()).map_err(|error| {
-        tidalite_base::Corrupt::new("name of a table", 0, error.to_string(), "UTF-8")
-    })?;
+    let key = cursor.key();
+    let damaged =
+        |found: String, expected: &str| Corrupt::new("name of a table", 0, found, expected);
+    // Who goes from name to name would go round for ever where a damaged catalog leads back.
+    let forward = match name {
+        Bound::Included(name) => key >= name,
+        Bound::Excluded(name) => key > name,
+        Bound::Unbounded => true,
+    };
+    if !forward {
+        let found = key.escape_ascii().to_string();
+        return Err(damaged(found, "names that ascend").into());
+    }
+    let name = std::str::from_utf8(key);
+    let name = name.map_err(|error| damaged(error.to_string(), "UTF-8"))?;
     Ok(Some(name.to_owned()))
 }
