@@ -466,7 +466,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Puts the values or steps that are stored whole among the others; `finish` makes of them what these already are.
-    pub(crate) fn patch(
+    fn patch(
         &self,
         chunk: &Chunk,
         finish: impl Fn(&mut [u64]),
