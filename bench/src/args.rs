@@ -1,6 +1,8 @@
 //! The command line.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What `--help` prints.
 pub(crate) const HELP: &str = "\
@@ -81,12 +83,32 @@ pub(crate) struct Options {
     pub(crate) pairs: u64,
     pub(crate) mib: u64,
     pub(crate) memory_mib: u64,
+    /// The cases that the suite has asked for.
+    asked: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Options {
     /// Whether a case is to run.
     pub(crate) fn chosen(&self, case: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|only| only == case)
+        if self.only.is_empty() {
+            return true;
+        }
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.insert(case.to_owned());
+        self.only.iter().any(|only| only == case)
+    }
+
+    /// The error of a name in `--only` that no case of the suite has, once it has run.
+    pub(crate) fn all_known(&self) -> Result<(), String> {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(unknown) = self.only.iter().find(|only| !asked.contains(*only)) else {
+            return Ok(());
+        };
+        let cases: Vec<&str> = asked.iter().map(String::as_str).collect();
+        let cases = cases.join(", ");
+        Err(format!(
+            "no case is named \"{unknown}\"; --only takes: {cases}"
+        ))
     }
 
     fn new(suite: Suite) -> Self {
@@ -114,6 +136,7 @@ impl Options {
             pairs: if long_reader { 1_000_000 } else { 5_000_000 },
             mib: 8192,
             memory_mib: 1024,
+            asked: Arc::default(),
         }
     }
 }
@@ -196,6 +219,10 @@ mod tests {
         assert_eq!((options.points, options.rounds), (1_000_000, 5));
         assert_eq!(options.only, ["01", "03r"]);
         assert!(options.chosen("01") && !options.chosen("04"));
+        // 03r is no case as long as no suite has asked for it.
+        let unknown = options.all_known().unwrap_err();
+        assert_eq!(unknown, "no case is named \"03r\"; --only takes: 01, 04");
+        assert!(options.chosen("03r") && options.all_known().is_ok());
         let (dir, json) = ("/x".into(), Some("y".into()));
         assert_eq!((options.dir, options.json), (dir, json));
         let line = "beyond-memory --mib 64 --memory-mib 0 --peers lmdb";

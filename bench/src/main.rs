@@ -114,6 +114,7 @@ fn told(contest: &Contest, options: &Options, json: Option<File>) -> Result<()> 
             writeln!(json, "{line}")?;
         }
     }
+    options.all_known()?;
     machine(options);
     println!("ratio > 1: ours is better (its first mode); spread = (max - min) / median\n");
     print!("{}", contest.table());

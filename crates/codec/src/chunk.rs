@@ -18,7 +18,9 @@
 //!     24    8  start         delta: the first value;  slope: what a row is above the one before it;  else 0
 //! ```
 
+use crate::float::Alp;
 use crate::short::{self, unzigzag, zigzag};
+use crate::stats::fields::Anchors;
 use tidalite_base::{get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
 
 /// Bytes of an encoded [`Chunk`].
@@ -164,9 +166,10 @@ impl Chunk {
     /// among them. `anchors` are the first and the least word of the rows, which base or start often are.
     ///
     /// Details, from the lowest byte on: exponent, factor, flags, patches (2), patch_bytes, exceptions (2). Base and start are zigzag: base less the first
-    /// word in encoding 1 and less the least in encodings 3 and 14, start less the first word in encoding 4.
+    /// word in encoding 1 and less the least in encodings 3 and 14, start less the first word in encoding 4. Where the anchors are integers of
+    /// the chunk's decimal rule: base less the least in encoding 5, start less the first in encoding 6.
     #[must_use]
-    pub fn to_fields(&self, anchors: [u64; 2]) -> ([u8; 2], [u64; CHUNK_FIELDS]) {
+    pub fn to_fields(&self, anchors: Anchors) -> ([u8; 2], [u64; CHUNK_FIELDS]) {
         let details = u64::from(self.exponent)
             | u64::from(self.factor) << 8
             | u64::from(self.flags) << 16
@@ -189,7 +192,7 @@ impl Chunk {
         [encoding, width]: [u8; 2],
         (rows, len): (usize, usize),
         fields: &[u64; CHUNK_FIELDS],
-        anchors: [u64; 2],
+        anchors: Anchors,
     ) -> Self {
         let [details, own_base, own_start] = *fields;
         let [base, start] = anchored(encoding, anchors);
@@ -209,13 +212,29 @@ impl Chunk {
         }
     }
 
+    /// The rule by which its words are decimals, if there is one.
+    pub(crate) fn decimals(&self) -> Option<Alp> {
+        let details = u64::from(self.exponent) | u64::from(self.factor) << 8;
+        Self::decimals_of(self.encoding, details)
+    }
+
+    /// The same of an encoding and the details of [`to_fields`](Self::to_fields).
+    #[inline]
+    pub(crate) fn decimals_of(encoding: u8, details: u64) -> Option<Alp> {
+        let alp = Alp {
+            exponent: details as u8,
+            factor: (details >> 8) as u8,
+        };
+        (matches!(encoding, ALP_FOR | ALP_DELTA) && alp.is_valid()).then_some(alp)
+    }
+
     /// Appends everything but the rows in as few bytes as it needs:
     ///
     /// ```text
     /// | lengths u16: of 4 numbers | encoding u8 | width u8 | details, base, start (`to_fields`), bytes of the payload |
     /// ```
     pub fn put_short(&self, out: &mut Vec<u8>) {
-        let (rule, [details, base, start]) = self.to_fields([0, 0]);
+        let (rule, [details, base, start]) = self.to_fields(Anchors::words(0, 0));
         let numbers = [details, base, start, u64::from(self.length)];
         out.extend_from_slice(&short::lengths(&numbers).to_le_bytes()[..SHORT_LENGTHS_BYTES]);
         out.extend_from_slice(&rule);
@@ -233,7 +252,7 @@ impl Chunk {
         let [details, base, start, len] = short::get(bytes, numbers_at, lengths)?;
         let of = (rows, u32::try_from(len).ok()? as usize);
         let fields = [details, base, start];
-        let chunk = Self::from_fields(rule, of, &fields, [0, 0]);
+        let chunk = Self::from_fields(rule, of, &fields, Anchors::words(0, 0));
         Some((chunk, numbers_at + short::sum(lengths)))
     }
 
@@ -259,10 +278,18 @@ impl Chunk {
     }
 }
 
-/// What base and start are counted from, where they are stored as whole numbers; `anchors`: the first and the least word.
+/// What base and start are counted from, where they are stored as whole numbers.
 #[inline]
-fn anchored(encoding: u8, [first, least]: [u64; 2]) -> [u64; 2] {
+fn anchored(encoding: u8, anchors: Anchors) -> [u64; 2] {
+    let Anchors {
+        first,
+        least,
+        decimals,
+    } = anchors;
     match encoding {
+        ALP_FOR if decimals => [least, 0],
+        ALP_DELTA if decimals => [0, first],
+        _ if decimals => [0, 0],
         CONSTANT => [first, 0],
         FOR | SLOPE => [least, 0],
         DELTA => [0, first],
@@ -380,7 +407,11 @@ mod tests {
             }
             bytes[ENCODING] = rng.below(16) as u8;
             let chunk = Chunk::decode(&bytes);
-            let anchors = [chunk.base.wrapping_add(rng.below(3)), rng.next()];
+            let anchors = Anchors {
+                first: chunk.base.wrapping_add(rng.below(3)),
+                least: rng.next(),
+                decimals: rng.below(2) == 0,
+            };
             let (rule, fields) = chunk.to_fields(anchors);
             let of = (chunk.rows(), chunk.len());
             assert_eq!(Chunk::from_fields(rule, of, &fields, anchors), chunk);
@@ -400,6 +431,7 @@ mod tests {
             start: u64::MAX,
             ..Chunk::default()
         };
-        assert_eq!(steps.to_fields([u64::MAX, 0]).1, [0; CHUNK_FIELDS]);
+        let anchors = Anchors::words(u64::MAX, 0);
+        assert_eq!(steps.to_fields(anchors).1, [0; CHUNK_FIELDS]);
     }
 }

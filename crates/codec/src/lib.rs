@@ -79,7 +79,7 @@ pub use point::{count_up_to, word_at};
 pub use rows::{Rows, RowsRef};
 pub use stats::Stats;
 pub use stats::bytes::STATS_BYTES;
-pub use stats::fields::{Clock, STATS_FIELDS, anchors, last_word};
+pub use stats::fields::{Anchors, Clock, STATS_FIELDS, WordForm, last_word};
 pub use stats::parts::Parts;
 pub use turns::{SHIFTS_BYTES_MAX, encode_times_in_turns, shift_at, unshift};
 

@@ -10,6 +10,7 @@ mod nulls;
 mod points;
 mod real;
 mod round_trip;
+mod words;
 
 use crate::{Chunk, ColumnType, Hint, count_up_to, word_at};
 use crate::{decode_column, decode_times, encode_column, encode_times};

@@ -23,7 +23,9 @@ use crate::tree::{PENDING_MAX, SeriesTree};
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_base::{Corrupt, SeriesId, TxnId};
 use tidalite_codec::short;
-use tidalite_codec::{Clock, ColumnType, HINT_BYTES, Hint, STATS_FIELDS, Stats, last_word};
+use tidalite_codec::{
+    Clock, ColumnType, HINT_BYTES, Hint, STATS_FIELDS, Stats, WordForm, last_word,
+};
 use tidalite_pager::{Kind, Result};
 
 const VERSION: u8 = 2;
@@ -53,7 +55,7 @@ fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
             out.push(FORM_NULL);
         } else {
             out.push(FORM_WHOLE);
-            let numbers = stats.to_fields(&Clock::units(link.begin, link.end));
+            let numbers = stats.to_fields(&Clock::units(link.begin, link.end), WordForm::OF_TYPE);
             let lengths = short::lengths(&numbers).to_le_bytes();
             out.extend_from_slice(&lengths[..LENGTHS_BYTES]);
             short::put(&numbers, out);

@@ -2,7 +2,7 @@
 //! needs. The count of the rows is not among them, nor is the type; both are known where such statistics are.
 //!
 //! ```text
-//! first  min  max  last     floats: the bits, bytes turned round, so that round numbers are short
+//! first  min  max  last     floats: the bits, bytes turned round, so that round numbers are short; or the integers of a decimal rule
 //!                           integers: min as it is (signed: zigzag); first, max and last less min
 //! min_time  max_time        ticks of the clock since it began
 //! sum  sum_high             floats: hi and lo, turned round;  integers: zigzag of the i128, its low and its high half
@@ -16,8 +16,10 @@ use super::Stats;
 use super::bytes::NULL_COUNT_MAX;
 use super::dd::Dd;
 use super::parts::Parts;
-use crate::ColumnType;
+use crate::chunk::Chunk;
+use crate::float::Alp;
 use crate::short::{unzigzag, zigzag};
+use crate::{ColumnType, kernel};
 use tidalite_base::Corrupt;
 
 /// Whole numbers that [`Stats::to_fields`] gives.
@@ -79,10 +81,102 @@ impl Clock {
     }
 }
 
+/// How the four words of statistics (first, least, greatest, last) become fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WordForm {
+    /// As the integers of this rule, in a column of floats.
+    decimals: Option<Alp>,
+}
+
+impl WordForm {
+    /// As their type says.
+    pub const OF_TYPE: Self = Self { decimals: None };
+
+    /// That of a vector's statistics beside its chunk: the integers of the chunk's decimal rule, when the four words are decimals by
+    /// it, bit by bit.
+    #[must_use]
+    pub fn beside(chunk: &Chunk, stats: &Stats) -> Self {
+        let Some(alp) = chunk.decimals().filter(|_| stats.value_count() > 0) else {
+            return Self::OF_TYPE;
+        };
+        let words = [stats.first, stats.min, stats.max, stats.last];
+        let (mut ints, mut bad) = ([0; 4], [0; 4]);
+        let decimals = kernel::alp_encode(alp, &words, &mut ints, &mut bad).bad == 0;
+        Self {
+            decimals: decimals.then_some(alp),
+        }
+    }
+
+    /// The one that [`code`](Self::code) stands for; `None` when there is no such form beside a chunk of this encoding, with these details
+    /// (`Chunk::to_fields`).
+    #[must_use]
+    #[inline]
+    pub fn of_code(code: u64, encoding: u8, details: u64) -> Option<Self> {
+        match code {
+            0 => Some(Self::OF_TYPE),
+            1 => Chunk::decimals_of(encoding, details).map(|alp| Self {
+                decimals: Some(alp),
+            }),
+            _ => None,
+        }
+    }
+
+    /// 0: as the type says. 1: decimals.
+    #[must_use]
+    pub fn code(self) -> u64 {
+        u64::from(self.decimals.is_some())
+    }
+
+    #[inline]
+    fn words(self, ty: ColumnType) -> Words {
+        match self.decimals {
+            Some(alp) if ty.is_float() => Words::Decimals(alp),
+            _ => Words::of(ty),
+        }
+    }
+}
+
+/// What base and start of a chunk are counted from (`Chunk::to_fields`): the first word of its rows and the least one, or their integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchors {
+    pub(crate) first: u64,
+    pub(crate) least: u64,
+    /// They are the integers of the chunk's decimal rule.
+    pub(crate) decimals: bool,
+}
+
+impl Anchors {
+    /// Words.
+    #[must_use]
+    #[inline]
+    pub fn words(first: u64, least: u64) -> Self {
+        Self {
+            first,
+            least,
+            decimals: false,
+        }
+    }
+
+    /// Those in the first two fields of statistics.
+    #[must_use]
+    #[inline]
+    pub fn of_fields(ty: ColumnType, form: WordForm, fields: [u64; 2]) -> Self {
+        let words = form.words(ty);
+        let least = words.least_stored(fields[MIN]);
+        Self {
+            first: words.other_stored(fields[FIRST], least),
+            least,
+            decimals: form.decimals.is_some(),
+        }
+    }
+}
+
 /// How the words of a type become fields.
 #[derive(Clone, Copy)]
 enum Words {
     Floats,
+    /// Floats, of which the integers of this rule are stored.
+    Decimals(Alp),
     Signed,
     Unsigned,
 }
@@ -99,32 +193,36 @@ impl Words {
         }
     }
 
+    /// What stands for the least word: the word, or its integer.
     #[inline]
-    fn least(self, field: u64) -> u64 {
+    fn least_stored(self, field: u64) -> u64 {
         match self {
             Self::Floats => field.swap_bytes(),
-            Self::Signed => unzigzag(field),
+            Self::Signed | Self::Decimals(_) => unzigzag(field),
             Self::Unsigned => field,
         }
     }
 
-    /// The word of another field; `min` is the least one.
+    /// The same of another field; `least` is that of the least one.
     #[inline]
-    fn other(self, field: u64, min: u64) -> u64 {
+    fn other_stored(self, field: u64, least: u64) -> u64 {
         match self {
             Self::Floats => field.swap_bytes(),
-            Self::Signed | Self::Unsigned => min.wrapping_add(field),
+            Self::Signed | Self::Unsigned | Self::Decimals(_) => least.wrapping_add(field),
         }
     }
-}
 
-/// First and least word of the rows that statistics tell of, from their first two fields.
-#[must_use]
-#[inline]
-pub fn anchors(ty: ColumnType, fields: [u64; 2]) -> [u64; 2] {
-    let words = Words::of(ty);
-    let min = words.least(fields[MIN]);
-    [words.other(fields[FIRST], min), min]
+    /// First, least, greatest and last word, from their fields: it is looked once how, for all of them.
+    #[inline(always)]
+    fn all(self, [first, min, max, last]: [u64; 4]) -> [u64; 4] {
+        let from = |least: u64| [first, 0, max, last].map(|field: u64| least.wrapping_add(field));
+        match self {
+            Self::Floats => [first, min, max, last].map(u64::swap_bytes),
+            Self::Decimals(alp) => alp.words(from(unzigzag(min))),
+            Self::Signed => from(unzigzag(min)),
+            Self::Unsigned => from(min),
+        }
+    }
 }
 
 /// The last row's word, from the first four fields.
@@ -132,7 +230,7 @@ pub fn anchors(ty: ColumnType, fields: [u64; 2]) -> [u64; 2] {
 #[inline]
 pub fn last_word(ty: ColumnType, fields: [u64; LAST + 1]) -> u64 {
     let words = Words::of(ty);
-    words.other(fields[LAST], words.least(fields[MIN]))
+    words.other_stored(fields[LAST], words.least_stored(fields[MIN]))
 }
 
 fn of_dd(x: Dd) -> [u64; 2] {
@@ -158,35 +256,38 @@ fn rows_without(ty: ColumnType, count: u64, fields: &[u64; STATS_FIELDS]) -> Opt
 }
 
 impl Stats {
-    /// The whole numbers; the times of the extremes are ticks of `clock`.
+    /// The whole numbers; the times of the extremes are ticks of `clock`. `form` is one that suits them: found by
+    /// [`WordForm::beside`], or that of their type.
     ///
     /// # Panics
-    /// When it has not all figures.
+    /// When it has not all figures, or the form does not suit.
     #[must_use]
-    pub fn to_fields(&self, clock: &Clock) -> [u64; STATS_FIELDS] {
+    pub fn to_fields(&self, clock: &Clock, form: WordForm) -> [u64; STATS_FIELDS] {
         assert!(self.parts == Parts::ALL, "what is kept has all figures");
-        let words = Words::of(self.ty);
+        let words = form.words(self.ty);
         let mut fields = [0; STATS_FIELDS];
         let has_values = self.value_count() > 0;
         let min = if has_values { self.min } else { 0 };
+        let stored = self.stored([self.first, min, self.max, self.last], words);
+        let [first, min, max, last] = stored;
         fields[MIN] = match words {
             Words::Floats => min.swap_bytes(),
-            Words::Signed => zigzag(min),
+            Words::Signed | Words::Decimals(_) => zigzag(min),
             Words::Unsigned => min,
         };
-        let other = |word: u64| match words {
-            Words::Floats => word.swap_bytes(),
-            Words::Signed | Words::Unsigned => word.wrapping_sub(min),
+        let other = |stored: u64| match words {
+            Words::Floats => stored.swap_bytes(),
+            Words::Signed | Words::Unsigned | Words::Decimals(_) => stored.wrapping_sub(min),
         };
-        fields[FIRST] = other(self.first);
-        fields[LAST] = other(self.last);
+        fields[FIRST] = other(first);
+        fields[LAST] = other(last);
         if has_values {
-            fields[MAX] = other(self.max);
+            fields[MAX] = other(max);
             fields[MIN_TIME] = clock.tick(self.min_time);
             fields[MAX_TIME] = clock.tick(self.max_time);
         }
         [fields[SUM], fields[SUM_HIGH]] = match words {
-            Words::Floats => of_dd(self.float_sum),
+            Words::Floats | Words::Decimals(_) => of_dd(self.float_sum),
             Words::Signed | Words::Unsigned => {
                 let sum = (self.int_sum << 1) ^ (self.int_sum >> 127);
                 [sum as u64, ((sum as u128) >> 64) as u64]
@@ -198,7 +299,18 @@ impl Stats {
         fields
     }
 
-    /// Undoes [`to_fields`](Self::to_fields), of `count` rows of a column of type `ty`.
+    /// What stands for these words: they, or their integers.
+    fn stored(&self, words: [u64; 4], how: Words) -> [u64; 4] {
+        let Words::Decimals(alp) = how else {
+            return words;
+        };
+        let (mut ints, mut bad) = ([0; 4], [0; 4]);
+        let found = kernel::alp_encode(alp, &words, &mut ints, &mut bad);
+        assert!(found.bad == 0, "the form was found for these words");
+        ints
+    }
+
+    /// Undoes [`to_fields`](Self::to_fields), of `count` rows of a column of type `ty`, whose words are in the form of the type.
     ///
     /// # Errors
     /// [`Corrupt`], with the number of the field as address: more NaN and nulls than rows, nulls where there are none, a time that the
@@ -209,7 +321,7 @@ impl Stats {
         fields: &[u64; STATS_FIELDS],
         clock: &Clock,
     ) -> Result<Self, Corrupt> {
-        Self::of_fields(ty, count, fields, clock)
+        Self::of_fields((ty, WordForm::OF_TYPE), count, fields, clock)
             .ok_or_else(|| Self::odd_fields(ty, count, fields, clock))
     }
 
@@ -238,16 +350,16 @@ impl Stats {
     #[must_use]
     #[inline]
     pub fn of_fields(
-        ty: ColumnType,
+        (ty, form): (ColumnType, WordForm),
         count: u64,
         fields: &[u64; STATS_FIELDS],
         clock: &Clock,
     ) -> Option<Self> {
-        Self::some_of_fields::<{ Parts::ALL.bits() }>(ty, count, fields, clock)
+        Self::some_of_fields::<{ Parts::ALL.bits() }>(form.words(ty), ty, count, fields, clock)
     }
 
-    /// Takes those of rows behind these in, as [`merge_after`](Self::merge_after) does; `fields` gives the numbers. For readers of
-    /// thousands: of what these have not, nothing is looked at, where it is compiled into the caller.
+    /// Takes those of rows behind these in, as [`merge_after`](Self::merge_after) does; `fields` gives the numbers, `with_form` the form of
+    /// their words, too. For readers of thousands: of what these have not, nothing is looked at, where it is compiled into the caller.
     #[must_use]
     #[inline(always)]
     pub fn merge_fields(
@@ -255,6 +367,7 @@ impl Stats {
         count: u64,
         clock: &Clock,
         fields: impl Fn() -> Option<[u64; STATS_FIELDS]>,
+        with_form: impl Fn() -> Option<([u64; STATS_FIELDS], WordForm)>,
     ) -> Option<()> {
         const SUM: u8 = Parts::SUM.bits();
         const EXTREMES: u8 = Parts::EXTREMES.bits();
@@ -262,15 +375,21 @@ impl Stats {
         let ty = self.ty;
         match self.parts.bits() {
             SUM => {
-                let later = Self::some_of_fields::<SUM>(ty, count, &fields()?, clock)?;
+                // Without a word of them.
+                let words = Words::of(ty);
+                let later = Self::some_of_fields::<SUM>(words, ty, count, &fields()?, clock)?;
                 self.take(Parts::SUM, &later);
             }
             EXTREMES => {
-                let later = Self::some_of_fields::<EXTREMES>(ty, count, &fields()?, clock)?;
+                let (fields, form) = with_form()?;
+                let words = form.words(ty);
+                let later = Self::some_of_fields::<EXTREMES>(words, ty, count, &fields, clock)?;
                 self.take(Parts::EXTREMES, &later);
             }
             _ => {
-                let later = Self::some_of_fields::<ALL>(ty, count, &fields()?, clock)?;
+                let (fields, form) = with_form()?;
+                let words = form.words(ty);
+                let later = Self::some_of_fields::<ALL>(words, ty, count, &fields, clock)?;
                 self.merge_after(&later);
             }
         }
@@ -280,14 +399,14 @@ impl Stats {
     /// Statistics with the figures of these bits.
     #[inline(always)]
     fn some_of_fields<const PARTS: u8>(
+        words: Words,
         ty: ColumnType,
         count: u64,
         fields: &[u64; STATS_FIELDS],
         clock: &Clock,
     ) -> Option<Self> {
         let parts = Parts::of_bits(PARTS);
-        let words = Words::of(ty);
-        let min = words.least(fields[MIN]);
+        let [first, min, max, last] = words.all([FIRST, MIN, MAX, LAST].map(|field| fields[field]));
         let without = rows_without(ty, count, fields)?;
         let mut stats = Self::empty_with(parts, ty);
         stats.count = count;
@@ -297,12 +416,12 @@ impl Stats {
             stats.squares = dd(fields[SQUARES], fields[SQUARES_REST]);
         }
         if parts.has(Parts::ENDS) {
-            stats.first = words.other(fields[FIRST], min);
-            stats.last = words.other(fields[LAST], min);
+            stats.first = first;
+            stats.last = last;
         }
         if without < count && parts.has(Parts::EXTREMES) {
             stats.min = min;
-            stats.max = words.other(fields[MAX], min);
+            stats.max = max;
         }
         if without < count && parts.has(Parts::TIMES) {
             stats.min_time = clock.time(fields[MIN_TIME])?;
@@ -310,7 +429,9 @@ impl Stats {
         }
         if parts.has(Parts::SUM) {
             match words {
-                Words::Floats => stats.float_sum = dd(fields[SUM], fields[SUM_HIGH]),
+                Words::Floats | Words::Decimals(_) => {
+                    stats.float_sum = dd(fields[SUM], fields[SUM_HIGH]);
+                }
                 Words::Signed | Words::Unsigned => {
                     let sum = u128::from(fields[SUM]) | u128::from(fields[SUM_HIGH]) << 64;
                     stats.int_sum = ((sum >> 1) as i128) ^ -((sum & 1) as i128);

@@ -1,4 +1,4 @@
-use super::fields::Clock;
+use super::fields::{Clock, WordForm};
 use super::*;
 use crate::tests::{Rng, few};
 
@@ -376,7 +376,7 @@ fn fields_keep_every_bit() {
         let last = rows as u64 - 1;
         let ticks = Clock { begin, step, last };
         for clock in [ticks, Clock::units(begin, times[rows - 1])] {
-            let fields: [u64; STATS_FIELDS] = stats.to_fields(&clock);
+            let fields: [u64; STATS_FIELDS] = stats.to_fields(&clock, WordForm::OF_TYPE);
             let back = Stats::from_fields(ty, rows as u64, &fields, &clock).unwrap();
             assert_eq!(
                 back.to_bytes(),
@@ -389,7 +389,7 @@ fn fields_keep_every_bit() {
             let mut odd = fields;
             odd[rng.below(STATS_FIELDS as u64) as usize] = rng.next() >> rng.below(64);
             if let Ok(found) = Stats::from_fields(ty, rows as u64, &odd, &clock) {
-                let again = found.to_fields(&clock);
+                let again = found.to_fields(&clock, WordForm::OF_TYPE);
                 assert!(again == odd || found.value_count() == 0, "{found:?}");
                 assert!(found.nan_count() + found.null_count() <= rows as u64);
                 assert!(found.min().is_none_or(|(_, time)| times[0] <= time));
@@ -483,9 +483,12 @@ fn a_set_of_figures_has_the_bits_of_all() {
                     expected.merge_after(&whole);
                     let expected = text(&expected.only(parts));
                     let mut found = start.only(parts);
-                    let fields = whole.to_fields(&clock);
+                    let fields = whole.to_fields(&clock, WordForm::OF_TYPE);
                     let count = n as u64;
-                    found.merge_fields(count, &clock, || Some(fields)).unwrap();
+                    let form = || Some((fields, WordForm::OF_TYPE));
+                    found
+                        .merge_fields(count, &clock, || Some(fields), form)
+                        .unwrap();
                     assert_eq!(text(&found), expected, "{what}");
                     let mut found = start.only(parts);
                     found.merge_bytes(&whole.to_bytes()).unwrap();
@@ -546,7 +549,7 @@ fn deviations_of_values_whose_squares_are_beyond_the_floats() {
             }
             let back = Stats::decode(ColumnType::F64, &pieces.to_bytes()).unwrap();
             let clock = Clock::units(0, 1 << 40);
-            let fields = whole.to_fields(&clock);
+            let fields = whole.to_fields(&clock, WordForm::OF_TYPE);
             let read = Stats::from_fields(ColumnType::F64, 3000, &fields, &clock).unwrap();
             for stats in [
                 whole,

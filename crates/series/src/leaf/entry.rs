@@ -6,7 +6,8 @@
 //!                                                        only where the payload has bytes
 //! numbers, each in as few bytes as it needs (short.rs); the lengths say in how many:
 //!   column   details, base, start of the chunk (`Chunk::to_fields`); then the statistics from `first`, `min` on (`Stats::to_fields`),
-//!            whose times are rows where the times are stepped, else units of time since the vector's begin; 0
+//!            whose times are rows where the times are stepped, else units of time since the vector's begin. In place of a sixteenth
+//!            length stands the form of the first, least, greatest and last word (`WordForm`): 1 where they are integers of the chunk's decimal rule
 //!   times    details, base, start of the chunk; begin less the end of the vector before; end less begin; how many rows fewer
 //!            than 1024 there are
 //! ```
@@ -19,7 +20,9 @@ use super::writer::OpenVector;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, get_u64};
 use tidalite_codec::short;
-use tidalite_codec::{CHUNK_FIELDS, Chunk, Clock, ColumnType, STATS_FIELDS, Stats, anchors};
+use tidalite_codec::{
+    Anchors, CHUNK_FIELDS, Chunk, Clock, ColumnType, STATS_FIELDS, Stats, WordForm,
+};
 
 /// Numbers of a column's entry.
 const COLUMN_FIELDS: usize = CHUNK_FIELDS + STATS_FIELDS;
@@ -29,6 +32,9 @@ const ANCHORED_FIELDS: usize = CHUNK_FIELDS + 2;
 const TIME_FIELDS: usize = CHUNK_FIELDS + 3;
 
 const COLUMN_LENGTHS_BYTES: usize = COLUMN_FIELDS.div_ceil(2);
+/// The form of the words, behind the lengths of a column's numbers.
+const FORM_BITS_AT: usize = 4 * COLUMN_FIELDS;
+const _: () = assert!(FORM_BITS_AT + 4 == 8 * COLUMN_LENGTHS_BYTES);
 const TIME_LENGTHS_BYTES: usize = TIME_FIELDS.div_ceil(2);
 /// Encoding and width.
 const RULE_BYTES: usize = 2;
@@ -147,7 +153,7 @@ impl<'b> Entry<'b> {
     #[inline(never)]
     fn odd(&self) -> Corrupt {
         let found = format!("lengths {:x}", self.lengths);
-        let expected = "0 to 8 bytes a number";
+        let expected = "0 to 8 bytes a number, and a form that suits the chunk";
         Corrupt::new("entry of a vector", self.at as u64, found, expected)
     }
 
@@ -157,7 +163,8 @@ impl<'b> Entry<'b> {
         let numbers: [u64; ANCHORED_FIELDS] = self.numbers()?;
         let [details, base, start, first, min] = numbers;
         let fields = [details, base, start];
-        let anchors = anchors(ty, [first, min]);
+        let form = self.form_of(details).ok_or_else(|| self.odd())?;
+        let anchors = Anchors::of_fields(ty, form, [first, min]);
         let of = (rows, self.payload_bytes);
         Ok(Chunk::from_fields(self.rule, of, &fields, anchors))
     }
@@ -169,15 +176,28 @@ impl<'b> Entry<'b> {
     }
 
     fn stats_if(&self, ty: ColumnType, span: &Span) -> Option<Stats> {
-        let own: [u64; STATS_FIELDS] = self.behind_chunk()?;
-        Stats::of_fields(ty, span.rows as u64, &own, &span.clock())
+        let (own, form) = self.stats_and_form()?;
+        Stats::of_fields((ty, form), span.rows as u64, &own, &span.clock())
+    }
+
+    /// The statistics of a column's vector, and how the words among them stand there.
+    #[inline(always)]
+    fn stats_and_form(&self) -> Option<([u64; STATS_FIELDS], WordForm)> {
+        let all: [u64; COLUMN_FIELDS] = short::get(self.block, self.numbers_at, self.lengths)?;
+        let [details, _, _, own @ ..] = all;
+        Some((own, self.form_of(details)?))
+    }
+
+    #[inline(always)]
+    fn form_of(&self, details: u64) -> Option<WordForm> {
+        WordForm::of_code(self.lengths >> FORM_BITS_AT, self.rule[0], details)
     }
 
     #[cold]
     #[inline(never)]
     fn odd_stats(&self, ty: ColumnType, span: &Span) -> Corrupt {
-        match self.behind_chunk() {
-            Some(own) => Stats::odd_fields(ty, span.rows as u64, &own, &span.clock()),
+        match self.stats_and_form() {
+            Some((own, _)) => Stats::odd_fields(ty, span.rows as u64, &own, &span.clock()),
             None => self.odd(),
         }
     }
@@ -196,7 +216,8 @@ impl<'b> Entry<'b> {
         let Some(entry) = Self::read::<COLUMN_LENGTHS_BYTES>(block, place) else {
             return Err(too_short(place));
         };
-        let merged = all.merge_fields(span.rows as u64, &span.clock(), || entry.behind_chunk());
+        let (numbers, with_form) = (|| entry.behind_chunk(), || entry.stats_and_form());
+        let merged = all.merge_fields(span.rows as u64, &span.clock(), numbers, with_form);
         match merged {
             Some(()) => Ok(()),
             None => Err(entry.odd_stats(all.column_type(), span)),
@@ -237,7 +258,7 @@ impl<'b> Entry<'b> {
     #[inline]
     pub(super) fn time_chunk(&self, span: &Span) -> Result<Chunk, Corrupt> {
         let fields: [u64; CHUNK_FIELDS] = self.numbers()?;
-        let anchors = [span.begin as u64; 2];
+        let anchors = Anchors::words(span.begin as u64, span.begin as u64);
         let of = (span.rows, self.payload_bytes);
         Ok(Chunk::from_fields(self.rule, of, &fields, anchors))
     }
@@ -271,25 +292,27 @@ impl<'b> Entry<'b> {
 
 /// Appends the entry of a column's vector.
 pub(super) fn put_column(out: &mut Vec<u8>, vector: &OpenVector<Stats>, span: &Span) {
-    let stats = vector.what.to_fields(&span.clock());
+    let form = WordForm::beside(&vector.chunk, &vector.what);
+    let stats = vector.what.to_fields(&span.clock(), form);
     let [first, min, ..] = stats;
-    let anchors = anchors(vector.what.column_type(), [first, min]);
+    let anchors = Anchors::of_fields(vector.what.column_type(), form, [first, min]);
     let (rule, chunk) = vector.chunk.to_fields(anchors);
     let mut numbers = [0; COLUMN_FIELDS];
     numbers[..CHUNK_FIELDS].copy_from_slice(&chunk);
     numbers[CHUNK_FIELDS..].copy_from_slice(&stats);
-    put::<COLUMN_LENGTHS_BYTES, _>(out, rule, vector, &numbers);
+    put::<COLUMN_LENGTHS_BYTES, _>(out, rule, vector, &numbers, form.code());
 }
 
 /// Appends the entry of a vector of times behind one that ends at `before`.
 pub(super) fn put_times(out: &mut Vec<u8>, vector: &OpenVector<(i64, i64)>, before: i64) {
     let (begin, end) = vector.what;
-    let (rule, [details, base, start]) = vector.chunk.to_fields([begin as u64; 2]);
+    let anchors = Anchors::words(begin as u64, begin as u64);
+    let (rule, [details, base, start]) = vector.chunk.to_fields(anchors);
     let gap = begin.wrapping_sub(before) as u64;
     let missing = (VECTOR_ROWS - vector.chunk.rows()) as u64;
     let over = end.wrapping_sub(begin) as u64;
     let numbers = [details, base, start, gap, over, missing];
-    put::<TIME_LENGTHS_BYTES, _>(out, rule, vector, &numbers);
+    put::<TIME_LENGTHS_BYTES, _>(out, rule, vector, &numbers, 0);
 }
 
 fn put<const LENGTHS: usize, T>(
@@ -297,8 +320,10 @@ fn put<const LENGTHS: usize, T>(
     rule: [u8; RULE_BYTES],
     vector: &OpenVector<T>,
     numbers: &[u64],
+    form: u64,
 ) {
-    out.extend_from_slice(&short::lengths(numbers).to_le_bytes()[..LENGTHS]);
+    let lengths = short::lengths(numbers) | form << FORM_BITS_AT;
+    out.extend_from_slice(&lengths.to_le_bytes()[..LENGTHS]);
     out.extend_from_slice(&rule);
     if !vector.chunk.is_empty() {
         out.extend_from_slice(&vector.checksum.to_le_bytes());
@@ -369,12 +394,14 @@ mod tests {
                 ty.fill(),
             ];
             let some = rng.u64();
-            let style = rng.below(4);
+            let style = rng.below(5);
             let words: Vec<u64> = (0..rows as u64)
                 .map(|i| match style {
                     0 => *rng.pick(&odd),
                     1 => some,
                     2 => some.wrapping_add(i * 3),
+                    // Decimals, and now and then a word that is none, also at an end or as an extreme.
+                    3 if rng.below(100) == 0 => *rng.pick(&odd),
                     _ => (rng.below(1000) as f64 / 10.0).to_bits(),
                 })
                 .collect();
@@ -452,18 +479,57 @@ mod tests {
         let mut long = bytes.clone();
         long.push(0);
         assert!(!read(&long).unwrap());
-        // The last field of the lengths belongs to no number.
-        let mut odd = bytes.clone();
-        odd[COLUMN_LENGTHS_BYTES - 1] |= 0x10;
-        assert!(!read(&odd).unwrap());
+        // The last field of the lengths is a form, of which integers have one.
+        for form in 1..16u8 {
+            let mut odd = bytes.clone();
+            odd[COLUMN_LENGTHS_BYTES - 1] |= form << 4;
+            assert!(read(&odd).is_err());
+        }
+        // Words of decimals: in that form, and in no other.
+        let words: Vec<u64> = (0..200)
+            .map(|i| (f64::from(i * 7919 % 1000) / 100.0).to_bits())
+            .collect();
+        let floats = ColumnType::F64;
+        let chunk = encode_column(floats, &words, &mut Hint::default(), &mut Vec::new());
+        let all: Vec<i64> = (0..words.len() as i64).collect();
+        let decimals = vector(chunk, Stats::of(floats, &all, &words));
+        let whole = span_of(&all, Some(1));
+        let mut bytes = Vec::new();
+        put_column(&mut bytes, &decimals, &whole);
+        for form in 0..16u8 {
+            let mut odd = bytes.clone();
+            odd[COLUMN_LENGTHS_BYTES - 1] = odd[COLUMN_LENGTHS_BYTES - 1] & 15 | form << 4;
+            let place = place(&odd, &chunk);
+            let entry = Entry::of_column(&odd, &place).unwrap();
+            let mut merged = Stats::empty(floats);
+            let merged = Entry::merge_stats(&odd, &place, &whole, &mut merged);
+            assert_eq!(merged.is_ok(), form < 2, "form {form}");
+            assert_eq!(entry.column_chunk(floats, words.len()).is_ok(), form < 2);
+            match form {
+                1 => assert!(entry.is_column_form(floats, &whole).unwrap()),
+                // The same numbers, of other words.
+                0 => assert_ne!(entry.stats(floats, &whole).unwrap(), decimals.what),
+                _ => assert!(entry.is_column_form(floats, &whole).is_err()),
+            }
+        }
+        // The same words as they are.
+        let stats = decimals.what.to_fields(&whole.clock(), WordForm::OF_TYPE);
+        let (rule, fields) = chunk.to_fields(Anchors::words(words[0], 0));
+        let mut long = Vec::new();
+        let numbers = [&fields[..], &stats].concat();
+        put::<COLUMN_LENGTHS_BYTES, _>(&mut long, rule, &decimals, &numbers, 0);
+        let entry = Entry::of_column(&long, &place(&long, &chunk)).unwrap();
+        assert_eq!(entry.column_chunk(floats, words.len()).unwrap(), chunk);
+        assert_eq!(entry.stats(floats, &whole).unwrap(), decimals.what);
+        assert!(!entry.is_column_form(floats, &whole).unwrap());
         // More NaN than rows; nulls where there are none; an extreme at a row that is not there.
         let with = |field: usize, number: u64| {
-            let mut numbers = own.what.to_fields(&span.clock());
+            let mut numbers = own.what.to_fields(&span.clock(), WordForm::OF_TYPE);
             numbers[field] = number;
             let mut all = [0; COLUMN_FIELDS];
             all[CHUNK_FIELDS..].copy_from_slice(&numbers);
             let mut bytes = Vec::new();
-            put::<COLUMN_LENGTHS_BYTES, _>(&mut bytes, [4, 0], &own, &all);
+            put::<COLUMN_LENGTHS_BYTES, _>(&mut bytes, [4, 0], &own, &all, 0);
             read(&bytes)
         };
         for (field, number) in [(4, 3), (5, u64::MAX), (10, 4), (10, u64::MAX), (11, 1)] {
@@ -479,7 +545,7 @@ mod tests {
             let mut bytes = Vec::new();
             let numbers = [0, 0, 0, gap, over, missing];
             let none = vector(Chunk::default(), ());
-            put::<TIME_LENGTHS_BYTES, _>(&mut bytes, [4, 0], &none, &numbers);
+            put::<TIME_LENGTHS_BYTES, _>(&mut bytes, [4, 0], &none, &numbers, 0);
             Entry::span_at(&bytes, &place(&bytes, &none.chunk), before)
                 .map(|span| (span.begin, span.end, span.rows))
         };
