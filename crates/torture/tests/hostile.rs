@@ -2,9 +2,15 @@
 //!
 //! More: `cargo run --release -p tidalite-torture -- hostile --files N --seed S`.
 
+use std::collections::BTreeMap;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+use tidalite::{Error, MemoryStorage, Options, Storage, StoreError};
 use tidalite_torture::hostile::exercise::Went;
-use tidalite_torture::hostile::{kinds, sound};
+use tidalite_torture::hostile::graph::Graph;
+use tidalite_torture::hostile::{bases, kinds, sound};
 
 #[test]
 fn the_sound_files_hold_every_kind_of_block() {
@@ -19,6 +25,40 @@ fn the_sound_files_hold_every_kind_of_block() {
         }
     }
     assert!(kinds.contains_key("None"), "payloads of leaves");
+}
+
+/// What is not reached is never changed.
+#[test]
+fn the_search_reaches_every_page_of_the_sound_files() {
+    tidalite_testkit::watch();
+    for base in bases::all().unwrap() {
+        let file: Arc<dyn Storage> = Arc::new(MemoryStorage::from_image(base.bytes.clone()));
+        let db = Options::new().read_only(true).open_storage(file).unwrap();
+        let page_bytes = db.stat().unwrap().page_size as u64;
+        let blocks = || base.graph.blocks.iter();
+        let mut missed = BTreeMap::<String, u64>::new();
+        db.pages(&mut |range| {
+            for page in range.first..range.first + range.pages {
+                let from = page * page_bytes;
+                let touches = |at: u64, len: u64| at < from + page_bytes && at + len > from;
+                if !blocks().any(|block| touches(block.at as u64, block.len as u64)) {
+                    *missed.entry(range.what.to_owned()).or_default() += 1;
+                }
+            }
+        })
+        .unwrap();
+        println!(
+            "{}: {missed:?} beside {} blocks",
+            base.name,
+            blocks().count()
+        );
+        // Extents may hold what nobody needs any more, and what the log holds lies in no page yet.
+        let of_tables = missed.keys().filter(|what| what.contains(": table "));
+        assert!(
+            base.name == "logged" || of_tables.count() == 0,
+            "{missed:?}"
+        );
+    }
 }
 
 /// Or the errors that hostile files give would say nothing.
@@ -48,4 +88,73 @@ fn no_hostile_file_makes_it_panic_hang_or_take_memory() {
     let said = String::from_utf8_lossy(&output.stdout);
     println!("{said}");
     assert!(output.status.success(), "{said}");
+}
+
+/// A name in the catalog of tables that is less than those before it: from the last of these one comes to it, and from it back to them.
+#[test]
+fn compaction_ends_where_the_names_of_tables_lead_back() {
+    tidalite_testkit::watch();
+    let options = || Options::new().page_size(512);
+    let file: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let db = options().open_storage(Arc::clone(&file)).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    for letter in 'b'..='z' {
+        // Long, so that the catalog has several leaves.
+        let mut table = tx.table(&format!("{letter}-table{:60}", "")).unwrap();
+        table.put(b"key", &[1; 200]).unwrap();
+    }
+    // Room, so that there is something to be moved.
+    let mut gone = tx.table("a-room").unwrap();
+    for key in 0..1_000_u32 {
+        gone.put(&key.to_be_bytes(), &[0; 100]).unwrap();
+    }
+    tx.commit().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    tx.drop_table("a-room").unwrap();
+    tx.commit().unwrap();
+    drop(db);
+    let mut image = vec![0; file.len().unwrap() as usize];
+    file.read_at(0, &mut image).unwrap();
+
+    // A name stands in its cell, and its first four bytes once more as a number beside the other heads.
+    let graph = Graph::of(&image);
+    let stands = |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|w| w == text.as_bytes());
+    let leaves = graph.blocks.iter().enumerate().filter(|(_, block)| {
+        let bytes = &image[block.at..block.at + block.len];
+        format!("{:?}", block.kind) == "KvLeaf"
+            && stands(bytes, "-table")
+            && !stands(bytes, "b-table")
+    });
+    let (number, first) = leaves
+        .map(|(number, block)| {
+            let bytes = &image[block.at..block.at + block.len];
+            let mut letters = 'b'..='z';
+            let first = letters.find(|letter| stands(bytes, &format!("{letter}-table")));
+            (number, first.unwrap())
+        })
+        .min_by_key(|(_, first)| *first)
+        .unwrap();
+    let block = &graph.blocks[number];
+    for (from, to) in [
+        (format!("{first}-ta"), "a-ta"),
+        (format!("at-{first}"), "at-a"),
+    ] {
+        let bytes = &image[block.at..block.at + block.len];
+        let at = bytes.windows(4).position(|w| w == from.as_bytes()).unwrap();
+        image[block.at + at..][..4].copy_from_slice(to.as_bytes());
+    }
+    graph.seal(&mut image, &[number]);
+
+    let (done, ends) = channel();
+    std::thread::spawn(move || {
+        let file: Arc<dyn Storage> = Arc::new(MemoryStorage::from_image(image));
+        let db = options().open_storage(file).unwrap();
+        done.send(db.compact(u64::MAX)).unwrap();
+    });
+    let ended = ends.recv_timeout(Duration::from_secs(60));
+    let found = ended.expect("it goes round for ever").unwrap_err();
+    assert!(
+        matches!(found, Error::Store(StoreError::Corrupt(_))),
+        "{found:?}"
+    );
 }

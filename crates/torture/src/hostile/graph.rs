@@ -1,7 +1,8 @@
 //! What points to what in a sound file, so that a changed byte can be put under right checksums again.
 //!
 //! Nothing here decodes a structure: a pointer (32 bytes, docs/format.md section 2) is recognised wherever it stands, by the
-//! block that it leads to having that checksum, length and kind; so is one in the directory of a run, as short numbers. Three checksums are not in pointers: that of the next chunk of
+//! block that it leads to having that checksum, length and kind; so is one in the directory of a run, as short numbers, and the short form of those that lead from page to page
+//! of a table. Three checksums are not in pointers: that of the next chunk of
 //! a large value, and those of the payloads of a series leaf; they are looked for where the format says. So is that of a meta record in the blocks
 //! of the log that stands on it.
 //!
@@ -22,6 +23,11 @@ const CHUNK_BYTES: usize = 64 << 10;
 const PAGE_SIZE_AT: usize = 52;
 const LOG_AT: usize = 1952;
 const STANDS_ON_AT: usize = 40;
+/// Where a child of a branch, or the root of a nested table, has the page's birth and checksum, and how long both are in common; docs/format.md
+/// section 5.
+const CHILD_BIRTH_AT: usize = 6;
+const CHILD_CHECKSUM_AT: usize = 12;
+const CHILD_BYTES: usize = 26;
 /// Where a chunk has the checksum of the next one.
 const NEXT_CHUNK_AT: usize = HEADER_BYTES;
 
@@ -87,6 +93,9 @@ impl Search<'_> {
         if kind != Kind::None {
             self.pointers(number);
         }
+        if matches!(kind, Kind::KvLeaf | Kind::KvBranch) {
+            self.children(number);
+        }
         if kind == Kind::KvLeaf {
             self.entries(number);
         }
@@ -123,6 +132,38 @@ impl Search<'_> {
         let from = usize::try_from(ptr.addr).ok()?;
         let bytes = self.file.get(from..from.checked_add(ptr.len as usize)?)?;
         (ptr.addr != 0 && verify_block(bytes, &ptr).is_ok()).then_some(ptr)
+    }
+
+    /// Pages of a table that a page of one leads to: children of a branch, and roots of the tables nested in a leaf.
+    fn children(&mut self, number: usize) {
+        let Block { at, len, .. } = self.blocks[number];
+        for offset in HEADER_BYTES..(len + 1).saturating_sub(CHILD_BYTES) {
+            if let Some(ptr) = self.child(at + offset) {
+                let target = self.add(ptr.addr as usize, ptr.len as usize, ptr.kind);
+                self.link(number, offset + CHILD_CHECKSUM_AT, target);
+            }
+        }
+    }
+
+    fn child(&self, at: usize) -> Option<Ptr> {
+        let u48 = |at| get_u64(self.file, at) & 0xffff_ffff_ffff;
+        let page_size = get_u32(self.file, PAGE_SIZE_AT);
+        let addr = u48(at).checked_mul(u64::from(page_size))?;
+        let checksum = get_u64(self.file, at + CHILD_CHECKSUM_AT);
+        let from = usize::try_from(addr).ok()?;
+        let page = self.file.get(from..from.checked_add(page_size as usize)?)?;
+        if addr == 0 || get_u64(page, 0) != checksum {
+            return None;
+        }
+        let ptr = Ptr {
+            addr,
+            len: page_size,
+            kind: Header::decode(page).kind,
+            checksum,
+            birth: TxnId(u48(at + CHILD_BIRTH_AT)),
+        };
+        let of_table = matches!(ptr.kind, Kind::KvLeaf | Kind::KvBranch);
+        (of_table && verify_block(page, &ptr).is_ok()).then_some(ptr)
     }
 
     /// Entries of a run's directory (docs/format.md section 7) in a leaf of a table.

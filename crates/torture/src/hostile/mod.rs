@@ -36,8 +36,10 @@ use tidalite_testkit::rng::{Rng, mix};
 
 /// Memory that a case may take beyond what the process has before the first one.
 const MEMORY_BYTES: u64 = 256 << 20;
-/// Time that a case may take; much more than any takes, for a busy machine.
+/// Time that a case may take; much more than any takes, for a busy machine. It is looked at every `LOOK_TIME`, and what passes
+/// between two looks counts as twice that at most: a program that somebody stops for a while, as a whole, is not told of a hang.
 const CASE_TIME: Duration = Duration::from_secs(10);
+const LOOK_TIME: Duration = Duration::from_millis(10);
 /// Bytes that drive a change.
 const INPUT_BYTES: usize = 96;
 /// Cases of one process.
@@ -191,19 +193,21 @@ fn spawn((seed, copies): (u64, &Path), from: u64, to: u64) -> Result<Child, Stri
 
 /// Waits for the end of a process; false when one case takes too long.
 fn ends(child: &mut Child, case: &AtomicU64) -> bool {
-    let (mut at, mut since) = (case.load(Ordering::Relaxed), Instant::now());
+    let (mut at, mut took) = (case.load(Ordering::Relaxed), Duration::ZERO);
     loop {
+        let looked = Instant::now();
+        std::thread::sleep(LOOK_TIME);
         if !matches!(child.try_wait(), Ok(None)) {
             return true;
         }
         let now = case.load(Ordering::Relaxed);
         if now != at {
-            (at, since) = (now, Instant::now());
+            (at, took) = (now, Duration::ZERO);
         }
-        if since.elapsed() > CASE_TIME {
+        took += looked.elapsed().min(2 * LOOK_TIME);
+        if took > CASE_TIME {
             return false;
         }
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
