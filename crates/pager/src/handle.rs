@@ -148,9 +148,8 @@ impl Pager {
         self.inner.recovery
     }
 
-    /// Makes every commit so far durable, whoever made it. Waits for a write transaction under way when there are lazy or `None`
-    /// commits, and when it is not known whether the newest record is on the medium, so it must not be called by who holds one. Returns
-    /// the newest commit.
+    /// Makes every commit so far durable, whoever made it. Waits for a write transaction under way in another handle, or where the newest
+    /// commits are `None`; so it must not be called by who holds one after such a commit. Returns the newest commit.
     ///
     /// # Errors
     /// `Poisoned`; any error of a sync or of writing the record (then nothing more is acknowledged until

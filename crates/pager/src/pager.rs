@@ -25,7 +25,7 @@ use crate::redo::{self, Recovery};
 use crate::seeded::{Bug, active};
 use crate::storage::{Observer, Storage};
 use crate::superblock::{Superblock, read_failed};
-use crate::turns::{Turn, Turns};
+use crate::turns::{Came, Enough, Turn, Turns};
 use crate::txn::{Wakers, make_durable};
 use crate::unwritten::Unwritten;
 use crate::verified::Verified;
@@ -181,9 +181,17 @@ impl Inner {
 
     /// The same for who has waited since then.
     pub(crate) fn turn_since(&self, begun: Instant) -> Result<Turn> {
+        match self.turn_unless(begun, None)? {
+            Came::Turn(turn) => Ok(turn),
+            Came::Late | Came::Enough => Err(self.writer_busy()),
+        }
+    }
+
+    /// The same, unless something else is enough (`Turns::wait_unless`).
+    pub(crate) fn turn_unless(&self, begun: Instant, enough: Option<Enough<'_>>) -> Result<Came> {
         self.lock.check_process()?;
         if self.options.read_only {
-            return Ok(self.turns.wait_as_reader());
+            return Ok(Came::Turn(self.turns.wait_as_reader()));
         }
         self.let_others()?;
         let mut told = 0;
@@ -197,10 +205,7 @@ impl Inner {
                 tell(&writer);
             }
         };
-        match self.turns.wait(None, &mut waiting)? {
-            Some(turn) => Ok(turn),
-            None => Err(self.writer_busy()),
-        }
+        self.turns.wait_unless(None, &mut waiting, enough)
     }
 
     /// Where commits of this handle wait for a flush that others share, the turn among the handles stays here; without an end where new
@@ -291,8 +296,7 @@ impl Inner {
         by_bytes || age_max.is_some_and(|most| age() >= most)
     }
 
-    /// The same for a writer that keeps the turn: a thread that makes them durable waits for it meanwhile, so this is for the writer to do,
-    /// when that thread would.
+    /// The same for a writer that keeps the turn: this is for itself to do, when a thread that makes them durable would, whether there is one or not.
     pub(crate) fn sync_is_due_in_turn(&self) -> bool {
         let ages = [self.options.sync_after, self.options.background_flush];
         self.sync_is_due(ages.into_iter().flatten().min())

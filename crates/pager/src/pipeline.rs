@@ -9,7 +9,9 @@
 //!                                             shown to all; all up to it are acknowledged
 //! ```
 //!
-//! Whoever waits for a commit leads the flush when nobody does: a lone writer flushes its own commit in its own thread.
+//! Whoever waits for a commit leads the flush when nobody does: a lone writer flushes its own commit in its own thread. Beside a
+//! transaction that is under way in this handle a lazy commit needs no turn for that, however long it or those that go on from it
+//! (`WriteTxn::checkpoint`) may take.
 //! Commits that come while a flush is under way share the next one.
 //!
 //! Invariants
@@ -114,6 +116,8 @@ pub(crate) struct Pipeline {
     /// `Stages::reached` as it was a moment ago, for who was woken: sixteen threads that ask for the lock at once keep the writer from it.
     kept: AtomicU64,
     recorded: AtomicU64,
+    /// The newest commit with a record that this handle has made or found.
+    newest: AtomicU64,
     syncs_begun: AtomicU64,
     /// The highest number of a sync that has ended well.
     syncs_done: AtomicU64,
@@ -179,7 +183,7 @@ pub(crate) enum Until {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
     Durable,
-    /// It is shown to all already, so this handle may not hold the turn: a writer must lead.
+    /// It is shown to all already and nobody of this handle writes, so others may have the turn; or it has no record yet: a writer must lead.
     NeedsTurn,
     TimedOut,
 }
@@ -209,6 +213,7 @@ impl Pipeline {
             }),
             kept: AtomicU64::new(kept),
             recorded: AtomicU64::new(kept),
+            newest: AtomicU64::new(kept),
             syncs_begun: AtomicU64::new(0),
             syncs_done: AtomicU64::new(0),
             beside: Mutex::new(()),
@@ -355,11 +360,14 @@ impl Pipeline {
             self.metrics.time(Phase::MetaWrite, written);
             Metrics::add(&self.metrics.bytes_meta, BLOCK_BYTES as u64);
         }
+        inner.turns.set_keep(true);
         if let Some(commit) = recorded {
             stages.length_unsynced |= length_unsynced;
+            self.newest.store(commit.txn(), Ordering::SeqCst);
             stages.tip = Some(commit);
+            drop(stages);
+            inner.turns.tell();
         }
-        inner.turns.set_keep(true);
     }
 
     /// Keeps the turn with this handle for the flush of a commit that is shown to all already. Only for who has
@@ -428,11 +436,15 @@ impl Pipeline {
                 return Ok(Waited::TimedOut);
             }
             if stages.flushing.is_none() {
-                if !inner.turns.keeps() {
+                let beside = !inner.turns.keeps();
+                if beside && !inner.turns.keep_beside() {
                     return Ok(Waited::NeedsTurn);
                 }
                 let syncs_done = self.syncs_done.load(Ordering::SeqCst);
                 let Some(chosen) = stages.choose(syncs_done, wanted) else {
+                    if beside {
+                        self.may_give(inner, &stages);
+                    }
                     return Ok(Waited::NeedsTurn);
                 };
                 drop(stages);
@@ -452,20 +464,26 @@ impl Pipeline {
         }
     }
 
+    /// Whether somebody who waits for this need not wait for the turn as well: it is so, or may be made so beside the transaction that leads.
+    pub(crate) fn needs_no_turn(&self, (txn, wanted): (u64, Until), leads: bool) -> bool {
+        let newest = leads && self.newest.load(Ordering::SeqCst) >= txn;
+        newest || self.reached(wanted) >= txn
+    }
+
     /// The newest commit of which this holds, without the lock.
     fn reached(&self, wanted: Until) -> u64 {
         match wanted {
-            Until::Kept => self.kept.load(Ordering::Acquire),
-            Until::Recorded => self.recorded.load(Ordering::Acquire),
+            Until::Kept => self.kept.load(Ordering::SeqCst),
+            Until::Recorded => self.recorded.load(Ordering::SeqCst),
         }
     }
 
     /// Under the lock, when more has become durable; who waits for that is taken from those who wait before the lock is given back.
     fn note_reached(&self, stages: &Stages) {
         let kept = stages.reached(Until::Kept);
-        self.kept.store(kept, Ordering::Release);
+        self.kept.store(kept, Ordering::SeqCst);
         let recorded = stages.reached(Until::Recorded);
-        self.recorded.store(recorded, Ordering::Release);
+        self.recorded.store(recorded, Ordering::SeqCst);
     }
 
     /// A sync by who has the turn, beside the flush that may be under way. A failure poisons.

@@ -12,12 +12,17 @@
 //! 3. While the turn is `handed` to one who waits, nobody else takes it. It is handed when it becomes free and the first in line has waited for
 //!    `PASSED_BY_MAX`; so whoever is the first gets it after that time and one transaction more.
 //! 4. `kept` is the turn among the handles, held over while `keep`: commits that are not published yet must
-//!    not be built over by others.
+//!    not be built over by others. Whether it is held over is decided under the lock, when the one here ends: whoever ends `keep` gives it on after that,
+//!    or is seen by the one who ends.
+//! 5. While a turn `leads`, it is one among the handles, and what its handle knows of the file is the newest: whoever wants a flush may begin one beside it
+//!    (`keep_beside`).
+//! 6. One in line who waits for a flush rather than for the turn (`listens`) is woken by everything that may be enough for that: a turn that leads, a
+//!    commit with a record, the end of a flush. What these change is stored before `listeners` is read, and counted there before it is looked at.
 
 use crate::error::Result;
 use crate::lock::{Lock, Ticket};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -30,6 +35,7 @@ struct Queue {
     next: u64,
     waiting: VecDeque<Waiter>,
     busy: bool,
+    leads: bool,
     handed: Option<u64>,
     kept: Option<Ticket>,
 }
@@ -39,7 +45,28 @@ struct Waiter {
     number: u64,
     thread: Thread,
     since: Instant,
+    listens: bool,
 }
+
+/// How a wait for the turn ended.
+enum Here {
+    /// With the turn in this handle, and with what was kept of that among the handles.
+    Turn(Option<Ticket>),
+    Late,
+    Enough,
+}
+
+/// The same, among the handles.
+#[derive(Debug)]
+pub(crate) enum Came {
+    Turn(Turn),
+    Late,
+    /// It is not needed any more.
+    Enough,
+}
+
+/// Whether somebody who wants a flush needs the turn no more; told whether a turn of this handle leads.
+pub(crate) type Enough<'a> = &'a dyn Fn(bool) -> bool;
 
 impl Queue {
     /// Takes the turn when it is free for this one in line; `None`: for one that does not wait.
@@ -80,6 +107,8 @@ pub(crate) struct Turns {
     lock: Arc<Lock>,
     queue: Mutex<Queue>,
     keep: AtomicBool,
+    /// Of those who wait, so many listen.
+    listeners: AtomicUsize,
 }
 
 /// The right to write; given on when dropped, from whatever thread.
@@ -95,6 +124,7 @@ impl Turns {
             lock,
             queue: Mutex::default(),
             keep: AtomicBool::new(false),
+            listeners: AtomicUsize::new(0),
         }
     }
 
@@ -102,11 +132,11 @@ impl Turns {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The turn in this handle; `None` when it does not come in time.
-    fn wait_here(&self, until: Option<Instant>) -> Option<Option<Ticket>> {
+    /// The turn in this handle, unless something else is enough before.
+    fn wait_here(&self, until: Option<Instant>, enough: Option<Enough<'_>>) -> Here {
         let mut queue = self.queue();
         if queue.take(None) {
-            return Some(queue.kept.take());
+            return Here::Turn(queue.kept.take());
         }
         let number = queue.next;
         queue.next += 1;
@@ -114,18 +144,22 @@ impl Turns {
             number,
             thread: thread::current(),
             since: Instant::now(),
+            listens: enough.is_some(),
         });
-        loop {
+        let listens = usize::from(enough.is_some());
+        self.listeners.fetch_add(listens, Ordering::SeqCst);
+        let came = loop {
             if queue.take(Some(number)) {
-                return Some(queue.kept.take());
+                break Here::Turn(queue.kept.take());
             }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
+            let is_enough = enough.is_some_and(|enough| enough(queue.leads));
+            if is_enough || left.is_some_and(|left| left.is_zero()) {
                 queue.leave(Some(number));
                 let first = queue.first();
                 drop(queue);
                 wake(first);
-                return None;
+                break if is_enough { Here::Enough } else { Here::Late };
             }
             drop(queue);
             match left {
@@ -133,13 +167,28 @@ impl Turns {
                 Some(left) => thread::park_timeout(left),
             }
             queue = self.queue();
+        };
+        self.listeners.fetch_sub(listens, Ordering::SeqCst);
+        came
+    }
+
+    /// Something has changed that may be enough for who listens.
+    #[inline]
+    pub(crate) fn tell(&self) {
+        if self.listeners.load(Ordering::SeqCst) > 0 {
+            let queue = self.queue();
+            let listening = queue.waiting.iter().filter(|waiter| waiter.listens);
+            listening.for_each(|waiter| waiter.thread.unpark());
         }
     }
 
-    fn end_here(&self, kept: Option<Ticket>) {
+    fn end_here(&self, ticket: Option<Ticket>) {
         let mut queue = self.queue();
-        queue.busy = false;
-        queue.kept = kept;
+        (queue.busy, queue.leads) = (false, false);
+        match ticket {
+            Some(ticket) if !self.keeps() => self.lock.give_ticket(ticket),
+            ticket => queue.kept = ticket,
+        }
         let first = queue.first();
         drop(queue);
         wake(first);
@@ -151,14 +200,27 @@ impl Turns {
         until: Option<Instant>,
         waiting: &mut dyn FnMut(),
     ) -> Result<Option<Turn>> {
-        let Some(kept) = self.wait_here(until) else {
-            return Ok(None);
+        match self.wait_unless(until, waiting, None)? {
+            Came::Turn(turn) => Ok(Some(turn)),
+            Came::Late | Came::Enough => Ok(None),
+        }
+    }
+
+    /// The same, unless something else is enough while others of this handle have the turn.
+    pub(crate) fn wait_unless(
+        self: &Arc<Self>,
+        until: Option<Instant>,
+        waiting: &mut dyn FnMut(),
+        enough: Option<Enough<'_>>,
+    ) -> Result<Came> {
+        let ticket = match self.wait_here(until, enough) {
+            Here::Turn(Some(ticket)) => Ok(Some(ticket)),
+            Here::Turn(None) => self.lock.wait_ticket(until, waiting),
+            Here::Late => return Ok(Came::Late),
+            Here::Enough => return Ok(Came::Enough),
         };
-        let ticket = match kept {
-            Some(ticket) => Ok(Some(ticket)),
-            None => self.lock.wait_ticket(until, waiting),
-        };
-        self.begin(ticket)
+        let turn = self.begin(ticket)?;
+        Ok(turn.map_or(Came::Late, Came::Turn))
     }
 
     /// The turn, if it is free.
@@ -192,7 +254,10 @@ impl Turns {
     /// The turn in this handle alone: for one that only reads.
     pub(crate) fn wait_as_reader(self: &Arc<Self>) -> Turn {
         // Without an end to wait for, it comes.
-        let ticket = self.wait_here(None).flatten();
+        let ticket = match self.wait_here(None, None) {
+            Here::Turn(ticket) => ticket,
+            Here::Late | Here::Enough => None,
+        };
         Turn {
             turns: Arc::clone(self),
             ticket,
@@ -214,21 +279,32 @@ impl Turns {
         }
     }
 
+    /// Keeps the turn among the handles for a flush beside the transaction that has it now; false where none does. Only under the lock of the pipeline.
+    pub(crate) fn keep_beside(&self) -> bool {
+        let queue = self.queue();
+        if queue.leads {
+            self.set_keep(true);
+        }
+        queue.leads
+    }
+
     /// Whether the turn among the handles stays here when a transaction ends.
     pub(crate) fn set_keep(&self, keep: bool) {
         self.keep.store(keep, Ordering::Release);
     }
 }
 
+impl Turn {
+    /// The handle knows the newest commit, which is on the medium or has been made sure of.
+    pub(crate) fn lead(&self) {
+        self.turns.queue().leads = self.ticket.is_some();
+        self.turns.tell();
+    }
+}
+
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut ticket = self.ticket.take();
-        if !self.turns.keep.load(Ordering::Acquire)
-            && let Some(ticket) = ticket.take()
-        {
-            self.turns.lock.give_ticket(ticket);
-        }
-        self.turns.end_here(ticket);
+        self.turns.end_here(self.ticket.take());
     }
 }
 
@@ -246,6 +322,7 @@ mod tests {
             number: 7,
             thread: thread::current(),
             since: Instant::now().checked_sub(since).expect("up for that long"),
+            listens: false,
         });
         queue.busy = false;
         queue

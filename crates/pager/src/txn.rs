@@ -93,6 +93,7 @@ impl WriteTxn {
         } else if writer.last.passing && !inner.options.spoil_freed {
             dirty.change_in_place(&*inner.storage);
         }
+        turn.lead();
         Ok(Self {
             dirty,
             inner,

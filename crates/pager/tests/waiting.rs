@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
-use tidalite_pager::{Durability, Error, LockMemory, Options, PageWrite, Pager, Ticket, WriteTxn};
+use tidalite_pager::{
+    Durability, Error, LockMemory, MemoryStorage, Options, PageWrite, Pager, Ticket, WriteTxn,
+};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk};
 use toy::{app, apply, id_of, options, read, root_of};
@@ -123,23 +125,28 @@ fn a_sync_covers_what_other_handles_have_committed() {
     assert_eq!(disk.calls(), calls);
 }
 
+/// Of another handle, or of this one where the commit has no record yet.
 #[test]
 fn patience_with_a_ticket_ends_while_somebody_writes() {
     tidalite_testkit::watch();
-    let pager = open(&Arc::new(SimDisk::new()), &LockMemory::new(), &options());
-    let ticket = commit(&pager, 1, Durability::Lazy);
-    let txn = pager.begin_write().unwrap();
-    let (tell, told) = channel();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let waited = ticket.wait_for(Duration::from_millis(20)).unwrap();
-            tell.send(waited).unwrap();
+    for (durability, same) in [(Durability::Lazy, false), (Durability::None, true)] {
+        let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+        let pager = open(&disk, &memory, &options());
+        let other = open(&disk, &memory, &options());
+        let ticket = commit(&pager, 1, durability);
+        let txn = if same { &pager } else { &other }.begin_write().unwrap();
+        let (tell, told) = channel();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let waited = ticket.wait_for(Duration::from_millis(20)).unwrap();
+                tell.send(waited).unwrap();
+            });
+            let waited = told.recv_timeout(Duration::from_secs(10));
+            drop(txn);
+            assert_eq!(waited, Ok(false), "it waited for the writer");
         });
-        let waited = told.recv_timeout(Duration::from_secs(10));
-        drop(txn);
-        assert_eq!(waited, Ok(false), "it waited for the writer");
-    });
-    assert!(ticket.wait_for(Duration::from_secs(60)).unwrap());
+        assert!(ticket.wait_for(Duration::from_secs(60)).unwrap());
+    }
 }
 
 /// A commit waits for its flush when a sync of another transaction fails: the turn among the handles must not stay for what will never be
@@ -255,6 +262,75 @@ fn lazy_checkpoints_become_durable_without_the_flusher() {
             expect_kept(&disk, id - behind);
             thread::sleep(2 * pause);
         }
+    }
+}
+
+/// Who waits for a commit before a chain of checkpoints, or for one of them, from before its first one on or later, needs neither the turn
+/// nor the end of the chain; the same thread may wait for it, too.
+#[test]
+fn a_commit_becomes_durable_beside_those_who_keep_the_turn() {
+    tidalite_testkit::watch();
+    for before in [Durability::Lazy, Durability::None] {
+        let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+        let a = open(&disk, &memory, &options());
+        let b = open(&disk, &memory, &options());
+        commit(&a, 1, Durability::Durable).wait().unwrap();
+        let early = commit(&a, 2, before);
+        // By who is said to have begun it.
+        let (tell, told) = channel();
+        let mut txn = a.begin_write().unwrap();
+        thread::scope(|scope| {
+            let waits = || {
+                let tell = tell.clone();
+                let early = &early;
+                scope.spawn(move || tell.send(early.wait().map(drop)).unwrap());
+            };
+            waits();
+            thread::sleep(Duration::from_millis(5));
+            if before == Durability::None {
+                // It has no record: it is waited for until one of the checkpoints has.
+                assert!(told.try_recv().is_err() && !early.is_durable());
+                assert!(!early.wait_for(Duration::from_millis(5)).unwrap());
+            }
+            txn = checkpoint(txn, 3, Durability::Lazy).unwrap();
+            told.recv_timeout(Duration::from_secs(20)).unwrap().unwrap();
+            expect_kept(&disk, 2);
+            txn = checkpoint(txn, 4, Durability::Lazy).unwrap();
+            a.sync().unwrap();
+            expect_kept(&disk, 4);
+            waits();
+            told.recv_timeout(Duration::from_secs(20)).unwrap().unwrap();
+            assert!(b.try_begin_write().unwrap().is_none(), "all in one turn");
+            txn = checkpoint(txn, 5, Durability::Lazy).unwrap();
+            drop(txn);
+            let txn = b.begin_write_within(Duration::from_secs(20)).unwrap();
+            assert_eq!(id_of(txn.app()), 5);
+        });
+    }
+}
+
+/// The turn that is held over for a flush goes to others when that has ended, in whatever order it and a transaction end.
+#[test]
+fn the_turn_goes_on_when_a_flush_and_a_transaction_end_at_once() {
+    tidalite_testkit::watch();
+    let memory = LockMemory::new();
+    let disk = Arc::new(MemoryStorage::new());
+    let open = || Pager::open_storage_with(disk.clone(), &memory, &options()).unwrap();
+    let (a, b) = (open(), open());
+    let mut id = 0;
+    while id < 6_000 {
+        id += 3;
+        let first = commit(&a, id, Durability::Durable);
+        thread::scope(|scope| {
+            scope.spawn(|| first.wait().unwrap());
+            // Is ended while the other one flushes.
+            drop(a.begin_write().unwrap());
+            let second = commit(&a, id + 1, Durability::Lazy);
+            scope.spawn(move || second.wait().unwrap());
+            drop(a.begin_write().unwrap());
+        });
+        let turn = b.begin_write_within(Duration::from_secs(5));
+        drop(turn.unwrap_or_else(|error| panic!("after {id}: {error}")));
     }
 }
 

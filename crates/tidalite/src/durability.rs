@@ -29,8 +29,8 @@ impl Options {
 }
 
 impl Database {
-    /// Makes every commit so far durable, lazy and `None` ones too. Not for who holds the write transaction: it
-    /// waits for it. Returns the newest commit.
+    /// Makes every commit so far durable, lazy and `None` ones too, beside a write transaction that is under way. After a commit of
+    /// `None`, and where another process has the turn, it waits for that transaction, so it is not for who holds it. Returns the newest commit.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("tidalite-sync-{}.tdl", std::process::id()));

@@ -119,8 +119,8 @@ impl WriteTxn {
     /// commit. So a long piece of work becomes durable bit by bit, and nobody comes between.
     ///
     /// Lazy commits become durable on the way where `Options` ask for it (`sync_bytes`, `sync_after`, `background_flush`); without these, by a durable
-    /// commit now and then, or after the last transaction. Once one was made like this, a thread that waits for an earlier commit by its ticket may
-    /// wait until the turn goes on.
+    /// commit now and then, or after the last transaction; or when another thread waits for one of them, or for an earlier commit, by its ticket or with
+    /// [`Database::sync`]: it flushes beside this one.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;

@@ -27,6 +27,7 @@ impl Pipeline {
             self.may_give(inner, &stages);
             drop(stages);
             unpark(woken);
+            inner.turns.tell();
             return Err(error);
         }
         stages.small = stages.small.saturating_add(1);
@@ -48,6 +49,7 @@ impl Pipeline {
         let woken = stages.take_up_to(txn);
         drop(stages);
         unpark(woken);
+        inner.turns.tell();
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //! 1. From the beginning of the first transaction to the end of the last the turn is one `Turn`, in this handle and among the handles: nobody else
 //!    begins to write in between.
 //! 2. Readers see each commit as they see any other.
-//! 3. Lazy commits become durable by who makes them, when they are due: the flusher would wait for the turn.
+//! 3. Lazy commits become durable by who makes them, when they are due, or by who waits for them, beside this (`Turns::keep_beside`).
 //! 4. Where a commit or its flush fails the turn goes on, as at the end of any transaction.
 
 use super::ticket::make_durable_in_turn;
@@ -19,8 +19,8 @@ impl WriteTxn {
     /// durable commit has been made durable when this returns.
     ///
     /// Lazy commits become durable on the way where `Options::sync_bytes`, `sync_after` or `background_flush` asks for it; without these, by a durable
-    /// commit now and then, or after the last transaction. Once a lazy commit was made like this, whoever waits for a commit before it to become
-    /// durable ([`Ticket::wait`]; not [`Ticket::is_durable`]) may wait until the turn goes on.
+    /// commit now and then, or after the last transaction; or when somebody else of this handle waits for one of them or for a commit before
+    /// ([`Ticket::wait`], `Pager::sync`), who flushes beside this.
     ///
     /// # Errors
     /// As for [`commit`](Self::commit) and `Pager::begin_write`; the turn goes on then.

@@ -6,7 +6,7 @@ use crate::event::Event;
 use crate::metrics::Phase;
 use crate::pager::Inner;
 use crate::pipeline::{Until, Waited};
-use crate::turns::Turn;
+use crate::turns::{Came, Turn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -72,7 +72,8 @@ impl Ticket {
 }
 
 /// For asynchronous code: ready when the commit is durable, whatever it was committed as. A thread is begun for the first one that is waited
-/// for, flushes for all of them together, and ends with the last. Whoever holds a write transaction must not wait for a lazy commit like this.
+/// for, flushes for all of them together, and ends with the last. Whoever holds a write transaction must not wait for a commit of
+/// [`Durability::None`] before it: that gets its record from a later one.
 impl Future for Ticket {
     type Output = Result<CommitInfo>;
 
@@ -195,12 +196,18 @@ pub(crate) fn make_durable(
             Waited::NeedsTurn => {}
         }
         // An empty durable commit: it takes the turn, and a record if the newest commit has none.
-        let turn = match until {
-            None => inner.turn()?,
-            Some(_) => match inner.turns.wait(until, &mut || ())? {
-                Some(turn) => turn,
-                None => return Ok(false),
-            },
+        let enough = |leads: bool| {
+            let needed = inner.pipeline.needs_no_turn((txn.0, wanted), leads);
+            needed || inner.check_poison().is_err()
+        };
+        let came = match until {
+            None => inner.turn_unless(Instant::now(), Some(&enough))?,
+            Some(_) => inner.turns.wait_unless(until, &mut || (), Some(&enough))?,
+        };
+        let turn = match came {
+            Came::Turn(turn) => turn,
+            Came::Late => return Ok(false),
+            Came::Enough => continue,
         };
         drop(record_newest(inner, (txn, wanted), turn)?);
     }
