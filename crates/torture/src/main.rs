@@ -13,7 +13,7 @@ use tidalite_torture::{flips, hostile, inject, kills, long_reader, powercut, see
 
 /// What `--help` prints.
 const USAGE: &str = "\
-tidalite-torture crash [--states N] [--seed S] [--threads T] [--page-size B] [--bug NAME]   (with a deliberate bug)
+tidalite-torture crash [--states N] [--seed S] [--threads T] [--page-size B] [--sealing-threads N] [--bug NAME]   (with a deliberate bug)
 tidalite-torture watch [--seeds N] [--seed S] [--bug NAME]
 tidalite-torture show [--seed S]
 tidalite-torture bugs [--bug NAME] [--seed S]   (how soon each deliberate bug is found, from seed S on)
@@ -34,6 +34,11 @@ fn crash(arguments: &Arguments) -> Result<(), String> {
     let first = arguments.number("--seed", 0)?;
     let threads = arguments.number("--threads", 2)?;
     let page_size = arguments.number("--page-size", 512)? as usize;
+    let sealing_threads = arguments.number("--sealing-threads", 0)? as usize;
+    let plan_of = |seed| match sealing_threads {
+        0 => Plan::of_seed(seed, page_size),
+        threads => Plan::of_seed(seed, page_size).helped(threads),
+    };
     let bug = arguments.text("--bug");
     bug.map_or(Ok(()), |name| seeded::switch(name).map(drop))?;
     let (tally, next, failed) = (
@@ -51,7 +56,7 @@ fn crash(arguments: &Arguments) -> Result<(), String> {
             let mut problem = None;
             while tally.states.load(Ordering::Relaxed) < states && !failed.load(Ordering::Relaxed) {
                 let seed = next.fetch_add(1, Ordering::Relaxed);
-                if let Err(error) = examine(seed, &Plan::of_seed(seed, page_size), &tally) {
+                if let Err(error) = examine(seed, &plan_of(seed), &tally) {
                     failed.store(true, Ordering::Relaxed);
                     problem = Some(format!("seed {seed}: {error}"));
                 }

@@ -35,6 +35,21 @@ fn a_power_cut_anywhere_leaves_a_promised_state() {
     assert!(nested > states / 50, "reopenings are cut too");
 }
 
+/// More: `crash --sealing-threads 2`.
+#[test]
+fn a_power_cut_beside_threads_that_encode_leaves_a_promised_state() {
+    let tally = Tally::default();
+    for seed in 0..10 {
+        let plan = Plan::of_seed(seed, PAGE_BYTES).helped(1 + seed as usize % 3);
+        if let Err(problem) = examine(seed, &plan, &tally) {
+            panic!("seed {seed}: {problem}");
+        }
+    }
+    let (states, leaves) = (tally.states.into_inner(), tally.leaves.into_inner());
+    println!("{states} crash states, {leaves} with leaves that others encoded");
+    assert!(leaves > 0);
+}
+
 #[test]
 fn larger_pages_crash_as_well() {
     for seed in 0..6 {

@@ -1,7 +1,7 @@
 //! One damaged sector, a moment after a commit was acknowledged.
 
 use super::process::{open, text};
-use super::{Crash, HEAD_BYTES, Judge, Judged, checked, storage_of};
+use super::{Crash, HEAD_BYTES, Judge, Judged, checked, options, storage_of};
 use std::ops::Range;
 use std::sync::Arc;
 use tidalite::LockMemory;
@@ -24,7 +24,12 @@ impl Judge<'_> {
         let opened = |image: Vec<u8>| {
             let disk = Arc::new(SimDisk::from_image(image));
             let second = storage_of(crash.second.as_ref());
-            open(disk, second, &LockMemory::new(), self.plan.page_size)
+            open(
+                disk,
+                second,
+                &LockMemory::new(),
+                options(self.plan.page_size),
+            )
         };
         // The damage is as likely in the log as anywhere else.
         let log = log_of(&image, self.plan.page_size);

@@ -16,6 +16,7 @@ mod damaged;
 mod history;
 mod process;
 
+use crate::turns::STAGING_BYTES;
 use crate::workload::Shape;
 use history::History;
 use process::{Process, World, inside, lock, open};
@@ -29,6 +30,8 @@ use tidalite_testkit::{
     explore,
 };
 
+/// One of so many operations feeds series in turn where threads help with that.
+const TURNS_ONE_IN: u64 = 12;
 /// Calls that change the disk within which a fault hits a step.
 const FAULT_CALLS: u64 = 14;
 /// Operations shown when a run goes wrong.
@@ -55,6 +58,9 @@ pub struct Plan {
     pub nest_one_in: u64,
     /// Large values lie on a second disk.
     pub two_disks: bool,
+    /// Threads that encode beside a writer (`Options::sealing_threads`). With any, where pages lie is not that of the seed: the run is recorded as it
+    /// went, and another of the same seed goes another way.
+    pub sealing_threads: usize,
     /// Bytes of a page.
     pub page_size: usize,
     /// Shape of the transactions.
@@ -69,6 +75,7 @@ impl Default for Plan {
             kill_one_in: 3,
             nest_one_in: 50,
             two_disks: false,
+            sealing_threads: 0,
             page_size: 512,
             shape: Shape::default(),
         }
@@ -94,6 +101,20 @@ impl Plan {
             plan.long()
         } else {
             plan
+        }
+    }
+
+    /// The same with threads that encode beside the writer, and with series that are fed in turn, which these help with.
+    #[must_use]
+    pub fn helped(self, sealing_threads: usize) -> Self {
+        let shape = Shape {
+            turns_one_in: TURNS_ONE_IN,
+            ..self.shape
+        };
+        Self {
+            sealing_threads,
+            shape,
+            ..self
         }
     }
 
@@ -158,6 +179,16 @@ pub(crate) fn options(page_size: usize) -> Options {
         .staging_bytes(256 << 10)
 }
 
+/// So that a writer hands its rows to so many threads now and then.
+fn helped(options: Options, threads: usize) -> Options {
+    match threads {
+        0 => options,
+        _ => options
+            .sealing_threads(threads)
+            .staging_bytes(STAGING_BYTES),
+    }
+}
+
 pub(crate) fn checked(db: &Database) -> Judged {
     let report = db.check().map_err(|error| format!("check: {error}"))?;
     if report.is_clean() {
@@ -192,6 +223,7 @@ impl Start<'_> {
             history: Mutex::new(self.history),
             shape: self.plan.shape,
             page_size: self.plan.page_size,
+            sealing_threads: self.plan.sealing_threads,
         });
         let mut memory = LockMemory::from_image(&self.area);
         let (mut areas, mut left) = (Vec::new(), self.steps);
@@ -244,7 +276,8 @@ fn live(
     let second = second.map(|second| Second::new(second, &world.disk, tap) as Arc<dyn Storage>);
     let opened = || {
         let first = Arc::clone(tap) as Arc<dyn Storage>;
-        open(first, second.clone(), memory, world.page_size)
+        let options = helped(options(world.page_size), world.sealing_threads);
+        open(first, second.clone(), memory, options)
     };
     let handles = if watch || !rng.one_in(4) { 1 } else { 2 };
     let (waiting, overlap) = (Arc::default(), Arc::new(Mutex::new(true)));
@@ -261,6 +294,7 @@ fn live(
                 Arc::default()
             },
             overlap: Arc::clone(&overlap),
+            lazy: None,
         });
     }
     {
@@ -283,7 +317,7 @@ fn live(
             return;
         }
         for _ in 0..=hook_rng.below(2) {
-            let commit = inside_world.commit(&hooked, &mut hook_rng, &shape);
+            let commit = inside_world.commit(&hooked, &mut hook_rng, &shape, None);
             if let Ok(Some((commit, _))) = commit {
                 lock(&kept).push(commit);
             }
@@ -401,7 +435,7 @@ impl Judge<'_> {
             disk,
             storage_of(crash.second.as_ref()),
             &memory,
-            self.plan.page_size,
+            options(self.plan.page_size),
         )?;
         self.count(&db, crash.cut);
         let made = self.history.content(crash.promise.begun).made();
@@ -467,7 +501,7 @@ fn start(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
         Arc::clone(&empty) as Arc<dyn Storage>,
         second.clone().map(|second| second as Arc<dyn Storage>),
         &LockMemory::new(),
-        plan.page_size,
+        options(plan.page_size),
     )?);
     Start {
         image: empty.image(),

@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidalite::{
-    Budget, Database, Durability, LockMemory, MemoryStorage, ReadTxn, Storage, StoreError, Ticket,
-    Timestamp, Watch,
+    Budget, Database, Durability, LockMemory, MemoryStorage, Options, ReadTxn, Storage, StoreError,
+    Ticket, Timestamp, Watch,
 };
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, Note, SimDisk};
@@ -38,6 +38,7 @@ pub(super) struct World {
     pub(super) history: Mutex<History>,
     pub(super) shape: Shape,
     pub(super) page_size: usize,
+    pub(super) sealing_threads: usize,
 }
 
 /// A commit whose acknowledgement is still to come.
@@ -90,12 +91,14 @@ impl World {
         number
     }
 
-    /// One transaction on whatever is the newest commit; `None` when another one has the turn, or it was rolled back.
+    /// One transaction on whatever is the newest commit; `None` when another one has the turn, or it was rolled back. While it is under way `due`
+    /// is waited for.
     pub(super) fn commit(
         &self,
         db: &Database,
         rng: &mut Rng,
         shape: &Shape,
+        due: Option<&Waiting>,
     ) -> tidalite::Result<Option<(Waiting, Durability)>> {
         let Some(mut tx) = db.try_begin_write()? else {
             return Ok(None);
@@ -107,6 +110,10 @@ impl World {
             Model::clone(&history.content(base).model)
         };
         operations(&mut tx, &mut model, rng, shape)?;
+        if let Some(due) = due {
+            self.settle(db, due)?;
+            operations(&mut tx, &mut model, rng, shape)?;
+        }
         if chance(rng, shape.rollback_one_in) {
             return Ok(None);
         }
@@ -133,14 +140,15 @@ impl World {
     }
 
     /// Waits for a commit, which is durable then.
-    fn settle(&self, db: &Database, waiting: &Waiting) -> Judged {
+    fn settle(&self, db: &Database, waiting: &Waiting) -> tidalite::Result<()> {
         // Waiting gives a `None` commit a record.
         self.note(Note::Recorded(waiting.number));
-        waiting.ticket.wait().map_err(text)?;
-        let snap = db.begin_read().map_err(text)?;
-        if snap.txn() < waiting.ticket.info().txn {
-            return Err("a durable commit is not shown".to_owned());
-        }
+        waiting.ticket.wait()?;
+        let shown = db.begin_read()?.txn();
+        assert!(
+            shown >= waiting.ticket.info().txn,
+            "a durable commit is not shown"
+        );
         self.note(Note::Durable(waiting.number));
         Ok(())
     }
@@ -155,6 +163,8 @@ pub(super) struct Process<'a> {
     pub(super) waiting: Arc<Mutex<Vec<Waiting>>>,
     /// Commits of others come while a sync is under way.
     pub(super) overlap: Arc<Mutex<bool>>,
+    /// The newest lazy commit that was not waited for.
+    pub(super) lazy: Option<Waiting>,
 }
 
 impl Process<'_> {
@@ -209,7 +219,13 @@ impl Process<'_> {
 
     fn transaction(&mut self) -> Judged {
         let world = Arc::clone(self.world);
-        let commit = world.commit(&self.db, &mut self.rng, &world.shape);
+        // Beside the next transaction: one that waits for its flush, or a lazy one, which nobody has made durable.
+        let due = match self.rng.below(12) {
+            0 => lock(&self.waiting).pop(),
+            1 => self.lazy.take(),
+            _ => None,
+        };
+        let commit = world.commit(&self.db, &mut self.rng, &world.shape, due.as_ref());
         let Some((commit, durability)) = commit.map_err(|error| format!("transaction: {error}"))?
         else {
             return Ok(());
@@ -219,15 +235,16 @@ impl Process<'_> {
             _ => !self.rng.one_in(5),
         };
         match durability {
-            _ if !late => self.world.settle(&self.db, &commit)?,
+            _ if !late => self.world.settle(&self.db, &commit).map_err(text)?,
             Durability::Durable | Durability::OneFlush => lock(&self.waiting).push(commit),
+            Durability::Lazy => self.lazy = Some(commit),
             _ => {}
         }
         let full = lock(&self.waiting).len() > WAITING_MAX;
         if full || self.rng.one_in(4) {
             let due = lock(&self.waiting).pop();
             if let Some(due) = due {
-                self.world.settle(&self.db, &due)?;
+                self.world.settle(&self.db, &due).map_err(text)?;
             }
         }
         Ok(())
@@ -444,7 +461,7 @@ impl Write for Stream<'_> {
         if self.overlap && !self.failed && self.rng.one_in(6) {
             let shape = inside(&self.world.shape);
             // An error of the disk is found by whoever comes next.
-            let commit = self.world.commit(&self.db, &mut self.rng, &shape);
+            let commit = self.world.commit(&self.db, &mut self.rng, &shape, None);
             self.failed = commit.is_err();
         }
         self.bytes.extend_from_slice(bytes);
@@ -470,9 +487,8 @@ pub(super) fn open(
     storage: Arc<dyn Storage>,
     second: Option<Arc<dyn Storage>>,
     memory: &LockMemory,
-    page_size: usize,
+    options: Options,
 ) -> Result<Database, String> {
-    let options = options(page_size);
     let opened = match second {
         None => options.open_storage_with(storage, memory),
         Some(second) => options
