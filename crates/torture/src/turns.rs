@@ -2,7 +2,8 @@
 //! (`Options::sealing_threads`).
 //!
 //! What the file holds then is the same with any number of threads and any budget of rows; where it lies is not, since pages are taken in the
-//! order in which threads end. So a run whose every write must be that of its seed has none of this.
+//! order in which threads end. So a run whose every write must be that of its seed has none of this; one that asks for such threads is judged as it
+//! was recorded.
 
 use crate::model::Model;
 use crate::workload::{SERIES, put, series, series_name, value_of};
