@@ -5,8 +5,12 @@
 //! is not asked of the file: the pages in which no flip is reported must be exactly as many as the check of the
 //! sound file counts as free or waiting.
 //!
+//! Where not the content is read for every bit, bits of many pages are flipped in one file for the check (`together.rs`).
+//!
 //! Those of the head, where everything is there twice, are made once more and the file is opened for writing: it must open, show its
 //! whole content, take a commit, and be without any damage after that.
+
+mod together;
 
 use crate::model::digest_of;
 use std::io::{self, ErrorKind};
@@ -16,6 +20,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tidalite::{Database, MemoryStorage, Options, Storage, Verify};
 use tidalite_runs::FAN_IN;
 use tidalite_testkit::rng::Rng;
+use together::{Company, companies, flip_all};
 
 /// Bytes of a page of the file whose bits are flipped.
 const PAGE_BYTES: usize = 512;
@@ -93,6 +98,11 @@ impl Depth {
         };
         (0..8).filter_map(move |bit| Some((1 << bit, of_bit(bit)?)))
     }
+
+    /// Bits of a byte.
+    fn bits(self) -> usize {
+        self.masks(0).count()
+    }
 }
 
 /// What was counted.
@@ -104,6 +114,8 @@ pub struct Flips {
     pub pages: u64,
     /// Pages in which no flip is reported.
     pub silent_pages: u64,
+    /// Bits that were checked in company.
+    pub together: u64,
 }
 
 /// What the file holds whose bits are flipped.
@@ -273,10 +285,14 @@ fn sound_storage(contents: Contents, seed: u64) -> tidalite::Result<(Arc<dyn Sto
 fn open(bytes: &[u8], at: usize, mask: u8) -> tidalite::Result<Database> {
     let mut bytes = Box::<[u8]>::from(bytes);
     bytes[at] ^= mask;
+    open_image(bytes)
+}
+
+fn open_image(image: Box<[u8]>) -> tidalite::Result<Database> {
     Options::new()
         .read_only(true)
         .verify(Verify::Always)
-        .open_storage(Arc::new(Flipped(bytes)))
+        .open_storage(Arc::new(Flipped(image)))
 }
 
 /// Questions about a series.
@@ -288,6 +304,22 @@ const LOOKUPS: [&str; 2] = ["key 90 0011", "key 1500 0001"];
 struct Right {
     digest: u64,
     answers: Vec<String>,
+}
+
+impl Right {
+    /// That a file with this bit flipped gives no other content and no other answers.
+    fn expect_of(&self, db: &Database, at: usize, mask: u8) -> Result<(), String> {
+        if digest_of(db).is_ok_and(|found| found != self.digest) {
+            return Err(format!("bit {mask:#04x} of byte {at} gives a wrong answer"));
+        }
+        let wrong = |(own, right): (Option<String>, &String)| own.is_some_and(|own| own != *right);
+        if answers(db).into_iter().zip(&self.answers).any(wrong) {
+            return Err(format!(
+                "bit {mask:#04x} of byte {at} gives a question a wrong answer"
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// Questions that the statistics in links and directories answer, and lookups: the same ones on every file; `None` for an error.
@@ -331,14 +363,8 @@ fn flip(bytes: &[u8], right: &Right, at: usize, mask: u8, query: bool) -> Result
     let Ok(db) = open(bytes, at, mask) else {
         return Ok(true);
     };
-    if query && digest_of(&db).is_ok_and(|found| found != right.digest) {
-        return Err(format!("bit {mask:#04x} of byte {at} gives a wrong answer"));
-    }
-    let wrong = |(own, right): (Option<String>, &String)| own.is_some_and(|own| own != *right);
-    if query && answers(&db).into_iter().zip(&right.answers).any(wrong) {
-        return Err(format!(
-            "bit {mask:#04x} of byte {at} gives a question a wrong answer"
-        ));
+    if query {
+        right.expect_of(&db, at, mask)?;
     }
     // A record that does not count any more is no damage, but it is told.
     let told = |report: tidalite::CheckReport| !report.is_clean() || !report.notes.is_empty();
@@ -432,6 +458,28 @@ pub fn heal(contents: Contents, seed: u64, depth: Depth, threads: usize) -> Resu
     Ok(flips.into_inner())
 }
 
+/// What a thread takes.
+enum Part<'a> {
+    /// All bits of a page, each in a file of its own.
+    Page(usize),
+    /// The bits at this place of each of these pages.
+    Together(&'a Company, usize),
+}
+
+/// Flips of a page.
+#[derive(Default)]
+struct Counts {
+    reported: AtomicU64,
+    quiet: AtomicU64,
+}
+
+impl Counts {
+    fn add(&self, told: bool) {
+        let of = if told { &self.reported } else { &self.quiet };
+        of.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// Flips bits of every byte of a file of these contents, made from `seed`, on `threads` threads.
 ///
 /// # Errors
@@ -465,38 +513,81 @@ pub fn examine(
         ));
     }
     let pages = bytes.len() / PAGE_BYTES;
-    let (next, flips, silent) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
-    let work = || -> Result<(), String> {
-        loop {
-            let page = next.fetch_add(1, Ordering::Relaxed);
-            if page >= pages {
-                return Ok(());
-            }
-            let (mut reported, mut quiet) = (0_u64, 0_u64);
-            for at in page * PAGE_BYTES..(page + 1) * PAGE_BYTES {
-                for (mask, query) in depth.masks(at) {
-                    let told = flip(&bytes, &right, at, mask, query).inspect_err(|_| {
-                        next.store(pages, Ordering::Relaxed);
-                    })?;
-                    *(if told { &mut reported } else { &mut quiet }) += 1;
+    let companies = match depth {
+        Depth::EveryBitAndContent => Vec::new(),
+        Depth::OneBit | Depth::EveryBit => companies(&bytes),
+    };
+    let mut parts: Vec<Part<'_>> = Vec::new();
+    for company in &companies {
+        parts.extend((0..PAGE_BYTES).map(|offset| Part::Together(company, offset)));
+    }
+    let together = |page| companies.iter().flatten().any(|(other, _)| *other == page);
+    parts.extend((0..pages).filter(|page| !together(*page)).map(Part::Page));
+    let counts: Vec<Counts> = (0..pages).map(|_| Counts::default()).collect();
+    let (next, in_company) = (AtomicUsize::new(0), AtomicU64::new(0));
+    // One bit alone.
+    let alone = |at: usize, mask, query| -> Result<(), String> {
+        let told = flip(&bytes, &right, at, mask, query)?;
+        counts[at / PAGE_BYTES].add(told);
+        Ok(())
+    };
+    let all_together = |company: &Company, offset: usize| -> Result<(), String> {
+        for bit in 0..depth.bits() {
+            let places = company.iter().map(|(page, _)| page * PAGE_BYTES + offset);
+            let bits = places.filter_map(|at| {
+                let (mask, query) = depth.masks(at).nth(bit)?;
+                Some((at, mask, query))
+            });
+            let bits: Vec<(usize, u8, bool)> = bits.collect();
+            let flipped: Vec<(usize, u8)> = bits.iter().map(|&(at, mask, _)| (at, mask)).collect();
+            let told = flip_all(&bytes, company, &flipped);
+            for (&(at, mask, query), told) in bits.iter().zip(told) {
+                if !told {
+                    alone(at, mask, query)?;
+                    continue;
                 }
+                if query && let Ok(db) = open(&bytes, at, mask) {
+                    right.expect_of(&db, at, mask)?;
+                }
+                counts[at / PAGE_BYTES].add(true);
+                in_company.fetch_add(1, Ordering::Relaxed);
             }
-            if reported > 0 && quiet > 0 {
-                return Err(format!(
-                    "page {page}: {quiet} of {} flips are not reported",
-                    reported + quiet
-                ));
-            }
-            flips.fetch_add(reported + quiet, Ordering::Relaxed);
-            silent.fetch_add(u64::from(quiet > 0), Ordering::Relaxed);
         }
+        Ok(())
+    };
+    let work = || -> Result<(), String> {
+        while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let done = match *part {
+                Part::Together(company, offset) => all_together(company, offset),
+                Part::Page(page) => {
+                    (page * PAGE_BYTES..(page + 1) * PAGE_BYTES).try_for_each(|at| {
+                        let mut masks = depth.masks(at);
+                        masks.try_for_each(|(mask, query)| alone(at, mask, query))
+                    })
+                }
+            };
+            done.inspect_err(|_| next.store(parts.len(), Ordering::Relaxed))?;
+        }
+        Ok(())
     };
     on_threads(threads, &work)?;
-    let found = Flips {
-        flips: flips.into_inner(),
+    let mut found = Flips {
+        flips: 0,
         pages: pages as u64,
-        silent_pages: silent.into_inner(),
+        silent_pages: 0,
+        together: in_company.into_inner(),
     };
+    for (page, counts) in counts.into_iter().enumerate() {
+        let (reported, quiet) = (counts.reported.into_inner(), counts.quiet.into_inner());
+        if reported > 0 && quiet > 0 {
+            return Err(format!(
+                "page {page}: {quiet} of {} flips are not reported",
+                reported + quiet
+            ));
+        }
+        found.flips += reported + quiet;
+        found.silent_pages += u64::from(quiet > 0);
+    }
     if found.silent_pages == free {
         Ok(found)
     } else {

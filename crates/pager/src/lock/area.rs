@@ -24,7 +24,7 @@
 use super::map::SharedMap;
 use super::sync::AtomicU64;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 pub(crate) const MAGIC: [u8; 16] = *b"Tidalite lock\r\n\0";
 pub(crate) const VERSION: u64 = 4;
@@ -64,6 +64,8 @@ pub(crate) struct Identity {
 pub(crate) struct MemoryWords {
     pub(super) words: Box<[AtomicU64]>,
     pub(super) bell: AtomicU32,
+    /// Nothing but zeros yet.
+    pub(super) empty: AtomicBool,
 }
 
 impl MemoryWords {
@@ -71,6 +73,7 @@ impl MemoryWords {
         Self {
             words: (0..AREA_BYTES / 8).map(|_| AtomicU64::new(0)).collect(),
             bell: AtomicU32::new(0),
+            empty: AtomicBool::new(true),
         }
     }
 }
@@ -189,8 +192,14 @@ impl Area {
         self.word(0).store(0, Ordering::SeqCst);
         let generations = self.generations().load(Ordering::Relaxed);
         let weak = if keep_weak { WEAK_AT } else { HANDLES_AT };
+        let empty = match self {
+            Self::Memory(memory) => memory.empty.swap(false, Ordering::Relaxed),
+            Self::Mapped(_) => false,
+        };
         for emptied in [0..BELL_AT, BELL_AT + 8..weak, HANDLES_AT..AREA_BYTES] {
-            self.zero(emptied);
+            if !empty {
+                self.zero(emptied);
+            }
         }
         if keep_weak {
             self.generations().store(generations, Ordering::Relaxed);

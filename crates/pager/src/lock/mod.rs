@@ -85,6 +85,7 @@ impl LockMemory {
     #[must_use]
     pub fn from_image(image: &[u8]) -> Self {
         let new = Self::new();
+        new.words.empty.store(image.is_empty(), Ordering::Relaxed);
         assert!(image.len() <= area::RECORDS_BYTES, "no more than an image");
         for (word, bytes) in new.words.words.iter().zip(image.chunks_exact(8)) {
             let mut array = [0; 8];
