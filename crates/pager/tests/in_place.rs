@@ -1,0 +1,179 @@
+//! Pages that a transaction changes where they will lie, while a thread writes pages beside it: what is late must not lie over them.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+use tidalite_pager::storage::{Growth, Places};
+use tidalite_pager::{
+    Durability, Kind, MemoryStorage, Options, PageRead, PageWrite, Pager, Ptr, Storage, WriteTxn,
+};
+
+/// More than what makes a transaction a large one.
+const PAGES: u64 = 2600;
+/// As many as a transaction changes in place at most, and more.
+const CHANGED: usize = 100;
+/// Where a page has its content.
+const WORD_AT: usize = 100;
+
+/// Lends every page, and has its leaves written late.
+#[derive(Default)]
+struct Lent {
+    memory: MemoryStorage,
+    /// Pages whose change in place was begun.
+    begun: Arc<Mutex<BTreeSet<u64>>>,
+    /// One of them was written by the thread afterwards.
+    hit: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Buffers {
+    begun: Arc<Mutex<BTreeSet<u64>>>,
+    pages: HashMap<u64, Box<[u8]>>,
+}
+
+impl Places for Buffers {
+    fn may(&mut self, at: u64, len: usize) -> bool {
+        self.begun.lock().unwrap().insert(at);
+        self.pages.insert(at, vec![0; len].into());
+        true
+    }
+    fn bytes(&self, at: u64, _: usize) -> &[u8] {
+        &self.pages[&at]
+    }
+    fn bytes_mut(&mut self, at: u64, _: usize) -> &mut [u8] {
+        self.pages.get_mut(&at).unwrap()
+    }
+}
+
+impl Storage for Lent {
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.memory.read_at(at, bytes)
+    }
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        if thread::current().name() == Some("tidalite-write") {
+            thread::sleep(Duration::from_millis(2));
+            let begun = self.begun.lock().unwrap();
+            if begun.range(at..at + bytes.len() as u64).next().is_some() {
+                self.hit.store(true, Ordering::SeqCst);
+            }
+        }
+        self.memory.write_at(at, bytes)
+    }
+    fn places(&self) -> Option<Box<dyn Places>> {
+        Some(Box::new(Buffers {
+            begun: Arc::clone(&self.begun),
+            pages: HashMap::new(),
+        }))
+    }
+    fn changed_in_place(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.memory.write_at(at, bytes)
+    }
+    fn writes_back(&self) -> bool {
+        true
+    }
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+    fn sync_all(&self) -> io::Result<()> {
+        Ok(())
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.memory.len()
+    }
+    fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
+        self.memory.grow(len, how)
+    }
+}
+
+fn new_page(txn: &mut WriteTxn, word: u64) -> Ptr {
+    let ptr = txn.new_page(Kind::KvLeaf, 7).unwrap();
+    txn.page_mut(&ptr).unwrap()[WORD_AT..WORD_AT + 8].copy_from_slice(&word.to_le_bytes());
+    ptr
+}
+
+/// Changes pages of commits before, seals them, and commits.
+fn change(mut txn: WriteTxn, pages: &mut [Ptr], word: u64, durability: Durability) {
+    for ptr in pages {
+        *ptr = txn.shadow(ptr).unwrap();
+        let bytes = txn.page_mut(ptr).unwrap();
+        bytes[WORD_AT..WORD_AT + 8].copy_from_slice(&word.to_le_bytes());
+        *ptr = txn.seal_page(ptr).unwrap();
+    }
+    txn.commit(b"", durability).unwrap();
+}
+
+fn look(pager: &Pager, pages: &[Ptr], word: u64) {
+    let reader = pager.begin_read().unwrap();
+    for ptr in pages {
+        let page = reader.page(ptr).unwrap();
+        assert_eq!(page[WORD_AT..WORD_AT + 8], word.to_le_bytes());
+    }
+}
+
+/// Leaves of a large transaction are handed over and given up; copies of older pages take their places.
+#[test]
+fn no_page_is_changed_in_place_while_a_thread_writes_beside() {
+    tidalite_testkit::watch();
+    if thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
+        println!("skipped: one processor, no thread");
+        return;
+    }
+    let storage = Arc::new(Lent::default());
+    let options = Options {
+        log_bytes: 0,
+        reserve_bytes: 0,
+        // Little more than what is in use at a time.
+        file_bytes_max: (PAGES + 3 * CHANGED as u64) * 4096,
+        ..Options::default()
+    };
+    let pager = Pager::open_storage(storage.clone(), &options).unwrap();
+    let mut txn = pager.begin_write().unwrap();
+    let mut pages: Vec<Ptr> = (0..CHANGED).map(|_| new_page(&mut txn, 0)).collect();
+    for ptr in &mut pages {
+        *ptr = txn.seal_page(ptr).unwrap();
+    }
+    txn.commit(b"", Durability::Durable).unwrap();
+    for round in 1..4 {
+        // The transaction after a lazy one changes pages in place.
+        change(
+            pager.begin_write().unwrap(),
+            &mut pages,
+            10 * round,
+            Durability::Lazy,
+        );
+        change(
+            pager.begin_write().unwrap(),
+            &mut pages[..9],
+            10 * round,
+            Durability::Lazy,
+        );
+        let in_place = storage.begun.lock().unwrap().len();
+        assert!(in_place > 0, "round {round}");
+        look(&pager, &pages, 10 * round);
+        storage.begun.lock().unwrap().clear();
+
+        let mut txn = pager.begin_write().unwrap();
+        let leaves: Vec<Ptr> = (0..PAGES).map(|at| new_page(&mut txn, at)).collect();
+        txn.hand_over().unwrap();
+        leaves.iter().for_each(|ptr| txn.free_page(ptr));
+        change(txn, &mut pages, 10 * round + 1, Durability::Durable);
+        look(&pager, &pages, 10 * round + 1);
+        let places = pages
+            .iter()
+            .filter(|ptr| leaves.iter().any(|leaf| leaf.addr == ptr.addr));
+        assert!(
+            places.count() > CHANGED / 2,
+            "they take the places of leaves"
+        );
+        assert!(
+            !storage.hit.load(Ordering::SeqCst),
+            "round {round}: what was late lies over it"
+        );
+        storage.begun.lock().unwrap().clear();
+    }
+}
