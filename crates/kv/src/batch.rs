@@ -1,7 +1,7 @@
 //! Operations on many keys at once, and on places instead of keys.
 
 use crate::key;
-use crate::node::{HEADS_AHEAD_BYTES, Node, tag};
+use crate::node::{Node, slots_ahead, tag};
 use crate::sets::cuts;
 use crate::sub::Sub;
 use crate::tree::Tree;
@@ -88,8 +88,9 @@ impl Tree {
                 for (ptr, key) in at.iter_mut().zip(keys) {
                     let page = r.page(ptr)?;
                     let node = Node::open(&page, level, ptr.addr)?;
-                    *ptr = node.child(node.find_child(r, key.as_ref())?)?.0;
-                    r.prefetch(ptr, HEADS_AHEAD_BYTES);
+                    let (child, rows) = node.child(node.find_child(r, key.as_ref())?)?;
+                    *ptr = child;
+                    r.prefetch(ptr, slots_ahead(level, rows));
                     if alone {
                         r.read_ahead(ptr.addr, u64::from(ptr.len));
                     }

@@ -17,7 +17,7 @@ mod steps;
 mod stretch;
 
 use crate::key::read_rest;
-use crate::node::{HEADS_AHEAD_BYTES, Node, Shape, damaged, tag};
+use crate::node::{HEADS_AHEAD_BYTES, Node, Shape, ask_for_slots, damaged, slots_ahead, tag};
 use crate::sub::{Sub, holds_a_table};
 use crate::tree::Tree;
 use crate::value::{self, Value};
@@ -71,6 +71,10 @@ pub struct Cursor<'r, R> {
     payload: (u32, usize),
     place: Place,
     steps: Steps<'r>,
+    /// Whether whoever seeks forward is taken to step on: at first, and after who has.
+    goes_on: bool,
+    /// Whether the last seek has asked for the rows behind it.
+    asked: bool,
     /// The key of the row to which the last step from leaf to leaf led, and how it compares with those of the steps before; `None`: there
     /// was no such step since the last seek.
     entered: (Vec<u8>, Option<Ordering>),
@@ -91,6 +95,8 @@ impl Tree {
             payload: (0, 0),
             place: Place::Before,
             steps: Steps::default(),
+            goes_on: true,
+            asked: false,
             entered: (Vec::new(), None),
             scout: None,
             only: None,
@@ -284,6 +290,11 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         if self.off_leaf_end() {
             return self.climb_forward();
         }
+        // While the row itself is waited for.
+        self.asked = std::mem::take(&mut self.goes_on);
+        if self.asked {
+            self.ask_for_rows(1);
+        }
         self.settle(Place::After)
     }
 
@@ -325,6 +336,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
+        self.goes_on = false;
         Ok(self.seek_ge(key)? && *self.key == *key)
     }
 
@@ -354,7 +366,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     fn descend_from_root(&mut self, way: Way<'_>) -> Result<bool> {
         self.frames.clear();
         self.leave(Place::Before);
-        self.entered.1 = None;
+        (self.entered.1, self.asked) = (None, false);
         if let Some(page) = &self.only {
             let page = page.clone();
             let node = Node::open(&page, 0, 0)?;
@@ -380,10 +392,17 @@ impl<'r, R: PageRead> Cursor<'r, R> {
 
     /// Adds frames from this page down to a leaf. True when the way led to its very key.
     fn descend(&mut self, mut ptr: Ptr, mut level: u8, way: Way<'_>) -> Result<bool> {
+        let mut ahead = HEADS_AHEAD_BYTES;
         loop {
             let page = match way {
                 Way::Next => self.page_of_step(&ptr, level)?,
-                _ => self.reader.page(&ptr)?,
+                _ => match self.reader.lent_page(&ptr) {
+                    Some(page) => {
+                        ask_for_slots(page, ahead);
+                        PageRef::Borrowed(page)
+                    }
+                    None => self.reader.page(&ptr)?,
+                },
             };
             let node = Node::open(&page, level, ptr.addr)?;
             let shape = node.shape();
@@ -395,9 +414,11 @@ impl<'r, R: PageRead> Cursor<'r, R> {
             };
             let child = (level > 0).then(|| node.child(index)).transpose()?;
             let at = ptr.addr;
-            if let Some((child, _)) = child {
-                self.reader.prefetch(&child, HEADS_AHEAD_BYTES);
-                ptr = child;
+            if let Some((child, rows)) = child {
+                (ptr, ahead) = (child, slots_ahead(level, rows));
+                if let Way::Next = way {
+                    self.reader.prefetch(&ptr, HEADS_AHEAD_BYTES);
+                }
             }
             self.frames.push(Frame {
                 page,
@@ -525,6 +546,8 @@ impl<R> Clone for Cursor<'_, R> {
             payload: self.payload,
             place: self.place,
             steps: self.steps,
+            goes_on: self.goes_on,
+            asked: self.asked,
             entered: self.entered.clone(),
             scout: None,
             only: self.only.clone(),

@@ -1,6 +1,6 @@
 //! The way of one key down a table: through pages that are lent as long as it goes, else page by page.
 
-use crate::node::{HEADS_AHEAD_BYTES, Node, Row, child_towards, row_of, tag};
+use crate::node::{HEADS_AHEAD_BYTES, Node, Row, ask_for_slots, child_towards, row_of, tag};
 use crate::tree::Tree;
 use crate::value::{self, Value};
 use tidalite_pager::{Error, PageRead, PageRef, Ptr, Result};
@@ -26,21 +26,21 @@ impl Tree {
         key: &[u8],
         nested: fn(u64) -> Error,
     ) -> Result<Option<Value<'r>>> {
-        let Some(leaf) = self.leaf_towards(r, key)? else {
+        let Some((leaf, ahead)) = self.leaf_towards(r, key)? else {
             return Ok(None);
         };
-        Self::value_in(r, &leaf, key, nested)
+        Self::value_in(r, (&leaf, ahead), key, nested)
     }
 
     /// The value of `key` in the leaf that would have it.
     #[inline(always)]
     pub(crate) fn value_in<'r, R: PageRead>(
         r: &'r R,
-        leaf: &Ptr,
+        (leaf, ahead): (&Ptr, usize),
         key: &[u8],
         nested: fn(u64) -> Error,
     ) -> Result<Option<Value<'r>>> {
-        let lent = lent_page(r, leaf);
+        let lent = lent_page(r, leaf, ahead);
         if let Some(page) = lent {
             match row_of(page, key) {
                 Row::There(tag, range) if tag::kind(tag) == tag::INLINE => {
@@ -71,36 +71,36 @@ impl Tree {
         r: &'r R,
         key: &[u8],
     ) -> Result<Option<(PageRef<'r>, u64)>> {
-        let Some(leaf) = self.leaf_towards(r, key)? else {
+        let Some((leaf, ahead)) = self.leaf_towards(r, key)? else {
             return Ok(None);
         };
-        r.prefetch(&leaf, HEADS_AHEAD_BYTES);
+        r.prefetch(&leaf, ahead);
         Ok(Some((r.page(&leaf)?, leaf.addr)))
     }
 
     /// The pointer to the leaf that would hold `key`.
     #[inline(always)]
-    fn leaf_towards<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<Ptr>> {
+    fn leaf_towards<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<(Ptr, usize)>> {
         if self.root.is_null() {
             return Ok(None);
         }
-        let mut ptr = self.root;
+        let (mut ptr, mut ahead) = (self.root, HEADS_AHEAD_BYTES);
         for level in (1..self.height).rev() {
-            let lent = lent_page(r, &ptr);
-            ptr = match lent.and_then(|page| child_towards(page, level, key)) {
+            let lent = lent_page(r, &ptr, ahead);
+            (ptr, ahead) = match lent.and_then(|page| child_towards(page, level, key)) {
                 Some(child) => child,
-                None => child_from(r, (&ptr, lent), level, key)?,
+                None => (child_from(r, (&ptr, lent), level, key)?, HEADS_AHEAD_BYTES),
             };
         }
-        Ok(Some(ptr))
+        Ok(Some((ptr, ahead)))
     }
 }
 
 /// A page that was verified before, with what a search reads first on its way to the processor.
 #[inline(always)]
-fn lent_page<'r, R: PageRead>(r: &'r R, ptr: &Ptr) -> Option<&'r [u8]> {
+fn lent_page<'r, R: PageRead>(r: &'r R, ptr: &Ptr, ahead: usize) -> Option<&'r [u8]> {
     let page = r.lent_page(ptr)?;
-    tidalite_base::prefetch(&page[..HEADS_AHEAD_BYTES.min(page.len())]);
+    ask_for_slots(page, ahead);
     Some(page)
 }
 

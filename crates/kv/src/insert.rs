@@ -8,9 +8,7 @@ use crate::ascend::{self, Likely, likely};
 use crate::edit::{self, Payload, Placed};
 use crate::group::{Bias, Entry, Group, common};
 use crate::key::{self, Key, KeyBuf, Rest};
-use crate::node::{
-    HEADS_AHEAD_BYTES, Node, PREFIX_AT, Shape, child_bytes, damaged, slot_bytes, tag,
-};
+use crate::node::{Node, PREFIX_AT, Shape, child_bytes, damaged, slot_bytes, slots_ahead, tag};
 use crate::remove::Freed;
 use crate::tree::{HEIGHT_MAX, LEADS_ON, Tree, weight};
 use crate::value::Stored;
@@ -219,8 +217,9 @@ impl Tree {
             let node = Node::open(&page, level, ptr.addr)?;
             let index = node.find_child(r, key)?;
             way.push(Step { ptr, index });
-            ptr = node.child(index)?.0;
-            r.prefetch(&ptr, HEADS_AHEAD_BYTES);
+            let (child, rows) = node.child(index)?;
+            ptr = child;
+            r.prefetch(&ptr, slots_ahead(level, rows));
         }
         let page = r.page(&ptr)?;
         let (index, found) = Node::open(&page, 0, ptr.addr)?.find(r, key)?;

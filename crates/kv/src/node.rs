@@ -36,11 +36,13 @@
 //! 8. The flags `WHOSE` are those of the table: each of its pages has them.
 //! 9. `ASCENDS`, of leaves, is a hint (`ascend`), and nothing else hangs on it.
 
+mod ahead;
 mod point;
 mod row;
 mod search;
 mod shape;
 
+pub(crate) use ahead::{HEADS_AHEAD_BYTES, SLOTS_AHEAD_BYTES_MAX, ask_for_slots, slots_ahead};
 pub(crate) use point::{Row, child_towards, row_of};
 pub(crate) use row::{BLOCK_BYTES, ShortRow};
 pub(crate) use shape::Shape;
@@ -134,12 +136,6 @@ pub(crate) fn child_rows(bytes: &[u8]) -> u64 {
     get_u64(bytes, CHILD_BYTES - 8) >> 16
 }
 
-/// What is asked for as soon as it is known which page comes next: the header, and the slots of most pages.
-/// The header says where the slots are, and they where the cell is: without this, a page that is not in
-/// the processor's cache costs three waits one after the other.
-pub(crate) const HEADS_AHEAD_BYTES: usize = 256;
-/// What a walk asks for of each cell: its key, and the beginning of its value.
-const CELL_AHEAD_BYTES: usize = 65;
 /// Bytes of the longest varint (32 bits).
 pub(crate) const VARINT_BYTES_MAX: usize = 5;
 
@@ -419,7 +415,7 @@ impl<'a> Node<'a> {
     #[inline]
     pub(crate) fn ask_for(&self, index: usize) {
         if let Some(offset) = self.offset(index) {
-            let end = (offset + CELL_AHEAD_BYTES).min(self.bytes.len());
+            let end = (offset + ahead::CELL_AHEAD_BYTES).min(self.bytes.len());
             tidalite_base::prefetch(&self.bytes[offset.min(end)..end]);
         }
     }

@@ -7,7 +7,7 @@
 //! 2. In place of a page that may still change there is the null pointer, which no page has. The root of an empty table is null as well: no
 //!    way begins there.
 
-use crate::node::Node;
+use crate::node::{HEADS_AHEAD_BYTES, Node, slots_ahead};
 use crate::sub::holds_a_table;
 use crate::tree::Tree;
 use crate::value::Value;
@@ -56,7 +56,7 @@ impl Tree {
         if self.root.is_null() {
             return Ok((Again::Found(None), way));
         }
-        let mut ptr = self.root;
+        let (mut ptr, mut ahead) = (self.root, HEADS_AHEAD_BYTES);
         for level in (0..self.height).rev() {
             let kept = ptr.birth <= before;
             let from = known.0.len().checked_sub(usize::from(level) + 1);
@@ -68,11 +68,12 @@ impl Tree {
             if level > 0 {
                 let page = r.page(&ptr)?;
                 let node = Node::open(&page, level, ptr.addr)?;
-                ptr = node.child(node.find_child(r, key)?)?.0;
+                let (child, rows) = node.child(node.find_child(r, key)?)?;
+                (ptr, ahead) = (child, slots_ahead(level, rows));
             }
         }
         Ok((
-            Again::Found(Self::value_in(r, &ptr, key, holds_a_table)?),
+            Again::Found(Self::value_in(r, (&ptr, ahead), key, holds_a_table)?),
             way,
         ))
     }

@@ -11,16 +11,13 @@
 //! 2. What is asked for ahead is a hint: bytes that nobody has verified yet decide only what is fetched from memory.
 
 use super::{Cursor, Frame, Place, Way};
-use crate::node::{ShortRow, offset_bytes};
+use crate::node::{SLOTS_AHEAD_BYTES_MAX, ShortRow, offset_bytes};
 use std::cmp::Ordering;
 use tidalite_base::prefetch_at;
 use tidalite_pager::{PageRead, PageRef, Result};
 
 /// Rows whose cells a walk asks the processor for before it comes to them: cells lie in no order.
 const CELLS_AHEAD: usize = 8;
-
-/// What a walk asks for of a leaf that it may enter, at most.
-const SLOTS_AHEAD_BYTES: usize = 1024;
 
 /// Of a row ahead its first line is asked for, and one behind it if it is long.
 const LINE_BYTES: usize = 64;
@@ -145,7 +142,11 @@ impl<'r, R: PageRead> Cursor<'r, R> {
                 if walks {
                     leaf.shape.ask_for(&leaf.page, leaf.index + CELLS_AHEAD);
                 } else {
-                    self.ask_ahead(2 * CELLS_AHEAD);
+                    if !std::mem::take(&mut self.asked) {
+                        self.ask_for_rows(0);
+                    }
+                    self.goes_on = true;
+                    self.ask_for_next_leaf(2 * CELLS_AHEAD);
                 }
                 let found = self.settle_in_leaf();
                 self.walk_on();
@@ -161,20 +162,28 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// Asks for the next rows of the leaf, and for the slots of the leaf behind it if fewer than so many rows are left.
-    fn ask_ahead(&self, near: usize) {
+    /// Asks for the next rows of the leaf, beginning so many behind the index.
+    #[inline(always)]
+    pub(super) fn ask_for_rows(&self, behind: usize) {
+        if let Some(leaf) = self.frames.last() {
+            let first = leaf.index + behind;
+            leaf.shape
+                .ask_for_rows(&leaf.page, first..first + CELLS_AHEAD);
+        }
+    }
+
+    /// Asks for the slots of the leaf behind this one if fewer than so many rows are left.
+    fn ask_for_next_leaf(&self, near: usize) {
         let Some((leaf, above)) = self.frames.split_last() else {
             return;
         };
-        let rows = leaf.index..leaf.index + CELLS_AHEAD;
-        rows.for_each(|row| leaf.shape.ask_for(&leaf.page, row));
         if leaf.shape.count - leaf.index < near
             && let Some(branch) = above.last()
             && branch.index + 1 < branch.shape.count
             && let Ok((next, _)) = branch.node().child(branch.index + 1)
         {
             // Neighbours are alike.
-            let slots = leaf.shape.slots_end.min(SLOTS_AHEAD_BYTES);
+            let slots = leaf.shape.slots_end.min(SLOTS_AHEAD_BYTES_MAX);
             self.reader.prefetch(&next, slots);
         }
     }
@@ -192,7 +201,8 @@ impl<'r, R: PageRead> Cursor<'r, R> {
                 self.descend(child, level, Way::Next)?;
                 self.tell_scout();
                 // Whoever steps from leaf to leaf wants the next one, too; the way there is known now.
-                self.ask_ahead(usize::MAX);
+                self.ask_for_rows(0);
+                self.ask_for_next_leaf(usize::MAX);
                 let found = self.settle(Place::After);
                 self.walk_on();
                 return found;

@@ -12,7 +12,8 @@
 
 use super::search::first_head;
 use super::{
-    CHILD_BYTES, HEAD_BYTES, NARROW_PAGE_MAX, PREFIX_AT, Shape, child_of, head_of, tag, varint,
+    CHILD_BYTES, HEAD_BYTES, NARROW_PAGE_MAX, PREFIX_AT, Shape, child_of, head_of, slots_ahead,
+    tag, varint,
 };
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -137,7 +138,7 @@ fn among_equals(
 
 /// The child of a branch of this level that would have `key`.
 #[inline(always)]
-pub(crate) fn child_towards(page: &[u8], level: u8, key: &[u8]) -> Option<Ptr> {
+pub(crate) fn child_towards(page: &[u8], level: u8, key: &[u8]) -> Option<(Ptr, usize)> {
     let shape = Shape::whole(page, level)?;
     if page.len() > NARROW_PAGE_MAX {
         return None;
@@ -156,8 +157,8 @@ pub(crate) fn child_towards(page: &[u8], level: u8, key: &[u8]) -> Option<Ptr> {
     }
     let at = shape.heads + shape.count * HEAD_BYTES + index * CHILD_BYTES;
     let child: &[u8; CHILD_BYTES] = page.get(at..)?.first_chunk()?;
-    let (ptr, _) = child_of(child, level.checked_sub(1)?, page.len());
-    (!ptr.is_null()).then_some(ptr)
+    let (ptr, rows) = child_of(child, level.checked_sub(1)?, page.len());
+    (!ptr.is_null()).then_some((ptr, slots_ahead(level, rows)))
 }
 
 /// What a leaf has of `key`.

@@ -1,8 +1,9 @@
 //! A row of a leaf by its number, taken apart in as few steps as can be: for walks.
 
-use super::{CELL_AHEAD_BYTES, Shape, offset_bytes, tag, varint};
+use super::ahead::CELL_AHEAD_BYTES;
+use super::{Shape, offset_bytes, tag, varint};
 use std::ops::Range;
-use tidalite_base::{get_u16, get_u32};
+use tidalite_base::{get_u16, get_u32, prefetch_at};
 
 /// Suffixes up to this length are copied as a block.
 pub(crate) const BLOCK_BYTES: usize = 32;
@@ -94,6 +95,20 @@ impl Shape {
         };
         let payload_at = at + len;
         (payload_at + tag::len(tag) <= page.len()).then_some((tag, at..payload_at, payload_at))
+    }
+
+    /// Asks the processor for the beginnings of cells: of each the line in which it begins, and that in which it ends if it is as long as
+    /// the others, or the next.
+    #[inline(always)]
+    pub(crate) fn ask_for_rows(&self, page: &[u8], rows: Range<usize>) {
+        let cells = page.len().saturating_sub(self.heap + self.dead);
+        let len = (cells / self.count.max(1)).min(CELL_AHEAD_BYTES);
+        for row in rows.start..rows.end.min(self.count) {
+            if let Some(offset) = self.row_offset(page, row) {
+                prefetch_at(page, offset);
+                prefetch_at(page, offset + len.saturating_sub(1));
+            }
+        }
     }
 
     /// Asks the processor for the beginning of a cell.
