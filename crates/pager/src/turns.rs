@@ -35,7 +35,6 @@ struct Queue {
     next: u64,
     waiting: VecDeque<Waiter>,
     busy: bool,
-    leads: bool,
     handed: Option<u64>,
     kept: Option<Ticket>,
 }
@@ -107,6 +106,8 @@ pub(crate) struct Turns {
     lock: Arc<Lock>,
     queue: Mutex<Queue>,
     keep: AtomicBool,
+    /// Begins whenever its turn says so, and ends under the lock.
+    leads: AtomicBool,
     /// Of those who wait, so many listen.
     listeners: AtomicUsize,
 }
@@ -124,6 +125,7 @@ impl Turns {
             lock,
             queue: Mutex::default(),
             keep: AtomicBool::new(false),
+            leads: AtomicBool::new(false),
             listeners: AtomicUsize::new(0),
         }
     }
@@ -153,7 +155,7 @@ impl Turns {
                 break Here::Turn(queue.kept.take());
             }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            let is_enough = enough.is_some_and(|enough| enough(queue.leads));
+            let is_enough = enough.is_some_and(|enough| enough(self.leads()));
             if is_enough || left.is_some_and(|left| left.is_zero()) {
                 queue.leave(Some(number));
                 let first = queue.first();
@@ -184,7 +186,8 @@ impl Turns {
 
     fn end_here(&self, ticket: Option<Ticket>) {
         let mut queue = self.queue();
-        (queue.busy, queue.leads) = (false, false);
+        queue.busy = false;
+        self.leads.store(false, Ordering::SeqCst);
         match ticket {
             Some(ticket) if !self.keeps() => self.lock.give_ticket(ticket),
             ticket => queue.kept = ticket,
@@ -281,11 +284,16 @@ impl Turns {
 
     /// Keeps the turn among the handles for a flush beside the transaction that has it now; false where none does. Only under the lock of the pipeline.
     pub(crate) fn keep_beside(&self) -> bool {
-        let queue = self.queue();
-        if queue.leads {
+        let _until_kept = self.queue();
+        let leads = self.leads();
+        if leads {
             self.set_keep(true);
         }
-        queue.leads
+        leads
+    }
+
+    fn leads(&self) -> bool {
+        self.leads.load(Ordering::SeqCst)
     }
 
     /// Whether the turn among the handles stays here when a transaction ends.
@@ -297,7 +305,8 @@ impl Turns {
 impl Turn {
     /// The handle knows the newest commit, which is on the medium or has been made sure of.
     pub(crate) fn lead(&self) {
-        self.turns.queue().leads = self.ticket.is_some();
+        let leads = self.ticket.is_some();
+        self.turns.leads.store(leads, Ordering::SeqCst);
         self.turns.tell();
     }
 }
