@@ -120,7 +120,7 @@ impl WriteTxn {
     ///
     /// Lazy commits become durable on the way where `Options` ask for it (`sync_bytes`, `sync_after`, `background_flush`); without these, by a durable
     /// commit now and then, or after the last transaction; or when another thread waits for one of them, or for an earlier commit, by its ticket or with
-    /// [`Database::sync`]: it flushes beside this one.
+    /// [`Database::sync`](crate::Database::sync): it flushes beside this one.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
