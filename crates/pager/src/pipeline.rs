@@ -98,6 +98,8 @@ struct Stages {
     on_medium: bool,
     log: Option<Log>,
     logged: u64,
+    /// The next flush is to make a record, whatever the log could take.
+    wants_record: bool,
     /// Flushes of small commits of this handle, one after the other.
     small: u32,
     weak: Option<Weak>,
@@ -203,6 +205,7 @@ impl Pipeline {
                 on_medium,
                 log: None,
                 logged: 0,
+                wants_record: false,
                 small: 0,
                 weak: found.weak,
                 weak_block: Vec::new(),
@@ -233,6 +236,7 @@ impl Pipeline {
         stages.durable = found.durable.clone();
         stages.on_medium = on_medium;
         (stages.log, stages.logged, stages.small) = (None, 0, 0);
+        stages.wants_record = false;
         stages.weak = found.weak;
         stages.covered = None;
         stages.base = None;
@@ -307,6 +311,11 @@ impl Pipeline {
             None if at_once || stages.small >= SMALL_FLUSHES => LogUse::Wanted,
             _ => LogUse::None,
         }
+    }
+
+    /// The next flush is to make a record: much space comes back only with that. Only for who has the turn.
+    pub(crate) fn want_record(&self) {
+        self.stages().wants_record = true;
     }
 
     /// True when a flush can make this transaction durable, or it is.

@@ -5,10 +5,11 @@
 
 mod toy;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tidalite_pager::{
-    Durability, Error, Kind, LockMemory, Options, PageWrite, Pager, Phase, Ticket,
+    Durability, Error, Kind, LockMemory, Options, PageWrite, Pager, Phase, Ticket, WriteTxn,
 };
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk, Tap};
@@ -19,7 +20,10 @@ fn open(disk: &Arc<SimDisk>, options: &Options) -> Pager {
 }
 
 fn commit(pager: &Pager, id: u64, durability: Durability) -> Ticket {
-    let mut txn = pager.begin_write().unwrap();
+    commit_in(pager.begin_write().unwrap(), id, durability)
+}
+
+fn commit_in(mut txn: WriteTxn, id: u64, durability: Durability) -> Ticket {
     let old = root_of(txn.app());
     let slot = (id * 7 % toy::SLOTS as u64) as usize;
     let root = apply(&mut txn, &old, &[(slot, id)]).unwrap();
@@ -287,4 +291,67 @@ fn lazy_commits_become_durable_by_bytes_by_time_and_in_the_background() {
         std::thread::yield_now();
     }
     assert!(pager.metrics().records > 0);
+}
+
+/// Much waits for the next record, or a commit was too large for the log, while others go on during the flush that makes that record:
+/// the flushes after it append to the log again.
+#[test]
+fn the_log_goes_on_after_a_record_that_others_did_not_wait_for() {
+    tidalite_testkit::watch();
+    for large in [false, true] {
+        let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+        let tap = Tap::new(disk.clone(), &disk, &memory, Vec::new());
+        let options = Options {
+            shrink_bytes: 0,
+            log_bytes: 48 << 10,
+            ..options()
+        };
+        let pager = Pager::open_storage_with(tap.clone(), &memory, &options).unwrap();
+        for id in 1..4 {
+            commit(&pager, id, Durability::OneFlush).wait().unwrap();
+        }
+        let appends = pager.metrics().appends;
+        assert!(appends > 0, "there is a log");
+        // A commit inside each sync that is not one of a transaction. Its ticket would wait if it were dropped there.
+        let id = Arc::new(AtomicU64::new(4));
+        let tickets: Arc<Mutex<Vec<Ticket>>> = Arc::default();
+        let (beside, next, kept) = (pager.clone(), id.clone(), tickets.clone());
+        tap.set_hook(Some(Box::new(move || {
+            if let Some(txn) = beside.try_begin_write().unwrap() {
+                let id = next.fetch_add(1, Ordering::Relaxed);
+                kept.lock()
+                    .unwrap()
+                    .push(commit_in(txn, id, Durability::OneFlush));
+            }
+        })));
+        let before = pager.metrics();
+        if large {
+            let mut txn = pager.begin_write().unwrap();
+            for _ in 0..100 {
+                let page = txn.new_page(Kind::KvLeaf, 1).unwrap();
+                txn.seal_page(&page).unwrap();
+            }
+            let content = txn.app().to_vec();
+            let ticket = txn.commit_ticket(&content, Durability::OneFlush).unwrap();
+            ticket.wait().unwrap();
+        }
+        for _ in 0..40 {
+            let id = id.fetch_add(1, Ordering::Relaxed);
+            commit(&pager, id, Durability::OneFlush).wait().unwrap();
+        }
+        tap.set_hook(None);
+        let after = pager.metrics();
+        let (records, appends) = (
+            after.records - before.records,
+            after.appends - before.appends,
+        );
+        assert!(
+            appends > 2 * records,
+            "{records} records, {appends} appends, large: {large}"
+        );
+        drop(pager);
+        let pager = open(&Arc::new(SimDisk::from_image(disk.image())), &options);
+        let found = id_of(pager.begin_read().unwrap().app());
+        assert!(found + 2 >= id.load(Ordering::Relaxed), "{found}");
+    }
 }

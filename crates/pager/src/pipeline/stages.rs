@@ -57,6 +57,7 @@ impl Stages {
     pub(super) fn choose(&mut self, syncs_done: u64, wanted: Until) -> Option<Chosen> {
         let tip = self.tip.as_ref()?;
         if wanted == Until::Kept
+            && !self.wants_record
             && let Some(appended) = self.log.as_ref().and_then(|log| log.flush(tip.txn()))
         {
             self.flushing = Some(Flushing {
@@ -88,6 +89,9 @@ impl Stages {
             _ => (tip, false),
         };
         let commit = Arc::clone(commit);
+        if let Some(log) = &mut self.log {
+            log.go_on_from(commit.txn());
+        }
         let record = Meta {
             sequence: self.durable.sequence + 1,
             ..Meta::clone(&commit.record)
@@ -113,6 +117,7 @@ impl Stages {
         self.durable = chosen.record;
         self.durable_checksum = chosen.checksum;
         self.on_medium = true;
+        self.wants_record = false;
         let txn = self.durable.txn;
         let (record, checksum) = (&self.durable, self.durable_checksum);
         self.log = Log::begin(record, checksum, inner.page_size, self.log.take());

@@ -151,6 +151,16 @@ impl Log {
         self.top == base && self.replay_bytes < REPLAY_BYTES_MAX / 2
     }
 
+    /// A record of this commit is being written, and the log will stand on that: commits on top of this one may go to it, although some before are
+    /// not in it. They wait until the record is durable, since one flush goes on at a time.
+    pub(crate) fn go_on_from(&mut self, txn: u64) {
+        if self.top < txn {
+            self.top = txn;
+            self.replay_bytes = 0;
+            self.waiting.clear();
+        }
+    }
+
     /// A commit that goes to the log with the next flush; not if another one came between.
     pub(crate) fn push(&mut self, base: u64, entry: Entry) {
         if self.top == base {

@@ -43,12 +43,15 @@ impl WriteTxn {
         let inner = Arc::clone(&self.inner);
         let freed = &self.writer().freed;
         let needs_record = freed.needs_record(inner.page_size, &inner.options);
-        let space_waits = needs_record || self.space.took_reserve;
         // What is in the log would lie behind the file's end after a power cut.
-        let space_waits = space_waits || self.writer().length_unsynced;
+        let space_waits = self.space.took_reserve || self.writer().length_unsynced;
         // Pins are promised to stay, whatever becomes of the log.
         if !durability.is_durable() || too_much || space_waits || self.pins.any() || in_second {
             return Ok(LogUse::None);
+        }
+        if needs_record {
+            // The next flush makes one. This commit is in the log all the same, so that those that come during that flush can go on there.
+            self.inner.pipeline.want_record();
         }
         let at_once = durability == Durability::OneFlush;
         let log = self.inner.pipeline.log_for(self.base.txn.0, at_once);
