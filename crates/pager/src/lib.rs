@@ -3,7 +3,7 @@
 //! ```text
 //! what the structures above see            the open file                       on disk
 //! ptr       Ptr, a Merkle pointer           pager     what is open, its states  layout      where things are
-//! header    32 bytes of every page          open      find, heal, replay none   superblock  what never changes
+//! header    32 bytes of every page          open      find, heal, settle log    superblock  what never changes
 //! pages     PageRead, PageWrite             snapshot  Snapshot                  meta        one durable commit
 //! event     Event, Logger                   reading   pages: lent, verified
 //! error     Error                           txn       WriteTxn: commit, dirty,  space/base  free-space structure
