@@ -267,7 +267,7 @@ impl std::fmt::Display for Error {
             ),
             Self::LargeFile { path, problem } => write!(
                 f,
-                "the file of large values {} cannot be used: {problem}; say where it is (Options::large_values_path)",
+                "the file of large values {} cannot be used: {problem}; say where it is (Options::large_values)",
                 path.display()
             ),
             Self::WriterBusy {
@@ -419,7 +419,7 @@ mod tests {
             (unsupported, ["found this", "expected that: do it"]),
             (elsewhere, ["plant.tdl", "close it"]),
             (lock, ["plant.tdl", "Options::lock_path"]),
-            (large, ["plant.tdl", "Options::large_values_path"]),
+            (large, ["plant.tdl", "(Options::large_values)"]),
             (busy, ["process 7 (thread 8)", "wait for it, or end it"]),
             (Error::Evicted { txn }, ["3", "begin a new one"]),
             (Error::Forked, ["forked", "open it anew"]),

@@ -31,12 +31,12 @@ pub enum Durability {
     #[default]
     Durable,
     /// As `Durable`, and small commits go to the log from the second one on, each block of it once. The price: when one of these blocks is
-    /// damaged while the log is not yet emptied, and the file is opened after a crash, it goes back to the commit before (and tells,
-    /// `Pager::recovery`).
+    /// damaged while the log is not yet emptied, and the file is opened after a crash, it goes back to the commit before (and tells:
+    /// `recovery` of the open database).
     OneFlush,
     /// It is seen by all processes and survives the death of this one. After a crash of the system the file is as of
-    /// the last durable commit. No barrier; it becomes durable later: with the next durable commit, by
-    /// `Pager::sync`, or by bytes and time as the options say.
+    /// the last durable commit. No barrier; it becomes durable later: with the next durable commit, when the
+    /// open database is told to `sync`, or by bytes and time as the options say.
     Lazy,
     /// It is seen by this process only, until the next commit of another kind stores it too. For bulk loads.
     None,
