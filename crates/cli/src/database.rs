@@ -278,6 +278,30 @@ pub(crate) fn width_in(unit: Unit, nanos: i64, text: &str) -> Outcome<i64> {
         return Err(Failure::usage(format!(
             "{text} is shorter than one step of the series' time ({step} ns)"
         )));
+/// The step of the unit that is just this time, or what keeps it from being one of a series of that name.
+pub(crate) fn step_at(unit: Unit, nanos: Nanos, series: &str) -> Result<i64, String> {
+    let size = unit.nanos();
+    // Most fit 64 bits, where a division takes a fraction of the time.
+    let (whole, rest) = match i64::try_from(nanos) {
+        Ok(nanos) => (Nanos::from(nanos / size), Nanos::from(nanos % size)),
+        Err(_) => (nanos / Nanos::from(size), nanos % Nanos::from(size)),
+    };
+    let shown = || TimeShow::new(jiff::tz::TimeZone::UTC).show(nanos);
+    if rest != 0 {
+        return Err(format!(
+            "{} lies between two steps of series {series}, whose times are {unit}",
+            shown()
+        ));
+    }
+    i64::try_from(whole + Nanos::from(unit.steps_to_1970())).map_err(|_| {
+        let [first, last] = [i64::MIN, i64::MAX].map(|raw| unit.text(raw));
+        format!(
+            "{} is beyond the times of series {series}, whose 64-bit {unit} reach from {first} to {last}",
+            shown()
+        )
+    })
+}
+
     }
     if nanos % step != 0 {
         return Err(Failure::usage(format!(
@@ -415,7 +439,7 @@ pub(crate) fn time_cell(show: &TimeShow, unit: Unit, time: i64) -> Cell {
 
 /// Columns that are printed: all, but the flags of the default point only if asked for.
 pub(crate) fn shown_columns(schema: &Schema, flags: bool) -> Vec<usize> {
-    let hide_flags = !flags && *schema == Schema::point();
+    let hide_flags = !flags && schema.columns == Schema::point().columns;
     (0..schema.columns.len())
         .filter(|index| !(hide_flags && *index == 0))
         .collect()

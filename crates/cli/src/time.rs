@@ -20,6 +20,9 @@ pub(crate) type Nanos = i128;
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 
+/// Digits of a number of any unit: 2^63 seconds are so many nanoseconds, and as many seconds fit 128 bits as nanoseconds.
+const WHOLE_DIGITS_MAX: usize = 28;
+
 /// Unit of a number that counts from 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Epoch {
@@ -227,7 +230,7 @@ fn decimal(text: &str) -> Option<(i128, i128)> {
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
     let all_digits = |s: &str| !s.is_empty() && s.bytes().all(|byte| byte.is_ascii_digit());
-    if !all_digits(whole) || !all_digits(fraction) || whole.len() > 19 {
+    if !all_digits(whole) || !all_digits(fraction) || whole.len() > WHOLE_DIGITS_MAX {
         return None;
     }
     let whole: i128 = whole.parse().ok()?;

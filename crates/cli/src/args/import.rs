@@ -5,7 +5,7 @@ use crate::time::{TimeFormat, zone_named};
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
-use tidalite::{ColumnType, MergePolicy};
+use tidalite::{ColumnType, MergePolicy, Unit};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnError {
@@ -29,6 +29,10 @@ pub(crate) enum InputForm {
 #[command(after_long_help = "\
 Each value column becomes a series PREFIXcolumn{tag=\"...\"}, one for every combination of tags.
 Importing a file again changes nothing: a point with the same time replaces the old one.
+
+A series that is there keeps its unit of time, and a time that lies between two of its steps is a bad
+row. Single values go only into series of the columns flags:i64 value:f64, with the flags 0; a series
+of other columns takes them with --into or --series, and --columns.
 
 The whole import is one transaction: it is stored completely or, after an error, not at all,
 and readers see it all at once. With --commit-every ROWS there is a durable commit in between;
@@ -55,6 +59,9 @@ Examples:
 
   What export wrote, where a column names the series:
     tidalite export plant.tdl --output all.csv && tidalite import copy.tdl all.csv --series series
+
+  Series whose times are milliseconds in the file:
+    tidalite import plant.tdl fast.csv --unit ms
 
   From another program:
     curl -s https://example.org/data.csv | tidalite import plant.tdl -")]
@@ -106,6 +113,10 @@ pub(crate) struct ImportArgs {
     /// What every series that gets points does with a second one at the same time, from now on; if not given, as it did
     #[arg(long, value_enum, value_name = "POLICY")]
     pub merge: Option<MergeName>,
+
+    /// One step of the times of series that are created; those that are there keep theirs
+    #[arg(long, value_enum, default_value_t, value_name = "UNIT")]
+    pub unit: UnitName,
 
     /// Put before the name of every series
     #[arg(
@@ -189,6 +200,34 @@ impl MergeName {
             Self::Error => MergePolicy::Error,
             Self::KeepAll => MergePolicy::KeepAll,
             Self::KeepDistinct => MergePolicy::KeepDistinct,
+        }
+    }
+}
+
+/// What one step of a series' times is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UnitName {
+    /// Nanoseconds since 1970
+    #[default]
+    Ns,
+    /// Microseconds since 1970
+    Us,
+    /// Milliseconds since 1970
+    Ms,
+    /// Seconds since 1970
+    S,
+    /// 100 nanoseconds since the year 1, as .NET counts them
+    Ticks,
+}
+
+impl UnitName {
+    pub(crate) fn unit(self) -> Unit {
+        match self {
+            Self::Ns => Unit::Nanos,
+            Self::Us => Unit::Micros,
+            Self::Ms => Unit::Millis,
+            Self::S => Unit::Seconds,
+            Self::Ticks => Unit::Ticks,
         }
     }
 }

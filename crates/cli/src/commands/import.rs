@@ -7,7 +7,7 @@ use crate::exit::{Failure, Outcome};
 use crate::import::batch::Batches;
 use crate::import::field::Nulls;
 use crate::import::layout::{Layout, Wishes};
-use crate::import::load::{Loader, Tally};
+use crate::import::load::{Aim, Loader, Tally};
 use crate::import::progress::Progress;
 use crate::import::rows::{BadRow, Form, Rows};
 use crate::import::source::{self, Source};
@@ -29,9 +29,13 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let is_new = !args.file.exists();
     let database = open_or_create(&args.file)?;
-    let into = args.target.into.as_deref();
-    let merge = args.merge.map(MergeName::policy);
-    let mut loader = Loader::new(database, &args.file, &args.prefix, into, merge);
+    let aim = Aim {
+        prefix: &args.prefix,
+        into: args.target.into.as_deref(),
+        merge: args.merge.map(MergeName::policy),
+        unit: args.unit.unit(),
+    };
+    let mut loader = Loader::new(database, &args.file, aim);
     let mut done = Ok(());
     for (path, source) in inputs {
         done = one_input(args, path, source, &mut loader, terminal);
@@ -164,22 +168,31 @@ fn one_input(
     while let Some(batch) = batches.next()? {
         loader.meet(&batch, &tags, &values)?;
         let mut bad = batch.bad.iter().peekable();
+        let leave_out = |line: &BadRow, loader: &mut Loader<'_>| {
+            loader.bad_row();
+            if args.on_error == OnError::Stop {
+                return Err(stopped(&what, line, args));
+            }
+            let number = loader.tally().bad_rows;
+            progress.aside(|| tell(&what, line, number, terminal));
+            Ok(())
+        };
         for row in 0..=batch.times.len() {
             while let Some((_, line)) = bad.next_if(|(before, _)| *before == row) {
-                loader.bad_row();
-                if args.on_error == OnError::Stop {
-                    return Err(stopped(&what, line, args));
-                }
-                let number = loader.tally().bad_rows;
-                progress.aside(|| tell(&what, line, number, terminal));
+                leave_out(line, loader)?;
             }
             if row == batch.times.len() {
                 break;
             }
-            if typed.is_empty() {
-                loader.row(&batch, row)?;
+            let stored = if typed.is_empty() {
+                loader.row(&batch, row)?
             } else {
-                loader.typed_row(&batch, row, &typed)?;
+                loader.typed_row(&batch, row, &typed)?
+            };
+            if let Err(why) = stored {
+                let line = batch.lines[row];
+                leave_out(&BadRow { line, why }, loader)?;
+                continue;
             }
             if let Some(every) = args.commit_every
                 && loader.tally().rows.is_multiple_of(every)

@@ -9,6 +9,7 @@
 
 use crate::exit::Outcome;
 use crate::import::rows::{BadRow, Next, Row, Rows};
+use crate::time::Nanos;
 use std::collections::HashMap;
 use std::io::Read;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -23,8 +24,10 @@ const WAITING: usize = 6;
 /// Rows in a row.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// Nanoseconds since 1970.
-    pub times: Vec<i64>,
+    /// When each row was.
+    pub times: Vec<Nanos>,
+    /// The line of each row.
+    pub lines: Vec<u64>,
     /// Number of each row's combination of tags.
     pub tags: Vec<u32>,
     /// The values of each row, one after the other.
@@ -40,6 +43,7 @@ pub(crate) struct Batch {
 impl Batch {
     fn clear(&mut self) {
         self.times.clear();
+        self.lines.clear();
         self.tags.clear();
         self.values.clear();
         self.cells.clear();
@@ -99,6 +103,7 @@ fn fill<R: Read>(
                         }
                     };
                     batch.times.push(row.time);
+                    batch.lines.push(rows.line());
                     batch.tags.push(number);
                     batch.values.extend_from_slice(&row.values);
                     batch.cells.append(&mut row.cells);

@@ -16,7 +16,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::import::batch::Batches;
 use crate::import::field::Nulls;
 use crate::import::layout::Wishes;
-use crate::import::load::Loader;
+use crate::import::load::{Aim, Loader};
 use crate::import::rows::Rows;
 use crate::output::{bytes_text, grouped, rounded_text};
 use clap::Parser;
@@ -165,7 +165,14 @@ impl Tour {
             Nulls::default(),
         )?;
         let (tags, values) = (rows.layout().tags.clone(), rows.layout().values.clone());
-        let mut loader = Loader::new(database, &self.file, PREFIX, None, None);
+        let mut loader = Loader::new(
+            database,
+            &self.file,
+            Aim {
+                prefix: PREFIX,
+                ..Aim::default()
+            },
+        );
         let batches = Batches::start(rows, "the bundled sample".to_owned());
         while let Some(batch) = batches.next()? {
             if let Some((_, bad)) = batch.bad.first() {
@@ -173,7 +180,8 @@ impl Tour {
             }
             loader.meet(&batch, &tags, &values)?;
             for row in 0..batch.times.len() {
-                loader.row(&batch, row)?;
+                let stored = loader.row(&batch, row)?;
+                stored.map_err(|why| Failure::new(Exit::Failure, why))?;
             }
             batches.recycle(batch);
         }

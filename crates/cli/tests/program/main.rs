@@ -9,6 +9,7 @@ mod corners;
 mod device;
 mod events;
 mod import;
+mod import_schemas;
 mod integrity;
 mod kv_bytes;
 mod pictures;
