@@ -11,7 +11,8 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite::{
-    Column, Database, OpenMode, ReadTxn, Schema, Series, SeriesInfo, Timestamp, Unit, Value,
+    Column, Database, OpenMode, ReadTxn, Schema, Series, SeriesInfo, SeriesName, Timestamp, Unit,
+    Value,
 };
 
 /// Names shown when a pattern matches nothing.
@@ -181,6 +182,11 @@ impl<'a> Reader<'a> {
         Ok(Self { path, txn })
     }
 
+    /// What a snapshot shows.
+    pub(crate) fn of(path: &'a Path, txn: ReadTxn) -> Self {
+        Self { path, txn }
+    }
+
     /// Turns an error of the library into a failure that names the file.
     pub(crate) fn fail(&self, error: &tidalite::Error) -> Failure {
         failure(self.path, error)
@@ -259,25 +265,19 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Whether this is the whole name of a series, however its tags are ordered, or the label of one without a name.
+pub(crate) fn is_called(info: &SeriesInfo, name: &str) -> bool {
+    match &info.name {
+        Some(own) => SeriesName::parse(name).is_ok_and(|name| name == *own),
+        None => info.label() == name,
+    }
+}
+
 /// A time of a series as nanoseconds since 1970.
 pub(crate) fn to_nanos(unit: Unit, time: i64) -> Nanos {
     (Nanos::from(time) - Nanos::from(unit.steps_to_1970())) * Nanos::from(unit.nanos())
 }
 
-/// The first step of the unit that is not before this time; not every one fits a series.
-fn to_steps(unit: Unit, nanos: Nanos) -> i128 {
-    let step = Nanos::from(unit.nanos());
-    let whole = nanos.div_euclid(step) + Nanos::from(nanos.rem_euclid(step) > 0);
-    whole + Nanos::from(unit.steps_to_1970())
-}
-
-/// A width in steps of the unit, of which it is a whole number: windows of another width would not be those that were asked for.
-pub(crate) fn width_in(unit: Unit, nanos: i64, text: &str) -> Outcome<i64> {
-    let step = unit.nanos();
-    if nanos < step {
-        return Err(Failure::usage(format!(
-            "{text} is shorter than one step of the series' time ({step} ns)"
-        )));
 /// The step of the unit that is just this time, or what keeps it from being one of a series of that name.
 pub(crate) fn step_at(unit: Unit, nanos: Nanos, series: &str) -> Result<i64, String> {
     let size = unit.nanos();
@@ -302,6 +302,20 @@ pub(crate) fn step_at(unit: Unit, nanos: Nanos, series: &str) -> Result<i64, Str
     })
 }
 
+/// The first step of the unit that is not before this time; not every one fits a series.
+fn to_steps(unit: Unit, nanos: Nanos) -> i128 {
+    let step = Nanos::from(unit.nanos());
+    let whole = nanos.div_euclid(step) + Nanos::from(nanos.rem_euclid(step) > 0);
+    whole + Nanos::from(unit.steps_to_1970())
+}
+
+/// A width in steps of the unit, of which it is a whole number: windows of another width would not be those that were asked for.
+pub(crate) fn width_in(unit: Unit, nanos: i64, text: &str) -> Outcome<i64> {
+    let step = unit.nanos();
+    if nanos < step {
+        return Err(Failure::usage(format!(
+            "{text} is shorter than one step of the series' time ({step} ns)"
+        )));
     }
     if nanos % step != 0 {
         return Err(Failure::usage(format!(
@@ -339,6 +353,11 @@ impl Span {
             to,
             last: args.last,
         })
+    }
+
+    /// Whether nothing was said.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.from.is_none() && self.to.is_none() && self.last.is_none()
     }
 
     /// First and last time to read, in the series' unit; none where that is empty.
@@ -443,4 +462,18 @@ pub(crate) fn shown_columns(schema: &Schema, flags: bool) -> Vec<usize> {
     (0..schema.columns.len())
         .filter(|index| !(hide_flags && *index == 0))
         .collect()
+}
+
+/// The names of the columns that are printed of any of these series, in the order in which they come up.
+pub(crate) fn all_shown_columns(infos: &[Arc<SeriesInfo>], flags: bool) -> Vec<String> {
+    let (mut names, mut known) = (Vec::new(), HashSet::new());
+    for info in infos {
+        for column in shown_columns(&info.schema, flags) {
+            let name = &info.schema.columns[column].name;
+            if known.insert(name) {
+                names.push(name.clone());
+            }
+        }
+    }
+    names
 }

@@ -9,6 +9,7 @@ mod keep;
 mod kv;
 mod program;
 mod query;
+mod remove;
 
 pub(crate) use annotate::*;
 pub(crate) use common::*;
@@ -19,6 +20,7 @@ pub(crate) use keep::*;
 pub(crate) use kv::*;
 pub(crate) use program::*;
 pub(crate) use query::*;
+pub(crate) use remove::*;
 
 use crate::style::{ColorWhen, help_styles};
 use clap::{Parser, Subcommand, ValueHint};
@@ -108,6 +110,10 @@ pub(crate) enum Command {
     Join(JoinArgs),
     /// Draw series in the terminal, as SVG or as PNG
     Plot(PlotArgs),
+    /// Take points or whole series away, and say what went
+    Remove(RemoveArgs),
+    /// Give a series another name
+    Rename(RenameArgs),
     /// Show what the file consists of: pages, trees, bytes per point, free space
     Stat(StatArgs),
     /// Show who reads and who writes now, in all processes, and what each reader holds

@@ -2,7 +2,7 @@
 
 use super::Terminal;
 use crate::args::{ExportArgs, ExportForm};
-use crate::database::{Reader, Span, series_cell, shown_columns, to_nanos};
+use crate::database::{Reader, Span, all_shown_columns, series_cell, to_nanos};
 use crate::exit::{Failure, Outcome};
 use crate::export::Target;
 use crate::output::{Cell, Column, Format, Sheet, grouped};
@@ -93,15 +93,7 @@ impl Export<'_> {
 
     /// One row a row of each series, series after series.
     fn long(&self, infos: &[Arc<SeriesInfo>], out: &mut dyn Write) -> Outcome<u64> {
-        let mut names: Vec<String> = Vec::new();
-        for info in infos {
-            for column in shown_columns(&info.schema, self.args.flags) {
-                let name = &info.schema.columns[column].name;
-                if !names.contains(name) {
-                    names.push(name.clone());
-                }
-            }
-        }
+        let names = all_shown_columns(infos, self.args.flags);
         let columns = [Column::text("series"), Column::text("time")]
             .into_iter()
             .chain(names.iter().map(Column::number))

@@ -16,6 +16,7 @@ mod kv_stat;
 pub(crate) mod pages;
 pub(crate) mod plot;
 pub(crate) mod readers;
+pub(crate) mod remove;
 pub(crate) mod retention;
 pub(crate) mod scan;
 pub(crate) mod series;
@@ -59,6 +60,8 @@ pub(crate) fn run(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
         Command::Window(args) => window::run(args, terminal),
         Command::Join(args) => join::run(args, terminal),
         Command::Plot(args) => plot::run(args, terminal),
+        Command::Remove(args) => remove::run(args, terminal),
+        Command::Rename(args) => remove::rename(args, terminal),
         Command::Readers(args) => readers::run(args, terminal),
         Command::Stat(args) => upkeep::stat(args, terminal),
         Command::Check(args) => upkeep::check(args, terminal),

@@ -2,12 +2,12 @@
 
 use super::Terminal;
 use crate::args::{LatestArgs, ScanArgs};
-use crate::database::{Reader, Span, series_cell, shown_columns, time_cell};
+use crate::database::{Reader, Span, all_shown_columns, series_cell, shown_columns, time_cell};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column, Format, Sheet};
 use crate::time::TimeShow;
 use std::sync::Arc;
-use tidalite::{ColumnType, Row, Series, SeriesInfo};
+use tidalite::{ColumnType, Row, Schema, Series, SeriesInfo};
 
 /// `tidalite scan`
 pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -110,7 +110,7 @@ fn text_column(info: &SeriesInfo, name: Option<&str>) -> Outcome<usize> {
 pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let reader = Reader::open(&args.file.file)?;
     let infos = reader.select(&args.which.pattern)?;
-    let printer = Printer::new(&infos, true, false, None, args.zone.tz.clone())?;
+    let printer = Printer::of_all(&infos, args.zone.tz.clone());
     let mut sheet = printer.sheet(args.format.format, terminal);
     for info in &infos {
         let series = reader.series(info)?;
@@ -122,15 +122,16 @@ pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome 
     Ok(sheet.finish()?)
 }
 
-/// Points of series that have the same columns.
+/// Points of series as rows of one table.
 struct Printer {
+    /// Columns by their names: a series that lacks one has nothing there.
     names: Vec<String>,
-    columns: Vec<usize>,
     with_series: bool,
     show: TimeShow,
 }
 
 impl Printer {
+    /// Of series that have the same columns.
     fn new(
         infos: &[Arc<SeriesInfo>],
         with_series: bool,
@@ -141,41 +142,42 @@ impl Printer {
         let Some(first) = infos.first() else {
             return Err(Failure::not_found("no series"));
         };
-        let names = |info: &SeriesInfo| -> Vec<String> {
-            info.schema
-                .columns
-                .iter()
-                .map(|column| column.name.clone())
-                .collect()
-        };
-        let columns = shown_columns(&first.schema, flags);
-        if let Some(other) = infos.iter().find(|info| names(info) != names(first)) {
+        let all = names_of(&first.schema);
+        if let Some(other) = infos.iter().find(|info| names_of(&info.schema) != all) {
             return Err(Failure::usage(format!(
                 "{} and {} have different columns and do not fit one table",
                 first.label(),
                 other.label()
             ))
-            .hint("print them one by one"));
+            .hint("print them one by one; `tidalite export` writes all to one file"));
         }
-        let columns = match column {
-            None => columns,
+        let names = match column {
+            None => {
+                let shown = shown_columns(&first.schema, flags).into_iter();
+                shown.map(|index| all[index].to_owned()).collect()
+            }
             Some(name) => {
-                let found = first.schema.column(name);
-                let missing = || {
+                if !all.contains(&name) {
                     let why = format!("{} has no column `{name}`", first.label());
-                    Failure::not_found(why).hint(format!("it has {}", names(first).join(", ")))
-                };
-                vec![found.ok_or_else(missing)?]
+                    return Err(Failure::not_found(why).hint(format!("it has {}", all.join(", "))));
+                }
+                vec![name.to_owned()]
             }
         };
-        let all = names(first);
-        let names = columns.iter().map(|index| all[*index].clone()).collect();
         Ok(Self {
             names,
-            columns,
             with_series,
             show: TimeShow::new(zone),
         })
+    }
+
+    /// Of any series: all columns that one of them has.
+    fn of_all(infos: &[Arc<SeriesInfo>], zone: jiff::tz::TimeZone) -> Self {
+        Self {
+            names: all_shown_columns(infos, false),
+            with_series: true,
+            show: TimeShow::new(zone),
+        }
     }
 
     fn sheet<'a>(
@@ -194,15 +196,23 @@ impl Printer {
     }
 
     fn cells(&self, series: &Series<'_>, label: &str, row: &Row) -> tidalite::Result<Vec<Cell>> {
-        let mut cells = Vec::with_capacity(self.columns.len() + 2);
+        let mut cells = Vec::with_capacity(self.names.len() + 2);
         if self.with_series {
             cells.push(Cell::Text(label.to_owned()));
         }
-        let unit = series.info().schema.unit;
-        cells.push(time_cell(&self.show, unit, row.time));
-        for index in &self.columns {
-            cells.push(series_cell(series, *index, row.words[*index])?);
+        let schema = &series.info().schema;
+        cells.push(time_cell(&self.show, schema.unit, row.time));
+        for name in &self.names {
+            cells.push(match schema.column(name) {
+                Some(index) => series_cell(series, index, row.words[index])?,
+                None => Cell::Missing,
+            });
         }
         Ok(cells)
     }
+}
+
+fn names_of(schema: &Schema) -> Vec<&str> {
+    let columns = schema.columns.iter();
+    columns.map(|column| column.name.as_str()).collect()
 }

@@ -15,6 +15,7 @@ mod kv_bytes;
 mod pictures;
 mod queries;
 mod real_data;
+mod remove;
 mod schemas;
 mod support;
 mod tables;

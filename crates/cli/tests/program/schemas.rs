@@ -115,3 +115,16 @@ fn a_series_without_a_name_is_found_by_its_guid() {
     let out = folder.say(&format!("scan a.tdl {guid} -f csv")).ok();
     assert_eq!(out, "time,value\n1970-01-01T00:00:00Z,1\n");
 }
+
+/// All columns that any of them has; nothing where a series lacks one.
+#[test]
+fn the_newest_points_of_series_with_other_columns_are_one_table() {
+    let folder = folder_with_trades("the_newest_points_of_series_with_other_columns");
+    assert_eq!(
+        folder.say("latest a.tdl -f csv").ok(),
+        "series,time,value,volume,price\n\
+         30313233-3435-3637-3839-616263646566,1970-01-01T00:00:00Z,1,,\n\
+         ends,2262-04-11T23:47:16.854775807Z,-0,,\n\
+         trades,2020-01-02T13:00:00Z,,7,9223372036854775807\n"
+    );
+}

@@ -1,0 +1,155 @@
+//! `remove` and `rename`: series and points go, and get other names.
+
+use super::Terminal;
+use crate::args::{RemoveArgs, RenameArgs};
+use crate::database::{Reader, Span, failure, is_called, open, open_to_write, time_cell};
+use crate::exit::{Failure, Outcome};
+use crate::output::{Cell, Column, printable};
+use crate::store;
+use crate::time::TimeShow;
+use tidalite::{SeriesInfo, WriteTxn};
+
+/// `tidalite remove`
+pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file.file;
+    let fail = |error: tidalite::Error| failure(path, &error);
+    let span = Span::of(&args.range)?;
+    // Once the transaction has begun nobody else changes what is listed.
+    let (database, mut txn) = if args.dry_run {
+        (open(path)?, None)
+    } else {
+        let database = open_to_write(path)?;
+        let txn = database.begin_write().map_err(fail)?;
+        (database, Some(txn))
+    };
+    let reader = Reader::of(path, database.begin_read().map_err(fail)?);
+    let infos = reader.select(&args.which.pattern)?;
+    let show = TimeShow::new(args.range.zone.tz.clone());
+    let columns = vec![
+        Column::text("series"),
+        Column::number("removed"),
+        Column::text("first"),
+        Column::text("last"),
+        Column::number("left"),
+    ];
+    let mut lines = Vec::new();
+    for info in &infos {
+        let Some(gone) = Gone::of(&reader, info, &span)? else {
+            continue;
+        };
+        if let Some(txn) = &mut txn {
+            gone.remove(txn, info).map_err(fail)?;
+        }
+        let time = |time: Option<i64>| {
+            time.map_or(Cell::Missing, |time| {
+                time_cell(&show, info.schema.unit, time)
+            })
+        };
+        lines.push([
+            Cell::Text(info.label()),
+            Cell::Count(gone.rows),
+            time(gone.range.map(|(first, _)| first)),
+            time(gone.range.map(|(_, last)| last)),
+            gone.left.map_or(Cell::Missing, Cell::Count),
+        ]);
+    }
+    if lines.is_empty() {
+        return Err(span.nothing());
+    }
+    drop(reader);
+    // Before anything is told: what could not be committed is not gone.
+    if let Some(txn) = txn {
+        store::commit(txn).map_err(fail)?;
+    }
+    let mut sheet = terminal.sheet(args.format.format, columns);
+    for line in lines {
+        sheet.row(&line)?;
+    }
+    sheet.finish()?;
+    if args.dry_run {
+        let note = terminal.messages.warning("note:");
+        eprintln!("{note} nothing was removed: without --dry-run it is");
+    }
+    Ok(())
+}
+
+/// What goes of one series.
+struct Gone {
+    rows: u64,
+    /// The first and the last point that go; none of a series without points.
+    range: Option<(i64, i64)>,
+    /// Points that stay; none if the series goes.
+    left: Option<u64>,
+}
+
+impl Gone {
+    /// Nothing if no point of the series lies within the span, and only such are to go.
+    fn of(reader: &Reader<'_>, info: &SeriesInfo, span: &Span) -> Outcome<Option<Self>> {
+        let fail = |error: tidalite::Error| reader.fail(&error);
+        let series = reader.series(info)?;
+        let all = series.count().map_err(fail)?;
+        if span.is_everything() {
+            return Ok(Some(Self {
+                rows: all,
+                range: series.span(),
+                left: None,
+            }));
+        }
+        let Some((from, to)) = span.in_series(&series) else {
+            return Ok(None);
+        };
+        let rows = series.between(from..=to).count().map_err(fail)?;
+        if rows == 0 {
+            return Ok(None);
+        }
+        let mut cursor = series.cursor();
+        let first = series.between(..from).count().map_err(fail)?;
+        let first = cursor.nth(first).map_err(fail)?;
+        let last = cursor.search(to).map_err(fail)?;
+        let range = first.zip(last);
+        Ok(Some(Self {
+            rows,
+            range: range.map(|(first, last)| (first.time, last.time)),
+            left: Some(all - rows),
+        }))
+    }
+
+    fn remove(&self, txn: &mut WriteTxn, info: &SeriesInfo) -> tidalite::Result<()> {
+        match (self.left, self.range) {
+            (None, _) => txn.remove_series_by_id(info.id).map(drop),
+            (Some(_), Some((first, last))) => {
+                let mut series = txn.series_by_id(info.id)?;
+                series.delete(first..=last).map(drop)
+            }
+            (Some(_), None) => Ok(()),
+        }
+    }
+}
+
+/// `tidalite rename`
+pub(crate) fn rename(args: &RenameArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file.file;
+    let fail = |error: tidalite::Error| failure(path, &error);
+    let database = open_to_write(path)?;
+    let mut txn = database.begin_write().map_err(fail)?;
+    let reader = Reader::of(path, database.begin_read().map_err(fail)?);
+    let infos = reader.select(&args.from)?;
+    let Some(info) = infos.iter().find(|info| is_called(info, &args.from)) else {
+        const SHOWN: usize = 3;
+        let names = infos.iter().take(SHOWN).map(|info| info.label());
+        let more = if infos.len() > SHOWN { "  ..." } else { "" };
+        let names = names.collect::<Vec<_>>().join("  ");
+        return Err(
+            Failure::not_found(format!("no series has just the name `{}`", args.from))
+                .hint(format!("give the whole name, tags too: {names}{more}")),
+        );
+    };
+    let before = info.label();
+    txn.rename_series(info.id, &args.to).map_err(fail)?;
+    let now = txn.series_by_id(info.id).map_err(fail)?.info().label();
+    drop(reader);
+    store::commit(txn).map_err(fail)?;
+    let (before, now) = (printable(&before), printable(&now));
+    writeln!(terminal.out, "{before} is called {now} now")?;
+    Ok(terminal.out.flush()?)
+}

@@ -1,0 +1,112 @@
+//! What is taken back: points of a range, whole series, a name.
+
+use crate::support::Folder;
+use tidalite::Database;
+
+const A: &str = r#"hb.power{turbine="A"}"#;
+
+#[test]
+fn points_of_a_range_go_and_the_others_stay() {
+    let folder = Folder::with_plant("points_of_a_range_go_and_the_others_stay");
+    let rows = || folder.run(&["scan", "plant.tdl", "hb.*", "-f", "csv"]).ok();
+    let before = rows();
+    let range = ["--from", "2014-06-01 00:10", "--to", "2014-06-01 01:00"];
+    let said = [&["remove", "plant.tdl", A], &range[..], &["-f", "csv"]].concat();
+    let told = "series,removed,first,last,left\n\
+        \"hb.power{turbine=\"\"A\"\"}\",49,2014-06-01T00:10:00Z,2014-06-01T00:59:00Z,70\n";
+    let dry = folder.run(&[&said[..], &["-n"]].concat());
+    assert!(dry.err.contains("nothing was removed"), "{}", dry.err);
+    assert_eq!(dry.ok(), told);
+    assert_eq!(rows(), before);
+    let ran = folder.run(&said);
+    assert!(ran.err.is_empty(), "{}", ran.err);
+    assert_eq!(ran.ok(), told);
+    let gone = |line: &&str| {
+        let (series, rest) = line.split_at(line.find(",2014").unwrap_or(0));
+        let minute = rest.get(12..17).unwrap_or_default();
+        series.contains("power") && series.contains("A") && ("00:10".."01:00").contains(&minute)
+    };
+    let expected: Vec<&str> = before.lines().filter(|line| !gone(line)).collect();
+    assert_eq!(before.lines().count(), expected.len() + 49);
+    assert_eq!(rows().lines().collect::<Vec<_>>(), expected);
+    // The range is empty now.
+    folder.run(&said).failed(3, &["no point in this range"]);
+    // The newest of each, of which one has no point of its own there.
+    let out = folder
+        .say("remove plant.tdl hb.power --last 1m -f json")
+        .ok();
+    assert!(
+        out.contains(r#""removed":1,"first":"2014-06-01T01:59:00Z""#),
+        "{out}"
+    );
+    assert_eq!(out.lines().count(), 2);
+    folder.say("check plant.tdl").ok();
+    assert!(folder.say("remove plant.tdl hb.power --to 2013").code == 3);
+}
+
+#[test]
+fn whole_series_go() {
+    let folder = Folder::with_plant("whole_series_go");
+    folder.say("pins plant.tdl --add before").ok();
+    folder.say("annotate plant.tdl hb.power --set unit=kW").ok();
+    let names = || {
+        let out = folder.say("series plant.tdl -f csv").ok();
+        out.lines().count() - 1
+    };
+    let out = folder.say("remove plant.tdl hb.power --dry-run").ok();
+    assert!(out.contains("120  2014-06-01T00:00:00Z"), "{out}");
+    assert_eq!(names(), 4);
+    let out = folder.say("remove plant.tdl hb.power").ok();
+    assert_eq!(out.lines().count(), 3, "{out}");
+    assert!(out.lines().nth(1).unwrap().ends_with("-"), "{out}");
+    assert_eq!(names(), 2);
+    folder
+        .say("remove plant.tdl hb.power")
+        .failed(3, &["no series in plant.tdl matches `hb.power`"]);
+    folder.say("check plant.tdl").ok();
+    // One without points goes, too.
+    folder
+        .say("remove plant.tdl hb.wind --from 2014 --to 2015")
+        .ok();
+    assert_eq!(names(), 2);
+    folder.say("remove plant.tdl hb.wind").ok();
+    folder
+        .say("series plant.tdl")
+        .failed(3, &["holds no series"]);
+}
+
+#[test]
+fn a_series_gets_another_name() {
+    let folder = Folder::with_plant("a_series_gets_another_name");
+    let rows = |name: &str| folder.run(&["scan", "plant.tdl", name, "-f", "csv"]).ok();
+    let before = rows(A);
+    let new = r#"power{turbine="R1",site="x"}"#;
+    let out = folder.run(&["rename", "plant.tdl", A, new]).ok();
+    assert_eq!(
+        out,
+        "hb.power{turbine=\"A\"} is called power{site=\"x\",turbine=\"R1\"} now\n"
+    );
+    assert_eq!(rows(new), before);
+    // The order of tags is none; a part of a name selects, and does not name.
+    let swapped = r#"power{site="x", turbine="R1"}"#;
+    folder.run(&["rename", "plant.tdl", swapped, "p"]).ok();
+    assert_eq!(rows("p"), before);
+    for (old, told) in [
+        ("hb.wind", "hb.wind{turbine=\"A\"}"),
+        ("hb.*", "whole name"),
+        ("nothing", "no series in plant.tdl matches"),
+    ] {
+        folder
+            .run(&["rename", "plant.tdl", old, "q"])
+            .failed(3, &[told]);
+    }
+    folder
+        .run(&["rename", "plant.tdl", "p", r#"hb.wind{turbine="A"}"#])
+        .failed(2, &["it is the name of"]);
+    folder
+        .run(&["rename", "plant.tdl", "p", "{"])
+        .failed(2, &["cannot be used"]);
+    let database = Database::open(folder.path("plant.tdl")).unwrap();
+    let snapshot = database.begin_read().unwrap();
+    assert_eq!(snapshot.list("").unwrap().len(), 4);
+}
