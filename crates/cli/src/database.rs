@@ -1,7 +1,7 @@
 //! The library as the commands use it: opening with a clear answer, choosing series,
 //! times in a series' own unit.
 
-use crate::args::{ColumnArg, RangeArgs};
+use crate::args::{ColumnArg, RangeArgs, VersionArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::Cell;
 use crate::store;
@@ -11,8 +11,8 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite::{
-    Column, Database, OpenMode, ReadTxn, Schema, Series, SeriesInfo, SeriesName, Timestamp, Unit,
-    Value,
+    Column, Database, OpenMode, ReadTxn, Schema, Series, SeriesId, SeriesInfo, SeriesName,
+    Timestamp, Unit, Value,
 };
 
 /// Names shown when a pattern matches nothing.
@@ -121,6 +121,10 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
     let tidalite::Error::Store(store) = error else {
         return match error {
             tidalite::Error::Name { .. } => Failure::usage(error),
+            tidalite::Error::NoSuchPin { name } => {
+                Failure::not_found(format!("{shown} has no pin `{name}`"))
+                    .hint(format!("`tidalite pins {shown}` lists them"))
+            }
             tidalite::Error::Schema { .. } => Failure::bad_input(error).hint(format!(
                 "tidalite series {shown} lists the columns of each series, and its unit of time"
             )),
@@ -174,17 +178,25 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn open(path: &'a Path) -> Outcome<Self> {
-        let database = open(path)?;
-        let txn = database
-            .begin_read()
-            .map_err(|error| failure(path, &error))?;
-        Ok(Self { path, txn })
+    /// The version that was asked for.
+    pub(crate) fn open(version: &'a VersionArgs) -> Outcome<Self> {
+        let path = version.file.as_path();
+        Self::at(&open(path)?, path, version.pin.as_deref())
     }
 
-    /// What a snapshot shows.
-    pub(crate) fn of(path: &'a Path, txn: ReadTxn) -> Self {
-        Self { path, txn }
+    /// The newest version.
+    pub(crate) fn newest(path: &'a Path) -> Outcome<Self> {
+        Self::at(&open(path)?, path, None)
+    }
+
+    /// The version that a pin keeps; without one the newest.
+    pub(crate) fn at(database: &Database, path: &'a Path, pin: Option<&str>) -> Outcome<Self> {
+        let txn = match pin {
+            Some(pin) => database.begin_read_at(pin),
+            None => database.begin_read(),
+        };
+        let txn = txn.map_err(|error| failure(path, &error))?;
+        Ok(Self { path, txn })
     }
 
     /// Turns an error of the library into a failure that names the file.
@@ -262,6 +274,18 @@ impl<'a> Reader<'a> {
             .series_by_id(info.id)
             .map_err(|error| self.fail(&error))?;
         found.ok_or_else(|| Failure::not_found(format!("there is no series {}", info.label())))
+    }
+
+    /// A series by its number, if this version has it.
+    pub(crate) fn series_if_there(&self, id: SeriesId) -> Outcome<Option<Series<'_>>> {
+        let found = self.txn.series_by_id(id);
+        found.map_err(|error| self.fail(&error))
+    }
+
+    /// First and last times of the ranges in which a series differs from an older version of the same file.
+    pub(crate) fn changed_since(&self, older: &Self, id: SeriesId) -> Outcome<Vec<(i64, i64)>> {
+        let ranges = self.txn.changed_ranges(&older.txn, id);
+        ranges.map_err(|error| self.fail(&error))
     }
 }
 

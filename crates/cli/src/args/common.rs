@@ -14,6 +14,18 @@ pub(crate) struct FileArg {
     pub file: PathBuf,
 }
 
+/// The database file, and which version of it is read.
+#[derive(Debug, Args)]
+pub(crate) struct VersionArgs {
+    /// Database file
+    #[arg(value_name = "FILE.tdl", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// Read the version that this pin keeps, instead of the newest
+    #[arg(long, value_name = "NAME")]
+    pub pin: Option<String>,
+}
+
 /// Which series: one at least.
 #[derive(Debug, Args)]
 pub(crate) struct PatternArg {

@@ -1,6 +1,6 @@
 //! `export`.
 
-use super::common::{FileArg, RangeArgs};
+use super::common::{RangeArgs, VersionArgs};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -49,10 +49,11 @@ of them back as what they are.
 Examples:
   tidalite export plant.tdl > all.csv
   tidalite export plant.tdl 'hb.*' --wide --output hb.csv.gz
-  tidalite export plant.tdl wind_speed --last 30d --output wind.jsonl.zst --times ms")]
+  tidalite export plant.tdl wind_speed --last 30d --output wind.jsonl.zst --times ms
+  tidalite export plant.tdl --pin monday --output monday.csv.gz")]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
-    pub file: FileArg,
+    pub file: VersionArgs,
 
     /// Which series; all if not given
     #[arg(value_name = "SERIES")]

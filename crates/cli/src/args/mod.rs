@@ -1,8 +1,10 @@
 //! The command line: what can be said, and the help that teaches it.
 
 mod annotate;
+mod changed;
 mod common;
 mod export;
+mod filter;
 mod functions;
 mod import;
 mod keep;
@@ -12,8 +14,10 @@ mod query;
 mod remove;
 
 pub(crate) use annotate::*;
+pub(crate) use changed::*;
 pub(crate) use common::*;
 pub(crate) use export::*;
+pub(crate) use filter::*;
 pub(crate) use functions::*;
 pub(crate) use import::*;
 pub(crate) use keep::*;
@@ -110,6 +114,8 @@ pub(crate) enum Command {
     Join(JoinArgs),
     /// Draw series in the terminal, as SVG or as PNG
     Plot(PlotArgs),
+    /// Print at which times series differ from an older version
+    Changed(ChangedArgs),
     /// Take points or whole series away, and say what went
     Remove(RemoveArgs),
     /// Give a series another name

@@ -1,8 +1,9 @@
 //! Commands that read series.
 
 use super::common::{
-    AnyPatternArg, ColumnArg, FileArg, FormatArg, Function, PatternArg, RangeArgs, ZoneArg,
+    AnyPatternArg, ColumnArg, FormatArg, Function, PatternArg, RangeArgs, VersionArgs, ZoneArg,
 };
+use super::filter::{FilterArgs, Wanted};
 use super::functions::{Arithmetic, RowFunction};
 use crate::time::{age_nanos, width_nanos};
 use clap::{Args, ValueEnum, ValueHint};
@@ -17,7 +18,7 @@ Examples:
   tidalite series plant.tdl '*{turbine=\"R80711\"}' --format json")]
 pub(crate) struct SeriesArgs {
     #[command(flatten)]
-    pub file: FileArg,
+    pub file: VersionArgs,
 
     #[command(flatten)]
     pub which: AnyPatternArg,
@@ -36,13 +37,17 @@ Examples:
   tidalite scan plant.tdl wind_speed --last 1h --format csv > hour.csv
   tidalite scan plant.tdl wind_speed --limit 10
   tidalite scan plant.tdl wind_speed --limit 10 --offset 20
+  tidalite scan plant.tdl wind_speed --tail 10
+  tidalite scan plant.tdl wind_speed --reverse --limit 10
+  tidalite scan plant.tdl wind_speed --where '25<..' --last 30d
+  tidalite scan plant.tdl wind_speed --pin 'before the rebuild'
   tidalite scan plant.tdl alarms --regex '^pump [0-9]+: (timeout|leak)'
   tidalite scan plant.tdl energy --fn 'rate(1h)' --last 1d
   tidalite scan plant.tdl wind_speed --fn 'mean(10m)'
   tidalite scan plant.tdl alarms --frequent 10")]
 pub(crate) struct ScanArgs {
     #[command(flatten)]
-    pub file: FileArg,
+    pub file: VersionArgs,
 
     #[command(flatten)]
     pub which: PatternArg,
@@ -63,22 +68,37 @@ pub(crate) struct ScanArgs {
     )]
     pub offset: u64,
 
+    /// The newest first, of each series
+    #[arg(long, conflicts_with_all = ["function", "frequent"])]
+    pub reverse: bool,
+
+    /// Only so many points, the newest; of several series the newest of all together, in the order of their times
+    #[arg(
+        long,
+        value_name = "POINTS",
+        conflicts_with_all = ["limit", "offset", "function", "frequent"]
+    )]
+    pub tail: Option<usize>,
+
     /// Also print the flags of every point
     #[arg(long)]
     pub flags: bool,
 
+    #[command(flatten)]
+    pub wanted: FilterArgs,
+
     /// Only points whose text matches: of --column, or of the last column of strings
-    #[arg(long, value_name = "REGEX", conflicts_with = "function")]
+    #[arg(long, value_name = "REGEX", conflicts_with_all = ["function", "filters"])]
     pub regex: Option<regex::Regex>,
 
     /// In place of the values of a column: difference, derivative(WIDTH) or rate(WIDTH) (of a counter that may begin anew;
     /// 1s if no width is given), mean(ROWS) or mean(WIDTH) of the last ones, ewma(ROWS) or ewma(WIDTH) of all, older ones
     /// weighing less, mean-error or ewma-error by which a value misses the mean before it, or sum so far
-    #[arg(long = "fn", value_name = "FUNCTION", value_parser = RowFunction::parse, conflicts_with = "flags")]
+    #[arg(long = "fn", value_name = "FUNCTION", value_parser = RowFunction::parse, conflicts_with_all = ["flags", "filters"])]
     pub function: Option<RowFunction>,
 
     /// In place of the points: so many values that come most often, and how often
-    #[arg(long, value_name = "VALUES", conflicts_with_all = ["function", "flags", "regex", "limit", "offset"])]
+    #[arg(long, value_name = "VALUES", conflicts_with_all = ["function", "flags", "regex", "filters", "limit", "offset"])]
     pub frequent: Option<usize>,
 
     #[command(flatten)]
@@ -92,10 +112,13 @@ pub(crate) struct ScanArgs {
 #[command(after_long_help = "\
 Examples:
   tidalite latest plant.tdl
-  tidalite latest plant.tdl '*{turbine=\"R80711\"}' --tz local")]
+  tidalite latest plant.tdl '*{turbine=\"R80711\"}' --tz local
+  tidalite latest plant.tdl --pin monday
+
+Series with different columns share the table: a cell is empty where a series has no such column.")]
 pub(crate) struct LatestArgs {
     #[command(flatten)]
-    pub file: FileArg,
+    pub file: VersionArgs,
 
     #[command(flatten)]
     pub which: AnyPatternArg,
@@ -114,10 +137,11 @@ The answer comes from the tree: a year of data takes no longer than a day.
 Examples:
   tidalite aggregate plant.tdl wind_speed
   tidalite aggregate plant.tdl wind_speed --fn mean,max,max-time --from 2014-06-01 --to 2014-07-01
-  tidalite aggregate plant.tdl 'cpu.*' --fn mean,max --top 10 --last 1h")]
+  tidalite aggregate plant.tdl 'cpu.*' --fn mean,max --top 10 --last 1h
+  tidalite aggregate plant.tdl wind_speed --where '4..25' --fn count,mean")]
 pub(crate) struct AggregateArgs {
     #[command(flatten)]
-    pub file: FileArg,
+    pub file: VersionArgs,
 
     #[command(flatten)]
     pub which: PatternArg,
@@ -134,6 +158,9 @@ pub(crate) struct AggregateArgs {
         default_value = "count,mean,min,min-time,max,max-time,stddev"
     )]
     pub functions: Vec<Function>,
+
+    #[command(flatten)]
+    pub wanted: FilterArgs,
 
     /// Only so many series: those with the largest first figure, the largest first
     #[arg(long, value_name = "SERIES", conflicts_with = "bottom")]
@@ -160,6 +187,7 @@ Examples:
   tidalite window plant.tdl wind_speed --by 1d --fn mean,max
   tidalite window plant.tdl wind_speed --by 15m --last 6h --format csv
   tidalite window plant.tdl power --by 1w --origin 2014-01-06 --fn count,sum
+  tidalite window plant.tdl power --by 1d --where '0<..' --fn count,mean
 
 With --group-by the series are put together: one line for each window and each combination of values
 that these tags have. With --fill windows without a value are printed too.
@@ -167,7 +195,7 @@ that these tags have. With --fill windows without a value are printed too.
   tidalite window plant.tdl power --by 1h --fn mean --group-by '' --fill linear")]
 pub(crate) struct WindowArgs {
     #[command(flatten)]
-    pub file: FileArg,
+    pub file: VersionArgs,
 
     #[command(flatten)]
     pub which: PatternArg,
@@ -186,12 +214,20 @@ pub(crate) struct WindowArgs {
     )]
     pub functions: Vec<Function>,
 
+    #[command(flatten)]
+    pub wanted: FilterArgs,
+
     /// Put series together that agree in these tags; '' puts all of them together
-    #[arg(long, value_name = "TAGS", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "TAGS",
+        value_delimiter = ',',
+        conflicts_with = "filters"
+    )]
     pub group_by: Option<Vec<String>>,
 
     /// What a window without a value gets: null, previous, linear, or a number
-    #[arg(long, value_name = "WHAT", value_parser = fill_named, allow_hyphen_values = true)]
+    #[arg(long, value_name = "WHAT", value_parser = fill_named, allow_hyphen_values = true, conflicts_with = "filters")]
     pub fill: Option<Fill>,
 
     /// A time at which a window begins
@@ -243,7 +279,7 @@ Examples:
   tidalite join plant.tdl trades quotes --kind as-of --tolerance 500ms --format csv")]
 pub(crate) struct JoinArgs {
     #[command(flatten)]
-    pub file: FileArg,
+    pub file: VersionArgs,
 
     /// Which series
     #[arg(value_name = "SERIES", required = true)]
@@ -257,8 +293,8 @@ pub(crate) struct JoinArgs {
     #[arg(long, value_enum, value_name = "WHAT")]
     pub combine: Option<Arithmetic>,
 
-    /// Only rows in which this one of the series has a value from LOW to HIGH, both included; either may be left out, and a value
-    /// alone is that value. Repeated, all of them hold
+    /// Only rows in which this one of the series has a value from LOW to HIGH, both included; either end may be left out, `<` beside the
+    /// dots leaves out the end itself, and a value alone is that value. Repeated, all of them hold
     #[arg(long = "where", value_name = "SERIES=LOW..HIGH", value_parser = Wanted::parse, conflicts_with = "combine")]
     pub wanted: Vec<Wanted>,
 
@@ -276,45 +312,6 @@ pub(crate) struct JoinArgs {
     pub format: FormatArg,
 }
 
-/// Values that rows of a join are to have.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Wanted {
-    /// The series, as everywhere.
-    pub pattern: String,
-    /// The least.
-    pub low: Option<f64>,
-    /// The greatest.
-    pub high: Option<f64>,
-}
-
-impl Wanted {
-    /// `power=0..100`, `power=..0`, `wind{mast="1"}=4..`, `state=3`. Tags have the sign, too: the last one counts.
-    fn parse(text: &str) -> Result<Self, String> {
-        let Some((pattern, range)) = text.rsplit_once('=') else {
-            return Err("give a series, =, and a range of values: power=0..100".to_owned());
-        };
-        let number = |text: &str| match text.trim().parse::<f64>() {
-            Ok(value) if !value.is_nan() => Ok(Some(value)),
-            _ => Err(format!(
-                "`{text}` is no number that others can be compared with"
-            )),
-        };
-        let end = |text: &str| match text.trim() {
-            "" => Ok(None),
-            text => number(text),
-        };
-        let (low, high) = match range.split_once("..") {
-            Some((low, high)) => (end(low)?, end(high)?),
-            None => (number(range)?, number(range)?),
-        };
-        Ok(Self {
-            pattern: pattern.trim().to_owned(),
-            low,
-            high,
-        })
-    }
-}
-
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Of every pixel column the first, lowest, highest and last value are drawn, so a spike of one
@@ -329,7 +326,7 @@ Examples:
   tidalite plot plant.tdl 'wind_speed{turbine=\"R80711\"}' --svg wind.svg --png wind.png")]
 pub(crate) struct PlotArgs {
     #[command(flatten)]
-    pub file: FileArg,
+    pub file: VersionArgs,
 
     /// Which series; several share the picture
     #[arg(value_name = "SERIES", required = true)]

@@ -1,7 +1,7 @@
 //! `aggregate`: one line of figures for every series.
 
-use super::Terminal;
 use super::figures::{Figures, drawn};
+use super::{Terminal, filters};
 use crate::args::AggregateArgs;
 use crate::database::{Reader, Span, column_of};
 use crate::exit::{Failure, Outcome};
@@ -10,7 +10,7 @@ use crate::time::TimeShow;
 
 /// `tidalite aggregate`
 pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome {
-    let reader = Reader::open(&args.file.file)?;
+    let reader = Reader::open(&args.file)?;
     let infos = reader.select(&args.which.pattern)?;
     let span = Span::of(&args.range)?;
     let show = TimeShow::new(args.range.zone.tz.clone());
@@ -33,7 +33,14 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
         let Some((from, to)) = span.in_series(&series) else {
             continue;
         };
-        let aggregate = series.between(from..=to).aggregate(column);
+        let filters = filters::of(&args.wanted, info, &args.column)?;
+        let range = series.between(from..=to);
+        let aggregate = match filters.is_empty() {
+            true => range.aggregate(column),
+            false => range
+                .matching(filters)
+                .and_then(|matching| matching.aggregate(column)),
+        };
         let aggregate = aggregate.map_err(|error| reader.fail(&error))?;
         if aggregate.count() == 0 {
             continue;
@@ -69,7 +76,7 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
         }
     }
     if !any {
-        return Err(span.nothing());
+        return Err(filters::nothing(&args.wanted, &span));
     }
     Ok(sheet.finish()?)
 }

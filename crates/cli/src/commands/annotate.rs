@@ -13,7 +13,8 @@ pub(crate) fn run(args: &AnnotateArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let path = &args.file.file;
     let ids: Vec<_> = {
-        let infos = Reader::open(path)?.select(&args.which.pattern)?;
+        let reader = Reader::newest(path)?;
+        let infos = reader.select(&args.which.pattern)?;
         infos.iter().map(|info| info.id).collect()
     };
     let fail = |error: tidalite::Error| failure(path, &error);
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &AnnotateArgs, terminal: &mut Terminal<'_>) -> Outcome {
 }
 
 fn list(args: &AnnotateArgs, terminal: &mut Terminal<'_>) -> Outcome {
-    let reader = Reader::open(&args.file.file)?;
+    let reader = Reader::newest(&args.file.file)?;
     let columns = ["series", "key", "text"].map(Column::text).to_vec();
     let mut sheet = terminal.sheet(args.format.format, columns);
     for info in &reader.select(&args.which.pattern)? {

@@ -15,7 +15,7 @@ use tidalite::{Join, Selection, Series, SeriesInfo, Timestamp};
 
 /// `tidalite export`
 pub(crate) fn run(args: &ExportArgs, terminal: &mut Terminal<'_>) -> Outcome {
-    let reader = Reader::open(&args.file.file)?;
+    let reader = Reader::open(&args.file)?;
     let infos = match &args.patterns[..] {
         [] => reader.select("")?,
         patterns => reader.select_all(patterns)?,

@@ -10,7 +10,7 @@ use crate::output::{Cell, Column};
 const COUNTERS: usize = 1_000;
 
 pub(crate) fn run(args: &ScanArgs, values: usize, terminal: &mut Terminal<'_>) -> Outcome {
-    let reader = Reader::open(&args.file.file)?;
+    let reader = Reader::open(&args.file)?;
     let infos = reader.select(&args.which.pattern)?;
     let span = Span::of(&args.range)?;
     let with_series = infos.len() > 1;

@@ -12,7 +12,7 @@ type Dots<'s> = Box<dyn Iterator<Item = tidalite::Result<Dot>> + 's>;
 
 /// `tidalite scan --fn`
 pub(crate) fn scan(args: &ScanArgs, function: RowFunction, terminal: &mut Terminal<'_>) -> Outcome {
-    let reader = Reader::open(&args.file.file)?;
+    let reader = Reader::open(&args.file)?;
     let infos = reader.select(&args.which.pattern)?;
     let span = Span::of(&args.range)?;
     let show = TimeShow::new(args.range.zone.tz.clone());
@@ -88,7 +88,7 @@ pub(crate) fn combine(
     arithmetic: Arithmetic,
     terminal: &mut Terminal<'_>,
 ) -> Outcome {
-    let reader = Reader::open(&args.file.file)?;
+    let reader = Reader::open(&args.file)?;
     let infos = reader.select_all(&args.patterns)?;
     let [first, second] = &infos[..] else {
         return Err(Failure::usage(format!(

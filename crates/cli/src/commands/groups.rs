@@ -19,7 +19,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         .iter()
         .map(|&function| told_of_groups(function));
     let figures = figures.collect::<Outcome<Vec<Figure>>>()?;
-    let reader = Reader::open(&args.file.file)?;
+    let reader = Reader::open(&args.file)?;
     let infos = reader.select(&args.which.pattern)?;
     let column = infos[0].schema.columns[column_of(&infos[0], &args.column)?]
         .name

@@ -6,7 +6,6 @@ use crate::database::{Reader, Span, column_of, series_cell};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::time::TimeShow;
-use std::ops::Bound;
 use std::sync::Arc;
 use tidalite::{Join, Selection, SeriesInfo, ValueFilter};
 
@@ -25,7 +24,7 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
     if let Some(arithmetic) = args.combine {
         return super::functions::combine(args, join, arithmetic, terminal);
     }
-    let reader = Reader::open(&args.file.file)?;
+    let reader = Reader::open(&args.file)?;
     let infos = reader.select_all(&args.patterns)?;
     let places = infos.iter().map(|info| {
         let column = column_of(info, &args.column)?;
@@ -76,8 +75,6 @@ fn filters(
 ) -> Outcome<Vec<(usize, ValueFilter)>> {
     let mut filters = Vec::new();
     for wanted in &args.wanted {
-        let low = wanted.low.map_or(Bound::Unbounded, Bound::Included);
-        let high = wanted.high.map_or(Bound::Unbounded, Bound::Included);
         for own in reader.select(&wanted.pattern)? {
             let Some(place) = infos.iter().position(|info| info.id == own.id) else {
                 let problem = format!(
@@ -86,7 +83,7 @@ fn filters(
                 );
                 return Err(Failure::usage(problem).hint("name it before the options, too"));
             };
-            filters.push((place, ValueFilter::new(columns[place], (low, high))));
+            filters.push((place, super::filters::on(columns[place], wanted.values)));
         }
     }
     Ok(filters)

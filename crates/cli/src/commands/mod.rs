@@ -2,9 +2,11 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod annotate;
+pub(crate) mod changed;
 pub(crate) mod dump;
 pub(crate) mod export;
 pub(crate) mod figures;
+mod filters;
 pub(crate) mod frequent;
 pub(crate) mod functions;
 pub(crate) mod groups;
@@ -21,6 +23,7 @@ pub(crate) mod retention;
 pub(crate) mod scan;
 pub(crate) mod series;
 pub(crate) mod upkeep;
+mod walk;
 pub(crate) mod window;
 
 use crate::args::{Cli, Command};
@@ -60,6 +63,7 @@ pub(crate) fn run(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
         Command::Window(args) => window::run(args, terminal),
         Command::Join(args) => join::run(args, terminal),
         Command::Plot(args) => plot::run(args, terminal),
+        Command::Changed(args) => changed::run(args, terminal),
         Command::Remove(args) => remove::run(args, terminal),
         Command::Rename(args) => remove::rename(args, terminal),
         Command::Readers(args) => readers::run(args, terminal),

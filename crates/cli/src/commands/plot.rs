@@ -41,7 +41,7 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
             "one picture can go to standard output, not two",
         ));
     }
-    let reader = Reader::open(&args.file.file)?;
+    let reader = Reader::open(&args.file)?;
     let span = Span::of(&args.range)?;
     let pixels = match (&args.svg, &args.png) {
         (None, None) => columns_of(args, terminal) * 2,

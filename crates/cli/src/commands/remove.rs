@@ -22,7 +22,7 @@ pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let txn = database.begin_write().map_err(fail)?;
         (database, Some(txn))
     };
-    let reader = Reader::of(path, database.begin_read().map_err(fail)?);
+    let reader = Reader::at(&database, path, None)?;
     let infos = reader.select(&args.which.pattern)?;
     let show = TimeShow::new(args.range.zone.tz.clone());
     let columns = vec![
@@ -132,7 +132,7 @@ pub(crate) fn rename(args: &RenameArgs, terminal: &mut Terminal<'_>) -> Outcome 
     let fail = |error: tidalite::Error| failure(path, &error);
     let database = open_to_write(path)?;
     let mut txn = database.begin_write().map_err(fail)?;
-    let reader = Reader::of(path, database.begin_read().map_err(fail)?);
+    let reader = Reader::at(&database, path, None)?;
     let infos = reader.select(&args.from)?;
     let Some(info) = infos.iter().find(|info| is_called(info, &args.from)) else {
         const SHOWN: usize = 3;

@@ -1,13 +1,17 @@
 //! `scan` and `latest`: points as they are stored.
 
-use super::Terminal;
+use super::walk::{Walk, Wanted};
+use super::{Terminal, filters};
 use crate::args::{LatestArgs, ScanArgs};
-use crate::database::{Reader, Span, all_shown_columns, series_cell, shown_columns, time_cell};
+use crate::database::{
+    Reader, Span, all_shown_columns, series_cell, shown_columns, time_cell, to_nanos,
+};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column, Format, Sheet};
-use crate::time::TimeShow;
+use crate::time::{Nanos, TimeShow};
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use tidalite::{ColumnType, Row, Schema, Series, SeriesInfo};
+use tidalite::{ColumnType, Direction, Row, Schema, Series, SeriesInfo};
 
 /// `tidalite scan`
 pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -17,7 +21,7 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
     if let Some(values) = args.frequent {
         return super::frequent::run(args, values, terminal);
     }
-    let reader = Reader::open(&args.file.file)?;
+    let reader = Reader::open(&args.file)?;
     let infos = reader.select(&args.which.pattern)?;
     let span = Span::of(&args.range)?;
     let printer = Printer::new(
@@ -28,49 +32,172 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
         args.range.zone.tz.clone(),
     )?;
     let mut sheet = printer.sheet(args.format.format, terminal);
+    let scan = Scan {
+        args,
+        reader: &reader,
+        span: &span,
+    };
     let mut printed = 0_u64;
-    for info in &infos {
-        let series = reader.series(info)?;
-        let Some((from, to)) = span.in_series(&series) else {
-            continue;
-        };
-        let label = info.label();
-        let mut left = args.limit.unwrap_or(u64::MAX);
-        if let Some(regex) = &args.regex {
-            let column = text_column(info, args.column.column.as_deref())?;
-            let range = series.between(from..=to);
-            let rows = range.text_matches(column, |text| regex.is_match(text));
-            let rows = rows.map_err(|error| reader.fail(&error))?;
-            let [offset, limit] =
-                [args.offset, left].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-            for point in rows.skip(offset).take(limit) {
-                let cells = point.and_then(|point| printer.cells(&series, &label, &point));
-                sheet.row(&cells.map_err(|error| reader.fail(&error))?)?;
-                printed += 1;
-            }
-            continue;
+    let mut label = (None, String::new());
+    let mut print = |series: &Series<'_>, row: &Row| {
+        printed += 1;
+        // Rows of a series mostly stand together.
+        if label.0 != Some(series.id()) {
+            label = (Some(series.id()), series.info().label());
         }
-        // A cursor instead of whole vectors: it can stop, at a limit or at a closed pipe.
-        let mut cursor = series.cursor();
-        let fail = |error: tidalite::Error| reader.fail(&error);
-        let before = series.between(..from).count().map_err(fail)?;
-        let first = before.saturating_add(args.offset);
-        let mut row = cursor.nth(first).map_err(fail)?;
-        while let Some(point) = row.take().filter(|row| row.time <= to) {
-            if left == 0 {
-                break;
+        let cells = printer.cells(series, &label.1, row);
+        let cells = cells.map_err(|error| reader.fail(&error))?;
+        Ok(sheet.row(&cells)?)
+    };
+    match (args.tail, &infos[..]) {
+        (Some(most), [info]) => scan.tail_of_one(info, most, &mut print)?,
+        (Some(most), infos) => scan.tail_of_all(infos, most, &mut print)?,
+        (None, infos) => {
+            let direction = scan.direction();
+            let limit = args.limit.unwrap_or(u64::MAX);
+            for info in infos {
+                let series = reader.series(info)?;
+                scan.each(info, &series, (direction, args.offset, limit), &mut print)?;
             }
-            left -= 1;
-            printed += 1;
-            let cells = printer.cells(&series, &label, &point).map_err(fail)?;
-            sheet.row(&cells)?;
-            row = cursor.next().map_err(fail)?;
         }
     }
-    if printed == 0 && args.limit != Some(0) {
+    if printed == 0 && args.limit != Some(0) && args.tail != Some(0) {
         return Err(nothing(args, &span));
     }
     Ok(sheet.finish()?)
+}
+
+/// What prints a row.
+type Print<'p> = dyn FnMut(&Series<'_>, &Row) -> Outcome + 'p;
+
+struct Scan<'a> {
+    args: &'a ScanArgs,
+    reader: &'a Reader<'a>,
+    span: &'a Span,
+}
+
+impl Scan<'_> {
+    fn direction(&self) -> Direction {
+        match self.args.reverse {
+            true => Direction::Backward,
+            false => Direction::Forward,
+        }
+    }
+
+    fn wanted(&self, info: &SeriesInfo) -> Outcome<Wanted<'_>> {
+        if let Some(regex) = &self.args.regex {
+            let column = text_column(info, self.args.column.column.as_deref())?;
+            return Ok(Wanted::Matching(column, regex));
+        }
+        let filters = filters::of(&self.args.wanted, info, &self.args.column)?;
+        Ok(match filters.is_empty() {
+            true => Wanted::All,
+            false => Wanted::Filtered(filters),
+        })
+    }
+
+    /// Rows of a series in a direction, but for so many at the beginning and not more than so many.
+    fn each(
+        &self,
+        info: &SeriesInfo,
+        series: &Series<'_>,
+        (direction, offset, limit): (Direction, u64, u64),
+        print: &mut Print<'_>,
+    ) -> Outcome {
+        let wanted = self.wanted(info)?;
+        let Some(range) = self.span.in_series(series) else {
+            return Ok(());
+        };
+        let walk = Walk {
+            reader: self.reader,
+            series,
+            range,
+            wanted,
+        };
+        let mut left = limit;
+        if left == 0 {
+            return Ok(());
+        }
+        walk.each(direction, offset, &mut |row| {
+            left -= 1;
+            print(series, row)?;
+            Ok(match left {
+                0 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            })
+        })
+    }
+
+    /// The newest rows of a series, the newest last.
+    fn newest(&self, info: &SeriesInfo, series: &Series<'_>, most: u64) -> Outcome<Vec<Row>> {
+        let mut rows = Vec::new();
+        self.each(
+            info,
+            series,
+            (Direction::Backward, 0, most),
+            &mut |_, row| {
+                rows.push(row.clone());
+                Ok(())
+            },
+        )?;
+        rows.reverse();
+        Ok(rows)
+    }
+
+    fn tail_of_one(&self, info: &SeriesInfo, most: usize, print: &mut Print<'_>) -> Outcome {
+        let series = self.reader.series(info)?;
+        let most = most as u64;
+        if self.args.reverse {
+            return self.each(info, &series, (Direction::Backward, 0, most), print);
+        }
+        if let (Wanted::All, Some((from, to))) = (self.wanted(info)?, self.span.in_series(&series))
+        {
+            let count = series.between(from..=to).count();
+            let count = count.map_err(|error| self.reader.fail(&error))?;
+            let offset = count.saturating_sub(most);
+            return self.each(info, &series, (Direction::Forward, offset, most), print);
+        }
+        for row in self.newest(info, &series, most)? {
+            print(&series, &row)?;
+        }
+        Ok(())
+    }
+
+    /// The newest rows of several series together: they are among the newest of each. Rows of one time are in the order of the series.
+    fn tail_of_all(
+        &self,
+        infos: &[Arc<SeriesInfo>],
+        most: usize,
+        print: &mut Print<'_>,
+    ) -> Outcome {
+        let mut all: Vec<(Nanos, usize, Row)> = Vec::new();
+        let series = infos.iter().map(|info| self.reader.series(info));
+        let series = series.collect::<Outcome<Vec<_>>>()?;
+        for (place, (info, own)) in infos.iter().zip(&series).enumerate() {
+            let unit = info.schema.unit;
+            for row in self.newest(info, own, most as u64)? {
+                all.push((to_nanos(unit, row.time), place, row));
+            }
+            // Of many series all but a few rows are too old.
+            if all.len() > most.saturating_mul(2) {
+                keep_newest(&mut all, most);
+            }
+        }
+        keep_newest(&mut all, most);
+        if self.args.reverse {
+            all.reverse();
+        }
+        for (_, place, row) in &all {
+            print(&series[*place], row)?;
+        }
+        Ok(())
+    }
+}
+
+/// Sorts by time, and lets the oldest go.
+fn keep_newest(rows: &mut Vec<(Nanos, usize, Row)>, most: usize) {
+    rows.sort_by_key(|(time, place, _)| (*time, *place));
+    rows.drain(..rows.len().saturating_sub(most));
 }
 
 /// The complaint when there is nothing to print.
@@ -84,7 +211,7 @@ pub(super) fn nothing(args: &ScanArgs, span: &Span) -> Failure {
             "a part of the text is enough; (?i) in front makes capitals match small letters",
         );
     }
-    span.nothing()
+    filters::nothing(&args.wanted, span)
 }
 
 /// The column that an expression is for.
@@ -108,7 +235,7 @@ fn text_column(info: &SeriesInfo, name: Option<&str>) -> Outcome<usize> {
 
 /// `tidalite latest`
 pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome {
-    let reader = Reader::open(&args.file.file)?;
+    let reader = Reader::open(&args.file)?;
     let infos = reader.select(&args.which.pattern)?;
     let printer = Printer::of_all(&infos, args.zone.tz.clone());
     let mut sheet = printer.sheet(args.format.format, terminal);

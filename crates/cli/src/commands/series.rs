@@ -10,7 +10,7 @@ use tidalite::{MergePolicy, Schema};
 
 /// `tidalite series`
 pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
-    let reader = Reader::open(&args.file.file)?;
+    let reader = Reader::open(&args.file)?;
     let infos = reader.select(&args.which.pattern)?;
     let show = TimeShow::new(args.zone.tz.clone());
     // Most databases hold default points only; then the column would repeat itself.

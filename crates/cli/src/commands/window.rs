@@ -1,7 +1,7 @@
 //! `window`: one line of figures for every hour, day or other width.
 
-use super::Terminal;
 use super::figures::Figures;
+use super::{Terminal, filters};
 use crate::args::WindowArgs;
 use crate::database::{Reader, Span, column_of, time_cell, to_nanos, width_in};
 use crate::exit::{Failure, Outcome};
@@ -16,7 +16,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
     if args.group_by.is_some() || args.fill.is_some() {
         return super::groups::run(args, terminal);
     }
-    let reader = Reader::open(&args.file.file)?;
+    let reader = Reader::open(&args.file)?;
     let infos = reader.select(&args.which.pattern)?;
     let span = Span::of(&args.range)?;
     let zone = &args.range.zone.tz;
@@ -61,6 +61,16 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             series_cell.into_iter().chain([time])
         };
         let fail = |error: tidalite::Error| reader.fail(&error);
+        let filters = filters::of(&args.wanted, info, &args.column)?;
+        if !filters.is_empty() {
+            let matching = range.matching(filters).map_err(fail)?;
+            for window in matching.windows(width, origin, column).map_err(fail)? {
+                any = true;
+                let cells = figures.cells(&window.aggregate, own, unit);
+                sheet.row(&head(window.start).chain(cells).collect::<Vec<_>>())?;
+            }
+            continue;
+        }
         if let Some(asked) = figures.as_floats(own) {
             let of = range.figures(&asked[..]);
             for window in of.windows(width, origin, column).map_err(fail)? {
@@ -77,7 +87,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         }
     }
     if !any {
-        return Err(span.nothing());
+        return Err(filters::nothing(&args.wanted, &span));
     }
     Ok(sheet.finish()?)
 }

@@ -21,3 +21,4 @@ mod support;
 mod tables;
 mod trouble;
 mod upkeep;
+mod walks;

@@ -1,0 +1,137 @@
+//! Values that are wanted: `--where` of several commands.
+
+use std::ops::Bound;
+
+/// A range of values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Values {
+    /// The least.
+    pub low: Bound<f64>,
+    /// The greatest.
+    pub high: Bound<f64>,
+}
+
+impl Values {
+    /// `0..100`, `4..`, `..0`, `3`; with `<` beside the dots that end is not in it: `4<..`, `0..<100`.
+    fn parse(text: &str) -> Result<Self, String> {
+        let number = |text: &str| match text.trim().parse::<f64>() {
+            Ok(value) if !value.is_nan() => Ok(value),
+            _ => Err(format!(
+                "`{text}` is no number that others can be compared with"
+            )),
+        };
+        let Some((low, high)) = text.split_once("..") else {
+            let value = Bound::Included(number(text)?);
+            return Ok(Self {
+                low: value,
+                high: value,
+            });
+        };
+        let (low, high) = (low.trim(), high.trim());
+        let end = |text: &str, excluded: Option<&str>| match (text, excluded) {
+            ("", _) => Ok(Bound::Unbounded),
+            (_, Some(text)) => number(text).map(Bound::Excluded),
+            (_, None) => number(text).map(Bound::Included),
+        };
+        Ok(Self {
+            low: end(low, low.strip_suffix('<'))?,
+            high: end(high, high.strip_prefix('<'))?,
+        })
+    }
+}
+
+/// Values that rows of a join are to have.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Wanted {
+    /// The series, as everywhere.
+    pub pattern: String,
+    /// What it is to have.
+    pub values: Values,
+}
+
+impl Wanted {
+    /// `power=0..100`, `power=..0`, `wind{mast="1"}=4<..`, `state=3`. Tags have the sign, too: the last one counts.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let Some((pattern, range)) = text.rsplit_once('=') else {
+            return Err("give a series, =, and a range of values: power=0..100".to_owned());
+        };
+        Ok(Self {
+            pattern: pattern.trim().to_owned(),
+            values: Values::parse(range)?,
+        })
+    }
+}
+
+/// Values that points of a series are to have.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Filter {
+    /// In this column; none: in the one that the command is about.
+    pub column: Option<String>,
+    /// What it is to have.
+    pub values: Values,
+}
+
+impl Filter {
+    /// `4..`, `temp=0<..100`.
+    fn parse(text: &str) -> Result<Self, String> {
+        let (column, range) = match text.rsplit_once('=') {
+            Some((column, range)) => (Some(column.trim().to_owned()), range),
+            None => (None, text),
+        };
+        Ok(Self {
+            column,
+            values: Values::parse(range)?,
+        })
+    }
+}
+
+/// Which points a command is about.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FilterArgs {
+    /// Only points with a value from LOW to HIGH, both included, in COLUMN, or in the one of --column; either end may be left out, `<`
+    /// beside the dots leaves out the end itself, and a value alone is that value: 4.., ..<0, temp=18<..21, state=3. Repeated, all of
+    /// them hold
+    #[arg(
+        long = "where",
+        value_name = "[COLUMN=]LOW..HIGH",
+        value_parser = Filter::parse,
+        allow_hyphen_values = true
+    )]
+    pub filters: Vec<Filter>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Bound::{Excluded, Included, Unbounded};
+
+    #[test]
+    fn ranges_have_ends_that_are_in_them_or_not() {
+        for (text, low, high) in [
+            ("0..100", Included(0.0), Included(100.0)),
+            ("-5..", Included(-5.0), Unbounded),
+            ("..-5.5", Unbounded, Included(-5.5)),
+            (" 4<.. ", Excluded(4.0), Unbounded),
+            ("4 <..< 1e2", Excluded(4.0), Excluded(100.0)),
+            ("..<inf", Unbounded, Excluded(f64::INFINITY)),
+            ("3", Included(3.0), Included(3.0)),
+            ("..", Unbounded, Unbounded),
+        ] {
+            assert_eq!(Values::parse(text), Ok(Values { low, high }), "{text}");
+        }
+        for text in ["", "x..", "1..nan", "<..1", "1..2..3", "<4", "1>..2"] {
+            assert!(Values::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_sign_parts_a_name_from_its_values() {
+        let wanted = Wanted::parse(r#"wind{mast="1"}=4.."#).unwrap();
+        assert_eq!(wanted.pattern, r#"wind{mast="1"}"#);
+        assert!(Wanted::parse("4..").is_err());
+        let filter = Filter::parse("temp = 18<..21").unwrap();
+        assert_eq!(filter.column.as_deref(), Some("temp"));
+        assert_eq!(filter.values.low, Excluded(18.0));
+        assert_eq!(Filter::parse("4..").unwrap().column, None);
+    }
+}

@@ -1,0 +1,181 @@
+//! Rows of a series one after the other, in either direction, all or those that are wanted, until there are enough.
+//!
+//! The library hands out the rows that filters and expressions want an interval at a time. A walk asks it piece by piece, each of
+//! twice as many rows as the one before: who wants ten of a billion does not read them all, and who wants all asks a few times.
+
+use crate::database::Reader;
+use crate::exit::Outcome;
+use regex::Regex;
+use std::ops::ControlFlow;
+use tidalite::{Direction, Row, Series, ValueFilter};
+
+/// Rows of the first piece.
+const PIECE_ROWS: u64 = 16 * 1024;
+
+/// Rows of a piece at most: the matches of one backward piece are held in memory.
+const PIECE_ROWS_MAX: u64 = 4 * 1024 * 1024;
+
+/// Which rows are wanted.
+pub(super) enum Wanted<'a> {
+    All,
+    /// Whose text in this column matches.
+    Matching(usize, &'a Regex),
+    /// Whose values lie in all of these ranges.
+    Filtered(Vec<ValueFilter>),
+}
+
+/// What takes the rows, and says whether it wants more.
+type Take<'t> = dyn FnMut(&Row) -> Outcome<ControlFlow<()>> + 't;
+
+/// Rows of one series.
+pub(super) struct Walk<'a> {
+    pub(super) reader: &'a Reader<'a>,
+    pub(super) series: &'a Series<'a>,
+    /// First and last time, both included.
+    pub(super) range: (i64, i64),
+    pub(super) wanted: Wanted<'a>,
+}
+
+impl Walk<'_> {
+    /// Goes over the rows, but for the first `offset`.
+    pub(super) fn each(&self, direction: Direction, offset: u64, take: &mut Take<'_>) -> Outcome {
+        if let Wanted::All = self.wanted {
+            return self.all(direction, offset, take);
+        }
+        let mut left = offset;
+        let mut take = |row: &Row| {
+            if left > 0 {
+                left -= 1;
+                return Ok(ControlFlow::Continue(()));
+            }
+            take(row)
+        };
+        let (mut from, mut to) = self.range;
+        let mut rows = PIECE_ROWS;
+        while from <= to {
+            let edge = self.edge(direction, (from, to), rows)?;
+            rows = PIECE_ROWS_MAX.min(rows * 2);
+            let (piece, rest) = match direction {
+                Direction::Forward => ((from, edge), edge.checked_add(1).map(|from| (from, to))),
+                Direction::Backward => ((edge, to), edge.checked_sub(1).map(|to| (from, to))),
+            };
+            if self.piece(direction, piece, &mut take)?.is_break() {
+                break;
+            }
+            match rest {
+                Some(rest) => (from, to) = rest,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// A cursor instead of pieces: it can stop, at a limit or at a closed pipe, and counts what it passes over by links.
+    fn all(&self, direction: Direction, offset: u64, take: &mut Take<'_>) -> Outcome {
+        let fail = |error: tidalite::Error| self.reader.fail(&error);
+        let (from, to) = self.range;
+        let before = self.series.between(..from).count().map_err(fail)?;
+        let mut cursor = self.series.cursor();
+        let mut row = match direction {
+            Direction::Forward => cursor.nth(before.saturating_add(offset)).map_err(fail)?,
+            Direction::Backward => {
+                let behind = self.series.between(..=to).count().map_err(fail)?;
+                match (behind - before).checked_sub(offset.saturating_add(1)) {
+                    Some(place) => cursor.nth(before + place).map_err(fail)?,
+                    None => None,
+                }
+            }
+        };
+        while let Some(own) = row.take().filter(|row| from <= row.time && row.time <= to) {
+            if take(&own)?.is_break() {
+                break;
+            }
+            row = match direction {
+                Direction::Forward => cursor.next(),
+                Direction::Backward => cursor.previous(),
+            }
+            .map_err(fail)?;
+        }
+        Ok(())
+    }
+
+    /// The last time of a piece of so many rows that begins where the range does, in this direction.
+    fn edge(&self, direction: Direction, (from, to): (i64, i64), rows: u64) -> Outcome<i64> {
+        let fail = |error: tidalite::Error| self.reader.fail(&error);
+        let mut cursor = self.series.cursor();
+        let edge = match direction {
+            Direction::Forward => {
+                let before = self.series.between(..from).count().map_err(fail)?;
+                cursor.nth(before + rows - 1).map_err(fail)?
+            }
+            Direction::Backward => {
+                let behind = self.series.between(..=to).count().map_err(fail)?;
+                match behind.checked_sub(rows) {
+                    Some(place) => cursor.nth(place).map_err(fail)?,
+                    None => None,
+                }
+            }
+        };
+        Ok(match direction {
+            Direction::Forward => edge.map_or(to, |row| row.time.min(to)),
+            Direction::Backward => edge.map_or(from, |row| row.time.max(from)),
+        })
+    }
+
+    /// The wanted rows of a piece.
+    fn piece(
+        &self,
+        direction: Direction,
+        (from, to): (i64, i64),
+        take: &mut Take<'_>,
+    ) -> Outcome<ControlFlow<()>> {
+        let fail = |error: tidalite::Error| self.reader.fail(&error);
+        let range = self.series.between(from..=to);
+        match &self.wanted {
+            Wanted::All => Ok(ControlFlow::Continue(())),
+            Wanted::Matching(column, regex) => {
+                let rows = range.text_matches(*column, |text| regex.is_match(text));
+                let rows = rows.map_err(fail)?;
+                if let Direction::Backward = direction {
+                    let rows = rows.collect::<tidalite::Result<Vec<Row>>>();
+                    for row in rows.map_err(fail)?.iter().rev() {
+                        if take(row)?.is_break() {
+                            return Ok(ControlFlow::Break(()));
+                        }
+                    }
+                    return Ok(ControlFlow::Continue(()));
+                }
+                for row in rows {
+                    if take(&row.map_err(fail)?)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+                Ok(ControlFlow::Continue(()))
+            }
+            Wanted::Filtered(filters) => {
+                let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
+                let matching = range.matching(filters.iter().copied()).map_err(fail)?;
+                let mut went = Ok(ControlFlow::Continue(()));
+                let read = matching.for_each_vector_of(&columns, direction, |vector| {
+                    let times = vector.times();
+                    for step in 0..times.len() {
+                        if !matches!(went, Ok(ControlFlow::Continue(()))) {
+                            return;
+                        }
+                        let place = match direction {
+                            Direction::Forward => step,
+                            Direction::Backward => times.len() - 1 - step,
+                        };
+                        let words = columns.iter().map(|&column| vector.words(column)[place]);
+                        went = take(&Row {
+                            time: times[place],
+                            words: words.collect(),
+                        });
+                    }
+                });
+                read.map_err(fail)?;
+                went
+            }
+        }
+    }
+}
