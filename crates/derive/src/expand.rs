@@ -85,6 +85,8 @@ pub(crate) fn record(input: &DeriveInput) -> Result<TokenStream> {
     Ok(quote! {
         #[automatically_derived]
         impl #generics ::tidalite::Record for #ident #arguments #bounds {
+            const ANY_UNIT: bool = <#time_type as ::tidalite::RecordTime>::ANY_UNIT;
+
             fn schema() -> ::tidalite::Schema {
                 ::tidalite::Schema {
                     unit: #unit,
@@ -98,6 +100,11 @@ pub(crate) fn record(input: &DeriveInput) -> Result<TokenStream> {
             }
 
             #[inline]
+            fn time_in(&self, unit: ::tidalite::Unit) -> ::tidalite::Result<i64> {
+                ::tidalite::RecordTime::steps(&self.#time, unit)
+            }
+
+            #[inline]
             fn write(&self, row: &mut ::tidalite::RowWriter<'_>) -> ::tidalite::Result<()> {
                 #(row.put(&self.#names)?;)*
                 ::std::result::Result::Ok(())
@@ -106,7 +113,7 @@ pub(crate) fn record(input: &DeriveInput) -> Result<TokenStream> {
             #[inline]
             fn read(row: &mut ::tidalite::RowReader<'_>) -> ::tidalite::Result<Self> {
                 ::std::result::Result::Ok(Self {
-                    #time: <#time_type as ::tidalite::RecordTime>::of_steps(row.time(), #unit)?,
+                    #time: <#time_type as ::tidalite::RecordTime>::of_steps(row.time(), row.unit())?,
                     #(#names: row.take()?,)*
                 })
             }

@@ -20,7 +20,7 @@
 
 mod writer;
 
-use crate::catalog::{SeriesInfo, expect_columns};
+use crate::catalog::SeriesInfo;
 use crate::error::{Error, Result};
 use crate::open_series::{OneSeries, OpenSeries};
 use crate::point::{Point, Sample};
@@ -337,7 +337,7 @@ impl SeriesAppender<'_, '_> {
     /// # Errors
     /// As there.
     pub fn insert(&mut self, t: impl Instant, value: f64) -> Result<()> {
-        self.expect_record(<Sample as Point>::schema)?;
+        self.appender.open[self.index].expect_record(<Sample as Point>::schema, true)?;
         let time = t.in_unit(self.info().schema.unit)?;
         self.insert_point(time, 0, value)
     }
@@ -412,7 +412,7 @@ impl SeriesAppender<'_, '_> {
         if self.is_alone() {
             return self.through(|series| series.insert_record(record));
         }
-        self.expect_record(R::schema)?;
+        self.appender.open[self.index].expect_record(R::schema, R::ANY_UNIT)?;
         let mut words = [0u64; COLUMNS_MAX];
         let words = &mut words[..self.columns()];
         record.write(&mut RowWriter {
@@ -421,7 +421,7 @@ impl SeriesAppender<'_, '_> {
             at: 0,
             texts: None,
         })?;
-        self.insert_row(record.time()?, words)
+        self.insert_row(record.time_in(self.info().schema.unit)?, words)
     }
 
     /// As [`SeriesMut::append_rows`].
@@ -451,17 +451,6 @@ impl SeriesAppender<'_, '_> {
         self.appender
             .writer
             .change(|txn| f(&mut txn.series_by_id(id)?))
-    }
-
-    #[inline]
-    fn expect_record(&mut self, schema: fn() -> Schema) -> Result<()> {
-        let known = self.appender.open[self.index].record;
-        if known.is_some_and(|known| std::ptr::fn_addr_eq(known, schema)) {
-            return Ok(());
-        }
-        expect_columns(self.info(), &schema())?;
-        self.appender.open[self.index].record = Some(schema);
-        Ok(())
     }
 
     #[cold]

@@ -415,7 +415,21 @@ pub(crate) fn expect_first_columns(info: &SeriesInfo, schema: &Schema) -> Result
     expect_columns(info, schema)
 }
 
-/// A series written as a record type has to have its columns; the unit is the series' own.
+/// A series read or written as a record type whose times are numbers has to count the same steps.
+pub(crate) fn expect_unit(info: &SeriesInfo, schema: &Schema) -> Result<()> {
+    if info.schema.unit == schema.unit {
+        return Ok(());
+    }
+    let problem = format!(
+        "series {} counts time in {:?}, the record in {:?}: give the record the series' unit, or a Timestamp as its time",
+        info.label(),
+        info.schema.unit,
+        schema.unit
+    );
+    Err(Error::Schema { problem })
+}
+
+/// A series written as a record type has to have its columns.
 pub(crate) fn expect_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     if info.schema.columns == schema.columns {
         return Ok(());

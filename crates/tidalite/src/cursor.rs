@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::pages::Pages;
 use crate::time::Instant;
+use tidalite_series::Found;
 
 /// A row, copied out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,19 @@ impl From<tidalite_series::Row> for Row {
     }
 }
 
+/// Where a search has put a cursor; see [`Cursor::seek`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SearchResult {
+    /// Nowhere: the series has no rows.
+    Empty,
+    /// On the last row before the time that was sought.
+    Less,
+    /// On the row at that time; the last to arrive, where there are several.
+    Equal,
+    /// On the first row, which lies behind that time: none is at it or before it.
+    Greater,
+}
+
 /// A position in a series. Each move returns the row it comes to.
 pub struct Cursor<'s> {
     pub(crate) inner: tidalite_series::Cursor<'s, Pages<'s>>,
@@ -54,8 +68,47 @@ impl Cursor<'_> {
     /// # Errors
     /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
     pub fn search(&mut self, t: impl Instant) -> Result<Option<Row>> {
-        self.inner.search(t.in_unit(self.unit)?)?;
+        self.go_to(t)?;
         Ok(self.current())
+    }
+
+    /// To the row at `t`, else to the last one before it, else to the first one behind it; tells which of these it is. So does the
+    /// search of the LMDB time-series engine.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{MemoryStorage, Options, SearchResult};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut wind = tx.series("wind")?;
+    /// wind.insert("2020-01-01", 1.0)?;
+    /// wind.insert("2020-01-03", 3.0)?;
+    /// let wind = wind.view()?;
+    /// let mut cursor = wind.cursor();
+    /// assert_eq!(cursor.seek("2020-01-02T12:00")?, SearchResult::Less);
+    /// assert_eq!(cursor.current().map(|row| row.f64(1)), Some(1.0));
+    /// assert_eq!(cursor.seek("2019-01-01")?, SearchResult::Greater);
+    /// assert_eq!(cursor.current().map(|row| row.f64(1)), Some(1.0));
+    /// assert_eq!(cursor.seek("2020-01-03")?, SearchResult::Equal);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `search`.
+    pub fn seek(&mut self, t: impl Instant) -> Result<SearchResult> {
+        let (t, next) = t.steps_around(self.unit)?;
+        Ok(match self.inner.search(t)? {
+            // Of a time between two steps the step before it is not that time.
+            Found::Exact if t == next => SearchResult::Equal,
+            Found::Exact | Found::Before => SearchResult::Less,
+            Found::Nothing if self.inner.first()? => SearchResult::Greater,
+            Found::Nothing => SearchResult::Empty,
+        })
+    }
+
+    /// To the last row at or before `t`; whether there is one.
+    pub(crate) fn go_to(&mut self, t: impl Instant) -> Result<bool> {
+        Ok(self.inner.search(t.in_unit(self.unit)?)? != Found::Nothing)
     }
 
     /// To the row that `n` rows come before, 0 the first; `None`, and behind the last, when there are no more than `n`. Of an interval that begins at

@@ -42,6 +42,7 @@
 //!  └ leaves      where the front's stretches go
 //! catalog    names, GUIDs, schemas      ── name, schema, column, value, time: their parts
 //!  ├ record, point                       plain structs as rows
+//!  │  └ records  RecordCursor, Records     rows as such structs
 //!  └ known, opened                       what snapshots have decoded of it, and of series
 //! texts      strings, bytes and GUIDs of rows
 //! roots      the app area of the meta block
@@ -105,6 +106,7 @@ mod range;
 mod read;
 mod readers;
 mod record;
+mod records;
 mod retention;
 mod roots;
 mod salvage;
@@ -140,7 +142,7 @@ pub use check::{CheckReport, Finding, Place, key_text};
 pub use cold::Cooled;
 pub use column::{Column, ColumnType, DECIMAL_SCALE_MAX};
 pub use compact::Compaction;
-pub use cursor::{Cursor, Row};
+pub use cursor::{Cursor, Row, SearchResult};
 pub use database::{Database, OpenMode, Options, ReadAhead, Verify};
 pub use diff::Change;
 pub use equal::{MergePolicy, time_rows_max};
@@ -166,6 +168,7 @@ pub use range::{Range, Vector};
 pub use read::{ReadSource, ReadTxn, Reading};
 pub use readers::ParkedRead;
 pub use record::{Field, Record, RecordTime, RowReader, RowWriter, column_of, decimal_of};
+pub use records::{RecordCursor, RecordReader, Records};
 pub use retention::{
     Budget, Maintained, RETENTION_NAME_BYTES_MAX, RETENTION_PATTERN_BYTES_MAX, Retention,
 };

@@ -4,6 +4,7 @@ use crate::aggregate::{Aggregate, Window};
 use crate::error::Result;
 use crate::pieces::{Direction, ValueFilter};
 use crate::range::{Range, Vector};
+use crate::series::Series;
 use tidalite_codec::Parts;
 use tidalite_series::ValueRange;
 
@@ -55,7 +56,11 @@ impl<'s> Range<'s> {
     }
 }
 
-impl Matching<'_> {
+impl<'s> Matching<'s> {
+    pub(crate) fn series(&self) -> &'s Series<'s> {
+        self.range.series
+    }
+
     /// How many there are.
     ///
     /// # Errors

@@ -10,8 +10,9 @@
 //! 4. From one transaction to the next they are kept only where the trees of the catalog have the roots that the first one left: a
 //!    root names its tree's contents by checksums, so nobody else has changed them.
 
-use crate::catalog::SeriesInfo;
+use crate::catalog::{SeriesInfo, expect_columns, expect_unit};
 use crate::equal::{Guard, MergePolicy};
+use crate::error::Result;
 use crate::roots::{Catalog, Roots};
 use crate::schema::Schema;
 use std::collections::HashMap;
@@ -50,8 +51,10 @@ pub(crate) struct OneSeries {
     pub(crate) point: bool,
     /// What is known of its times, where its merge policy asks.
     pub(crate) guard: Option<Box<Guard>>,
-    /// The schema of the record type that was found to have this series' columns.
-    pub(crate) record: Option<fn() -> Schema>,
+    /// The schema of the record type that was found to have this series' columns, and whether its unit is this series'. Types whose
+    /// schemas are the same may have one function: only what follows from the schema may be told by it.
+    record: Option<fn() -> Schema>,
+    record_unit: bool,
 }
 
 /// See the head of this file.
@@ -118,6 +121,33 @@ impl OneSeries {
         self.texts = info.schema.columns.iter().any(|column| column.ty.is_text());
         self.point = self.columns == 2 && !self.texts && self.merge == MergePolicy::Replace;
         self.info = info;
+    }
+
+    /// Checks a record type once: comparing names with every record would cost more than storing it.
+    ///
+    /// # Errors
+    /// `Schema` when the series has other columns, or another unit where that counts.
+    #[inline]
+    pub(crate) fn expect_record(&mut self, schema: fn() -> Schema, any_unit: bool) -> Result<()> {
+        let known = self.record;
+        if known.is_some_and(|known| std::ptr::fn_addr_eq(known, schema))
+            && (any_unit || self.record_unit)
+        {
+            return Ok(());
+        }
+        self.learn_record(schema, any_unit)
+    }
+
+    #[cold]
+    fn learn_record(&mut self, schema: fn() -> Schema, any_unit: bool) -> Result<()> {
+        let own = schema();
+        expect_columns(&self.info, &own)?;
+        if !any_unit {
+            expect_unit(&self.info, &own)?;
+        }
+        self.record = Some(schema);
+        self.record_unit = own.unit == self.info.schema.unit;
+        Ok(())
     }
 }
 
@@ -244,6 +274,7 @@ impl OpenSeries {
             info: Arc::clone(&info),
             turn: self.turn,
             record: None,
+            record_unit: false,
         };
         one.learn(info);
         self.series.push(one);

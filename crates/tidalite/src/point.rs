@@ -35,10 +35,10 @@ pub trait Point: Sized {
     fn from_words(time: i64, words: &[u64]) -> Self;
 }
 
-/// The default point: a time in nanoseconds, flags and a value.
+/// The default point: a time, flags and a value. As a [`Record`](crate::Record) it is one of series that count nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// Nanoseconds since 1970-01-01 UTC.
+    /// In the unit of its series: nanoseconds since 1970-01-01 UTC, where that was made with the default schema.
     pub time: i64,
     /// Free for the user: quality, source, status.
     pub flags: i64,

@@ -4,7 +4,6 @@ use crate::aggregate::{Aggregate, Window};
 use crate::error::Result;
 use crate::pages::Pages;
 use crate::point::{Point, Sample};
-use crate::record::{Record, RowReader};
 use crate::series::Series;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::Parts;
@@ -284,7 +283,7 @@ impl<'s> Range<'s> {
         self.series.view().scan(self.from, self.to, &columns)
     }
 
-    /// Calls `f` with every default point (`flags`, `value`). Returns the rows.
+    /// Calls `f` with every default point (`flags`, `value`), its time in the series' unit. Returns the rows.
     ///
     /// # Errors
     /// `Schema` when the series has other columns; else as for `for_each_vector`.
@@ -296,34 +295,6 @@ impl<'s> Range<'s> {
                 f(Sample { time, flags, value });
             }
         })
-    }
-
-    /// Calls `f` with every row as a record. Returns the rows. Columns that the series has behind those of the record are
-    /// left out.
-    ///
-    /// # Errors
-    /// `Schema` when the series has other columns, or a row that is no such record; else as for `for_each_vector`.
-    pub fn for_each_record<R: Record>(&self, mut f: impl FnMut(R)) -> Result<u64> {
-        let schema = R::schema();
-        crate::catalog::expect_first_columns(self.series.info(), &schema)?;
-        let mut failed = None;
-        let rows = self.for_each(|time, words| {
-            if failed.is_some() {
-                return;
-            }
-            let record = R::read(&mut RowReader {
-                columns: &schema.columns,
-                time,
-                words: &words[..schema.columns.len()],
-                at: 0,
-                series: self.series,
-            });
-            match record {
-                Ok(record) => f(record),
-                Err(error) => failed = Some(error),
-            }
-        })?;
-        failed.map_or(Ok(rows), Err)
     }
 
     pub(crate) fn check_column(&self, column: usize) -> Result<()> {

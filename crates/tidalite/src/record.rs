@@ -59,7 +59,14 @@ use tidalite_kv::Tree;
 ///
 /// Fields are `f64`, `f32`, `i64` to `i8`, `u64` to `u8`, `bool`, [`Decimal`] with a scale, `String`, `Vec<u8>`, GUIDs as
 /// `[u8; 16]`, and `Option` of these; [`Field`] makes others possible. A [`Point`] is a record too.
+///
+/// A record whose time is a [`Timestamp`] goes to and comes from series of any unit, each in its own; the struct's unit is only
+/// that of a series which is made for it. A time that is a number counts steps of the struct's unit: a series of another one is refused.
 pub trait Record: Sized {
+    /// Whether the time means the same in every unit, and `time_in` gives it in each. Where it does not, a series whose unit is not
+    /// the schema's is refused.
+    const ANY_UNIT: bool = false;
+
     /// The schema; the same for every value of the type.
     fn schema() -> Schema;
 
@@ -68,6 +75,17 @@ pub trait Record: Sized {
     /// # Errors
     /// `Timestamp` when the unit cannot hold it.
     fn time(&self) -> Result<i64>;
+
+    /// The time in the unit of a series, which is the schema's unless `ANY_UNIT` says that it need not be. Rounded down to a whole
+    /// step, as any [`Instant`].
+    ///
+    /// # Errors
+    /// `Timestamp` when the unit cannot hold it.
+    #[inline]
+    fn time_in(&self, unit: Unit) -> Result<i64> {
+        let _ = unit;
+        self.time()
+    }
 
     /// Puts the columns in order.
     ///
@@ -173,6 +191,8 @@ impl RowWriter<'_> {
 /// Gives the columns of a record back; see [`Record::read`].
 pub struct RowReader<'r> {
     pub(crate) columns: &'r [Column],
+    /// The series' own.
+    pub(crate) unit: Unit,
     pub(crate) time: i64,
     /// One word a column.
     pub(crate) words: &'r [u64],
@@ -185,6 +205,12 @@ impl RowReader<'_> {
     #[must_use]
     pub fn time(&self) -> i64 {
         self.time
+    }
+
+    /// The series' unit.
+    #[must_use]
+    pub fn unit(&self) -> Unit {
+        self.unit
     }
 
     /// Takes the next column.
@@ -376,6 +402,9 @@ impl<F: Field> Field for Option<F> {
 
 /// A type that is the time of a record: `i64` in the record's unit, or [`Timestamp`].
 pub trait RecordTime: Sized {
+    /// Whether it is an instant, which steps of any unit can tell, and not a number of steps of one unit.
+    const ANY_UNIT: bool = false;
+
     /// In steps of the unit.
     ///
     /// # Errors
@@ -402,11 +431,22 @@ impl RecordTime for i64 {
 }
 
 impl RecordTime for Timestamp {
+    const ANY_UNIT: bool = true;
+
+    // Most series count nanoseconds: these need no division.
+    #[inline]
     fn steps(&self, unit: Unit) -> Result<i64> {
-        self.in_unit(unit)
+        match unit {
+            Unit::Nanos => Ok(self.0),
+            unit => self.in_unit(unit),
+        }
     }
 
+    #[inline]
     fn of_steps(steps: i64, unit: Unit) -> Result<Self> {
+        if unit == Unit::Nanos {
+            return Ok(Self(steps));
+        }
         unit.timestamp(steps).ok_or_else(|| Error::Timestamp {
             text: steps.to_string(),
             problem: format!("in {unit:?} it is outside of the years 1677 to 2262"),

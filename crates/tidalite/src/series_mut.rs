@@ -1,7 +1,7 @@
 //! A series of a write transaction: insert, overwrite, append, delete, and reading one's own writes.
 
 use crate::appender::wrong_columns;
-use crate::catalog::{self, SeriesInfo, expect_columns};
+use crate::catalog::{self, SeriesInfo};
 use crate::column::Column;
 use crate::equal::{Guard, MergePolicy, Taken};
 use crate::error::Result;
@@ -10,7 +10,6 @@ use crate::opened::OpenedSeries;
 use crate::pages::Pages;
 use crate::point::{Point, Sample};
 use crate::record::{Record, RowWriter, TextSink};
-use crate::schema::Schema;
 use crate::series::{EVER, Series, inclusive};
 use crate::texts::Texts;
 use crate::time::Instant;
@@ -124,7 +123,7 @@ impl<'t> SeriesMut<'t> {
     /// # Errors
     /// `Schema` when the series has other columns; `Timestamp` for a text that is none; a full disk.
     pub fn insert(&mut self, t: impl Instant, value: f64) -> Result<()> {
-        self.expect_record(<Sample as Point>::schema)?;
+        self.txn.open[self.index].expect_record(<Sample as Point>::schema, true)?;
         let time = t.in_unit(self.info().schema.unit)?;
         self.insert_point(time, 0, value)
     }
@@ -339,14 +338,16 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// Inserts a record.
+    /// Inserts a record: a [`Timestamp`](crate::Timestamp) in the unit of the series, at the last whole step at or before it.
     ///
     /// # Errors
-    /// `Schema` when the series has other columns than the record; a full disk.
+    /// `Schema` when the series has other columns than the record, or another unit than a record whose time is a number; a full
+    /// disk.
     #[inline]
     pub fn insert_record<R: Record>(&mut self, record: &R) -> Result<()> {
-        self.expect_record(R::schema)?;
-        self.insert_made(record.time()?, |series, words| {
+        self.txn.open[self.index].expect_record(R::schema, R::ANY_UNIT)?;
+        let unit = self.info().schema.unit;
+        self.insert_made(record.time_in(unit)?, |series, words| {
             let txn = &mut *series.txn;
             let info = &txn.open[series.index].info;
             record.write(&mut RowWriter {
@@ -562,18 +563,6 @@ impl<'t> SeriesMut<'t> {
         let state = Arc::new(OpenedSeries { info, tree, late });
         let pages = Pages::Writer(&self.txn.pages);
         Ok(Series::new(pages, state, &self.txn.roots, 0))
-    }
-
-    /// Checks a record type once: comparing names with every record would cost more than storing it.
-    #[inline]
-    fn expect_record(&mut self, schema: fn() -> Schema) -> Result<()> {
-        let known = self.txn.open[self.index].record;
-        if known.is_some_and(|known| std::ptr::fn_addr_eq(known, schema)) {
-            return Ok(());
-        }
-        expect_columns(self.info(), &schema())?;
-        self.txn.open[self.index].record = Some(schema);
-        Ok(())
     }
 
     #[cold]
