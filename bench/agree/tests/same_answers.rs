@@ -60,7 +60,7 @@ fn plain(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
         0..4 => {
             let was = theirs.get(Which::Plain, &k).is_some();
             assert!(theirs.put(Which::Plain, &k, &v, 0));
-            assert_eq!(t.put(&k, &v).unwrap(), was);
+            assert_eq!(t.put(&k, &v).unwrap(), !was);
         }
         4 => {
             let done = theirs.put(Which::Plain, &k, &v, MDB_NOOVERWRITE);
@@ -109,7 +109,7 @@ fn plain(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
             }
         }
         _ => {
-            let view = t.view();
+            let view = t.view().unwrap();
             let mut cursor = view.cursor();
             let mut other = theirs.cursor(Which::Plain);
             let mut found = match rng.below(4) {
@@ -161,7 +161,7 @@ fn multi(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
             let mut cursor = theirs.cursor(Which::Multi);
             let found = cursor.go(MDB_SET_KEY, &k, &[]);
             let expected = found.map(|(_, value)| (value, cursor.count()));
-            assert_eq!(m.view().get(&k).unwrap(), expected);
+            assert_eq!(m.view().unwrap().get(&k).unwrap(), expected);
         }
         9 => {
             let mut edit = m.edit();
@@ -176,7 +176,7 @@ fn multi(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
             }
         }
         _ => {
-            let view = m.view();
+            let view = m.view().unwrap();
             let mut cursor = view.cursor();
             let mut other = theirs.cursor(Which::Multi);
             let mut found = match rng.below(5) {

@@ -131,6 +131,8 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
             tidalite::Error::TableKind { .. } => Failure::bad_input(error).hint(format!(
                 "tidalite kv stat {shown} tells which tables have several values a key"
             )),
+            tidalite::Error::IsTable { .. } => Failure::bad_input(format!("{shown}: {error}"))
+                .hint("tidalite kv scan prints what there is, with --in what lies under a key"),
             _ => Failure::new(Exit::Failure, error),
         };
     };

@@ -47,7 +47,7 @@ impl Tree {
         r: &'r R,
         keys: &[K],
         mut found: impl FnMut(usize, Option<Value<'r>>) -> Result<()>,
-        nested: fn(u64) -> Error,
+        nested: fn(u64, &[u8]) -> Error,
     ) -> Result<()> {
         self.find_many(r, keys, |place, row| {
             let Some(FoundRow {
@@ -64,7 +64,7 @@ impl Tree {
             } else {
                 match value::reference(tag, &page[range], r.page_size(), at)? {
                     Some(reference) => Value::referenced(r, reference),
-                    None => return Err(nested(at)),
+                    None => return Err(nested(at, keys[place].as_ref())),
                 }
             };
             found(place, Some(value))

@@ -222,20 +222,20 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         let page_size = self.reader.page_size();
         match value::reference(tag, &leaf.page[range], page_size, leaf.at)? {
             Some(found) => Ok(Value::referenced(self.reader, found)),
-            None => Err(value::is_a_table(leaf.at)),
+            None => Err(value::is_a_table(leaf.at, self.key())),
         }
     }
 
     /// The row's value, as a user asks for it.
     ///
     /// # Errors
-    /// `Corrupt`; `Unsupported` where a nested table is.
+    /// `Corrupt`; `IsTable` where a nested table is.
     ///
     /// # Panics
     /// When the cursor is not at a row.
-    pub fn value_or_unsupported(&self) -> Result<Value<'r>> {
+    pub fn plain_value(&self) -> Result<Value<'r>> {
         match self.is_nested() {
-            true => Err(holds_a_table(0)),
+            true => Err(holds_a_table(0, self.key())),
             false => self.value(),
         }
     }

@@ -74,7 +74,8 @@ impl Tree {
         }
         ending.place = None;
         let stored = Stored::put(w, self.id, key, value)?;
-        let (before, at_end) = self.put_payload_anywhere(w, key, stored.payload(), Old::Free)?;
+        let put = self.put_payload_anywhere(w, key, stored.payload(), Old::Free);
+        let (before, at_end) = stored.unless_refused(w, put)?;
         ending.descents = if at_end { ending.descents + 1 } else { 0 };
         // One row alone is not worth looking where it went.
         if ending.descents > 1 {

@@ -24,7 +24,7 @@ impl Tree {
         &self,
         r: &'r R,
         key: &[u8],
-        nested: fn(u64) -> Error,
+        nested: fn(u64, &[u8]) -> Error,
     ) -> Result<Option<Value<'r>>> {
         let Some((leaf, ahead)) = self.leaf_towards(r, key)? else {
             return Ok(None);
@@ -38,7 +38,7 @@ impl Tree {
         r: &'r R,
         (leaf, ahead): (&Ptr, usize),
         key: &[u8],
-        nested: fn(u64) -> Error,
+        nested: fn(u64, &[u8]) -> Error,
     ) -> Result<Option<Value<'r>>> {
         let lent = lent_page(r, leaf, ahead);
         if let Some(page) = lent {
@@ -132,7 +132,7 @@ fn get_from<'r, R: PageRead>(
     r: &'r R,
     leaf: Lent<'r, '_>,
     key: &[u8],
-    nested: fn(u64) -> Error,
+    nested: fn(u64, &[u8]) -> Error,
 ) -> Result<Option<Value<'r>>> {
     let (page, at) = (page_of(r, leaf)?, leaf.0.addr);
     let node = Node::open(&page, 0, at)?;
@@ -147,6 +147,6 @@ fn get_from<'r, R: PageRead>(
     }
     match value::reference(cell.tag, cell.payload, r.page_size(), at)? {
         Some(reference) => Ok(Some(Value::referenced(r, reference))),
-        None => Err(nested(at)),
+        None => Err(nested(at, key)),
     }
 }

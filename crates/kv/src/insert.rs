@@ -10,6 +10,7 @@ use crate::group::{Bias, Entry, Group, common};
 use crate::key::{self, Key, KeyBuf, Rest};
 use crate::node::{Node, PREFIX_AT, Shape, child_bytes, damaged, slot_bytes, slots_ahead, tag};
 use crate::remove::Freed;
+use crate::sub::holds_a_table;
 use crate::tree::{HEIGHT_MAX, LEADS_ON, Tree, weight};
 use crate::value::Stored;
 use tidalite_pager::{Counters, Error, PageRead, PageWrite, Ptr, Result};
@@ -34,7 +35,7 @@ pub(crate) struct Path {
 /// What becomes of what the old payload led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Old {
-    /// Its extents and nested tables are freed.
+    /// It is freed: by a removal all of it, by a put the extent of a value. No put takes a nested table's place.
     Free,
     /// They belong to the new payload.
     Keep,
@@ -60,14 +61,15 @@ impl Tree {
     /// Puts a row in, or replaces the value of one; true when the key was there.
     ///
     /// # Errors
-    /// `Limit` for a key beyond `KEY_BYTES_MAX` or a value beyond `VALUE_BYTES_MAX`: nothing has changed
-    /// then. After any other error the transaction must be rolled back.
+    /// `Limit` for a key beyond `KEY_BYTES_MAX` or a value beyond `VALUE_BYTES_MAX`, `IsTable` for a key that holds a nested table: nothing
+    /// has changed then. After any other error the transaction must be rolled back.
     ///
     /// # Cost
     /// One page copied a level when first touched in a transaction; a split writes one more.
     pub fn insert<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
         let stored = Stored::put(w, self.id, key, value)?;
-        Ok(self.put_payload(w, key, stored.payload(), Old::Free)? > 0)
+        let before = self.put_payload(w, key, stored.payload(), Old::Free);
+        Ok(stored.unless_refused(w, before)? > 0)
     }
 
     /// Puts a payload under `key`, whose length was checked. Returns the rows of the payload that was there, 0
@@ -103,7 +105,7 @@ impl Tree {
         let rest;
         if path.found {
             let (was, done);
-            (was, done, rest) = self.replace(w, &path, payload, old)?;
+            (was, done, rest) = self.replace(w, &path, key, payload, old)?;
             before = if self.is_multi() { was } else { 1 };
             self.count_rows(w, &path.steps, rows.wrapping_sub(before).cast_signed())?;
             if done {
@@ -274,17 +276,22 @@ impl Tree {
     }
 
     /// Overwrites the payload at the path's end when the new one fits its place; else takes the row out. Tells the
-    /// rows of the old one, whether the new one is there, and the rest of its key, which stays.
+    /// rows of the old one, whether the new one is there, and the rest of its key, which stays. `IsTable`, and nothing has changed, where
+    /// the payload of a nested table would be lost.
     fn replace<W: PageWrite>(
         &self,
         w: &mut W,
         path: &Path,
+        key: &[u8],
         payload: Payload<'_>,
         old: Old,
     ) -> Result<(u64, bool, Option<Rest>)> {
         let (leaf, at) = (&path.leaf, path.leaf.addr);
         let page = w.page_mut(leaf)?;
         let cell = Node::open(page, 0, at)?.cell(path.index)?;
+        if old == Old::Free && tag::kind(cell.tag) >= tag::NESTED {
+            return Err(holds_a_table(at, key));
+        }
         let rows = if self.is_multi() {
             weight(cell.payload())
         } else {

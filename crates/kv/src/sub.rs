@@ -88,7 +88,7 @@ impl<'r> Sub<'r> {
     /// The value of `key`.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`; `Unsupported` where a nested table is.
+    /// `Corrupt`, `Io`; `IsTable` where a nested table is.
     #[inline]
     pub fn get<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
         let (bytes, at) = match &self.0 {
@@ -104,7 +104,7 @@ impl<'r> Sub<'r> {
         }
         match value::reference(cell.tag, cell.payload, r.page_size(), at)? {
             Some(reference) => Ok(Some(Value::referenced(r, reference))),
-            None => Err(holds_a_table(at)),
+            None => Err(holds_a_table(at, key)),
         }
     }
 
@@ -219,10 +219,10 @@ impl<'r> Sub<'r> {
     }
 }
 
-/// A user asked for a value where a nested table is: nothing is damaged.
+/// A user asked for a value where a nested table is, or was to put one there: nothing is damaged.
 #[cold]
-pub(crate) fn holds_a_table(_: u64) -> Error {
-    unexpected("a nested table", "a value")
+pub(crate) fn holds_a_table(_: u64, key: &[u8]) -> Error {
+    Error::IsTable { key: key.to_vec() }
 }
 
 /// A leaf in memory with the rows of a small table. In the largest pages one has so many short rows that their slots take it beyond what

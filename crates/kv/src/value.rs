@@ -270,6 +270,15 @@ impl<'v> Stored<'v> {
         Ok(Self::Reference(Reference::write(w, owner, value)?.encode()))
     }
 
+    /// Frees the extent of a value that got no row, because its key holds a nested table.
+    pub(crate) fn unless_refused<W: PageWrite, T>(&self, w: &mut W, put: Result<T>) -> Result<T> {
+        if let (Err(Error::IsTable { .. }), Self::Reference(bytes)) = (&put, self) {
+            let reference = Reference::decode(bytes, w.page_size(), 0)?;
+            w.free_extent(&reference.extent());
+        }
+        put
+    }
+
     pub(crate) fn payload(&self) -> Payload<'_> {
         match self {
             Self::Inline(bytes) => Payload {
@@ -284,9 +293,9 @@ impl<'v> Stored<'v> {
     }
 }
 
-/// What a value is asked for where a nested table is.
+/// A value is asked for where a nested table is, in a table that has none.
 #[cold]
-pub(crate) fn is_a_table(leaf_at: u64) -> Error {
+pub(crate) fn is_a_table(leaf_at: u64, _: &[u8]) -> Error {
     damaged("row of a table", leaf_at, "a nested table", "a value")
 }
 

@@ -41,7 +41,7 @@ impl Tree {
     /// born after `before` may still change: they are not remembered.
     ///
     /// # Errors
-    /// As for `get`; `Unsupported` where a nested table is.
+    /// As for `get`; `IsTable` where a nested table is.
     ///
     /// # Cost
     /// One page for each level above the first page that has not changed since, else as `get`.

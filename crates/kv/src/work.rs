@@ -17,6 +17,7 @@ use crate::key;
 use crate::node::{Node, cell_bytes_max, damaged, key_bytes_max, slot_bytes, tag};
 use crate::remove::Freed;
 use crate::small::{Small, SmallEntry};
+use crate::sub::holds_a_table;
 use crate::tree::{LEADS_ON, Tree, check_depth};
 use crate::value::{self, Stored, Value};
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
@@ -126,7 +127,7 @@ impl Work {
     /// The value of a key, in memory.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`; `Unsupported` where a nested table is.
+    /// `Corrupt`, `Io`; `IsTable` where a nested table is.
     pub fn get<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let Some(entry) = self.find(r, key)? else {
             return Ok(None);
@@ -139,7 +140,7 @@ impl Work {
                     .map(|reference| Value::referenced(r, reference).to_vec())
                     .transpose()
             }
-            _ => Err(unexpected("a nested table", "a value")),
+            _ => Err(holds_a_table(0, key)),
         }
     }
 
@@ -150,7 +151,11 @@ impl Work {
     pub fn insert<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
         match &mut self.form {
             Form::Tree(tree) => tree.insert(w, key, value),
-            Form::Small(_) => {
+            Form::Small(small) => {
+                let there = small.place(key).map(|at| small.entries[at].tag);
+                if there.is_ok_and(|there| tag::kind(there) >= tag::NESTED) {
+                    return Err(holds_a_table(0, key));
+                }
                 let stored = Stored::put(w, self.id, key, value)?;
                 Ok(self.put_payload(w, key, stored.payload(), Old::Free)? > 0)
             }
@@ -376,7 +381,7 @@ impl Work {
     ///
     /// # Errors
     /// `Unsupported` when a key on the way holds a value; `Limit` for too deep a path; what `change` returns. After
-    /// a `Limit` from `change` what it did before is kept.
+    /// a `Limit` or `IsTable` from `change` what it did before is kept.
     pub fn at<W: PageWrite, T>(
         &mut self,
         w: &mut W,
@@ -401,7 +406,10 @@ impl Work {
         };
         let done = below.at(w, rest, create, change);
         match &done {
-            Ok(Some(_)) | Err(Error::Limit { .. }) => self.keep_below(w, key, below)?,
+            // A table in pages may have got others before it refused.
+            Ok(Some(_)) | Err(Error::Limit { .. } | Error::IsTable { .. }) => {
+                self.keep_below(w, key, below)?
+            }
             _ => {}
         }
         done

@@ -55,6 +55,11 @@ pub enum Error {
         /// What this library knows.
         expected: String,
     },
+    /// A row of a table holds a nested table, where a value was looked for or was to be put. Nothing has changed.
+    IsTable {
+        /// Its key.
+        key: Vec<u8>,
+    },
     /// Somebody has the file to himself, or works with another lock file (or none).
     OpenElsewhere {
         /// Which file.
@@ -126,6 +131,9 @@ pub enum Error {
     },
 }
 
+/// Bytes of a key that an error shows.
+const KEY_BYTES_SHOWN: usize = 64;
+
 impl Error {
     /// The same error once more: a transaction that failed answers every later call like that.
     #[must_use]
@@ -159,6 +167,7 @@ impl Error {
                 found: found.clone(),
                 expected: expected.clone(),
             },
+            Self::IsTable { key } => Self::IsTable { key: key.clone() },
             Self::OpenElsewhere { path } => Self::OpenElsewhere { path: path.clone() },
             Self::LockFile { path, problem } => Self::LockFile {
                 path: path.clone(),
@@ -255,6 +264,11 @@ impl std::fmt::Display for Error {
             Self::Unsupported { found, expected } => {
                 write!(f, "found {found}, expected {expected}")
             }
+            Self::IsTable { key } => write!(
+                f,
+                "the key \"{}\" holds a nested table, not a value: open it as one, or remove it first with all that is in it",
+                key[..key.len().min(KEY_BYTES_SHOWN)].escape_ascii()
+            ),
             Self::OpenElsewhere { path } => write!(
                 f,
                 "{} is open elsewhere, by somebody who has it alone or works with another lock file: close it there first",
@@ -382,6 +396,9 @@ mod tests {
             found: text(),
             expected: "that: do it".to_owned(),
         };
+        let table = Error::IsTable {
+            key: b"a\n".to_vec(),
+        };
         let busy = Error::WriterBusy {
             process: 7,
             thread: 8,
@@ -417,6 +434,7 @@ mod tests {
                 ["begins with this", "give the path"],
             ),
             (unsupported, ["found this", "expected that: do it"]),
+            (table, ["\"a\\n\"", "remove it first"]),
             (elsewhere, ["plant.tdl", "close it"]),
             (lock, ["plant.tdl", "Options::lock_path"]),
             (large, ["plant.tdl", "(Options::large_values)"]),

@@ -81,7 +81,7 @@ impl CachedGet {
     /// The value of the key in this table, as [`Table::get`] gives it.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `Store` with `Unsupported` where a nested table is. What was known stays known.
+    /// A damaged or unreadable page; `IsTable` where a nested table is. What was known stays known.
     pub fn get(&mut self, table: &Table<'_>) -> Result<Option<&[u8]>> {
         let (pages, tree) = table.parts();
         let Some(tree) = tree else {
@@ -99,7 +99,8 @@ impl CachedGet {
             self.cached = Cached::Hit;
             return Ok(self.answer.as_deref());
         }
-        match tree.get_again(&pages, &self.key, before, &self.way)? {
+        let found = tree.get_again(&pages, &self.key, before, &self.way);
+        match found.map_err(|error| table.error(error))? {
             (Again::Same, way) => {
                 self.way = way;
                 self.cached = Cached::Confirmed;

@@ -1,5 +1,6 @@
 //! What can go wrong, as a user of the library sees it.
 
+use crate::check::key_text;
 use std::fmt;
 
 /// Result of this crate.
@@ -70,6 +71,14 @@ pub enum Error {
         table: String,
         /// True when it has multi-values.
         multi: bool,
+    },
+    /// A row of a table holds a nested table where a value was asked for, or was to be put. Nothing was changed, but that of many pairs those before it
+    /// are stored. [`TableMut::remove`](crate::TableMut::remove) takes a nested table out with all that is in it.
+    IsTable {
+        /// The table, or the one that it is nested in, at whatever depth.
+        table: String,
+        /// The key of the row.
+        key: Vec<u8>,
     },
     /// Weights whose sum no float can hold ([`SpaceSaving`](crate::SpaceSaving)). Nothing was changed.
     WeightSum {
@@ -152,6 +161,11 @@ impl fmt::Display for Error {
             } => {
                 write!(f, "table {table} has one value a key; open it with table")
             }
+            Self::IsTable { table, key } => write!(
+                f,
+                "the key {} of table {table} holds a nested table, not a value: open it with `nested`, or take it out with all that is in it with `remove`",
+                key_text(key)
+            ),
             Self::WeightSum { total, weight } => write!(
                 f,
                 "weights of {total:e} and {weight:e} add up to more than a float can hold: scale them down"
@@ -218,6 +232,10 @@ mod tests {
             table: text(),
             multi,
         };
+        let is_table = Error::IsTable {
+            table: text(),
+            key: b"k".to_vec(),
+        };
         let ambiguous = Error::Ambiguous {
             table: text(),
             values: 3,
@@ -252,6 +270,7 @@ mod tests {
             (ambiguous, ["3 values", "say which"]),
             (kind(true), ["several values", "multi_table"]),
             (kind(false), ["one value", "open it with table"]),
+            (is_table, ["key \"k\" of table this", "`remove`"]),
             (limit, ["bytes: 6", "limit of 5; docs/limits.md"]),
         ] {
             let told = error.to_string();

@@ -12,7 +12,6 @@ const KEPT: usize = 16;
 
 struct Found {
     name: Box<str>,
-    id: u64,
     tree: Tree,
 }
 
@@ -21,22 +20,22 @@ struct Found {
 pub(crate) struct FoundTables([OnceLock<Found>; KEPT]);
 
 impl FoundTables {
-    /// The number of a table, and its root.
+    /// The name of a table, as it is kept, and its root.
     #[inline]
-    pub(crate) fn get(&self, name: &str) -> Option<(u64, Tree)> {
+    pub(crate) fn get(&self, name: &str) -> Option<(&str, Tree)> {
         let mut kept = self.0.iter().map_while(OnceLock::get);
         let found = kept.find(|found| *found.name == *name)?;
-        Some((found.id, found.tree))
+        Some((&found.name, found.tree))
     }
 
     /// Keeps what was found just now, if there is room for it.
-    pub(crate) fn note(&self, name: &str, (id, tree): (u64, Tree)) {
+    pub(crate) fn note(&self, name: &str, tree: Tree) {
         let Some(free) = self.0.iter().find(|place| place.get().is_none()) else {
             return;
         };
         let name = name.into();
         // Another thread may have had it filled meanwhile: then the next who asks keeps it.
-        let _ = free.set(Found { name, id, tree });
+        let _ = free.set(Found { name, tree });
     }
 }
 

@@ -94,6 +94,7 @@ mod matching;
 mod multi;
 mod multi_mut;
 mod name;
+mod named;
 mod open_series;
 mod opened;
 mod page_walk;

@@ -108,7 +108,7 @@ impl<'a> MultiTable<'a> {
     /// tags.put_many(b"a", &["1", "2"])?;
     /// tags.put(b"b", b"3")?;
     /// let mut found = Vec::new();
-    /// tags.view().each_value_of(&["b", "none", "a"], |place, value| found.push((place, value.to_vec())))?;
+    /// tags.view()?.each_value_of(&["b", "none", "a"], |place, value| found.push((place, value.to_vec())))?;
     /// assert_eq!(found, [(0, b"3".to_vec()), (2, b"1".to_vec()), (2, b"2".to_vec())]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -214,7 +214,7 @@ impl<'a> MultiTable<'a> {
 /// let mut tags = tx.multi_table("tags")?;
 /// tags.put_many(b"a", &["1", "3"])?;
 /// tags.put(b"c", b"2")?;
-/// let view = tags.view();
+/// let view = tags.view()?;
 /// let mut cursor = view.cursor();
 /// assert!(!cursor.seek(b"a", b"2")? && cursor.value() == b"3");
 /// assert!(!cursor.seek_key(b"b")? && cursor.key() == b"c");

@@ -7,6 +7,10 @@ use crate::write::WriteTxn;
 use std::ops::{Bound, RangeBounds};
 
 /// A table of multi-values in a write transaction.
+///
+/// # Cost
+/// Descents that methods name are those in the table. Where a key has so many values that its set has pages of its own, each goes on with
+/// one in the set; a smaller set is read and written whole.
 pub struct MultiTableMut<'t> {
     txn: &'t mut WriteTxn,
     index: usize,
@@ -17,26 +21,35 @@ impl<'t> MultiTableMut<'t> {
         Self { txn, index }
     }
 
-    /// The table as it stands in this transaction, for reading.
-    #[must_use]
-    pub fn view(&self) -> MultiTable<'_> {
-        MultiTable::new(self.txn.pages_view(), self.txn.tables[self.index].tree)
+    /// The table as it stands in this transaction, for reading. Reads nothing.
+    ///
+    /// # Errors
+    /// `TransactionBroken`.
+    pub fn view(&self) -> Result<MultiTable<'_>> {
+        let (tree, _) = self.txn.table_tree(self.index)?;
+        Ok(MultiTable::new(self.txn.pages_view(), *tree))
     }
 
-    /// Stores a pair; returns whether it is new.
+    /// Stores a pair; returns true when it is new.
     ///
     /// # Errors
     /// A key or value beyond 16 MiB (`Limit`); a full disk; a damaged page.
+    ///
+    /// # Cost
+    /// Three descents; one for a pair that is there.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.txn.change_table(self.index, |tree, pages| {
             tree.pairs().insert(pages, key, value)
         })
     }
 
-    /// Stores many values of one key with one descent; returns how many are new.
+    /// Stores many values of one key; returns how many are new.
     ///
     /// # Errors
     /// As for `put`.
+    ///
+    /// # Cost
+    /// Two descents, however many values; in a set with pages of its own one for each.
     pub fn put_many<V: AsRef<[u8]>>(&mut self, key: &[u8], values: &[V]) -> Result<u64> {
         self.txn.change_table(self.index, |tree, pages| {
             tree.pairs().insert_many(pages, key, values)
@@ -47,8 +60,11 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Errors
     /// `OutOfOrder` when the pair is not above the last one: nothing has changed; else as for `put`.
+    ///
+    /// # Cost
+    /// A descent to the last pair, and a `put`.
     pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let view = self.view();
+        let view = self.view()?;
         let mut cursor = view.cursor();
         let behind = !cursor.last()? || (cursor.key(), cursor.value()) < (key, value);
         drop(cursor);
@@ -59,8 +75,11 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Errors
     /// `OutOfOrder` when the value is not above the key's last one: nothing has changed; else as for `put`.
+    ///
+    /// # Cost
+    /// A descent to the key's last value, and a `put`.
     pub fn append_dup(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let view = self.view();
+        let view = self.view()?;
         let mut cursor = view.cursor();
         let behind = !cursor.seek_key(key)? || cursor.last_dup()? && cursor.value() < value;
         drop(cursor);
@@ -80,14 +99,20 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Errors
     /// As for `put`.
+    ///
+    /// # Cost
+    /// One descent, and a `put` if it stores.
     pub fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        Ok(self.view().count_of(key)? == 0 && self.put(key, value)?)
+        Ok(self.view()?.count_of(key)? == 0 && self.put(key, value)?)
     }
 
     /// Puts `value` in the place of the one value of a key that is there; returns whether it did.
     ///
     /// # Errors
     /// `Ambiguous` when the key has several: say which one with `replace`; else as for `put`. Nothing has changed then.
+    ///
+    /// # Cost
+    /// One descent, and a `replace` if the key is there.
     pub fn update(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         match self.only(key)? {
             Some(old) => self.replace(key, &old, value),
@@ -100,6 +125,9 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Errors
     /// As for `put`.
+    ///
+    /// # Cost
+    /// A `remove`, and a `put` if the pair was there.
     pub fn replace(&mut self, key: &[u8], old: &[u8], new: &[u8]) -> Result<bool> {
         let most = tidalite_kv::KEY_BYTES_MAX;
         if new.len() > most {
@@ -120,6 +148,9 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Errors
     /// A full disk; a damaged page.
+    ///
+    /// # Cost
+    /// Three descents; one for a pair that is not there.
     pub fn remove(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.txn.pages.free_space();
         self.txn.change_table(self.index, |tree, pages| {
@@ -131,6 +162,9 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Errors
     /// `Ambiguous` when the key has several: nothing has changed then.
+    ///
+    /// # Cost
+    /// One descent, and a `remove` if the key is there.
     pub fn take(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let old = self.only(key)?;
         if let Some(old) = &old {
@@ -143,6 +177,9 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Errors
     /// A full disk; a damaged page.
+    ///
+    /// # Cost
+    /// Two descents; one for a key that is not there. Of a set with pages of its own the branches are read.
     pub fn remove_all(&mut self, key: &[u8]) -> Result<u64> {
         self.txn.pages.free_space();
         self.txn.change_table(self.index, |tree, pages| {
@@ -169,8 +206,8 @@ impl<'t> MultiTableMut<'t> {
     /// tags.put_many(b"a", &["1", "2", "3"])?;
     /// tags.put_many(b"b", &["1", "2"])?;
     /// assert_eq!(tags.remove_range_of_pairs(("a", "2")..("b", "2"))?, 3);
-    /// assert_eq!(tags.view().get(b"a")?, Some((b"1".to_vec(), 1)));
-    /// assert_eq!(tags.view().get(b"b")?, Some((b"2".to_vec(), 1)));
+    /// assert_eq!(tags.view()?.get(b"a")?, Some((b"1".to_vec(), 1)));
+    /// assert_eq!(tags.view()?.get(b"b")?, Some((b"2".to_vec(), 1)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -245,7 +282,7 @@ impl<'t> MultiTableMut<'t> {
 
     /// The value of a key that has one; an error for several.
     fn only(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        match self.view().get(key)? {
+        match self.view()?.get(key)? {
             Some((_, values)) if values > 1 => Err(Error::Ambiguous {
                 table: self.txn.table_name(self.index),
                 values,

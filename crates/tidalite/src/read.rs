@@ -14,6 +14,7 @@ use crate::known::Known;
 use crate::leaves::{stored_last_row, stored_tree};
 use crate::multi::MultiTable;
 use crate::name::{SeriesName, SeriesPattern};
+use crate::named::Named;
 use crate::open_series::Kept;
 use crate::opened::{Opened, OpenedSeries};
 use crate::roots::Roots;
@@ -330,28 +331,34 @@ impl<S: ReadSource> Reading<S> {
         )
     }
 
-    /// Where a table is, and its root.
-    fn find(&self, name: &str) -> Result<Option<(u64, Tree)>> {
+    /// A table's name and root.
+    fn find(&self, name: &str) -> Result<Option<(Named<'_>, Tree)>> {
         match self.begun.open.iter().find(|open| open.name == name) {
-            Some(open) => Ok(Some((open.id, open.tree))),
+            Some(open) => Ok(Some((Named::Lent(&open.name), open.tree))),
             None if name.is_empty() || name.len() > crate::write::TABLE_NAME_BYTES_MAX => Ok(None),
             // One that may be taken away has to read what it tells.
-            None if self.pages.may_end() => find_table(&self.begun.roots, &self.pages, name),
+            None if self.pages.may_end() => self.look_for(name),
             None => self.find_kept(name),
         }
     }
 
     /// As `find`, by what a snapshot of this commit has found.
-    fn find_kept(&self, name: &str) -> Result<Option<(u64, Tree)>> {
+    fn find_kept(&self, name: &str) -> Result<Option<(Named<'_>, Tree)>> {
         let kept = &self.begun.tables;
-        if let Some(found) = kept.get(name) {
-            return Ok(Some(found));
+        if let Some((name, tree)) = kept.get(name) {
+            return Ok(Some((Named::Lent(name), tree)));
         }
-        let found = find_table(&self.begun.roots, &self.pages, name)?;
-        if let Some(found) = found {
-            kept.note(name, found);
+        let found = self.look_for(name)?;
+        if let Some((_, tree)) = found {
+            kept.note(name, tree);
         }
         Ok(found)
+    }
+
+    /// As `find`, in the catalog.
+    fn look_for(&self, name: &str) -> Result<Option<(Named<'_>, Tree)>> {
+        let found = find_table(&self.begun.roots, &self.pages, name)?;
+        Ok(found.map(|(_, tree)| (Named::of(name), tree)))
     }
 
     /// The table with this name.
@@ -360,7 +367,7 @@ impl<S: ReadSource> Reading<S> {
     /// `TableKind` for a table of multi-values; a damaged or unreadable page.
     pub fn table(&self, name: &str) -> Result<Option<Table<'_>>> {
         let found = expect_kind(self.find(name)?, name, false)?;
-        Ok(found.map(|(_, tree)| Table::new(self.pages.view(), tree)))
+        Ok(found.map(|(named, tree)| Table::new(self.pages.view(), tree, named)))
     }
 
     /// The table of multi-values with this name.

@@ -1,6 +1,7 @@
 //! Ordered tables as a user sees them: byte keys to byte values, in key order.
 
 use crate::error::{Error, Result};
+use crate::named::Named;
 use crate::pages::Pages;
 use std::ops::{Bound, RangeBounds};
 use tidalite_kv::{Cursor, Piece, PutRow, Sub, TableShape, Tree, Value};
@@ -10,13 +11,16 @@ use tidalite_kv::{Cursor, Piece, PutRow, Sub, TableShape, Tree, Value};
 pub struct Table<'a> {
     pages: Pages<'a>,
     sub: Sub<'a>,
+    /// The name of the table that it is, or is nested in.
+    named: Named<'a>,
 }
 
 impl<'a> Table<'a> {
-    pub(crate) fn new(pages: Pages<'a>, tree: Tree) -> Self {
+    pub(crate) fn new(pages: Pages<'a>, tree: Tree, named: Named<'a>) -> Self {
         Self {
             pages,
             sub: Sub::of(tree),
+            named,
         }
     }
 
@@ -50,13 +54,18 @@ impl<'a> Table<'a> {
                 None => return Ok(None),
             }
         }
-        let pages = self.pages;
-        Ok(Some(Self { pages, sub }))
+        let (pages, named) = (self.pages, self.named.clone());
+        Ok(Some(Self { pages, sub, named }))
     }
 
-    /// A table without entries.
-    pub(crate) fn empty(pages: Pages<'a>) -> Self {
-        Self::new(pages, Tree::new(0))
+    /// A table without entries in its place.
+    pub(crate) fn emptied(self) -> Self {
+        Self::new(self.pages, Tree::new(0), self.named)
+    }
+
+    /// What went wrong in it.
+    pub(crate) fn error(&self, error: tidalite_pager::Error) -> Error {
+        self.named.error(error)
     }
 
     /// How the table lies in pages: levels, branches, leaves, pages of long values and keys, and of nested tables. A small nested table lies in a
@@ -89,17 +98,19 @@ impl<'a> Table<'a> {
     /// sixteen keys overlap.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `Store` with `Unsupported` where a nested table is.
+    /// A damaged or unreadable page; `IsTable` where a nested table is, for the whole call: `None` would say that nothing is there. The error
+    /// names the key, so that it can be left out.
     pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Lent<'_>>>> {
         let mut found = Vec::with_capacity(keys.len());
         let mut failed = None;
-        self.sub.get_many(&self.pages, keys, |_, value| {
+        let done = self.sub.get_many(&self.pages, keys, |_, value| {
             match value.map(Lent::of).transpose() {
                 Ok(value) => found.push(value),
                 Err(error) => failed = Some(error),
             }
             Ok(())
-        })?;
+        });
+        done.map_err(|error| self.error(error))?;
         failed.map_or(Ok(found), Err)
     }
 
@@ -119,7 +130,7 @@ impl<'a> Table<'a> {
         Ok(self.sub.rank(&self.pages, key)?)
     }
 
-    /// Exactly how many keys a range has. Cost: two descents, whatever the range holds.
+    /// Exactly how many keys a range has. Cost: a descent for each of the bounds that it has, whatever it holds.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -129,7 +140,8 @@ impl<'a> Table<'a> {
     }
 
     fn ranks<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<(u64, u64)> {
-        let above = |key: &[u8]| Ok::<_, Error>(self.rank(key)? + u64::from(self.contains(key)?));
+        // The least key above one ends in a zero byte more.
+        let above = |key: &[u8]| self.rank(&[key, &[0]].concat());
         let from = match range.start_bound() {
             Bound::Unbounded => 0,
             Bound::Included(key) => self.rank(key.as_ref())?,
@@ -166,13 +178,11 @@ impl<'a> Table<'a> {
     /// The value of a key. Cost: one page per level.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `Store` with `Unsupported` where a nested table is.
+    /// A damaged or unreadable page; `IsTable` where a nested table is.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(self
-            .sub
-            .get(&self.pages, key)?
-            .map(|value| value.to_vec())
-            .transpose()?)
+        let found = self.sub.get(&self.pages, key);
+        let found = found.map_err(|error| self.error(error))?;
+        Ok(found.map(|value| value.to_vec()).transpose()?)
     }
 
     /// The value of a key without copying it: lent by the table while it lies in its leaf. Cost: as `get`.
@@ -181,9 +191,10 @@ impl<'a> Table<'a> {
     /// As for `get`.
     #[inline]
     pub fn get_ref(&self, key: &[u8]) -> Result<Option<Lent<'_>>> {
-        match self.sub.get(&self.pages, key)? {
-            Some(value) => Ok(Some(Lent::of(value)?)),
-            None => Ok(None),
+        match self.sub.get(&self.pages, key) {
+            Ok(Some(value)) => Ok(Some(Lent::of(value)?)),
+            Ok(None) => Ok(None),
+            Err(error) => Err(self.error(error)),
         }
     }
 
@@ -196,24 +207,22 @@ impl<'a> Table<'a> {
     /// A cursor over the pairs, both ways.
     #[must_use]
     pub fn cursor(&self) -> TableCursor<'_> {
-        match self.sub.cursor(&self.pages) {
-            Ok(inner) => TableCursor {
-                inner,
-                pages: self.pages,
-                damage: None,
-            },
-            Err(error) => TableCursor {
-                inner: Tree::new(0).cursor(&self.pages),
-                pages: self.pages,
-                damage: Some(error.to_string()),
-            },
+        let (inner, damage) = match self.sub.cursor(&self.pages) {
+            Ok(inner) => (inner, None),
+            Err(error) => (Tree::new(0).cursor(&self.pages), Some(error.to_string())),
+        };
+        TableCursor {
+            inner,
+            pages: self.pages,
+            named: self.named.clone(),
+            damage,
         }
     }
 
     /// Calls `f` with every pair in key order.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `Store` with `Unsupported` where a nested table is.
+    /// A damaged or unreadable page; `IsTable` where a nested table is.
     pub fn for_each(&self, mut f: impl FnMut(&[u8], &[u8])) -> Result<()> {
         let mut cursor = self.cursor();
         let mut found = cursor.first()?;
@@ -277,6 +286,7 @@ fn damaged(found: &str) -> Error {
 pub struct TableCursor<'a> {
     inner: Cursor<'a, Pages<'a>>,
     pages: Pages<'a>,
+    named: Named<'a>,
     /// A small nested table that is damaged: the first move says so.
     damage: Option<String>,
 }
@@ -372,8 +382,8 @@ impl<'a> TableCursor<'a> {
             return Ok(None);
         }
         let sub = self.inner.nested()?;
-        let pages = self.pages;
-        Ok(Some(Table { pages, sub }))
+        let (pages, named) = (self.pages, self.named.clone());
+        Ok(Some(Table { pages, sub, named }))
     }
 
     /// To the first entry.
@@ -470,10 +480,12 @@ impl<'a> TableCursor<'a> {
 
     /// The key and value here.
     pub(crate) fn entry(&self) -> Result<(Vec<u8>, Lent<'a>)> {
-        Ok((
-            self.key().to_vec(),
-            Lent::of(self.inner.value_or_unsupported()?)?,
-        ))
+        Ok((self.key().to_vec(), Lent::of(self.plain_value()?)?))
+    }
+
+    fn plain_value(&self) -> Result<Value<'a>> {
+        let value = self.inner.plain_value();
+        value.map_err(|error| self.named.error(error))
     }
 
     /// The value here, where it lies in its leaf; `None` for one that lies in pieces (then `value`).
@@ -489,12 +501,12 @@ impl<'a> TableCursor<'a> {
     /// The value here.
     ///
     /// # Errors
-    /// A damaged or unreadable large value; `Store` with `Unsupported` where a nested table is.
+    /// A damaged or unreadable large value; `IsTable` where a nested table is.
     ///
     /// # Panics
     /// When the last move found no entry.
     pub fn value(&self) -> Result<Vec<u8>> {
-        Ok(self.inner.value_or_unsupported()?.to_vec()?)
+        Ok(self.plain_value()?.to_vec()?)
     }
 
     /// Back to before the first entry, of this table or of another, of the same snapshot or of another: the cursor's memory is used again.
@@ -520,5 +532,6 @@ impl<'a> TableCursor<'a> {
         };
         self.inner.renew(tree, &table.pages);
         (self.pages, self.damage) = (table.pages, None);
+        self.named = table.named.clone();
     }
 }

@@ -176,7 +176,7 @@ impl TableEdit<'_, '_> {
     /// The value here.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `Unsupported` where a nested table is.
+    /// A damaged or unreadable page; `IsTable` where a nested table is.
     ///
     /// # Panics
     /// When the cursor is at no entry.
@@ -184,14 +184,14 @@ impl TableEdit<'_, '_> {
         Ok(self.table.get(self.key())?.unwrap_or_default())
     }
 
-    /// Stores a pair and goes to it.
+    /// Stores a pair and goes to it; returns true when it is new.
     ///
     /// # Errors
     /// As for [`TableMut::put`].
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        let was = self.table.put(key, value)?;
+        let new = self.table.put(key, value)?;
         self.at = At::On(key.to_vec());
-        Ok(was)
+        Ok(new)
     }
 
     /// Replaces the value here and returns the one that was.
@@ -250,7 +250,7 @@ macro_rules! pair_seeks {
                 /// A damaged or unreadable page.
                 pub fn $name(&mut self $(, $arg: &[u8])*) -> Result<bool> {
                     let found = {
-                        let view = self.table.view();
+                        let view = self.table.view()?;
                         let mut cursor = view.cursor();
                         let pair = |cursor: &crate::MultiCursor<'_>| {
                             (cursor.key().to_vec(), cursor.value().to_vec())
@@ -355,7 +355,7 @@ impl MultiEdit<'_, '_> {
         &self.pair().1
     }
 
-    /// Stores a pair and goes to it; returns whether it is new.
+    /// Stores a pair and goes to it; returns true when it is new.
     ///
     /// # Errors
     /// As for [`MultiTableMut::put`].

@@ -7,6 +7,12 @@ use std::ops::{Bound, RangeBounds};
 use tidalite_kv::{PutRow, VALUE_BYTES_MAX, Work};
 
 /// A table of a write transaction, for changing; with a path, the table that is nested there.
+///
+/// # Cost
+/// What a method does in the table stands there; a descent is a page a level, which is copied when the transaction changes something in it for the
+/// first time. In a nested table each call costs two more for each key of the path: one that looks for the table, and for a change one that
+/// stores its row anew. A small nested table lies in that row, and is read and written whole; a table of many rows
+/// is no dearer for that, because it has pages of its own.
 pub struct TableMut<'t> {
     txn: &'t mut WriteTxn,
     index: usize,
@@ -22,7 +28,7 @@ impl<'t> TableMut<'t> {
         }
     }
 
-    /// The table nested under a key. It is made by the first entry that is put into it, with the tables on the way.
+    /// The table nested under a key. It is made by the first entry that is put into it, with the tables on the way. Reads nothing.
     #[must_use]
     pub fn nested(&mut self, key: &[u8]) -> TableMut<'_> {
         let mut path = self.path.clone();
@@ -66,22 +72,38 @@ impl<'t> TableMut<'t> {
         })
     }
 
-    /// Stores a pair, whether the key was there or not; returns whether it was.
+    /// Stores a pair, whether the key is there or not; returns true when it is new.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// use tidalite::Error;
+    /// let mut tx = db.begin_write()?;
+    /// let mut table = tx.table("t")?;
+    /// assert!(table.put(b"a", b"1")? && !table.put(b"a", b"2")?);
+    /// // A nested table is not lost by a put: it is removed by one who means it.
+    /// table.nested(b"b").put(b"in", b"3")?;
+    /// assert!(matches!(table.put(b"b", b"4"), Err(Error::IsTable { .. })));
+    /// assert!(table.remove(b"b")? && table.put(b"b", b"4")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// A key beyond 16 MiB or a value beyond 4 GiB (`Limit`); a full disk; a damaged page; `Store` with
-    /// `Unsupported` where a key on the way to a nested table holds a value. A nested table under the key is
-    /// replaced with all that is in it.
+    /// A key beyond 16 MiB or a value beyond 4 GiB (`Limit`); `IsTable` when the key holds a nested table; `Store` with `Unsupported` where a
+    /// key on the way to a nested table holds a value: nothing has changed then. A full disk; a damaged page.
+    ///
+    /// # Cost
+    /// One descent; none for keys that ascend behind the last one, put one after the other from the third on (not in a nested table).
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         if self.path.is_empty() {
-            return self
+            let was = self
                 .txn
                 .change_table_near_end(self.index, |tree, ending, pages| {
                     tree.insert_near_end(pages, ending, key, value)
-                });
+                })?;
+            return Ok(!was);
         }
         let was = self.change(true, &mut |pages, table| table.insert(pages, key, value))?;
-        Ok(was == Some(true))
+        Ok(was == Some(false))
     }
 
     /// Makes the table, empty, if it is nested and not there yet.
@@ -93,10 +115,13 @@ impl<'t> TableMut<'t> {
         Ok(())
     }
 
-    /// Stores a pair if the key is not there; returns whether it did.
+    /// Stores a pair if the key is not there; returns whether it did. A nested table is there, too.
     ///
     /// # Errors
     /// As for `put`.
+    ///
+    /// # Cost
+    /// One descent, two if it stores.
     pub fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         let done = self.change(true, &mut |pages, table| {
             Ok(!table.contains(pages, key)? && !table.insert(pages, key, value)?)
@@ -108,6 +133,9 @@ impl<'t> TableMut<'t> {
     ///
     /// # Errors
     /// As for `put`.
+    ///
+    /// # Cost
+    /// As of `insert`.
     pub fn update(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         let done = self.change(false, &mut |pages, table| {
             Ok(table.contains(pages, key)? && table.insert(pages, key, value)?)
@@ -119,6 +147,9 @@ impl<'t> TableMut<'t> {
     ///
     /// # Errors
     /// As for `put`.
+    ///
+    /// # Cost
+    /// Two descents; the old value is read.
     pub fn replace(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
         let old = self.change(true, &mut |pages, table| {
             let old = table.get(pages, key)?;
@@ -131,7 +162,10 @@ impl<'t> TableMut<'t> {
     /// Removes a key and returns its value.
     ///
     /// # Errors
-    /// As for `remove`.
+    /// As for `remove`; `IsTable` for a nested table.
+    ///
+    /// # Cost
+    /// One descent, two if the key is there; its value is read.
     pub fn take(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.txn.pages.free_space();
         let old = self.change(false, &mut |pages, table| {
@@ -148,6 +182,9 @@ impl<'t> TableMut<'t> {
     ///
     /// # Errors
     /// As for `put`.
+    ///
+    /// # Cost
+    /// One descent, two if it was; the value is read.
     pub fn compare_and_set(
         &mut self,
         key: &[u8],
@@ -224,6 +261,9 @@ impl<'t> TableMut<'t> {
     ///
     /// # Errors
     /// `OutOfOrder` when the key is not above the last one: nothing has changed; else as for `put`.
+    ///
+    /// # Cost
+    /// Two descents; none from the third of several in a row on (not in a nested table).
     pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let done = if self.path.is_empty() {
             self.txn
@@ -241,11 +281,17 @@ impl<'t> TableMut<'t> {
         })
     }
 
-    /// Stores a value of `len` bytes and lets `fill` write it where it lies; it is zeros before. Returns whether the key
-    /// was there.
+    /// Stores a value of `len` bytes that `fill` writes; they are zeros before. Returns true when the key is new.
+    ///
+    /// `fill` is given the bytes in the page where the value lies, when it is no longer than a quarter of a page, lies in the leaf beside its key,
+    /// and the table has pages of its own. Else it is given memory, which is then stored: for a long value, and in a small nested table.
+    /// A panic of `fill` breaks the transaction.
     ///
     /// # Errors
     /// As for `put`.
+    ///
+    /// # Cost
+    /// In the page two descents and a copy of zeros, which is more than `put` costs with bytes that are at hand; else as of `put`.
     pub fn reserve(
         &mut self,
         key: &[u8],
@@ -263,15 +309,18 @@ impl<'t> TableMut<'t> {
         let mut fill = Some(fill);
         let was = self.change(true, &mut |pages, table| match fill.take() {
             Some(fill) => table.insert_with(pages, key, len, fill),
-            None => Ok(false),
+            None => Ok(true),
         })?;
-        Ok(was == Some(true))
+        Ok(was == Some(false))
     }
 
     /// Removes a key, and a nested table under it with all that is in it; returns whether it was there.
     ///
     /// # Errors
     /// A full disk; a damaged page.
+    ///
+    /// # Cost
+    /// One descent; of a nested table what [`clear`](Self::clear) costs there.
     pub fn remove(&mut self, key: &[u8]) -> Result<bool> {
         self.txn.pages.free_space();
         if self.path.is_empty() {
@@ -313,6 +362,9 @@ impl<'t> TableMut<'t> {
     ///
     /// # Errors
     /// A damaged page.
+    ///
+    /// # Cost
+    /// Branches are read; the leaves, too, where some rows may lead to other pages.
     pub fn clear(&mut self) -> Result<()> {
         self.txn.pages.free_space();
         self.change(false, &mut |pages, table| table.clear(pages))?;
@@ -346,25 +398,36 @@ impl<'t> TableMut<'t> {
     /// The table as it stands in this transaction, for reading; `None` for a nested one that is not there.
     ///
     /// # Errors
-    /// `Store` with `Unsupported` where a key on the way holds a value; a damaged page.
+    /// `Store` with `Unsupported` where a key on the way holds a value; `TransactionBroken`; a damaged page.
+    ///
+    /// # Cost
+    /// A descent for each key of the path.
     pub fn try_view(&self) -> Result<Option<Table<'_>>> {
-        self.txn.table_view(self.index).nested_at(&self.path)
+        self.txn.opened_view(self.index)?.nested_at(&self.path)
     }
 
-    /// The table as it stands in this transaction, for reading. A nested one that is not there, or cannot be read, is
-    /// empty (see `try_view`).
-    #[must_use]
-    pub fn view(&self) -> Table<'_> {
-        match self.try_view() {
-            Ok(Some(table)) => table,
-            _ => Table::empty(self.txn.pages_view()),
+    /// The table as it stands in this transaction, for reading. A nested one that is not there is empty (see `try_view`).
+    ///
+    /// # Errors
+    /// As for `try_view`.
+    ///
+    /// # Cost
+    /// As of `try_view`.
+    pub fn view(&self) -> Result<Table<'_>> {
+        let there = self.try_view()?;
+        match there {
+            Some(table) => Ok(table),
+            None => Ok(self.txn.opened_view(self.index)?.emptied()),
         }
     }
 
     /// The value of a key, own writes included.
     ///
     /// # Errors
-    /// A damaged or unreadable page.
+    /// As for `try_view`; where a nested table is, as for [`Table::get`].
+    ///
+    /// # Cost
+    /// A descent, and one for each key of the path.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         match self.try_view()? {
             Some(table) => table.get(key),

@@ -1,6 +1,6 @@
 //! Ranges of tables as iterators from both ends.
 //!
-//! How many entries are left is known from ranks (two descents), so that the two ends need not compare keys to know where
+//! How many entries are left is known from ranks (a descent for each bound), so that the two ends need not compare keys to know where
 //! they meet.
 
 use crate::error::Result;
@@ -9,9 +9,10 @@ use crate::table::{Lent, Table, TableCursor};
 use std::ops::{Bound, RangeBounds};
 use tidalite_base::Corrupt;
 
-type Ends = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+/// Where a range of keys begins and ends.
+pub(crate) type Ends = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-fn owned<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Ends {
+pub(crate) fn owned<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Ends {
     let owned = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
     (owned(range.start_bound()), owned(range.end_bound()))
 }
@@ -46,7 +47,7 @@ pub struct TableRange<'a> {
 
 impl Table<'_> {
     /// The entries with keys in a range, from either end (`rev`). Bounds the wrong way round hold nothing. A nested table
-    /// is an error of its entry (`Unsupported`), see [`cursor`](Self::cursor) for those.
+    /// is an error of its entry (`IsTable`), see [`cursor`](Self::cursor) for those.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -66,7 +67,7 @@ impl Table<'_> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// Two descents; then one for the first entry from each end.
+    /// A descent for each bound; then one for the first entry from each end.
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<TableRange<'_>> {
         self.between(owned(&range))
     }

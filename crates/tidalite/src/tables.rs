@@ -1,8 +1,11 @@
 //! Which tables there are: opening, listing, renaming, dropping. All of it is part of the transaction.
 
 use crate::error::{Error, Result};
+use crate::multi::MultiTable;
 use crate::multi_mut::MultiTableMut;
+use crate::named::Named;
 use crate::roots::Roots;
+use crate::table::Table;
 use crate::table_mut::TableMut;
 use crate::table_roots::find_table;
 use crate::write::{OpenTable, TABLE_NAME_BYTES_MAX, WriteTxn};
@@ -30,11 +33,11 @@ pub(crate) fn names<R: PageRead>(
 }
 
 /// Passes a table of this kind on; another is an error.
-pub(crate) fn expect_kind(
-    found: Option<(u64, Tree)>,
+pub(crate) fn expect_kind<'a>(
+    found: Option<(Named<'a>, Tree)>,
     name: &str,
     multi: bool,
-) -> Result<Option<(u64, Tree)>> {
+) -> Result<Option<(Named<'a>, Tree)>> {
     match found {
         Some((_, tree)) if tree.is_multi() != multi => Err(Error::TableKind {
             table: name.to_owned(),
@@ -153,6 +156,62 @@ impl WriteTxn {
         self.tables[index].name.clone()
     }
 
+    /// Opens a table for changing; creates it when there is none. One table at a time is open so; what is only to be looked at is better asked
+    /// of [`view_table`](Self::view_table), which creates nothing.
+    ///
+    /// A table and its index, changed together: whoever reads sees both changes or neither.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// use tidalite::{Result, WriteTxn};
+    ///
+    /// /// The city of each person, and the persons of each city.
+    /// fn move_to(tx: &mut WriteTxn, person: &[u8], city: &[u8]) -> Result<()> {
+    ///     let old = tx.table("city of")?.replace(person, city)?;
+    ///     let mut index = tx.multi_table("persons in")?;
+    ///     if let Some(old) = old {
+    ///         index.remove(&old, person)?;
+    ///     }
+    ///     index.put(city, person)?;
+    ///     Ok(())
+    /// }
+    ///
+    /// let mut tx = db.begin_write()?;
+    /// for (person, city) in [("ann", "Oslo"), ("ben", "Oslo"), ("eve", "Rome")] {
+    ///     move_to(&mut tx, person.as_bytes(), city.as_bytes())?;
+    /// }
+    /// // The index is looked into, what it tells copied; then both are changed.
+    /// let mut persons = Vec::new();
+    /// if let Some(index) = tx.view_multi_table("persons in")? {
+    ///     for pair in index.values(b"Oslo")? {
+    ///         persons.push(pair?.1);
+    ///     }
+    /// }
+    /// for person in &persons {
+    ///     move_to(&mut tx, person, b"Rome")?;
+    /// }
+    /// // Any number of tables can be looked at side by side.
+    /// let (cities, index) = (tx.view_table("city of")?, tx.view_multi_table("persons in")?);
+    /// let (cities, index) = (cities.ok_or("no table")?, index.ok_or("no table")?);
+    /// assert_eq!(cities.get(b"ben")?, Some(b"Rome".to_vec()));
+    /// assert_eq!((index.count_of(b"Oslo")?, index.count_of(b"Rome")?), (0, 3));
+    /// tx.commit()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Name` for an empty or too long name; `TableKind` for a table of multi-values; `TransactionBroken`; what the file reports.
+    ///
+    /// # Cost
+    /// A search among the tables that are open; the first time in a transaction a descent in the catalog of tables, which is left out for the tables
+    /// that the transaction before had open.
+    pub fn table(&mut self, name: &str) -> Result<TableMut<'_>> {
+        match self.open_table(name, Some(false))? {
+            Some(index) => Ok(TableMut::new(self, index)),
+            None => unreachable!("it is created"),
+        }
+    }
+
     /// Opens a table that is there; `None`, and nothing is created, when it is not.
     ///
     /// # Errors
@@ -178,6 +237,84 @@ impl WriteTxn {
         match self.open_table(name, Some(true))? {
             Some(index) => Ok(MultiTableMut::new(self, index)),
             None => unreachable!("it is created"),
+        }
+    }
+
+    /// Opens a table of multi-values that is there; `None`, and nothing is created, when it is not.
+    ///
+    /// # Errors
+    /// As for `multi_table`.
+    pub fn multi_table_if_exists(&mut self, name: &str) -> Result<Option<MultiTableMut<'_>>> {
+        let Some(index) = self.open_table(name, None)? else {
+            return Ok(None);
+        };
+        if !self.tables[index].tree.is_multi() {
+            return Err(Error::TableKind {
+                table: name.to_owned(),
+                multi: false,
+            });
+        }
+        Ok(Some(MultiTableMut::new(self, index)))
+    }
+
+    /// A table as it stands in this transaction, for reading, own writes included; `None`, and nothing is created, when it is not there. Any number of
+    /// tables can be read side by side, until the transaction changes something: what is to be written then is copied out before. To read
+    /// one while another is changed, see [`reader`](Self::reader).
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// tx.table("limits")?.put(b"speed", b"7")?;
+    /// let limit = match tx.view_table("limits")? {
+    ///     Some(limits) => limits.get(b"speed")?,
+    ///     None => None,
+    /// };
+    /// tx.table("wanted")?.put(b"speed", &limit.unwrap_or_default())?;
+    /// assert!(tx.view_table("misspelt")?.is_none());
+    /// assert_eq!(tx.tables()?, ["limits", "wanted"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `TableKind` for a table of multi-values; `TransactionBroken`; a damaged or unreadable page.
+    ///
+    /// # Cost
+    /// As of [`table`](Self::table), but a table that the transaction has not opened is looked for each time.
+    pub fn view_table(&self, name: &str) -> Result<Option<Table<'_>>> {
+        let found = expect_kind(self.find(name)?, name, false)?;
+        Ok(found.map(|(named, tree)| Table::new(self.pages_view(), tree, named)))
+    }
+
+    /// As [`view_table`](Self::view_table), for a table of multi-values.
+    ///
+    /// # Errors
+    /// `TableKind` for a table that has one value a key; `TransactionBroken`; a damaged or unreadable page.
+    pub fn view_multi_table(&self, name: &str) -> Result<Option<MultiTable<'_>>> {
+        let found = expect_kind(self.find(name)?, name, true)?;
+        Ok(found.map(|(_, tree)| MultiTable::new(self.pages_view(), tree)))
+    }
+
+    /// Whether the table with this name has multi-values; `None` without one.
+    ///
+    /// # Errors
+    /// `TransactionBroken`; a damaged or unreadable page.
+    pub fn is_multi_table(&self, name: &str) -> Result<Option<bool>> {
+        Ok(self.find(name)?.map(|(_, tree)| tree.is_multi()))
+    }
+
+    /// A table's name, and its root as it stands, without opening it.
+    fn find(&self, name: &str) -> Result<Option<(Named<'_>, Tree)>> {
+        self.check_usable()?;
+        let (catalog, known) = &self.known;
+        let known = known.iter().filter(|_| *catalog == self.roots.tables);
+        let mut at_hand = self.tables.iter().chain(known);
+        match at_hand.find(|table| table.name == name) {
+            Some(table) => Ok(Some((Named::Lent(&table.name), table.tree))),
+            None if name.is_empty() || name.len() > TABLE_NAME_BYTES_MAX => Ok(None),
+            None => {
+                let found = find_table(&self.roots, &self.pages, name)?;
+                Ok(found.map(|(_, tree)| (Named::of(name), tree)))
+            }
         }
     }
 

@@ -151,7 +151,7 @@ impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
         }
     }
 
-    /// Stores a pair; returns whether the key was there.
+    /// Stores a pair; returns true when the key is new.
     ///
     /// # Errors
     /// As for [`TableMut::put`].
@@ -206,9 +206,11 @@ impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
     }
 
     /// The table as it stands in this transaction, for reading.
-    #[must_use]
-    pub fn view(&self) -> TypedTable<'_, K, V> {
-        TypedTable::of(self.table.view())
+    ///
+    /// # Errors
+    /// As for [`TableMut::view`].
+    pub fn view(&self) -> Result<TypedTable<'_, K, V>> {
+        Ok(TypedTable::of(self.table.view()?))
     }
 
     /// The value of a key, own writes included.

@@ -218,12 +218,14 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
     }
 
     /// The table as it stands in this transaction, for reading.
-    #[must_use]
-    pub fn view(&self) -> TypedMultiTable<'_, K, V> {
-        TypedMultiTable::of(self.table.view())
+    ///
+    /// # Errors
+    /// As for [`MultiTableMut::view`].
+    pub fn view(&self) -> Result<TypedMultiTable<'_, K, V>> {
+        Ok(TypedMultiTable::of(self.table.view()?))
     }
 
-    /// Stores a pair; returns whether it is new.
+    /// Stores a pair; returns true when it is new.
     ///
     /// # Errors
     /// As for [`MultiTableMut::put`].

@@ -20,6 +20,7 @@ use crate::equal::MergePolicy;
 use crate::error::{Error, Result};
 use crate::leaves::Leaves;
 use crate::name::SeriesName;
+use crate::named::Named;
 use crate::open_series::OpenSeries;
 use crate::pages::Pages;
 use crate::record::Record;
@@ -27,7 +28,6 @@ use crate::roots::Roots;
 use crate::schema::Schema;
 use crate::series_mut::SeriesMut;
 use crate::table::Table;
-use crate::table_mut::TableMut;
 use crate::table_roots::find_table;
 use crate::tables::still_known;
 use crate::texts::Texts;
@@ -288,18 +288,6 @@ impl WriteTxn {
         Ok(SeriesMut::new(self, index))
     }
 
-    /// Opens a table; creates it when there is none.
-    ///
-    /// # Errors
-    /// `Name` for an empty or too long name; `TableKind` for a table of multi-values; what the file reports.
-    pub fn table(&mut self, name: &str) -> Result<TableMut<'_>> {
-        let index = self.open_table(name, Some(false))?;
-        match index {
-            Some(index) => Ok(TableMut::new(self, index)),
-            None => unreachable!("it is created"),
-        }
-    }
-
     /// Commits durably: when this returns, everything is stored and visible.
     ///
     /// # Errors
@@ -466,13 +454,14 @@ impl WriteTxn {
                 Ok(result)
             }
             // A bound was checked before anything was touched; of many pairs, those before it are stored. So it is when
-            // a value is where a nested table was looked for.
+            // a value is where a nested table was looked for, or the other way round.
             Err(
                 error @ (tidalite_pager::Error::Limit { .. }
-                | tidalite_pager::Error::Unsupported { .. }),
+                | tidalite_pager::Error::Unsupported { .. }
+                | tidalite_pager::Error::IsTable { .. }),
             ) => {
                 table.changed = true;
-                Err(error.into())
+                Err(Named::Lent(&table.name).error(error))
             }
             Err(error) => {
                 *broken = Some(error.to_string());
@@ -487,8 +476,11 @@ impl WriteTxn {
         Ok((&self.tables[index].tree, &self.pages))
     }
 
-    pub(crate) fn table_view(&self, index: usize) -> Table<'_> {
-        Table::new(self.pages_view(), self.tables[index].tree)
+    /// An open table for reading.
+    pub(crate) fn opened_view(&self, index: usize) -> Result<Table<'_>> {
+        self.check_usable()?;
+        let OpenTable { name, tree, .. } = &self.tables[index];
+        Ok(Table::new(self.pages_view(), *tree, Named::Lent(name)))
     }
 
     pub(crate) fn pages_view(&self) -> Pages<'_> {

@@ -5,7 +5,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tidalite::{Database, Error, LaggardAction, MemoryStorage, Options, WriteTxn};
+use tidalite::{
+    Database, Error, LaggardAction, MemoryStorage, Options, TypedMultiTableMut, TypedTableMut,
+    WriteTxn,
+};
 use tidalite_testkit::SimDisk;
 
 fn is_broken<T>(done: Result<T, Error>) -> bool {
@@ -33,6 +36,82 @@ fn with_runs(disk: &Arc<SimDisk>) -> Database {
         tx.commit().unwrap();
     }
     db
+}
+
+/// A value whose bytes nobody gets.
+struct Panics;
+
+impl AsRef<[u8]> for Panics {
+    fn as_ref(&self) -> &[u8] {
+        std::panic::panic_any("as it was meant")
+    }
+}
+
+fn panics(work: impl FnOnce()) {
+    assert!(catch_unwind(AssertUnwindSafe(work)).is_err());
+}
+
+#[test]
+fn tables_of_a_broken_transaction_tell_nothing() {
+    tidalite_testkit::watch();
+    let db = Options::new()
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap();
+    let mut tx = db.begin_write().unwrap();
+    tx.table("t").unwrap().put(b"k", b"v").unwrap();
+    tx.table("t").unwrap().nested(b"n").put(b"k", b"v").unwrap();
+    tx.multi_table("m").unwrap().put(b"k", b"v").unwrap();
+    let point = tx.savepoint().unwrap();
+
+    let mut table = tx.table("t").unwrap();
+    assert!(table.view().is_ok() && table.try_view().is_ok());
+    panics(|| drop(table.reserve(b"new", 8, |_| std::panic::panic_any("as it was meant"))));
+    assert!(is_broken(table.get(b"k")));
+    assert!(is_broken(table.view()) && is_broken(table.try_view()));
+    let mut nested = table.nested(b"n");
+    assert!(is_broken(nested.get(b"k")) && is_broken(nested.view()));
+    assert!(is_broken(nested.edit().first()));
+    let typed = TypedTableMut::<String, String>::of(nested);
+    assert!(is_broken(typed.get(&"k".into())) && is_broken(typed.view()));
+    assert!(is_broken(tx.view_table("t")) && is_broken(tx.view_multi_table("m")));
+    assert!(is_broken(tx.is_multi_table("t")));
+    assert!(is_broken(tx.multi_table_if_exists("m")));
+
+    tx.rollback_to(&point).unwrap();
+    let mut pairs = tx.multi_table("m").unwrap();
+    assert!(pairs.view().is_ok());
+    panics(|| drop(pairs.put_many(b"k", &[Panics])));
+    assert!(is_broken(pairs.view()));
+    assert!(is_broken(pairs.edit().first()));
+    let typed = TypedMultiTableMut::<String, String>::of(pairs);
+    assert!(is_broken(typed.view()));
+
+    tx.rollback_to(&point).unwrap();
+    assert_eq!(tx.table("t").unwrap().get(b"k").unwrap().unwrap(), b"v");
+    assert_eq!(tx.multi_table("m").unwrap().view().unwrap().count(), 1);
+}
+
+#[test]
+fn a_table_that_cannot_be_read_is_not_an_empty_one() {
+    tidalite_testkit::watch();
+    let disk = Arc::new(SimDisk::new());
+    let db = Options::new().open_storage(disk.clone()).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    tx.table("t").unwrap().nested(b"n").put(b"k", b"v").unwrap();
+    tx.table("t").unwrap().put(b"value", b"").unwrap();
+    tx.commit().unwrap();
+    drop(db);
+    let db = Options::new().open_storage(disk.clone()).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.table("t").unwrap();
+    disk.kill();
+    assert!(table.nested(b"n").view().is_err());
+    disk.set_fault(None);
+    assert_eq!(table.nested(b"n").view().unwrap().count(), 1);
+    assert_eq!(table.nested(b"none").view().unwrap().count(), 0);
+    assert!(table.nested(b"none").try_view().unwrap().is_none());
+    // A way over a value leads to no table, not to one without entries.
+    assert!(table.nested(b"value").view().is_err());
 }
 
 #[test]

@@ -70,19 +70,19 @@ fn remembered_answers_hold_in_every_version() {
         let most = [3, 40, 1, 400][round as usize % 4];
         put_many(&mut tx, &mut rng, most);
         // Own changes are seen, those undone are not; nor are those of a transaction that is given up.
-        ask(&mut gets, &tx.table("t").unwrap().view());
+        ask(&mut gets, &tx.table("t").unwrap().view().unwrap());
         let point = tx.savepoint().unwrap();
         put_many(&mut tx, &mut rng, most);
-        ask(&mut gets, &tx.table("t").unwrap().view());
+        ask(&mut gets, &tx.table("t").unwrap().view().unwrap());
         if rng.one_in(2) {
             let before = tx.reader().unwrap();
             put_many(&mut tx, &mut rng, 5);
             ask(&mut gets, &before.table("t").unwrap().unwrap());
-            ask(&mut gets, &tx.table("t").unwrap().view());
+            ask(&mut gets, &tx.table("t").unwrap().view().unwrap());
         }
         if rng.one_in(2) {
             tx.rollback_to(&point).unwrap();
-            ask(&mut gets, &tx.table("t").unwrap().view());
+            ask(&mut gets, &tx.table("t").unwrap().view().unwrap());
         }
         if rng.one_in(4) {
             drop(tx);
@@ -115,7 +115,15 @@ fn what_has_not_changed_is_not_read() {
     let mut tx = db.begin_write().unwrap();
     let rows = (0..KEYS).map(|i| (key(i), [7; 20]));
     tx.table("t").unwrap().extend(rows).unwrap();
-    let levels = u64::from(tx.table("t").unwrap().view().shape().unwrap().depth);
+    let levels = u64::from(
+        tx.table("t")
+            .unwrap()
+            .view()
+            .unwrap()
+            .shape()
+            .unwrap()
+            .depth,
+    );
     tx.commit().unwrap();
     assert!(levels > 2);
     let mut get = CachedGet::new(&key(5));
@@ -200,19 +208,28 @@ fn what_is_gone_is_not_remembered() {
     let put = |tx: &mut WriteTxn, get: &mut CachedGet| {
         tx.table("t").unwrap().put(b"k", b"v").unwrap();
         let table = tx.table("t").unwrap();
-        assert_eq!(get.get(&table.view()).unwrap(), Some(&b"v"[..]));
+        assert_eq!(get.get(&table.view().unwrap()).unwrap(), Some(&b"v"[..]));
     };
     put(&mut tx, &mut get);
     tx.table("t").unwrap().clear().unwrap();
-    assert_eq!(get.get(&tx.table("t").unwrap().view()).unwrap(), None);
+    assert_eq!(
+        get.get(&tx.table("t").unwrap().view().unwrap()).unwrap(),
+        None
+    );
     // Undone.
     put(&mut tx, &mut get);
     tx.rollback_to(&empty).unwrap();
-    assert_eq!(get.get(&tx.table("t").unwrap().view()).unwrap(), None);
+    assert_eq!(
+        get.get(&tx.table("t").unwrap().view().unwrap()).unwrap(),
+        None
+    );
     // A nested table that is not there.
     put(&mut tx, &mut get);
     let mut table = tx.table("t").unwrap();
-    assert_eq!(get.get(&table.nested(b"below").view()).unwrap(), None);
+    assert_eq!(
+        get.get(&table.nested(b"below").view().unwrap()).unwrap(),
+        None
+    );
     tx.rollback_to(&empty).unwrap();
     drop(tx.table("t").unwrap());
     tx.commit().unwrap();

@@ -11,10 +11,28 @@ const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 type Model = BTreeMap<&'static str, BTreeMap<u8, u8>>;
 
+/// All tables as the transaction sees them, side by side.
+fn views_agree(txn: &WriteTxn, model: &Model) {
+    let views = NAMES.map(|name| (name, txn.view_table(name).unwrap()));
+    for (name, view) in views {
+        let mut rows = BTreeMap::new();
+        if let Some(view) = &view {
+            view.for_each(|key, value| {
+                rows.insert(key[0], value[0]);
+            })
+            .unwrap();
+        }
+        assert_eq!(view.is_some(), model.contains_key(name), "{name}");
+        assert_eq!(rows, model.get(name).cloned().unwrap_or_default(), "{name}");
+        let multi = txn.is_multi_table(name).unwrap();
+        assert_eq!(multi, view.map(|_| false), "{name}");
+    }
+}
+
 fn step(txn: &mut WriteTxn, model: &mut Model, rng: &mut Rng) {
     let name = NAMES[rng.below(5) as usize];
     let (key, value) = (rng.below(20) as u8, rng.below(256) as u8);
-    match rng.below(10) {
+    match rng.below(12) {
         0 => {
             let to = NAMES[rng.below(5) as usize];
             let may = model.contains_key(name) && (name == to || !model.contains_key(to));
@@ -30,6 +48,8 @@ fn step(txn: &mut WriteTxn, model: &mut Model, rng: &mut Rng) {
             let table = txn.table_if_exists(name).unwrap();
             assert_eq!(table.is_some(), model.contains_key(name));
         }
+        // What is looked at is not opened by that.
+        9 => views_agree(txn, model),
         3 => {
             // Made as a table of multi-values it cannot be opened as one of values.
             if model.contains_key(name) {
@@ -47,7 +67,7 @@ fn step(txn: &mut WriteTxn, model: &mut Model, rng: &mut Rng) {
             let rows = model.entry(name).or_default();
             let before = rows.insert(key, value);
             let mut table = txn.table(name).unwrap();
-            assert_eq!(table.put(&[key], &[value]).unwrap(), before.is_some());
+            assert_eq!(table.put(&[key], &[value]).unwrap(), before.is_none());
         }
     }
 }

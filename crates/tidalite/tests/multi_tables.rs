@@ -187,12 +187,15 @@ fn only_what_is_there_is_updated() {
     let mut tx = db.begin_write().unwrap();
     let mut table = tx.multi_table("m").unwrap();
     assert!(!table.update(b"k", b"1").unwrap(), "nothing is there");
-    assert_eq!(table.view().count(), 0);
+    assert_eq!(table.view().unwrap().count(), 0);
     assert!(!table.replace(b"k", b"1", b"2").unwrap());
-    assert_eq!(table.view().count(), 0);
+    assert_eq!(table.view().unwrap().count(), 0);
     assert!(table.insert(b"k", b"1").unwrap() && !table.insert(b"k", b"2").unwrap());
     assert!(table.update(b"k", b"3").unwrap());
-    assert_eq!(table.view().get(b"k").unwrap(), Some((b"3".to_vec(), 1)));
+    assert_eq!(
+        table.view().unwrap().get(b"k").unwrap(),
+        Some((b"3".to_vec(), 1))
+    );
     assert!(table.update(b"k", b"3").unwrap(), "the same once more");
     // One that cannot be leaves the old one.
     let long = vec![7; (16 << 20) + 1];
@@ -204,11 +207,14 @@ fn only_what_is_there_is_updated() {
         ),
         "{refused:?}"
     );
-    assert_eq!(table.view().get(b"k").unwrap(), Some((b"3".to_vec(), 1)));
+    assert_eq!(
+        table.view().unwrap().get(b"k").unwrap(),
+        Some((b"3".to_vec(), 1))
+    );
     table.put(b"k", b"4").unwrap();
     let refused = table.update(b"k", b"5");
     assert!(matches!(refused, Err(Error::Ambiguous { values: 2, .. })));
-    assert_eq!(table.view().count(), 2);
+    assert_eq!(table.view().unwrap().count(), 2);
 }
 
 /// Ranges from both ends of typed pairs, and every change, against a set of the same types.
@@ -303,7 +309,7 @@ fn typed_pairs_agree_with_a_set() {
         if round % 50 > 0 {
             continue;
         }
-        let (view, there) = (table.view(), of_key(&model));
+        let (view, there) = (table.view().unwrap(), of_key(&model));
         assert_eq!(view.count(), model.len() as u64);
         assert_eq!(view.count_of(&key).unwrap(), there.len() as u64);
         let least = there
@@ -340,5 +346,12 @@ fn typed_pairs_agree_with_a_set() {
     }
     assert!(model.len() > 200);
     table.bytes().put(b"no number", b"").unwrap();
-    assert!(table.view().range(..).unwrap().any(|pair| pair.is_err()));
+    assert!(
+        table
+            .view()
+            .unwrap()
+            .range(..)
+            .unwrap()
+            .any(|pair| pair.is_err())
+    );
 }

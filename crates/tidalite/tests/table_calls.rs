@@ -148,7 +148,7 @@ fn cursors_that_write_agree_with_maps() {
                 5..8 => {
                     assert_eq!(
                         edit.put(&to, &value).unwrap(),
-                        model.insert(to.clone(), value.to_vec()).is_some()
+                        model.insert(to.clone(), value.to_vec()).is_none()
                     );
                     (true, Some(to))
                 }
@@ -254,7 +254,7 @@ fn cursors_that_write_pairs_agree_with_a_set() {
         .count();
     assert_eq!(table.put_many(&[3], &values).unwrap(), new as u64);
     assert_eq!(table.put_many(&[3], &values).unwrap(), 0);
-    let view = table.view();
+    let view = table.view().unwrap();
     assert!(
         view.range::<Vec<u8>>(..)
             .unwrap()
@@ -333,7 +333,7 @@ fn operation(tx: &mut WriteTxn, rng: &mut Rng, answers: &mut Answers) -> tidalit
         14 => answers.add(t.take_sequence(1 + rng.below(9))?),
         15 => answers.add((t.pop_first()?, t.pop_last()?)),
         16 => {
-            let view = t.view();
+            let view = t.view().unwrap();
             let mut cursor = view.cursor();
             answers.add((view.count(), view.rank(&k)?, view.contains(&k)?));
             answers.add((
@@ -344,7 +344,7 @@ fn operation(tx: &mut WriteTxn, rng: &mut Rng, answers: &mut Answers) -> tidalit
             answers.add((cursor.select(rng.below(40))?, cursor.eof()));
         }
         17 => {
-            let view = t.view();
+            let view = t.view().unwrap();
             let ends = (bound(rng), bound(rng));
             answers.add(view.count_range(ends.clone())?);
             let keys = view.split(ends, 1 + rng.index(5))?;
@@ -354,7 +354,7 @@ fn operation(tx: &mut WriteTxn, rng: &mut Rng, answers: &mut Answers) -> tidalit
         }
         18 => {
             let keys: Vec<_> = (0..20).map(|_| key(rng)).collect();
-            let view = t.view();
+            let view = t.view().unwrap();
             let found = view.get_many(&keys)?;
             answers.add(
                 found
@@ -398,7 +398,7 @@ fn operation(tx: &mut WriteTxn, rng: &mut Rng, answers: &mut Answers) -> tidalit
                 31 => answers.add(m.append_dup(&k, &v).is_ok()),
                 32 => answers.add(m.put_many(&k, &[&v, &value])?),
                 _ => {
-                    let view = m.view();
+                    let view = m.view().unwrap();
                     answers.add((
                         view.get(&k)?,
                         view.count_of(&k)?,

@@ -48,16 +48,25 @@ fn each_way_of_writing(path: &[&str]) {
     );
     t.append(b"x", b"last").unwrap();
     assert!(
+        t.reserve(b"y", 3, |bytes| bytes.copy_from_slice(b"abd"))
+            .unwrap()
+    );
+    assert!(
         !t.reserve(b"y", 3, |bytes| bytes.copy_from_slice(b"abc"))
             .unwrap()
     );
-    assert!(t.put(b"", b"").unwrap() || t.get(b"").unwrap() == Some(Vec::new()));
+    assert!(t.put(b"", b"1").unwrap() && !t.put(b"", b"").unwrap());
+    assert!(t.edit().put(b"gone", b"").unwrap() && !t.edit().put(b"gone", b"").unwrap());
+    assert!(t.remove(b"gone").unwrap());
     assert!(t.is_dirty(b"a").unwrap());
     assert_eq!(
         (t.take_sequence(5).unwrap(), t.take_sequence(1).unwrap()),
         (0, 5)
     );
-    assert_eq!(t.view().count_range(&b"a"[..]..&b"y"[..]).unwrap(), 2);
+    assert_eq!(
+        t.view().unwrap().count_range(&b"a"[..]..&b"y"[..]).unwrap(),
+        2
+    );
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let t = snap.table("t").unwrap().unwrap();
@@ -82,7 +91,10 @@ fn each_way_of_writing(path: &[&str]) {
     t.put(b"a", b"7").unwrap();
     assert!(t.is_dirty(b"a").unwrap() && !t.is_dirty(&[b'z', 99]).unwrap());
     t.clear().unwrap();
-    assert_eq!((t.view().count(), t.take_sequence(1).unwrap()), (0, 6));
+    assert_eq!(
+        (t.view().unwrap().count(), t.take_sequence(1).unwrap()),
+        (0, 6)
+    );
     let used_up = t.take_sequence(u64::MAX);
     assert!(matches!(used_up, Err(Error::Limit { .. })), "{used_up:?}");
     tx.commit().unwrap();
@@ -105,7 +117,51 @@ fn a_nested_table_that_is_not_there_is_dirty_where_it_would_begin() {
     assert!(t.nested_at(&[[0, 1], [7, 7]]).is_dirty(b"k").unwrap());
     assert!(!t.nested_at(&[[98, 1], [7, 7]]).is_dirty(b"k").unwrap());
     assert!(t.nested(&[3]).is_dirty(b"k").is_err(), "a value is there");
-    assert!(t.put(&[3], b"and the transaction goes on").unwrap());
+    assert!(!t.put(&[3], b"and the transaction goes on").unwrap());
+}
+
+#[test]
+fn looking_at_tables_makes_and_changes_none() {
+    let db = small_pages();
+    let mut tx = db.begin_write().unwrap();
+    tx.table("old").unwrap().put(b"k", b"old").unwrap();
+    tx.multi_table("pairs").unwrap().put(b"k", b"1").unwrap();
+    tx.commit().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    for name in ["none", "", &"x".repeat(300)] {
+        assert!(tx.view_table(name).unwrap().is_none());
+        assert!(tx.view_multi_table(name).unwrap().is_none());
+        assert!(tx.is_multi_table(name).unwrap().is_none());
+    }
+    assert!(tx.multi_table_if_exists("none").unwrap().is_none());
+    tx.table("new").unwrap().put(b"k", b"new").unwrap();
+    tx.multi_table_if_exists("pairs")
+        .unwrap()
+        .unwrap()
+        .put(b"k", b"2")
+        .unwrap();
+    // Those that are open and those that are not, side by side.
+    let (old, new) = (tx.view_table("old").unwrap(), tx.view_table("new").unwrap());
+    let pairs = tx.view_multi_table("pairs").unwrap().unwrap();
+    assert_eq!(old.unwrap().get(b"k").unwrap().unwrap(), b"old");
+    assert_eq!(new.unwrap().get(b"k").unwrap().unwrap(), b"new");
+    assert_eq!(pairs.count_of(b"k").unwrap(), 2);
+    assert_eq!(tx.is_multi_table("pairs").unwrap(), Some(true));
+    assert_eq!(tx.is_multi_table("new").unwrap(), Some(false));
+    for refused in [
+        tx.view_table("pairs").map(drop),
+        tx.view_multi_table("old").map(drop),
+        tx.view_multi_table("new").map(drop),
+        tx.multi_table_if_exists("old").map(drop),
+    ] {
+        let kind = matches!(refused, Err(Error::TableKind { .. }));
+        assert!(kind, "{refused:?}");
+    }
+    assert!(tx.drop_table("old").unwrap());
+    assert!(tx.rename_table("new", "newer").unwrap());
+    assert!(tx.view_table("old").unwrap().is_none() && tx.view_table("new").unwrap().is_none());
+    assert_eq!(tx.view_table("newer").unwrap().unwrap().count(), 1);
+    assert_eq!(tx.tables().unwrap(), ["newer", "pairs"]);
 }
 
 #[test]
@@ -130,7 +186,10 @@ fn several_values_are_told_apart() {
     ));
     t.append_dup(b"k", b"6").unwrap();
     t.append(b"l", b"").unwrap();
-    assert_eq!(t.view().get(b"k").unwrap(), Some((b"3".to_vec(), 3)));
+    assert_eq!(
+        t.view().unwrap().get(b"k").unwrap(),
+        Some((b"3".to_vec(), 3))
+    );
     for number in 0..500u32 {
         t.put(b"many", &number.to_be_bytes()).unwrap();
     }
@@ -358,6 +417,7 @@ fn state(tx: &mut WriteTxn) -> Model {
     let table = tx.table("t").unwrap();
     table
         .view()
+        .unwrap()
         .for_each(|key, value| {
             pairs.insert(key.to_vec(), value.to_vec());
         })

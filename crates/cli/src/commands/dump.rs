@@ -362,7 +362,7 @@ fn read_pairs(
 fn make(tx: &mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<()> {
     if head.multi {
         let mut table = tx.multi_table(name)?;
-        let missing = head.sequence.saturating_sub(table.view().sequence());
+        let missing = head.sequence.saturating_sub(table.view()?.sequence());
         if missing > 0 {
             table.take_sequence(missing)?;
         }
@@ -374,7 +374,7 @@ fn make(tx: &mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<()> {
 
 /// Brings a table's sequence to where it was.
 fn catch_up(table: &mut TableMut<'_>, sequence: u64) -> tidalite::Result<()> {
-    let missing = sequence.saturating_sub(table.view().sequence());
+    let missing = sequence.saturating_sub(table.view()?.sequence());
     if missing > 0 {
         table.take_sequence(missing)?;
     }

@@ -465,14 +465,14 @@ enum To<'t> {
 }
 
 impl To<'_> {
-    /// Stores a row; false for one that does not belong in such a table.
+    /// Stores a row; false for one that does not belong in such a table, and for a value under the key of a nested table that was saved.
     fn put(&mut self, path: &[Key], key: &[u8], held: Held<'_>) -> Result<bool> {
         match (self, held) {
-            (Self::Plain(table), Held::Value(value)) if path.is_empty() => {
-                table.put(key, value)?;
-            }
             (Self::Plain(table), Held::Value(value)) => {
-                table.nested_at(path).put(key, value)?;
+                match table.nested_at(path).put(key, value) {
+                    Err(Error::IsTable { .. }) => return Ok(false),
+                    done => done?,
+                };
             }
             (Self::Plain(table), Held::Table) => {
                 table.nested_at(path).nested(key).make()?;

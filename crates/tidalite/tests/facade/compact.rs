@@ -75,7 +75,7 @@ fn thin(db: &Database) {
     for (name, keep) in [("small", 5), ("large", 6)] {
         let mut keys = Vec::new();
         let mut table = tx.table(name).unwrap();
-        let view = table.view();
+        let view = table.view().unwrap();
         let mut cursor = view.cursor();
         let mut found = cursor.first().unwrap();
         while found {

@@ -402,7 +402,7 @@ fn a_small_file_system_fills_up() {
     };
     let clear = |name: &str| -> Result<u64> {
         let mut tx = db.begin_write()?;
-        let gone = tx.table(name)?.view().count();
+        let gone = tx.table(name)?.view()?.count();
         tx.table(name)?.clear()?;
         tx.commit().map(|_| gone)
     };

@@ -1,0 +1,33 @@
+//! The name of a table that is read: what its errors are told with.
+
+use crate::error::Error;
+use std::sync::Arc;
+
+/// A name that is not copied for each who reads the table.
+#[derive(Clone, Debug)]
+pub(crate) enum Named<'a> {
+    /// By the transaction, or by what snapshots of one commit share.
+    Lent(&'a str),
+    Shared(Arc<str>),
+}
+
+impl Named<'_> {
+    pub(crate) fn of(name: &str) -> Self {
+        Self::Shared(name.into())
+    }
+
+    /// What went wrong in this table, or in one that is nested in it.
+    #[cold]
+    pub(crate) fn error(&self, error: tidalite_pager::Error) -> Error {
+        match error {
+            tidalite_pager::Error::IsTable { key } => Error::IsTable {
+                table: match self {
+                    Self::Lent(name) => (*name).to_owned(),
+                    Self::Shared(name) => name.as_ref().to_owned(),
+                },
+                key,
+            },
+            error => error.into(),
+        }
+    }
+}
