@@ -243,9 +243,15 @@ values, a line each: a space and hex digits, or with --print text. `mdb_load` re
 table: tidalite dump plant.tdl config | mdb_load -n config.mdb
 A nested table stands between lines { and } in place of a value; mdb_load does not read those.
 
+A table that came from LMDB or libmdbx with integerkey, reversekey, integerdup or reversedup has its
+bytes reversed here, so that they keep their order, and does not remember it; nor does it remember
+dupfixed. Without --as it goes back as a table of reversed bytes; --as turns them again and says so
+in the header.
+
 Examples:
   tidalite dump plant.tdl > plant.dump
-  tidalite dump plant.tdl config --print")]
+  tidalite dump plant.tdl config --print
+  tidalite dump plant.tdl rows --as integerkey | mdb_load -n rows.mdb")]
 pub(crate) struct DumpArgs {
     #[command(flatten)]
     pub file: FileArg,
@@ -257,16 +263,53 @@ pub(crate) struct DumpArgs {
     /// Printable characters as they are, other bytes as \ and two hex digits
     #[arg(long, short = 'p')]
     pub print: bool,
+
+    /// The table is, in LMDB and libmdbx, of these flags: keys and values are turned into their order, and the header says so
+    #[arg(
+        long = "as",
+        value_enum,
+        value_name = "FLAG",
+        value_delimiter = ',',
+        requires = "table"
+    )]
+    pub flags: Vec<ForeignFlag>,
+}
+
+/// An order of keys or values that tables of LMDB and libmdbx can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ForeignFlag {
+    /// Keys are native integers of 4 or 8 bytes
+    #[value(name = "integerkey")]
+    IntegerKey,
+    /// Keys are compared from the last byte to the first
+    #[value(name = "reversekey")]
+    ReverseKey,
+    /// Values of a key are native integers of 4 or 8 bytes
+    #[value(name = "integerdup")]
+    IntegerDup,
+    /// Values of a key are compared from the last byte to the first
+    #[value(name = "reversedup")]
+    ReverseDup,
+    /// Values of a key have one length
+    #[value(name = "dupfixed")]
+    DupFixed,
 }
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Tables are made as the header says; with dupsort as tables of multi-values. Integer keys and keys in
-reversed order get their bytes reversed, so that they keep their order. Committed every 32 MiB.
+reversed order get their bytes reversed, so that they keep their order: a note tells of it, and
+`tidalite dump --as` turns them back. A table name is UTF-8; one that is not needs --table. Older
+versions of mdb_dump do not escape backslashes with -p: dump without it. Committed every 32 MiB.
+
+With --text there is no header: lines are key, value, key, value, as `mdb_load -T` takes them, with
+\\ and two hex digits for a byte that is no printable character, and \\\\ for a backslash. They go to the
+table --table, or main, which may be one of multi-values.
 
 Examples:
   mdb_dump -a old/ | tidalite load plant.tdl
-  tidalite load plant.tdl plant.dump")]
+  tidalite load plant.tdl plant.dump
+  printf 'a\\n1\\nb\\n2\\n' | tidalite load plant.tdl --text --table config")]
 pub(crate) struct LoadArgs {
     #[command(flatten)]
     pub file: FileArg,
@@ -278,6 +321,10 @@ pub(crate) struct LoadArgs {
     /// Store everything in this table, whatever the header says
     #[arg(long, short = 't', value_name = "TABLE")]
     pub table: Option<String>,
+
+    /// The input is plain lines: key, value, key, value
+    #[arg(long, short = 'T')]
+    pub text: bool,
 
     /// Keep the values of keys that are there
     #[arg(long, short = 'N')]

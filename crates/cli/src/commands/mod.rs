@@ -7,6 +7,7 @@ pub(crate) mod dump;
 pub(crate) mod export;
 pub(crate) mod figures;
 mod filters;
+mod foreign;
 pub(crate) mod frequent;
 pub(crate) mod functions;
 pub(crate) mod groups;
@@ -15,6 +16,7 @@ pub(crate) mod integrity;
 pub(crate) mod join;
 pub(crate) mod kv;
 mod kv_stat;
+pub(crate) mod load;
 pub(crate) mod pages;
 pub(crate) mod plot;
 pub(crate) mod readers;
@@ -73,7 +75,7 @@ pub(crate) fn run(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
         Command::Compact(args) => upkeep::compact(args, terminal),
         Command::Kv(args) => kv::run(args, terminal),
         Command::Dump(args) => dump::dump(args, terminal),
-        Command::Load(args) => dump::load(args, terminal),
+        Command::Load(args) => load::load(args, terminal),
         Command::Backup(args) => integrity::backup(args, terminal),
         Command::Restore(args) => integrity::restore(args, terminal),
         Command::Salvage(args) => integrity::salvage(args, terminal),

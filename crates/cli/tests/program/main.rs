@@ -8,10 +8,12 @@
 mod corners;
 mod device;
 mod events;
+mod foreign_dumps;
 mod import;
 mod import_schemas;
 mod integrity;
 mod kv_bytes;
+mod lmdb_tools;
 mod pictures;
 mod queries;
 mod real_data;

@@ -1,8 +1,6 @@
-//! Tables by hand, and as the text of `mdb_dump` and `mdb_load`.
+//! Tables by hand, and as the text of a dump.
 
 use crate::support::Folder;
-use std::io::Write;
-use std::process::{Command, Stdio};
 
 #[test]
 fn pairs_are_put_got_scanned_and_removed() {
@@ -143,66 +141,6 @@ fn a_dump_comes_back_byte_for_byte() {
         folder
             .run(&["load", "m.tdl", "bad.dump"])
             .failed(5, &[told]);
-    }
-}
-
-/// Runs one of LMDB's tools; `None` when it is not installed.
-fn lmdb(tool: &str, words: &[&std::ffi::OsStr], input: &str) -> Option<String> {
-    let mut child = Command::new(tool)
-        .args(words)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .ok()?;
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .unwrap();
-    let done = child.wait_with_output().unwrap();
-    assert!(done.status.success(), "{tool} {words:?}");
-    Some(String::from_utf8(done.stdout).unwrap())
-}
-
-#[test]
-fn what_mdb_load_reads_mdb_dump_writes_and_back() {
-    let folder = Folder::new("lmdb");
-    for name in ["plain", "multi"] {
-        let multi = name == "multi";
-        let head = if multi {
-            "duplicates=1\ndupsort=1\n"
-        } else {
-            ""
-        };
-        let mut text =
-            format!("VERSION=3\nformat=bytevalue\ndatabase={name}\ntype=btree\n{head}HEADER=END\n");
-        for number in 0..1000u32 {
-            let key = if multi { number / 7 } else { number };
-            let value = number.wrapping_mul(2_654_435_761);
-            text.push_str(&format!(" {key:08x}\n {value:08x}\n"));
-        }
-        text.push_str("DATA=END\n");
-        folder.write("in.dump", &text);
-        let file = format!("{name}.tdl");
-        folder.run(&["load", &file, "in.dump"]).ok();
-        let ours = folder.run(&["dump", &file]).ok();
-        let mdb = folder.path(&format!("{name}.mdb"));
-        let words = ["-n".as_ref(), mdb.as_os_str()];
-        if lmdb("mdb_load", &words, &ours).is_none() {
-            println!("skipped");
-            return;
-        }
-        let words = ["-n".as_ref(), "-s".as_ref(), name.as_ref(), mdb.as_os_str()];
-        let theirs = lmdb("mdb_dump", &words, "").unwrap();
-        let data = |text: &str| text.split_once("HEADER=END\n").unwrap().1.to_owned();
-        assert_eq!(data(&theirs), data(&ours));
-        folder.write("theirs.dump", &theirs);
-        folder.run(&["load", "again.tdl", "theirs.dump"]).ok();
-        assert_eq!(
-            data(&folder.run(&["dump", "again.tdl", name]).ok()),
-            data(&ours)
-        );
     }
 }
 

@@ -1,0 +1,81 @@
+//! Orders of LMDB and libmdbx that tables here do not have, by the names that they have in the header of a dump.
+//!
+//! ```text
+//! integerkey   keys are native integers, on a little-endian machine the least byte first, ordered as numbers
+//! reversekey   keys are compared from the last byte to the first
+//! integerdup   the same of the values of a key
+//! reversedup
+//! dupfixed     values of a key have one length (mdbx_dump calls it dupfix)
+//! ```
+//!
+//! Reversed, such bytes sort here as they do there. A table here does not remember what it was there.
+
+use crate::args::ForeignFlag;
+
+/// Which half of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Key = 0,
+    Value = 1,
+}
+
+impl ForeignFlag {
+    /// The flag that a word of a header means.
+    pub(super) fn named(word: &str) -> Option<Self> {
+        match word {
+            "integerkey" => Some(Self::IntegerKey),
+            "reversekey" => Some(Self::ReverseKey),
+            "integerdup" => Some(Self::IntegerDup),
+            "reversedup" => Some(Self::ReverseDup),
+            "dupfixed" | "dupfix" => Some(Self::DupFixed),
+            _ => None,
+        }
+    }
+
+    /// Its word in a header.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::IntegerKey => "integerkey",
+            Self::ReverseKey => "reversekey",
+            Self::IntegerDup => "integerdup",
+            Self::ReverseDup => "reversedup",
+            Self::DupFixed => "dupfixed",
+        }
+    }
+
+    /// Only tables of multi-values can have it.
+    pub(super) fn of_values(self) -> bool {
+        !matches!(self, Self::IntegerKey | Self::ReverseKey)
+    }
+}
+
+/// Whether bytes are reversed on the way from there to here, and back.
+pub(super) fn turns(flags: &[ForeignFlag], part: Part) -> bool {
+    let (integer, reverse) = match part {
+        Part::Key => (ForeignFlag::IntegerKey, ForeignFlag::ReverseKey),
+        Part::Value => (ForeignFlag::IntegerDup, ForeignFlag::ReverseDup),
+    };
+    flags.contains(&integer) || flags.contains(&reverse)
+}
+
+/// Why a key or value of so many bytes cannot stand in a table of these flags whose first has `first` bytes.
+pub(super) fn problem(
+    flags: &[ForeignFlag],
+    part: Part,
+    bytes: usize,
+    first: usize,
+) -> Option<String> {
+    let (what, integer) = match part {
+        Part::Key => ("key", ForeignFlag::IntegerKey),
+        Part::Value => ("value", ForeignFlag::IntegerDup),
+    };
+    let integer = flags.contains(&integer);
+    if integer && !matches!(bytes, 4 | 8) {
+        return Some(format!(
+            "a {what} of {bytes} bytes is no integer of 4 or 8 bytes"
+        ));
+    }
+    let fixed = part == Part::Value && flags.contains(&ForeignFlag::DupFixed);
+    let differs = (integer || fixed) && bytes != first;
+    differs.then(|| format!("a {what} of {bytes} bytes among such of {first} bytes"))
+}

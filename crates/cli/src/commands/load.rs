@@ -1,0 +1,386 @@
+//! `load`: tables from the text that `dump`, `mdb_dump` and `mdbx_dump` print (see `dump.rs`), or from plain lines, key, value, key, value.
+//!
+//! What the header has no room for here is passed over: sizes of pages and maps, numbers of readers, canaries.
+
+use super::Terminal;
+use super::foreign::{self, Part};
+use crate::args::{ForeignFlag, LoadArgs};
+use crate::bytes::{unescaped, unhex};
+use crate::database::{failure, open_or_create};
+use crate::exit::{Failure, Outcome};
+use crate::output::printable;
+use crate::store;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use tidalite::{Database, TableMut, WriteTxn};
+
+/// Name of the table for a section without one.
+const MAIN_TABLE: &str = "main";
+
+/// Bytes of pairs in one transaction of `load`.
+const BATCH_BYTES: usize = 32 << 20;
+
+#[derive(Debug, Default)]
+struct Head {
+    /// As it stands in the header, which may be no text.
+    name: Option<Vec<u8>>,
+    /// The name is written as bytes are.
+    escaped: bool,
+    print: bool,
+    /// There is no header: lines are bytes from the first character on, and the input's end is that of the table.
+    plain: bool,
+    multi: bool,
+    flags: Vec<ForeignFlag>,
+    sequence: u64,
+}
+
+/// `tidalite load`
+pub(crate) fn load(args: &LoadArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let path = &args.file.file;
+    let mut input: Box<dyn BufRead> = match args.input.as_deref() {
+        None => Box::new(BufReader::new(std::io::stdin())),
+        Some(input) if input.as_os_str() == "-" => Box::new(BufReader::new(std::io::stdin())),
+        Some(input) => {
+            let file =
+                File::open(input).map_err(|error| Failure::file("cannot read", input, &error))?;
+            Box::new(BufReader::new(file))
+        }
+    };
+    let db = open_or_create(path)?;
+    let mut lines = Lines {
+        input: &mut *input,
+        number: 0,
+        text: Vec::new(),
+    };
+    let given = args.table.as_deref();
+    if args.text {
+        let name = given.unwrap_or(MAIN_TABLE);
+        let snap = db.begin_read().map_err(|error| failure(path, &error))?;
+        let multi = snap.is_multi_table(name);
+        let head = Head {
+            print: true,
+            plain: true,
+            multi: multi.map_err(|error| failure(path, &error))? == Some(true),
+            ..Head::default()
+        };
+        drop(snap);
+        section(&mut lines, &head, &db, name, args, terminal)?;
+        return Ok(terminal.out.flush()?);
+    }
+    let mut sections = 0;
+    while let Some(head) = read_head(&mut lines)? {
+        sections += 1;
+        let name = match (given, &head.name) {
+            (Some(name), _) => name,
+            (None, None) => MAIN_TABLE,
+            (None, Some(name)) => match std::str::from_utf8(name) {
+                Ok(name) => name,
+                Err(_) => return Err(lines.not_text(name)),
+            },
+        };
+        section(&mut lines, &head, &db, name, args, terminal)?;
+        lost(&head, name, path);
+    }
+    if sections == 0 {
+        return Err(Failure::bad_input("the input is empty").hint("give the output of a dump"));
+    }
+    Ok(terminal.out.flush()?)
+}
+
+fn section(
+    lines: &mut Lines<'_>,
+    head: &Head,
+    db: &Database,
+    name: &str,
+    args: &LoadArgs,
+    terminal: &mut Terminal<'_>,
+) -> Outcome {
+    let pairs = read_pairs(lines, head, db, name, args)
+        .map_err(|error| error.about(format!("table {}", printable(name))))?;
+    Ok(writeln!(
+        terminal.out,
+        "{}: {pairs} pairs",
+        printable(name)
+    )?)
+}
+
+/// Says what the table was there and is not here.
+fn lost(head: &Head, name: &str, path: &Path) {
+    if head.flags.is_empty() {
+        return;
+    }
+    let words: Vec<&str> = head.flags.iter().map(|flag| flag.word()).collect();
+    let words = words.join(",");
+    let turned = match (
+        foreign::turns(&head.flags, Part::Key),
+        foreign::turns(&head.flags, Part::Value),
+    ) {
+        (false, false) => "",
+        (true, false) => " its keys were reversed, so that they keep their order;",
+        (false, true) => " its values were reversed, so that they keep their order;",
+        (true, true) => " its keys and values were reversed, so that they keep their order;",
+    };
+    let (name, path) = (printable(name), path.display());
+    eprintln!(
+        "note: table {name} was {words} and does not remember it:{turned} tidalite dump {path} '{name}' --as {words} gives it back"
+    );
+}
+
+struct Lines<'i> {
+    input: &'i mut dyn BufRead,
+    number: u64,
+    text: Vec<u8>,
+}
+
+impl Lines<'_> {
+    /// The next line without its end.
+    fn next(&mut self) -> Outcome<Option<&[u8]>> {
+        self.text.clear();
+        self.number += 1;
+        let read = self.input.read_until(b'\n', &mut self.text);
+        match read {
+            Ok(0) => Ok(None),
+            Ok(_) => Ok(Some(self.text.strip_suffix(b"\n").unwrap_or(&self.text))),
+            Err(error) => Err(Failure::bad_input(format!("reading failed: {error}"))),
+        }
+    }
+
+    fn bad(&self, what: &str) -> Failure {
+        Failure::bad_input(format!("line {}: {what}", self.number))
+            .hint("the format is that of mdb_dump: `tidalite dump --help` shows it")
+    }
+
+    /// A name that no table here can have. (Read as text with what is no UTF-8 replaced, two such names could be one.)
+    fn not_text(&self, name: &[u8]) -> Failure {
+        let shown = crate::bytes::escaped(name);
+        let what = format!("the table's name {shown} is not UTF-8");
+        Failure::bad_input(format!("line {}: {what}", self.number))
+            .hint("take that table alone (mdb_dump -s), and give it a name here: --table NAME")
+    }
+}
+
+/// The head of the next section; `None` at the end of the input.
+fn read_head(lines: &mut Lines<'_>) -> Outcome<Option<Head>> {
+    let mut head = Head::default();
+    let mut began = false;
+    loop {
+        let Some(line) = lines.next()? else {
+            return if began {
+                Err(lines.bad("the input ends inside a header"))
+            } else {
+                Ok(None)
+            };
+        };
+        if line.is_empty() && !began {
+            continue;
+        }
+        began = true;
+        if let Some(name) = line.strip_prefix(b"database=") {
+            head.name = Some(name.to_vec());
+            continue;
+        }
+        let text = String::from_utf8_lossy(line).into_owned();
+        let Some((name, value)) = text.split_once('=') else {
+            return Err(lines.bad("a header line is NAME=VALUE"));
+        };
+        let set = value != "0";
+        match (name, value) {
+            ("VERSION", "3" | "2") => {}
+            ("VERSION", _) => return Err(lines.bad("a version other than 3")),
+            ("HEADER", "END") => {
+                if let Some(name) = head.name.as_mut().filter(|_| head.escaped) {
+                    match unescaped(name) {
+                        Some(bytes) => *name = bytes,
+                        None => {
+                            return Err(
+                                lines.bad("the name of the table is not escaped as it should be")
+                            );
+                        }
+                    }
+                }
+                return Ok(Some(head));
+            }
+            ("format", "bytevalue") => head.print = false,
+            ("format", "print") => head.print = true,
+            ("type", "btree") => {}
+            ("format" | "type", _) => return Err(lines.bad("a format that is not known")),
+            ("escaped", _) => head.escaped = set,
+            ("duplicates" | "dupsort", _) => head.multi |= set,
+            ("sequence", number) => match number.parse() {
+                Ok(number) => head.sequence = number,
+                Err(_) => return Err(lines.bad("a sequence that is no number")),
+            },
+            (word, _) => {
+                if let Some(flag) = ForeignFlag::named(word).filter(|_| set) {
+                    head.multi |= flag.of_values();
+                    head.flags.push(flag);
+                }
+            }
+        }
+    }
+}
+
+fn read_pairs(
+    lines: &mut Lines<'_>,
+    head: &Head,
+    db: &Database,
+    name: &str,
+    args: &LoadArgs,
+) -> Outcome<u64> {
+    let fail = |error: tidalite::Error| failure(&args.file.file, &error);
+    let here = |part, mut bytes: Vec<u8>| {
+        if foreign::turns(&head.flags, part) {
+            bytes.reverse();
+        }
+        bytes
+    };
+    let mut stored = 0;
+    let mut ended = false;
+    let mut path: Vec<Vec<u8>> = Vec::new();
+    while !ended {
+        let mut tx = db.begin_write().map_err(fail)?;
+        make(&mut tx, name, head).map_err(fail)?;
+        let mut bytes = 0;
+        while bytes < BATCH_BYTES {
+            let key = match read_bytes(lines, head)? {
+                Line::Bytes(key) => here(Part::Key, key),
+                Line::Close if path.pop().is_some() => continue,
+                Line::End if path.is_empty() => {
+                    ended = true;
+                    break;
+                }
+                Line::Open(_) => return Err(lines.bad("a table without a key")),
+                Line::Close => return Err(lines.bad("more tables end than began")),
+                Line::End => return Err(lines.bad("DATA=END inside a table")),
+            };
+            bytes += key.len();
+            match read_bytes(lines, head)? {
+                Line::Bytes(value) => {
+                    bytes += value.len();
+                    let value = here(Part::Value, value);
+                    let place = (name, &path[..]);
+                    let new = put(
+                        &mut tx,
+                        place,
+                        head.multi,
+                        (&key, &value),
+                        args.no_overwrite,
+                    );
+                    stored += u64::from(new.map_err(fail)?);
+                }
+                Line::Open(sequence) if !head.multi => {
+                    path.push(key);
+                    let mut table = tx.table(name).map_err(fail)?;
+                    let mut table = table.nested_at(&path);
+                    table.make().map_err(fail)?;
+                    catch_up(&mut table, sequence).map_err(fail)?;
+                }
+                Line::Open(_) => return Err(lines.bad("a table among multi-values")),
+                Line::Close | Line::End => return Err(lines.bad("a key without a value")),
+            }
+        }
+        store::commit(tx).map_err(fail)?;
+    }
+    Ok(stored)
+}
+
+/// Makes the table, and brings its sequence to where the header says.
+fn make(tx: &mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<()> {
+    if head.multi {
+        let mut table = tx.multi_table(name)?;
+        let missing = head.sequence.saturating_sub(table.view()?.sequence());
+        if missing > 0 {
+            table.take_sequence(missing)?;
+        }
+    } else {
+        catch_up(&mut tx.table(name)?, head.sequence)?;
+    }
+    Ok(())
+}
+
+/// Brings a table's sequence to where it was.
+fn catch_up(table: &mut TableMut<'_>, sequence: u64) -> tidalite::Result<()> {
+    let missing = sequence.saturating_sub(table.view()?.sequence());
+    if missing > 0 {
+        table.take_sequence(missing)?;
+    }
+    Ok(())
+}
+
+/// Stores a pair; true when it was stored.
+fn put(
+    tx: &mut WriteTxn,
+    (name, path): (&str, &[Vec<u8>]),
+    multi: bool,
+    (key, value): (&[u8], &[u8]),
+    keep: bool,
+) -> tidalite::Result<bool> {
+    if multi {
+        return tx.multi_table(name)?.put(key, value);
+    }
+    let mut table = tx.table(name)?;
+    let mut table = table.nested_at(path);
+    if keep {
+        return table.insert(key, value);
+    }
+    table.put(key, value)?;
+    Ok(true)
+}
+
+/// A line of data.
+enum Line {
+    Bytes(Vec<u8>),
+    /// A nested table begins, with the next number of its sequence; it ends.
+    Open(u64),
+    Close,
+    /// The end of the section.
+    End,
+}
+
+fn read_bytes(lines: &mut Lines<'_>, head: &Head) -> Outcome<Line> {
+    let Some(line) = lines.next()? else {
+        return match head.plain {
+            true => Ok(Line::End),
+            false => Err(lines.bad("the input ends before DATA=END")),
+        };
+    };
+    if head.plain {
+        return match unescaped(line) {
+            Some(bytes) => Ok(Line::Bytes(bytes)),
+            None => Err(lines
+                .bad("a backslash is followed by two hex digits, or is doubled")
+                .hint("a backslash that stands for itself is written twice, or as \\5c")),
+        };
+    }
+    match line {
+        b"DATA=END" => return Ok(Line::End),
+        b"{" => return Ok(Line::Open(0)),
+        b"}" => return Ok(Line::Close),
+        _ => {}
+    }
+    if let Some(next) = line.strip_prefix(b"{sequence=") {
+        let next = std::str::from_utf8(next)
+            .ok()
+            .and_then(|next| next.parse().ok());
+        return match next {
+            Some(next) => Ok(Line::Open(next)),
+            None => Err(lines.bad("a sequence that is no number")),
+        };
+    }
+    let Some(text) = line.strip_prefix(b" ") else {
+        return Err(lines.bad("a space and bytes in the format of the header were expected"));
+    };
+    let bytes = if head.print {
+        unescaped(text)
+    } else {
+        unhex(text)
+    };
+    match bytes {
+        Some(bytes) => Ok(Line::Bytes(bytes)),
+        None if head.print => Err(lines
+            .bad("a backslash is not followed by two hex digits")
+            .hint("older mdb_dump -p prints backslashes as they are: dump again without -p")),
+        None => Err(lines.bad("a space and bytes in the format of the header were expected")),
+    }
+}
