@@ -38,7 +38,8 @@
 //!  │  │  ├ keep_all                     several rows of one time
 //!  │  │  └ distinct                     those that differ
 //!  │  └ annotations                     words about a series
-//!  ├ table       TableMut
+//!  ├ table_mut   TableMut, MultiTableMut   put, remove, own reads
+//!  │  └ table_edit  TableEdit, MultiEdit  cursors that write
 //!  └ leaves      where the front's stretches go
 //! catalog    names, GUIDs, schemas      ── name, schema, column, value, time: their parts
 //!  ├ record, point                       plain structs as rows
@@ -92,6 +93,7 @@ mod lifecycle;
 mod many;
 mod matching;
 mod multi;
+mod multi_edit;
 mod multi_mut;
 mod name;
 mod named;
@@ -108,6 +110,7 @@ mod read;
 mod readers;
 mod record;
 mod records;
+mod retain;
 mod retention;
 mod roots;
 mod salvage;
@@ -159,6 +162,7 @@ pub use many::{
 };
 pub use matching::Matching;
 pub use multi::{MultiCursor, MultiTable};
+pub use multi_edit::MultiEdit;
 pub use multi_mut::MultiTableMut;
 pub use name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};
 pub use page_walk::{PageDump, PageRange, Weight};
@@ -180,7 +184,7 @@ pub use series::Series;
 pub use series_mut::SeriesMut;
 pub use stat::Stat;
 pub use table::{Lent, Table, TableCursor};
-pub use table_edit::{MultiEdit, TableEdit};
+pub use table_edit::TableEdit;
 pub use table_mut::TableMut;
 pub use table_range::{MultiRange, TableRange};
 pub use texts::TEXT_BYTES_MAX;

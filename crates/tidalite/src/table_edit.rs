@@ -1,25 +1,28 @@
 //! Cursors that write: a place in a table of a write transaction, where entries are changed and removed.
 //!
 //! A place is a key (and a value), not a page: it stays good whatever the transaction does in between, and each move is
-//! a descent. Behind a removed entry the next move goes on where it was.
+//! a descent.
+//!
+//! Invariant: whoever is at no entry is in a gap, and there is none at or above what the gap names but what lies behind it. So a step from
+//! a gap leaves nothing out, in either direction.
 
 use crate::error::Result;
-use crate::multi_mut::MultiTableMut;
 use crate::table_mut::TableMut;
 
 /// Where a cursor is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum At<P> {
+pub(crate) enum At<P> {
     Before,
     /// At an entry.
     On(P),
-    /// Where an entry was.
+    /// In front of all that is at or above this: where an entry was, or would be.
     Gap(P),
     After,
 }
 
 /// Steps through a table of a write transaction and changes what it is at. Every move tells whether there is an entry at
-/// the new place.
+/// the new place. A move to exactly a key that is not there leaves the cursor in the gap where it would be, and a removal where the entry was:
+/// a step from there goes to the neighbour, and leaves nothing out.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -35,8 +38,15 @@ enum At<P> {
 /// }
 /// assert_eq!(table.get(b"b")?, None);
 /// assert_eq!(table.get(b"c")?, Some(b"new".to_vec()));
+/// let mut edit = table.edit();
+/// assert!(!edit.seek(b"b")? && edit.next()? && edit.key() == b"c");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Cost
+/// The place is a key, which the cursor keeps: every move is a descent, and so is `value`, in a nested table with one more for each key of its path.
+/// Where nothing is changed on the way, [`Table::cursor`](crate::Table::cursor) steps without them; what falls to a rule is removed
+/// faster by [`TableMut::retain`].
 pub struct TableEdit<'e, 't> {
     table: &'e mut TableMut<'t>,
     at: At<Vec<u8>>,
@@ -106,8 +116,8 @@ seeks! {
     first() = At::After;
     /// To the last entry.
     last() = At::Before;
-    /// To the entry with exactly this key; without one the cursor is behind all.
-    seek(key) = At::After;
+    /// To the entry with exactly this key; without one the cursor is in the gap where it would be.
+    seek(key) = At::Gap(key.to_vec());
     /// To the first entry at or above `key` (ceiling).
     seek_ge(key) = At::After;
     /// To the first entry above `key`.
@@ -138,7 +148,8 @@ impl TableEdit<'_, '_> {
     pub fn next(&mut self) -> Result<bool> {
         match self.at.clone() {
             At::Before => self.first(),
-            At::On(key) | At::Gap(key) => self.seek_gt(&key),
+            At::On(key) => self.seek_gt(&key),
+            At::Gap(key) => self.seek_ge(&key),
             At::After => Ok(false),
         }
     }
@@ -159,6 +170,34 @@ impl TableEdit<'_, '_> {
     #[must_use]
     pub fn is_at_entry(&self) -> bool {
         matches!(self.at, At::On(_))
+    }
+
+    /// True at the first entry of the table. Cost: a move.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn on_first(&self) -> Result<bool> {
+        let At::On(key) = &self.at else {
+            return Ok(false);
+        };
+        Ok(!self.table.view()?.cursor().seek_lt(key)?)
+    }
+
+    /// True at the last entry of the table. Cost: a move.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn on_last(&self) -> Result<bool> {
+        let At::On(key) = &self.at else {
+            return Ok(false);
+        };
+        Ok(!self.table.view()?.cursor().seek_gt(key)?)
+    }
+
+    /// True when a move forward found no more entries.
+    #[must_use]
+    pub fn eof(&self) -> bool {
+        self.at == At::After
     }
 
     /// The key here.
@@ -219,191 +258,5 @@ impl TableEdit<'_, '_> {
         self.table.remove(&key)?;
         self.at = At::Gap(key.clone());
         Ok(Some(key))
-    }
-}
-
-type Pair = (Vec<u8>, Vec<u8>);
-
-/// Steps through the pairs of a table of multi-values in a write transaction and changes what it is at.
-pub struct MultiEdit<'e, 't> {
-    table: &'e mut MultiTableMut<'t>,
-    at: At<Pair>,
-}
-
-impl<'t> MultiTableMut<'t> {
-    /// A cursor that writes, before the first pair.
-    pub fn edit(&mut self) -> MultiEdit<'_, 't> {
-        MultiEdit {
-            table: self,
-            at: At::Before,
-        }
-    }
-}
-
-macro_rules! pair_seeks {
-    ($($(#[$doc:meta])* $name:ident($($arg:ident),*) = $end:expr;)*) => {
-        impl MultiEdit<'_, '_> {
-            $(
-                $(#[$doc])*
-                ///
-                /// # Errors
-                /// A damaged or unreadable page.
-                pub fn $name(&mut self $(, $arg: &[u8])*) -> Result<bool> {
-                    let found = {
-                        let view = self.table.view()?;
-                        let mut cursor = view.cursor();
-                        let pair = |cursor: &crate::MultiCursor<'_>| {
-                            (cursor.key().to_vec(), cursor.value().to_vec())
-                        };
-                        cursor.$name($($arg),*)?.then(|| pair(&cursor))
-                    };
-                    self.at = match found {
-                        Some(pair) => At::On(pair),
-                        None => $end,
-                    };
-                    Ok(self.is_at_pair())
-                }
-            )*
-        }
-    };
-}
-
-pair_seeks! {
-    /// To the first pair.
-    first() = At::After;
-    /// To the last pair.
-    last() = At::Before;
-    /// To the first value of exactly this key.
-    seek_key(key) = At::After;
-    /// To the first value of the first key at or above this one.
-    seek_key_ge(key) = At::After;
-    /// To the first value of the first key above this one.
-    seek_key_gt(key) = At::After;
-    /// To the last value of the last key at or below this one.
-    seek_key_le(key) = At::Before;
-    /// To the last value of the last key below this one.
-    seek_key_lt(key) = At::Before;
-    /// To exactly this pair.
-    seek(key, value) = At::After;
-    /// To the first pair at or above this one.
-    seek_ge(key, value) = At::After;
-    /// To the first pair above this one.
-    seek_gt(key, value) = At::After;
-    /// To the last pair at or below this one.
-    seek_le(key, value) = At::Before;
-    /// To the last pair below this one.
-    seek_lt(key, value) = At::Before;
-}
-
-impl MultiEdit<'_, '_> {
-    /// To the next pair.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "a fallible step, not an iterator"
-    )]
-    pub fn next(&mut self) -> Result<bool> {
-        match self.at.clone() {
-            At::Before => self.first(),
-            At::On((key, value)) | At::Gap((key, value)) => self.seek_gt(&key, &value),
-            At::After => Ok(false),
-        }
-    }
-
-    /// To the pair before.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn previous(&mut self) -> Result<bool> {
-        match self.at.clone() {
-            At::Before => Ok(false),
-            At::On((key, value)) | At::Gap((key, value)) => self.seek_lt(&key, &value),
-            At::After => self.last(),
-        }
-    }
-
-    /// True when the cursor is at a pair.
-    #[must_use]
-    pub fn is_at_pair(&self) -> bool {
-        matches!(self.at, At::On(_))
-    }
-
-    fn pair(&self) -> &Pair {
-        match &self.at {
-            At::On(pair) => pair,
-            _ => panic!("the cursor is not at a pair"),
-        }
-    }
-
-    /// The key here.
-    ///
-    /// # Panics
-    /// When the cursor is at no pair.
-    #[must_use]
-    pub fn key(&self) -> &[u8] {
-        &self.pair().0
-    }
-
-    /// The value here.
-    ///
-    /// # Panics
-    /// When the cursor is at no pair.
-    #[must_use]
-    pub fn value(&self) -> &[u8] {
-        &self.pair().1
-    }
-
-    /// Stores a pair and goes to it; returns true when it is new.
-    ///
-    /// # Errors
-    /// As for [`MultiTableMut::put`].
-    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        let new = self.table.put(key, value)?;
-        self.at = At::On((key.to_vec(), value.to_vec()));
-        Ok(new)
-    }
-
-    /// Puts another value in the place of the one here; the cursor is at it then.
-    ///
-    /// # Errors
-    /// As for [`MultiTableMut::put`].
-    ///
-    /// # Panics
-    /// When the cursor is at no pair.
-    pub fn replace(&mut self, value: &[u8]) -> Result<()> {
-        let (key, old) = self.pair().clone();
-        self.table.replace(&key, &old, value)?;
-        self.at = At::On((key, value.to_vec()));
-        Ok(())
-    }
-
-    /// Removes the pair here; the next move goes on from there. False at no pair.
-    ///
-    /// # Errors
-    /// As for [`MultiTableMut::remove`].
-    pub fn remove(&mut self) -> Result<bool> {
-        let At::On(pair) = &self.at else {
-            return Ok(false);
-        };
-        let pair = pair.clone();
-        self.table.remove(&pair.0, &pair.1)?;
-        self.at = At::Gap(pair);
-        Ok(true)
-    }
-
-    /// Removes the key here with all its values; returns how many, 0 at no pair. The next move goes on with the next key.
-    ///
-    /// # Errors
-    /// As for [`MultiTableMut::remove_all`].
-    pub fn remove_all(&mut self) -> Result<u64> {
-        let At::On((key, value)) = &self.at else {
-            return Ok(0);
-        };
-        let (key, value) = (key.clone(), value.clone());
-        let removed = self.table.remove_all(&key)?;
-        self.at = At::Gap((key, value));
-        Ok(removed)
     }
 }

@@ -230,7 +230,7 @@ fn cursors_that_write_pairs_agree_with_a_set() {
                 if let Some(there) = last {
                     assert!(edit.remove().unwrap() && model.remove(&there));
                     let next = model.range(there..).next().cloned();
-                    assert_eq!(edit.next().unwrap(), next.is_some());
+                    assert_eq!(edit.next_pair().unwrap(), next.is_some());
                     let here = edit
                         .is_at_pair()
                         .then(|| (edit.key().to_vec(), edit.value().to_vec()));
@@ -242,7 +242,7 @@ fn cursors_that_write_pairs_agree_with_a_set() {
                 model.retain(|pair| pair.0 != to.0);
                 assert_eq!(edit.remove_all().unwrap(), (before - model.len()) as u64);
                 let before = model.range(..to).next_back().cloned();
-                assert_eq!(edit.previous().unwrap(), before.is_some());
+                assert_eq!(edit.prev_pair().unwrap(), before.is_some());
             }
             _ => {}
         }
