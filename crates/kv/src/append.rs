@@ -18,7 +18,7 @@ use crate::group::{Bias, common};
 use crate::insert::{Split, Step};
 use crate::key::{Key, KeyBuf};
 use crate::node::{Node, kind_of, tag};
-use crate::tree::Tree;
+use crate::tree::{LEADS_ON, Tree, weight};
 use tidalite_pager::{PageWrite, Ptr, Result};
 
 /// A last leaf that has more than this part of a page left is written anew rather than left behind.
@@ -38,21 +38,42 @@ pub(crate) struct Tail {
 }
 
 /// Leaves that are laid out one after the other.
-struct Run {
+pub(crate) struct Run {
     filling: Filling,
     /// The branches above the last leaf, from the root on, each with its last entry.
     way: Vec<Step>,
-    /// The last leaf that is linked, and its rows.
+    /// The last leaf that is linked, and what its rows count.
     last: (Ptr, u64),
     /// The last key in it.
     last_key: Vec<u8>,
 }
 
-/// Where the next row may go.
-enum Place {
+/// Where the next row may go. While it is known the table may be short of rows: `Tree::settle` makes it whole.
+#[derive(Default)]
+pub(crate) enum Place {
+    #[default]
     Unknown,
     Tail(Tail),
     Run(Box<Run>),
+}
+
+impl Place {
+    /// Whether a key is known to be above the last one.
+    pub(crate) fn is_below(&self, key: &[u8]) -> bool {
+        match self {
+            Self::Unknown => false,
+            Self::Tail(tail) => key > tail.last_key.as_slice(),
+            Self::Run(run) => run.filling.is_below(key),
+        }
+    }
+}
+
+/// A value in its row.
+pub(crate) fn inline(value: &[u8]) -> Payload<'_> {
+    Payload {
+        tag: tag::of(tag::INLINE, value.len()),
+        bytes: value,
+    }
 }
 
 impl Tree {
@@ -77,7 +98,7 @@ impl Tree {
     {
         let before = self.rows;
         let mut place = Place::Unknown;
-        debug_assert!(!self.is_multi(), "pairs are put one by one");
+        debug_assert!(!self.is_multi(), "pairs are put in by `Pairs`");
         for (key, value) in rows {
             self.append_row(w, &mut place, key.as_ref(), value.as_ref())?;
         }
@@ -96,7 +117,7 @@ impl Tree {
     ) -> Result<u64> {
         let before = self.rows;
         let mut place = Place::Unknown;
-        debug_assert!(!self.is_multi(), "pairs are put one by one");
+        debug_assert!(!self.is_multi(), "pairs are put in by `Pairs`");
         let fed = feed(&mut |key, value| self.append_row(w, &mut place, key, value));
         self.settle(w, place)?;
         fed?;
@@ -105,7 +126,7 @@ impl Tree {
 
     /// Puts a row in, quickly where it follows the one before it.
     #[inline]
-    fn append_row<W: PageWrite>(
+    pub(crate) fn append_row<W: PageWrite>(
         &mut self,
         w: &mut W,
         place: &mut Place,
@@ -113,51 +134,84 @@ impl Tree {
         value: &[u8],
     ) -> Result<()> {
         if let Place::Run(run) = place
-            && run.filling.push(key, value)
+            && run.filling.push(key, inline(value))
         {
             return Ok(());
         }
-        let last = std::mem::replace(place, Place::Unknown);
-        *place = self.append_otherwise(w, last, key, value)?;
+        if self.append_otherwise(w, place, key, inline(value))? {
+            return Ok(());
+        }
+        // If this key cannot be, the rows before it stay.
+        self.insert(w, key, value)?;
+        *place = self.end(w)?;
         Ok(())
     }
 
-    /// Puts a row in that does not simply follow the one before it.
+    /// Puts the row of a key with its set in, quickly where it follows the one before it; false where it must be put in otherwise: the table
+    /// is whole then.
+    pub(crate) fn append_set<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        place: &mut Place,
+        key: &[u8],
+        payload: Payload<'_>,
+    ) -> Result<bool> {
+        if let Place::Run(run) = place
+            && run.filling.push(key, payload)
+        {
+        } else if !self.append_otherwise(w, place, key, payload)? {
+            return Ok(false);
+        }
+        self.keys += 1;
+        if payload.nested() {
+            self.flags |= LEADS_ON;
+        }
+        Ok(true)
+    }
+
+    /// Puts a row in that does not simply follow the one before it, but goes behind it all the same; false where it must be put in otherwise:
+    /// the table is whole then, and the place unknown.
     fn append_otherwise<W: PageWrite>(
         &mut self,
         w: &mut W,
-        place: Place,
+        place: &mut Place,
         key: &[u8],
-        value: &[u8],
-    ) -> Result<Place> {
+        payload: Payload<'_>,
+    ) -> Result<bool> {
         // What needs an extent goes the ordinary way: the extent must not be written twice.
-        let takes = Filling::takes(w.page_size(), key, value);
-        match place {
+        let takes = Filling::takes(w.page_size(), key, payload);
+        match std::mem::take(place) {
             Place::Run(mut run) => {
                 let follows = takes && run.filling.is_below(key);
                 self.link(w, &mut run, !follows)?;
                 if follows {
-                    run.filling.begin(key, value);
-                    return Ok(Place::Run(run));
+                    run.filling.begin(key, payload);
+                    *place = Place::Run(run);
+                    return Ok(true);
                 }
                 self.count_last(w, &run.way)?;
             }
             Place::Tail(mut tail) => {
                 if takes && key > tail.last_key.as_slice() {
-                    if tail.push(w, key, value)? {
-                        return Ok(Place::Tail(tail));
+                    if tail.push(w, key, payload)? {
+                        *place = Place::Tail(tail);
+                        return Ok(true);
                     }
                     if let Some(mut run) = self.run(w, &tail)? {
-                        run.filling.begin(key, value);
-                        return Ok(Place::Run(Box::new(run)));
+                        run.filling.begin(key, payload);
+                        *place = Place::Run(Box::new(run));
+                        return Ok(true);
                     }
                 }
                 self.count_tail(w, &tail)?;
             }
             Place::Unknown => {}
         }
-        // If this key cannot be, the rows before it stay.
-        self.insert(w, key, value)?;
+        Ok(false)
+    }
+
+    /// Where the next row may go when the table is whole.
+    pub(crate) fn end<W: PageWrite>(&self, w: &W) -> Result<Place> {
         Ok(match self.tail(w)? {
             Some(tail) => Place::Tail(tail),
             None => Place::Unknown,
@@ -165,7 +219,7 @@ impl Tree {
     }
 
     /// Leaves the table whole.
-    fn settle<W: PageWrite>(&mut self, w: &mut W, place: Place) -> Result<()> {
+    pub(crate) fn settle<W: PageWrite>(&mut self, w: &mut W, place: Place) -> Result<()> {
         match place {
             Place::Unknown => Ok(()),
             Place::Tail(tail) => self.count_tail(w, &tail),
@@ -226,24 +280,26 @@ impl Tree {
     fn run<W: PageWrite>(&mut self, w: &mut W, tail: &Tail) -> Result<Option<Run>> {
         let page_size = w.page_size();
         let page = w.page(&tail.leaf)?;
-        let (count, live) = edit::fill(&page, 0, tail.leaf.addr)?;
+        let (_, live) = edit::fill(&page, 0, tail.leaf.addr)?;
         if page_size - live > page_size / LEFT_PART {
             return Ok(None);
         }
-        let first_key = Node::open(&page, 0, tail.leaf.addr)?.key(w, 0)?;
+        let node = Node::open(&page, 0, tail.leaf.addr)?;
+        let (first_key, rows) = (node.key(w, 0)?, self.leaf_rows(&node, 0..node.count())?);
         drop(page);
         self.count_tail(w, tail)?;
         Ok(Some(Run {
             filling: Filling::behind(page_size, first_key),
             way: tail.way.clone(),
-            last: (tail.leaf, count as u64),
+            last: (tail.leaf, rows),
             last_key: tail.last_key.clone(),
         }))
     }
 
     /// Makes a page of what was laid out and puts it behind the last leaf; `open`: rows may come into it soon.
     fn link<W: PageWrite>(&mut self, w: &mut W, run: &mut Run, open: bool) -> Result<()> {
-        let rows = run.filling.count() as u64;
+        let rows = run.filling.weight();
+        let open = open || run.filling.leads_to_pages();
         let key = run.filling.first_key();
         // Both keys are plain, or the common part would not end in this one: it is above the other.
         let separator = KeyBuf::plain(key[..common(&run.last_key, key) + 1].to_vec());
@@ -302,11 +358,7 @@ impl Tree {
 
 impl Tail {
     /// Adds a row at the end of the leaf; false when it does not fit as it is.
-    fn push<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
-        let payload = Payload {
-            tag: tag::of(tag::INLINE, value.len()),
-            bytes: value,
-        };
+    fn push<W: PageWrite>(&mut self, w: &mut W, key: &[u8], payload: Payload<'_>) -> Result<bool> {
         let page = w.page_mut(&self.leaf)?;
         let (count, _) = edit::fill(page, 0, self.leaf.addr)?;
         let placed = edit::try_insert(page, 0, self.leaf.addr, count, Key::plain(key), payload)?;
@@ -315,7 +367,7 @@ impl Tail {
         }
         self.last_key.clear();
         self.last_key.extend_from_slice(key);
-        self.pending += 1;
+        self.pending += weight(payload);
         Ok(true)
     }
 }

@@ -5,11 +5,11 @@
 //!    by `forget`. It is a hint for speed: without one the row is put in by a descent.
 //! 2. The way that it remembers is the transaction's own; pages that have come to be held since are seen by `may_change`.
 
+use crate::append::inline;
 use crate::edit::{self, Payload, Placed};
 use crate::filling::Filling;
 use crate::insert::{Old, Step};
 use crate::key::Key;
-use crate::node::tag;
 use crate::tree::Tree;
 use crate::value::Stored;
 use tidalite_pager::{PageWrite, Ptr, Result};
@@ -23,13 +23,15 @@ pub struct Ending {
 }
 
 #[derive(Debug)]
-struct Place {
+pub(crate) struct Place {
     root: Ptr,
-    rows: u64,
+    pub(crate) rows: u64,
     /// The branches above the leaf.
-    way: Vec<Step>,
-    leaf: Ptr,
-    last_key: Vec<u8>,
+    pub(crate) way: Vec<Step>,
+    pub(crate) leaf: Ptr,
+    pub(crate) last_key: Vec<u8>,
+    /// Of a table of multi-values: where the last value of the last key lies, if its set has pages.
+    pub(crate) set: Box<Ending>,
 }
 
 impl Clone for Ending {
@@ -44,11 +46,65 @@ impl Ending {
     pub fn forget(&mut self) {
         *self = Self::default();
     }
+
+    /// The place, if it is that of the last row of this table as it is now.
+    pub(crate) fn place_of(&mut self, tree: &Tree) -> Option<&mut Place> {
+        self.place.as_mut().filter(|place| place.is_of(tree))
+    }
+
+    /// A row was put in by a descent; `last`: at the end.
+    pub(crate) fn descended<W: PageWrite>(&mut self, tree: &Tree, w: &W, last: bool) -> Result<()> {
+        self.place = None;
+        self.descents = if last { self.descents + 1 } else { 0 };
+        // One row alone is not worth looking where it went.
+        if self.descents > 1 {
+            self.remember(tree, w)?;
+        }
+        Ok(())
+    }
+
+    /// Looks where the last row lies.
+    pub(crate) fn remember<W: PageWrite>(&mut self, tree: &Tree, w: &W) -> Result<()> {
+        self.place = tree.tail(w)?.map(|tail| Place {
+            root: tree.root,
+            rows: tree.rows,
+            way: tail.way,
+            leaf: tail.leaf,
+            last_key: tail.last_key,
+            set: Box::default(),
+        });
+        Ok(())
+    }
 }
 
 impl Place {
     fn is_of(&self, tree: &Tree) -> bool {
         self.root == tree.root && self.rows == tree.rows
+    }
+
+    /// Whether all pages of it may be changed as they are.
+    pub(crate) fn may_change<W: PageWrite>(&self, w: &W) -> bool {
+        w.may_change(&self.leaf) && self.way.iter().all(|step| w.may_change(&step.ptr))
+    }
+
+    /// Adds a row at the end of the leaf; false when it does not fit as it is. Nothing is counted.
+    pub(crate) fn push<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        key: &[u8],
+        payload: Payload<'_>,
+    ) -> Result<bool> {
+        let at = self.leaf.addr;
+        let page = w.page_mut(&self.leaf)?;
+        let (count, _) = edit::fill(page, 0, at)?;
+        let placed = edit::try_insert(page, 0, at, count, Key::plain(key), payload)?;
+        if placed == Placed::No {
+            return Ok(false);
+        }
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
+        self.set.forget();
+        Ok(true)
     }
 }
 
@@ -76,17 +132,7 @@ impl Tree {
         let stored = Stored::put(w, self.id, key, value)?;
         let put = self.put_payload_anywhere(w, key, stored.payload(), Old::Free);
         let (before, at_end) = stored.unless_refused(w, put)?;
-        ending.descents = if at_end { ending.descents + 1 } else { 0 };
-        // One row alone is not worth looking where it went.
-        if ending.descents > 1 {
-            ending.place = self.tail(w)?.map(|tail| Place {
-                root: self.root,
-                rows: self.rows,
-                way: tail.way,
-                leaf: tail.leaf,
-                last_key: tail.last_key,
-            });
-        }
+        ending.descended(self, w, at_end)?;
         Ok(before > 0)
     }
 
@@ -126,27 +172,14 @@ impl Tree {
     ) -> Result<bool> {
         if !place.is_of(self)
             || key <= place.last_key.as_slice()
-            || !Filling::takes(w.page_size(), key, value)
-            || !w.may_change(&place.leaf)
-            || !place.way.iter().all(|step| w.may_change(&step.ptr))
+            || !Filling::takes(w.page_size(), key, inline(value))
+            || !place.may_change(w)
+            || !place.push(w, key, inline(value))?
         {
-            return Ok(false);
-        }
-        let payload = Payload {
-            tag: tag::of(tag::INLINE, value.len()),
-            bytes: value,
-        };
-        let at = place.leaf.addr;
-        let page = w.page_mut(&place.leaf)?;
-        let (count, _) = edit::fill(page, 0, at)?;
-        let placed = edit::try_insert(page, 0, at, count, Key::plain(key), payload)?;
-        if placed == Placed::No {
             return Ok(false);
         }
         self.count_rows(w, &place.way, 1)?;
         place.rows = self.rows;
-        place.last_key.clear();
-        place.last_key.extend_from_slice(key);
         Ok(true)
     }
 }

@@ -12,17 +12,21 @@
 //! The prefix is chosen before the keys are known: as far as the first key agrees with what the last one will be if keys go on as they did
 //! on the leaf before. If a key comes that lacks it, the leaf is laid out anew with a shorter one.
 
-use crate::edit::{put_varint, small};
+use crate::edit::{Payload, put_varint, small};
 use crate::group::common;
 use crate::key::prefix_bytes_max;
 use crate::node::{
-    COUNT_AT, DEAD_AT, FLAGS_AT, HEAD_BYTES, HEAP_AT, LEVEL_AT, PREFIX_AT, PREFIX_LEN_AT, head_of,
-    offset_bytes, tag, varint, varint_len,
+    COUNT_AT, DEAD_AT, FLAGS_AT, HEAD_BYTES, HEAP_AT, LEVEL_AT, NESTED, PREFIX_AT, PREFIX_LEN_AT,
+    head_of, offset_bytes, tag, varint, varint_len,
 };
+use crate::tree::weight;
 use tidalite_base::{put_u16, put_u32};
 
 /// A row that takes more than this part of a page belongs elsewhere: two of them always fit one page.
 const ROW_PART: usize = 4;
+
+/// The same of one that holds a set, which may be as large as a quarter of a page and lies nowhere else.
+const SET_PART: usize = 3;
 
 /// Bytes of two keys from which the course of keys is told.
 const COURSE_BYTES: usize = 16;
@@ -31,6 +35,10 @@ pub(crate) struct Filling {
     page: Box<[u8]>,
     prefix_len: usize,
     count: usize,
+    /// What its rows count in the branches above.
+    weight: u64,
+    /// The kinds of payloads that are there: whether one is a set, and whether one has pages of its own.
+    nested: (bool, bool),
     /// Lowest byte of the cells.
     heap: usize,
     /// As they will lie in the page.
@@ -47,6 +55,8 @@ impl Filling {
             page: vec![0; page_size].into(),
             prefix_len: 0,
             count: 0,
+            weight: 0,
+            nested: (false, false),
             heap: page_size,
             offsets: Vec::new(),
             first_key: Vec::new(),
@@ -57,8 +67,9 @@ impl Filling {
 
     /// Whether a row may be in a leaf that is laid out here.
     #[inline]
-    pub(crate) fn takes(page_size: usize, key: &[u8], value: &[u8]) -> bool {
-        key.len() + value.len() <= page_size / ROW_PART
+    pub(crate) fn takes(page_size: usize, key: &[u8], payload: Payload<'_>) -> bool {
+        let part = if payload.nested() { SET_PART } else { ROW_PART };
+        key.len() + payload.bytes.len() <= page_size / part
     }
 
     /// No rows yet: `begin` comes first. The leaf before begins with this key.
@@ -70,45 +81,46 @@ impl Filling {
     }
 
     /// Forgets its rows, which are those of the leaf before, and begins with this one, which it `takes`.
-    pub(crate) fn begin(&mut self, key: &[u8], value: &[u8]) {
+    pub(crate) fn begin(&mut self, key: &[u8], payload: Payload<'_>) {
         let prefix_len = course(&self.first_key, key).min(prefix_bytes_max(self.page.len()));
         self.restart(&key[..prefix_len]);
         self.first_key.clear();
         self.first_key.extend_from_slice(key);
-        let laid = self.lay(&key[prefix_len..], value);
-        debug_assert!(laid, "a quarter of a page fits an empty one");
+        let laid = self.lay(&key[prefix_len..], payload);
+        debug_assert!(laid, "a third of a page fits an empty one");
     }
 
     fn restart(&mut self, prefix: &[u8]) {
         self.prefix_len = prefix.len();
         self.page[PREFIX_AT..PREFIX_AT + prefix.len()].copy_from_slice(prefix);
-        (self.count, self.heap) = (0, self.page.len());
+        (self.count, self.weight, self.heap) = (0, 0, self.page.len());
+        self.nested = (false, false);
         self.offsets.clear();
     }
 
     /// Adds a row; false, and nothing changed, when it has no room, is not above the last one, or is none that it `takes`.
     #[inline]
-    pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) -> bool {
-        if !Self::takes(self.page.len(), key, value) {
+    pub(crate) fn push(&mut self, key: &[u8], payload: Payload<'_>) -> bool {
+        if !Self::takes(self.page.len(), key, payload) {
             return false;
         }
         let Some(suffix) = key.strip_prefix(self.prefix()) else {
-            return self.push_other(key, value);
+            return self.push_other(key, payload);
         };
         let head = head_of(suffix);
         let ascends =
             head > self.last_head || head == self.last_head && suffix > self.last_suffix();
-        ascends && self.lay(suffix, value)
+        ascends && self.lay(suffix, payload)
     }
 
     /// As `push`, of a key that lacks the prefix.
     #[cold]
-    fn push_other(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn push_other(&mut self, key: &[u8], payload: Payload<'_>) -> bool {
         let shared = common(self.prefix(), key);
         if key < self.prefix() || !self.shorten(shared) {
             return false;
         }
-        self.lay(&key[shared..], value)
+        self.lay(&key[shared..], payload)
     }
 
     /// Lays the rows out anew with a shorter prefix; false, and nothing changed, when they have no room.
@@ -117,10 +129,10 @@ impl Filling {
         other.restart(&self.prefix()[..len]);
         let mut suffix = self.prefix()[len..].to_vec();
         let more = suffix.len();
-        for (old, value) in self.rows() {
+        for (old, payload) in self.rows() {
             suffix.truncate(more);
             suffix.extend_from_slice(old);
-            if !other.lay(&suffix, value) {
+            if !other.lay(&suffix, payload) {
                 return false;
             }
         }
@@ -129,24 +141,24 @@ impl Filling {
         true
     }
 
-    /// Suffixes and values, in order.
-    fn rows(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    /// Suffixes and payloads, in order.
+    fn rows(&self) -> impl Iterator<Item = (&[u8], Payload<'_>)> {
         let width = offset_bytes(self.page.len());
         self.offsets.chunks_exact(width).filter_map(move |offset| {
             let mut wide = [0; 8];
             wide[..width].copy_from_slice(offset);
             let (len, at) = varint(&self.page, u64::from_le_bytes(wide) as usize)?;
             let (tag, at) = varint(&self.page, at)?;
-            let value_at = at + len as usize;
-            let value = &self.page[value_at..value_at + tag::len(tag)];
-            Some((&self.page[at..value_at], value))
+            let payload_at = at + len as usize;
+            let bytes = &self.page[payload_at..payload_at + tag::len(tag)];
+            Some((&self.page[at..payload_at], Payload { tag, bytes }))
         })
     }
 
     /// Writes head, offset and cell of a row behind the others, if there is room.
     #[inline]
-    fn lay(&mut self, suffix: &[u8], value: &[u8]) -> bool {
-        let tag = tag::of(tag::INLINE, value.len());
+    fn lay(&mut self, suffix: &[u8], payload: Payload<'_>) -> bool {
+        let Payload { tag, bytes: value } = payload;
         let len = small(suffix.len());
         let size = varint_len(len) + varint_len(tag) + suffix.len() + value.len();
         let width = offset_bytes(self.page.len());
@@ -170,6 +182,9 @@ impl Filling {
         self.last_suffix = (at, suffix.len());
         self.heap = heap;
         self.count += 1;
+        self.weight += weight(payload);
+        self.nested.0 |= payload.nested();
+        self.nested.1 |= tag::kind(tag) == tag::ROOT;
         true
     }
 
@@ -190,9 +205,14 @@ impl Filling {
         }
     }
 
-    /// Rows.
-    pub(crate) fn count(&self) -> usize {
-        self.count
+    /// What its rows count: of sets their values.
+    pub(crate) fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    /// Whether a row of it leads to pages: these are sealed before it is.
+    pub(crate) fn leads_to_pages(&self) -> bool {
+        self.nested.1
     }
 
     pub(crate) fn first_key(&self) -> &[u8] {
@@ -211,7 +231,7 @@ impl Filling {
         let page = &mut self.page;
         put_u16(page, COUNT_AT, self.count as u16);
         page[LEVEL_AT] = 0;
-        page[FLAGS_AT] = flags;
+        page[FLAGS_AT] = flags | if self.nested.0 { NESTED } else { 0 };
         put_u32(page, HEAP_AT, small(self.heap));
         put_u32(page, DEAD_AT, 0);
         put_u32(page, PREFIX_LEN_AT, small(self.prefix_len));
@@ -274,16 +294,23 @@ mod tests {
     #[test]
     fn a_key_without_the_prefix_makes_it_shorter() {
         let mut filling = Filling::behind(512, b"user-100".to_vec());
-        filling.begin(b"user-101", b"one");
+        let value = |bytes| Payload {
+            tag: tag::of(tag::INLINE, <[u8]>::len(bytes)),
+            bytes,
+        };
+        filling.begin(b"user-101", value(b"one"));
         assert_eq!(filling.prefix(), b"user-10");
-        assert!(filling.push(b"user-102", b"two"));
-        assert!(!filling.push(b"user-102", b"again"), "not above the last");
-        assert!(!filling.push(b"user-09", b"below"));
-        assert!(!filling.push(b"tail", b"below"));
-        assert!(filling.push(b"user-11", b"three"));
+        assert!(filling.push(b"user-102", value(b"two")));
+        assert!(
+            !filling.push(b"user-102", value(b"again")),
+            "not above the last"
+        );
+        assert!(!filling.push(b"user-09", value(b"below")));
+        assert!(!filling.push(b"tail", value(b"below")));
+        assert!(filling.push(b"user-11", value(b"three")));
         assert_eq!(filling.prefix(), b"user-1");
-        assert!(filling.push(b"zebra", b""));
-        assert_eq!((filling.prefix(), filling.count()), (&b""[..], 4));
+        assert!(filling.push(b"zebra", value(b"")));
+        assert_eq!((filling.prefix(), filling.count), (&b""[..], 4));
         let mut last = vec![1];
         filling.copy_last_key(&mut last);
         assert_eq!(last, b"zebra");

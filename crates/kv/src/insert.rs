@@ -28,8 +28,30 @@ pub(crate) struct Path {
     pub(crate) leaf: Ptr,
     pub(crate) index: usize,
     pub(crate) found: bool,
-    /// The place is behind every row of the table.
+    /// The place is behind every row of the table, or what grows there is the last of its rows.
     at_end: bool,
+}
+
+impl Path {
+    /// The place of the last row, for one that takes its place.
+    pub(crate) fn to_last(steps: Vec<Step>, leaf: Ptr, index: usize) -> Self {
+        Self {
+            steps,
+            leaf,
+            index,
+            found: false,
+            at_end: true,
+        }
+    }
+}
+
+/// The way to a key as it was read: nothing on it has been made the transaction's own.
+pub(crate) struct Trail {
+    /// The pages with the entry taken in each, the leaf last.
+    steps: Vec<Step>,
+    pub(crate) found: bool,
+    /// The key is the last one of the table, or would be.
+    pub(crate) last: bool,
 }
 
 /// What becomes of what the old payload led to.
@@ -92,14 +114,27 @@ impl Tree {
         payload: Payload<'_>,
         old: Old,
     ) -> Result<(u64, bool)> {
-        if tag::kind(payload.tag) != tag::INLINE {
-            self.flags |= LEADS_ON;
-        }
         if self.root.is_null() {
             self.root = self.new_page(w, 0)?;
             self.height = 1;
         }
         let path = self.own_path(w, key)?;
+        let at_end = path.at_end;
+        Ok((self.put_at(w, path, key, payload, old)?, at_end))
+    }
+
+    /// As `put_payload`, where the place is known.
+    pub(crate) fn put_at<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        path: Path,
+        key: &[u8],
+        payload: Payload<'_>,
+        old: Old,
+    ) -> Result<u64> {
+        if tag::kind(payload.tag) != tag::INLINE {
+            self.flags |= LEADS_ON;
+        }
         let rows = if self.is_multi() { weight(payload) } else { 1 };
         let mut before = 0;
         let rest;
@@ -109,7 +144,7 @@ impl Tree {
             before = if self.is_multi() { was } else { 1 };
             self.count_rows(w, &path.steps, rows.wrapping_sub(before).cast_signed())?;
             if done {
-                return Ok((before, false));
+                return Ok(before);
             }
         } else {
             self.count_rows(w, &path.steps, rows.cast_signed())?;
@@ -119,15 +154,14 @@ impl Tree {
                 self.flags |= LEADS_ON;
             }
         }
-        let at_end = path.at_end;
-        let bias = if at_end {
+        let bias = if path.at_end {
             Bias::Ascending
         } else {
             Bias::Balance
         };
         let key = Key::of(key, rest.as_ref(), w.page_size());
         self.put_in(w, path, key, payload, bias)?;
-        Ok((before, at_end))
+        Ok(before)
     }
 
     /// Puts an entry in at the path's end: in place, by sharing with a neighbour, by a split.
@@ -207,30 +241,52 @@ impl Tree {
         })
     }
 
-    /// The way to a key as it is read: pages with the entry taken in each, the leaf last; `None` when the key is not there.
-    pub(crate) fn way_to<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<Vec<Step>>> {
+    /// The way to where a key is or would be, as it is read, and what `look` makes of the leaf and the place in it; `None` in an empty table.
+    pub(crate) fn trail<R: PageRead, T>(
+        &self,
+        r: &R,
+        key: &[u8],
+        look: impl FnOnce(&Node<'_>, usize, bool) -> Result<T>,
+    ) -> Result<Option<(Trail, T)>> {
         if self.root.is_null() {
             return Ok(None);
         }
+        let mut last = true;
         let mut way = Vec::with_capacity(usize::from(self.height));
         let mut ptr = self.root;
         for level in (1..self.height).rev() {
             let page = r.page(&ptr)?;
             let node = Node::open(&page, level, ptr.addr)?;
             let index = node.find_child(r, key)?;
+            last &= index + 1 == node.count();
             way.push(Step { ptr, index });
             let (child, rows) = node.child(index)?;
             ptr = child;
             r.prefetch(&ptr, slots_ahead(level, rows));
         }
         let page = r.page(&ptr)?;
-        let (index, found) = Node::open(&page, 0, ptr.addr)?.find(r, key)?;
+        let node = Node::open(&page, 0, ptr.addr)?;
+        let (index, found) = node.find(r, key)?;
+        last &= index + usize::from(found) == node.count();
         way.push(Step { ptr, index });
-        Ok(found.then_some(way))
+        let looked = look(&node, index, found)?;
+        let trail = Trail {
+            steps: way,
+            found,
+            last,
+        };
+        Ok(Some((trail, looked)))
     }
 
-    /// Makes every page on a way the transaction's own.
-    pub(crate) fn own_way<W: PageWrite>(&mut self, w: &mut W, mut way: Vec<Step>) -> Result<Path> {
+    /// Makes every page on a way the transaction's own: found once, the place need not be looked for again. `at_end`: what is put in there
+    /// goes behind all that the table holds.
+    pub(crate) fn own_trail<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        trail: Trail,
+        at_end: bool,
+    ) -> Result<Path> {
+        let mut way = trail.steps;
         let mut above: Option<Step> = None;
         for (step, level) in way.iter_mut().zip((1..=self.height).rev()) {
             let own = w.shadow(&step.ptr)?;
@@ -252,8 +308,8 @@ impl Tree {
             steps: way,
             leaf: leaf.ptr,
             index: leaf.index,
-            found: true,
-            at_end: false,
+            found: trail.found,
+            at_end,
         })
     }
 

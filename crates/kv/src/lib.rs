@@ -14,7 +14,10 @@
 //! cursor    Cursor                                  seeks with all five relations, both directions
 //! work, sub  Work, Sub                          a table, nested or not, for changing and for reading
 //! pairs     Pairs, PairCursor (pair_cursor)         multi-values: a set under each key
+//!  ├ pair_ending  append                            ascending pairs, one by one
+//!  └ pair_append  extend                            ascending pairs, set by set
 //! sets      Values                                  of many keys; the places of pairs
+//! packed    a place in a set that lies in its row
 //! range     Range                                   double-ended iterator of known length
 //! value     Value                                   inline, or chunks of an extent
 //! check     Claim, Damage                           every rule of the format, every page reached
@@ -60,7 +63,10 @@ mod insert;
 mod key;
 mod leaves;
 mod node;
+mod packed;
+mod pair_append;
 mod pair_cursor;
+mod pair_ending;
 mod pairs;
 mod range;
 mod relocate;

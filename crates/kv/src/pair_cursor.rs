@@ -8,6 +8,7 @@
 
 use crate::cursor::Cursor;
 use crate::node::tag;
+use crate::packed::Packed;
 use crate::sub::Sub;
 use crate::tree::Tree;
 use crate::work::unexpected;
@@ -25,7 +26,9 @@ impl Tree {
 
 enum Inner<'r, R> {
     None,
-    One(Vec<u8>),
+    /// The row's value.
+    One,
+    Packed(Packed<'r>),
     Set(u64, Box<Cursor<'r, R>>),
 }
 
@@ -52,7 +55,8 @@ impl<R> Clone for PairCursor<'_, R> {
     fn clone(&self) -> Self {
         let inner = match &self.inner {
             Inner::None => Inner::None,
-            Inner::One(value) => Inner::One(value.clone()),
+            Inner::One => Inner::One,
+            Inner::Packed(set) => Inner::Packed(set.clone()),
             Inner::Set(count, cursor) => Inner::Set(*count, cursor.clone()),
         };
         Self {
@@ -91,7 +95,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     #[must_use]
     pub fn value(&self) -> &[u8] {
         match &self.inner {
-            Inner::One(value) => value,
+            Inner::One => self.outer.payload().map_or(&[], |(_, value)| value),
+            Inner::Packed(set) => set.value(),
             Inner::Set(_, cursor) => cursor.key(),
             Inner::None => panic!("the cursor is not at a pair"),
         }
@@ -102,7 +107,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     pub fn count(&self) -> u64 {
         match &self.inner {
             Inner::None => 0,
-            Inner::One(_) => 1,
+            Inner::One => 1,
+            Inner::Packed(set) => set.count(),
             Inner::Set(count, _) => *count,
         }
     }
@@ -122,13 +128,26 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
                     To::Nth(rank) => *rank == 0,
                 };
                 if fits {
-                    self.inner = Inner::One(bytes.to_vec());
+                    self.inner = Inner::One;
                 }
                 Ok(fits)
             }
             tag::REFERENCE => Err(unexpected("a value in an extent", "a set of values")),
             _ => {
                 let set: Sub<'r> = self.outer.nested()?;
+                if let Some(mut packed) = set.packed()? {
+                    let found = match to {
+                        To::First => true,
+                        To::Last => packed.last(),
+                        To::Ge(value) => packed.seek_ge(value),
+                        To::Le(value) => packed.seek_le(value),
+                        To::Nth(rank) => packed.select(*rank),
+                    };
+                    if found {
+                        self.inner = Inner::Packed(packed);
+                    }
+                    return Ok(found);
+                }
                 let mut cursor = set.cursor(self.outer.reader())?;
                 let found = match to {
                     To::First => cursor.first()?,
@@ -189,6 +208,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn next_dup(&mut self) -> Result<bool> {
         match &mut self.inner {
+            Inner::Packed(set) => Ok(set.next()),
             Inner::Set(_, cursor) if !cursor.on_last() => cursor.next(),
             _ => Ok(false),
         }
@@ -200,6 +220,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn previous_dup(&mut self) -> Result<bool> {
         match &mut self.inner {
+            Inner::Packed(set) => Ok(set.previous()),
             Inner::Set(_, cursor) if !cursor.on_first() => cursor.previous(),
             _ => Ok(false),
         }
@@ -435,7 +456,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     pub fn on_first_dup(&self) -> bool {
         match &self.inner {
             Inner::None => false,
-            Inner::One(_) => true,
+            Inner::One => true,
+            Inner::Packed(set) => set.on_first(),
             Inner::Set(_, cursor) => cursor.on_first(),
         }
     }
@@ -445,7 +467,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     pub fn on_last_dup(&self) -> bool {
         match &self.inner {
             Inner::None => false,
-            Inner::One(_) => true,
+            Inner::One => true,
+            Inner::Packed(set) => set.on_last(),
             Inner::Set(_, cursor) => cursor.on_last(),
         }
     }

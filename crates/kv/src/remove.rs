@@ -68,13 +68,14 @@ impl Tree {
     /// # Cost
     /// One page copied a level when first touched in a transaction; nothing when the key is absent.
     pub fn remove<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<bool> {
-        let Some(way) = self.way_to(&*w, key)? else {
-            return Ok(false);
-        };
-        // Found once, it need not be looked for again while the pages become the transaction's own.
-        let path = self.own_way(w, way)?;
-        self.remove_at(w, path, Old::Free)?;
-        Ok(true)
+        match self.trail(&*w, key, |_, _, _| Ok(()))? {
+            Some((trail, ())) if trail.found => {
+                let path = self.own_trail(w, trail, false)?;
+                self.remove_at(w, path, Old::Free)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Takes out a row that is there.

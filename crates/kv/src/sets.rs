@@ -66,23 +66,47 @@ impl<'r> Values<'r> {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub fn each<R: PageRead>(&self, r: &R, mut take: impl FnMut(&[u8]) -> bool) -> Result<()> {
-        let set = match &self.0 {
+        match &self.0 {
             Lie::One(one) => {
                 take(one);
-                return Ok(());
+                Ok(())
             }
-            Lie::Set(set) => set,
-        };
-        let mut cursor = set.cursor(r)?;
-        let mut there = cursor.first()?;
-        while there && take(cursor.key()) {
-            there = cursor.next()?;
+            Lie::Set(set) => set.each_key(r, take),
         }
-        Ok(())
     }
 }
 
 impl Tree {
+    /// The values of a key of a table of multi-values; `None` where it is not there.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    ///
+    /// # Cost
+    /// One page a level; a set that has pages of its own is not read.
+    pub fn values<'r, R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Values<'r>>> {
+        let Some((page, at)) = self.leaf_for(r, key)? else {
+            return Ok(None);
+        };
+        let node = Node::open(&page, 0, at)?;
+        let (index, found) = node.find(r, key)?;
+        if !found {
+            return Ok(None);
+        }
+        let cell = node.cell(index)?;
+        let (tag, range) = (
+            cell.tag,
+            cell.payload_at..cell.payload_at + cell.payload.len(),
+        );
+        let row = FoundRow {
+            page,
+            tag,
+            range,
+            at,
+        };
+        Values::of(r, row, self.id).map(Some)
+    }
+
     /// The values of many keys of a table of multi-values, in the order of the keys, given to `found` with the place of the key. Cost:
     /// as of `get_many`; a set that has pages of its own is not read.
     ///
@@ -109,26 +133,11 @@ impl Tree {
     /// Two descents, and one in the key's set.
     pub fn rank_pair<R: PageRead>(&self, r: &R, key: &[u8], value: &[u8]) -> Result<u64> {
         let below = self.rank(r, key)?;
-        let Some((page, at)) = self.leaf_for(r, key)? else {
+        let Some(values) = self.values(r, key)? else {
             return Ok(below);
-        };
-        let node = Node::open(&page, 0, at)?;
-        let (index, found) = node.find(r, key)?;
-        if !found {
-            return Ok(below);
-        }
-        let cell = node.cell(index)?;
-        let range = cell.payload_at..cell.payload_at + cell.payload.len();
-        let tag = cell.tag;
-        let row = FoundRow {
-            page,
-            tag,
-            range,
-            at,
         };
         // Counts of a hostile file need not be addable.
-        let within = Values::of(r, row, self.id)?.rank(r, value)?;
-        Ok(below.wrapping_add(within))
+        Ok(below.wrapping_add(values.rank(r, value)?))
     }
 
     /// Pairs of a table of multi-values that cut those from one rank up to another into `parts` of equal size, within one pair: one less than parts,

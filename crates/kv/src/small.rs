@@ -10,7 +10,7 @@
 //! Tags are those of a leaf; keys ascend strictly.
 
 use crate::edit::Payload;
-use crate::node::{damaged, tag, varint, varint_len};
+use crate::node::{VARINT_BYTES_MAX, damaged, tag, varint, varint_len};
 use std::cmp::Ordering;
 use tidalite_pager::Result;
 
@@ -21,6 +21,9 @@ const CELLS: u8 = 0;
 const PACKED: u8 = 1;
 /// The sequence has begun.
 const BEGUN: u8 = 2;
+
+/// Bytes that a key without a payload takes beside itself at most, and by which the number of entries may grow.
+const ENTRY_BYTES: usize = 2 * VARINT_BYTES_MAX + 1;
 
 /// An entry of a small table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,6 +128,11 @@ fn broken(leaf_at: u64) -> tidalite_pager::Error {
 }
 
 impl<'a> SmallCells<'a> {
+    /// Bytes of each key of the packed form.
+    pub(crate) fn packed(&self) -> Option<usize> {
+        self.packed
+    }
+
     fn cell(&mut self) -> Option<SmallCell<'a>> {
         let (key_len, tag) = match self.packed {
             Some(size) => (size, 0),
@@ -184,6 +192,149 @@ pub(crate) fn find<'a>(bytes: &'a [u8], key: &[u8], leaf_at: u64) -> Result<Opti
     Ok(None)
 }
 
+/// A small table with one key more.
+pub(crate) enum With {
+    /// The key is there already.
+    There,
+    New {
+        bytes: Vec<u8>,
+        /// The key is above all others.
+        last: bool,
+    },
+}
+
+/// The bytes of a small table with a key without a payload put in. The entries are moved, not taken apart, where the form stays.
+pub(crate) fn with_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<With> {
+    let mut all = cells(bytes, leaf_at)?;
+    let (begin, count, packed) = (all.at, all.left, all.packed);
+    let mut place = None;
+    loop {
+        let at = all.at;
+        let Some(cell) = all.next() else {
+            break;
+        };
+        // All of them are looked at: what is damaged is not written again.
+        match cell?.key.cmp(key) {
+            Ordering::Equal => return Ok(With::There),
+            Ordering::Greater if place.is_none() => place = Some(at),
+            _ => {}
+        }
+    }
+    let (last, at) = (place.is_none(), place.unwrap_or(bytes.len()));
+    let stays = count > 1 && packed.is_none_or(|size| size == key.len());
+    let Some((_, _, count_at)) = head(bytes).filter(|_| stays) else {
+        let mut small = Small::decode(bytes, leaf_at)?;
+        small.put(SmallEntry {
+            key: key.to_vec(),
+            tag: 0,
+            payload: Vec::new(),
+        });
+        let bytes = small.encode();
+        return Ok(With::New { bytes, last });
+    };
+    let mut with = Vec::with_capacity(bytes.len() + key.len() + ENTRY_BYTES);
+    with.extend_from_slice(&bytes[..count_at]);
+    push_varint(&mut with, count + 1);
+    if let Some(size) = packed {
+        push_varint(&mut with, size);
+    }
+    with.extend_from_slice(&bytes[begin..at]);
+    if packed.is_none() {
+        push_varint(&mut with, key.len());
+        push_varint(&mut with, 0);
+    }
+    with.extend_from_slice(key);
+    with.extend_from_slice(&bytes[at..]);
+    Ok(With::New { bytes: with, last })
+}
+
+/// Ascending keys without payloads, that are to become a small table.
+#[derive(Default)]
+pub(crate) struct Keys {
+    bytes: Vec<u8>,
+    /// Where each key ends.
+    ends: Vec<usize>,
+    /// Some key is not as long as the first.
+    uneven: bool,
+    /// Bytes of the lengths of keys, which only uneven ones have.
+    lengths: usize,
+}
+
+impl Keys {
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        (self.uneven, self.lengths) = (false, 0);
+    }
+
+    /// Adds a key, which is above all others.
+    pub(crate) fn push(&mut self, key: &[u8]) {
+        debug_assert!(self.last().is_none_or(|last| last < key), "keys ascend");
+        self.uneven |= self.ends.first().is_some_and(|first| *first != key.len());
+        self.lengths += varint_len(key.len() as u32);
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn last(&self) -> Option<&[u8]> {
+        let before = self.ends.iter().rev().nth(1).copied().unwrap_or(0);
+        (!self.ends.is_empty()).then(|| &self.bytes[before..])
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        let places = begins.zip(&self.ends);
+        places.map(|(begin, end)| &self.bytes[begin..*end])
+    }
+
+    /// Bytes of `encode`.
+    pub(crate) fn encoded_len(&self) -> usize {
+        let each = match self.packed() {
+            Some(size) => varint_len(size as u32),
+            None => self.lengths + self.len(),
+        };
+        1 + varint_len(self.len() as u32) + each + self.bytes.len()
+    }
+
+    fn packed(&self) -> Option<usize> {
+        let size = self.ends.first().filter(|_| !self.uneven && self.len() > 1);
+        size.copied()
+    }
+
+    /// As `Small::encode` of the same keys.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.encoded_len());
+        let packed = self.packed();
+        push_head(&mut bytes, packed, 0, self.len());
+        match packed {
+            Some(_) => bytes.extend_from_slice(&self.bytes),
+            None => self.iter().for_each(|key| {
+                push_varint(&mut bytes, key.len());
+                push_varint(&mut bytes, 0);
+                bytes.extend_from_slice(key);
+            }),
+        }
+        bytes
+    }
+}
+
+/// What stands before the entries.
+fn push_head(bytes: &mut Vec<u8>, packed: Option<usize>, sequence: u64, count: usize) {
+    let begun = if sequence > 0 { BEGUN } else { 0 };
+    bytes.push(begun | if packed.is_some() { PACKED } else { CELLS });
+    if sequence > 0 {
+        bytes.extend_from_slice(&sequence.to_le_bytes());
+    }
+    push_varint(bytes, count);
+    if let Some(size) = packed {
+        push_varint(bytes, size);
+    }
+}
+
 impl Small {
     pub(crate) fn decode(bytes: &[u8], leaf_at: u64) -> Result<Self> {
         let mut entries = Vec::new();
@@ -199,25 +350,19 @@ impl Small {
         Ok(Self { entries, sequence })
     }
 
+    /// Bytes of each key, if they are packed.
+    fn packed(&self) -> Option<usize> {
+        let size = self.entries.first()?.key.len();
+        let same = |entry: &SmallEntry| entry.key.len() == size && entry.tag == 0;
+        (self.entries.len() > 1 && self.entries.iter().all(same)).then_some(size)
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let size = self.entries.first().map_or(0, |entry| entry.key.len());
-        let packed = self.entries.len() > 1
-            && self
-                .entries
-                .iter()
-                .all(|entry| entry.key.len() == size && entry.tag == 0);
-        let form = if packed { PACKED } else { CELLS };
-        let mut bytes = vec![form];
-        if self.sequence > 0 {
-            bytes[0] |= BEGUN;
-            bytes.extend_from_slice(&self.sequence.to_le_bytes());
-        }
-        push_varint(&mut bytes, self.entries.len());
-        if packed {
-            push_varint(&mut bytes, size);
-        }
+        let mut bytes = Vec::with_capacity(self.encoded_len());
+        let packed = self.packed();
+        push_head(&mut bytes, packed, self.sequence, self.entries.len());
         for entry in &self.entries {
-            if !packed {
+            if packed.is_none() {
                 push_varint(&mut bytes, entry.key.len());
                 push_varint(&mut bytes, entry.tag as usize);
             }
@@ -227,7 +372,7 @@ impl Small {
         bytes
     }
 
-    /// Bytes of `encode` at most.
+    /// Bytes of `encode`.
     pub(crate) fn encoded_len(&self) -> usize {
         let cell = |entry: &SmallEntry| {
             varint_len(entry.key.len() as u32)
@@ -235,10 +380,12 @@ impl Small {
                 + entry.key.len()
                 + entry.payload.len()
         };
+        let cells = match self.packed() {
+            Some(size) => varint_len(size as u32) + size * self.entries.len(),
+            None => self.entries.iter().map(cell).sum(),
+        };
         let begun = if self.sequence > 0 { 8 } else { 0 };
-        1 + begun
-            + varint_len(self.entries.len() as u32)
-            + self.entries.iter().map(cell).sum::<usize>()
+        1 + begun + varint_len(self.entries.len() as u32) + cells
     }
 
     pub(crate) fn place(&self, key: &[u8]) -> std::result::Result<usize, usize> {
@@ -264,4 +411,70 @@ fn push_varint(bytes: &mut Vec<u8>, mut number: usize) {
         number >>= 7;
     }
     bytes.push(number as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidalite_testkit::rng::Rng;
+
+    /// A key more by moving bytes, keys gathered one by one, and entries encoded anew: the same bytes, and as many as were told.
+    #[test]
+    fn every_way_of_writing_a_set_gives_the_same_bytes() {
+        for seed in 0..300 {
+            let mut rng = Rng::new(seed);
+            let lens = if rng.one_in(3) { 3 } else { 1 };
+            let mut small = Small {
+                sequence: rng.below(2) * 7,
+                ..Small::default()
+            };
+            let mut bytes = small.encode();
+            for _ in 0..1 + rng.below(200) {
+                let mut key = vec![0; 2 + rng.index(lens)];
+                rng.fill(&mut key);
+                let last = small.entries.last().is_none_or(|last| last.key < key);
+                let entry = SmallEntry {
+                    key: key.clone(),
+                    tag: 0,
+                    payload: Vec::new(),
+                };
+                let was = small.put(entry).is_some();
+                match with_key(&bytes, &key, 0).unwrap() {
+                    With::There => assert!(was, "seed {seed}"),
+                    With::New {
+                        bytes: new,
+                        last: told,
+                    } => {
+                        assert_eq!((was, told), (false, last), "seed {seed}");
+                        bytes = new;
+                    }
+                }
+                assert_eq!(bytes, small.encode(), "seed {seed}");
+                assert_eq!(bytes.len(), small.encoded_len());
+            }
+            small.sequence = 0;
+            let mut keys = Keys::default();
+            small.entries.iter().for_each(|entry| keys.push(&entry.key));
+            assert_eq!(keys.encode(), small.encode(), "seed {seed}");
+            assert_eq!(keys.encoded_len(), small.encoded_len());
+            assert_eq!(keys.last(), small.entries.last().map(|last| &last.key[..]));
+            assert!(
+                keys.iter()
+                    .eq(small.entries.iter().map(|entry| &entry.key[..]))
+            );
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_get_no_key_more() {
+        for bytes in [
+            &b""[..],
+            b"\x04\x00",
+            b"\x01\x02\x02bbaa",
+            b"\x01\x02\x02aabbc",
+            b"\x01\x03\x02aabb",
+        ] {
+            assert!(with_key(bytes, b"zz", 0).is_err(), "{bytes:?}");
+        }
+    }
 }

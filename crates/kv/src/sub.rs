@@ -5,6 +5,7 @@ use crate::edit::Payload;
 use crate::group::{Entry, Group};
 use crate::key::Key;
 use crate::node::tag;
+use crate::packed::Packed;
 use crate::sets::cuts;
 use crate::small;
 use crate::tree::Tree;
@@ -203,6 +204,39 @@ impl<'r> Sub<'r> {
             rank += u64::from(cell?.key < key);
         }
         Ok(rank)
+    }
+
+    /// The set of values where they lie packed in their row.
+    pub(crate) fn packed(&self) -> Result<Option<Packed<'r>>> {
+        match &self.0 {
+            Lies::Leaf { bytes, at, .. } => Packed::of(bytes, *at),
+            Lies::Pages(_) => Ok(None),
+        }
+    }
+
+    /// Gives `take` the keys in order, until it returns false.
+    pub(crate) fn each_key<R: PageRead>(
+        &self,
+        r: &R,
+        mut take: impl FnMut(&[u8]) -> bool,
+    ) -> Result<()> {
+        match &self.0 {
+            Lies::Leaf { bytes, at, .. } => {
+                for cell in small::cells(bytes, *at)? {
+                    if !take(cell?.key) {
+                        break;
+                    }
+                }
+            }
+            Lies::Pages(tree) => {
+                let mut cursor = tree.cursor(r);
+                let mut there = cursor.first()?;
+                while there && take(cursor.key()) {
+                    there = cursor.next()?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A cursor before the first row. Of a small table it costs a page in memory.

@@ -368,7 +368,7 @@ impl Work {
         let Form::Small(small) = &self.form else {
             return Ok(());
         };
-        if small.encoded_len() <= w.page_size() / SMALL_DIV {
+        if small.encoded_len() <= small_bytes_max(w.page_size()) {
             return Ok(());
         }
         let tree = to_pages(w, self.id, small)?;
@@ -442,15 +442,8 @@ impl Work {
             },
         };
         let bytes = small.encode();
-        let tag = tag::of(tag::NESTED, bytes.len());
-        let page_size = w.page_size();
-        let payload = Payload { tag, bytes: &bytes };
-        let key = key::stored_bytes(page_size, key_len);
-        let row = slot_bytes(true, page_size) + cell_size(true, key, payload);
-        if bytes.len() <= page_size / SMALL_DIV && row <= cell_bytes_max(page_size)
-            || small.entries.is_empty()
-        {
-            return Ok((tag, bytes));
+        if small.entries.is_empty() || fits_row(w.page_size(), key_len, &bytes) {
+            return Ok((tag::of(tag::NESTED, bytes.len()), bytes));
         }
         Ok(root_payload(&to_pages(w, self.id, &small)?))
     }
@@ -490,12 +483,28 @@ impl Work {
     }
 }
 
+/// Whether a small table of these bytes may be, and lie in the row of a key of this length.
+pub(crate) fn fits_row(page_size: usize, key_len: usize, small: &[u8]) -> bool {
+    let payload = Payload {
+        tag: tag::of(tag::NESTED, small.len()),
+        bytes: small,
+    };
+    let key = key::stored_bytes(page_size, key_len);
+    let row = slot_bytes(true, page_size) + cell_size(true, key, payload);
+    small.len() <= small_bytes_max(page_size) && row <= cell_bytes_max(page_size)
+}
+
+/// Bytes of a small table at most.
+pub(crate) const fn small_bytes_max(page_size: usize) -> usize {
+    page_size / SMALL_DIV
+}
+
 /// Frees what an entry of a small table leads to.
 fn free<W: PageWrite>(w: &mut W, id: u64, old: &SmallEntry) -> Result<()> {
     Tree::new(id).free_payload(w, old.tag, &old.payload, 0, &mut Freed::default())
 }
 
-fn root_payload(tree: &Tree) -> (u32, Vec<u8>) {
+pub(crate) fn root_payload(tree: &Tree) -> (u32, Vec<u8>) {
     if tree.is_empty() {
         let none = Small {
             sequence: tree.sequence,
@@ -508,7 +517,7 @@ fn root_payload(tree: &Tree) -> (u32, Vec<u8>) {
     (tag::of(tag::ROOT, bytes.len()), bytes)
 }
 
-fn to_pages<W: PageWrite>(w: &mut W, id: u64, small: &Small) -> Result<Tree> {
+pub(crate) fn to_pages<W: PageWrite>(w: &mut W, id: u64, small: &Small) -> Result<Tree> {
     let mut tree = Tree {
         sequence: small.sequence,
         ..Tree::new_inner(id)

@@ -10,6 +10,7 @@ mod edges;
 mod long_keys;
 mod model;
 mod moves;
+mod pair_appends;
 mod pair_moves;
 mod pairs;
 mod ranks;
