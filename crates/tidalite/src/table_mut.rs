@@ -10,9 +10,8 @@ use tidalite_kv::{PutRow, VALUE_BYTES_MAX, Work};
 ///
 /// # Cost
 /// What a method does in the table stands there; a descent is a page a level, which is copied when the transaction changes something in it for the
-/// first time. In a nested table each call costs two more for each key of the path: one that looks for the table, and for a change one that
-/// stores its row anew. A small nested table lies in that row, and is read and written whole; a table of many rows
-/// is no dearer for that, because it has pages of its own.
+/// first time. In a nested table each call costs one more for each key of the path, which looks for the table, and a change another, which
+/// stores its row anew. A small nested table lies in that row, and is read and written whole.
 pub struct TableMut<'t> {
     txn: &'t mut WriteTxn,
     index: usize,

@@ -214,6 +214,12 @@ fn assert_same(pages: &ScratchPages, sub: &Sub<'_>, model: &BTreeMap<Vec<u8>, He
             }
             Held::Table(below) => {
                 assert!(cursor.is_nested() && cursor.value().is_err());
+                let refused = [sub.get(pages, key), cursor.plain_value().map(Some)];
+                for refused in refused {
+                    let named =
+                        matches!(&refused, Err(Error::IsTable { key: found }) if found == key);
+                    assert!(named, "{refused:?}");
+                }
                 assert_same(pages, &cursor.nested().unwrap(), below);
                 assert_same(pages, &sub.nested(pages, key).unwrap().unwrap(), below);
             }
@@ -252,6 +258,23 @@ fn nested_tables_agree_with_maps_in_maps() {
                 let clear = rng.one_in(60);
                 let taken = rng.below(3) * rng.below(200);
                 let mut work = Work::of(tree);
+                let name = vec![b'a' + rng.below(3) as u8];
+                let table = table_at(&mut model, &path, false);
+                if let Some(table) = table.filter(|_| rng.one_in(8))
+                    && matches!(table.get(&name), Some(Held::Table(_)))
+                {
+                    // No put takes a nested table's place; what was put before it stays.
+                    let long = vec![1; rng.index(3 * page_size)];
+                    let refused = work.at(&mut pages, &path, put, &mut |w, table| {
+                        table.insert(w, &key, &value)?;
+                        table.insert(w, &name, &long)
+                    });
+                    let expected = matches!(&refused, Err(Error::IsTable { key }) if *key == name);
+                    assert!(expected, "{refused:?}");
+                    table.insert(key, Held::Value(value));
+                    tree = *work.tree().unwrap();
+                    continue;
+                }
                 let mut done = None;
                 let result: Result<Option<()>> =
                     work.at(&mut pages, &path, put, &mut |w, table| {
