@@ -447,10 +447,7 @@ impl RecordTime for Timestamp {
         if unit == Unit::Nanos {
             return Ok(Self(steps));
         }
-        unit.timestamp(steps).ok_or_else(|| Error::Timestamp {
-            text: steps.to_string(),
-            problem: format!("in {unit:?} it is outside of the years 1677 to 2262"),
-        })
+        Self::from_steps(steps, unit)
     }
 }
 

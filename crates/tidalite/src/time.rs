@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::schema::Unit;
 use jiff::civil;
 use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds since 1970-01-01 UTC (1677 to 2262).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,6 +54,121 @@ impl Timestamp {
     pub fn now() -> Self {
         Self(i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX))
     }
+
+    /// So many nanoseconds after 1970-01-01 UTC.
+    #[must_use]
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    /// So many microseconds after 1970-01-01 UTC.
+    ///
+    /// # Errors
+    /// `Error::Timestamp` for a time before 1677 or after 2262.
+    pub fn from_micros(micros: i64) -> Result<Self> {
+        Self::from_steps(micros, Unit::Micros)
+    }
+
+    /// So many milliseconds after 1970-01-01 UTC.
+    ///
+    /// # Errors
+    /// As for `from_micros`.
+    pub fn from_millis(millis: i64) -> Result<Self> {
+        Self::from_steps(millis, Unit::Millis)
+    }
+
+    /// So many seconds after 1970-01-01 UTC.
+    ///
+    /// ```
+    /// use tidalite::Timestamp;
+    /// assert_eq!(Timestamp::from_secs(86_400)?, Timestamp::parse("1970-01-02")?);
+    /// assert!(Timestamp::from_secs(i64::MAX).is_err());
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `from_micros`.
+    pub fn from_secs(secs: i64) -> Result<Self> {
+        Self::from_steps(secs, Unit::Seconds)
+    }
+
+    /// A raw time of a unit.
+    pub(crate) fn from_steps(steps: i64, unit: Unit) -> Result<Self> {
+        unit.timestamp(steps).ok_or_else(|| Error::Timestamp {
+            text: steps.to_string(),
+            problem: format!("in {unit:?} it is outside of the years 1677 to 2262"),
+        })
+    }
+
+    /// The time so much later; `None` after the year 2262.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidalite::Timestamp;
+    /// let t = Timestamp::parse("2014-06-01")?;
+    /// let later = t.checked_add(Duration::from_secs(90));
+    /// assert_eq!(later, Some(Timestamp::parse("2014-06-01T00:01:30Z")?));
+    /// assert_eq!(later.and_then(|later| later.duration_since(t)), Some(Duration::from_secs(90)));
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    #[must_use]
+    pub fn checked_add(self, duration: Duration) -> Option<Self> {
+        self.moved(1, duration)
+    }
+
+    /// The time so much earlier; `None` before the year 1677.
+    #[must_use]
+    pub fn checked_sub(self, duration: Duration) -> Option<Self> {
+        self.moved(-1, duration)
+    }
+
+    fn moved(self, sign: i128, duration: Duration) -> Option<Self> {
+        // Less than 2^94 nanoseconds.
+        let nanos = i128::from(self.0) + sign * duration.as_nanos() as i128;
+        i64::try_from(nanos).ok().map(Self)
+    }
+
+    /// How much later it is than `earlier`; `None` when it is before that.
+    #[must_use]
+    pub fn duration_since(self, earlier: Self) -> Option<Duration> {
+        (earlier <= self).then(|| Duration::from_nanos(self.0.abs_diff(earlier.0)))
+    }
+}
+
+impl TryFrom<SystemTime> for Timestamp {
+    type Error = Error;
+
+    /// # Errors
+    /// `Error::Timestamp` for a time before 1677 or after 2262.
+    fn try_from(time: SystemTime) -> Result<Self> {
+        let moved = match time.duration_since(UNIX_EPOCH) {
+            Ok(after) => Self(0).checked_add(after),
+            Err(before) => Self(0).checked_sub(before.duration()),
+        };
+        moved.ok_or_else(|| Error::Timestamp {
+            text: format!("{time:?}"),
+            problem: "outside of the years 1677 to 2262".to_owned(),
+        })
+    }
+}
+
+impl From<Timestamp> for SystemTime {
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// use tidalite::Timestamp;
+    /// let time = SystemTime::from(Timestamp::from_secs(-5)?);
+    /// assert_eq!(time, SystemTime::UNIX_EPOCH - Duration::from_secs(5));
+    /// assert_eq!(Timestamp::try_from(time)?, Timestamp::from_secs(-5)?);
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    fn from(t: Timestamp) -> Self {
+        let distance = Duration::from_nanos(t.0.unsigned_abs());
+        // The clocks of all systems reach further than 292 years from 1970.
+        match t.0 < 0 {
+            true => UNIX_EPOCH - distance,
+            false => UNIX_EPOCH + distance,
+        }
+    }
 }
 
 impl fmt::Display for Timestamp {
@@ -67,6 +183,24 @@ impl fmt::Display for Timestamp {
 /// Something that a series can take as a time: a raw number in the series' own unit, or a
 /// [`Timestamp`], which is converted. A row is stored at the last whole step of the unit at or before it; what is asked about a time
 /// between two steps is answered for just that time.
+///
+/// A bare number is not looked at: in a series of milliseconds it counts these, whatever it was meant to be. A [`Timestamp`] means the
+/// same in every series.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use tidalite::{MemoryStorage, Options, Schema, Timestamp, Unit};
+/// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+/// let in_millis = Schema { unit: Unit::Millis, ..Schema::point() };
+/// let mut tx = db.begin_write()?;
+/// let mut wind = tx.series_with("wind", &in_millis)?;
+/// wind.insert(Timestamp::from_secs(1_400_000_000)?, 7.0)?;
+/// wind.insert(1_400_000_000_000_i64, 7.1)?; // the same time, in milliseconds: the row takes its place
+/// wind.insert(1_400_000_000_i64, 7.2)?; // 17 January 1970: seconds that were taken as milliseconds
+/// assert_eq!(wind.view()?.count()?, 2);
+/// assert!(wind.view()?.at("1970-01-17T04:53:20Z")?.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Instant {
     /// The time in steps of `unit`, rounded down to a whole one.
     ///
@@ -181,6 +315,44 @@ mod tests {
         assert_eq!(Unit::Ticks.text(0), "0001-01-01T00:00:00Z");
         assert_eq!(Unit::Ticks.timestamp(0), None);
         assert_eq!(Timestamp(-1).in_unit(Unit::Seconds).unwrap(), -1);
+    }
+
+    #[test]
+    fn steps_and_durations_at_the_edges() {
+        let (least, most) = (Timestamp(i64::MIN), Timestamp(i64::MAX));
+        let nano = Duration::from_nanos(1);
+        assert_eq!(
+            (most.checked_add(nano), least.checked_sub(nano)),
+            (None, None)
+        );
+        assert_eq!(Timestamp(-1).checked_add(nano), Some(Timestamp(0)));
+        assert_eq!(most.checked_sub(Duration::MAX), None);
+        let whole = most.duration_since(least).unwrap();
+        assert_eq!(whole, Duration::from_nanos(u64::MAX));
+        assert_eq!(least.checked_add(whole), Some(most));
+        assert_eq!(least.duration_since(most), None);
+        assert_eq!(most.duration_since(most), Some(Duration::ZERO));
+        for t in [least, Timestamp(-1), Timestamp(0), most] {
+            assert_eq!(Timestamp::try_from(SystemTime::from(t)).unwrap(), t);
+        }
+        let far = SystemTime::from(most) + nano;
+        assert!(matches!(
+            Timestamp::try_from(far),
+            Err(Error::Timestamp { .. })
+        ));
+        let of = [
+            Timestamp::from_micros,
+            Timestamp::from_millis,
+            Timestamp::from_secs,
+        ];
+        for (from, step) in of.into_iter().zip([1_000, 1_000_000, 1_000_000_000]) {
+            assert_eq!(from(-7).unwrap(), Timestamp::from_nanos(-7 * step));
+            let most = i64::MAX / step;
+            assert_eq!(from(most).unwrap(), Timestamp(most * step));
+            for beyond in [most + 1, -most - 1, i64::MIN] {
+                assert!(matches!(from(beyond), Err(Error::Timestamp { .. })));
+            }
+        }
     }
 
     #[test]
