@@ -53,7 +53,7 @@ pub use read::cursor::{Cursor, Found};
 pub use read::filter::{Direction, ValueRange};
 pub use read::lines::Lines;
 pub use read::matching::Matching;
-pub use read::scan::{Scan, Stretch, Vector};
+pub use read::scan::{ReverseScan, Scan, Stretch, Vector};
 pub use read::{Row, View};
 pub use relocate::Moving;
 pub use salvage::{LoneLeaf, leaf_rows, leaf_types, lone_leaf};

@@ -289,6 +289,13 @@ fn merged(world: &World, chosen: &tidalite::Selection<'_>, from: i64, to: i64) {
         found.push((row.time.0, row.series, f64::from_bits(row.words[0])));
     }
     assert_eq!(found, expected);
+    let mut rows = chosen.rows_reverse(Timestamp(from)..Timestamp(to)).unwrap();
+    expected.reverse();
+    found.clear();
+    while let Some(row) = rows.next().unwrap() {
+        found.push((row.time.0, row.series, f64::from_bits(row.words[0])));
+    }
+    assert_eq!(found, expected, "backward");
 }
 
 fn joined(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from: i64, to: i64) {
@@ -318,18 +325,29 @@ fn joined(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from: 
                 expected.push((t, row));
             }
         }
-        let mut rows = chosen.join(Timestamp(from)..Timestamp(to), join).unwrap();
-        let mut found = Vec::new();
-        while let Some(row) = rows.next().unwrap() {
-            let cell = |i: usize| {
-                let value = f64::from_bits(row.words(i)?[0]);
-                Some((row.time_of(i)?.0, value))
-            };
-            let cells: Vec<_> = (0..world.series.len()).map(cell).collect();
-            found.push((row.time.0, cells));
-        }
-        assert_eq!(found, expected, "{join:?}");
+        let times = Timestamp(from)..Timestamp(to);
+        let forward = chosen.join(times.clone(), join).unwrap();
+        assert_eq!(told(forward, world.series.len()), expected, "{join:?}");
+        let backward = chosen.join_reverse(times, join).unwrap();
+        expected.reverse();
+        let found = told(backward, world.series.len());
+        assert_eq!(found, expected, "{join:?} backward");
     }
+}
+
+type Cells = Vec<Option<(i64, f64)>>;
+
+fn told(mut rows: tidalite::Joined<'_>, series: usize) -> Vec<(i64, Cells)> {
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        let cell = |i: usize| {
+            let value = f64::from_bits(row.words(i)?[0]);
+            Some((row.time_of(i)?.0, value))
+        };
+        let cells = (0..series).map(cell).collect();
+        found.push((row.time.0, cells));
+    }
+    found
 }
 
 /// Candles, filters and the nearest row of one series.

@@ -34,7 +34,7 @@ use candles::{Candle, CandleSize, Candles};
 use collect::{Grid, Window};
 use cursor::Cursor;
 use fold::{Asked, Fold};
-use scan::{Scan, Vector};
+use scan::{ReverseScan, Scan, Vector};
 use tidalite_codec::{Parts, RowsRef, Stats};
 use tidalite_pager::{PageRead, Result};
 
@@ -153,6 +153,15 @@ impl<'a, R: PageRead> View<'a, R> {
         f: impl FnMut(&Vector<'_>),
     ) -> Result<u64> {
         scan::reverse(self.segments(columns), from, to, f)
+    }
+
+    /// The vectors of `for_each_vector_reverse`, to be asked for one by one.
+    ///
+    /// # Panics
+    /// When a column does not exist.
+    #[must_use]
+    pub fn scan_reverse(&self, from: i64, to: i64, columns: &[usize]) -> ReverseScan<'a, R> {
+        ReverseScan::new(self.segments(columns), from, to)
     }
 
     fn segments(&self, columns: &[usize]) -> segments::Segments<'a, R> {

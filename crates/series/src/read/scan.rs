@@ -95,14 +95,6 @@ fn inside<R: PageRead>(segments: &Segments<'_, R>, from: i64, to: i64) -> Range<
     low..high.max(low)
 }
 
-fn hand_out<R: PageRead>(
-    segments: &Segments<'_, R>,
-    range: Range<usize>,
-    f: &mut impl FnMut(&Vector<'_>),
-) {
-    f(&Vector::of(segments.times(), range, segments));
-}
-
 /// The rows of an interval, vector by vector, for callers that ask for one after the other.
 ///
 /// Invariants: 1. `range` is what of the loaded segment was not handed out yet. 2. `from` only grows, and no row before it is handed out.
@@ -277,27 +269,105 @@ impl<'a, R: PageRead> Scan<'a, R> {
     }
 }
 
+/// The rows of an interval, the last vector first, for callers that ask for one after the other. Rows within a vector ascend.
+///
+/// Invariants: 1. `range` is what of the loaded segment was not handed out yet. 2. `to` only falls, and no row behind it is handed out.
+pub struct ReverseScan<'a, R> {
+    segments: Segments<'a, R>,
+    from: i64,
+    to: i64,
+    range: Range<usize>,
+    state: State,
+}
+
+impl<'a, R: PageRead> ReverseScan<'a, R> {
+    pub(super) fn new(segments: Segments<'a, R>, from: i64, to: i64) -> Self {
+        let Scan {
+            segments,
+            range,
+            state,
+            ..
+        } = Scan::new(segments, from, to);
+        Self {
+            segments,
+            from,
+            to,
+            range,
+            state,
+        }
+    }
+
+    /// Leaves out what of the rows to come lies behind `t`.
+    pub fn skip_to(&mut self, t: i64) {
+        if t >= self.to {
+            return;
+        }
+        self.to = t;
+        if !self.range.is_empty() {
+            let times = &self.segments.times()[self.range.clone()];
+            self.range.end = self.range.start + times.partition_point(|&time| time <= t);
+        }
+    }
+
+    /// The next rows, up to 1024, ascending among themselves; `None` in front of the first.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`; nothing follows an error.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a fallible step that lends, not an iterator"
+    )]
+    pub fn next(&mut self) -> Result<Option<Vector<'_>>> {
+        while self.range.is_empty() {
+            if !self.step()? {
+                return Ok(None);
+            }
+        }
+        let end = self.range.end;
+        self.range.end = self.range.start.max(end.saturating_sub(VECTOR_ROWS));
+        let segments = &self.segments;
+        Ok(Some(Vector::of(
+            segments.times(),
+            self.range.end..end,
+            segments,
+        )))
+    }
+
+    /// Loads the segment in front of this one; false when it would not meet the interval.
+    fn step(&mut self) -> Result<bool> {
+        let segments = &mut self.segments;
+        // Where an error leaves it.
+        let before = std::mem::replace(&mut self.state, State::Behind);
+        let mut on = match before {
+            State::Before => segments.seek(self.to)?,
+            State::Within => segments.span().0 > self.from && segments.previous(self.from)?,
+            State::Behind => false,
+        };
+        if on && before == State::Within && segments.span().0 > self.to {
+            // What is skipped may be long.
+            on = self.from <= self.to && segments.seek(self.to)?;
+        }
+        if !on || segments.span().1 < self.from {
+            return Ok(false);
+        }
+        segments.load()?;
+        self.range = inside(segments, self.from, self.to);
+        self.state = State::Within;
+        Ok(true)
+    }
+}
+
 pub(super) fn reverse<R: PageRead>(
-    mut segments: Segments<'_, R>,
+    segments: Segments<'_, R>,
     from: i64,
     to: i64,
     mut f: impl FnMut(&Vector<'_>),
 ) -> Result<u64> {
+    let mut scan = ReverseScan::new(segments, from, to);
     let mut rows = 0;
-    if from > to {
-        return Ok(rows);
-    }
-    let mut on = segments.seek(to)?;
-    while on && segments.span().1 >= from {
-        segments.load()?;
-        let mut range = inside(&segments, from, to);
-        rows += range.len() as u64;
-        while !range.is_empty() {
-            let start = range.start.max(range.end.saturating_sub(VECTOR_ROWS));
-            hand_out(&segments, start..range.end, &mut f);
-            range.end = start;
-        }
-        on = segments.span().0 > from && segments.previous(from)?;
+    while let Some(vector) = scan.next()? {
+        rows += vector.len() as u64;
+        f(&vector);
     }
     Ok(rows)
 }

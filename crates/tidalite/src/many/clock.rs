@@ -37,12 +37,17 @@ pub(super) fn first_at(nanos: i64, unit: Unit) -> i64 {
     first.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
+/// The last raw time whose nanoseconds are not behind these.
+pub(super) fn last_at(nanos: i64, unit: Unit) -> i64 {
+    nanos.div_euclid(unit.nanos()) + unit.steps_to_1970()
+}
+
 /// The last raw time before or at which rows lie that were current when `times` begin; `i64::MIN` where they have no beginning.
 pub(super) fn current_at_start(times: &impl RangeBounds<Timestamp>, unit: Unit) -> i64 {
     let (Bound::Included(t) | Bound::Excluded(t)) = times.start_bound() else {
         return i64::MIN;
     };
-    t.0.div_euclid(unit.nanos()) + unit.steps_to_1970()
+    last_at(t.0, unit)
 }
 
 /// A raw time in nanoseconds since 1970.

@@ -5,6 +5,8 @@
 //!    join: there a row belongs to later times, too.
 //! 3. What is told is tested row by row. The filters of a series leave out vectors unread where that changes nothing else: not of the series that an
 //!    as-of join looks back into, where the row that is current must be known even if it is not wanted.
+//! 4. Backward the same rows are told, the last first. Of the rows that a series has at one time the one that counts is met first then; and in an as-of
+//!    join each row of the first series has the others skip to its time, where they stay: the row there may be current for earlier ones, too.
 
 use super::merge::{MergedRows, Source};
 use super::{Selection, clock};
@@ -12,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::pieces::ValueFilter;
 use crate::time::Timestamp;
 use std::ops::RangeBounds;
-use tidalite_series::ValueRange;
+use tidalite_series::{Direction, ValueRange};
 
 /// Which rows belong together. Of several rows that a series has at one time ([`MergePolicy::KeepAll`](crate::MergePolicy::KeepAll)) the
 /// last to arrive is taken.
@@ -32,7 +34,11 @@ pub enum Join {
 
 /// Rows of a selection's series side by side; see [`Selection::join`].
 pub struct Joined<'s> {
+    /// Of all series; backward in an as-of join, of the first.
     rows: MergedRows<'s>,
+    /// The other series then, else none.
+    others: Vec<Source<'s>>,
+    direction: Direction,
     join: Join,
     /// First time that is told: as-of reads rows of the other series from before it.
     from: i64,
@@ -43,6 +49,8 @@ pub struct Joined<'s> {
     needed_count: usize,
     /// The newest row of each series: its time and words.
     newest: Vec<(Option<i64>, Vec<u64>)>,
+    /// The words of a row that does not count.
+    passed: Vec<u64>,
     /// Which of `newest` belong to the row that is handed out.
     present: Vec<bool>,
     time: i64,
@@ -124,6 +132,68 @@ impl Selection<'_> {
         join: Join,
         filters: impl IntoIterator<Item = (usize, ValueFilter)>,
     ) -> Result<Joined<'_>> {
+        self.joined(times, join, filters, Direction::Forward)
+    }
+
+    /// As `join`, the last rows first.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Join, MemoryStorage, Options};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// for (time, bid, ask) in [(0_i64, 9.9, 10.1), (1, 9.8, 10.0), (2, 9.9, 10.2)] {
+    ///     tx.series("bid")?.insert(time, bid)?;
+    ///     tx.series("ask")?.insert(time + time % 2, ask)?;
+    /// }
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let both = snap.select("")?; // bid, ask
+    /// // The ask at the last bid, and at the one before that.
+    /// let mut rows = both.join_reverse(.., Join::AsOf { tolerance: i64::MAX })?;
+    /// for expected in [10.2, 10.1] {
+    ///     let row = rows.next()?.ok_or("no row")?;
+    ///     assert_eq!(f64::from_bits(row.words(1).ok_or("no ask")?[1]), expected);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `join`.
+    ///
+    /// # Cost
+    /// As for `join`; an as-of join passes by what lies between two rows of the first series in the others.
+    pub fn join_reverse(
+        &self,
+        times: impl RangeBounds<Timestamp>,
+        join: Join,
+    ) -> Result<Joined<'_>> {
+        self.joined(times, join, [], Direction::Backward)
+    }
+
+    /// As `join_matching`, the last rows first.
+    ///
+    /// # Errors
+    /// As for `join_matching`.
+    ///
+    /// # Cost
+    /// As for `join_reverse`: filters decide what is told, and pass nothing by by what its extremes are.
+    pub fn join_matching_reverse(
+        &self,
+        times: impl RangeBounds<Timestamp>,
+        join: Join,
+        filters: impl IntoIterator<Item = (usize, ValueFilter)>,
+    ) -> Result<Joined<'_>> {
+        self.joined(times, join, filters, Direction::Backward)
+    }
+
+    fn joined(
+        &self,
+        times: impl RangeBounds<Timestamp>,
+        join: Join,
+        filters: impl IntoIterator<Item = (usize, ValueFilter)>,
+        direction: Direction,
+    ) -> Result<Joined<'_>> {
         let own = |(place, filter): (usize, ValueFilter)| {
             let series = self.series().get(place).ok_or_else(|| {
                 let problem = format!(
@@ -155,20 +225,27 @@ impl Selection<'_> {
             let ranges = filters.iter().filter(|(place, _)| *place == i);
             let ranges = ranges.filter(|_| i == 0 || !looks_back);
             let ranges = ranges.map(|(_, range)| *range).collect();
-            sources.push(Source::new(series, (from, to), ranges));
+            sources.push(Source::new(series, (from, to), ranges, direction));
         }
         let count = sources.len();
         let filtered = |i: usize| filters.iter().any(|(place, _)| *place == i);
         let needed = |i: usize| !looks_back && (join == Join::Inner || filtered(i));
         let needed: Vec<bool> = (0..count).map(needed).collect();
+        let others = match looks_back && direction == Direction::Backward {
+            true => sources.drain(1.min(count)..).collect(),
+            false => Vec::new(),
+        };
         Ok(Joined {
-            rows: MergedRows::new(sources)?,
+            rows: MergedRows::new(sources, direction)?,
+            others,
+            direction,
             join,
             from: start,
             filters,
             needed_count: needed.iter().filter(|needed| **needed).count(),
             needed,
             newest: vec![(None, Vec::new()); count],
+            passed: Vec::new(),
             present: vec![false; count],
             time: 0,
         })
@@ -200,18 +277,26 @@ impl Joined<'_> {
     /// Takes all rows of the next time; false behind the last.
     fn step(&mut self) -> Result<bool> {
         // As far as the needed series that is furthest ahead, until that is none of them any more.
+        let backward = self.direction == Direction::Backward;
         while self.needed_count > 0 {
-            let (mut there, mut furthest) = (0, i64::MIN);
+            let (mut there, mut furthest) = (0, if backward { i64::MAX } else { i64::MIN });
             for (time, series) in self.rows.heads() {
                 if self.needed[series] {
                     there += 1;
-                    furthest = furthest.max(time);
+                    furthest = match backward {
+                        true => furthest.min(time),
+                        false => furthest.max(time),
+                    };
                 }
             }
             if there < self.needed_count {
                 return Ok(false);
             }
-            if self.rows.peek().is_none_or(|(time, _)| time >= furthest) {
+            let is_passed = |(time, _): (i64, usize)| match backward {
+                true => time > furthest,
+                false => time < furthest,
+            };
+            if !self.rows.peek().is_some_and(is_passed) {
                 break;
             }
             self.rows.skip_to(furthest)?;
@@ -224,8 +309,18 @@ impl Joined<'_> {
             && same == time
         {
             let (at, words) = &mut self.newest[series];
+            // Backward the last to arrive is met first.
+            let earlier = backward && *at == Some(time);
             *at = Some(time);
-            self.rows.take(words)?;
+            self.rows
+                .take(if earlier { &mut self.passed } else { words })?;
+        }
+        for (other, (at, words)) in self.others.iter_mut().zip(&mut self.newest[1..]) {
+            other.skip_to(time);
+            *at = other.peek()?;
+            if at.is_some() {
+                other.look(words);
+            }
         }
         Ok(true)
     }
@@ -233,12 +328,12 @@ impl Joined<'_> {
     /// Finds what is present; says whether that is a row of the join.
     fn belongs(&mut self) -> bool {
         let (time, join) = (self.time, self.join);
-        let tolerance = match join {
-            Join::AsOf { tolerance } => tolerance,
-            Join::Inner | Join::Outer => 0,
+        let belongs_with = |at: i64| match join {
+            Join::AsOf { tolerance } => i128::from(time) - i128::from(at) <= tolerance.into(),
+            Join::Inner | Join::Outer => at == time,
         };
         for ((at, _), present) in self.newest.iter().zip(&mut self.present) {
-            *present = at.is_some_and(|at| i128::from(time) - i128::from(at) <= tolerance.into());
+            *present = at.is_some_and(belongs_with);
         }
         let belongs = match join {
             Join::Inner => self.present.iter().all(|&present| present),

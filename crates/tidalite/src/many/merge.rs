@@ -1,7 +1,7 @@
-//! Rows of many series in order of time; at equal times in the order of the selection.
+//! Rows of many series in order of time; at equal times in the order of the selection. Backward in just the opposite order.
 //!
-//! Invariants: 1. `heap` holds each source that has rows left once, with the time of its next row.
-//! 2. A source's `rows` are those of one vector, copied out; `at` is the next of them.
+//! Invariants: 1. `heap` holds each source that has rows left once, with the time of its next row; backward both are complements, so that the
+//! last comes first. 2. A source's `rows` are those of one vector, copied out in the order of the walk; `at` is the next of them.
 
 use super::{Selection, clock};
 use crate::error::Result;
@@ -14,29 +14,39 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::ops::RangeBounds;
 use tidalite_codec::Rows;
-use tidalite_series::{Scan, ValueRange};
+use tidalite_series::{Direction, ReverseScan, Scan, ValueRange};
 
 /// One series of a merge.
 pub(super) struct Source<'s> {
-    scan: Scan<'s, Pages<'s>>,
+    scan: Walk<'s>,
     unit: Unit,
     rows: Rows,
     at: usize,
 }
 
+/// The vectors of a series in one direction.
+enum Walk<'s> {
+    Forward(Scan<'s, Pages<'s>>),
+    Backward(ReverseScan<'s, Pages<'s>>),
+}
+
 impl<'s> Source<'s> {
-    /// The rows `from ..= to`, in the series' unit; vectors in which none can match the ranges are left out.
+    /// The rows `from ..= to`, in the series' unit; vectors in which none can match the ranges are left out when it goes forward.
     pub(super) fn new(
         series: &'s Series<'_>,
         (from, to): (i64, i64),
         ranges: Vec<ValueRange>,
+        direction: Direction,
     ) -> Self {
         let columns = series.info().schema.columns.len();
         let all: Vec<usize> = (0..columns).collect();
         let view = series.view();
-        let scan = match ranges.is_empty() {
-            true => view.scan(from, to, &all),
-            false => view.matching(ranges).scan(from, to, &all),
+        let scan = match direction {
+            Direction::Backward => Walk::Backward(view.scan_reverse(from, to, &all)),
+            Direction::Forward => Walk::Forward(match ranges.is_empty() {
+                true => view.scan(from, to, &all),
+                false => view.matching(ranges).scan(from, to, &all),
+            }),
         };
         Self {
             scan,
@@ -51,35 +61,61 @@ impl<'s> Source<'s> {
         if self.at == self.rows.len() {
             self.rows.clear();
             self.at = 0;
-            let Some(vector) = self.scan.next()? else {
-                return Ok(None);
-            };
-            self.rows.times.extend_from_slice(vector.times());
-            for (c, column) in self.rows.columns.iter_mut().enumerate() {
-                column.extend_from_slice(vector.words(c));
+            let columns = self.rows.columns.iter_mut().enumerate();
+            match &mut self.scan {
+                Walk::Forward(scan) => {
+                    let Some(vector) = scan.next()? else {
+                        return Ok(None);
+                    };
+                    self.rows.times.extend_from_slice(vector.times());
+                    columns.for_each(|(c, column)| column.extend_from_slice(vector.words(c)));
+                }
+                Walk::Backward(scan) => {
+                    let Some(vector) = scan.next()? else {
+                        return Ok(None);
+                    };
+                    self.rows.times.extend(vector.times().iter().rev());
+                    columns.for_each(|(c, column)| column.extend(vector.words(c).iter().rev()));
+                }
             }
         }
         clock::nanos(self.rows.times[self.at], self.unit).map(Some)
     }
 
-    /// Leaves out the rows before `nanos`.
-    fn skip_to(&mut self, nanos: i64) {
-        let first = clock::first_at(nanos, self.unit);
-        self.at += self.rows.times[self.at..].partition_point(|&time| time < first);
-        self.scan.skip_to(first);
+    /// Leaves out the rows before `nanos`; backward those behind.
+    pub(super) fn skip_to(&mut self, nanos: i64) {
+        let times = &self.rows.times[self.at..];
+        match &mut self.scan {
+            Walk::Forward(scan) => {
+                let first = clock::first_at(nanos, self.unit);
+                self.at += times.partition_point(|&time| time < first);
+                scan.skip_to(first);
+            }
+            Walk::Backward(scan) => {
+                let last = clock::last_at(nanos, self.unit);
+                self.at += times.partition_point(|&time| time > last);
+                scan.skip_to(last);
+            }
+        }
+    }
+
+    /// Copies the words of the next row, of which `peek` has told.
+    pub(super) fn look(&self, words: &mut Vec<u64>) {
+        words.clear();
+        words.extend(self.rows.columns.iter().map(|column| column[self.at]));
     }
 
     /// Copies the next row's words and steps over it.
     pub(super) fn take(&mut self, words: &mut Vec<u64>) {
-        words.clear();
-        words.extend(self.rows.columns.iter().map(|column| column[self.at]));
+        self.look(words);
         self.at += 1;
     }
 }
 
-/// Rows of all series of a selection, ascending in time.
+/// Rows of all series of a selection, ascending in time, or descending; see [`Selection::rows`] and [`Selection::rows_reverse`].
 pub struct MergedRows<'s> {
     sources: Vec<Source<'s>>,
+    direction: Direction,
     heap: BinaryHeap<Reverse<(i64, usize)>>,
     words: Vec<u64>,
 }
@@ -101,22 +137,64 @@ impl Selection<'_> {
     /// # Errors
     /// A damaged or unreadable block; `Timestamp` for a row whose time does not fit nanoseconds.
     pub fn rows(&self, times: impl RangeBounds<Timestamp>) -> Result<MergedRows<'_>> {
+        self.merged(times, Direction::Forward)
+    }
+
+    /// As `rows`, the last row first: the newest rows of all series, without those before them.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{MemoryStorage, Options};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// tx.series("a")?.insert("2014-06-01", 1.0)?;
+    /// tx.series("b")?.insert("2014-06-02", 2.0)?;
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let all = snap.select("")?;
+    /// let mut rows = all.rows_reverse(..)?;
+    /// assert_eq!(rows.next()?.map(|row| row.time.to_string()).as_deref(), Some("2014-06-02T00:00:00Z"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `rows`.
+    pub fn rows_reverse(&self, times: impl RangeBounds<Timestamp>) -> Result<MergedRows<'_>> {
+        self.merged(times, Direction::Backward)
+    }
+
+    fn merged(
+        &self,
+        times: impl RangeBounds<Timestamp>,
+        direction: Direction,
+    ) -> Result<MergedRows<'_>> {
         let sources = self.series().iter().map(|series| {
             let (from, to) = clock::interval(&times, series.info().schema.unit);
-            Source::new(series, (from, to), Vec::new())
+            Source::new(series, (from, to), Vec::new(), direction)
         });
-        MergedRows::new(sources.collect())
+        MergedRows::new(sources.collect(), direction)
+    }
+}
+
+/// What puts a row into the heap, and takes it out again: the least comes first.
+fn key(direction: Direction, (time, series): (i64, usize)) -> (i64, usize) {
+    match direction {
+        Direction::Forward => (time, series),
+        Direction::Backward => (!time, !series),
     }
 }
 
 impl<'s> MergedRows<'s> {
-    pub(super) fn new(mut sources: Vec<Source<'s>>) -> Result<Self> {
+    /// Of sources that go in this direction.
+    pub(super) fn new(mut sources: Vec<Source<'s>>, direction: Direction) -> Result<Self> {
         let mut heap = BinaryHeap::with_capacity(sources.len());
         for (i, source) in sources.iter_mut().enumerate() {
-            heap.extend(source.peek()?.map(|time| Reverse((time, i))));
+            let head = source.peek()?;
+            heap.extend(head.map(|time| Reverse(key(direction, (time, i)))));
         }
         Ok(Self {
             sources,
+            direction,
             heap,
             words: Vec::new(),
         })
@@ -124,12 +202,17 @@ impl<'s> MergedRows<'s> {
 
     /// Time and series of the next row of each that has one.
     pub(super) fn heads(&self) -> impl Iterator<Item = (i64, usize)> {
-        self.heap.iter().map(|head| head.0)
+        self.heap.iter().map(|head| key(self.direction, head.0))
     }
 
-    /// Leaves out the rows before `nanos`, of all series.
+    /// Leaves out the rows before `nanos`, of all series; backward those behind.
     pub(super) fn skip_to(&mut self, nanos: i64) -> Result<()> {
-        while self.peek().is_some_and(|(time, _)| time < nanos) {
+        let backward = self.direction == Direction::Backward;
+        let passed = |(time, _): (i64, usize)| match backward {
+            true => time > nanos,
+            false => time < nanos,
+        };
+        while self.peek().is_some_and(passed) {
             self.step(|source| source.skip_to(nanos))?;
         }
         Ok(())
@@ -140,12 +223,12 @@ impl<'s> MergedRows<'s> {
         let Some(mut head) = self.heap.peek_mut() else {
             return Ok(());
         };
-        let Reverse((_, series)) = *head;
+        let (_, series) = key(self.direction, head.0);
         let source = &mut self.sources[series];
         go_on(source);
         // In place: to take it out and to put it in again would sift twice.
         match source.peek() {
-            Ok(Some(time)) => *head = Reverse((time, series)),
+            Ok(Some(time)) => *head = Reverse(key(self.direction, (time, series))),
             Ok(None) => drop(PeekMut::pop(head)),
             Err(error) => {
                 PeekMut::pop(head);
@@ -157,7 +240,7 @@ impl<'s> MergedRows<'s> {
 
     /// Time and series of the next row.
     pub(super) fn peek(&self) -> Option<(i64, usize)> {
-        self.heap.peek().map(|next| next.0)
+        self.heap.peek().map(|next| key(self.direction, next.0))
     }
 
     /// Takes the next row's words into `words` and goes on.
