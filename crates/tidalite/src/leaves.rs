@@ -59,6 +59,11 @@ impl Leaves {
         Ok(&open.tree)
     }
 
+    /// The same once it was asked for, without a change.
+    pub(crate) fn known(&self, id: SeriesId) -> Option<&SeriesTree> {
+        self.trees.get(&id).map(|open| &open.tree)
+    }
+
     /// Gives a series the columns `added` behind its own: in its rows they are null, or zero.
     pub(crate) fn add_columns<W: PageWrite>(
         &mut self,

@@ -33,7 +33,8 @@
 //!  ├ functions  Dots, DotFunctions      rates, means, sums, row by row; leaders among series and values
 //!  └ table   Table, TableCursor
 //! write      WriteTxn, Commit           the one writer
-//!  ├ series_mut  SeriesMut              insert, append, delete, own reads
+//!  ├ series_mut  SeriesMut              insert, append, delete
+//!  │  ├ own_reads                        what the transaction sees of its series
 //!  │  ├ equal       MergePolicy         rows at a time that is taken
 //!  │  │  ├ keep_all                     several rows of one time
 //!  │  │  └ distinct                     those that differ
@@ -99,6 +100,7 @@ mod name;
 mod named;
 mod open_series;
 mod opened;
+mod own_reads;
 mod page_walk;
 mod pages;
 mod parallel;

@@ -1,4 +1,4 @@
-//! A series of a write transaction: insert, overwrite, append, delete, and reading one's own writes.
+//! A series of a write transaction: insert, overwrite, append, delete. What it reads of its own stands in `own_reads.rs`.
 
 use crate::appender::wrong_columns;
 use crate::catalog::{self, SeriesInfo};
@@ -6,11 +6,9 @@ use crate::column::Column;
 use crate::equal::{Guard, MergePolicy, Taken};
 use crate::error::Result;
 use crate::open_series::OneSeries;
-use crate::opened::OpenedSeries;
-use crate::pages::Pages;
 use crate::point::{Point, Sample};
 use crate::record::{Record, RowWriter, TextSink};
-use crate::series::{EVER, Series, inclusive};
+use crate::series::{EVER, inclusive};
 use crate::texts::Texts;
 use crate::time::Instant;
 use crate::value::Value;
@@ -488,7 +486,7 @@ impl<'t> SeriesMut<'t> {
         if from > to {
             return Ok(0);
         }
-        let removed = self.view()?.between(from..=to).count()?;
+        let removed = self.rows_within(from, to)?;
         if removed == 0 {
             return Ok(0);
         }
@@ -538,31 +536,6 @@ impl<'t> SeriesMut<'t> {
             })?;
         }
         Ok(())
-    }
-
-    /// The series as it stands in this transaction, own writes included.
-    ///
-    /// # Errors
-    /// A damaged or unreadable block.
-    pub fn view(&mut self) -> Result<Series<'_>> {
-        self.txn.check_usable()?;
-        self.txn.settle(self.slot)?;
-        let info = Arc::clone(&self.txn.open[self.index].info);
-        let types = info.schema.word_types();
-        let (slot, id) = (self.slot, info.id);
-        let tree = self.txn.changing(|txn| {
-            txn.texts.flush(&mut txn.pages, &mut txn.roots.texts)?;
-            Ok(txn.leaves.tree(&mut txn.pages, id, &types)?.clone())
-        })?;
-        let mut waiting = Rows::new(types.len());
-        self.txn
-            .front
-            .rows(&self.txn.pages, id, &types, EVER, &mut waiting)?;
-        let staged = self.txn.staging.rows(slot);
-        let late = Rows::merge_newest(waiting.view(), staged);
-        let state = Arc::new(OpenedSeries { info, tree, late });
-        let pages = Pages::Writer(&self.txn.pages);
-        Ok(Series::new(pages, state, &self.txn.roots, 0))
     }
 
     #[cold]
