@@ -5,6 +5,7 @@ use crate::args::{ImportArgs, InputForm, MergeName, OnError};
 use crate::database::{length_of, open_or_create};
 use crate::exit::{Failure, Outcome};
 use crate::import::batch::Batches;
+use crate::import::blocks::LinesBefore;
 use crate::import::field::Nulls;
 use crate::import::layout::{Layout, Wishes};
 use crate::import::load::{Aim, Loader, Tally};
@@ -14,7 +15,9 @@ use crate::import::source::{self, Source};
 use crate::output::{bytes_text, grouped, printable, rounded_text};
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tidalite::Column;
 
 /// Bad rows that are described; the others are counted.
 const BAD_ROWS_SHOWN: u64 = 10;
@@ -157,16 +160,17 @@ fn one_input(
     };
     let rows = Rows::open(source.reader, &what, form, &wishes, nulls)?;
     let (tags, values) = (rows.layout().tags.clone(), rows.layout().values.clone());
-    let typed = rows.layout().typed.clone();
+    let typed: Arc<[Column]> = rows.layout().typed.clone().into();
     let names_series = rows.layout().names_series;
     if !args.quiet {
         mention_left_out(&what, rows.layout(), terminal);
     }
     loader.next_input(names_series);
     let before = loader.tally();
-    let batches = Batches::start(rows, what.clone());
+    let mut batches = Batches::start(rows);
     while let Some(batch) = batches.next()? {
-        loader.meet(&batch, &tags, &values)?;
+        loader.meet(&batch, &tags, &values, &typed)?;
+        let mut lines = LinesBefore::default();
         let mut bad = batch.bad.iter().peekable();
         let leave_out = |line: &BadRow, loader: &mut Loader<'_>| {
             loader.bad_row();
@@ -190,7 +194,7 @@ fn one_input(
                 loader.typed_row(&batch, row, &typed)?
             };
             if let Err(why) = stored {
-                let line = batch.lines[row];
+                let line = batch.line(row, &mut lines);
                 leave_out(&BadRow { line, why }, loader)?;
                 continue;
             }

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! 1. Points wait in one buffer a series and are handed over in stretches; all buffers
-//!    together hold at most [`WAITING_MAX`] points.
+//!    together hold about [`WAITING_BYTES_MAX`] at most.
 //! 2. A series is created with its first value: a column that is null throughout leaves none.
 //! 3. What was committed is whole: buffers are emptied before every commit.
 //! 4. A series that is there keeps its unit of time and its columns: times go into its own steps, and single values only
@@ -13,19 +13,24 @@ use crate::database::{failure, step_at};
 use crate::exit::{Failure, Outcome};
 use crate::import::batch::Batch;
 use crate::import::layout::Named;
+use crate::import::texts::Texts;
 use crate::store;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use tidalite::{
-    Column, Database, MergePolicy, ReadTxn, Schema, SeriesId, SeriesInfo, SeriesName, Unit,
-    WriteTxn,
+    Column, Database, MergePolicy, ReadTxn, Schema, SeriesId, SeriesInfo, SeriesMut, SeriesName,
+    Unit, WriteTxn,
 };
 
-/// Points that wait in all buffers together: about 64 MiB.
-const WAITING_MAX: usize = 4 * 1024 * 1024;
+/// Bytes of rows that wait in all buffers together.
+const WAITING_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Points of one buffer that are worth handing over: a vector of the file format, times four.
 const STRETCH: usize = 4096;
+
+/// What a single value takes while it waits: its time and itself.
+const POINT_BYTES: usize = size_of::<i64>() + size_of::<u64>();
 
 /// What was stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,11 +55,29 @@ struct Slot {
     id: Option<SeriesId>,
     /// Of its times, as soon as a value comes.
     unit: Option<Unit>,
+    /// `--columns`; none: single values.
+    typed: Option<Arc<[Column]>>,
+    /// Whether the series is known to have these columns.
+    is_checked: bool,
     times: Vec<i64>,
-    words: Vec<u64>,
+    /// Of each column that the input has: words, and numbers of texts.
+    words: Vec<Vec<u64>>,
+    texts: Texts,
     last_time: Option<i64>,
     /// Of the points that wait, those at the same time as the one before them.
     repeated: u64,
+    /// What waits here.
+    waiting_bytes: usize,
+}
+
+impl Slot {
+    /// Takes the time of a row whose words are there.
+    fn end_row(&mut self, time: i64, bytes: usize) {
+        self.repeated += u64::from(self.last_time == Some(time));
+        self.last_time = Some(time);
+        self.times.push(time);
+        self.waiting_bytes += bytes;
+    }
 }
 
 /// Which series rows are for, and what these are.
@@ -105,13 +128,13 @@ pub(crate) struct Loader<'a> {
     by_name: HashMap<String, usize>,
     /// `--series`: a row has the whole name of its series.
     names_series: bool,
-    /// For the columns of the current input: the slots of each combination of tags, by its number.
-    by_tags: Vec<Vec<usize>>,
+    /// For the columns of the current input and each thread that reads it: the slots of each combination of tags, by its number.
+    by_tags: Vec<Vec<Vec<usize>>>,
     /// Zeros, as long as the longest stretch: the flags of the points.
     flags: Vec<u64>,
     /// The time of a row for each of its series, whose units may differ.
     steps: Vec<i64>,
-    waiting: usize,
+    waiting_bytes: usize,
     tally: Tally,
 }
 
@@ -128,7 +151,7 @@ impl<'a> Loader<'a> {
             by_tags: Vec::new(),
             flags: Vec::new(),
             steps: Vec::new(),
-            waiting: 0,
+            waiting_bytes: 0,
             tally: Tally::default(),
         }
     }
@@ -148,19 +171,34 @@ impl<'a> Loader<'a> {
         self.tally.bad_rows += 1;
     }
 
-    /// Makes the slots of the combinations of tags that a batch is the first to use.
-    pub(crate) fn meet(&mut self, batch: &Batch, tags: &[Named], values: &[Named]) -> Outcome {
+    /// Makes the slots of the combinations of tags that a batch is the first of its thread to use. With `typed` columns a
+    /// combination has one, else one for each of the values.
+    pub(crate) fn meet(
+        &mut self,
+        batch: &Batch,
+        tags: &[Named],
+        values: &[Named],
+        typed: &Arc<[Column]>,
+    ) -> Outcome {
         let into = self.aim.into.map(|name| Named {
             index: 0,
             name: name.to_owned(),
         });
-        let values = into.as_ref().map_or(values, std::slice::from_ref);
+        let values = match &into {
+            Some(into) => std::slice::from_ref(into),
+            // The name is that of the row: of the columns any does.
+            None if !typed.is_empty() => &values[..1],
+            None => values,
+        };
+        if self.by_tags.len() <= batch.reader {
+            self.by_tags.resize_with(batch.reader + 1, Vec::new);
+        }
         for texts in &batch.combinations {
             let slots = values
                 .iter()
-                .map(|value| self.slot(value, tags, texts))
+                .map(|value| self.slot(value, tags, texts, typed))
                 .collect::<Outcome<Vec<usize>>>()?;
-            self.by_tags.push(slots);
+            self.by_tags[batch.reader].push(slots);
         }
         Ok(())
     }
@@ -168,7 +206,7 @@ impl<'a> Loader<'a> {
     /// One row of a batch that was met; why it is a bad one, if a series cannot have its time.
     pub(crate) fn row(&mut self, batch: &Batch, row: usize) -> Outcome<Result<(), String>> {
         let (nanos, tags) = (batch.times[row], batch.tags[row] as usize);
-        let width = self.by_tags[tags].len();
+        let width = self.by_tags[batch.reader][tags].len();
         let values = &batch.values[row * width..(row + 1) * width];
         // All of a row or nothing of it: its times come first.
         let mut known = None;
@@ -178,7 +216,7 @@ impl<'a> Loader<'a> {
                 self.steps.push(0);
                 continue;
             }
-            let index = self.by_tags[tags][column];
+            let index = self.by_tags[batch.reader][tags][column];
             let unit = match self.slots[index].unit {
                 Some(unit) => unit,
                 None => self.unit_of_values(index)?,
@@ -194,30 +232,26 @@ impl<'a> Loader<'a> {
             self.steps.push(step);
         }
         self.tally.rows += 1;
-        let slots = &self.by_tags[tags];
+        let slots = &self.by_tags[batch.reader][tags];
         let mut full = false;
         for ((index, value), &time) in slots.iter().zip(values).zip(&self.steps) {
             let Some(value) = value else { continue };
             let slot = &mut self.slots[*index];
-            slot.repeated += u64::from(slot.last_time == Some(time));
-            slot.last_time = Some(time);
-            slot.times.push(time);
-            slot.words.push(value.to_bits());
-            self.waiting += 1;
+            slot.words[0].push(value.to_bits());
+            slot.end_row(time, POINT_BYTES);
+            self.waiting_bytes += POINT_BYTES;
             self.tally.points += 1;
             full |= slot.times.len() >= STRETCH;
         }
         if full {
-            let full: Vec<usize> = slots
-                .iter()
-                .copied()
-                .filter(|i| self.slots[*i].times.len() >= STRETCH)
-                .collect();
-            for index in full {
-                self.hand_over(index)?;
+            for column in 0..width {
+                let index = self.by_tags[batch.reader][tags][column];
+                if self.slots[index].times.len() >= STRETCH {
+                    self.hand_over(index)?;
+                }
             }
         }
-        if self.waiting >= WAITING_MAX {
+        if self.waiting_bytes >= WAITING_BYTES_MAX {
             self.hand_over_all()?;
         }
         Ok(Ok(()))
@@ -231,7 +265,7 @@ impl<'a> Loader<'a> {
         row: usize,
         columns: &[Column],
     ) -> Outcome<Result<(), String>> {
-        let index = self.by_tags[batch.tags[row] as usize][0];
+        let index = self.by_tags[batch.reader][batch.tags[row] as usize][0];
         let unit = match self.slots[index].unit {
             Some(unit) => unit,
             None => {
@@ -240,35 +274,36 @@ impl<'a> Loader<'a> {
                 *self.slots[index].unit.insert(unit)
             }
         };
-        let time = match step_at(unit, batch.times[row], &self.slots[index].name) {
+        let slot = &mut self.slots[index];
+        let time = match step_at(unit, batch.times[row], &slot.name) {
             Ok(time) => time,
             Err(why) => return Ok(Err(why)),
         };
-        let path = self.path;
-        let fail = |error: tidalite::Error| failure(path, &error);
-        let txn = &mut begin(&mut self.open, &self.database, path)?.txn;
-        let slot = &mut self.slots[index];
-        let mut series = match slot.id {
-            Some(id) => txn.series_by_id(id).map_err(fail)?,
-            None => {
-                let columns = columns.to_vec();
-                let schema = Schema { unit, columns };
-                let mut series = txn.series_extended(&slot.name, &schema).map_err(fail)?;
-                if let Some(merge) = self.aim.merge {
-                    series.set_merge(merge).map_err(fail)?;
+        let words = &batch.words[row * columns.len()..(row + 1) * columns.len()];
+        let mut bytes = size_of::<i64>() * (1 + words.len());
+        for ((column, own), &word) in columns.iter().zip(&mut slot.words).zip(words) {
+            let text = match column.ty.is_text() {
+                true => batch.texts.get(word),
+                false => None,
+            };
+            own.push(match text {
+                Some(text) => {
+                    bytes += text.len();
+                    slot.texts.push(text)
                 }
-                slot.id = Some(series.id());
-                self.tally.series += 1;
-                series
-            }
-        };
-        let cells = &batch.cells[row * columns.len()..(row + 1) * columns.len()];
-        series.insert_values(time, cells).map_err(fail)?;
+                None => word,
+            });
+        }
+        slot.end_row(time, bytes);
+        self.waiting_bytes += bytes;
         self.tally.rows += 1;
         self.tally.points += 1;
-        let replaces = series.info().merge == MergePolicy::Replace;
-        self.tally.replaced += u64::from(replaces && slot.last_time == Some(time));
-        slot.last_time = Some(time);
+        if slot.times.len() >= STRETCH {
+            self.hand_over(index)?;
+        }
+        if self.waiting_bytes >= WAITING_BYTES_MAX {
+            self.hand_over_all()?;
+        }
         Ok(Ok(()))
     }
 
@@ -283,25 +318,45 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    fn slot(&mut self, value: &Named, tags: &[Named], texts: &[String]) -> Outcome<usize> {
+    fn slot(
+        &mut self,
+        value: &Named,
+        tags: &[Named],
+        texts: &[String],
+        typed: &Arc<[Column]>,
+    ) -> Outcome<usize> {
         let name = if self.names_series {
             self.named(texts)?
         } else {
             self.made_of_tags(value, tags, texts)?
         };
         let name = name.to_string();
-        if let Some(index) = self.by_name.get(&name) {
-            return Ok(*index);
+        let typed = Some(typed).filter(|typed| !typed.is_empty()).cloned();
+        if let Some(&index) = self.by_name.get(&name) {
+            if self.slots[index].typed != typed {
+                // Another input calls the columns otherwise: whether that fits is seen when its rows are handed over.
+                self.hand_over(index)?;
+                let slot = &mut self.slots[index];
+                slot.words
+                    .resize_with(typed.as_ref().map_or(1, |typed| typed.len()), Vec::new);
+                slot.typed = typed;
+                slot.is_checked = false;
+            }
+            return Ok(index);
         }
         self.by_name.insert(name.clone(), self.slots.len());
         self.slots.push(Slot {
             name,
             id: None,
             unit: None,
+            words: vec![Vec::new(); typed.as_ref().map_or(1, |typed| typed.len())],
+            typed,
+            is_checked: false,
             times: Vec::new(),
-            words: Vec::new(),
+            texts: Texts::default(),
             last_time: None,
             repeated: 0,
+            waiting_bytes: 0,
         });
         Ok(self.slots.len() - 1)
     }
@@ -351,27 +406,37 @@ impl<'a> Loader<'a> {
 
     fn hand_over_all(&mut self) -> Outcome {
         for index in 0..self.slots.len() {
-            if !self.slots[index].times.is_empty() {
-                self.hand_over(index)?;
-            }
+            self.hand_over(index)?;
         }
         Ok(())
     }
 
+    /// Stores what waits of a series, which is created with its first row.
     fn hand_over(&mut self, index: usize) -> Outcome {
         let path = self.path;
         let fail = |error: tidalite::Error| failure(path, &error);
-        let txn = &mut begin(&mut self.open, &self.database, path)?.txn;
         let slot = &mut self.slots[index];
-        let mut series = match slot.id {
+        if slot.times.is_empty() {
+            return Ok(());
+        }
+        let txn = &mut begin(&mut self.open, &self.database, path)?.txn;
+        let mut series = match slot.id.filter(|_| slot.is_checked) {
             Some(id) => txn.series_by_id(id),
             None => {
                 let unit = slot.unit.unwrap_or_default();
-                let columns = Schema::point().columns;
-                txn.series_with(&slot.name, &Schema { unit, columns })
+                let columns = match &slot.typed {
+                    Some(typed) => typed.to_vec(),
+                    None => Schema::point().columns,
+                };
+                let schema = Schema { unit, columns };
+                match slot.typed {
+                    Some(_) => txn.series_extended(&slot.name, &schema),
+                    None => txn.series_with(&slot.name, &schema),
+                }
             }
         }
         .map_err(fail)?;
+        slot.is_checked = true;
         if slot.id.is_none() {
             if let Some(merge) = self.aim.merge {
                 series.set_merge(merge).map_err(fail)?;
@@ -380,21 +445,71 @@ impl<'a> Loader<'a> {
             self.tally.series += 1;
         }
         let points = slot.times.len();
-        if self.flags.len() < points {
-            self.flags.resize(points, 0);
-        }
-        series
-            .append_rows(&slot.times, &[&self.flags[..points], &slot.words])
-            .map_err(fail)?;
+        let replaces = series.info().merge == MergePolicy::Replace;
+        let stored = match &slot.typed {
+            None => {
+                if self.flags.len() < points {
+                    self.flags.resize(points, 0);
+                }
+                series.append_rows(&slot.times, &[&self.flags[..points], &slot.words[0]])
+            }
+            Some(columns) => append_typed(&mut series, columns, slot, replaces),
+        };
+        stored.map_err(fail)?;
         let repeated = std::mem::take(&mut slot.repeated);
-        if series.info().merge == MergePolicy::Replace {
+        if replaces {
             self.tally.replaced += repeated;
         }
         slot.times.clear();
-        slot.words.clear();
-        self.waiting -= points;
+        slot.words.iter_mut().for_each(Vec::clear);
+        slot.texts.truncate(0);
+        self.waiting_bytes -= std::mem::take(&mut slot.waiting_bytes);
         Ok(())
     }
+}
+
+/// Rows of named columns; where texts have numbers, these become the words that the series has for them.
+fn append_typed(
+    series: &mut SeriesMut<'_>,
+    columns: &[Column],
+    slot: &Slot,
+    replaces: bool,
+) -> tidalite::Result<()> {
+    let is_text = |column: &Column| column.ty.is_text();
+    if !replaces && columns.iter().any(is_text) {
+        // The series has to see the time before it takes the texts: a row that is left out leaves none.
+        let mut values = Vec::with_capacity(columns.len());
+        for (row, &time) in slot.times.iter().enumerate() {
+            values.clear();
+            for (column, words) in columns.iter().zip(&slot.words) {
+                values.push(match is_text(column) {
+                    true => slot.texts.value(column, words[row]),
+                    false => column.value(words[row]),
+                });
+            }
+            series.insert_values(time, &values)?;
+        }
+        return Ok(());
+    }
+    let mut texts: Vec<Vec<u64>> = Vec::new();
+    for (place, (column, words)) in columns.iter().zip(&slot.words).enumerate() {
+        let mut own = Vec::new();
+        if is_text(column) {
+            own.reserve(words.len());
+            for &number in words {
+                own.push(series.word(place, &slot.texts.value(column, number))?);
+            }
+        }
+        texts.push(own);
+    }
+    let words = columns.iter().zip(&slot.words).zip(&texts);
+    let words: Vec<&[u64]> = words
+        .map(|((column, words), texts)| match is_text(column) {
+            true => &texts[..],
+            false => &words[..],
+        })
+        .collect();
+    series.append_rows(&slot.times, &words)
 }
 
 fn other_columns(info: &SeriesInfo) -> Failure {

@@ -6,14 +6,17 @@
 //! record   CSV or JSON lines as records of texts
 //! layout   which column is the time, which are tags, which are values
 //! field    a field as a text or a value, or nothing
+//! blocks   the bytes taken apart where records end
 //! rows     a record becomes a time, tags and values, or a complaint with its line number
-//! batch    rows on a thread of their own, handed over in batches
+//! texts    texts of rows, by their numbers
+//! batch    blocks become rows on some threads, handed over in batches
 //! load     batches into series of a database
 //! progress a bar on the terminal meanwhile
 //! ```
 
 pub(crate) mod ahead;
 pub(crate) mod batch;
+pub(crate) mod blocks;
 pub(crate) mod field;
 pub(crate) mod layout;
 pub(crate) mod load;
@@ -21,3 +24,4 @@ pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod rows;
 pub(crate) mod source;
+pub(crate) mod texts;

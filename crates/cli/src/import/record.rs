@@ -73,7 +73,7 @@ impl<R: Read> Read for Fence<R> {
     }
 }
 
-fn endless(why: &str) -> io::Error {
+pub(crate) fn endless(why: &str) -> io::Error {
     let most = ROW_BYTES_MAX >> 20;
     io::Error::other(format!("a row does not end within {most} MiB: {why}"))
 }
@@ -87,6 +87,8 @@ pub(crate) struct JsonLines<R> {
     keys: Keys,
     line: Vec<u8>,
     number: u64,
+    /// Bytes of all lines so far.
+    bytes: u64,
     fields: Vec<String>,
 }
 
@@ -102,13 +104,20 @@ pub(crate) enum Keys {
 }
 
 impl<R: Read> JsonLines<R> {
+    /// Learns the columns.
     pub(crate) fn new(input: R) -> Self {
+        Self::of_columns(input, HashMap::new(), Keys::Learn)
+    }
+
+    /// With columns that are known.
+    pub(crate) fn of_columns(input: R, columns: HashMap<String, usize>, keys: Keys) -> Self {
         Self {
             input: BufReader::with_capacity(128 * 1024, input),
-            columns: HashMap::new(),
-            keys: Keys::Learn,
+            columns,
+            keys,
             line: Vec::new(),
             number: 0,
+            bytes: 0,
             fields: Vec::new(),
         }
     }
@@ -122,13 +131,13 @@ impl<R: Read> JsonLines<R> {
         names
     }
 
-    /// From here on keys that are new are treated so.
-    pub(crate) fn fix_columns(&mut self, keys: Keys) {
-        self.keys = keys;
+    /// The columns that were learnt.
+    pub(crate) fn into_columns(self) -> HashMap<String, usize> {
+        self.columns
     }
 
     fn next(&mut self, record: &mut ByteRecord) -> io::Result<Result<bool, String>> {
-        loop {
+        let start = loop {
             self.line.clear();
             let limit = ROW_BYTES_MAX + 1;
             let read = self
@@ -143,17 +152,19 @@ impl<R: Read> JsonLines<R> {
                 return Ok(Ok(false));
             }
             self.number += 1;
+            let start = self.bytes;
+            self.bytes += read as u64;
             if !self.line.trim_ascii().is_empty() {
-                break;
+                break start;
             }
-        }
+        };
         let told = self.object();
         record.clear();
         for field in &self.fields {
             record.push_field(field.as_bytes());
         }
         let mut position = Position::new();
-        position.set_line(self.number);
+        position.set_line(self.number).set_byte(start);
         record.set_position(Some(position));
         Ok(told.map(|()| true))
     }
@@ -296,7 +307,7 @@ mod tests {
         let (mut record, mut read) = (ByteRecord::new(), Vec::new());
         loop {
             if read.len() == learn {
-                lines.fix_columns(keys);
+                lines.keys = keys;
             }
             match lines.next(&mut record).unwrap() {
                 Ok(false) => return (lines.names(), read),

@@ -23,6 +23,7 @@ use clap::Parser;
 use flate2::read::GzDecoder;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 use tidalite::{Database, OpenMode, Options};
 
@@ -173,12 +174,13 @@ impl Tour {
                 ..Aim::default()
             },
         );
-        let batches = Batches::start(rows, "the bundled sample".to_owned());
+        let mut batches = Batches::start(rows);
+        let typed = Arc::default();
         while let Some(batch) = batches.next()? {
             if let Some((_, bad)) = batch.bad.first() {
                 return Err(Failure::new(Exit::Failure, &bad.why));
             }
-            loader.meet(&batch, &tags, &values)?;
+            loader.meet(&batch, &tags, &values, &typed)?;
             for row in 0..batch.times.len() {
                 let stored = loader.row(&batch, row)?;
                 stored.map_err(|why| Failure::new(Exit::Failure, why))?;

@@ -10,6 +10,7 @@ mod device;
 mod events;
 mod foreign_dumps;
 mod import;
+mod import_blocks;
 mod import_schemas;
 mod integrity;
 mod kv_bytes;
