@@ -3,8 +3,11 @@
 //! ```text
 //! model      plain maps, and a digest that model and database share
 //! workload   seeded transactions over tables and series
+//! table_work  those of them that use the rarer calls of tables
 //! appending  those of them that are lent to appenders
+//! wide       those with series of many columns, and what the model has of them
 //! turns      those that feed series in turn while other threads encode
+//! questions  a few queries, answered by the model too
 //! crash      power cuts after every operation of a recorded run, judged against the model
 //! flips      every single bit of a file, flipped
 //! seeded     deliberate bugs, and how many seeds it takes to find them
@@ -28,6 +31,9 @@ pub mod ledger;
 pub mod long_reader;
 pub mod model;
 pub mod powercut;
+mod questions;
 pub mod seeded;
+mod table_work;
 mod turns;
+pub mod wide;
 pub mod workload;

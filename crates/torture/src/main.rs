@@ -66,14 +66,18 @@ fn crash(arguments: &Arguments) -> Result<(), String> {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         workers
             .into_iter()
-            .filter_map(|worker| worker.join().unwrap_or(None))
+            .filter_map(|worker| {
+                let failed = |_| Some("a failed assertion, which stands above".to_owned());
+                worker.join().unwrap_or_else(failed)
+            })
             .collect()
     });
     println!(
-        "{} crash states of {} seeds (from {first}), {} of them inside or after a reopening, {} with commits in the log, {} with leaves and {} with blocks of appenders, in {:.1} s",
+        "{} crash states of {} seeds (from {first}), {} of them inside or after a reopening, {} asked questions, {} with commits in the log, {} with leaves and {} with blocks of appenders, in {:.1} s",
         tally.states.load(Ordering::Relaxed),
         next.load(Ordering::Relaxed) - first,
         tally.nested.load(Ordering::Relaxed),
+        tally.asked.load(Ordering::Relaxed),
         tally.replayed.load(Ordering::Relaxed),
         tally.leaves.load(Ordering::Relaxed),
         tally.blocks.load(Ordering::Relaxed),

@@ -3,7 +3,9 @@
 //! A digest stands for the whole content: every table with every pair, every series with every row, in
 //! order. Two contents with the same digest are taken as equal (64 bits; a chance of 1 in 10^19).
 
+use crate::wide::{self, Wide};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use tidalite::{Database, ReadTxn, Result, Retention};
 use tidalite_base::checksum;
 
@@ -26,8 +28,10 @@ pub struct Model {
     pub multis: BTreeMap<String, BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>>,
     /// The tables in the table [`TOPICS`]; none is empty.
     pub topics: BTreeMap<Vec<u8>, Pairs>,
-    /// Series by name.
+    /// Series of default points by name.
     pub series: BTreeMap<String, Rows>,
+    /// Series of other columns by name. All names come behind those of the series of points.
+    pub wide: BTreeMap<String, Arc<Wide>>,
     /// Annotations: of which series, key -> text.
     pub annotations: BTreeMap<(String, String), String>,
     /// Retention policies by name.
@@ -38,15 +42,15 @@ pub struct Model {
 
 /// Folds parts of a content into one number; the order and the borders of the parts count.
 #[derive(Default)]
-struct Digest(u64);
+pub(crate) struct Digest(u64);
 
 impl Digest {
-    fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.word(bytes.len() as u64);
         self.word(checksum(bytes));
     }
 
-    fn word(&mut self, word: u64) {
+    pub(crate) fn word(&mut self, word: u64) {
         self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 ^= self.0 >> 29;
     }
@@ -126,6 +130,10 @@ impl Model {
                 }
             }
         }
+        for (name, wide) in &self.wide {
+            digest.bytes(name.as_bytes());
+            wide.fold(&mut digest);
+        }
         for ((name, key), text) in &self.annotations {
             digest.bytes(name.as_bytes());
             digest.pair(key.as_bytes(), text.as_bytes());
@@ -157,6 +165,12 @@ impl Model {
                     other.get(first),
                     own.get(first)
                 );
+            }
+        }
+        let names: BTreeSet<_> = self.wide.keys().chain(found.wide.keys()).collect();
+        for name in names {
+            if let Some(how) = wide::differs(self.wide.get(name), found.wide.get(name)) {
+                told += &format!("\n{name}: {how}");
             }
         }
         told
@@ -192,14 +206,18 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
     }
     model.retentions = snap.retentions()?.into_iter().collect();
     for name in snap.list("")?.iter().map(|info| info.label()) {
-        let rows = model.series.entry(name.clone()).or_default();
         if let Some(series) = snap.series(&name)? {
-            series.all().for_each(|time, words| {
-                rows.entry(time).or_default().push([words[0], words[1]]);
-            })?;
             for (key, text) in series.annotations()? {
                 model.annotations.insert((name.clone(), key), text);
             }
+            if wide::is_wide(&series) {
+                model.wide.insert(name, Arc::new(wide::wide_of(&series)?));
+                continue;
+            }
+            let rows = model.series.entry(name).or_default();
+            series.all().for_each(|time, words| {
+                rows.entry(time).or_default().push([words[0], words[1]]);
+            })?;
         }
     }
     Ok(model)
@@ -286,9 +304,13 @@ pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
             continue;
         };
         digest.bytes(name.as_bytes());
-        series
-            .all()
-            .for_each(|time, words| digest.row(time, words))?;
+        if wide::is_wide(&series) {
+            wide::fold(&series, &mut digest)?;
+        } else {
+            series
+                .all()
+                .for_each(|time, words| digest.row(time, words))?;
+        }
         let own = series.annotations()?.into_iter();
         annotations.extend(own.map(|(key, text)| (name.clone(), key, text)));
     }

@@ -2,7 +2,10 @@
 
 use crate::appending;
 use crate::model::{Model, Rows, TOPICS};
+use crate::table_work;
 use crate::turns;
+use crate::wide::{self, WIDE, wide_name};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tidalite::{Durability, Error, MergePolicy, Result, Retention, Schema, SeriesMut, WriteTxn};
 use tidalite_testkit::rng::Rng;
@@ -12,14 +15,14 @@ pub(crate) const SERIES: u64 = 5;
 /// Series beyond these that appenders fill (`appending.rs`), and everything else touches.
 pub(crate) const APPENDED: u64 = 6;
 /// Tables that a workload uses.
-const TABLES: u64 = 2;
+pub(crate) const TABLES: u64 = 2;
 /// Names of pins that a workload uses.
 const PINS: u64 = 2;
 /// Latest time that a workload reaches; small, so that late rows and overwrites happen.
 pub const TIME_MAX: i64 = 6_000;
 /// Keys of a table of multi-values, and values that a key may have.
-const MULTI_KEYS: u64 = 4;
-const MULTI_VALUES: u64 = 200;
+pub(crate) const MULTI_KEYS: u64 = 4;
+pub(crate) const MULTI_VALUES: u64 = 200;
 /// Nested tables.
 const TOPIC_KEYS: u64 = 6;
 
@@ -116,8 +119,8 @@ pub(crate) fn keeps_several(merge: MergePolicy) -> bool {
     matches!(merge, MergePolicy::KeepAll | MergePolicy::KeepDistinct)
 }
 
-/// Any of the workload's series.
-fn any_series(rng: &mut Rng) -> String {
+/// Any of the workload's series of points.
+pub(crate) fn any_series(rng: &mut Rng) -> String {
     series_name(rng.below(SERIES + APPENDED))
 }
 
@@ -172,17 +175,26 @@ pub(crate) fn inserted(
 /// A word about a series, if it is what the model says.
 fn annotate(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let name = any_series(rng);
-    let key = format!("k{}", rng.below(3));
     next.series.entry(name.clone()).or_default();
     let mut series = series(tx, &name)?;
-    let place = (name, key.clone());
-    let expected = next.annotations.get(&place).map(String::as_str);
+    annotate_one(&mut series, &name, &mut next.annotations, rng)
+}
+
+pub(crate) fn annotate_one(
+    series: &mut SeriesMut<'_>,
+    name: &str,
+    annotations: &mut BTreeMap<(String, String), String>,
+    rng: &mut Rng,
+) -> Result<()> {
+    let key = format!("k{}", rng.below(3));
+    let place = (name.to_owned(), key.clone());
+    let expected = annotations.get(&place).map(String::as_str);
     let text = (!rng.one_in(4)).then(|| format!("text {}", rng.below(1000)));
     let done = series.compare_annotation(&key, expected, text.as_deref())?;
     assert!(done, "annotation {key} was {expected:?}");
     match text {
-        Some(text) => next.annotations.insert(place, text),
-        None => next.annotations.remove(&place),
+        Some(text) => annotations.insert(place, text),
+        None => annotations.remove(&place),
     };
     Ok(())
 }
@@ -233,12 +245,13 @@ pub fn durability(rng: &mut Rng, shape: &Shape) -> Durability {
 }
 
 fn operation(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<()> {
-    match rng.below(16) {
+    match rng.below(20) {
         0..=2 => put(tx, next, rng),
         3 => remove(tx, next, rng),
         4 => delete(tx, next, rng),
         5..=6 => late(tx, next, rng),
-        7 => multi(tx, next, rng),
+        7 if rng.one_in(2) => multi(tx, next, rng),
+        7 => table_work::call(tx, next, rng),
         8 => topic(tx, next, rng),
         9 => match rng.below(7) {
             0 => policy(tx, next, rng),
@@ -247,6 +260,7 @@ fn operation(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) 
             1..=2 => remove_range(tx, next, rng),
             _ => remove_many(tx, next, rng),
         },
+        10..=13 => wide::work(tx, next, rng, shape),
         _ => append(tx, next, rng, shape),
     }
 }
@@ -335,8 +349,12 @@ fn policy(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
         assert_eq!(was, there, "removing tells whether there was a policy");
         return Ok(());
     }
+    let metric = match rng.one_in(3) {
+        true => wide_name(rng.below(WIDE)),
+        false => any_series(rng),
+    };
     let policy = Retention {
-        pattern: format!("m{}", rng.below(SERIES + APPENDED)),
+        pattern: metric.split('{').next().unwrap_or_default().to_owned(),
         keep: Some(Duration::from_nanos(100 + rng.below(TIME_MAX as u64))),
         cold: (rng.below(4) == 0).then(|| Duration::from_nanos(1 + rng.below(TIME_MAX as u64))),
         ..Retention::default()

@@ -1,4 +1,4 @@
-//! Power cuts over everything that tables can do: multi-values, nested tables, cuts, names, sequences, savepoints.
+//! Power cuts over everything that tables can do: multi-values, nested tables, cuts, names, sequences, savepoints, checkpoints.
 //! After every operation of a recorded run the images that a cut could leave must open, check clean, and hold the newest
 //! acknowledged commit or the one under way.
 //!
@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tidalite::{Database, Error, Options, Result, Table, WriteTxn};
+use tidalite::{Database, Durability, Error, Options, Result, Table, WriteTxn};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Op, Replay, SimDisk};
 
@@ -152,17 +152,23 @@ fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> 
     Ok(())
 }
 
-/// The content after each commit; the recording has a mark behind each acknowledged one.
+/// The content after each commit and checkpoint; the recording has a mark behind each acknowledged one.
 fn run(seed: u64, disk: &Arc<SimDisk>) -> Vec<Model> {
     let mut rng = Rng::new(seed);
     let db = options().open_storage(disk.clone()).unwrap();
     let mut states = vec![Model::default()];
     disk.mark(0);
-    for commit in 1..=COMMITS {
+    for _ in 1..=COMMITS {
         let mut model = states.last().unwrap().clone();
         let mut tx = db.begin_write().unwrap();
         for _ in 0..rng.index(40) {
             operation(&mut tx, &mut model, &mut rng).unwrap();
+            // A commit after which the turn stays here.
+            if rng.one_in(30) {
+                states.push(model.clone());
+                (_, tx) = tx.checkpoint(Durability::Durable).unwrap();
+                disk.mark(states.len() as u64 - 1);
+            }
             if rng.one_in(10) {
                 let mut undone = model.clone();
                 let refused = tx.nested(|tx| {
@@ -176,8 +182,8 @@ fn run(seed: u64, disk: &Arc<SimDisk>) -> Vec<Model> {
         }
         states.push(model);
         tx.commit().unwrap();
-        assert_eq!(content(&db).unwrap(), states[commit as usize]);
-        disk.mark(commit);
+        assert_eq!(&content(&db).unwrap(), states.last().unwrap());
+        disk.mark(states.len() as u64 - 1);
     }
     states
 }

@@ -16,6 +16,7 @@ mod damaged;
 mod history;
 mod process;
 
+use crate::questions;
 use crate::turns::STAGING_BYTES;
 use crate::workload::Shape;
 use history::History;
@@ -40,6 +41,8 @@ const OPERATIONS_SHOWN: usize = 80;
 const DEPTH_MAX: u32 = 3;
 /// One of so many states inside a reopening is gone on with.
 const DEEPER_ONE_IN: u64 = 60;
+/// One of so many states is asked a few questions, which the model answers too.
+const QUESTIONS_ONE_IN: u64 = 10;
 /// Steps that are added to a state found after a crash.
 const NESTED_STEPS: u64 = 2;
 /// Bytes of the head of a file.
@@ -156,6 +159,8 @@ pub struct Tally {
     pub leaves: AtomicU64,
     /// The same with blocks of runs.
     pub blocks: AtomicU64,
+    /// Those that were asked questions.
+    pub asked: AtomicU64,
 }
 
 pub(crate) type Judged<T = ()> = Result<T, String>;
@@ -442,12 +447,16 @@ impl Judge<'_> {
         count(&self.tally.leaves, made.leaves);
         count(&self.tally.blocks, made.blocks);
         let allowed = |number: u64| crash.promise.allows(number, crash.from);
-        let found = self.history.identify(&db, allowed);
-        let found = found.map_err(|error| {
-            let (from, begun) = (crash.from, crash.promise.begun);
+        let (from, begun) = (crash.from, crash.promise.begun);
+        let found = self.history.identify(&db, allowed).map_err(|error| {
             format!("{error}, promised was one of {from} to {begun} with a record")
         })?;
         checked(&db).map_err(|error| format!("content {found}: {error}"))?;
+        if rng.one_in(QUESTIONS_ONE_IN) {
+            questions::ask(&db, &self.history.content(found).model, rng)
+                .map_err(|error| format!("content {found}: {error}"))?;
+            count(&self.tally.asked, true);
+        }
         drop(db);
         let one_in = match self.depth {
             1 => self.plan.nest_one_in,

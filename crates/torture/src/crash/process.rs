@@ -443,6 +443,12 @@ fn cut(model: &mut Model, now: i64) {
         for (_, rows) in series.filter(|(name, _)| metric(name)) {
             rows.retain(|&time, _| time >= now - keep);
         }
+        let wide = model.wide.iter_mut();
+        for (_, wide) in wide.filter(|(name, _)| metric(name)) {
+            Arc::make_mut(wide)
+                .rows
+                .retain(|&time, _| time >= now - keep);
+        }
     }
 }
 
