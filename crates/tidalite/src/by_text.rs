@@ -1,5 +1,6 @@
 //! Rows by what their text says: events.
 
+use crate::by_column::IntoColumn;
 use crate::column::{Column, ColumnType};
 use crate::cursor::Row;
 use crate::error::{Error, Result};
@@ -60,10 +61,10 @@ impl<'s> Range<'s> {
     /// Reads all rows. Of a text of up to 128 bytes that comes again and again `wanted` is asked once, of longer ones each time.
     pub fn text_matches<P: FnMut(&str) -> bool>(
         &self,
-        column: usize,
+        column: impl IntoColumn,
         wanted: P,
     ) -> Result<TextMatches<'s, P>> {
-        self.check_column(column)?;
+        let column = self.column(column)?;
         let columns = &self.series.info().schema.columns;
         let own = &columns[column];
         if own.ty != ColumnType::String {

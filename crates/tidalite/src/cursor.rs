@@ -15,7 +15,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// A column as a float (its bits are taken as they are).
+    /// A column as a float: the bits of its word as they are, whatever the column is of. A row does not know its columns;
+    /// [`Series::get`](crate::Series::get) does, and tells when one is of another type.
     ///
     /// # Panics
     /// When there is no such column.
@@ -24,7 +25,7 @@ impl Row {
         f64::from_bits(self.words[column])
     }
 
-    /// A column as a signed integer.
+    /// A column as a signed integer: the bits of its word as they are, as with `f64`.
     ///
     /// # Panics
     /// When there is no such column.

@@ -5,7 +5,9 @@
 //! of these figures alone. So nothing can be read that was not asked for.
 
 use crate::aggregate::{Aggregate, Window};
+use crate::by_column::IntoColumn;
 use crate::error::Result;
+use crate::many::Grid;
 use crate::range::Range;
 use tidalite_codec::Parts;
 
@@ -165,7 +167,8 @@ impl<F: Figures> RangeFigures<'_, F> {
     ///
     /// # Errors
     /// As for `Range::aggregate`.
-    pub fn aggregate(&self, column: usize) -> Result<F::Values> {
+    pub fn aggregate(&self, column: impl IntoColumn) -> Result<F::Values> {
+        let column = self.range.column(column)?;
         let whole = self.range.summary(column, parts_of(&self.figures))?;
         Ok(self.figures.of(&whole))
     }
@@ -178,11 +181,25 @@ impl<F: Figures> RangeFigures<'_, F> {
         &self,
         width: i64,
         origin: i64,
-        column: usize,
+        column: impl IntoColumn,
     ) -> Result<Vec<Window<F::Values>>> {
+        let column = self.range.column(column)?;
         let asked = (column, parts_of(&self.figures));
         let chosen = |window| self.chosen(window);
         self.range.windows_with(width, origin, asked, chosen)
+    }
+
+    /// As [`Range::windows_on`].
+    ///
+    /// # Errors
+    /// As for `Range::windows_on`.
+    pub fn windows_on(
+        &self,
+        grid: &Grid,
+        column: impl IntoColumn,
+    ) -> Result<Vec<Window<F::Values>>> {
+        let (width, origin) = grid.in_unit(self.range.series.info().schema.unit)?;
+        self.windows(width, origin, column)
     }
 
     /// As [`Range::for_each_window`].

@@ -28,7 +28,8 @@
 //!  ├ series  Series; range, cursor      intervals, aggregates, windows, vectors
 //!  │  ├ pieces                          candlesticks, values that are wanted, nearest
 //!  │  ├ matching  Matching              rows that have them, as if there were no others
-//!  │  └ by_text   TextMatches            rows by what their text says
+//!  │  ├ by_text   TextMatches            rows by what their text says
+//!  │  └ by_column IntoColumn             a value of a row, by its column's name
 //!  ├ many    Selection, Group           many series: by tags, merged, joined, gaps filled
 //!  ├ functions  Dots, DotFunctions      rates, means, sums, row by row; leaders among series and values
 //!  └ table   Table, TableCursor
@@ -69,6 +70,7 @@ mod annotations;
 mod appender;
 mod background;
 mod backup;
+mod by_column;
 mod by_text;
 mod cached;
 mod catalog;
@@ -141,6 +143,7 @@ pub use aggregate::{Aggregate, Window};
 pub use annotations::{ANNOTATION_BYTES_MAX, ANNOTATION_KEY_BYTES_MAX};
 pub use appender::{Appender, SeriesAppender};
 pub use backup::{BackupInfo, restore, restore_in_two};
+pub use by_column::IntoColumn;
 pub use by_text::TextMatches;
 pub use cached::{Cached, CachedGet};
 pub use catalog::{SeriesInfo, guid_dotnet, guid_text};

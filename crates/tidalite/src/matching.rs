@@ -1,7 +1,9 @@
 //! Rows whose values lie in ranges: the questions of an interval, as if a series had no other rows.
 
 use crate::aggregate::{Aggregate, Window};
+use crate::by_column::IntoColumn;
 use crate::error::Result;
+use crate::many::Grid;
 use crate::pieces::{Direction, ValueFilter};
 use crate::range::{Range, Vector};
 use crate::series::Series;
@@ -77,8 +79,8 @@ impl<'s> Matching<'s> {
     ///
     /// # Errors
     /// As for `Range::aggregate`.
-    pub fn aggregate(&self, column: usize) -> Result<Aggregate> {
-        self.range.check_column(column)?;
+    pub fn aggregate(&self, column: impl IntoColumn) -> Result<Aggregate> {
+        let column = self.range.column(column)?;
         let Range { series, from, to } = self.range;
         let matching = series.view().matching(self.ranges.clone());
         let whole = matching.summary(from, to, column, Parts::ALL)?;
@@ -93,8 +95,8 @@ impl<'s> Matching<'s> {
     ///
     /// # Errors
     /// As for `Range::windows`.
-    pub fn windows(&self, width: i64, origin: i64, column: usize) -> Result<Vec<Window>> {
-        self.range.check_column(column)?;
+    pub fn windows(&self, width: i64, origin: i64, column: impl IntoColumn) -> Result<Vec<Window>> {
+        let column = self.range.column(column)?;
         self.range.windows_by(width, origin, |range| {
             let Range { series, from, to } = range;
             let own = &series.info().schema.columns[column];
@@ -113,6 +115,15 @@ impl<'s> Matching<'s> {
         })
     }
 
+    /// As [`Range::windows_on`]: those that hold such rows, with the statistics of these.
+    ///
+    /// # Errors
+    /// As for `Range::windows_on`.
+    pub fn windows_on(&self, grid: &Grid, column: impl IntoColumn) -> Result<Vec<Window>> {
+        let (width, origin) = grid.in_unit(self.series().info().schema.unit)?;
+        self.windows(width, origin, column)
+    }
+
     /// Calls `f` with the rows, up to 1024 a call (ascending within a call), in the given direction; returns how many there were. Only
     /// `columns` are handed out.
     ///
@@ -124,12 +135,11 @@ impl<'s> Matching<'s> {
         direction: Direction,
         mut f: impl FnMut(&Vector<'_>),
     ) -> Result<u64> {
-        for &column in columns {
-            self.range.check_column(column)?;
-        }
+        self.range.check_columns(columns)?;
         let Range { series, from, to } = self.range;
         let matching = series.view().matching(self.ranges.clone());
-        let f = |vector: &tidalite_series::Vector<'_>| f(&Vector { inner: vector });
+        let schema = &series.info().schema;
+        let f = |inner: &tidalite_series::Vector<'_>| f(&Vector { inner, schema });
         Ok(matching.for_each_vector(from, to, columns, direction, f)?)
     }
 }

@@ -1,6 +1,7 @@
 //! More ways into a series: candlesticks, values that are wanted, the row at or nearest to a time.
 
 use crate::aggregate::Aggregate;
+use crate::by_column::IntoColumn;
 use crate::column::{Column, ColumnType};
 use crate::cursor::Row;
 use crate::error::{Error, Result};
@@ -151,8 +152,8 @@ impl Range<'_> {
     ///
     /// # Errors
     /// `Schema` for a column that is not there; a damaged or unreadable block.
-    pub fn candles(&self, size: CandleSize, column: usize) -> Result<Vec<Candle>> {
-        self.check_column(column)?;
+    pub fn candles(&self, size: CandleSize, column: impl IntoColumn) -> Result<Vec<Candle>> {
+        let column = self.column(column)?;
         let mut candles = Vec::new();
         if self.from <= self.to {
             let view = self.series.view();

@@ -1,9 +1,13 @@
 //! The rows of an interval of a series: counted, folded, walked by vectors or by rows.
 
 use crate::aggregate::{Aggregate, Window};
+use crate::by_column::IntoColumn;
+use crate::column::ColumnType;
 use crate::error::Result;
+use crate::many::Grid;
 use crate::pages::Pages;
 use crate::point::{Point, Sample};
+use crate::schema::Schema;
 use crate::series::Series;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::Parts;
@@ -35,13 +39,13 @@ impl<'s> Range<'s> {
     ///
     /// # Errors
     /// `Schema` for a column that is not there; a damaged or unreadable block.
-    pub fn aggregate(&self, column: usize) -> Result<Aggregate> {
-        self.summary(column, Parts::ALL)
+    pub fn aggregate(&self, column: impl IntoColumn) -> Result<Aggregate> {
+        self.summary(self.column(column)?, Parts::ALL)
     }
 
     /// As `aggregate`, of these figures only.
     pub(crate) fn summary(&self, column: usize, parts: Parts) -> Result<Aggregate> {
-        self.check_column(column)?;
+        let column = self.column(column)?;
         let (from, to) = if self.from > self.to {
             (1, 0)
         } else {
@@ -56,15 +60,42 @@ impl<'s> Range<'s> {
     }
 
     /// The windows of `width` that hold rows, in ascending order. Window k holds the times from
-    /// `origin + k width` up to, not including, `origin + (k + 1) width`, cut to the interval.
+    /// `origin + k width` up to, not including, `origin + (k + 1) width`, cut to the interval. Both are in steps of the series' unit:
+    /// [`windows_on`](Self::windows_on) takes hours and days instead.
     ///
     /// # Errors
     /// As for `aggregate`; `Limit` for a width below 1.
     ///
     /// # Cost
     /// As many vectors as windows cut. Where these are many, threads help ([`Options::scan_threads`](crate::Options::scan_threads)).
-    pub fn windows(&self, width: i64, origin: i64, column: usize) -> Result<Vec<Window>> {
+    pub fn windows(&self, width: i64, origin: i64, column: impl IntoColumn) -> Result<Vec<Window>> {
+        let column = self.column(column)?;
         self.windows_with(width, origin, (column, Parts::ALL), |window| window)
+    }
+
+    /// As `windows`, of a [`Grid`] on the clock, whatever the series' unit.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{ColumnType, Grid, MemoryStorage, Options, Schema, Unit};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let wind = Schema::new(Unit::Millis, [("speed", ColumnType::F64)]);
+    /// let mut series = tx.series_with("wind", &wind)?;
+    /// series.insert_values("2014-06-01T00:10", &[6.0.into()])?;
+    /// series.insert_values("2014-06-01T00:50", &[7.0.into()])?;
+    /// let series = series.view()?;
+    /// let hours = series.all().windows_on(&Grid::hours(1), "speed")?;
+    /// assert_eq!(hours[0].aggregate.mean(), Some(6.5));
+    /// assert_eq!(Unit::Millis.text(hours[0].start), "2014-06-01T00:00:00Z");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `windows`; `Schema` for a width or an origin that is no whole number of the series' steps.
+    pub fn windows_on(&self, grid: &Grid, column: impl IntoColumn) -> Result<Vec<Window>> {
+        let (width, origin) = grid.in_unit(self.series.info().schema.unit)?;
+        self.windows(width, origin, column)
     }
 
     /// As `windows`, of these figures only, each window as the caller wants it.
@@ -75,7 +106,6 @@ impl<'s> Range<'s> {
         (column, parts): (usize, Parts),
         chosen: impl Fn(Window) -> Window<A> + Sync,
     ) -> Result<Vec<Window<A>>> {
-        self.check_column(column)?;
         let ask = |range: Range<'_>| {
             let mut windows = Vec::new();
             range.each_window(width, origin, (&[column], parts), |_, window| {
@@ -149,9 +179,7 @@ impl<'s> Range<'s> {
         (columns, parts): (&[usize], Parts),
         mut f: impl FnMut(usize, Window),
     ) -> Result<()> {
-        for &column in columns {
-            self.check_column(column)?;
-        }
+        self.check_columns(columns)?;
         if self.from > self.to {
             return Ok(());
         }
@@ -192,14 +220,13 @@ impl<'s> Range<'s> {
         columns: &[usize],
         mut f: impl FnMut(&Vector<'_>),
     ) -> Result<u64> {
-        for &column in columns {
-            self.check_column(column)?;
-        }
+        self.check_columns(columns)?;
         if self.from > self.to {
             return Ok(0);
         }
         let view = self.series.view();
-        let f = |vector: &tidalite_series::Vector<'_>| f(&Vector { inner: vector });
+        let schema = &self.series.info().schema;
+        let f = |inner: &tidalite_series::Vector<'_>| f(&Vector { inner, schema });
         Ok(view.for_each_vector(self.from, self.to, columns, f)?)
     }
 
@@ -213,7 +240,8 @@ impl<'s> Range<'s> {
         }
         let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
         let view = self.series.view();
-        let f = |vector: &tidalite_series::Vector<'_>| f(&Vector { inner: vector });
+        let schema = &self.series.info().schema;
+        let f = |inner: &tidalite_series::Vector<'_>| f(&Vector { inner, schema });
         Ok(view.for_each_vector_reverse(self.from, self.to, &columns, f)?)
     }
 
@@ -297,16 +325,13 @@ impl<'s> Range<'s> {
         })
     }
 
-    pub(crate) fn check_column(&self, column: usize) -> Result<()> {
-        let columns = &self.series.info().schema.columns;
-        if column < columns.len() {
-            return Ok(());
-        }
-        let problem = format!(
-            "there are {} columns, asked for was number {column}",
-            columns.len()
-        );
-        Err(crate::Error::Schema { problem })
+    /// The number of a column.
+    pub(crate) fn column(&self, column: impl IntoColumn) -> Result<usize> {
+        self.series.column(column)
+    }
+
+    pub(crate) fn check_columns(&self, columns: &[usize]) -> Result<()> {
+        columns.iter().try_for_each(|&c| self.column(c).map(drop))
     }
 }
 
@@ -344,9 +369,15 @@ fn for_each_of_lines(lines: &Lines, columns: usize, f: &mut impl FnMut(i64, &[u6
 /// Up to 1024 neighbouring rows, borrowed.
 pub struct Vector<'v> {
     pub(crate) inner: &'v tidalite_series::Vector<'v>,
+    pub(crate) schema: &'v Schema,
 }
 
 impl<'v> Vector<'v> {
+    fn is_float(&self, column: usize) -> Option<bool> {
+        let own = self.schema.columns.get(column)?;
+        Some(matches!(own.ty, ColumnType::F64 | ColumnType::F32))
+    }
+
     /// The timestamps, ascending, in the series' unit.
     #[must_use]
     pub fn times(&self) -> &'v [i64] {
@@ -359,15 +390,30 @@ impl<'v> Vector<'v> {
         self.inner.words(column)
     }
 
-    /// A column as floats (the bits are taken as they are).
+    /// A column as floats: the bits as they are, right for a column of floats only. [`floats`](Self::floats) tells of another one.
+    ///
+    /// # Panics
+    /// Where assertions are compiled in, when the column is one of integers or texts.
     #[must_use]
     pub fn f64(&self, column: usize) -> &'v [f64] {
+        debug_assert!(
+            self.is_float(column) != Some(false),
+            "column {column} has no floats"
+        );
         bytemuck::cast_slice(self.words(column))
     }
 
-    /// A column as signed integers.
+    /// A column as signed integers: the bits as they are, not right for a column of floats. [`integers`](Self::integers) tells of
+    /// one.
+    ///
+    /// # Panics
+    /// Where assertions are compiled in, when the column is one of floats.
     #[must_use]
     pub fn i64(&self, column: usize) -> &'v [i64] {
+        debug_assert!(
+            self.is_float(column) != Some(true),
+            "column {column} has floats"
+        );
         bytemuck::cast_slice(self.words(column))
     }
 }

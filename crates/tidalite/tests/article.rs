@@ -1,6 +1,6 @@
 //! The first example of the LMDB time-series article, as a user would write it here.
 
-use tidalite::{Database, MemoryStorage, Options, Result, Schema, Timestamp, Unit};
+use tidalite::{Database, MemoryStorage, Options, Result, Schema, SearchResult, Timestamp, Unit};
 
 fn database() -> Result<Database> {
     let memory = std::sync::Arc::new(MemoryStorage::default());
@@ -50,6 +50,22 @@ fn insert_step_and_search() -> Result<()> {
     let found = cursor.search(noon)?.expect("a row before noon");
     assert_eq!(Unit::Ticks.text(found.time), "2020-01-02T00:00:00Z");
     assert_eq!(cursor.search("2019-12-31")?, None, "nothing is that early");
+    assert_eq!(cursor.current(), None, "in front of the first");
+
+    // The four results of the article's search, and where each puts the cursor.
+    for (t, found, value) in [
+        ("2019-12-31", SearchResult::Greater, 1.0),
+        ("2020-01-01", SearchResult::Equal, 1.0),
+        ("2020-01-01T00:00:00.00000005", SearchResult::Less, 1.0),
+        ("2020-01-02T12:00", SearchResult::Less, 2.0),
+        ("2020-01-04", SearchResult::Equal, 40.0),
+        ("2021-01-01", SearchResult::Less, 40.0),
+    ] {
+        assert_eq!(cursor.seek(t)?, found, "{t}");
+        assert_eq!(cursor.current().map(|row| row.f64(1)), Some(value), "{t}");
+    }
+    assert_eq!(cursor.next()?, None, "behind the last");
+    assert_eq!(cursor.current(), None);
 
     // From the row that was current at noon; from noon; from before the first.
     assert_eq!(series.from_current(noon)?.count()?, 3);

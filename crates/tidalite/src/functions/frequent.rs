@@ -21,6 +21,7 @@
 //! counters, one of `a` alone its own and `n`, one of `b` alone its own and `m`. Each is at least `m + n`. What the items of one alone got in addition
 //! is no more than what is cut off with as many of the smallest, so those that stay add up to no more than both totals.
 
+use crate::by_column::IntoColumn;
 use crate::column::{Column, ColumnType};
 use crate::error::{Error, Result};
 use crate::range::Range;
@@ -293,8 +294,12 @@ impl Range<'_> {
     ///
     /// # Cost
     /// Reads all rows; the memory of `capacity` values.
-    pub fn frequent_items(&self, column: usize, capacity: usize) -> Result<Vec<Frequent<Value>>> {
-        self.weighed(column, None, capacity)
+    pub fn frequent_items(
+        &self,
+        column: impl IntoColumn,
+        capacity: usize,
+    ) -> Result<Vec<Frequent<Value>>> {
+        self.weighed(self.column(column)?, None, capacity)
     }
 
     /// As [`frequent_items`](Self::frequent_items), but each row counts with the value that it has in the column `weight`, not with 1: which
@@ -307,11 +312,11 @@ impl Range<'_> {
     /// As for `frequent_items`.
     pub fn heavy_hitters(
         &self,
-        column: usize,
-        weight: usize,
+        column: impl IntoColumn,
+        weight: impl IntoColumn,
         capacity: usize,
     ) -> Result<Vec<Frequent<Value>>> {
-        self.weighed(column, Some(weight), capacity)
+        self.weighed(self.column(column)?, Some(self.column(weight)?), capacity)
     }
 
     fn weighed(
@@ -320,13 +325,11 @@ impl Range<'_> {
         weight: Option<usize>,
         capacity: usize,
     ) -> Result<Vec<Frequent<Value>>> {
-        self.check_column(column)?;
         let columns = &self.series.info().schema.columns;
         let own = &columns[column];
         let by = match weight {
             None => None,
             Some(weight) => {
-                self.check_column(weight)?;
                 if columns[weight].ty.is_text() {
                     return Err(columns[weight].problem("texts have no value to count with"));
                 }

@@ -32,6 +32,7 @@ pub use moving::{MovingMean, MovingMeanOver};
 pub use running::CumulativeSum;
 pub use two::Combined;
 
+use crate::by_column::IntoColumn;
 use crate::column::Column;
 use crate::error::{Error, Result};
 use crate::pages::Pages;
@@ -80,8 +81,8 @@ impl<'s> Range<'s> {
     /// # Errors
     /// `Schema` for a column that is not there, or one of texts. The iterator: a damaged or unreadable block, after which it
     /// ends.
-    pub fn dots(&self, column: usize) -> Result<Dots<'s>> {
-        self.check_column(column)?;
+    pub fn dots(&self, column: impl IntoColumn) -> Result<Dots<'s>> {
+        let column = self.column(column)?;
         let own = &self.series.info().schema.columns[column];
         if own.ty.is_text() {
             return Err(own.problem("texts have no value to count with"));

@@ -55,7 +55,7 @@ impl Grid {
     }
 
     /// Width and origin in steps of `unit`.
-    fn in_unit(&self, unit: Unit) -> Result<(i64, i64)> {
+    pub(crate) fn in_unit(&self, unit: Unit) -> Result<(i64, i64)> {
         let step = unit.nanos();
         if self.width < 1 || self.width % step != 0 || self.origin.0 % step != 0 {
             let problem = format!(
