@@ -52,9 +52,8 @@ impl Block {
 
     /// The same while its bytes are lent elsewhere.
     pub(crate) fn line_in(&self, bytes: &[u8], start: usize, before: &mut LinesBefore) -> u64 {
-        let rest = bytes.get(start..).unwrap_or_default();
-        let empty = rest.iter().take_while(|byte| is_line_end(**byte)).count();
-        let start = bytes.len().min(start) + empty;
+        let start = bytes.len().min(start);
+        let start = start + empty_lines(&bytes[start..]);
         if start < before.at {
             *before = LinesBefore::default();
         }
@@ -68,7 +67,12 @@ fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r')
 }
 
-fn lines_in(bytes: &[u8]) -> u64 {
+/// Bytes of the empty lines that a text begins with.
+pub(crate) fn empty_lines(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| is_line_end(**byte)).count()
+}
+
+pub(crate) fn lines_in(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
@@ -118,6 +122,12 @@ impl<R: Read> Blocks<R> {
             ended: false,
             failed: None,
         }
+    }
+
+    /// The first byte stands in this line.
+    pub(crate) fn begin_at_line(mut self, line: u64) -> Self {
+        self.line = line;
+        self
     }
 
     /// With blocks of another size.

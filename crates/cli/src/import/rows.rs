@@ -3,7 +3,7 @@
 
 use crate::exit::{Failure, Outcome};
 use crate::import::batch::{Batch, Combinations};
-use crate::import::blocks::{Block, Blocks, Ends, LinesBefore};
+use crate::import::blocks::{Block, Blocks, Ends, LinesBefore, empty_lines, lines_in};
 use crate::import::field::{Nulls, field, read_value, whole_field};
 use crate::import::layout::{Layout, Named, Wishes};
 use crate::import::record::{JsonLines, Keys, Records};
@@ -155,10 +155,16 @@ impl<R: Read> Rows<R> {
         }
         let layout =
             Layout::decide(&names, &good, wishes, &nulls).map_err(|failure| failure.about(what))?;
-        // The sample is read once more, as the rest is.
+        // The sample is read once more, as the rest is. Behind empty lines, so that the first block has the first record: the names.
+        let empty = match ends {
+            Ends::Csv { .. } => empty_lines(&kept.bytes),
+            Ends::Lines => 0,
+        };
+        let line = 1 + lines_in(&kept.bytes[..empty]);
+        kept.bytes.drain(..empty);
         let whole = Cursor::new(kept.bytes).chain(kept.inner);
         Ok(Self {
-            blocks: Blocks::new(whole, ends),
+            blocks: Blocks::new(whole, ends).begin_at_line(line),
             reading: Reading {
                 what: what.to_owned(),
                 form,
@@ -677,7 +683,8 @@ mod tests {
             ..Wishes::default()
         };
         for (end, quoted) in [("\n", "\n"), ("\r\n", "\r\n")] {
-            let text = ["time,a,n", "2014-06-01,1,x", "", "2014-06-02,y,x"].join(end)
+            let text = end.repeat(2)
+                + &["time,a,n", "2014-06-01,1,x", "", "2014-06-02,y,x"].join(end)
                 + &format!(
                     "{end}2014-06-03,2,\"a{quoted}b\"\"{quoted}\"{end}{end}z,3,{end}\u{feff}2014-06-04,4,\"\"{end}2014-06-05,5,"
                 );
@@ -692,7 +699,7 @@ mod tests {
             assert_eq!(good.len(), 3, "{good:?}");
             let lines: Vec<u64> = bad.iter().map(|bad| bad.line).collect();
             // The last one begins with a mark of the byte order in its time.
-            assert_eq!(lines, [4, 9, 10], "{bad:?}");
+            assert_eq!(lines, [6, 11, 12], "{bad:?}");
         }
     }
 
