@@ -12,6 +12,8 @@ struct Said {
     /// The second file, and from how many bytes on values go there.
     large: Option<(PathBuf, u64)>,
     durability: Durability,
+    /// Bytes of a page of a file that is created.
+    page_size: Option<usize>,
 }
 
 /// Said once, before any command runs.
@@ -31,6 +33,10 @@ pub(crate) fn listen(cli: &Cli) {
         lock_path,
         large: cli.large.clone().map(|large| (large, cli.large_from)),
         durability,
+        page_size: match &cli.command {
+            Command::Import(args) => args.page_size,
+            _ => None,
+        },
     });
 }
 
@@ -58,6 +64,9 @@ pub(crate) fn options() -> Options {
     }
     if let Some((large, from)) = SAID.get().and_then(|said| said.large.as_ref()) {
         options = options.large_values(large, *from);
+    }
+    if let Some(bytes) = SAID.get().and_then(|said| said.page_size) {
+        options = options.page_size(bytes);
     }
     options
 }

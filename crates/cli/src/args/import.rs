@@ -156,6 +156,10 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     pub commit_every: Option<u64>,
 
+    /// Bytes of a page of a file that is created: a power of two from 512 to 262144; 4096 if not given
+    #[arg(long, value_name = "BYTES", value_parser = page_size)]
+    pub page_size: Option<usize>,
+
     #[command(flatten)]
     pub durability: DurabilityArg,
 
@@ -258,6 +262,13 @@ impl TypedColumn {
             ty: ColumnType::named(ty).ok_or_else(|| format!("no type `{ty}`: {known}"))?,
             nullable,
         })
+    }
+}
+
+fn page_size(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(bytes) if bytes.is_power_of_two() && (512..=256 * 1024).contains(&bytes) => Ok(bytes),
+        _ => Err("give a power of two from 512 to 262144".to_owned()),
     }
 }
 

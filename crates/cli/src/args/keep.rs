@@ -10,7 +10,8 @@ use std::path::PathBuf;
 Examples:
   tidalite stat plant.tdl
   tidalite stat plant.tdl --format json
-  tidalite stat plant.tdl --weights")]
+  tidalite stat plant.tdl --weights
+  tidalite stat plant.tdl --head")]
 pub(crate) struct StatArgs {
     #[command(flatten)]
     pub file: FileArg,
@@ -18,6 +19,11 @@ pub(crate) struct StatArgs {
     /// What each structure takes, the heaviest first
     #[arg(long)]
     pub weights: bool,
+
+    /// What stands at the head of the file, read without opening it: both superblocks and the four places of commit records, or what is
+    /// wrong with them. Nothing is locked, written or healed; of a damaged file, too
+    #[arg(long, conflicts_with = "weights")]
+    pub head: bool,
 
     #[command(flatten)]
     pub format: FormatArg,
@@ -180,11 +186,14 @@ pub(crate) struct PageArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-The copy is one snapshot of the newest commit, a database of its own. It appears under its
-name only when it is complete.
+The copy is one snapshot of the newest commit, packed anew, a database of its own. It appears under its
+name only when it is complete. With --image it is the file page by page instead, with its free space,
+its pins and its identity, made as fast as the disk reads.
 
-Example:
-  tidalite copy plant.tdl /backup/plant-2014-06-01.tdl && tidalite check /backup/plant-2014-06-01.tdl")]
+Examples:
+  tidalite copy plant.tdl /backup/plant-2014-06-01.tdl && tidalite check /backup/plant-2014-06-01.tdl
+  tidalite copy plant.tdl /backup/plant-as-it-is.tdl --image
+  tidalite copy plant.tdl - --image | ssh other 'cat > plant.tdl'")]
 pub(crate) struct CopyArgs {
     #[command(flatten)]
     pub file: FileArg,
@@ -192,6 +201,10 @@ pub(crate) struct CopyArgs {
     /// The copy; must not exist yet. - is standard output
     #[arg(value_name = "COPY.tdl", value_hint = ValueHint::FilePath)]
     pub copy: PathBuf,
+
+    /// Copy page by page, pins and free space too, instead of packing
+    #[arg(long)]
+    pub image: bool,
 
     #[command(flatten)]
     pub rate: RateArg,

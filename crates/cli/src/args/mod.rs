@@ -1,6 +1,7 @@
 //! The command line: what can be said, and the help that teaches it.
 
 mod annotate;
+mod candles;
 mod changed;
 mod common;
 mod export;
@@ -14,6 +15,7 @@ mod query;
 mod remove;
 
 pub(crate) use annotate::*;
+pub(crate) use candles::*;
 pub(crate) use changed::*;
 pub(crate) use common::*;
 pub(crate) use export::*;
@@ -110,6 +112,8 @@ pub(crate) enum Command {
     Aggregate(AggregateArgs),
     /// Sum up every hour, day or any other width
     Window(WindowArgs),
+    /// Print first, lowest, highest and last value of the pieces that the file has of a series
+    Candles(CandlesArgs),
     /// Put several series side by side, joined on time
     Join(JoinArgs),
     /// Draw series in the terminal, as SVG or as PNG

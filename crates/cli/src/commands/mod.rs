@@ -2,6 +2,7 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod annotate;
+pub(crate) mod candles;
 pub(crate) mod changed;
 pub(crate) mod dump;
 pub(crate) mod export;
@@ -11,6 +12,7 @@ mod foreign;
 pub(crate) mod frequent;
 pub(crate) mod functions;
 pub(crate) mod groups;
+mod head;
 pub(crate) mod import;
 pub(crate) mod integrity;
 pub(crate) mod join;
@@ -63,6 +65,7 @@ pub(crate) fn run(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
         Command::Latest(args) => scan::latest(args, terminal),
         Command::Aggregate(args) => aggregate::run(args, terminal),
         Command::Window(args) => window::run(args, terminal),
+        Command::Candles(args) => candles::run(args, terminal),
         Command::Join(args) => join::run(args, terminal),
         Command::Plot(args) => plot::run(args, terminal),
         Command::Changed(args) => changed::run(args, terminal),

@@ -2,14 +2,14 @@
 
 use super::Terminal;
 use crate::args::{CheckArgs, CompactArgs, CopyArgs, StatArgs};
-use crate::database::{failure, open, open_to_write, refuse_wrong_place};
+use crate::database::{failure, open, open_to_back_up, open_to_write, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, Format, bytes_text, grouped, printable};
 use crate::progress::Progress;
-use std::io;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
-use tidalite::{Budget, Stat, Timestamp, Watch};
+use tidalite::{Budget, Database, Stat, StoreError, Timestamp, Watch};
 
 /// Problems that `check` prints; a broken file may have one a page.
 const PROBLEMS_SHOWN: usize = 100;
@@ -19,6 +19,9 @@ pub(crate) fn stat(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     if args.weights {
         return super::integrity::weights(args, terminal);
+    }
+    if args.head {
+        return super::head::run(args, terminal);
     }
     let stat = open(path)?.stat().map_err(|error| failure(path, &error))?;
     let figures = figures(&stat);
@@ -218,7 +221,10 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let (from, to) = (&args.file.file, &args.copy);
     let watch = Watch::new().bytes_per_second(args.rate.bytes());
     if to == std::path::Path::new("-") {
-        let written = open(from)?.copy_compact(&mut *terminal.out, watch);
+        let written = match args.image {
+            true => open_to_back_up(from)?.copy_image(&mut *terminal.out, watch),
+            false => open(from)?.copy_compact(&mut *terminal.out, watch),
+        };
         written.map_err(|error| failure(from, &error))?;
         return Ok(terminal.out.flush()?);
     }
@@ -227,13 +233,19 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
             .hint("choose another name, or remove it first"));
     }
     refuse_wrong_place(to)?;
-    let database = open(from)?;
+    let database = match args.image {
+        true => open_to_back_up(from)?,
+        false => open(from)?,
+    };
     // Written beside its final name and renamed: a copy with that name is complete.
     let mut part = to.clone().into_os_string();
     part.push(".part");
     let part = std::path::PathBuf::from(part);
     discard(&part);
-    let copied = database.copy_to_watched(&part, watch);
+    let copied = match args.image {
+        true => image(&database, &part, watch),
+        false => database.copy_to_watched(&part, watch),
+    };
     let bytes = match copied {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -252,6 +264,23 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
     );
     writeln!(terminal.out, "{from} copied to {to}: {}", bytes_text(size))?;
     Ok(terminal.out.flush()?)
+}
+
+/// Writes a file page by page, and has it on the disk.
+fn image(database: &Database, to: &std::path::Path, watch: Watch<'_>) -> tidalite::Result<u64> {
+    let opened = std::fs::File::create_new(to).map_err(|source| StoreError::Open {
+        path: to.to_owned(),
+        source,
+    })?;
+    let mut out = io::BufWriter::with_capacity(1 << 20, opened);
+    let bytes = database.copy_image(&mut out, watch)?;
+    let synced = out.flush().and_then(|()| out.get_ref().sync_all());
+    synced.map_err(|source| StoreError::Io {
+        what: "copying".into(),
+        at: 0,
+        source,
+    })?;
+    Ok(bytes)
 }
 
 /// `tidalite compact`

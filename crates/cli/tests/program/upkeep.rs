@@ -185,3 +185,105 @@ fn help_teaches() {
     assert!(nothing.err.contains("Usage:"));
     folder.say("impotr a b").failed(2, &["import"]);
 }
+
+/// Page by page: what a packed copy leaves out is there, to a file and through a pipe.
+#[test]
+fn an_image_is_the_file_as_it_is() {
+    let folder = Folder::with_plant("an_image_is_the_file_as_it_is");
+    folder.say("pins plant.tdl --add monday").ok();
+    folder.say("remove plant.tdl hb.power").ok();
+    let out = folder.say("copy plant.tdl image.tdl --image").ok();
+    assert!(out.starts_with("plant.tdl copied to image.tdl: "), "{out}");
+    folder.say("copy plant.tdl packed.tdl").ok();
+    let piped = folder
+        .command(&["copy", "plant.tdl", "-", "--image"])
+        .output()
+        .unwrap();
+    folder.write("piped.tdl", piped.stdout);
+    let rows = |file: &str| folder.say(&format!("export {file}")).ok();
+    for file in ["image.tdl", "piped.tdl"] {
+        folder.say(&format!("check {file}")).ok();
+        assert_eq!(rows(file), rows("plant.tdl"));
+        let pinned = |file: &str| folder.say(&format!("export {file} --pin monday")).ok();
+        assert_eq!(pinned(file), pinned("plant.tdl"));
+        let commit = |file: &str| {
+            let out = folder.say(&format!("stat {file} -f json")).ok();
+            out.split(',').next().unwrap().to_owned()
+        };
+        assert_eq!(commit(file), commit("plant.tdl"));
+    }
+    assert_eq!(rows("packed.tdl"), rows("plant.tdl"));
+    folder
+        .say("export packed.tdl --pin monday")
+        .failed(3, &["no pin `monday`"]);
+    folder
+        .say("copy plant.tdl image.tdl --image")
+        .failed(2, &["exists already"]);
+    assert!(!folder.path("image.tdl.part").exists());
+}
+
+#[test]
+fn the_head_is_shown_be_it_damaged() {
+    let folder = Folder::with_plant("the_head_is_shown_be_it_damaged");
+    let head = || folder.say("stat plant.tdl --head -f csv").ok();
+    let whole = head();
+    let lines: Vec<&str> = whole.lines().collect();
+    assert_eq!(
+        lines[0],
+        "place,at,commit,time,pages,log_at,log_bytes,problem"
+    );
+    let places: Vec<&str> = lines[1..]
+        .iter()
+        .map(|line| line.split(',').next().unwrap())
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "superblock 1",
+            "superblock 2",
+            "record 1",
+            "record 2",
+            "record 3",
+            "record 4"
+        ]
+    );
+    let look = tidalite::look(folder.path("plant.tdl")).unwrap();
+    let newest = look.txns()[0].0;
+    let stands = format!(",{newest},20");
+    assert!(lines.iter().any(|line| line.contains(&stands)), "{whole}");
+    assert!(lines[1..].iter().all(|line| line.ends_with(',')), "{whole}");
+    // One copy of a record and one of the superblock.
+    let mut bytes = std::fs::read(folder.path("plant.tdl")).unwrap();
+    bytes[20] ^= 1;
+    bytes[usize::try_from(look.records[1].at).unwrap() + 20] ^= 1;
+    folder.write("plant.tdl", bytes);
+    let damaged = head();
+    for (number, (before, now)) in whole.lines().zip(damaged.lines()).enumerate() {
+        let spoilt = number == 1 || number == 4;
+        assert_eq!(before != now, spoilt, "{before} {now}");
+        assert_eq!(now.ends_with(','), !spoilt && number > 0, "{now}");
+    }
+    folder.write("other", "no database at all");
+    folder.say("stat other --head").failed(5, &["other"]);
+}
+
+#[test]
+fn pages_have_the_size_that_is_asked_for() {
+    let folder = Folder::new("pages_have_the_size_that_is_asked_for");
+    folder.write("a.csv", "time,v\n2014-06-01,1\n");
+    folder.say("import a.tdl a.csv --page-size 16384").ok();
+    let size = || {
+        folder
+            .say("stat a.tdl -f json")
+            .ok()
+            .contains("\"page_size\":16384")
+    };
+    assert!(size());
+    // Of a file that is there it stays as it is.
+    folder.say("import a.tdl a.csv --page-size 4096").ok();
+    assert!(size());
+    for wrong in ["0", "1000", "524288", "256", "x"] {
+        let ran = folder.say(&format!("import b.tdl a.csv --page-size {wrong}"));
+        ran.failed(2, &["power of two from 512 to 262144"]);
+    }
+}

@@ -289,3 +289,61 @@ fn pins_are_read_and_compared_with() {
         .say("scan plant.tdl new --pin monday")
         .failed(3, &["matches `new`"]);
 }
+
+/// Every point is in one piece, and the pieces are as long as they are said to be.
+#[test]
+fn a_series_is_seen_in_pieces() {
+    let folder = Folder::new("a_series_is_seen_in_pieces");
+    let mut csv = String::from("time,v\n");
+    for second in 0..50_000 {
+        csv += &format!("{},{}\n", 1_401_580_800 + second, (second * 7919) % 1000);
+    }
+    folder.write("a.csv", csv);
+    folder.say("import a.tdl a.csv --quiet").ok();
+    for (size, most) in [
+        ("--level 0", 1024),
+        ("--level 1", 16 * 1024),
+        ("--width 1h", 3600),
+    ] {
+        let out = folder.say(&format!("candles a.tdl v {size} -f csv")).ok();
+        assert!(
+            out.starts_with("first,last,count,open,low,high,close,mean\n"),
+            "{out}"
+        );
+        let (mut at, mut pieces) = (0, 0);
+        for line in lines(&out) {
+            let fields: Vec<&str> = line.split(',').collect();
+            let count: i64 = fields[2].parse().unwrap();
+            assert!((1..=most).contains(&count), "{size}: {line}");
+            let values: Vec<i64> = (at..at + count)
+                .map(|second| (second * 7919) % 1000)
+                .collect();
+            let told: Vec<i64> = fields[3..7]
+                .iter()
+                .map(|text| text.parse().unwrap())
+                .collect();
+            let (low, high) = (values.iter().min().unwrap(), values.iter().max().unwrap());
+            assert_eq!(
+                told,
+                [values[0], *low, *high, values[values.len() - 1]],
+                "{line}"
+            );
+            let time = |second: i64| tidalite::Timestamp((1_401_580_800 + second) * 1_000_000_000);
+            assert_eq!(fields[0], time(at).to_string());
+            assert_eq!(fields[1], time(at + count - 1).to_string());
+            (at, pieces) = (at + count, pieces + 1);
+        }
+        assert_eq!(at, 50_000, "{size}");
+        assert!(pieces >= 50_000 / most, "{size}: {pieces}");
+    }
+    folder
+        .say("candles a.tdl v --width 1h --from 2015")
+        .failed(3, &["no point in this range"]);
+    for wrong in ["", "--level 1 --width 1h", "--width 0s"] {
+        assert_eq!(
+            folder.say(&format!("candles a.tdl v {wrong}")).code,
+            2,
+            "{wrong}"
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! `candles`: a series in pieces, as the file has them.
+
+use super::Terminal;
+use super::figures::Figures;
+use crate::args::{CandlesArgs, Function};
+use crate::database::{Reader, Span, column_of, time_cell, width_in};
+use crate::exit::Outcome;
+use crate::output::{Cell, Column};
+use crate::time::TimeShow;
+use tidalite::CandleSize;
+
+/// What is told of a piece, behind its times.
+const FIGURES: [(&str, Function); 6] = [
+    ("count", Function::Count),
+    ("open", Function::First),
+    ("low", Function::Min),
+    ("high", Function::Max),
+    ("close", Function::Last),
+    ("mean", Function::Mean),
+];
+
+/// `tidalite candles`
+pub(crate) fn run(args: &CandlesArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let reader = Reader::open(&args.file)?;
+    let infos = reader.select(&args.which.pattern)?;
+    let span = Span::of(&args.range)?;
+    let show = TimeShow::new(args.range.zone.tz.clone());
+    let functions = FIGURES.map(|(_, function)| function);
+    let figures = Figures {
+        functions: &functions,
+        show: &show,
+    };
+    let with_series = infos.len() > 1;
+    let columns = with_series
+        .then(|| Column::text("series"))
+        .into_iter()
+        .chain(["first", "last"].map(Column::text))
+        .chain(FIGURES.map(|(name, _)| Column::number(name)))
+        .collect();
+    let mut sheet = terminal.sheet(args.format.format, columns);
+    let mut any = false;
+    for info in &infos {
+        let (column, unit) = (column_of(info, &args.column)?, info.schema.unit);
+        let size = match (args.size.level, args.size.width) {
+            (Some(level), _) => CandleSize::Level(level),
+            (None, width) => {
+                let width = width_in(unit, width.unwrap_or(i64::MAX), "--width")?;
+                CandleSize::Width(width.unsigned_abs())
+            }
+        };
+        let series = reader.series(info)?;
+        let Some((from, to)) = span.in_series(&series) else {
+            continue;
+        };
+        let candles = series.between(from..=to).candles(size, column);
+        for candle in candles.map_err(|error| reader.fail(&error))? {
+            any = true;
+            let label = with_series.then(|| Cell::Text(info.label()));
+            let times = [candle.first_time, candle.last_time];
+            let own = &info.schema.columns[column];
+            let cells = label
+                .into_iter()
+                .chain(times.map(|time| time_cell(&show, unit, time)))
+                .chain(figures.cells(&candle.aggregate, own, unit));
+            sheet.row(&cells.collect::<Vec<_>>())?;
+        }
+    }
+    if !any {
+        return Err(span.nothing());
+    }
+    Ok(sheet.finish()?)
+}
