@@ -40,7 +40,9 @@ impl Target {
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(".part");
         let unfinished = PathBuf::from(unfinished);
-        let file = File::create(&unfinished)
+        // What an export that was killed has left; a link that has this name is not followed.
+        let _ = std::fs::remove_file(&unfinished);
+        let file = File::create_new(&unfinished)
             .map_err(|error| Failure::file("cannot write", &unfinished, &error))?;
         let out = BufWriter::with_capacity(256 * 1024, file);
         let packing = match path.extension().and_then(|extension| extension.to_str()) {

@@ -12,6 +12,8 @@ use crate::snapshot::Snapshot;
 use crate::space::large::Large;
 use crate::txn::{WriteTxn, make_durable};
 use std::sync::Arc;
+use crate::writer::Writer;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tidalite_base::TxnId;
@@ -271,6 +273,12 @@ impl Pager {
         let snapshot = self.begin_read()?;
         let mut writer = self.inner.take_writer(snapshot.state())?;
         writer.reclaim(&self.inner);
+    /// Where the file is, without links: of one that was opened by its path.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.inner.path.as_deref()
+    }
+
         let state = Arc::clone(snapshot.state());
         let large = writer.space.large.as_deref();
         let stat = Stat {

@@ -218,6 +218,9 @@ impl Pager {
         let mut inner = Inner::new(storage, superblock, options.clone(), found, lock);
         inner.recovery = recovery;
         inner.large = large;
+        if let LargePlace::Beside(path) = place.large {
+            inner.path = Some(storage::real_path(path));
+        }
         let inner = Arc::new(inner);
         for at in healed {
             inner.log(&Event::Healed { at });

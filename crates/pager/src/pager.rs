@@ -31,6 +31,7 @@ use crate::unwritten::Unwritten;
 use crate::verified::Verified;
 use crate::writer::Writer;
 use arc_swap::ArcSwap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
@@ -122,6 +123,8 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(flusher) = self.flusher.get() {
             flusher.unpark();
+    /// Of a file that was opened by its path, without links.
+    pub(crate) path: Option<PathBuf>,
         }
         let slot = self
             .writer
@@ -184,6 +187,7 @@ impl Inner {
         match self.turn_unless(begun, None)? {
             Came::Turn(turn) => Ok(turn),
             Came::Late | Came::Enough => Err(self.writer_busy()),
+            path: None,
         }
     }
 

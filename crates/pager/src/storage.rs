@@ -11,12 +11,13 @@ mod memory;
 mod overlay;
 mod places;
 mod stretches;
+mod unnamed;
 #[cfg(feature = "seeded-bugs")]
 mod watch;
 mod write_back;
 mod write_map;
 
-pub(crate) use create::{create_file, give_name, open, sync_directory};
+pub(crate) use create::{create_file, give_name, open, real_path, sync_directory};
 pub use file::FileStorage;
 pub use memory::MemoryStorage;
 pub(crate) use overlay::Overlay;

@@ -57,6 +57,22 @@ fn kind_of<T>(result: Result<T, Error>) -> Option<ErrorKind> {
     }
 }
 
+/// A new file is written under another name first. What has that name, a link even, is left alone.
+#[test]
+fn a_new_file_is_not_written_through_a_link() {
+    tidalite_testkit::watch();
+    let folder = Folder::new("new-link");
+    let other = folder.0.join("other");
+    fs::write(&other, b"kept").unwrap();
+    let mut temporary = folder.file().into_os_string();
+    temporary.push(format!(".new-{}", std::process::id()));
+    std::os::unix::fs::symlink(&other, &temporary).unwrap();
+    drop(open(&folder.file()).unwrap());
+    assert_eq!(fs::read(&other).unwrap(), b"kept");
+    assert!(!folder.file().is_symlink());
+    drop(open(&folder.file()).unwrap());
+}
+
 #[test]
 fn modes_say_what_must_exist() {
     tidalite_testkit::watch();

@@ -3,17 +3,18 @@
 //! A backup is physical (docs/decisions/0900-backups-are-pages.md): the pages of one version, or those written since a
 //! pinned one. `copy_to` is logical: packed anew, see `copy.rs`.
 
-use crate::copy::discard;
 use crate::database::Database;
 use crate::error::Result;
 use crate::watch::{Running, Watch};
-use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use tidalite_pager::Error as StoreError;
+use std::sync::Arc;
+use tidalite_pager::{Error as StoreError, FileStorage, Storage};
 
 pub use tidalite_pager::BackupInfo;
+
+/// What a copy reads of its temporary file at once.
+const COPY_BYTES: usize = 1 << 20;
 
 impl Database {
     /// Writes a full backup to a stream while writing goes on: of the newest version (what was committed without being
@@ -98,39 +99,76 @@ impl Database {
     /// because a database is not written front to back; both at the rate of the watch, which hears of what is copied first and of the file's
     /// bytes then. Returns its bytes.
     ///
+    /// The temporary file has no name and is this process's alone; it is gone with the call, and when the process is killed. It takes as much
+    /// space as the copy, beside the database; where that is no file, or its folder cannot be written to, in the system's folder for temporary
+    /// files. [`copy_compact_in`](Self::copy_compact_in) puts it elsewhere.
+    ///
     /// # Errors
     /// As for [`copy_to`](Self::copy_to); what the stream reports.
     pub fn copy_compact(&self, out: &mut dyn Write, watch: Watch<'_>) -> Result<u64> {
-        static COPIES: AtomicU64 = AtomicU64::new(0);
-        let number = COPIES.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tidalite-copy-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let mut running = Running::new(watch, 0);
-        let copied = self.begin_read()?.copy_to_running(&path, &mut running);
-        let copied = copied.and_then(|_| {
-            let failed = |source| StoreError::Io {
-                what: "copying".into(),
-                at: 0,
-                source,
-            };
-            let mut from = File::open(&path).map_err(failed)?;
-            let total = from.metadata().map_err(failed)?.len();
-            (running.done, running.total) = (0, total);
-            running.at("file");
-            let mut buffer = vec![0u8; 1 << 20];
-            loop {
-                let read = from.read(&mut buffer).map_err(failed)?;
-                if read == 0 {
-                    out.flush().map_err(failed)?;
-                    return Ok(total);
-                }
-                out.write_all(&buffer[..read]).map_err(failed)?;
-                running.done_with(read)?;
+        use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+        let file = self.pager.path().filter(|path| path.is_file());
+        if let Some(folder) = file.and_then(Path::parent) {
+            match FileStorage::unnamed(folder, true) {
+                Err(error) if matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem) => {}
+                made => return self.copy_through(made.map_err(no_room_in(folder))?, out, watch),
             }
-        });
-        discard(&path);
-        copied
+        }
+        self.copy_compact_in(&std::env::temp_dir(), out, watch)
     }
+
+    /// As [`copy_compact`](Self::copy_compact), with the temporary file in this folder.
+    ///
+    /// # Errors
+    /// As for `copy_compact`; a folder that is not there or cannot be written to.
+    pub fn copy_compact_in(
+        &self,
+        folder: &Path,
+        out: &mut dyn Write,
+        watch: Watch<'_>,
+    ) -> Result<u64> {
+        let made = FileStorage::unnamed(folder, true).map_err(no_room_in(folder))?;
+        self.copy_through(made, out, watch)
+    }
+
+    fn copy_through(
+        &self,
+        temporary: FileStorage,
+        out: &mut dyn Write,
+        watch: Watch<'_>,
+    ) -> Result<u64> {
+        let temporary = Arc::new(temporary);
+        let mut running = Running::new(watch, 0);
+        let whole = Arc::clone(&temporary) as Arc<dyn Storage>;
+        self.begin_read()?.copy_to_storage(whole, &mut running)?;
+        let failed = |at| {
+            move |source| StoreError::Io {
+                what: "copying".into(),
+                at,
+                source,
+            }
+        };
+        let total = temporary.len().map_err(failed(0))?;
+        (running.done, running.total) = (0, total);
+        running.at("file");
+        let mut buffer = vec![0u8; COPY_BYTES];
+        let mut at = 0;
+        while at < total {
+            let piece = &mut buffer[..(total - at).min(COPY_BYTES as u64) as usize];
+            temporary.read_at(at, piece).map_err(failed(at))?;
+            out.write_all(piece).map_err(failed(at))?;
+            at += piece.len() as u64;
+            running.done_with(piece.len())?;
+        }
+        out.flush().map_err(failed(at))?;
+        Ok(total)
+    }
+}
+
+/// A temporary file could not be made there.
+fn no_room_in(folder: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
+    let path = folder.to_owned();
+    move |source| StoreError::Open { path, source }
 }
 
 /// Makes a database of a full backup and the increments on it, in order. It must not exist, has an identity of its

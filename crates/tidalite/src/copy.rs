@@ -17,6 +17,8 @@ use crate::table_roots::expect_first_time;
 use crate::watch::{Running, Watch};
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
+use tidalite_pager::Storage;
 
 impl ReadTxn {
     /// Writes everything that this snapshot shows to a new file and returns the bytes written.
@@ -49,6 +51,20 @@ impl ReadTxn {
             discard(path);
         }
         copied
+    }
+
+    /// The same into a storage that is empty.
+    pub(crate) fn copy_to_storage(
+        &self,
+        storage: Arc<dyn Storage>,
+        running: &mut Running<'_>,
+    ) -> Result<()> {
+        let page_size = tidalite_pager::PageRead::page_size(&self.pages);
+        let copy = Options::new()
+            .mode(OpenMode::Create)
+            .page_size(page_size)
+            .open_storage(storage)?;
+        self.copy_into(&copy, running).map(drop)
     }
 
     fn copy_into(&self, copy: &Database, running: &mut Running<'_>) -> Result<u64> {

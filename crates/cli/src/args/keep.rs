@@ -187,13 +187,17 @@ pub(crate) struct PageArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 The copy is one snapshot of the newest commit, packed anew, a database of its own. It appears under its
-name only when it is complete. With --image it is the file page by page instead, with its free space,
-its pins and its identity, made as fast as the disk reads.
+name only when it is complete, and needs no other space than its own. With --image it is the file page
+by page instead, with its free space, its pins and its identity, made as fast as the disk reads.
+
+A packed copy to standard output is made in a temporary file first, which needs as much space as the
+copy: beside FILE, or in the folder of --temporary. That file has no name, nobody else can read it,
+and it is gone with the program, however that ends. An image needs none.
 
 Examples:
   tidalite copy plant.tdl /backup/plant-2014-06-01.tdl && tidalite check /backup/plant-2014-06-01.tdl
   tidalite copy plant.tdl /backup/plant-as-it-is.tdl --image
-  tidalite copy plant.tdl - --image | ssh other 'cat > plant.tdl'")]
+  tidalite copy plant.tdl - --temporary /big | ssh backup 'cat > plant.tdl'")]
 pub(crate) struct CopyArgs {
     #[command(flatten)]
     pub file: FileArg,
@@ -205,6 +209,10 @@ pub(crate) struct CopyArgs {
     /// Copy page by page, pins and free space too, instead of packing
     #[arg(long)]
     pub image: bool,
+
+    /// Where a packed copy to standard output is made first [default: beside FILE]
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, conflicts_with = "image")]
+    pub temporary: Option<PathBuf>,
 
     #[command(flatten)]
     pub rate: RateArg,

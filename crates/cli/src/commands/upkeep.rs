@@ -221,9 +221,11 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let (from, to) = (&args.file.file, &args.copy);
     let watch = Watch::new().bytes_per_second(args.rate.bytes());
     if to == std::path::Path::new("-") {
-        let written = match args.image {
-            true => open_to_back_up(from)?.copy_image(&mut *terminal.out, watch),
-            false => open(from)?.copy_compact(&mut *terminal.out, watch),
+        let out = &mut *terminal.out;
+        let written = match (&args.temporary, args.image) {
+            (_, true) => open_to_back_up(from)?.copy_image(out, watch),
+            (Some(folder), false) => open(from)?.copy_compact_in(folder, out, watch),
+            (None, false) => open(from)?.copy_compact(out, watch),
         };
         written.map_err(|error| failure(from, &error))?;
         return Ok(terminal.out.flush()?);
@@ -333,7 +335,10 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
 fn copy_failure(from: &std::path::Path, to: &std::path::Path, error: &tidalite::Error) -> Failure {
     use tidalite::StoreError as Store;
     match error {
-        tidalite::Error::Store(Store::Open { .. } | Store::DiskFull { .. }) => failure(to, error),
+        tidalite::Error::Store(Store::Open { source, .. }) => {
+            Failure::file("cannot open", to, source)
+        }
+        tidalite::Error::Store(Store::DiskFull { .. }) => failure(to, error),
         _ => failure(from, error),
     }
 }

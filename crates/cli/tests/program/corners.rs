@@ -25,6 +25,14 @@ fn backups_and_copies_go_through_pipes() {
     folder.write("copy.tdl", copy.stdout);
     folder.say("check copy.tdl").ok();
     assert_eq!(rows("copy.tdl"), rows("plant.tdl"));
+    let copy = folder
+        .command(&["copy", "plant.tdl", "-", "--temporary", "."])
+        .output()
+        .unwrap();
+    assert!(copy.status.success() && !copy.stdout.is_empty(), "{copy:?}");
+    folder
+        .say("copy plant.tdl - --temporary no/such")
+        .failed(3, &["no/such"]);
 
     let words = ["plot", "plant.tdl", "hb.wind", "--png", "-"];
     let picture = folder.command(&words).output().unwrap();
@@ -33,6 +41,17 @@ fn backups_and_copies_go_through_pipes() {
     folder
         .say("plot plant.tdl hb.wind --png - --svg -")
         .failed(2, &["not two"]);
+}
+
+/// A link that has the name of an unfinished export is not followed.
+#[test]
+fn an_export_writes_to_nothing_that_is_there() {
+    let folder = Folder::with_plant("an_export_writes_to_nothing_that_is_there");
+    folder.write("other", "kept");
+    std::os::unix::fs::symlink(folder.path("other"), folder.path("out.csv.part")).unwrap();
+    folder.say("export plant.tdl hb.wind --output out.csv").ok();
+    assert_eq!(std::fs::read(folder.path("other")).unwrap(), b"kept");
+    assert!(!folder.path("out.csv").is_symlink());
 }
 
 #[test]

@@ -169,7 +169,7 @@ pub fn restore(
     let temporary = beside(path, &format!(".new-{}", std::process::id()));
     drop(std::fs::remove_file(&temporary));
     let mut files = Files {
-        first: create(&temporary)?,
+        first: create(&temporary, path)?,
         second: None,
         second_path: second.map_or_else(|| beside(path, "-large"), Path::to_owned),
     };
@@ -210,7 +210,7 @@ struct Files {
 impl Files {
     fn second(&mut self) -> Result<&File> {
         if self.second.is_none() {
-            self.second = Some(create(&self.second_path)?);
+            self.second = Some(create(&self.second_path, &self.second_path)?);
         }
         match &self.second {
             Some(second) => Ok(second),
@@ -225,14 +225,15 @@ fn beside(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-fn create(path: &Path) -> Result<File> {
+/// `named`: the file that it is for.
+fn create(path: &Path, named: &Path) -> Result<File> {
     let opened = OpenOptions::new()
         .read(true)
         .write(true)
         .create_new(true)
         .open(path);
     opened.map_err(|source| Error::Open {
-        path: path.to_owned(),
+        path: named.to_owned(),
         source,
     })
 }

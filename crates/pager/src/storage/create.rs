@@ -27,7 +27,7 @@ fn failed(path: &Path, source: io::Error) -> Error {
 }
 
 /// The path without links, so that all names of this kind share a lock file.
-fn real_path(path: &Path) -> PathBuf {
+pub(crate) fn real_path(path: &Path) -> PathBuf {
     if let Ok(real) = fs::canonicalize(path) {
         return real;
     }
@@ -144,8 +144,9 @@ pub(crate) fn create_file(path: &Path, initial: &[u8]) -> Result<()> {
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // We hold the lock, so a temporary file of this name is a leftover of a crash.
-    let mut file = File::create(path)?;
+    // We hold the lock, so what has this name is a leftover of a crash, or a link that somebody has put there: neither is written to.
+    drop(fs::remove_file(path));
+    let mut file = File::create_new(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

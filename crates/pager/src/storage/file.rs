@@ -9,7 +9,7 @@ use super::length::Length;
 use super::map::{MAP_BYTES, MAPS_MAX, Map, place};
 use super::stretches::Stretches;
 use super::write_map::WriteMap;
-use super::{Growth, Places, Storage, device, machine, write_back};
+use super::{Growth, Places, Storage, device, machine, unnamed, write_back};
 use crate::options::ReadAhead;
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 use rustix::io::ReadWriteFlags;
@@ -17,6 +17,7 @@ use std::fs::File;
 use std::io::{self, IoSlice};
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -72,6 +73,14 @@ impl FileStorage {
             page_maps: [const { OnceLock::new() }; MAPS_MAX],
             stretches: OnceLock::new(),
         })
+    }
+
+    /// A new file without a name in this folder, which this process alone has (mode 0600); it is gone with the storage, and when the process is killed.
+    ///
+    /// # Errors
+    /// The system's: a folder that is not there, or may not be written to.
+    pub fn unnamed(folder: &Path, use_map: bool) -> io::Result<Self> {
+        Self::new(unnamed::create(folder)?, use_map)
     }
 
     /// The same, with a say in what is read ahead.

@@ -1,7 +1,10 @@
 //! Backups, full and incremental, and what is restored of them; copies as streams.
 
 use crate::common::{Content, Folder, assert_clean, content_of};
+use std::io::Write;
 use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tidalite::{Database, Error, Options, StoreError, Watch, restore};
 use tidalite_testkit::rng::Rng;
@@ -192,6 +195,81 @@ fn copies_as_streams_are_databases() {
     let copy = open("compact.tdl", &compact);
     assert!(content(&copy) == now);
     assert_clean(&copy);
+}
+
+/// A stream that looks, while it is written to, for the file that the copy is made in.
+struct Looking<'a> {
+    folder: &'a Path,
+    /// Where a file without a name was seen, and its mode.
+    seen: Vec<(PathBuf, u32)>,
+    bytes: Vec<u8>,
+}
+
+impl Write for Looking<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        for entry in std::fs::read_dir(self.folder)? {
+            let name = entry?.file_name();
+            assert!(name == "a.tdl" || name == "a.tdl-lock", "{name:?}");
+        }
+        let own = format!("tidalite-copy-{}", std::process::id());
+        for entry in std::fs::read_dir(std::env::temp_dir())? {
+            let name = entry?.file_name();
+            assert!(!name.to_string_lossy().starts_with(&own), "{name:?}");
+        }
+        for entry in std::fs::read_dir("/proc/self/fd")? {
+            let entry = entry?.path();
+            // One that another test has just closed is not there.
+            let Ok(to) = std::fs::read_link(&entry) else {
+                continue;
+            };
+            if to.to_string_lossy().ends_with(" (deleted)")
+                && let (Some(folder), Ok(metadata)) = (to.parent(), std::fs::metadata(&entry))
+            {
+                self.seen.push((folder.to_owned(), metadata.mode() & 0o777));
+            }
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Nobody can guess, read or replace what a copy as a stream is made in, and nothing stays of it when the process is killed.
+#[test]
+fn a_copy_as_a_stream_is_made_in_a_file_without_a_name() {
+    let folder = Folder::new("copy-unnamed");
+    let elsewhere = Folder::new("copy-elsewhere");
+    let db = Database::open(folder.file("a.tdl")).unwrap();
+    change(&db, &mut Rng::new(7), 0);
+    let now = content(&db);
+    for (in_folder, expected) in [(None, &folder.0), (Some(&elsewhere.0), &elsewhere.0)] {
+        let mut out = Looking {
+            folder: &folder.0,
+            seen: Vec::new(),
+            bytes: Vec::new(),
+        };
+        let copied = match in_folder {
+            Some(other) => db.copy_compact_in(other, &mut out, Watch::new()),
+            None => db.copy_compact(&mut out, Watch::new()),
+        };
+        assert_eq!(copied.unwrap(), out.bytes.len() as u64);
+        let expected = std::fs::canonicalize(expected).unwrap();
+        assert!(out.seen.contains(&(expected, 0o600)), "{:?}", out.seen);
+        let copy = elsewhere.file("copy.tdl");
+        std::fs::write(&copy, &out.bytes).unwrap();
+        let copy = Database::open(copy).unwrap();
+        assert!(content(&copy) == now);
+        assert_clean(&copy);
+    }
+    let missing = folder.file("missing");
+    let refused = db.copy_compact_in(&missing, &mut Vec::new(), Watch::new());
+    assert!(
+        matches!(&refused, Err(Error::Store(StoreError::Open { path, .. })) if *path == missing),
+        "{refused:?}"
+    );
 }
 
 /// Where the parts of a backup begin, its end mark among them, and how many bytes each has behind its head.
