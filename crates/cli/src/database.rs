@@ -155,11 +155,18 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
             .hint(format!("`fuser {shown}` shows which process has it open")),
         Store::LockFile { .. } => Failure::new(Exit::Failure, error)
             .hint("name it with --lock-path FILE, the same for all who use the database"),
+        Store::LockRefused { path: lock, .. } => {
+            let lock = lock.display();
+            Failure::new(Exit::Busy, format!("{shown}: {error}")).hint(format!(
+                "`ls -l {lock}` shows who may write to it; its owner adds its group with `chmod g+w {lock}`"
+            ))
+        }
         Store::LargeFile { .. } => Failure::new(Exit::Failure, format!("{shown}: {error}"))
             .hint("say where it is: --large FILE"),
         Store::WriterBusy { .. } => Failure::new(Exit::Busy, error)
             .hint(format!("tidalite readers {shown} shows who has it")),
-        Store::Open { source, .. } => Failure::file("cannot open", path, source),
+        // Of its lock file, perhaps.
+        Store::Open { path, source } => Failure::file("cannot open", path, source),
         Store::Io { source, .. } => Failure::new(Exit::Failure, format!("{shown}: {error}")).hint(
             if source.kind() == std::io::ErrorKind::StorageFull {
                 "free some space on the disk and repeat the command"

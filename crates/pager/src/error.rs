@@ -72,6 +72,13 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// Others have the database open, and whoever reads beside them writes to the lock file, which the system refuses.
+    LockRefused {
+        /// The lock file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The second file, where large values lie, is not there, or not the one that belongs to this database.
     LargeFile {
         /// Which file; empty when its name is not known.
@@ -134,20 +141,28 @@ pub enum Error {
 /// Bytes of a key that an error shows.
 const KEY_BYTES_SHOWN: usize = 64;
 
+/// The system's error once more.
+pub(crate) fn copy_of(source: &io::Error) -> io::Error {
+    io::Error::new(source.kind(), source.to_string())
+}
+
 impl Error {
     /// The same error once more: a transaction that failed answers every later call like that.
     #[must_use]
     pub fn again(&self) -> Self {
-        let copy = |source: &io::Error| io::Error::new(source.kind(), source.to_string());
         match self {
             Self::Io { what, at, source } => Self::Io {
                 what: what.clone(),
                 at: *at,
-                source: copy(source),
+                source: copy_of(source),
             },
             Self::Open { path, source } => Self::Open {
                 path: path.clone(),
-                source: copy(source),
+                source: copy_of(source),
+            },
+            Self::LockRefused { path, source } => Self::LockRefused {
+                path: path.clone(),
+                source: copy_of(source),
             },
             Self::DiskFull { needed_bytes } => Self::DiskFull {
                 needed_bytes: *needed_bytes,
@@ -279,6 +294,11 @@ impl std::fmt::Display for Error {
                 "the lock file {} cannot be used: {problem}; see who uses it, or name one with Options::lock_path, the same for all who open the database",
                 path.display()
             ),
+            Self::LockRefused { path, source } => write!(
+                f,
+                "the database is open elsewhere, and its lock file {} cannot be written to: {source}; whoever reads beside others needs the right to, so have its owner give it to you, or wait until nobody has the database open",
+                path.display()
+            ),
             Self::LargeFile { path, problem } => write!(
                 f,
                 "the file of large values {} cannot be used: {problem}; say where it is (Options::large_values)",
@@ -361,7 +381,9 @@ fn next_after_open(kind: io::ErrorKind) -> &'static str {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Io { source, .. } | Self::Open { source, .. } => Some(source),
+            Self::Io { source, .. }
+            | Self::Open { source, .. }
+            | Self::LockRefused { source, .. } => Some(source),
             Self::Corrupt(corrupt) => Some(corrupt),
             _ => None,
         }
@@ -415,6 +437,11 @@ mod tests {
         };
         let (one, problem) = (path.clone(), text());
         let lock = Error::LockFile { path: one, problem };
+        let (one, source_of_lock) = (path.clone(), source(io::ErrorKind::PermissionDenied));
+        let refused = Error::LockRefused {
+            path: one,
+            source: source_of_lock,
+        };
         let (one, problem) = (path.clone(), text());
         let large = Error::LargeFile { path: one, problem };
         let txn = tidalite_base::TxnId(3);
@@ -437,6 +464,7 @@ mod tests {
             (table, ["\"a\\n\"", "remove it first"]),
             (elsewhere, ["plant.tdl", "close it"]),
             (lock, ["plant.tdl", "Options::lock_path"]),
+            (refused, ["plant.tdl", "have its owner give it"]),
             (large, ["plant.tdl", "(Options::large_values)"]),
             (busy, ["process 7 (thread 8)", "wait for it, or end it"]),
             (Error::Evicted { txn }, ["3", "begin a new one"]),

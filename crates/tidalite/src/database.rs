@@ -70,8 +70,9 @@ impl Options {
         self
     }
 
-    /// Nothing is written, beside whoever writes. Works in a folder that cannot be written to, too; then
-    /// nobody may write meanwhile.
+    /// Nothing is written, beside whoever writes. For that one must be able to write to the lock file, in which the readers stand: it is made for the
+    /// owner of the database and for the group that may read it (SECURITY.md). Who cannot, in a folder that cannot be written to perhaps, reads
+    /// while nobody else has the database open (else: `StoreError::LockRefused`), and nobody may write meanwhile.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.store.read_only = read_only;
         if read_only {

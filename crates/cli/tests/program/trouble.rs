@@ -357,7 +357,25 @@ fn a_copy_run_by_nobody(folder: &Folder) {
         backup.status.success() && !backup.stdout.is_empty(),
         "{backup:?}"
     );
+    // Its folder is no place for the file that a copy is made in: that is another one then.
+    let mut copy = Command::new(&program);
+    copy.args(["copy", "plant.tdl", "-"]).current_dir(&place);
+    let copy = copy.uid(NOBODY).gid(NOBODY).output().unwrap();
+    assert!(
+        copy.status.success() && copy.stdout.len() > HEAD_BYTES,
+        "{copy:?}"
+    );
+    run(&["copy", "plant.tdl", "-", "--temporary", "."]).failed(1, &["permission denied"]);
     assert!(!place.join("new.tdl").exists());
     run(&["import", "new.tdl", "plant.csv"]).failed(1, &["new.tdl", "permission denied"]);
+    // Beside somebody else it is the lock file that one must be able to write to.
+    let held = Options::new().open(place.join("plant.tdl")).unwrap();
+    run(&["series", "plant.tdl"]).failed(6, &["plant.tdl-lock", "ermission denied", "chmod g+w"]);
+    mode(&place.join("plant.tdl"), 0o646);
+    run(&["import", "plant.tdl", "plant.csv"]).failed(1, &["plant.tdl-lock: permission denied"]);
+    mode(&place.join("plant.tdl-lock"), 0o666);
+    run(&["series", "plant.tdl"]).ok();
+    run(&["import", "plant.tdl", "plant.csv"]).ok();
+    drop(held);
     std::fs::remove_dir_all(&place).unwrap();
 }

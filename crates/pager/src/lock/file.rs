@@ -4,23 +4,30 @@
 //! Whoever has locked a file under this name looks whether the name still means that file: it may have been
 //! deleted and made anew meanwhile. Who works with which lock file is also said by a lock on the data file
 //! (`join`), so that a lock file that is deleted while in use, or a data file that has two names, is noticed.
+//!
+//! Whoever reads beside a writer enters itself in the lock file, so it must be able to write to it; and whoever can write to it can stop the
+//! writers, or make them believe in commits that nobody made. A new lock file is for those who may write the data file, and for its
+//! group where that may read it: so the readers of a service are put into a group. Everybody is not let in by that everybody may read: that is
+//! how most files are made. Whoever wants that changes the mode, which stays as it is.
 
 use super::area::{AREA_BYTES, Area};
 use super::bytes::{ByteLocks, LockedFile, Mode};
 use super::map::SharedMap;
 use super::{Seat, failed, ofd};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, copy_of};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::ffi::OsString;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Locks on the data file: everybody shares the byte of the lock file that it uses. Far beyond any data.
 const GROUPS: u64 = 1 << 61;
 const GROUPS_LEN: u64 = 1 << 60;
+/// The mode of a lock file before it is shared.
+const OWNER_ONLY: u32 = 0o600;
 /// Attempts to lock a file that somebody keeps deleting.
 const ATTEMPTS: usize = 100;
 
@@ -31,17 +38,76 @@ pub(crate) fn beside(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The lock file of a database, locked for setup, and its number among lock files. `None`: a reader cannot
-/// have one, so it must see to it that nobody writes.
-pub(crate) fn open(path: PathBuf, read_only: bool) -> Result<Option<(Seat, u64)>> {
+/// The lock file of a database.
+pub(crate) enum Opened {
+    /// Locked for setup.
+    Here {
+        seat: Seat,
+        /// Among lock files.
+        number: u64,
+        /// Nobody has used it yet.
+        is_new: bool,
+    },
+    /// A reader cannot have one, so it must see to it that nobody writes.
+    Refused { path: PathBuf, source: io::Error },
+}
+
+impl Opened {
+    pub(crate) fn seat(self) -> Option<Seat> {
+        match self {
+            Self::Here { seat, .. } => Some(seat),
+            Self::Refused { .. } => None,
+        }
+    }
+
+    /// A new lock file is for those for whom the data file is. Where the system refuses that it stays with who made it.
+    pub(crate) fn share_as(&self, data: &File) {
+        if let Self::Here { seat, is_new, .. } = self
+            && *is_new
+            && let ByteLocks::File(LockedFile(file)) = &seat.locks
+        {
+            drop(data.metadata().and_then(|data| share_as(file, &data)));
+        }
+    }
+}
+
+fn share_as(file: &File, data: &Metadata) -> io::Result<()> {
+    let (uid, gid) = (Some(data.uid()), Some(data.gid()));
+    // The superuser makes it for the owner of the data; others give it to a group that they are in.
+    if fchown(file, uid, gid).is_err() {
+        drop(fchown(file, None, gid));
+    }
+    let same_group = file.metadata()?.gid() == data.gid();
+    file.set_permissions(Permissions::from_mode(mode_as(data.mode(), same_group)))
+}
+
+/// Owner, group and others either read and write a lock file, or have nothing to do with it: a lock on a byte is in the way of others whoever has it.
+fn mode_as(data: u32, same_group: bool) -> u32 {
+    let group = same_group && data & 0o040 != 0;
+    let others = data & 0o006 == 0o006;
+    OWNER_ONLY | if group { 0o060 } else { 0 } | if others { 0o006 } else { 0 }
+}
+
+/// One that is there is not asked to be made: in a folder that all may write to, the system refuses that for the files of others.
+fn open_or_make(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            options.create(true).mode(OWNER_ONLY).open(path)
+        }
+        opened => opened,
+    }
+}
+
+/// Opens it, and makes it where it is not there.
+pub(crate) fn open(path: PathBuf, read_only: bool) -> Result<Opened> {
     for _ in 0..ATTEMPTS {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
         // One for the locks and one for the map: a map keeps what it was made of open, in forked children too.
-        let opened = options.open(&path);
-        let (file, mapped) = match opened.and_then(|file| Ok((file, options.open(&path)?))) {
+        let opened = open_or_make(&path);
+        let (file, mapped) = match opened.and_then(|file| Ok((file, open_or_make(&path)?))) {
             Ok(files) => files,
-            Err(_) if read_only => return Ok(None),
+            Err(source) if read_only => return Ok(Opened::Refused { path, source }),
             Err(error) => return Err(failed(&path, error)),
         };
         let fail = |error| failed(&path, error);
@@ -64,9 +130,13 @@ pub(crate) fn open(path: PathBuf, read_only: bool) -> Result<Option<(Seat, u64)>
         match make_whole(file, metadata.len()).and_then(|()| SharedMap::new(&mapped)) {
             Ok(map) => {
                 let area = Area::Mapped(Arc::new(map));
-                return Ok(Some((Seat { area, locks, path }, number)));
+                return Ok(Opened::Here {
+                    seat: Seat { area, locks, path },
+                    number,
+                    is_new: metadata.len() < AREA_BYTES as u64,
+                });
             }
-            Err(_) if read_only => return Ok(None),
+            Err(source) if read_only => return Ok(Opened::Refused { path, source }),
             Err(error) => return Err(fail(error)),
         }
     }
@@ -93,9 +163,13 @@ fn make_whole(file: &File, len: u64) -> io::Result<()> {
     }
 }
 
-/// Says on the data file which lock file is used (`None`: none), and fails when others use another one.
-pub(crate) fn join(file: &File, number: Option<u64>, exclusive: bool, path: &Path) -> Result<()> {
+/// Says on the data file which lock file is used, if one is, and fails when others use another one.
+pub(crate) fn join(file: &File, opened: &Opened, exclusive: bool, path: &Path) -> Result<()> {
     let fail = |error| failed(path, error);
+    let number = match opened {
+        Opened::Here { number, .. } => Some(number),
+        Opened::Refused { .. } => None,
+    };
     let group = number.map_or(0, |number| 1 + number % (GROUPS_LEN - 1));
     let (byte, end) = (GROUPS + group, GROUPS + GROUPS_LEN);
     let mut free = ofd::try_lock(file, byte, 1, Mode::Shared).map_err(fail)?;
@@ -111,12 +185,15 @@ pub(crate) fn join(file: &File, number: Option<u64>, exclusive: bool, path: &Pat
         };
         free = free && locked.is_ok();
     }
-    if free {
-        Ok(())
-    } else {
-        Err(Error::OpenElsewhere {
+    match opened {
+        _ if free => Ok(()),
+        Opened::Here { .. } => Err(Error::OpenElsewhere {
             path: path.to_owned(),
-        })
+        }),
+        Opened::Refused { path, source } => Err(Error::LockRefused {
+            path: path.clone(),
+            source: copy_of(source),
+        }),
     }
 }
 

@@ -73,14 +73,15 @@ pub(crate) fn open(
         None => lock::file::beside(&real_path(path)),
     };
     let opened = lock::file::open(lock_path, options.read_only)?;
-    let (seat, number) = opened.unzip();
     if !exists && !path.exists() {
         create_file(path, &initial()?)?;
     } else if !exists && !open_existing {
         return Err(failed(path, ErrorKind::AlreadyExists.into()));
     }
     let file = open_existing_file(path, options)?;
-    lock::file::join(&file, number, options.exclusive, path)?;
+    opened.share_as(&file);
+    lock::file::join(&file, &opened, options.exclusive, path)?;
+    let seat = opened.seat();
     Ok(OpenFile { file, seat })
 }
 
@@ -105,12 +106,14 @@ fn open_device(
             problem: "a database on a block device has its lock file elsewhere: say where (Options::lock_path)".into(),
         });
     };
-    let (seat, number) = lock::file::open(lock_path.clone(), options.read_only)?.unzip();
+    let opened = lock::file::open(lock_path.clone(), options.read_only)?;
     if !options.read_only {
         device::check_unclaimed(path).map_err(|error| failed(path, error))?;
     }
     let file = open_existing_file(path, options)?;
-    lock::file::join(&file, number, options.exclusive, path)?;
+    opened.share_as(&file);
+    lock::file::join(&file, &opened, options.exclusive, path)?;
+    let seat = opened.seat();
     if create {
         let blank = device::is_blank(&file).map_err(|error| failed(path, error))?;
         let asked = options.mode == OpenMode::Create;

@@ -1,0 +1,183 @@
+//! Who may what: a second user beside the one who writes. This program starts itself as that user, from a place where everybody can get at it; so these tests need the
+//! superuser, and say that they are skipped where somebody else runs them.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(
+    clippy::print_stdout,
+    reason = "what a child has to say, and that a test is skipped"
+)]
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use tidalite_pager::{Durability, Error, OpenMode, Options, Pager};
+
+const FILE: &str = "TIDALITE_USERS_FILE";
+const ROLE: &str = "TIDALITE_USERS_ROLE";
+/// Users and groups that need not be known to the system.
+const SOMEBODY: u32 = 65_533;
+const READERS: u32 = 65_532;
+const OTHERS: u32 = 65_531;
+
+fn is_superuser() -> bool {
+    fs::metadata("/proc/self").unwrap().uid() == 0
+}
+
+/// A child that is being made has for a moment what this process has open: one test after the other.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A folder that everybody can look into, and this program in it.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let name = format!("tidalite-users-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        set_mode(&path, 0o755);
+        let program = path.join("program");
+        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        set_mode(&program, 0o755);
+        Self(path)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("plant.tdl")
+    }
+
+    fn lock(&self) -> PathBuf {
+        self.0.join("plant.tdl-lock")
+    }
+
+    /// What somebody of this group is told.
+    fn as_somebody(&self, group: u32, role: &str) -> String {
+        let mut command = Command::new(self.0.join("program"));
+        command
+            .args(["--exact", "child", "--nocapture"])
+            .env(FILE, self.file())
+            .env(ROLE, role)
+            .current_dir(&self.0)
+            .uid(SOMEBODY)
+            .gid(group);
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let told = text.lines().find_map(|line| line.strip_prefix("child: "));
+        told.unwrap_or_else(|| panic!("{output:?}")).to_owned()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+}
+
+fn mode_of(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().mode() & 0o777
+}
+
+fn open(path: &Path, read_only: bool) -> Result<Pager, Error> {
+    let options = Options {
+        read_only,
+        mode: OpenMode::CreateOrOpen,
+        ..Options::default()
+    };
+    Pager::open(path, &options)
+}
+
+/// No test by itself: what the other user does.
+#[test]
+fn child() {
+    let Ok(role) = std::env::var(ROLE) else {
+        return;
+    };
+    tidalite_testkit::watch();
+    let path = PathBuf::from(std::env::var(FILE).unwrap());
+    let seen = open(&path, role == "read")
+        .and_then(|pager| Ok(String::from_utf8_lossy(pager.begin_read()?.app()).into_owned()));
+    println!();
+    match seen {
+        Ok(app) => println!("child: reads {app}"),
+        Err(Error::LockRefused { path, source }) => {
+            println!("child: refused {} {:?}", path.display(), source.kind());
+        }
+        Err(Error::Open { path, source }) => {
+            println!("child: cannot open {} {:?}", path.display(), source.kind());
+        }
+        Err(error) => println!("child: {error:?}"),
+    }
+}
+
+/// Who is in the group that may read the database reads beside the one who writes. Who is not learns which file refuses him.
+#[test]
+fn readers_of_the_group_read_beside_the_writer() {
+    if !is_superuser() {
+        println!("skipped");
+        return;
+    }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    tidalite_testkit::watch();
+    let place = Place::new("group");
+    drop(open(&place.file(), false).unwrap());
+    chown(place.file(), None, Some(READERS)).unwrap();
+    set_mode(&place.file(), 0o640);
+    // The next one is made for those whom the data file is for.
+    fs::remove_file(place.lock()).unwrap();
+    let writer = open(&place.file(), false).unwrap();
+    assert_eq!(mode_of(&place.lock()), 0o660);
+    assert_eq!(fs::metadata(place.lock()).unwrap().gid(), READERS);
+    let txn = writer.begin_write().unwrap();
+    txn.commit(b"one", Durability::Durable).unwrap();
+    assert_eq!(place.as_somebody(READERS, "read"), "reads one");
+    let held = writer.begin_write().unwrap();
+    assert_eq!(place.as_somebody(READERS, "read"), "reads one");
+    drop(held);
+    // That everybody may read the data lets nobody into the lock file.
+    set_mode(&place.file(), 0o644);
+    let lock = fs::canonicalize(place.lock()).unwrap();
+    let lock = lock.display();
+    let refused = format!("refused {lock} PermissionDenied");
+    assert_eq!(place.as_somebody(OTHERS, "read"), refused);
+    set_mode(&place.file(), 0o646);
+    let refused = format!("cannot open {lock} PermissionDenied");
+    assert_eq!(place.as_somebody(OTHERS, "write"), refused);
+    // Whoever wants everybody in says so, and it stays.
+    set_mode(&place.lock(), 0o666);
+    assert_eq!(place.as_somebody(OTHERS, "read"), "reads one");
+    drop(writer);
+    assert_eq!(mode_of(&place.lock()), 0o666);
+    // Nobody writes: nothing is needed but to read the data.
+    set_mode(&place.lock(), 0o600);
+    assert_eq!(place.as_somebody(OTHERS, "read"), "reads one");
+}
+
+/// The superuser who looks at a database of somebody else does not shut the owner out.
+#[test]
+fn a_lock_file_belongs_to_whom_the_database_belongs() {
+    if !is_superuser() {
+        println!("skipped");
+        return;
+    }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    tidalite_testkit::watch();
+    let place = Place::new("owner");
+    let pager = open(&place.file(), false).unwrap();
+    let txn = pager.begin_write().unwrap();
+    txn.commit(b"two", Durability::Durable).unwrap();
+    drop(pager);
+    set_mode(&place.file(), 0o600);
+    chown(place.file(), Some(SOMEBODY), Some(OTHERS)).unwrap();
+    fs::remove_file(place.lock()).unwrap();
+    drop(open(&place.file(), true).unwrap());
+    assert_eq!(mode_of(&place.lock()), 0o600);
+    let owner = fs::metadata(place.lock()).unwrap();
+    assert_eq!((owner.uid(), owner.gid()), (SOMEBODY, OTHERS));
+    assert_eq!(place.as_somebody(OTHERS, "write"), "reads two");
+}
