@@ -17,6 +17,7 @@ use crate::meta::{Dead, Meta};
 use crate::pages::{PageRef, expect_zeros};
 use crate::pipeline::{Until, Waited};
 use crate::ptr::Ptr;
+use crate::published::published;
 use crate::snapshot::Snapshot;
 use crate::space::base;
 use crate::space::large::Large;
@@ -92,6 +93,8 @@ impl PageSet {
 
 /// What the free space said when the check began. The snapshot keeps everything that this names as it was.
 struct Captured {
+    /// Pages of the file.
+    pages: u64,
     free: PageSet,
     held: Vec<Dead>,
     held_pages: u64,
@@ -126,26 +129,34 @@ pub struct Check {
 }
 
 impl Pager {
-    /// Begins a check of the newest commit. Waits for a write transaction under way, and for commits that wait for their sync;
-    /// from then on writers go on.
+    /// Begins a check of the newest commit; waits for commits that wait for their sync. While a write transaction is under way, in whatever
+    /// process, what is checked is the newest commit that all processes see, and nobody is waited for. Writers go on beside the check.
     ///
     /// # Errors
-    /// When the free space cannot be read; `Poisoned` and errors of a sync when commits wait for one.
+    /// When the free space cannot be read; `Poisoned` and errors of a sync when commits wait for one; as for `begin_read`.
     pub fn begin_check(&self) -> Result<Check> {
-        let turn = self.shown_turn()?;
-        let snapshot = self.begin_read()?;
-        let mut writer = self.inner.take_writer(snapshot.state())?;
-        writer.reclaim(&self.inner);
-        let pages = writer.space.pages();
-        let captured = Captured::of(&mut writer, self.inner.page_size);
-        self.inner.put_writer(writer);
-        drop(turn);
+        let page_size = self.inner.page_size;
+        let (snapshot, captured) = match self.shown_turn()? {
+            Some(_turn) => {
+                let snapshot = self.begin_read()?;
+                let mut writer = self.inner.take_writer(snapshot.state())?;
+                writer.reclaim(&self.inner);
+                let captured = Captured::of(&mut writer, page_size);
+                self.inner.put_writer(writer);
+                (snapshot, captured)
+            }
+            None => {
+                let (snapshot, mut writer) = published(&self.inner)?;
+                (snapshot, Captured::of(&mut writer, page_size))
+            }
+        };
+        let pages = captured.pages;
         Ok(Check {
             pager: self.clone(),
             snapshot,
             claimed_large: PageSet::new(captured.large_pages),
             captured,
-            page_size: self.inner.page_size as u64,
+            page_size: page_size as u64,
             pages,
             claimed: PageSet::new(pages),
             version: None,
@@ -157,19 +168,25 @@ impl Pager {
 }
 
 impl Pager {
-    /// The turn, with nothing committed that readers are not shown yet: the free space in memory is that of the newest commit.
-    fn shown_turn(&self) -> Result<Turn> {
+    /// The turn, with nothing committed that readers are not shown yet: the free space in memory is that of the newest commit. `None` while somebody writes.
+    fn shown_turn(&self) -> Result<Option<Turn>> {
+        self.inner.lock.check_process()?;
+        if self.inner.options.read_only {
+            return self.inner.turn().map(Some);
+        }
         loop {
-            let turn = self.inner.turn()?;
+            let Some(turn) = self.inner.turns.try_take()? else {
+                return Ok(None);
+            };
             let shown = self.inner.state();
             let shown_txn = shown.txn;
             let newest = self.inner.pipeline.base(shown).txn;
-            if newest <= shown_txn || self.inner.options.read_only {
-                return Ok(turn);
+            if newest <= shown_txn {
+                return Ok(Some(turn));
             }
             let wanted = (newest.0, Until::Kept);
             if self.inner.pipeline.wait(&self.inner, wanted, None)? == Waited::Durable {
-                return Ok(turn);
+                return Ok(Some(turn));
             }
             // A commit without a record waits behind others: an empty one on top of it, which takes the turn.
             drop(turn);
@@ -180,11 +197,13 @@ impl Pager {
 
 impl Captured {
     fn of(writer: &mut Writer, page_size: usize) -> Self {
-        let mut free = PageSet::new(writer.space.pages());
+        let pages = writer.space.pages();
+        let mut free = PageSet::new(pages);
         writer.space.for_each_free(|page| {
             free.insert(page);
         });
         Self {
+            pages,
             free,
             held: writer.space.held().copied().collect(),
             held_pages: writer.space.held_pages(),

@@ -7,6 +7,7 @@ use crate::options::Options;
 use crate::pager::Inner;
 use crate::pins::Pin;
 use crate::pipeline::Until;
+use crate::published::published;
 use crate::redo::Recovery;
 use crate::snapshot::Snapshot;
 use crate::space::large::Large;
@@ -263,39 +264,54 @@ impl Pager {
         &self.inner.options
     }
 
-    /// Figures about the file. Waits for a write transaction under way.
+    /// Figures about the file, as of the newest commit. Waits for nobody. While a write transaction is under way, in whatever process, and where another handle
+    /// has written since this one, they are those of the newest commit that all processes see: commits of `None` are left out then.
     ///
     /// # Errors
     /// What reading the free space meets.
     pub fn stat(&self) -> Result<Stat> {
-        let _turn = self.inner.turn()?;
+        let inner = &self.inner;
+        if inner.options.read_only {
+            let _turn = inner.turn()?;
+            return self.stat_in_turn();
+        }
+        inner.lock.check_process()?;
+        // Taking the turn after others would make them read the free space anew.
+        if inner.lock.is_last_writer()
+            && let Some(_turn) = inner.turns.try_take()?
+        {
+            return self.stat_in_turn();
+        }
+        let (snapshot, writer) = published(inner)?;
+        Ok(self.figures(&snapshot, &writer))
+    }
+
+    fn stat_in_turn(&self) -> Result<Stat> {
         // What a handle that only reads finds its free space in must stay as it is meanwhile.
         let snapshot = self.begin_read()?;
         let mut writer = self.inner.take_writer(snapshot.state())?;
         writer.reclaim(&self.inner);
-    /// Where the file is, without links: of one that was opened by its path.
-    #[must_use]
-    pub fn path(&self) -> Option<&Path> {
-        self.inner.path.as_deref()
+        let stat = self.figures(&snapshot, &writer);
+        self.inner.put_writer(writer);
+        Ok(stat)
     }
 
-        let state = Arc::clone(snapshot.state());
+    fn figures(&self, snapshot: &Snapshot, writer: &Writer) -> Stat {
+        let page_size = self.inner.page_size;
         let large = writer.space.large.as_deref();
-        let stat = Stat {
-            page_size: self.inner.page_size,
-            file_bytes: writer.space.pages() * self.inner.page_size as u64,
+        Stat {
+            page_size,
+            file_bytes: writer.space.pages() * page_size as u64,
             pages_total: writer.space.pages(),
             pages_free: writer.space.free_pages(),
             pages_pending: writer.space.held_pages(),
             log_pages: writer.meta.redo.map_or(0, |redo| redo.pages),
             longest_free_pages: writer.space.longest_free(),
-            large_bytes: large.map_or(0, |large| large.pages() * self.inner.page_size as u64),
+            large_bytes: large.map_or(0, |large| large.pages() * page_size as u64),
             large_pages_free: large.map_or(0, Large::free_pages),
             txn: state.txn,
             commit_time_ns: state.time_ns,
             uuid: self.inner.superblock.uuid,
-        };
-        self.inner.put_writer(writer);
-        Ok(stat)
+        }
     }
 }

@@ -22,6 +22,7 @@
 //!                                           unwritten pages of `None` commits
 //! ```
 //!
+//! published  a snapshot and the free space for who does not wait for the writer
 //! look       what the head of a file says, before it is opened
 //! large_file the second file, for large values; space/large its free space.
 //!
@@ -49,6 +50,7 @@ mod pages;
 mod pins;
 mod pipeline;
 mod ptr;
+mod published;
 mod readers;
 mod reading;
 mod redo;

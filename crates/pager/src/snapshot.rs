@@ -120,22 +120,38 @@ impl Snapshot {
                 inner.lock.leave_slot(slot);
                 continue;
             }
-            let mut snapshot = Self {
-                inner: Arc::clone(inner),
-                state: Arc::new(State {
-                    // The pinned record knows only the places of these.
-                    pins: Ptr::NULL,
-                    clock: Ptr::NULL,
-                    ..State::of_meta(&meta, inner.page_size)
-                }),
-                slot,
-                word: meta.txn,
-                told: false,
-                counters: Counters::default(),
+            let state = State {
+                // The pinned record knows only the places of these.
+                pins: Ptr::NULL,
+                clock: Ptr::NULL,
+                ..State::of_meta(&meta, inner.page_size)
             };
-            snapshot.tell_began();
-            return Ok(Some(snapshot));
+            return Ok(Some(Self::of_slot(inner, slot, Arc::new(state))));
         }
+    }
+
+    /// A slot that holds the published state, if it is this one.
+    pub(crate) fn hold(inner: &Inner, txn: u64) -> Result<Option<usize>> {
+        let slot = inner.lock.take_slot()?;
+        if inner.lock.enter(slot, txn, txn) {
+            return Ok(Some(slot));
+        }
+        inner.lock.leave_slot(slot);
+        Ok(None)
+    }
+
+    /// The snapshot of a state that its slot holds.
+    pub(crate) fn of_slot(inner: &Arc<Inner>, slot: usize, state: Arc<State>) -> Self {
+        let mut snapshot = Self {
+            inner: Arc::clone(inner),
+            word: state.txn.0,
+            state,
+            slot,
+            told: false,
+            counters: Counters::default(),
+        };
+        snapshot.tell_began();
+        snapshot
     }
 
     /// The pins of this version, the oldest first.

@@ -221,6 +221,13 @@ impl Writer {
 
     /// Frees what no snapshot holds any more, a bounded step.
     pub(crate) fn reclaim(&mut self, inner: &Inner) {
+        self.reclaim_in_memory(inner);
+        self.spoil(inner);
+        self.note_held(inner);
+    }
+
+    /// The same, and nobody learns of it.
+    pub(crate) fn reclaim_in_memory(&mut self, inner: &Inner) {
         // The older durable state was asked for, or the newest may not be on the medium.
         let keeps_older = inner.options.keep_older || self.confirmed < 2;
         let durable = &self.space.durable[..=usize::from(keeps_older)];
@@ -238,8 +245,6 @@ impl Writer {
                 .retain(|txn, _| *txn > newest || live.binary_search(txn).is_ok());
         }
         self.take_lists(inner, LISTS_PER_COMMIT);
-        self.spoil(inner);
-        self.note_held(inner);
     }
 
     /// Takes up to so many lists of dead ranges whose holders are gone; true when there was one.

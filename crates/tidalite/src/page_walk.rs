@@ -52,7 +52,7 @@ pub struct PageDump {
 
 impl Database {
     /// Shows which structure takes which pages, in the newest version: ranges of one structure ascend. Reads every
-    /// table, node and directory; damage is passed over.
+    /// table, node and directory; damage is passed over. Which version, and whom it waits for: as for [`check`](Self::check).
     ///
     /// # Errors
     /// What cannot be read at all.

@@ -95,8 +95,9 @@ impl Database {
         Ok(self.pager.lock_in_memory(bytes_max)?)
     }
 
-    /// Figures about the newest commit. Reads the catalog and every series' record; waits for a write
-    /// transaction under way.
+    /// Figures about the newest commit. Reads the catalog and every series' record. Waits for nobody, so a thread that watches may call it at any time,
+    /// even one that has a write transaction. While one is under way, figures of pages are those of the newest commit that all processes see: commits
+    /// of `Durability::None` are left out of them.
     ///
     /// # Errors
     /// A damaged or unreadable page.

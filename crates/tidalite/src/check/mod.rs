@@ -63,8 +63,9 @@ impl CheckReport {
 
 impl Database {
     /// Checks everything that the newest commit reaches: every page and block is read and verified, order,
-    /// counts and statistics are recomputed, and every page has to be reached exactly once or be free. Waits for a
-    /// write transaction under way; then readers and writers go on beside it.
+    /// counts and statistics are recomputed, and every page has to be reached exactly once or be free. Readers and
+    /// writers go on beside it, and it waits for no write transaction: while one is under way, what is checked is the newest commit that all processes see
+    /// (commits of `Durability::None` are left out then). It waits for commits that wait for their sync.
     ///
     /// # Errors
     /// What cannot be read at all; damage is in the report.

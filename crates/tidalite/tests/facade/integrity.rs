@@ -3,8 +3,12 @@
 use crate::common::{Folder, assert_clean, in_memory};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tidalite::{CheckReport, Database, MemoryStorage, Options, Place, StoreError, Verify, Watch};
+use tidalite::{
+    CheckReport, Database, Durability, LockMemory, MemoryStorage, Options, Place, Stat, Storage,
+    StoreError, Verify, Watch,
+};
 use tidalite_testkit::rng::Rng;
 
 /// Two tables, three series with leaves, and rows in the front.
@@ -200,6 +204,123 @@ fn a_check_runs_beside_writers() {
     assert!(report.is_clean(), "{:#?}", report.problems);
     assert!(calls >= 3 && commits >= 15, "{calls} calls");
     println!("{commits} commits beside the check, the slowest {slowest:?}");
+    assert_clean(&db);
+}
+
+/// Pages that wait become free with the next transaction that begins: those before and behind that are told alike.
+fn figures(stat: &Stat) -> String {
+    let mut stat = stat.clone();
+    stat.pages_free += std::mem::take(&mut stat.pages_pending);
+    stat.longest_free_pages = 0;
+    format!("{stat:?}")
+}
+
+/// A thread that has a write transaction itself may look at everything meanwhile, and so may another process. What they see is the newest commit that
+/// all processes see.
+#[test]
+fn who_looks_waits_for_no_writer() {
+    tidalite_testkit::watch();
+    let (told, done) = std::sync::mpsc::channel();
+    let looks = std::thread::spawn(move || {
+        for durability in [Durability::Durable, Durability::Lazy, Durability::None] {
+            let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+            let memory = LockMemory::new();
+            let open = || {
+                let storage = Arc::clone(&storage);
+                Options::new().open_storage_with(storage, &memory).unwrap()
+            };
+            let (db, other) = (open(), open());
+            fill(&db);
+            let seen_by_all = db.stat().unwrap();
+            let mut tx = db.begin_write().unwrap();
+            tx.table("config")
+                .unwrap()
+                .put(b"last", &[7; 20_000])
+                .unwrap();
+            tx.commit_with(durability).unwrap();
+            let committed = db.stat().unwrap();
+            assert!(committed.txn > seen_by_all.txn);
+            let expected = match durability {
+                // Nobody else sees it.
+                Durability::None => seen_by_all.txn,
+                _ => committed.txn,
+            };
+            let clean = db.check().unwrap();
+            let mut held = db.begin_write().unwrap();
+            held.table("config").unwrap().clear().unwrap();
+            for db in [&db, &other] {
+                let stat = db.stat().unwrap();
+                assert_eq!(stat.txn, expected, "{durability:?}");
+                if expected == committed.txn {
+                    assert_eq!(figures(&stat), figures(&committed));
+                }
+                let checked = db.check().unwrap();
+                assert!(checked.is_clean(), "{:?}", checked.problems);
+                assert_eq!(checked.pages_free, stat.pages_free);
+                assert_eq!(checked.pages_pending, stat.pages_pending);
+                if expected == committed.txn {
+                    assert_eq!(checked.pages_used, clean.pages_used);
+                }
+                let mut pages = 0;
+                db.pages(&mut |range| pages += range.pages).unwrap();
+                let weights = db.weights().unwrap();
+                let weight: u64 = weights.iter().map(|weight| weight.pages).sum();
+                assert_eq!(pages, weight);
+            }
+            drop(held);
+            assert_clean(&db);
+            assert_eq!(db.stat().unwrap().txn, committed.txn);
+        }
+        told.send(()).unwrap();
+    });
+    if done.recv_timeout(Duration::from_secs(120)).is_err() && !looks.is_finished() {
+        panic!("somebody waits for a writer");
+    }
+    looks.join().unwrap();
+}
+
+/// The same while commits come without a pause.
+#[test]
+fn what_is_seen_beside_a_crowd_of_commits_is_whole() {
+    let db = in_memory(&Options::new());
+    fill(&db);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            let mut rng = Rng::new(3);
+            while !stop.load(Ordering::Relaxed) {
+                let mut tx = db.begin_write().unwrap();
+                for _ in 0..10 {
+                    let key = format!("config-{:05}", rng.below(900));
+                    let value = vec![1; rng.index(300)];
+                    let mut table = tx.table("config").unwrap();
+                    table.put(key.as_bytes(), &value).unwrap();
+                }
+                let durability = match rng.below(8) {
+                    0 => Durability::Durable,
+                    1 => Durability::None,
+                    _ => Durability::Lazy,
+                };
+                tx.commit_with(durability).unwrap();
+            }
+        });
+        let begun = Instant::now();
+        let mut before = db.stat().unwrap().txn;
+        for round in 0..200 {
+            let stat = db.stat().unwrap();
+            let sum = stat.pages_free + stat.pages_pending;
+            assert!(sum < stat.pages_total, "{stat:?}");
+            before = before.max(stat.txn);
+            if round % 20 == 0 {
+                let checked = db.check().unwrap();
+                assert!(checked.is_clean(), "{:?}", checked.problems);
+            }
+            if begun.elapsed() > Duration::from_secs(20) {
+                break;
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
     assert_clean(&db);
 }
 
