@@ -32,7 +32,7 @@
 //!  │  └ by_column IntoColumn             a value of a row, by its column's name
 //!  ├ many    Selection, Group           many series: by tags, merged, joined, gaps filled
 //!  ├ functions  Dots, DotFunctions      rates, means, sums, row by row; leaders among series and values
-//!  └ table   Table, TableCursor
+//!  └ table   Table, TableCursor         stream: values piece by piece
 //! write      WriteTxn, Commit           the one writer
 //!  ├ series_mut  SeriesMut              insert, append, delete
 //!  │  ├ own_reads                        what the transaction sees of its series
@@ -124,6 +124,7 @@ mod series;
 mod series_mut;
 mod staged;
 mod stat;
+mod stream;
 mod table;
 mod table_edit;
 mod table_mut;
@@ -188,6 +189,7 @@ pub use schema::{COLUMN_NAME_BYTES_MAX, Schema, Unit};
 pub use series::Series;
 pub use series_mut::SeriesMut;
 pub use stat::Stat;
+pub use stream::ValueReader;
 pub use table::{Lent, Table, TableCursor};
 pub use table_edit::TableEdit;
 pub use table_mut::TableMut;

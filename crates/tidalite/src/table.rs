@@ -175,14 +175,18 @@ impl<'a> Table<'a> {
         self.sub.sequence()
     }
 
+    pub(crate) fn find(&self, key: &[u8]) -> Result<Option<Value<'_>>> {
+        let found = self.sub.get(&self.pages, key);
+        found.map_err(|error| self.error(error))
+    }
+
     /// The value of a key. Cost: one page per level.
     ///
     /// # Errors
     /// A damaged or unreadable page; `IsTable` where a nested table is.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let found = self.sub.get(&self.pages, key);
-        let found = found.map_err(|error| self.error(error))?;
-        Ok(found.map(|value| value.to_vec()).transpose()?)
+        let value = self.find(key)?;
+        Ok(value.map(|value| value.to_vec()).transpose()?)
     }
 
     /// The value of a key without copying it: lent by the table while it lies in its leaf. Cost: as `get`.
@@ -191,11 +195,7 @@ impl<'a> Table<'a> {
     /// As for `get`.
     #[inline]
     pub fn get_ref(&self, key: &[u8]) -> Result<Option<Lent<'_>>> {
-        match self.sub.get(&self.pages, key) {
-            Ok(Some(value)) => Ok(Some(Lent::of(value)?)),
-            Ok(None) => Ok(None),
-            Err(error) => Err(self.error(error)),
-        }
+        self.find(key)?.map(Lent::of).transpose()
     }
 
     /// Entries of the table, without reading any.

@@ -56,6 +56,7 @@ fn a_nested_table_is_no_damaged_value() {
         let view = table.view().unwrap();
         is_table(view.get(b"z"), "z");
         is_table(view.get_ref(b"z").map(drop), "z");
+        is_table(view.read_value(b"z").map(drop), "z");
         is_table(view.get_many(&["none", "z"]).map(drop), "z");
         is_table(view.for_each(|_, _| ()), "a");
         let range = view.range("a"..).unwrap();
