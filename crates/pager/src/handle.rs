@@ -1,7 +1,7 @@
 //! An open file as its users have it: snapshots, the write transaction, syncs, figures.
 
 use crate::error::{Error, Result};
-use crate::lock::protocol;
+use crate::lock::{Patience, protocol};
 use crate::metrics::{MetricsReport, Phase};
 use crate::options::Options;
 use crate::pager::Inner;
@@ -126,10 +126,31 @@ impl Pager {
     pub fn begin_write_within(&self, patience: Duration) -> Result<WriteTxn> {
         self.inner.check_writable()?;
         self.inner.let_others()?;
-        let until = Instant::now().checked_add(patience);
-        match self.inner.turns.wait(until, &mut || ())? {
+        let patience = Patience {
+            until: Instant::now().checked_add(patience),
+            ..Patience::default()
+        };
+        match self.inner.turns.wait(&patience, &mut || ())? {
             Some(turn) => WriteTxn::begin(Arc::clone(&self.inner), turn),
             None => Err(self.inner.writer_busy()),
+        }
+    }
+
+    /// Begins the write transaction; waits in line for others as long as `goes_on` says so (then `None`). That is asked every few milliseconds, must be quick, and must not use
+    /// the database.
+    ///
+    /// # Errors
+    /// As for `begin_write`.
+    pub fn begin_write_while(&self, goes_on: &dyn Fn() -> bool) -> Result<Option<WriteTxn>> {
+        self.inner.check_writable()?;
+        self.inner.let_others()?;
+        let patience = Patience {
+            goes_on: Some(goes_on),
+            ..Patience::default()
+        };
+        match self.inner.turns.wait(&patience, &mut || ())? {
+            Some(turn) => WriteTxn::begin(Arc::clone(&self.inner), turn).map(Some),
+            None => Ok(None),
         }
     }
 

@@ -14,6 +14,7 @@ use crate::event::Event;
 use crate::found::Found;
 use crate::large_file::LargeFile;
 use crate::lock::Lock;
+use crate::lock::{Lock, Patience};
 use crate::lock::protocol;
 use crate::meta::{Meta, MetaBlocks};
 use crate::open::{check_length, heal_metas};
@@ -209,7 +210,8 @@ impl Inner {
                 tell(&writer);
             }
         };
-        self.turns.wait_unless(None, &mut waiting, enough)
+        let patience = Patience::default();
+        self.turns.wait_unless(&patience, &mut waiting, enough)
     }
 
     /// Where commits of this handle wait for a flush that others share, the turn among the handles stays here; without an end where new

@@ -20,7 +20,7 @@
 //!    commit with a record, the end of a flush. What these change is stored before `listeners` is read, and counted there before it is looked at.
 
 use crate::error::Result;
-use crate::lock::{Lock, Ticket};
+use crate::lock::{Lock, Patience, Ticket};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -135,7 +135,7 @@ impl Turns {
     }
 
     /// The turn in this handle, unless something else is enough before.
-    fn wait_here(&self, until: Option<Instant>, enough: Option<Enough<'_>>) -> Here {
+    fn wait_here(&self, patience: &Patience<'_>, enough: Option<Enough<'_>>) -> Here {
         let mut queue = self.queue();
         if queue.take(None) {
             return Here::Turn(queue.kept.take());
@@ -154,9 +154,8 @@ impl Turns {
             if queue.take(Some(number)) {
                 break Here::Turn(queue.kept.take());
             }
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             let is_enough = enough.is_some_and(|enough| enough(self.leads()));
-            if is_enough || left.is_some_and(|left| left.is_zero()) {
+            if is_enough || patience.is_over() {
                 queue.leave(Some(number));
                 let first = queue.first();
                 drop(queue);
@@ -164,9 +163,9 @@ impl Turns {
                 break if is_enough { Here::Enough } else { Here::Late };
             }
             drop(queue);
-            match left {
+            match patience.nap() {
                 None => thread::park(),
-                Some(left) => thread::park_timeout(left),
+                Some(nap) => thread::park_timeout(nap),
             }
             queue = self.queue();
         };
@@ -200,10 +199,10 @@ impl Turns {
     /// The turn among all handles; `None` when it does not come in time. `waiting` is called now and then.
     pub(crate) fn wait(
         self: &Arc<Self>,
-        until: Option<Instant>,
+        patience: &Patience<'_>,
         waiting: &mut dyn FnMut(),
     ) -> Result<Option<Turn>> {
-        match self.wait_unless(until, waiting, None)? {
+        match self.wait_unless(patience, waiting, None)? {
             Came::Turn(turn) => Ok(Some(turn)),
             Came::Late | Came::Enough => Ok(None),
         }
@@ -212,13 +211,13 @@ impl Turns {
     /// The same, unless something else is enough while others of this handle have the turn.
     pub(crate) fn wait_unless(
         self: &Arc<Self>,
-        until: Option<Instant>,
+        patience: &Patience<'_>,
         waiting: &mut dyn FnMut(),
         enough: Option<Enough<'_>>,
     ) -> Result<Came> {
-        let ticket = match self.wait_here(until, enough) {
+        let ticket = match self.wait_here(patience, enough) {
             Here::Turn(Some(ticket)) => Ok(Some(ticket)),
-            Here::Turn(None) => self.lock.wait_ticket(until, waiting),
+            Here::Turn(None) => self.lock.wait_ticket(patience, waiting),
             Here::Late => return Ok(Came::Late),
             Here::Enough => return Ok(Came::Enough),
         };
@@ -257,7 +256,7 @@ impl Turns {
     /// The turn in this handle alone: for one that only reads.
     pub(crate) fn wait_as_reader(self: &Arc<Self>) -> Turn {
         // Without an end to wait for, it comes.
-        let ticket = match self.wait_here(None, None) {
+        let ticket = match self.wait_here(&Patience::default(), None) {
             Here::Turn(ticket) => ticket,
             Here::Late | Here::Enough => None,
         };

@@ -10,9 +10,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Between two tries for the write transaction.
-const TURN_PAUSE: Duration = Duration::from_millis(2);
-
 #[derive(Default)]
 struct Told {
     stop: bool,
@@ -53,16 +50,11 @@ impl Background {
                     return;
                 }
                 drop(told);
-                // Whoever ends the thread may hold the write transaction: the turn is tried for, not waited for.
-                let done = database.maintain_with(&Budget::default(), || {
-                    while !own.told().stop {
-                        match database.try_begin_write()? {
-                            None => std::thread::sleep(TURN_PAUSE),
-                            some => return Ok(some),
-                        }
-                    }
-                    Ok(None)
-                });
+                // It waits in line, so that writers who begin again at once do not keep it out. Whoever ends the thread may hold
+                // the write transaction: then it leaves the line.
+                let goes_on = || !own.told().stop;
+                let done = database
+                    .maintain_with(&Budget::default(), || database.begin_write_while(&goes_on));
                 told = own.told();
                 if let Err(error) = done {
                     told.failed = Some(error);

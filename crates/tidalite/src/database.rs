@@ -297,7 +297,8 @@ impl Options {
     }
 
     /// Keeps to the retention policies in a thread of its own that calls [`Database::maintain`] so often, a second of
-    /// work at most each time (not at all). The thread ends with the last clone of the database.
+    /// work at most each time (not at all). It waits in line for the write transaction, and gets it however busy the writers are. What they commit between two rounds, and
+    /// while one is under way, comes on top of a cap. The thread ends with the last clone of the database.
     pub fn maintain_every(mut self, every: Duration) -> Self {
         self.maintain_every = Some(every);
         self
@@ -539,6 +540,14 @@ impl Database {
     /// As for [`ReadTxn::copy_to`].
     pub fn copy_to(&self, path: impl AsRef<Path>) -> Result<u64> {
         self.begin_read()?.copy_to(path)
+    }
+
+    /// As `begin_write`; `None` when `goes_on` says no while it waits.
+    pub(crate) fn begin_write_while(&self, goes_on: &dyn Fn() -> bool) -> Result<Option<WriteTxn>> {
+        let Some(pages) = self.pager.begin_write_while(goes_on)? else {
+            return Ok(None);
+        };
+        WriteTxn::begin(Arc::clone(&self.shared), pages).map(Some)
     }
 
     /// As [`copy_to`](Self::copy_to), watched, and no faster than the watch allows.

@@ -1,10 +1,11 @@
 //! Retention: what a policy removes, and that it removes nothing else.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tidalite::{
-    Budget, ColumnType, Database, Maintained, MemoryStorage, Options, Retention, Schema, Storage,
-    Timestamp, Unit,
+    Budget, ColumnType, Database, Durability, Maintained, MemoryStorage, Options, Retention,
+    Schema, Storage, Timestamp, Unit,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -295,6 +296,60 @@ fn a_thread_keeps_to_the_policies_when_asked_and_ends_with_the_database() {
     drop(db);
     drop(held);
     assert_eq!(Arc::strong_count(&storage), 1, "the thread is gone");
+}
+
+/// Three threads that begin again at once leave the write transaction free for no moment. The thread gets its turn all the same, and the cap holds.
+#[test]
+fn writers_without_end_do_not_keep_the_thread_out() {
+    const WRITERS: u64 = 3;
+    const ROWS_A_COMMIT: i64 = 2_000;
+    const COMMITS: u64 = 600;
+    const CAP: u64 = 2 << 20;
+    tidalite_testkit::watch();
+    let options = Options::new().maintain_every(Duration::from_millis(5));
+    let db = options
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let policy = Retention {
+        bytes: Some(CAP),
+        ..Retention::default()
+    };
+    tx.set_retention("cap", &policy).unwrap();
+    tx.commit().unwrap();
+    let done = AtomicU64::new(0);
+    let write = |writer: u64| {
+        let mut rng = Rng::new(writer);
+        let mut time = 0;
+        while done.fetch_add(1, Ordering::Relaxed) < COMMITS {
+            let mut tx = db.begin_write().unwrap();
+            let mut series = tx.series(&format!("hard.{writer}")).unwrap();
+            for _ in 0..ROWS_A_COMMIT {
+                series.insert(time * SECOND, rng.f64()).unwrap();
+                time += 1;
+            }
+            tx.commit_with(Durability::Lazy).unwrap();
+        }
+    };
+    let mut most = 0;
+    std::thread::scope(|threads| {
+        let write = &write;
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| threads.spawn(move || write(writer)))
+            .collect();
+        while !writers
+            .iter()
+            .all(std::thread::ScopedJoinHandle::is_finished)
+        {
+            // Beside them: this waits for nobody.
+            most = most.max(db.stat().unwrap().leaf_bytes);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let written = COMMITS * ROWS_A_COMMIT.unsigned_abs() * 8;
+    println!("{most} bytes of leaves at most, of {written} written");
+    assert!(db.take_maintenance_error().is_none());
+    assert!(most < 2 * CAP + CAP / 2, "{most} bytes of leaves");
 }
 
 /// To look at what there is may take longer than the time of a budget: each call gets on nonetheless.

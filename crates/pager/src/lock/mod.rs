@@ -29,7 +29,7 @@ mod sync;
 
 pub(crate) use area::{Area, Identity};
 pub use area::{HANDLES_MAX, READERS_MAX};
-pub(crate) use queue::Ticket;
+pub(crate) use queue::{Patience, Ticket};
 
 use crate::error::{Error, Result};
 use area::{MemoryWords, VERSION};

@@ -36,6 +36,33 @@ use std::time::{Duration, Instant};
 /// A dead writer is noticed within this time; one that finishes rings the bell.
 const PATIENCE: Duration = Duration::from_millis(5);
 
+/// Who may give up looks so often whether to.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// For how long somebody waits in line.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Patience<'a> {
+    /// No longer than until then.
+    pub(crate) until: Option<Instant>,
+    /// And while this says so, which is asked every few milliseconds.
+    pub(crate) goes_on: Option<&'a dyn Fn() -> bool>,
+}
+
+impl Patience<'_> {
+    pub(crate) fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+            || self.goes_on.is_some_and(|goes_on| !goes_on())
+    }
+
+    /// How long one may sleep before one asks again; `None`: until woken.
+    pub(crate) fn nap(&self) -> Option<Duration> {
+        let left = |until: Instant| until.saturating_duration_since(Instant::now());
+        let look = self.goes_on.map(|_| LOOK);
+        let left = self.until.map(left);
+        left.into_iter().chain(look).min()
+    }
+}
+
 /// A place in the queue, or the turn itself. It must be given back with [`Lock::give_ticket`].
 #[derive(Debug)]
 pub(crate) enum Ticket {
@@ -52,7 +79,7 @@ impl Lock {
         }
     }
 
-    fn enter_door(&self, until: Option<Instant>) -> Result<bool> {
+    fn enter_door(&self, patience: &Patience<'_>) -> Result<bool> {
         let mut pause = Duration::from_micros(10);
         for attempt in 0u64.. {
             if self
@@ -62,7 +89,7 @@ impl Lock {
             {
                 return Ok(true);
             }
-            if until.is_some_and(|until| Instant::now() >= until) || !self.locks.alive() {
+            if patience.is_over() || !self.locks.alive() {
                 return Ok(false);
             }
             if attempt < 50 {
@@ -160,13 +187,13 @@ impl Lock {
     /// Waits for the turn. `None`: it did not come in time. `waiting` is called now and then meanwhile.
     pub(crate) fn wait_ticket(
         &self,
-        until: Option<Instant>,
+        patience: &Patience<'_>,
         waiting: &mut dyn FnMut(),
     ) -> Result<Option<Ticket>> {
         if let Some(ticket) = self.take_throne() {
             return Ok(Some(ticket));
         }
-        if !self.enter_door(until)? {
+        if !self.enter_door(patience)? {
             return Ok(None);
         }
         let drawn = self.draw();
@@ -183,7 +210,7 @@ impl Lock {
                 self.note_writer();
                 return Ok(Some(Ticket::Number(byte)));
             }
-            if until.is_some_and(|until| Instant::now() >= until) {
+            if patience.is_over() {
                 self.give_ticket(Ticket::Number(byte));
                 return Ok(None);
             }

@@ -3,6 +3,7 @@
 use super::{CommitInfo, Durability, WriteTxn};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::lock::Patience;
 use crate::metrics::Phase;
 use crate::pager::Inner;
 use crate::pipeline::{Until, Waited};
@@ -202,7 +203,15 @@ pub(crate) fn make_durable(
         };
         let came = match until {
             None => inner.turn_unless(Instant::now(), Some(&enough))?,
-            Some(_) => inner.turns.wait_unless(until, &mut || (), Some(&enough))?,
+            Some(_) => {
+                let patience = Patience {
+                    until,
+                    ..Patience::default()
+                };
+                inner
+                    .turns
+                    .wait_unless(&patience, &mut || (), Some(&enough))?
+            }
         };
         let turn = match came {
             Came::Turn(turn) => turn,
