@@ -12,9 +12,9 @@ use crate::redo::Recovery;
 use crate::snapshot::Snapshot;
 use crate::space::large::Large;
 use crate::txn::{WriteTxn, make_durable};
-use std::sync::Arc;
 use crate::writer::Writer;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tidalite_base::TxnId;
@@ -273,10 +273,22 @@ impl Pager {
         self.inner.page_size
     }
 
+    /// Where the file is, without links: of one that was opened by its path.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.inner.path.as_deref()
+    }
+
     /// The file's identity.
     #[must_use]
     pub fn uuid(&self) -> [u8; 16] {
         self.inner.superblock.uuid
+    }
+
+    /// From now on the file is at least `least` bytes long, free or not, and at most `most` ([`Options::file_bytes_min`], [`Options::file_bytes_max`]): what this handle, with its
+    /// clones, makes of it. Others have their own bounds. A file that is longer than `most` stays so until free space at its end is cut off.
+    pub fn set_file_bytes(&self, least: u64, most: u64) {
+        self.inner.bounds.set(least, most);
     }
 
     /// How the file was opened.
@@ -289,7 +301,11 @@ impl Pager {
     /// has written since this one, they are those of the newest commit that all processes see: commits of `None` are left out then.
     ///
     /// # Errors
-    /// What reading the free space meets.
+    /// What reading the free space meets; as for `begin_read`.
+    ///
+    /// # Cost
+    /// In the handle that has written last, between two transactions, none but a sum over the zones of 128 MiB. Else the free space is read: a page a zone, and the lists of
+    /// pages that are held.
     pub fn stat(&self) -> Result<Stat> {
         let inner = &self.inner;
         if inner.options.read_only {
@@ -330,8 +346,8 @@ impl Pager {
             longest_free_pages: writer.space.longest_free(),
             large_bytes: large.map_or(0, |large| large.pages() * page_size as u64),
             large_pages_free: large.map_or(0, Large::free_pages),
-            txn: state.txn,
-            commit_time_ns: state.time_ns,
+            txn: snapshot.txn(),
+            commit_time_ns: snapshot.commit_time_ns(),
             uuid: self.inner.superblock.uuid,
         }
     }

@@ -13,9 +13,8 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::found::Found;
 use crate::large_file::LargeFile;
-use crate::lock::Lock;
-use crate::lock::{Lock, Patience};
 use crate::lock::protocol;
+use crate::lock::{Lock, Patience};
 use crate::meta::{Meta, MetaBlocks};
 use crate::open::{check_length, heal_metas};
 use crate::options::Options;
@@ -93,13 +92,45 @@ enum WriterSlot {
     Taken,
 }
 
+/// How long the file may and has to be; changed while it is open.
+#[derive(Debug)]
+pub(crate) struct Bounds {
+    least_bytes: AtomicU64,
+    most_bytes: AtomicU64,
+}
+
+impl Bounds {
+    fn new(options: &Options) -> Self {
+        Self {
+            least_bytes: AtomicU64::new(options.file_bytes_min),
+            most_bytes: AtomicU64::new(options.file_bytes_max),
+        }
+    }
+
+    pub(crate) fn set(&self, least_bytes: u64, most_bytes: u64) {
+        self.least_bytes.store(least_bytes, Ordering::Relaxed);
+        self.most_bytes.store(most_bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn least_bytes(&self) -> u64 {
+        self.least_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn most_bytes(&self) -> u64 {
+        self.most_bytes.load(Ordering::Relaxed)
+    }
+}
+
 pub(crate) struct Inner {
     pub(crate) storage: Arc<dyn Storage>,
+    /// Of a file that was opened by its path, without links.
+    pub(crate) path: Option<PathBuf>,
     /// The second file, if the database has one.
     pub(crate) large: Option<LargeFile>,
     pub(crate) superblock: Superblock,
     pub(crate) page_size: usize,
     pub(crate) options: Options,
+    pub(crate) bounds: Bounds,
     pub(crate) verified: Verified,
     pub(crate) unwritten: Unwritten,
     pub(crate) state: ArcSwap<State>,
@@ -124,8 +155,6 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(flusher) = self.flusher.get() {
             flusher.unpark();
-    /// Of a file that was opened by its path, without links.
-    pub(crate) path: Option<PathBuf>,
         }
         let slot = self
             .writer
@@ -158,11 +187,13 @@ impl Inner {
         Self {
             observed: storage.observer().is_some(),
             storage,
+            path: None,
             large: None,
             page_size: superblock.page_size,
             verified: Verified::new(superblock.page_size),
             unwritten: Unwritten::default(),
             superblock,
+            bounds: Bounds::new(&options),
             options,
             local: AtomicU64::new(state.txn.0),
             state: ArcSwap::from_pointee(state),
@@ -188,7 +219,6 @@ impl Inner {
         match self.turn_unless(begun, None)? {
             Came::Turn(turn) => Ok(turn),
             Came::Late | Came::Enough => Err(self.writer_busy()),
-            path: None,
         }
     }
 

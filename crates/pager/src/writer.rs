@@ -219,7 +219,7 @@ impl Writer {
         self.space.durable_is(txn);
     }
 
-    /// Frees what no snapshot holds any more, a bounded step.
+    /// Frees what no snapshot holds any more, a bounded step. Only for who has the turn.
     pub(crate) fn reclaim(&mut self, inner: &Inner) {
         self.reclaim_in_memory(inner);
         self.spoil(inner);
@@ -486,14 +486,15 @@ impl Writer {
         // What a bulk write reserves costs a call and no write of zeros, and is there for nothing when it ends.
         let part = if bulk { 16 } else { 8 };
         let step = (old * page_bytes / part).clamp(options.growth_bytes_min, most);
-        let bound = options.file_bytes_max / page_bytes;
+        let bytes_max = inner.bounds.most_bytes();
+        let bound = bytes_max / page_bytes;
         if old + need > bound {
             return Err(Error::FileFull {
                 needed_bytes: need * page_bytes,
-                bytes_max: options.file_bytes_max,
+                bytes_max,
             });
         }
-        let least = (options.file_bytes_min / page_bytes).saturating_sub(old);
+        let least = (inner.bounds.least_bytes() / page_bytes).saturating_sub(old);
         let (step, how) = if bulk {
             let step = step.max((written / 4).min(BULK_GROWTH_BYTES_MAX));
             (need + step / page_bytes, Growth::Reserve)

@@ -185,7 +185,8 @@ impl Options {
         self
     }
 
-    /// The file grows by at least `min` bytes at a time and at most `max` more than it needs (1 and 8 MiB).
+    /// The file grows by at least `min` bytes at a time and at most `max` more than it needs (1 and 8 MiB). As with all options about the file's length, this
+    /// is what this handle does: it is not stored in the file, and each process that writes says it for itself.
     pub fn growth_bytes(mut self, min: u64, max: u64) -> Self {
         self.store.growth_bytes_min = min;
         self.store.growth_bytes_max = max;
@@ -193,7 +194,7 @@ impl Options {
     }
 
     /// The file is at least `min` bytes long, free or not (0), and at most `max` (no bound): growing further is `StoreError::FileFull`, the
-    /// transaction is rolled back, and the database goes on.
+    /// transaction is rolled back, and the database goes on. Of this handle, not of the file; [`Database::set_file_bytes`] changes it while it is open.
     pub fn file_bytes(mut self, min: u64, max: u64) -> Self {
         self.store.file_bytes_min = min;
         self.store.file_bytes_max = max;
@@ -201,7 +202,7 @@ impl Options {
     }
 
     /// When so many bytes are free at the file's end it is cut off, and when so many are free inside, stretches of 1 MiB and more
-    /// are given back to the file system (16 MiB). Done with commits, as soon as no snapshot needs what lies there.
+    /// are given back to the file system (16 MiB). Done with commits, as soon as no snapshot needs what lies there. Of this handle, not of the file.
     pub fn shrink_bytes(mut self, bytes: u64) -> Self {
         self.store.shrink_bytes = bytes;
         self
@@ -490,6 +491,19 @@ impl Database {
         Options::new().open(path)
     }
 
+    /// The identity of the file: random bytes that it got when it was created and keeps for ever. A byte-for-byte copy has the same ([`copy_image`](Self::copy_image)); one that was made by `copy_to`
+    /// or [`restore`](crate::restore) has one of its own. [`Look::uuid`](crate::Look::uuid) tells it of a file that is not opened.
+    #[must_use]
+    pub fn uuid(&self) -> [u8; 16] {
+        self.pager.uuid()
+    }
+
+    /// Bounds the file's length anew, as [`Options::file_bytes`] does when it is opened: at least `min` bytes, free or not, and at most `max`. For what this handle and its clones do from
+    /// now on; a transaction under way may go by either. A file that is longer than `max` already only grows no further, until free space at its end is cut off.
+    pub fn set_file_bytes(&self, min: u64, max: u64) {
+        self.pager.set_file_bytes(min, max);
+    }
+
     /// Takes a snapshot of the newest commit of any process. Never waits.
     ///
     /// # Errors
@@ -528,6 +542,14 @@ impl Database {
         WriteTxn::begin(Arc::clone(&self.shared), pages).map(Some)
     }
 
+    /// As `begin_write`; `None` when `goes_on` says no while it waits.
+    pub(crate) fn begin_write_while(&self, goes_on: &dyn Fn() -> bool) -> Result<Option<WriteTxn>> {
+        let Some(pages) = self.pager.begin_write_while(goes_on)? else {
+            return Ok(None);
+        };
+        WriteTxn::begin(Arc::clone(&self.shared), pages).map(Some)
+    }
+
     /// What maintenance in the background failed with last; asked once, it is forgotten.
     #[must_use]
     pub fn take_maintenance_error(&self) -> Option<crate::Error> {
@@ -540,14 +562,6 @@ impl Database {
     /// As for [`ReadTxn::copy_to`].
     pub fn copy_to(&self, path: impl AsRef<Path>) -> Result<u64> {
         self.begin_read()?.copy_to(path)
-    }
-
-    /// As `begin_write`; `None` when `goes_on` says no while it waits.
-    pub(crate) fn begin_write_while(&self, goes_on: &dyn Fn() -> bool) -> Result<Option<WriteTxn>> {
-        let Some(pages) = self.pager.begin_write_while(goes_on)? else {
-            return Ok(None);
-        };
-        WriteTxn::begin(Arc::clone(&self.shared), pages).map(Some)
     }
 
     /// As [`copy_to`](Self::copy_to), watched, and no faster than the watch allows.

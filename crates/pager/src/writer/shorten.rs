@@ -78,7 +78,7 @@ impl Writer {
         for txn in &live {
             least = least.max(*self.ends.get(txn)?);
         }
-        Some(least.max(inner.options.file_bytes_min / page_bytes))
+        Some(least.max(inner.bounds.least_bytes() / page_bytes))
     }
 
     /// Cuts the file when at least `much` goes. The reserve stays.
@@ -111,7 +111,7 @@ impl Writer {
             .meta
             .pages
             .max(durable.pages)
-            .max(inner.options.file_bytes_min / page_bytes);
+            .max(inner.bounds.least_bytes() / page_bytes);
         self.cut(
             inner,
             least,

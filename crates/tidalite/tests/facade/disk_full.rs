@@ -624,3 +624,34 @@ fn no_room_for_the_lock_file() {
         );
     }
 }
+
+/// A service that has come to its bound goes on when it is given more, without being started again; and the bound holds when it is taken back.
+#[test]
+fn the_bound_of_the_file_is_raised_while_it_is_open() {
+    const MIB: u64 = 1 << 20;
+    let folder = Folder::new("bound");
+    let path = folder.file("a.tdl");
+    let db = Options::new().file_bytes(0, 2 * MIB).open(&path).unwrap();
+    let put = |key: u8| {
+        let mut tx = db.begin_write()?;
+        tx.table("t")?.put(&[key], &vec![key; MIB as usize])?;
+        tx.commit()
+    };
+    let bound_of = |done: Result<tidalite::Commit>| match done {
+        Err(Error::Store(StoreError::FileFull { bytes_max, .. })) => bytes_max,
+        other => panic!("{other:?}"),
+    };
+    put(1).unwrap();
+    assert_eq!(bound_of(put(2)), 2 * MIB);
+    db.set_file_bytes(0, 4 * MIB);
+    put(2).unwrap();
+    // A clone is the same handle.
+    db.clone().set_file_bytes(0, 3 * MIB);
+    assert_eq!(bound_of(put(3)), 3 * MIB);
+    assert!(std::fs::metadata(&path).unwrap().len() <= 4 * MIB);
+    db.set_file_bytes(8 * MIB, u64::MAX);
+    put(3).unwrap();
+    put(4).unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() >= 8 * MIB);
+    assert_clean(&db);
+}
