@@ -32,7 +32,7 @@ fn a_large_value_comes_piece_by_piece() {
     table.put(b"small", b"in its leaf").unwrap();
     table.put(b"none", b"").unwrap();
     // Of a transaction, too.
-    let view = table.view();
+    let view = table.view().unwrap();
     let mut bytes = Vec::new();
     let mut own = view.read_value(b"large").unwrap().unwrap();
     own.read_to_end(&mut bytes).unwrap();
