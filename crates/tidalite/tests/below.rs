@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::{
-    Change, Database, MemoryStorage, Options, Place, ReadTxn, SalvageReport, Storage, Table, Watch,
-    salvage_storage,
+    Change, Database, Error, MemoryStorage, Options, Place, ReadTxn, SalvageReport, Storage, Table,
+    Watch, salvage_storage,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -92,7 +92,11 @@ fn change(db: &Database, rng: &mut Rng, operations: usize) {
             13 => {
                 // A value becomes a table and the other way round.
                 let mut table = tx.table("topics").unwrap();
-                table.put(&[b'q', rng.below(3) as u8], b"value").unwrap();
+                let at = [b'q', rng.below(3) as u8];
+                if let Err(error) = table.put(&at, b"value") {
+                    assert!(matches!(error, Error::IsTable { .. }), "{error:?}");
+                    assert!(table.remove(&at).unwrap() && table.put(&at, b"value").unwrap());
+                }
                 let at = [b'q', rng.below(3) as u8];
                 if table.remove(&at).unwrap() {
                     table.nested(&at).put(&key, b"below").unwrap();
