@@ -22,6 +22,7 @@ use crate::series::{EVER, Series};
 use crate::table::Table;
 use crate::table_roots::find_table;
 use crate::tables::expect_kind;
+use crate::time::Timestamp;
 use crate::write::OpenTable;
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
@@ -202,6 +203,26 @@ impl ReadTxn {
         let own = Self::decoded(pages, roots, known, scan_threads)?;
         newest.begun.store(Some(Arc::clone(&own.begun)));
         Ok(own)
+    }
+
+    /// When the commit that this shows was done, by the wall clock of who did.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tidalite::{MemoryStorage, Options, Timestamp};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let before = Timestamp::now();
+    /// let mut tx = db.begin_write()?;
+    /// tx.table("config")?.put(b"speed", b"7")?;
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// assert!(snap.commit_time() >= before);
+    /// assert_eq!(db.txn_at(snap.commit_time())?, Some((snap.txn(), snap.commit_time())));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn commit_time(&self) -> Timestamp {
+        Timestamp(self.pages.commit_time_ns())
     }
 }
 

@@ -4,6 +4,7 @@ use crate::database::Database;
 use crate::error::Result;
 use crate::leaves::stored_tree;
 use crate::read::ReadTxn;
+use crate::time::Timestamp;
 use tidalite_base::TxnId;
 
 /// Figures about a database as of one commit.
@@ -12,6 +13,8 @@ use tidalite_base::TxnId;
 pub struct Stat {
     /// The newest commit.
     pub txn: TxnId,
+    /// When it was committed, by the wall clock of who did.
+    pub commit_time: Timestamp,
     /// Bytes of a page.
     pub page_size: usize,
     /// Bytes of the file.
@@ -22,6 +25,8 @@ pub struct Stat {
     pub pages_free: u64,
     /// Pages that are dead but seen by a snapshot or needed by the newest durable states, in both files.
     pub pages_pending: u64,
+    /// Pages of the log of small commits, which count as in use.
+    pub log_pages: u64,
     /// The longest stretch of free pages, at most.
     pub longest_free_pages: u64,
     /// Bytes of the second file, for large values; 0 without one.
@@ -100,16 +105,18 @@ impl Database {
     /// of `Durability::None` are left out of them.
     ///
     /// # Errors
-    /// A damaged or unreadable page.
+    /// A damaged or unreadable page; as for [`begin_read`](Self::begin_read).
     pub fn stat(&self) -> Result<Stat> {
         let pages = self.pager.stat()?;
         let mut stat = Stat {
             txn: pages.txn,
+            commit_time: Timestamp(pages.commit_time_ns),
             page_size: pages.page_size,
             file_bytes: pages.file_bytes,
             pages_total: pages.pages_total,
             pages_free: pages.pages_free,
             pages_pending: pages.pages_pending,
+            log_pages: pages.log_pages,
             longest_free_pages: pages.longest_free_pages,
             large_bytes: pages.large_bytes,
             large_pages_free: pages.large_pages_free,

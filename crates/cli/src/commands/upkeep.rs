@@ -43,7 +43,10 @@ pub(crate) fn stat(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let columns = figures
         .iter()
-        .map(|(name, ..)| Column::number(*name))
+        .map(|(name, cell, _)| match cell {
+            Cell::Text(_) => Column::text(name),
+            _ => Column::number(*name),
+        })
         .collect();
     let cells: Vec<Cell> = figures.into_iter().map(|(_, cell, _)| cell).collect();
     let mut sheet = terminal.sheet(args.format.format, columns);
@@ -72,6 +75,11 @@ fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
             "number of the newest commit",
         ),
         (
+            "commit_time",
+            Cell::Text(stat.commit_time.to_string()),
+            "when that was, UTC",
+        ),
+        (
             "file_bytes",
             Cell::Count(stat.file_bytes),
             "size of the file",
@@ -88,6 +96,11 @@ fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
             "pages_pending",
             Cell::Count(stat.pages_pending),
             "are freed, but a snapshot may see them",
+        ),
+        (
+            "log_pages",
+            Cell::Count(stat.log_pages),
+            "of those used, for the log of small commits",
         ),
         (
             "free_scattered",

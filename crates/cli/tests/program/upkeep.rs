@@ -13,7 +13,9 @@ fn stat_counts() {
     );
     let json = folder.say("stat plant.tdl --format json").ok();
     assert!(
-        json.contains(r#""series":4"#) && json.contains(r#""bytes_per_point":"#),
+        json.contains(r#""series":4"#)
+            && json.contains(r#""commit_time":"2"#)
+            && json.contains(r#""bytes_per_point":"#),
         "{json}"
     );
 }
@@ -45,6 +47,7 @@ fn stat_agrees_with_the_library() {
         ("pages", stat.pages_total),
         ("pages_free", stat.pages_free),
         ("pages_pending", stat.pages_pending),
+        ("log_pages", stat.log_pages),
         ("tables", 1),
         ("table_entries", 2),
         ("series", 5),
@@ -57,6 +60,9 @@ fn stat_agrees_with_the_library() {
     ] {
         assert_eq!(number(name), expected, "{name}");
     }
+    assert_eq!(told["commit_time"], stat.commit_time.to_string());
+    let committed = db.begin_read().unwrap().commit_time();
+    assert_eq!(stat.commit_time, committed);
     assert!(stat.leaf_rows >= 39 * 1_024 && stat.leaf_rows + stat.front_rows == 40_479);
     let used = number("pages_used");
     let whole = used + number("pages_free") + number("pages_pending");

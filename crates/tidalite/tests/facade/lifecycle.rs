@@ -55,6 +55,75 @@ fn compare_ranges(snap: &ReadTxn, base: &ReadTxn, new: &Model, old: &Model) {
     }
 }
 
+/// One may look at the records before opening, and open the durable commit before the newest one. Going back to it for good is done by a copy of that.
+#[test]
+fn the_commit_before_the_newest_is_looked_at_opened_and_copied() {
+    let folder = Folder::new("older");
+    let path = folder.file("a.tdl");
+    let db = Options::new().keep_older(true).open(&path).unwrap();
+    for number in 1..=3u8 {
+        let mut tx = db.begin_write().unwrap();
+        let mut table = tx.table("t").unwrap();
+        for key in 0..200u8 {
+            table.put(&[key], &[number; 500]).unwrap();
+        }
+        tx.set_user_data(&[number]).unwrap();
+        tx.commit().unwrap();
+    }
+    drop(db);
+    let seen = look(&path).unwrap();
+    let of_newest = |number: usize| {
+        let records = seen.records.iter().flat_map(|place| &place.record);
+        let mut records = records.filter(|record| record.txn == seen.txns()[number]);
+        records.next().unwrap().clone()
+    };
+    assert_eq!(seen.txns().len(), 2, "{seen:?}");
+    assert_eq!((of_newest(0).user, of_newest(1).user), (vec![3], vec![2]));
+    let values = |db: &Database| {
+        let snap = db.begin_read().unwrap();
+        let table = snap.table("t").unwrap().unwrap();
+        let mut values = Vec::new();
+        table
+            .for_each(|_, value| values.push(value.to_vec()))
+            .unwrap();
+        (snap.txn(), snap.user_data().to_vec(), values)
+    };
+    let older = Options::new().older_record().open(&path).unwrap();
+    assert_eq!(
+        values(&older),
+        (seen.txns()[1], vec![2], vec![vec![2; 500]; 200])
+    );
+    assert!(matches!(
+        older.begin_write().err(),
+        Some(Error::Store(StoreError::ReadOnly))
+    ));
+    assert!(matches!(
+        Database::open(&path).err(),
+        Some(Error::Store(StoreError::OpenElsewhere { .. }))
+    ));
+    older.copy_to(folder.file("back.tdl")).unwrap();
+    drop(older);
+    let (_, user, newest) = values(&Database::open(&path).unwrap());
+    assert_eq!((user, newest), (vec![3], vec![vec![3; 500]; 200]));
+    let (_, user, back) = values(&Database::open(folder.file("back.tdl")).unwrap());
+    assert_eq!((user, back), (vec![2], vec![vec![2; 500]; 200]));
+}
+
+/// It is the same for whoever opens the file, and another one in a copy of the content.
+#[test]
+fn a_file_keeps_its_identity() {
+    let folder = Folder::new("identity");
+    let db = Database::open(folder.file("a.tdl")).unwrap();
+    let uuid = db.uuid();
+    assert_ne!(uuid, [0; 16]);
+    db.copy_to(folder.file("copy.tdl")).unwrap();
+    drop(db);
+    assert_eq!(look(&folder.file("a.tdl")).unwrap().uuid, uuid);
+    let read_only = Options::new().read_only(true).open(folder.file("a.tdl"));
+    assert_eq!(read_only.unwrap().uuid(), uuid);
+    assert_ne!(look(&folder.file("copy.tdl")).unwrap().uuid, uuid);
+}
+
 #[test]
 fn series_come_change_their_name_and_go() {
     for seed in 0..6 {
