@@ -1,12 +1,12 @@
 //! Series that are created, renamed and removed, against a map; old versions keep what they had.
 
-use crate::common::{in_memory, rows_of};
+use crate::common::{Folder, in_memory, rows_of};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tidalite::{
     Change, Column, ColumnType, Database, Error, LockMemory, MemoryStorage, MergePolicy, Options,
-    ReadTxn, Retention, Schema, SeriesId, Storage, Unit, guid_dotnet,
+    ReadTxn, Retention, Schema, SeriesId, Storage, StoreError, Unit, guid_dotnet, look,
 };
 use tidalite_testkit::rng::Rng;
 
