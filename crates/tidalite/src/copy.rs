@@ -76,11 +76,12 @@ impl ReadTxn {
                     continue;
                 };
                 let mut to = tx.multi_table(&name)?;
-                let mut cursor = table.cursor();
-                while cursor.next_pair()? {
-                    running.done_with(cursor.key().len() + cursor.value().len())?;
-                    to.put(cursor.key(), cursor.value())?;
-                }
+                to.extend_lent(|put| {
+                    table.lend_pairs(&mut |key, value| {
+                        running.done_with(key.len() + value.len())?;
+                        put(key, value)
+                    })
+                })?;
                 to.take_sequence(table.sequence())?;
                 continue;
             }

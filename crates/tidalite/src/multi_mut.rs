@@ -5,6 +5,7 @@ use crate::multi::MultiTable;
 use crate::table_range::PairEnds;
 use crate::write::WriteTxn;
 use std::ops::{Bound, RangeBounds};
+use tidalite_kv::PutRow;
 
 /// A table of multi-values in a write transaction.
 ///
@@ -36,11 +37,14 @@ impl<'t> MultiTableMut<'t> {
     /// A key or value beyond 16 MiB (`Limit`); a full disk; a damaged page.
     ///
     /// # Cost
-    /// Three descents; one for a pair that is there.
+    /// One descent, and one in the key's set where that has pages of its own. A set that lies in its row, of up to a quarter of a page, is
+    /// written again with it: values of one key that are known together are best given to [`put_many`](Self::put_many) or
+    /// [`extend`](Self::extend). Pairs that ascend behind the last one need no descent.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.txn.change_table(self.index, |tree, pages| {
-            tree.pairs().insert(pages, key, value)
-        })
+        self.txn
+            .change_table_near_end(self.index, |tree, ending, pages| {
+                tree.pairs().insert_near_end(pages, ending, key, value)
+            })
     }
 
     /// Stores many values of one key; returns how many are new.
@@ -56,19 +60,57 @@ impl<'t> MultiTableMut<'t> {
         })
     }
 
+    /// Stores many pairs; those that ascend beyond the last one fill pages to the brim and need no descents. Returns how many were new.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut tags = tx.multi_table("tags")?;
+    /// assert_eq!(tags.extend([("a", "1"), ("a", "2"), ("b", "1")])?, 3);
+    /// assert_eq!(tags.extend([("b", "1"), ("b", "2")])?, 1);
+    /// assert_eq!(tags.view().count_of(b"b")?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `put`. After a `Limit` the pairs before it are there, and the transaction goes on.
+    ///
+    /// # Cost
+    /// The values of a key that follow each other are put in together, whatever the order of keys: its set is changed once. Ascending, a copy of each pair.
+    /// Values are held in memory until there is another key or they are more than a set that lies in its row may be.
+    pub fn extend<K, V>(&mut self, pairs: impl IntoIterator<Item = (K, V)>) -> Result<u64>
+    where
+        K: AsRef<[u8]>,
+        V: AsRef<[u8]>,
+    {
+        self.txn
+            .change_table(self.index, |tree, pages| tree.pairs().extend(pages, pairs))
+    }
+
+    /// As `extend`, of pairs that `feed` lends to what it is given.
+    pub(crate) fn extend_lent(
+        &mut self,
+        feed: impl FnOnce(&mut PutRow<'_>) -> tidalite_pager::Result<()>,
+    ) -> Result<u64> {
+        self.txn.change_table(self.index, |tree, pages| {
+            tree.pairs().extend_lent(pages, feed)
+        })
+    }
+
     /// Stores a pair behind all others.
     ///
     /// # Errors
     /// `OutOfOrder` when the pair is not above the last one: nothing has changed; else as for `put`.
     ///
     /// # Cost
-    /// A descent to the last pair, and a `put`.
+    /// A descent for the first ones, none for those that follow.
     pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let view = self.view()?;
-        let mut cursor = view.cursor();
-        let behind = !cursor.last()? || (cursor.key(), cursor.value()) < (key, value);
-        drop(cursor);
-        self.append_if(behind, key, value)
+        let behind = self
+            .txn
+            .change_table_near_end(self.index, |tree, ending, pages| {
+                tree.pairs().append_near_end(pages, ending, key, value)
+            })?;
+        self.in_order(behind)
     }
 
     /// Stores a value behind all others of its key.
@@ -77,22 +119,24 @@ impl<'t> MultiTableMut<'t> {
     /// `OutOfOrder` when the value is not above the key's last one: nothing has changed; else as for `put`.
     ///
     /// # Cost
-    /// A descent to the key's last value, and a `put`.
+    /// As of `put`.
     pub fn append_dup(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let view = self.view()?;
-        let mut cursor = view.cursor();
-        let behind = !cursor.seek_key(key)? || cursor.last_dup()? && cursor.value() < value;
-        drop(cursor);
-        self.append_if(behind, key, value)
+        let behind = self
+            .txn
+            .change_table_near_end(self.index, |tree, ending, pages| {
+                tree.pairs()
+                    .append_to_key_near_end(pages, ending, key, value)
+            })?;
+        self.in_order(behind)
     }
 
-    fn append_if(&mut self, behind: bool, key: &[u8], value: &[u8]) -> Result<()> {
-        if !behind {
-            return Err(Error::OutOfOrder {
+    fn in_order(&self, behind: bool) -> Result<()> {
+        match behind {
+            true => Ok(()),
+            false => Err(Error::OutOfOrder {
                 table: self.txn.table_name(self.index),
-            });
+            }),
         }
-        self.put(key, value).map(drop)
     }
 
     /// Stores a pair if the key has no value yet; returns whether it did.

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use tidalite::{
-    Database, Error, MemoryStorage, MultiTable, Options, StoreError, TypedMultiTableMut,
+    Database, Error, MemoryStorage, MultiTable, MultiTableMut, Options, StoreError,
+    TypedMultiTableMut,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -354,4 +355,165 @@ fn typed_pairs_agree_with_a_set() {
             .unwrap()
             .any(|pair| pair.is_err())
     );
+}
+
+/// Stores pairs in every way that goes behind others, and tells whether the set agrees.
+fn put_behind(table: &mut MultiTableMut<'_>, model: &mut BTreeSet<Pair>, rng: &mut Rng) {
+    let from = model.last().map_or(0, |(key, _)| key[0]);
+    let from = if rng.one_in(3) {
+        rng.below(250) as u8
+    } else {
+        from
+    };
+    let each = *rng.pick(&[1, 8, 200]);
+    let mut pairs: Vec<Pair> = Vec::new();
+    for key in from..from.saturating_add(3) {
+        let values = (0..rng.below(each)).map(|n| vec![n as u8, key % 7]);
+        pairs.extend(values.map(|value| (vec![key], value)));
+    }
+    if rng.one_in(2) {
+        let new = table.extend(pairs.iter().map(|(key, value)| (key, value)));
+        let new_here = pairs.into_iter().filter(|pair| model.insert(pair.clone()));
+        assert_eq!(new.unwrap(), new_here.count() as u64);
+        return;
+    }
+    for pair in pairs {
+        let (key, value) = (&pair.0[..], &pair.1[..]);
+        let last_of_key = model.iter().rfind(|other| other.0 == key);
+        let behind_key = last_of_key.is_none_or(|last| last.1 < pair.1);
+        let (behind, done) = match rng.below(3) {
+            0 => (behind_key, table.append_dup(key, value)),
+            1 => (
+                model.last().is_none_or(|last| *last < pair),
+                table.append(key, value),
+            ),
+            _ => {
+                let new = table.put(key, value).unwrap();
+                assert_eq!(new, model.insert(pair));
+                continue;
+            }
+        };
+        match done {
+            Ok(()) => assert!(behind && model.insert(pair)),
+            Err(error) => assert!(!behind && matches!(error, Error::OutOfOrder { .. })),
+        }
+    }
+}
+
+/// With what is undone in between: what the table remembers of its end is that of what was undone.
+#[test]
+fn pairs_put_in_behind_the_others_are_those_of_a_set() {
+    for seed in 0..12 {
+        let db = small_pages();
+        let (mut rng, mut model) = (Rng::new(seed), BTreeSet::new());
+        for _ in 0..6 {
+            let mut tx = db.begin_write().unwrap();
+            for _ in 0..rng.below(20) {
+                put_behind(&mut tx.multi_table("m").unwrap(), &mut model, &mut rng);
+                if rng.one_in(4) {
+                    let undone: Result<(), Error> = tx.nested(|tx| {
+                        put_behind(&mut tx.multi_table("m")?, &mut model.clone(), &mut rng);
+                        Err(Error::OutOfOrder {
+                            table: String::new(),
+                        })
+                    });
+                    assert!(undone.is_err());
+                }
+                if rng.one_in(6)
+                    && let Some((key, value)) = model.pop_last()
+                {
+                    let mut table = tx.multi_table("m").unwrap();
+                    assert!(table.remove(&key, &value).unwrap());
+                }
+            }
+            tx.multi_table("m").unwrap();
+            tx.commit().unwrap();
+            let snap = db.begin_read().unwrap();
+            lent(&snap.multi_table("m").unwrap().unwrap(), &model, &mut rng);
+            let report = db.check().unwrap();
+            assert!(report.problems.is_empty(), "seed {seed}: {report:?}");
+        }
+    }
+}
+
+/// What is lent: all pairs, the values of a key, some of them from a place on.
+fn lent(table: &MultiTable<'_>, model: &BTreeSet<Pair>, rng: &mut Rng) {
+    let mut all = Vec::new();
+    table
+        .for_each(|key, value| all.push((key.to_vec(), value.to_vec())))
+        .unwrap();
+    assert!(all.iter().eq(model), "the pairs of the table");
+    for key in 0..=u8::MAX {
+        let mut values = Vec::new();
+        let told = table.for_each_value(&[key], |value| values.push(value.to_vec()));
+        let expected: Vec<Vec<u8>> = model
+            .iter()
+            .filter(|pair| pair.0 == [key])
+            .map(|pair| pair.1.clone())
+            .collect();
+        assert_eq!((told.unwrap(), &values), (values.len() as u64, &expected));
+        let mut cursor = table.cursor();
+        let at = rng.index(expected.len() + 1);
+        if !cursor.select_value(&[key], at as u64).unwrap() {
+            assert_eq!(at, expected.len());
+            continue;
+        }
+        let most = rng.index(9);
+        let mut some = Vec::new();
+        let given = cursor.for_each_multiple(most, |value| some.push(value.to_vec()));
+        assert_eq!(given.unwrap(), some.len());
+        assert!(some.iter().eq(expected[at..].iter().take(most)));
+    }
+}
+
+/// A copy lays sets out as `extend` does, however full the pages were that it came from.
+#[test]
+fn a_copy_of_multi_values_is_packed() {
+    tidalite_testkit::watch();
+    let dir = std::env::temp_dir().join(format!("tidalite-packed-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let pair = |n: u64| {
+        // Most keys have ten values; the values of one are many.
+        let key = if n.is_multiple_of(4) { 7 } else { n / 13 };
+        (key.to_be_bytes(), (n << 16).to_be_bytes())
+    };
+    let db = Options::new()
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let mut scattered = tx.multi_table("scattered").unwrap();
+    for n in 0..20_000u64 {
+        let (key, value) = pair(n * 7919 % 20_000);
+        scattered.put(&key, &value).unwrap();
+    }
+    let mut pairs: Vec<_> = (0..20_000).map(pair).collect();
+    pairs.sort_unstable();
+    let mut dense = tx.multi_table("dense").unwrap();
+    assert_eq!(dense.extend(pairs.iter().copied()).unwrap(), 20_000);
+    tx.commit().unwrap();
+
+    db.copy_to(dir.join("copy.tdl")).unwrap();
+    let copy = Database::open(dir.join("copy.tdl")).unwrap();
+    let [before, after] = [&db, &copy].map(|db| {
+        let snap = db.begin_read().unwrap();
+        ["scattered", "dense"].map(|name| {
+            let table = snap.multi_table(name).unwrap().unwrap();
+            let mut found = Vec::new();
+            let put = |key: &[u8], value: &[u8]| found.push((key.to_vec(), value.to_vec()));
+            table.for_each(put).unwrap();
+            assert!(
+                found
+                    .iter()
+                    .map(|(k, v)| (&k[..], &v[..]))
+                    .eq(pairs.iter().map(|(k, v)| (&k[..], &v[..])))
+            );
+            table.shape().unwrap()
+        })
+    });
+    assert_eq!(after[0], before[1], "as put in in order");
+    assert_eq!(after[1], before[1]);
+    assert!(before[0].pages() * 10 > after[0].pages() * 11, "{before:?}");
+    assert!(copy.check().unwrap().problems.is_empty());
+    drop(copy);
+    std::fs::remove_dir_all(dir).unwrap();
 }

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tidalite::{Database, Durability, Error, Options, Result, Table, WriteTxn};
+use tidalite::{Database, Durability, Error, MultiTableMut, Options, Result, Table, WriteTxn};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Op, Replay, SimDisk};
 
@@ -110,8 +110,23 @@ fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> 
                 vec![b'm', rng.below(4) as u8],
                 vec![rng.below(200) as u8; if rng.one_in(9) { 700 } else { 9 }],
             );
-            tx.multi_table("m")?.put(&key, &value)?;
-            model.multi.entry(key).or_default().insert(value);
+            let mut table = tx.multi_table("m")?;
+            match rng.below(4) {
+                0 => many_pairs(&mut table, &mut model.multi, rng)?,
+                1 => {
+                    let set = model.multi.entry(key.clone()).or_default();
+                    let behind = set.last().is_none_or(|last| *last < value);
+                    match table.append_dup(&key, &value) {
+                        Ok(()) => assert!(behind && set.insert(value)),
+                        Err(Error::OutOfOrder { .. }) => assert!(!behind),
+                        Err(error) => return Err(error),
+                    }
+                }
+                _ => {
+                    table.put(&key, &value)?;
+                    model.multi.entry(key).or_default().insert(value);
+                }
+            }
         }
         7 => {
             let key = vec![b'm', rng.below(4) as u8];
@@ -147,6 +162,38 @@ fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> 
             table.take_sequence(1 + model.sequence)?;
             model.sequence += 1;
             model.plain.insert("t".into(), Pairs::new());
+        }
+    }
+    Ok(())
+}
+
+/// Pairs of a few keys at once, mostly ascending, then some behind the last one, one by one: sets get pages of their own and give them up.
+fn many_pairs(
+    table: &mut MultiTableMut<'_>,
+    model: &mut BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
+    rng: &mut Rng,
+) -> Result<()> {
+    let (from, each) = (rng.below(4) as u8, *rng.pick(&[1, 5, 60]));
+    let mut pairs = Vec::new();
+    for key in from..4 {
+        for n in 0..rng.below(each) as u8 {
+            pairs.push((vec![b'm', key], vec![n.wrapping_mul(3), key]));
+        }
+    }
+    if rng.one_in(4) && !pairs.is_empty() {
+        let other = rng.index(pairs.len());
+        pairs.swap(0, other);
+    }
+    table.extend(pairs.iter().map(|(key, value)| (key, value)))?;
+    for (key, value) in pairs {
+        model.entry(key).or_default().insert(value);
+    }
+    for n in 0..rng.below(30) {
+        let (key, value) = (vec![b'n', (n / 20) as u8], vec![255, n as u8]);
+        let set = model.entry(key.clone()).or_default();
+        if set.last().is_none_or(|last| *last < value) {
+            table.append(&key, &value)?;
+            set.insert(value);
         }
     }
     Ok(())
