@@ -39,6 +39,7 @@ mod lmdb_engine;
 mod long_reader;
 mod mdbx;
 mod meter;
+mod multi_values;
 mod nested;
 mod os;
 mod report;

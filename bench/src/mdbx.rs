@@ -22,6 +22,8 @@
 //! | `remove` | half of the pairs in random order, durable transactions of 10,000; `bytes-removed` after it |
 //! | `compact` | seconds of the engine's own way to make the file small; `bytes-compacted` after it |
 //!
+//! Multi-values: see `src/multi_values.rs`.
+//!
 //! Sizes are taken after closing. Every engine's answers are compared with those of the first.
 
 use std::path::Path;
@@ -32,7 +34,7 @@ use crate::contest::Contest;
 use crate::engine::data::{Data, Random, Shape};
 use crate::engine::{Engine, Kind, Promise, Result, Setup, TIDALITE, TIDALITE_ONE_FLUSH, Write};
 use crate::meter::{Latencies, Meter, Sample, side_by_side};
-use crate::os;
+use crate::{multi_values, os};
 
 const SMALL: Shape = Shape {
     key_bytes: 16,
@@ -98,6 +100,7 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
             }
         }
     }
+    multi_values::run(options, &mut contest)?;
     Ok(contest)
 }
 

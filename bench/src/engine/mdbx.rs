@@ -13,7 +13,7 @@ use std::ptr;
 
 use super::data::Ascending;
 use super::mdbx_sys::*;
-use super::{Digest, Engine, Promise, Read, Reading, Result, Setup, Write, Writing, touch};
+use super::{Digest, Engine, Promise, Read, Reading, Result, Setup, Write, Writing, sets, touch};
 
 /// An error code of libmdbx or of the system.
 #[derive(Debug)]
@@ -79,6 +79,10 @@ unsafe impl Sync for Mdbx {}
 
 impl Mdbx {
     pub(crate) fn open(dir: &Path, setup: &Setup) -> Result<Self> {
+        Self::open_table(dir, setup, 0)
+    }
+
+    fn open_table(dir: &Path, setup: &Setup, table: u32) -> Result<Self> {
         let compacted = dir.join("compacted.dat");
         if compacted.exists() {
             std::fs::rename(compacted, dir.join("mdbx.dat"))?;
@@ -118,8 +122,8 @@ impl Mdbx {
         }
         let txn = this.begin(MDBX_TXN_READWRITE)?;
         let mut dbi = 0;
-        // SAFETY: `txn` is live; no name means the unnamed table.
-        done(unsafe { mdbx_dbi_open(txn.txn, ptr::null(), 0, &raw mut dbi) })?;
+        // SAFETY: `txn` is live; no name means the unnamed table, which gets these flags while it is empty.
+        done(unsafe { mdbx_dbi_open(txn.txn, ptr::null(), table, &raw mut dbi) })?;
         txn.commit()?;
         this.dbi = dbi;
         Ok(this)
@@ -240,12 +244,69 @@ impl Read for Txn {
     }
 
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {
+        self.walk(from, limit, (MDBX_SET_RANGE, MDBX_NEXT))
+    }
+}
+
+/// A database whose unnamed table has sorted sets of values of one length.
+pub(super) struct Sets(Mdbx);
+
+impl Sets {
+    pub(super) fn open(dir: &Path, setup: &Setup) -> Result<Self> {
+        let flags = MDBX_CREATE | MDBX_DUPSORT | MDBX_DUPFIXED;
+        Ok(Self(Mdbx::open_table(dir, setup, flags)?))
+    }
+}
+
+impl sets::Sets for Sets {
+    fn load(&self, pairs: sets::Pairs<'_>) -> Result<()> {
+        let mut txn = self.0.begin(MDBX_TXN_READWRITE)?;
+        let mut last = None;
+        for (key, value) in pairs {
+            let same = last == Some(key);
+            let flags = if same { MDBX_APPENDDUP } else { MDBX_APPEND };
+            txn.store(&key, &value, flags)?;
+            last = Some(key);
+        }
+        txn.commit()
+    }
+
+    fn put(&self, pairs: sets::Pairs<'_>) -> Result<()> {
+        let mut txn = self.0.begin(MDBX_TXN_READWRITE)?;
+        for (key, value) in pairs {
+            txn.store(&key, &value, MDBX_UPSERT)?;
+        }
+        txn.commit()
+    }
+
+    fn read(&self, work: sets::ReadingSets<'_>) -> Result<()> {
+        work(&mut self.0.begin(MDBX_TXN_RDONLY)?)
+    }
+
+    fn silent_syncs(&self) -> u64 {
+        self.0.silent_syncs()
+    }
+}
+
+impl sets::ReadSets for Txn {
+    fn scan(&mut self) -> Result<Digest> {
+        self.walk(&[], u64::MAX, (MDBX_SET_RANGE, MDBX_NEXT))
+    }
+
+    fn values(&mut self, key: &sets::Word) -> Result<Digest> {
+        self.walk(key, u64::MAX, (MDBX_SET_KEY, MDBX_NEXT_DUP))
+    }
+}
+
+impl Txn {
+    /// From the first entry that one operation of a cursor finds on, by another.
+    fn walk(&self, from: &[u8], limit: u64, (first, next): (u32, u32)) -> Result<Digest> {
         let mut digest = Digest::default();
         let mut cursor = ptr::null_mut();
         // SAFETY: the transaction is live; `cursor` is an out-parameter.
         done(unsafe { mdbx_cursor_open(self.txn, self.dbi, &raw mut cursor) })?;
         let (mut key, mut value) = (val(from), val(&[]));
-        let mut op = MDBX_SET_RANGE;
+        let mut op = first;
         let result = loop {
             if digest.entries == limit {
                 break Ok(());
@@ -258,7 +319,7 @@ impl Read for Txn {
                 Ok(false) => break Ok(()),
                 Err(error) => break Err(error),
             }
-            op = MDBX_NEXT;
+            op = next;
         };
         // SAFETY: opened above, closed once.
         unsafe { mdbx_cursor_close(cursor) };

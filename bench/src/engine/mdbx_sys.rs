@@ -42,7 +42,12 @@ pub(super) const MDBX_TXN_RDONLY: c_uint = 0x2_0000;
 
 pub(super) const MDBX_UPSERT: c_uint = 0;
 pub(super) const MDBX_APPEND: c_uint = 0x2_0000;
+pub(super) const MDBX_APPENDDUP: c_uint = 0x4_0000;
 pub(super) const MDBX_CP_COMPACT: c_uint = 1;
+
+pub(super) const MDBX_DUPSORT: c_uint = 0x04;
+pub(super) const MDBX_DUPFIXED: c_uint = 0x10;
+pub(super) const MDBX_CREATE: c_uint = 0x4_0000;
 
 /// Of the messages that it writes to the standard error stream: errors only.
 pub(super) const MDBX_LOG_ERROR: c_int = 1;
@@ -51,6 +56,8 @@ pub(super) const MDBX_LOGGER_DONTCHANGE: *const c_void = usize::MAX as *const c_
 
 /// Positions of `enum MDBX_cursor_op`.
 pub(super) const MDBX_NEXT: c_uint = 8;
+pub(super) const MDBX_NEXT_DUP: c_uint = 9;
+pub(super) const MDBX_SET_KEY: c_uint = 16;
 pub(super) const MDBX_SET_RANGE: c_uint = 17;
 
 // SAFETY: the declarations of `mdbx.h` 0.14.4, argument by argument.

@@ -6,6 +6,7 @@
 //!  ├ tidalite, tidalite_series         ours
 //!  ├ lmdb_series                      the article's engine on LMDB, for suites of points
 //!  └ lmdb, mdbx (mdbx_sys), redb, fjall, sqlite, rocksdb (a feature)
+//! sets     those that have multi-values, behind a face of their own
 //! data     the pairs: keys, values, shapes
 //! digest   what every answer is compared by
 //! ```
@@ -22,6 +23,7 @@ mod mdbx_sys;
 mod redb;
 #[cfg(feature = "rocksdb")]
 mod rocksdb;
+pub(crate) mod sets;
 mod sqlite;
 mod tidalite;
 mod tidalite_series;

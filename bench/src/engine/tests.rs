@@ -115,3 +115,49 @@ fn series_take_points_by_the_same_calls() {
         [(4, 18.0), (3, 12.0), (3, 15.0)]
     );
 }
+
+#[test]
+fn every_engine_with_multi_values_agrees_with_a_set() {
+    use std::collections::BTreeSet;
+    let mut took_part = Vec::new();
+    for kind in kinds() {
+        let dir = TempDir::new(kind.name).unwrap();
+        let setup = Setup::new(Promise::Synced, 1 << 20);
+        let Some(sets) = sets::open(kind, dir.path(), &setup).unwrap() else {
+            continue;
+        };
+        took_part.push(kind.name);
+        let mut random = Random::new(7);
+        let pair = |n: u64| ((n / 10).to_be_bytes(), n.to_be_bytes());
+        let mut model: BTreeSet<_> = (0..3000).map(pair).collect();
+        sets.load(&mut (0..3000).map(pair)).unwrap();
+        for _ in 0..4 {
+            let mut some = || {
+                (
+                    random.below(400).to_be_bytes(),
+                    random.below(1 << 12).to_be_bytes(),
+                )
+            };
+            let pairs: Vec<_> = (0..500).map(|_| some()).collect();
+            sets.put(&mut pairs.iter().copied()).unwrap();
+            model.extend(pairs);
+        }
+        drop(sets);
+        let sets = sets::open(kind, dir.path(), &setup).unwrap().unwrap();
+        let read = sets.read(&mut |reader| {
+            let mut all = Digest::default();
+            model.iter().for_each(|(key, value)| all.add(key, value));
+            assert_eq!(reader.scan()?, all, "{}", kind.name);
+            for key in 0..410u64 {
+                let key = key.to_be_bytes();
+                let mut values = Digest::default();
+                let of_key = model.range((key, [0; 8])..=(key, [255; 8]));
+                of_key.for_each(|(key, value)| values.add(key, value));
+                assert_eq!(reader.values(&key)?, values, "{}", kind.name);
+            }
+            Ok(())
+        });
+        read.unwrap();
+    }
+    assert_eq!(took_part, ["tidalite", "lmdb", "libmdbx", "redb"]);
+}

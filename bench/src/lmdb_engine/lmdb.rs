@@ -59,6 +59,15 @@ impl Env {
 
     /// Opens (and creates) the environment with these flags.
     pub(crate) fn open_with(dir: &Path, map_bytes: usize, flags: u32) -> Result<Self> {
+        Self::open_table(dir, map_bytes, flags, 0)
+    }
+
+    /// The same with a table whose keys have sorted sets of values of one length.
+    pub(crate) fn open_sets(dir: &Path, map_bytes: usize, flags: u32) -> Result<Self> {
+        Self::open_table(dir, map_bytes, flags, sys::MDB_DUPSORT | sys::MDB_DUPFIXED)
+    }
+
+    fn open_table(dir: &Path, map_bytes: usize, flags: u32, table: u32) -> Result<Self> {
         let path = CString::new(dir.as_os_str().as_bytes()).map_err(|_| Error(libc::EINVAL))?;
         let mut env = ptr::null_mut();
         // SAFETY: `env` is an out-parameter.
@@ -69,10 +78,10 @@ impl Env {
             done(sys::mdb_env_set_mapsize(env, map_bytes))?;
             done(sys::mdb_env_open(env, path.as_ptr(), flags, 0o644))?;
         }
-        let txn = this.begin(false)?;
+        let txn = this.begin(table != 0)?;
         let mut dbi = 0;
-        // SAFETY: `txn` is live; no name means the unnamed table.
-        done(unsafe { sys::mdb_dbi_open(txn.txn, ptr::null(), 0, &raw mut dbi) })?;
+        // SAFETY: `txn` is live; no name means the unnamed table, which gets these flags while it is empty.
+        done(unsafe { sys::mdb_dbi_open(txn.txn, ptr::null(), table, &raw mut dbi) })?;
         txn.commit()?;
         this.dbi = dbi;
         Ok(this)
@@ -137,6 +146,14 @@ impl Txn<'_> {
     pub(crate) fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let (mut key, mut value) = (val(key), val(value));
         let flags = sys::MDB_APPEND;
+        // SAFETY: as in `put`.
+        done(unsafe { sys::mdb_put(self.txn, self.dbi, &raw mut key, &raw mut value, flags) })
+    }
+
+    /// Stores `value` behind all others of `key`, which is the last key.
+    pub(crate) fn append_to_set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let (mut key, mut value) = (val(key), val(value));
+        let flags = sys::MDB_APPENDDUP;
         // SAFETY: as in `put`.
         done(unsafe { sys::mdb_put(self.txn, self.dbi, &raw mut key, &raw mut value, flags) })
     }
@@ -213,6 +230,16 @@ impl<'t> Cursor<'t> {
     /// The first entry at or after `key`.
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<Option<Entry<'t>>> {
         self.get(val(key), sys::MDB_SET_RANGE)
+    }
+
+    /// The first value of exactly `key`.
+    pub(crate) fn seek_exactly(&mut self, key: &[u8]) -> Result<Option<Entry<'t>>> {
+        self.get(val(key), sys::MDB_SET_KEY)
+    }
+
+    /// The next value of this key.
+    pub(crate) fn next_of_set(&mut self) -> Result<Option<Entry<'t>>> {
+        self.get(val(&[]), sys::MDB_NEXT_DUP)
     }
 
     /// The entry after this one.

@@ -1,0 +1,205 @@
+//! The cases of `mdbx` with multi-values: ten values of 8 bytes under each key of 8 bytes, in one table.
+//!
+//! | case | |
+//! |---|---|
+//! | `multi-load` | all pairs in their order, one durable transaction; `multi-bytes-loaded` after it |
+//! | `multi-scan` | all pairs |
+//! | `multi-get` | the values of a random key, in keys a second |
+//! | `multi-fill` | all pairs, keys in random order and one value of each after the other, durable transactions of 10,000; `multi-bytes-filled` and `multi-scan-filled` after it |
+//!
+//! Those that have multi-values take part: LMDB and libmdbx know that all values have one length, redb has its multimap. A load goes by
+//! `extend`, by `MDB_APPEND` and `MDB_APPENDDUP`; a scan and the values of a key by steps of a cursor, by us and redb as each lends them.
+
+use crate::args::Options;
+use crate::contest::Contest;
+use crate::engine::data::{Data, Random, Shape};
+use crate::engine::sets::{Sets, Word, open};
+use crate::engine::{Kind, Promise, Result, Setup};
+use crate::meter::{Latencies, Meter, Sample};
+use crate::os;
+use std::path::Path;
+
+/// Values of a key.
+const VALUES: u64 = 10;
+/// Pairs of the other tables for one key of this one: 100,000 keys at the published size.
+const PAIRS_PER_KEY: u64 = 50;
+/// Pairs of a transaction that fills.
+const FILL: u64 = 10_000;
+/// Keys whose values are asked for, for one that there is.
+const GETS: u64 = 5;
+
+const LOADED: [&str; 4] = [
+    "multi-load",
+    "multi-bytes-loaded",
+    "multi-scan",
+    "multi-get",
+];
+const FILLED: [&str; 3] = ["multi-fill", "multi-bytes-filled", "multi-scan-filled"];
+
+/// Runs them.
+pub(crate) fn run(options: &Options, contest: &mut Contest) -> Result<()> {
+    let keys = (options.pairs / PAIRS_PER_KEY).max(20);
+    let data = Data::new(Shape {
+        key_bytes: 8,
+        value_bytes: 8,
+    });
+    for round in 0..options.rounds {
+        for kind in contest.order(round) {
+            let side = Side {
+                kind,
+                data: &data,
+                keys,
+                options,
+            };
+            side.loaded(contest)?;
+            side.filled(contest)?;
+        }
+    }
+    Ok(())
+}
+
+struct Side<'s> {
+    kind: Kind,
+    data: &'s Data,
+    keys: u64,
+    options: &'s Options,
+}
+
+impl Side<'_> {
+    fn pairs(&self) -> u64 {
+        self.keys * VALUES
+    }
+
+    fn any(&self, cases: &[&str]) -> bool {
+        // Each is asked for, so that all names are known.
+        let chosen = cases.iter().map(|case| self.options.chosen(case));
+        chosen.fold(false, |any, chosen| any | chosen)
+    }
+
+    fn open(&self, dir: &Path) -> Result<Option<Box<dyn Sets>>> {
+        let setup = Setup::new(Promise::Synced, self.pairs() * 16 + (16 << 20));
+        open(self.kind, dir, &setup)
+    }
+
+    /// An empty database; `None` where the engine has no multi-values.
+    fn start(&self) -> Result<Option<(os::TempDir, Box<dyn Sets>)>> {
+        let dir = os::TempDir::within(&self.options.dir, self.kind.name)?;
+        os::settle(dir.path())?;
+        os::touch_memory(self.pairs() * 48, self.pairs() * 16);
+        let sets = self.open(dir.path())?;
+        Ok(sets.map(|sets| (dir, sets)))
+    }
+
+    fn key(&self, n: u64) -> Result<Word> {
+        Ok(self.data.ascending(n).as_ref().try_into()?)
+    }
+
+    fn loaded(&self, contest: &mut Contest) -> Result<()> {
+        if !self.any(&LOADED) {
+            return Ok(());
+        }
+        let Some((dir, sets)) = self.start()? else {
+            return Ok(());
+        };
+        let keys: Vec<Word> = (0..self.keys).map(|n| self.key(n)).collect::<Result<_>>()?;
+        let mut pairs = (0..self.pairs()).map(|n| {
+            let (key, value) = (n / VALUES, n % VALUES);
+            (keys[key as usize], value_of(key, value))
+        });
+        let meter = Meter::start(dir.path());
+        sets.load(&mut pairs)?;
+        let sample = meter.finish(self.pairs(), sets.silent_syncs(), Latencies::default());
+        contest.add("multi-load", "pairs/s", false, self.kind, sample);
+        drop(sets);
+        self.bytes("multi-bytes-loaded", dir.path(), contest)?;
+        let Some(sets) = self.open(dir.path())? else {
+            return Ok(());
+        };
+        self.scan("multi-scan", &*sets, dir.path(), contest)?;
+        self.gets(&keys, &*sets, dir.path(), contest)
+    }
+
+    fn gets(
+        &self,
+        keys: &[Word],
+        sets: &dyn Sets,
+        dir: &Path,
+        contest: &mut Contest,
+    ) -> Result<()> {
+        if !self.options.chosen("multi-get") {
+            return Ok(());
+        }
+        let (mut latencies, mut random) = (Latencies::default(), Random::new(17));
+        let (count, mut answer) = (self.keys * GETS, 0u64);
+        let meter = Meter::start(dir);
+        sets.read(&mut |reader| {
+            for n in 0..count {
+                let key = &keys[random.below(self.keys) as usize];
+                let digest = latencies.time_some(n, || reader.values(key))?;
+                answer = answer.wrapping_add(digest.answer());
+            }
+            Ok(())
+        })?;
+        let sample = meter.finish(count, 0, latencies);
+        contest.add("multi-get", "keys/s", false, self.kind, sample);
+        contest.check("multi-get", 0, self.kind, answer)
+    }
+
+    fn filled(&self, contest: &mut Contest) -> Result<()> {
+        if !self.any(&FILLED) {
+            return Ok(());
+        }
+        let Some((dir, sets)) = self.start()? else {
+            return Ok(());
+        };
+        let keys: Vec<Word> = (0..self.keys)
+            .map(|n| Ok(self.data.scattered(n).as_ref().try_into()?))
+            .collect::<Result<_>>()?;
+        // One value of every key, then the next, which is not above it.
+        let pair = |n: u64| {
+            let key = n % self.keys;
+            let value = n / self.keys * 7 % VALUES;
+            (keys[key as usize], value_of(key, value))
+        };
+        let (mut latencies, mut txns, mut at) = (Latencies::default(), 0, 0);
+        let meter = Meter::start(dir.path());
+        while at < self.pairs() {
+            let end = (at + FILL).min(self.pairs());
+            latencies.time(|| sets.put(&mut (at..end).map(pair)))?;
+            (at, txns) = (end, txns + 1);
+        }
+        let sample = meter.finish(self.pairs(), txns * sets.silent_syncs(), latencies);
+        contest.add("multi-fill", "pairs/s", false, self.kind, sample);
+        drop(sets);
+        self.bytes("multi-bytes-filled", dir.path(), contest)?;
+        match self.open(dir.path())? {
+            Some(sets) => self.scan("multi-scan-filled", &*sets, dir.path(), contest),
+            None => Ok(()),
+        }
+    }
+
+    fn scan(&self, case: &str, sets: &dyn Sets, dir: &Path, contest: &mut Contest) -> Result<()> {
+        if !self.options.chosen(case) {
+            return Ok(());
+        }
+        sets.read(&mut |reader| {
+            let meter = Meter::start(dir);
+            let digest = reader.scan()?;
+            let sample = meter.finish(digest.entries, 0, Latencies::default());
+            contest.add(case, "pairs/s", false, self.kind, sample);
+            contest.check(case, 0, self.kind, digest.answer())
+        })
+    }
+
+    fn bytes(&self, case: &str, dir: &Path, contest: &mut Contest) -> Result<()> {
+        let sample = Sample::of(os::disk_used(dir)? as f64);
+        contest.add(case, "bytes", true, self.kind, sample);
+        Ok(())
+    }
+}
+
+/// Value `n` of a key: they ascend with their numbers, and nothing else about them can be guessed.
+fn value_of(key: u64, n: u64) -> Word {
+    let random = Random::new(key * VALUES + n).next();
+    (n << 56 | random >> 8).to_be_bytes()
+}
