@@ -2,7 +2,8 @@
 //!
 //! A row is `| ref | feature | our call | test |`. Calls are quoted items of our code (`Type::member`, `call()`) or
 //! words of the program (`tidalite check --json`); tests are quoted as `path/file.rs::test_name`. Each named thing
-//! must be declared where it is said to be. A row without a call says why: *left out: ...*, or *missing: ...* for what
+//! must be declared where it is said to be, and of `Type::member` the type must be one that the library's users can name: the library's
+//! first file exports it, and the crate that it comes from has the member. A row without a call says why: *left out: ...*, or *missing: ...* for what
 //! is still to be built; only those rows may lack a test.
 
 use crate::source::Source;
@@ -26,10 +27,19 @@ const DECLARING: [&str; 9] = [
 ];
 
 /// The rows that a table must have: a prefix and how many are numbered from 1.
-const REQUIRED: [(&str, &str, usize); 2] = [
+const REQUIRED: [(&str, &str, usize); 7] = [
     ("docs/parity/libmdbx.md", "P", 7),
     ("docs/parity/libmdbx.md", "S", 48),
+    ("docs/parity/libmdbx.md", "C", 26),
+    ("docs/parity/libmdbx.md", "E", 7),
+    ("docs/parity/lmdb-timeseries-engine.md", "H", 43),
+    ("docs/parity/numeric-bplus-tree.md", "N", 43),
+    ("docs/parity/numeric-bplus-tree.md", "T", 21),
 ];
+
+/// Where the library's code is, and the file that says what of it and of the crates below is public.
+const LIBRARY: &str = "crates/tidalite/src/";
+const EXPORTS: &str = "crates/tidalite/src/lib.rs";
 
 /// Checks every parity table.
 #[must_use]
@@ -82,10 +92,19 @@ fn quoted(cell: &str) -> impl Iterator<Item = &str> {
 /// What is declared where.
 struct Code<'t> {
     tree: &'t Tree,
-    /// Names that each file under `src` declares, and all its words.
-    files: Vec<(BTreeSet<String>, BTreeSet<String>)>,
+    files: Vec<File<'t>>,
+    /// What the library exports, and the folder of the crate that it comes from.
+    exports: BTreeMap<String, String>,
     /// All words of the program's command line.
     program: String,
+}
+
+/// A file under `src`.
+struct File<'t> {
+    path: &'t str,
+    /// The names that it declares.
+    declared: BTreeSet<String>,
+    words: BTreeSet<String>,
 }
 
 impl<'t> Code<'t> {
@@ -95,10 +114,11 @@ impl<'t> Code<'t> {
         for (path, text) in tree.ending(".rs") {
             if path.contains("/src/") {
                 let source = Source::new(text);
-                files.push((
-                    declared(&source),
-                    source.words().map(str::to_string).collect(),
-                ));
+                files.push(File {
+                    path,
+                    declared: declared(&source),
+                    words: source.words().map(str::to_string).collect(),
+                });
             }
             if path.starts_with("crates/cli/src/") {
                 program += text;
@@ -107,6 +127,7 @@ impl<'t> Code<'t> {
         Self {
             tree,
             files,
+            exports: exports(tree),
             program,
         }
     }
@@ -124,9 +145,7 @@ impl<'t> Code<'t> {
             problems.push("names no call, and does not say why".into());
         }
         for item in calls {
-            if !self.knows(item) {
-                problems.push(format!("`{item}` is not declared anywhere"));
-            }
+            problems.extend(self.call_problem(item));
         }
         let tests: Vec<&str> = quoted(test).collect();
         if tests.is_empty() {
@@ -141,27 +160,38 @@ impl<'t> Code<'t> {
     }
 
     /// `tidalite words --and-options`, `Type::member`, `call()`, `NAME`.
-    fn knows(&self, item: &str) -> bool {
+    fn call_problem(&self, item: &str) -> Option<String> {
+        let nowhere = || Some(format!("`{item}` is not declared anywhere"));
         if let Some(line) = item.strip_prefix("tidalite ") {
-            return line.split_whitespace().all(|word| self.program_knows(word));
+            let mut words = line.split_whitespace();
+            return match words.all(|word| self.program_knows(word)) {
+                true => None,
+                false => nowhere(),
+            };
         }
-        let item = item.trim_end_matches("()");
-        let segments: Vec<&str> = item.split("::").collect();
-        let Some((last, before)) = segments.split_last() else {
-            return false;
+        let path = item.trim_end_matches("()");
+        let Some((owner, member)) = path.split_once("::") else {
+            let mut files = self.files.iter();
+            return match files.any(|file| file.declared.contains(path)) {
+                true => None,
+                false => nowhere(),
+            };
         };
-        self.files.iter().any(|(declared, words)| {
-            let member = declared.contains(*last);
-            // A member stands in the file of its type, or in one that names the type (`impl Type`).
-            member
-                && before
-                    .iter()
-                    .all(|segment| words.contains(*segment) || self.is_crate(segment))
-        })
-    }
-
-    fn is_crate(&self, segment: &str) -> bool {
-        segment.starts_with("tidalite")
+        let Some(folder) = self.exports.get(owner) else {
+            return Some(format!(
+                "`{owner}` of `{item}` is not public in the library"
+            ));
+        };
+        // A member stands in the file of its type, or in one that names the type (`impl Type`).
+        let has = |file: &File<'_>| {
+            file.path.starts_with(folder)
+                && file.declared.contains(member)
+                && file.words.contains(owner)
+        };
+        match self.files.iter().any(has) {
+            true => None,
+            false => nowhere(),
+        }
     }
 
     fn program_knows(&self, word: &str) -> bool {
@@ -195,6 +225,59 @@ impl<'t> Code<'t> {
     }
 }
 
+/// The names that the library's first file exports, each with the folder of the crate that has it: the library's own files may hand on
+/// what is of a crate below.
+fn exports(tree: &Tree) -> BTreeMap<String, String> {
+    let mut below = BTreeMap::new();
+    let mut found = BTreeMap::new();
+    for (path, text) in tree.ending(".rs") {
+        if !path.starts_with(LIBRARY) {
+            continue;
+        }
+        for (from, name) in handed_on(&Source::new(text).code) {
+            let folder = match from.strip_prefix("tidalite_") {
+                Some(room) => format!("crates/{room}/src/"),
+                None => LIBRARY.to_owned(),
+            };
+            if path == EXPORTS {
+                found.insert(name, folder);
+            } else if folder != LIBRARY {
+                below.insert(name, folder);
+            }
+        }
+    }
+    for (name, folder) in &mut found {
+        if folder == LIBRARY
+            && let Some(other) = below.remove(name)
+        {
+            *folder = other;
+        }
+    }
+    found
+}
+
+/// What each `pub use` of a file names: the first word of its path, and the name that it has here.
+fn handed_on(code: &str) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for part in code.split("pub use ").skip(1) {
+        let Some((path, _)) = part.split_once(';') else {
+            continue;
+        };
+        let (first, rest) = path.split_once("::").unwrap_or((path, path));
+        let names = rest.trim_end().strip_suffix('}').map_or(rest, |list| {
+            list.split_once('{').map_or(list, |(_, names)| names)
+        });
+        for name in names.split(',') {
+            let name = name.rsplit(" as ").next().unwrap_or(name);
+            let name = name.rsplit("::").next().unwrap_or(name).trim();
+            if !name.is_empty() {
+                all.push((first.trim().to_owned(), name.to_owned()));
+            }
+        }
+    }
+    all
+}
+
 /// Names that a file declares: items, and the variants and fields that begin a line.
 fn declared(source: &Source) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
@@ -223,6 +306,8 @@ fn declared(source: &Source) -> BTreeSet<String> {
 mod tests {
     use super::*;
 
+    const LIB: &str = "pub use store::{Store, Verify};\npub use tidalite_pager::{\n    Look, Error as StoreError,\n};\n";
+    const BELOW: &str = "pub struct Look {\n    pub bytes: u64,\n}\npub struct Pager;\nimpl Pager { pub fn stat(&self) {} }\n";
     const CODE: &str = "pub struct Store;\nimpl Store { pub fn pin(&self) {} }\npub enum Verify {\n    Always,\n}\n";
     const TEST: &str = "#[test]\nfn a_pin_holds() {}\n";
     const ARGS: &str =
@@ -230,7 +315,9 @@ mod tests {
 
     fn found(rows: &str) -> Vec<String> {
         let tree = Tree::of(&[
-            ("crates/a/src/lib.rs", CODE),
+            ("crates/tidalite/src/lib.rs", LIB),
+            ("crates/tidalite/src/store.rs", CODE),
+            ("crates/pager/src/lib.rs", BELOW),
             ("crates/a/tests/pins.rs", TEST),
             ("crates/cli/src/args/mod.rs", ARGS),
             ("docs/parity/other.md", rows),
@@ -246,6 +333,7 @@ mod tests {
         let rows = "| ref | feature | our call | test |\n|---|---|---|---|\n\
             | P1 | pins | `Store::pin` | `crates/a/tests/pins.rs::a_pin_holds` |\n\
             | P2 | check | `tidalite check --json`, `Verify::Always` | `crates/a/tests/pins.rs::a_pin_holds` |\n\
+            | P5 | below | `Look::bytes`, `Pager` | `crates/a/tests/pins.rs::a_pin_holds` |\n\
             | P3 | Windows | left out: this is a Linux library | |\n\
             | P4 | later | missing: nobody built it yet | |\n";
         assert_eq!(found(rows), [""; 0]);
@@ -256,6 +344,9 @@ mod tests {
         for rows in [
             "| P1 | pins | `Store::unpin` | `crates/a/tests/pins.rs::a_pin_holds` |",
             "| P1 | pins | `Stone::pin` | `crates/a/tests/pins.rs::a_pin_holds` |",
+            "| P1 | pins | `Pager::stat` | `crates/a/tests/pins.rs::a_pin_holds` |",
+            "| P1 | pins | `Store::bytes` | `crates/a/tests/pins.rs::a_pin_holds` |",
+            "| P1 | pins | `Pinner` | `crates/a/tests/pins.rs::a_pin_holds` |",
             "| P1 | pins | `Store::pin` | `crates/a/tests/pins.rs::a_pin_drops` |",
             "| P1 | pins | `Store::pin` | `crates/a/tests/gone.rs::a_pin_holds` |",
             "| P1 | pins | `Store::pin` | `crates/a/tests/pins.rs` |",
@@ -276,6 +367,6 @@ mod tests {
             "docs/parity/libmdbx.md",
             "| P1 | x | left out: no meaning here | |",
         )]);
-        assert_eq!(check(&tree).len(), 6 + 48);
+        assert_eq!(check(&tree).len(), 6 + 48 + 26 + 7);
     }
 }
