@@ -5,6 +5,7 @@
 //! f32, f64     big-endian; positive: sign bit flipped, negative: all bits flipped (total order, -0 below 0, NaN last)
 //! bool         0, 1
 //! bytes, text  zero bytes become 00 ff, and 00 00 ends it: nothing before a longer one, whatever follows in a tuple
+//! [u8; N]      as they are
 //! (A, B, ..)   one after the other
 //! Reversed<T>  every bit flipped
 //! ```
@@ -93,15 +94,36 @@ impl Ordered for bool {
     }
 }
 
+impl<const N: usize> Ordered for [u8; N] {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(self);
+    }
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        split(bytes)
+    }
+}
+
+fn encode_bytes(value: &[u8], bytes: &mut Vec<u8>) {
+    for byte in value {
+        bytes.push(*byte);
+        if *byte == 0 {
+            bytes.push(0xff);
+        }
+    }
+    bytes.extend_from_slice(&[0, 0]);
+}
+
+/// The code of a text, which needs no `String` for it.
+#[must_use]
+pub fn text_key(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len() + 2);
+    encode_bytes(text.as_bytes(), &mut bytes);
+    bytes
+}
+
 impl Ordered for Vec<u8> {
     fn encode(&self, bytes: &mut Vec<u8>) {
-        for byte in self {
-            bytes.push(*byte);
-            if *byte == 0 {
-                bytes.push(0xff);
-            }
-        }
-        bytes.extend_from_slice(&[0, 0]);
+        encode_bytes(self, bytes);
     }
     fn decode(bytes: &mut &[u8]) -> Option<Self> {
         let mut value = Self::new();
@@ -122,7 +144,7 @@ impl Ordered for Vec<u8> {
 
 impl Ordered for String {
     fn encode(&self, bytes: &mut Vec<u8>) {
-        self.as_bytes().to_vec().encode(bytes);
+        encode_bytes(self.as_bytes(), bytes);
     }
     fn decode(bytes: &mut &[u8]) -> Option<Self> {
         Self::from_utf8(Vec::decode(bytes)?).ok()
@@ -218,9 +240,13 @@ mod tests {
         sorted(&floats, f64::total_cmp);
         sorted(&[-1.5f32, 0.0, 2.0], f32::total_cmp);
         sorted(&[false, true], Ord::cmp);
+        sorted(&[*b"\0\0\0", *b"\0\0\xff", *b"abc", *b"b\0\0"], Ord::cmp);
         let texts = ["", "a", "a\0", "a\0\0", "a\0b", "ab", "b", "\0", "\u{ff}"];
         let texts = texts.map(str::to_owned);
         sorted(&texts, Ord::cmp);
+        for text in &texts {
+            assert_eq!(text_key(text), text.to_key());
+        }
         let pairs: Vec<(String, i32)> = texts
             .iter()
             .flat_map(|text| [-1, 0, 7].map(|number| (text.clone(), number)))

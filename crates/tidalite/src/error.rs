@@ -80,6 +80,17 @@ pub enum Error {
         /// The key of the row.
         key: Vec<u8>,
     },
+    /// A key or value of a table that is not of the type as which it is read. The file is sound: something else was stored.
+    WrongType {
+        /// The table; empty for one that a cursor met in another.
+        table: String,
+        /// Key or value.
+        part: &'static str,
+        /// The type as which it is read.
+        expected: &'static str,
+        /// The bytes that are there, shortened.
+        found: String,
+    },
     /// Weights whose sum no float can hold ([`SpaceSaving`](crate::SpaceSaving)). Nothing was changed.
     WeightSum {
         /// The sum so far.
@@ -166,6 +177,21 @@ impl fmt::Display for Error {
                 "the key {} of table {table} holds a nested table, not a value: open it with `nested`, or take it out with all that is in it with `remove`",
                 key_text(key)
             ),
+            Self::WrongType {
+                table,
+                part,
+                expected,
+                found,
+            } => {
+                let table = match table.as_str() {
+                    "" => "a nested table",
+                    name => &format!("table {name}"),
+                };
+                write!(
+                    f,
+                    "a {part} of {table} is no {expected}: {found}; read the table as the types that were stored in it, or its bytes"
+                )
+            }
             Self::WeightSum { total, weight } => write!(
                 f,
                 "weights of {total:e} and {weight:e} add up to more than a float can hold: scale them down"
@@ -240,6 +266,12 @@ mod tests {
             table: text(),
             values: 3,
         };
+        let wrong = |table: &str| Error::WrongType {
+            table: table.to_owned(),
+            part: "value",
+            expected: "f64",
+            found: "2 bytes, \"80\"".to_owned(),
+        };
         let limit = Error::Limit {
             what: "bytes",
             found: 6,
@@ -271,6 +303,11 @@ mod tests {
             (kind(true), ["several values", "multi_table"]),
             (kind(false), ["one value", "open it with table"]),
             (is_table, ["key \"k\" of table this", "`remove`"]),
+            (
+                wrong("config"),
+                ["a value of table config is no f64: 2 bytes", "or its bytes"],
+            ),
+            (wrong(""), ["a value of a nested table", "\"80\""]),
             (limit, ["bytes: 6", "limit of 5; docs/limits.md"]),
         ] {
             let told = error.to_string();

@@ -90,6 +90,7 @@ mod figures;
 mod found_tables;
 mod functions;
 mod keep_all;
+mod key_range;
 mod known;
 mod leaves;
 mod lifecycle;
@@ -162,6 +163,7 @@ pub use functions::{
     Combined, CumulativeSum, Derivative, Difference, Dot, DotFunctions, Dots, Errors,
     ExponentialMean, ExponentialMeanOver, Frequent, MovingMean, MovingMeanOver, Rate, SpaceSaving,
 };
+pub use key_range::KeyRange;
 pub use many::{
     Fill, Filled, Grid, Group, GroupFigures, GroupWindow, Join, Joined, JoinedRow, MergedRow,
     MergedRows, Selection,
@@ -196,7 +198,7 @@ pub use table_mut::TableMut;
 pub use table_range::{MultiRange, TableRange};
 pub use texts::TEXT_BYTES_MAX;
 pub use tidalite_base::{
-    Corrupt, Ordered, Reversed, SeriesId, TxnId, json_integer_key, json_number_key,
+    Corrupt, Ordered, Reversed, SeriesId, TxnId, json_integer_key, json_number_key, text_key,
 };
 pub use tidalite_codec::{ColumnType as WordType, Stats};
 pub use tidalite_derive::Record;

@@ -4,8 +4,10 @@
 //! integers are best given in big-endian bytes (see `tidalite_base::order`): they then sort by number.
 
 use crate::error::Result;
+use crate::key_range::KeyRange;
+use crate::named::Named;
 use crate::pages::Pages;
-use std::ops::RangeBounds;
+use crate::table_range::pairs_between;
 use tidalite_kv::{PairCursor, PutRow, TableShape, Tree};
 
 type Pair = (Vec<u8>, Vec<u8>);
@@ -24,11 +26,23 @@ type First = (Vec<u8>, u64);
 pub struct MultiTable<'a> {
     pages: Pages<'a>,
     tree: Tree,
+    /// For errors.
+    named: Named<'a>,
 }
 
 impl<'a> MultiTable<'a> {
-    pub(crate) fn new(pages: Pages<'a>, tree: Tree) -> Self {
-        Self { pages, tree }
+    pub(crate) fn new(pages: Pages<'a>, tree: Tree, named: Named<'a>) -> Self {
+        Self { pages, tree, named }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.named.as_str()
+    }
+
+    /// True without pairs. Reads nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
     }
 
     /// How the table lies in pages, those of large sets of values included.
@@ -218,7 +232,7 @@ impl<'a> MultiTable<'a> {
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
     /// let table = snap.multi_table("tags")?.ok_or("no table")?;
-    /// let cuts = table.split::<&[u8]>(.., 4)?;
+    /// let cuts = table.split(.., 4)?;
     /// assert_eq!(cuts.len(), 3);
     /// let begins = std::iter::once(Unbounded).chain(cuts.iter().cloned().map(Included));
     /// let ends = cuts.iter().cloned().map(Excluded).chain([Unbounded]);
@@ -236,12 +250,8 @@ impl<'a> MultiTable<'a> {
     ///
     /// # Cost
     /// One descent a pair, and one in its key's set.
-    pub fn split<K: AsRef<[u8]>>(
-        &self,
-        range: impl RangeBounds<K>,
-        parts: usize,
-    ) -> Result<Vec<Pair>> {
-        let ranks = self.ranks(&crate::table_range::pairs_of_keys(&range))?;
+    pub fn split(&self, range: impl KeyRange, parts: usize) -> Result<Vec<Pair>> {
+        let ranks = self.ranks(&pairs_between(range.begin(), range.end()))?;
         Ok(self.tree.split_pairs(&self.pages, ranks, parts)?)
     }
 

@@ -27,8 +27,7 @@ impl<'t> MultiTableMut<'t> {
     /// # Errors
     /// `TransactionBroken`.
     pub fn view(&self) -> Result<MultiTable<'_>> {
-        let (tree, _) = self.txn.table_tree(self.index)?;
-        Ok(MultiTable::new(self.txn.pages_view(), *tree))
+        self.txn.opened_multi_view(self.index)
     }
 
     /// Stores a pair; returns true when it is new.

@@ -16,15 +16,19 @@ impl Named<'_> {
         Self::Shared(name.into())
     }
 
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::Lent(name) => name,
+            Self::Shared(name) => name,
+        }
+    }
+
     /// What went wrong in this table, or in one that is nested in it.
     #[cold]
     pub(crate) fn error(&self, error: tidalite_pager::Error) -> Error {
         match error {
             tidalite_pager::Error::IsTable { key } => Error::IsTable {
-                table: match self {
-                    Self::Lent(name) => (*name).to_owned(),
-                    Self::Shared(name) => name.as_ref().to_owned(),
-                },
+                table: self.as_str().to_owned(),
                 key,
             },
             error => error.into(),

@@ -397,7 +397,8 @@ impl<S: ReadSource> Reading<S> {
     /// `TableKind` for a table that has one value a key; a damaged or unreadable page.
     pub fn multi_table(&self, name: &str) -> Result<Option<MultiTable<'_>>> {
         let found = expect_kind(self.find(name)?, name, true)?;
-        Ok(found.map(|(_, tree)| MultiTable::new(self.pages.view(), tree)))
+        let named = |(named, tree)| MultiTable::new(self.pages.view(), tree, named);
+        Ok(found.map(named))
     }
 
     /// Whether the table with this name has multi-values; `None` without one.

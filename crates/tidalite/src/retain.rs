@@ -1,9 +1,10 @@
 //! Removing the entries of a table that a caller does not want to keep.
 
 use crate::error::Result;
+use crate::key_range::KeyRange;
 use crate::table_mut::TableMut;
 use crate::table_range::{Ends, owned};
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 
 /// Stretches of unwanted entries that are remembered before they are removed: their first keys and last ones are in memory.
 const STRETCHES_MAX: usize = 1024;
@@ -41,9 +42,9 @@ impl TableMut<'_> {
     /// # Cost
     /// A walk over the range, and for every stretch of unwanted neighbours what [`remove_range`](Self::remove_range) costs, for a lone one
     /// what `remove` does.
-    pub fn retain<K: AsRef<[u8]>>(
+    pub fn retain(
         &mut self,
-        range: impl RangeBounds<K>,
+        range: impl KeyRange,
         mut keep: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<u64> {
         let mut ends = owned(&range);

@@ -1,9 +1,10 @@
 //! Ordered tables as a user sees them: byte keys to byte values, in key order.
 
 use crate::error::{Error, Result};
+use crate::key_range::KeyRange;
 use crate::named::Named;
 use crate::pages::Pages;
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 use tidalite_kv::{Cursor, Piece, PutRow, Sub, TableShape, Tree, Value};
 
 /// A table of a snapshot, or of a write transaction as it stands.
@@ -22,6 +23,10 @@ impl<'a> Table<'a> {
             sub: Sub::of(tree),
             named,
         }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.named.as_str()
     }
 
     /// Where it lies, and its tree when it has pages of its own.
@@ -134,23 +139,23 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn count_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
-        let (from, to) = self.ranks(range)?;
+    pub fn count_range(&self, range: impl KeyRange) -> Result<u64> {
+        let (from, to) = self.ranks(&range)?;
         Ok(to.saturating_sub(from))
     }
 
-    fn ranks<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<(u64, u64)> {
+    fn ranks(&self, range: &impl KeyRange) -> Result<(u64, u64)> {
         // The least key above one ends in a zero byte more.
         let above = |key: &[u8]| self.rank(&[key, &[0]].concat());
-        let from = match range.start_bound() {
+        let from = match range.begin() {
             Bound::Unbounded => 0,
-            Bound::Included(key) => self.rank(key.as_ref())?,
-            Bound::Excluded(key) => above(key.as_ref())?,
+            Bound::Included(key) => self.rank(key)?,
+            Bound::Excluded(key) => above(key)?,
         };
-        let to = match range.end_bound() {
+        let to = match range.end() {
             Bound::Unbounded => self.count(),
-            Bound::Excluded(key) => self.rank(key.as_ref())?,
-            Bound::Included(key) => above(key.as_ref())?,
+            Bound::Excluded(key) => self.rank(key)?,
+            Bound::Included(key) => above(key)?,
         };
         Ok((from, to))
     }
@@ -160,12 +165,8 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn split<K: AsRef<[u8]>>(
-        &self,
-        range: impl RangeBounds<K>,
-        parts: usize,
-    ) -> Result<Vec<Vec<u8>>> {
-        let ranks = self.ranks(range)?;
+    pub fn split(&self, range: impl KeyRange, parts: usize) -> Result<Vec<Vec<u8>>> {
+        let ranks = self.ranks(&range)?;
         Ok(self.sub.split_range(&self.pages, ranks, parts)?)
     }
 
@@ -189,13 +190,31 @@ impl<'a> Table<'a> {
         Ok(value.map(|value| value.to_vec()).transpose()?)
     }
 
-    /// The value of a key without copying it: lent by the table while it lies in its leaf. Cost: as `get`.
+    /// The value of a key without copying it: lent by the snapshot, or by the transaction, while it lies in its leaf. Cost: as `get`.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let mut tx = db.begin_write()?;
+    /// # tx.table("t")?.put(b"a", b"1")?;
+    /// # tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// // It outlives the table.
+    /// let value = snap.table("t")?.ok_or("no table")?.get_ref(b"a")?;
+    /// assert_eq!(value.as_deref(), Some(&b"1"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for `get`.
     #[inline]
-    pub fn get_ref(&self, key: &[u8]) -> Result<Option<Lent<'_>>> {
-        self.find(key)?.map(Lent::of).transpose()
+    pub fn get_ref(&self, key: &[u8]) -> Result<Option<Lent<'a>>> {
+        let value = match self.pages {
+            Pages::Snapshot(pages) => self.sub.get(pages, key),
+            Pages::Writer(pages) => self.sub.get(pages, key),
+            Pages::Uncommitted(pages) => self.sub.get(pages, key),
+        };
+        let value = value.map_err(|error| self.error(error))?;
+        value.map(Lent::of).transpose()
     }
 
     /// Entries of the table, without reading any.
@@ -334,6 +353,28 @@ impl<'a> TableCursor<'a> {
     pub fn select(&mut self, rank: u64) -> Result<bool> {
         self.check()?;
         Ok(self.inner.select(rank)?)
+    }
+
+    /// How many entries come before the one here; `None` at no entry. `select` leads back. Cost: no page is read, counts in those on the
+    /// way are added up.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut table = tx.table("t")?;
+    /// table.extend((0..10_000u32).map(|key| (key.to_be_bytes(), "value")))?;
+    /// let view = table.view()?;
+    /// let mut cursor = view.cursor();
+    /// assert_eq!(cursor.rank()?, None);
+    /// cursor.seek(&7_000u32.to_be_bytes())?;
+    /// assert_eq!(cursor.rank()?, Some(7_000));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged page.
+    pub fn rank(&self) -> Result<Option<u64>> {
+        Ok(self.inner.rank()?)
     }
 
     /// True when the cursor is at an entry.

@@ -4,17 +4,19 @@
 //! they meet.
 
 use crate::error::Result;
+use crate::key_range::KeyRange;
 use crate::multi::{MultiCursor, MultiTable};
 use crate::table::{Lent, Table, TableCursor};
+use std::iter::FusedIterator;
 use std::ops::{Bound, RangeBounds};
 use tidalite_base::Corrupt;
 
 /// Where a range of keys begins and ends.
 pub(crate) type Ends = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-pub(crate) fn owned<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Ends {
-    let owned = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
-    (owned(range.start_bound()), owned(range.end_bound()))
+pub(crate) fn owned(range: &impl KeyRange) -> Ends {
+    let owned = |bound: Bound<&[u8]>| bound.map(<[u8]>::to_vec);
+    (owned(range.begin()), owned(range.end()))
 }
 
 /// The range of all keys that begin with `prefix`.
@@ -33,11 +35,16 @@ fn prefixed(prefix: &[u8]) -> Ends {
     (Bound::Included(prefix.to_vec()), end)
 }
 
+/// One item at least, and as many as are left: it may be an error, after which there are no more. So it is no `ExactSizeIterator`.
+fn size_hint(left: u64) -> (usize, Option<usize>) {
+    (usize::from(left > 0), usize::try_from(left).ok())
+}
+
 fn fewer() -> crate::Error {
     Corrupt::new("table", 0, "fewer entries", "those that its branches count").into()
 }
 
-/// Entries of a range from either end: key and value. After an error there are no more.
+/// Entries of a range from either end: key and value. After an error there are no more; but for that, `left` is exact.
 pub struct TableRange<'a> {
     front: TableCursor<'a>,
     back: TableCursor<'a>,
@@ -68,8 +75,52 @@ impl Table<'_> {
     ///
     /// # Cost
     /// A descent for each bound; then one for the first entry from each end.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<TableRange<'_>> {
-        self.between(owned(&range))
+    pub fn range(&self, range: impl KeyRange) -> Result<TableRange<'_>> {
+        let left = self.count_range((range.begin(), range.end()))?;
+        Ok(self.between(owned(&range), left))
+    }
+
+    /// True without entries. Reads nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// The entry with the least key. Cost: one page per level.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut table = tx.table("t")?;
+    /// assert!(table.view()?.is_empty() && table.view()?.first()?.is_none());
+    /// table.extend([("a", "1"), ("b", "2")])?;
+    /// let view = table.view()?;
+    /// let (key, value) = view.last()?.ok_or("no entry")?;
+    /// assert_eq!((&key[..], &value[..]), (&b"b"[..], &b"2"[..]));
+    /// assert_eq!(view.iter().count(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; `Store` with `Unsupported` where a nested table is.
+    pub fn first(&self) -> Result<Option<(Vec<u8>, Lent<'_>)>> {
+        let mut cursor = self.cursor();
+        cursor.first()?.then(|| cursor.entry()).transpose()
+    }
+
+    /// The entry with the greatest key. Cost: one page per level.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn last(&self) -> Result<Option<(Vec<u8>, Lent<'_>)>> {
+        let mut cursor = self.cursor();
+        cursor.last()?.then(|| cursor.entry()).transpose()
+    }
+
+    /// All entries, from either end. Reads nothing before the first entry is asked for.
+    #[must_use]
+    pub fn iter(&self) -> TableRange<'_> {
+        self.between((Bound::Unbounded, Bound::Unbounded), self.count())
     }
 
     /// The entries whose keys begin with these bytes, from either end.
@@ -77,17 +128,16 @@ impl Table<'_> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn prefix(&self, prefix: &[u8]) -> Result<TableRange<'_>> {
-        self.between(prefixed(prefix))
+        self.range(prefixed(prefix))
     }
 
-    fn between(&self, ends: Ends) -> Result<TableRange<'_>> {
-        let left = self.count_range(ends.clone())?;
-        Ok(TableRange {
+    fn between(&self, ends: Ends, left: u64) -> TableRange<'_> {
+        TableRange {
             front: self.cursor(),
             back: self.cursor(),
             ends,
             left,
-        })
+        }
     }
 }
 
@@ -126,7 +176,13 @@ impl<'a> Iterator for TableRange<'a> {
             if there { front.entry() } else { Err(fewer()) }
         })
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        size_hint(self.left)
+    }
 }
+
+impl FusedIterator for TableRange<'_> {}
 
 impl DoubleEndedIterator for TableRange<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
@@ -150,15 +206,21 @@ pub(crate) type PairEnds = (Bound<Pair>, Bound<Pair>);
 
 /// The pairs whose keys lie in a range: from the least value of its first key, to before the least value of the first key beyond it.
 pub(crate) fn pairs_of_keys<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> PairEnds {
-    let least = |key: &K| (key.as_ref().to_vec(), Vec::new());
+    let begin = range.start_bound().map(AsRef::as_ref);
+    pairs_between(begin, range.end_bound().map(AsRef::as_ref))
+}
+
+/// The same of two bounds.
+pub(crate) fn pairs_between(begin: Bound<&[u8]>, end: Bound<&[u8]>) -> PairEnds {
+    let least = |key: &[u8]| (key.to_vec(), Vec::new());
     // The least key above one ends in a zero byte more.
-    let beyond = |key: &K| ([key.as_ref(), &[0][..]].concat(), Vec::new());
-    let begin = match range.start_bound() {
+    let beyond = |key: &[u8]| ([key, &[0]].concat(), Vec::new());
+    let begin = match begin {
         Bound::Unbounded => Bound::Unbounded,
         Bound::Included(key) => Bound::Included(least(key)),
         Bound::Excluded(key) => Bound::Included(beyond(key)),
     };
-    let end = match range.end_bound() {
+    let end = match end {
         Bound::Unbounded => Bound::Unbounded,
         Bound::Included(key) => Bound::Excluded(beyond(key)),
         Bound::Excluded(key) => Bound::Excluded(least(key)),
@@ -191,8 +253,8 @@ impl MultiTable<'_> {
     ///
     /// # Cost
     /// Two descents; then one for the first pair from each end.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<MultiRange<'_>> {
-        self.between(pairs_of_keys(&range))
+    pub fn range(&self, range: impl KeyRange) -> Result<MultiRange<'_>> {
+        self.between(pairs_between(range.begin(), range.end()))
     }
 
     /// The pairs in a range of pairs, from either end: a part of [`split`](Self::split), or the rest of a key's values. Bounds the wrong way
@@ -215,7 +277,7 @@ impl MultiTable<'_> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn prefix(&self, prefix: &[u8]) -> Result<MultiRange<'_>> {
-        self.between(pairs_of_keys(&prefixed(prefix)))
+        self.range(prefixed(prefix))
     }
 
     /// The values of one key, from either end.
@@ -223,18 +285,15 @@ impl MultiTable<'_> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn values(&self, key: &[u8]) -> Result<MultiRange<'_>> {
-        self.between(pairs_of_keys::<&[u8]>(&(
-            Bound::Included(key),
-            Bound::Included(key),
-        )))
+        self.range(key..=key)
     }
 
     /// Exactly how many pairs have keys in a range. Cost: two descents, whatever the range holds.
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn count_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
-        let (from, to) = self.ranks(&pairs_of_keys(&range))?;
+    pub fn count_range(&self, range: impl KeyRange) -> Result<u64> {
+        let (from, to) = self.ranks(&pairs_between(range.begin(), range.end()))?;
         Ok(to.saturating_sub(from))
     }
 
@@ -317,7 +376,13 @@ impl Iterator for MultiRange<'_> {
             pair(front, there)
         })
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        size_hint(self.left)
+    }
 }
+
+impl FusedIterator for MultiRange<'_> {}
 
 impl DoubleEndedIterator for MultiRange<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {

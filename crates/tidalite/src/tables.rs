@@ -291,7 +291,7 @@ impl WriteTxn {
     /// `TableKind` for a table that has one value a key; `TransactionBroken`; a damaged or unreadable page.
     pub fn view_multi_table(&self, name: &str) -> Result<Option<MultiTable<'_>>> {
         let found = expect_kind(self.find(name)?, name, true)?;
-        Ok(found.map(|(_, tree)| MultiTable::new(self.pages_view(), tree)))
+        Ok(found.map(|(named, tree)| MultiTable::new(self.pages_view(), tree, named)))
     }
 
     /// Whether the table with this name has multi-values; `None` without one.

@@ -35,12 +35,8 @@ pub struct TypedMultiTable<'a, K, V> {
     types: PhantomData<(K, V)>,
 }
 
-fn key_of<K: Ordered>(bytes: &[u8]) -> Result<K> {
-    decode("key of a table", bytes)
-}
-
-fn value_of<V: Ordered>(bytes: &[u8]) -> Result<V> {
-    decode("value of a table", bytes)
+fn value_of<V: Ordered>(table: &str, bytes: &[u8]) -> Result<V> {
+    decode(table, "value", bytes)
 }
 
 fn keys_between<K: Ordered>(range: &impl RangeBounds<K>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
@@ -69,12 +65,13 @@ fn values_between<K: Ordered, V: Ordered>(key: &K, range: &impl RangeBounds<V>) 
     (from, to)
 }
 
-fn typed<K: Ordered, V: Ordered>(
-    range: MultiRange<'_>,
+fn typed<'r, K: Ordered, V: Ordered>(
+    table: &'r str,
+    range: MultiRange<'r>,
 ) -> impl DoubleEndedIterator<Item = Result<(K, V)>> {
-    range.map(|pair| {
+    range.map(move |pair| {
         let (key, value) = pair?;
-        Ok((key_of(&key)?, value_of(&value)?))
+        Ok((decode(table, "key", &key)?, value_of(table, &value)?))
     })
 }
 
@@ -91,11 +88,11 @@ impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
     /// The least value of a key, and how many it has.
     ///
     /// # Errors
-    /// A damaged or unreadable page; bytes that are no `V`.
+    /// A damaged or unreadable page; bytes that are no `V` (`WrongType`).
     pub fn get(&self, key: &K) -> Result<Option<(V, u64)>> {
         let first = self.table.get(&key.to_key())?;
         first
-            .map(|(value, count)| Ok((value_of(&value)?, count)))
+            .map(|(value, count)| Ok((value_of(self.table.name(), &value)?, count)))
             .transpose()
     }
 
@@ -138,7 +135,7 @@ impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
     /// The least pair.
     ///
     /// # Errors
-    /// A damaged or unreadable page; bytes that are no `K` or `V`.
+    /// A damaged or unreadable page; bytes that are no `K` or `V` (`WrongType`).
     pub fn first(&self) -> Result<Option<(K, V)>> {
         self.range(..)?.next().transpose()
     }
@@ -146,7 +143,7 @@ impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
     /// The greatest pair.
     ///
     /// # Errors
-    /// A damaged or unreadable page; bytes that are no `K` or `V`.
+    /// A damaged or unreadable page; bytes that are no `K` or `V` (`WrongType`).
     pub fn last(&self) -> Result<Option<(K, V)>> {
         self.range(..)?.next_back().transpose()
     }
@@ -154,7 +151,7 @@ impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
     /// The values of one key, from either end.
     ///
     /// # Errors
-    /// A damaged or unreadable page; of a value: bytes that are no `V`.
+    /// A damaged or unreadable page; of a value: bytes that are no `V` (`WrongType`).
     pub fn values(&self, key: &K) -> Result<impl DoubleEndedIterator<Item = Result<V>>> {
         self.values_in(key, ..)
     }
@@ -169,18 +166,21 @@ impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
         range: impl RangeBounds<V>,
     ) -> Result<impl DoubleEndedIterator<Item = Result<V>>> {
         let pairs = self.table.range_of_pairs(values_between(key, &range))?;
-        Ok(pairs.map(|pair| value_of(&pair?.1)))
+        Ok(pairs.map(|pair| value_of(self.table.name(), &pair?.1)))
     }
 
     /// The pairs with keys in a range, from either end.
     ///
     /// # Errors
-    /// A damaged or unreadable page; of a pair: bytes that are no `K` or `V`.
+    /// A damaged or unreadable page; of a pair: bytes that are no `K` or `V` (`WrongType`).
     pub fn range(
         &self,
         range: impl RangeBounds<K>,
     ) -> Result<impl DoubleEndedIterator<Item = Result<(K, V)>>> {
-        Ok(typed(self.table.range(keys_between(&range))?))
+        Ok(typed(
+            self.table.name(),
+            self.table.range(keys_between(&range))?,
+        ))
     }
 
     /// The pairs in a range of pairs, from either end.
@@ -191,7 +191,8 @@ impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
         &self,
         range: impl RangeBounds<(K, V)>,
     ) -> Result<impl DoubleEndedIterator<Item = Result<(K, V)>>> {
-        Ok(typed(self.table.range_of_pairs(pairs_between(&range))?))
+        let pairs = self.table.range_of_pairs(pairs_between(&range))?;
+        Ok(typed(self.table.name(), pairs))
     }
 
     /// The table of bytes below.
@@ -242,6 +243,30 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
         self.table.put_many(&key.to_key(), &values)
     }
 
+    /// Stores a pair behind all others.
+    ///
+    /// # Errors
+    /// As for [`MultiTableMut::append`].
+    pub fn append(&mut self, key: &K, value: &V) -> Result<()> {
+        self.table.append(&key.to_key(), &value.to_key())
+    }
+
+    /// Stores a value behind all others of its key.
+    ///
+    /// # Errors
+    /// As for [`MultiTableMut::append_dup`].
+    pub fn append_dup(&mut self, key: &K, value: &V) -> Result<()> {
+        self.table.append_dup(&key.to_key(), &value.to_key())
+    }
+
+    /// Removes everything.
+    ///
+    /// # Errors
+    /// As for [`MultiTableMut::clear`].
+    pub fn clear(&mut self) -> Result<()> {
+        self.table.clear()
+    }
+
     /// Stores a pair if the key has no value yet; returns whether it did.
     ///
     /// # Errors
@@ -281,7 +306,8 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
     /// As for [`MultiTableMut::take`]; a value that is no `V`: it is removed then.
     pub fn take(&mut self, key: &K) -> Result<Option<V>> {
         let old = self.table.take(&key.to_key())?;
-        old.map(|bytes| value_of(&bytes)).transpose()
+        old.map(|bytes| value_of(self.table.view()?.name(), &bytes))
+            .transpose()
     }
 
     /// Removes all values of a key; returns how many.

@@ -19,6 +19,7 @@ use crate::database::Shared;
 use crate::equal::MergePolicy;
 use crate::error::{Error, Result};
 use crate::leaves::Leaves;
+use crate::multi::MultiTable;
 use crate::name::SeriesName;
 use crate::named::Named;
 use crate::open_series::OpenSeries;
@@ -481,6 +482,13 @@ impl WriteTxn {
         self.check_usable()?;
         let OpenTable { name, tree, .. } = &self.tables[index];
         Ok(Table::new(self.pages_view(), *tree, Named::Lent(name)))
+    }
+
+    /// The same of a table of multi-values.
+    pub(crate) fn opened_multi_view(&self, index: usize) -> Result<MultiTable<'_>> {
+        self.check_usable()?;
+        let OpenTable { name, tree, .. } = &self.tables[index];
+        Ok(MultiTable::new(self.pages_view(), *tree, Named::Lent(name)))
     }
 
     pub(crate) fn pages_view(&self) -> Pages<'_> {

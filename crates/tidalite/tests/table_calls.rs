@@ -255,12 +255,7 @@ fn cursors_that_write_pairs_agree_with_a_set() {
     assert_eq!(table.put_many(&[3], &values).unwrap(), new as u64);
     assert_eq!(table.put_many(&[3], &values).unwrap(), 0);
     let view = table.view().unwrap();
-    assert!(
-        view.range::<Vec<u8>>(..)
-            .unwrap()
-            .map(Result::unwrap)
-            .eq(model)
-    );
+    assert!(view.range(..).unwrap().map(Result::unwrap).eq(model));
 }
 
 #[test]
@@ -435,7 +430,7 @@ fn all(db: &Database, answers: &mut Answers) {
         match snap.is_multi_table(&name).unwrap() {
             Some(true) => {
                 let table = snap.multi_table(&name).unwrap().unwrap();
-                for pair in table.range::<Vec<u8>>(..).unwrap() {
+                for pair in table.range(..).unwrap() {
                     answers.add(pair.unwrap());
                 }
             }

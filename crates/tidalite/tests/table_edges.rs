@@ -190,7 +190,7 @@ fn small_nested_tables_are_cut_into_parts_and_appended_to() {
         };
         assert_eq!(view.count(), u64::from(rows));
         for parts in [1, 2, 3, usize::MAX] {
-            let cuts = view.split::<&[u8]>(.., parts).unwrap();
+            let cuts = view.split(.., parts).unwrap();
             assert_eq!(cuts.len(), parts.min(rows as usize) - 1);
             let mut begin = Bound::Unbounded;
             let mut sizes = Vec::new();
@@ -300,11 +300,7 @@ fn ranges_of_pairs_are_removed_as_from_a_set() {
         tx.commit().unwrap();
         let snap = db.begin_read().unwrap();
         let table = snap.multi_table("m").unwrap().unwrap();
-        let found: Vec<Pair> = table
-            .range::<&[u8]>(..)
-            .unwrap()
-            .map(Result::unwrap)
-            .collect();
+        let found: Vec<Pair> = table.range(..).unwrap().map(Result::unwrap).collect();
         assert!(found.iter().eq(&model));
         let problems = db.check().unwrap().problems;
         assert!(problems.is_empty(), "{problems:?}");

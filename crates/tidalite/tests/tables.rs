@@ -75,7 +75,7 @@ fn each_way_of_writing(path: &[&str]) {
     let many = t.get_many(&[&b"y"[..], b"nothing", b"", b"a"]).unwrap();
     let many: Vec<Option<&[u8]>> = many.iter().map(|value| value.as_deref()).collect();
     assert_eq!(many, [Some(&b"abc"[..]), None, Some(b""), Some(b"6")]);
-    assert_eq!(t.split::<&[u8]>(.., 2).unwrap(), [b"x".to_vec()]);
+    assert_eq!(t.split(.., 2).unwrap(), [b"x".to_vec()]);
 
     let mut tx = db.begin_write().unwrap();
     let mut t = tx.table("t").unwrap();

@@ -42,7 +42,7 @@ fn told<S: ReadSource>(state: &Reading<S>) -> Vec<String> {
                 told.push(format!("{:?} {:?}", cursor.key(), cursor.value().unwrap()));
             }
             assert_eq!(
-                table.split::<&[u8]>(.., 2).unwrap().len(),
+                table.split(.., 2).unwrap().len(),
                 usize::from(table.count() > 1)
             );
         }

@@ -1,4 +1,4 @@
-//! To a row by its number.
+//! To a row by its number, and the number of a row.
 
 use super::{Cursor, Frame, Place, Way};
 use crate::node::{Node, damaged};
@@ -14,6 +14,30 @@ impl<R: PageRead> Cursor<'_, R> {
     /// One page a level; a branch's entries before the child are added up.
     pub fn select(&mut self, rank: u64) -> Result<bool> {
         Ok(self.select_within(rank)?.is_some())
+    }
+
+    /// How many rows come before the one here (of a table of multi-values: pairs before those of the key); `None` at no row.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    ///
+    /// # Cost
+    /// No page is read: counts in the pages on the way are added up.
+    pub fn rank(&self) -> Result<Option<u64>> {
+        let frames = self.is_at_row().then(|| self.frames.split_last());
+        let Some((leaf, above)) = frames.flatten() else {
+            return Ok(None);
+        };
+        let mut rank = self
+            .tree
+            .leaf_rows(&leaf.node(), 0..self.steps.index(leaf))?;
+        for frame in above {
+            let node = frame.node();
+            for index in 0..frame.index {
+                rank = rank.saturating_add(node.child(index)?.1);
+            }
+        }
+        Ok(Some(rank))
     }
 
     /// As `select`; how many pairs of the row that it leads to come before the one that was asked for.

@@ -131,7 +131,7 @@ fn table(table: &Table<'_>) -> Result<()> {
         keep(&mut first, cursor.previous().map(drop));
     }
     for parts in [0, 1, PARTS, PARTS_MANY] {
-        let bounds = table.split::<&[u8]>(.., parts);
+        let bounds = table.split(.., parts);
         keep(&mut first, bounds.map(drop));
     }
     let middle = || table.split(&b"k010"[..]..&b"k150"[..], PARTS);
@@ -171,7 +171,7 @@ fn multi(table: &MultiTable<'_>) -> Result<()> {
     }
     keep(&mut first, table.count_range(&b"k050"[..]..).map(drop));
     for parts in [0, 1, PARTS, PARTS_MANY] {
-        let bounds = table.split::<&[u8]>(.., parts);
+        let bounds = table.split(.., parts);
         keep(&mut first, bounds.map(drop));
     }
     let range = || -> Result<()> {
