@@ -47,6 +47,7 @@ fn said_of(command: &Command) -> Option<&DurabilityArg> {
         Command::Kv(args) => match &args.command {
             KvCommand::Put { durability, .. }
             | KvCommand::Del { durability, .. }
+            | KvCommand::Clear { durability, .. }
             | KvCommand::Create { durability, .. }
             | KvCommand::Drop { durability, .. }
             | KvCommand::Rename { durability, .. } => Some(durability),

@@ -13,7 +13,12 @@ Examples:
   tidalite kv scan plant.tdl readings --keys u32 --values i64 --value-from 100
   tidalite kv put plant.tdl topics --in plant --in tank-4 level 3.5
   tidalite kv stat plant.tdl
+  tidalite kv clear plant.tdl topics --in plant
   tidalite kv drop plant.tdl topics
+
+  tidalite kv put plant.tdl pictures tank-4 --file tank-4.png
+  tidalite kv get plant.tdl pictures tank-4 --raw > tank-4.png
+  date | tidalite kv put plant.tdl config written -
 
   tidalite kv create plant.tdl tags --multi
   tidalite kv put plant.tdl tags pump-7 red
@@ -95,6 +100,9 @@ pub(crate) enum KvCommand {
         /// Key
         #[arg(allow_negative_numbers = true)]
         key: String,
+        /// The value's bytes as they are, without the end of a line
+        #[arg(long, conflicts_with = "values")]
+        raw: bool,
     },
     /// Store a pair; the table is made if it is not there
     Put {
@@ -103,9 +111,16 @@ pub(crate) enum KvCommand {
         /// Key
         #[arg(allow_negative_numbers = true)]
         key: String,
-        /// Value
-        #[arg(allow_negative_numbers = true)]
-        value: String,
+        /// Value; - takes the bytes of standard input as they are (a dash alone is typed \2d)
+        #[arg(
+            allow_negative_numbers = true,
+            required_unless_present = "value_file",
+            conflicts_with = "value_file"
+        )]
+        value: Option<String>,
+        /// The value is what this file holds, byte for byte
+        #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath)]
+        value_file: Option<PathBuf>,
         /// Only if the key is not there; of a table of multi-values, the pair
         #[arg(long)]
         new: bool,
@@ -169,6 +184,13 @@ pub(crate) enum KvCommand {
         #[command(flatten)]
         durability: DurabilityArg,
     },
+    /// Remove all pairs of a table, which stays
+    Clear {
+        #[command(flatten)]
+        place: KvPlace,
+        #[command(flatten)]
+        durability: DurabilityArg,
+    },
     /// Remove a table with all that is in it
     Drop {
         #[command(flatten)]
@@ -218,6 +240,20 @@ pub(crate) struct KvStatArgs {
         requires = "table"
     )]
     pub path: Vec<String>,
+
+    /// The keys of --in are hex digits
+    #[arg(long, conflicts_with = "keys", requires = "path")]
+    pub hex: bool,
+
+    /// How the keys of --in are written
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_default_value = true,
+        value_name = "FORM"
+    )]
+    pub keys: KvForm,
 
     /// The same of all tables
     #[arg(long, short = 'a', conflicts_with = "table")]

@@ -7,21 +7,26 @@ use crate::database::{failure, open, open_or_create, open_to_write};
 use crate::exit::{Failure, Outcome};
 use crate::output::grouped;
 use crate::store;
+use std::io::Read;
 use std::path::Path;
 use tidalite::{Ordered, ReadTxn, Table, TableCursor, WriteTxn};
 
 /// `tidalite kv`
 pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
     match &args.command {
-        KvCommand::Get { place, key } => get(place, key, terminal),
+        KvCommand::Get { place, key, raw } => get(place, key, *raw, terminal),
         KvCommand::Put {
             place,
             key,
             value,
+            value_file,
             new,
             multi,
             ..
-        } => put(place, (key, value), *new, *multi),
+        } => {
+            let value = given(place, value.as_deref(), value_file.as_deref())?;
+            put(place, (key, &value), *new, *multi)
+        }
         KvCommand::Del {
             place,
             key,
@@ -54,6 +59,7 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
             };
             scan(place, &bounds, terminal)
         }
+        KvCommand::Clear { place, .. } => clear(place),
         KvCommand::Create {
             file, table, multi, ..
         } => create(&file.file, table, *multi),
@@ -66,7 +72,7 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
 }
 
 /// The bytes that a text of this form stands for.
-fn bytes_of(form: KvForm, text: &str) -> Outcome<Vec<u8>> {
+pub(super) fn bytes_of(form: KvForm, text: &str) -> Outcome<Vec<u8>> {
     fn number<T: Ordered + std::str::FromStr>(text: &str) -> Option<Vec<u8>> {
         text.parse().ok().map(|number: T| number.to_key())
     }
@@ -196,7 +202,15 @@ fn absent(key: &str) -> Failure {
         .hint("tidalite kv scan prints what there is")
 }
 
-fn get(place: &KvPlace, key: &str, terminal: &mut Terminal<'_>) -> Outcome {
+/// A value as `get` prints it.
+fn print(place: &KvPlace, value: &[u8], raw: bool, terminal: &mut Terminal<'_>) -> Outcome {
+    if raw {
+        return Ok(terminal.out.write_all(value)?);
+    }
+    Ok(writeln!(terminal.out, "{}", place.value_text(value)?)?)
+}
+
+fn get(place: &KvPlace, key: &str, raw: bool, terminal: &mut Terminal<'_>) -> Outcome {
     let (snap, bytes) = (place.snapshot()?, place.key(key)?);
     let fail = |error: tidalite::Error| place.fail(&error);
     if place.is_multi(&snap)? {
@@ -208,8 +222,12 @@ fn get(place: &KvPlace, key: &str, terminal: &mut Terminal<'_>) -> Outcome {
         if !found {
             return Err(absent(key));
         }
+        if raw && cursor.count() > 1 {
+            let several = format!("{key} has {} values, --raw prints one", cursor.count());
+            return Err(Failure::usage(several).hint("without --raw each is a line"));
+        }
         while found {
-            writeln!(terminal.out, "{}", place.value_text(cursor.value())?)?;
+            print(place, cursor.value(), raw, terminal)?;
             found = cursor.next_dup().map_err(fail)?;
         }
         return Ok(terminal.out.flush()?);
@@ -222,8 +240,49 @@ fn get(place: &KvPlace, key: &str, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let value = table.get(&bytes).map_err(fail)?;
     let value = value.ok_or_else(|| absent(key))?;
-    writeln!(terminal.out, "{}", place.value_text(&value)?)?;
+    print(place, &value, raw, terminal)?;
     Ok(terminal.out.flush()?)
+}
+
+/// The value of `put`: typed, or the bytes of standard input or of a file.
+fn given(place: &KvPlace, value: Option<&str>, file: Option<&Path>) -> Outcome<Vec<u8>> {
+    match (value, file) {
+        (_, Some(file)) => {
+            std::fs::read(file).map_err(|error| Failure::file("cannot read", file, &error))
+        }
+        (Some("-"), None) => {
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().lock().read_to_end(&mut bytes);
+            read.map_err(|error| Failure::bad_input(format!("reading failed: {error}")))?;
+            Ok(bytes)
+        }
+        (Some(value), None) => place.value(value),
+        (None, None) => Err(Failure::usage("a value, or --file")),
+    }
+}
+
+fn clear(place: &KvPlace) -> Outcome {
+    let fail = |error: tidalite::Error| place.fail(&error);
+    let db = open_to_write(&place.file.file)?;
+    let multi = {
+        let snap = db.begin_read().map_err(fail)?;
+        let multi = place.is_multi(&snap)?;
+        if !multi {
+            // One that is not there is told.
+            place.table(&snap)?;
+        }
+        multi
+    };
+    let mut tx = db.begin_write().map_err(fail)?;
+    if multi {
+        let mut table = tx.multi_table(&place.table).map_err(fail)?;
+        table.clear().map_err(fail)?;
+    } else {
+        let mut table = tx.table(&place.table).map_err(fail)?;
+        let mut table = table.nested_at(&place.path()?);
+        table.clear().map_err(fail)?;
+    }
+    store::commit(tx).map_err(fail)
 }
 
 fn create(path: &Path, table: &str, multi: bool) -> Outcome {
@@ -236,8 +295,8 @@ fn create(path: &Path, table: &str, multi: bool) -> Outcome {
     store::commit(tx).map_err(fail)
 }
 
-fn put(place: &KvPlace, (key, value): (&str, &str), new: bool, make_multi: bool) -> Outcome {
-    let (key_bytes, value) = (place.key(key)?, place.value(value)?);
+fn put(place: &KvPlace, (key, value): (&str, &[u8]), new: bool, make_multi: bool) -> Outcome {
+    let key_bytes = place.key(key)?;
     let db = open_or_create(&place.file.file)?;
     let fail = |error: tidalite::Error| place.fail(&error);
     let multi = {
@@ -251,7 +310,7 @@ fn put(place: &KvPlace, (key, value): (&str, &str), new: bool, make_multi: bool)
     let stored = if multi || make_multi {
         // One of single values is refused.
         let mut table = tx.multi_table(&place.table).map_err(fail)?;
-        table.put(&key_bytes, &value).map_err(fail)?
+        table.put(&key_bytes, value).map_err(fail)?
     } else {
         let mut table = tx.table(&place.table).map_err(fail)?;
         let mut table = table.nested_at(&place.path()?);
@@ -261,9 +320,9 @@ fn put(place: &KvPlace, (key, value): (&str, &str), new: bool, make_multi: bool)
             ));
         }
         if new {
-            table.insert(&key_bytes, &value).map_err(fail)?
+            table.insert(&key_bytes, value).map_err(fail)?
         } else {
-            table.put(&key_bytes, &value).map_err(fail)?;
+            table.put(&key_bytes, value).map_err(fail)?;
             true
         }
     };

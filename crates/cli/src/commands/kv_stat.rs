@@ -1,8 +1,8 @@
 //! `kv stat`: tables and how they lie in the file, laid out as `mdb_stat` and `mdbx_stat` do it, so that who reads those reads this.
 
 use super::Terminal;
-use crate::args::KvStatArgs;
-use crate::bytes::unescaped;
+use super::kv::bytes_of;
+use crate::args::{KvForm, KvStatArgs};
 use crate::database::{failure, open};
 use crate::exit::{Failure, Outcome};
 use crate::output::{grouped, printable};
@@ -82,14 +82,8 @@ fn reader_table(readers: &[Reader], out: &mut dyn Write) -> Outcome {
 fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
-    let nested = args.path.iter().map(|key| {
-        let bytes = unescaped(key.as_bytes());
-        bytes.ok_or_else(|| {
-            Failure::usage(format!(
-                "`{key}`: a backslash is followed by two hex digits"
-            ))
-        })
-    });
+    let form = if args.hex { KvForm::Hex } else { args.keys };
+    let nested = args.path.iter().map(|key| bytes_of(form, key));
     let nested: Vec<Vec<u8>> = nested.collect::<Outcome<_>>()?;
     let none = || {
         let way = args.path.iter().map(|key| format!(", {key}"));

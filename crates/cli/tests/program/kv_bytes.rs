@@ -1,6 +1,6 @@
 //! Keys and values of any bytes by hand, tables of multi-values, and how far a check is.
 
-use crate::support::Folder;
+use crate::support::{Folder, Ran};
 use tidalite::Database;
 use tidalite_testkit::rng::Rng;
 
@@ -104,6 +104,80 @@ fn tables_of_multi_values_are_made_by_hand() {
         folder.say("kv stat a.tdl").ok(),
         "plain\t0 pairs\nreadings\t3 pairs\t2 keys\ntags\t2 pairs\t1 keys\n"
     );
+}
+
+#[test]
+fn values_come_from_files_and_pipes_and_go_to_them() {
+    let folder = Folder::new("kv-raw");
+    let every: Vec<u8> = (0..=255).chain(*b"\r\n\n").collect();
+    folder.write("value", &every);
+    let raw = |words: &str| {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let output = folder.command(&words).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    };
+    folder.say("kv put a.tdl t k --file value").ok();
+    assert_eq!(raw("kv get a.tdl t k --raw"), every);
+    let mut piped = folder.command(&["kv", "put", "a.tdl", "t", "01", "-", "--hex"]);
+    piped.stdin(std::fs::File::open(folder.path("value")).unwrap());
+    Ran::of(piped).ok();
+    assert_eq!(raw("kv get a.tdl t 01 --hex --raw"), every);
+    // Standard input without anything; and a dash, as it is printed.
+    folder.say("kv put a.tdl t k -").ok();
+    assert_eq!(raw("kv get a.tdl t k --raw"), b"");
+    folder.say("kv put a.tdl t k \\2d").ok();
+    assert_eq!(raw("kv get a.tdl t k --raw"), b"-");
+    assert_eq!(folder.say("kv get a.tdl t k").ok(), "\\2d\n");
+    folder
+        .say("kv put a.tdl t k --file none")
+        .failed(3, &["cannot read none"]);
+    folder
+        .say("kv put a.tdl t k v --file value")
+        .failed(2, &["--file"]);
+    folder.say("kv put a.tdl t k").failed(2, &["VALUE"]);
+    assert_eq!(raw("kv get a.tdl t k --raw"), b"-", "nothing was changed");
+    folder.say("kv put a.tdl m k 1 --multi").ok();
+    assert_eq!(raw("kv get a.tdl m k --raw"), b"1");
+    folder.say("kv put a.tdl m k 2").ok();
+    folder
+        .say("kv get a.tdl m k --raw")
+        .failed(2, &["2 values"]);
+    folder.say("kv get a.tdl t none --raw").failed(3, &["none"]);
+}
+
+#[test]
+fn tables_are_cleared_and_stay() {
+    let folder = Folder::new("kv-clear");
+    for words in ["t a 1", "t 9 1 --in 7 --keys u32", "m k 1 --multi", "m k 2"] {
+        folder.say(&format!("kv put a.tdl {words}")).ok();
+    }
+    let stat = |words: &str| folder.say(&format!("kv stat a.tdl {words}"));
+    let nested = "Status of t\n  Tree depth: 0\n";
+    assert!(stat("t --in 7 --keys u32").ok().starts_with(nested));
+    assert!(
+        stat("t --in 00000007 --hex")
+            .ok()
+            .contains("  Entries: 1\n")
+    );
+    stat("t --in 8 --keys u32").failed(3, &["no table t, 8"]);
+    stat("t --in x --keys u32").failed(2, &["whole number"]);
+    stat("t --in 0 --hex").failed(2, &["hex digits"]);
+    stat("t --hex").failed(2, &["--in"]);
+
+    folder.say("kv clear a.tdl t --in 7 --keys u32").ok();
+    assert!(stat("t --in 7 --keys u32").ok().contains("  Entries: 0\n"));
+    assert_eq!(folder.say("kv get a.tdl t a").ok(), "1\n");
+    folder.say("kv clear a.tdl t").ok();
+    folder.say("kv clear a.tdl m").ok();
+    assert_eq!(stat("").ok(), "m\t0 pairs\t0 keys\nt\t0 pairs\n");
+    folder
+        .say("kv clear a.tdl none")
+        .failed(3, &["no table none"]);
+    folder
+        .say("kv clear a.tdl t --in none")
+        .failed(3, &["none under none"]);
+    folder.say("kv clear b.tdl t").failed(3, &["b.tdl"]);
 }
 
 #[test]
