@@ -236,7 +236,7 @@ fn same_content(db: &Database, theirs: &Txn<'_>) {
     let table = snap.table("plain").unwrap().unwrap();
     assert_eq!(table.count(), theirs.count(Which::Plain));
     let mut cursor = theirs.cursor(Which::Plain);
-    for row in table.range::<Vec<u8>>(..).unwrap() {
+    for row in table.range(..).unwrap() {
         let (key, value) = row.unwrap();
         let there = cursor.go(MDB_NEXT, &[], &[]).unwrap();
         assert!(there == (key, value.to_vec()));
@@ -245,7 +245,7 @@ fn same_content(db: &Database, theirs: &Txn<'_>) {
     let table = snap.multi_table("multi").unwrap().unwrap();
     assert_eq!(table.count(), theirs.count(Which::Multi));
     let mut cursor = theirs.cursor(Which::Multi);
-    for pair in table.range::<Vec<u8>>(..).unwrap() {
+    for pair in table.range(..).unwrap() {
         let there = cursor.go(MDB_NEXT, &[], &[]).unwrap();
         assert!(there == pair.unwrap());
     }

@@ -31,7 +31,7 @@ impl TableMut<'_> {
     /// let mut tx = db.begin_write()?;
     /// let mut table = tx.table("sessions")?;
     /// table.extend([("ann", "12"), ("ben", "7"), ("eve", "9")])?;
-    /// let gone = table.retain::<&[u8]>(.., |_, expires| expires.len() > 1)?;
+    /// let gone = table.retain(.., |_, expires| expires.len() > 1)?;
     /// assert_eq!((gone, table.view()?.count()), (2, 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -415,13 +415,7 @@ fn what_is_retained_agrees_with_a_map() {
         for key in &nested {
             assert_eq!(table.nested(key).get(b"in").unwrap().unwrap(), b"v");
         }
-        assert_eq!(
-            table
-                .nested(b"none")
-                .retain::<&[u8]>(.., |_, _| false)
-                .unwrap(),
-            0
-        );
+        assert_eq!(table.nested(b"none").retain(.., |_, _| false).unwrap(), 0);
         tx.commit().unwrap();
         assert!(db.check().unwrap().is_clean());
     }

@@ -35,6 +35,16 @@ struct Head {
     sequence: u64,
 }
 
+impl Head {
+    /// Bytes that sort here as these do where they come from.
+    fn here(&self, part: Part, mut bytes: Vec<u8>) -> Vec<u8> {
+        if foreign::turns(&self.flags, part) {
+            bytes.reverse();
+        }
+        bytes
+    }
+}
+
 /// `tidalite load`
 pub(crate) fn load(args: &LoadArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
@@ -229,22 +239,24 @@ fn read_pairs(
     args: &LoadArgs,
 ) -> Outcome<u64> {
     let fail = |error: tidalite::Error| failure(&args.file.file, &error);
-    let here = |part, mut bytes: Vec<u8>| {
-        if foreign::turns(&head.flags, part) {
-            bytes.reverse();
-        }
-        bytes
-    };
     let mut stored = 0;
     let mut ended = false;
     let mut path: Vec<Vec<u8>> = Vec::new();
     while !ended {
         let mut tx = db.begin_write().map_err(fail)?;
         make(&mut tx, name, head).map_err(fail)?;
+        if head.multi {
+            let mut pairs = Pairs::of(lines, head);
+            let mut table = tx.multi_table(name).map_err(fail)?;
+            stored += table.extend(&mut pairs).map_err(fail)?;
+            ended = pairs.end.transpose()?.is_some();
+            store::commit(tx).map_err(fail)?;
+            continue;
+        }
         let mut bytes = 0;
         while bytes < BATCH_BYTES {
             let key = match read_bytes(lines, head)? {
-                Line::Bytes(key) => here(Part::Key, key),
+                Line::Bytes(key) => head.here(Part::Key, key),
                 Line::Close if path.pop().is_some() => continue,
                 Line::End if path.is_empty() => {
                     ended = true;
@@ -258,31 +270,84 @@ fn read_pairs(
             match read_bytes(lines, head)? {
                 Line::Bytes(value) => {
                     bytes += value.len();
-                    let value = here(Part::Value, value);
+                    let value = head.here(Part::Value, value);
                     let place = (name, &path[..]);
-                    let new = put(
-                        &mut tx,
-                        place,
-                        head.multi,
-                        (&key, &value),
-                        args.no_overwrite,
-                    );
+                    let new = put(&mut tx, place, (&key, &value), args.no_overwrite);
                     stored += u64::from(new.map_err(fail)?);
                 }
-                Line::Open(sequence) if !head.multi => {
+                Line::Open(sequence) => {
                     path.push(key);
                     let mut table = tx.table(name).map_err(fail)?;
                     let mut table = table.nested_at(&path);
                     table.make().map_err(fail)?;
                     catch_up(&mut table, sequence).map_err(fail)?;
                 }
-                Line::Open(_) => return Err(lines.bad("a table among multi-values")),
                 Line::Close | Line::End => return Err(lines.bad("a key without a value")),
             }
         }
         store::commit(tx).map_err(fail)?;
     }
     Ok(stored)
+}
+
+/// The pairs of a section of multi-values, up to the end of a batch.
+struct Pairs<'p, 'l> {
+    lines: &'p mut Lines<'l>,
+    head: &'p Head,
+    bytes: usize,
+    /// How it ended, other than with the batch: with the section, or with a line that should not be there.
+    end: Option<Outcome<()>>,
+}
+
+impl<'p, 'l> Pairs<'p, 'l> {
+    fn of(lines: &'p mut Lines<'l>, head: &'p Head) -> Self {
+        Self {
+            lines,
+            head,
+            bytes: 0,
+            end: None,
+        }
+    }
+
+    /// The next pair; `None` at the end of the section.
+    fn pair(&mut self) -> Outcome<Option<(Vec<u8>, Vec<u8>)>> {
+        let Self { lines, head, .. } = self;
+        let key = match read_bytes(lines, head)? {
+            Line::Bytes(key) => head.here(Part::Key, key),
+            Line::End => return Ok(None),
+            Line::Open(_) => return Err(lines.bad("a table without a key")),
+            Line::Close => return Err(lines.bad("more tables end than began")),
+        };
+        match read_bytes(lines, head)? {
+            Line::Bytes(value) => Ok(Some((key, head.here(Part::Value, value)))),
+            Line::Open(_) => Err(lines.bad("a table among multi-values")),
+            Line::Close | Line::End => Err(lines.bad("a key without a value")),
+        }
+    }
+}
+
+impl Iterator for Pairs<'_, '_> {
+    type Item = (Vec<u8>, Vec<u8>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.bytes >= BATCH_BYTES || self.end.is_some() {
+            return None;
+        }
+        match self.pair() {
+            Ok(Some((key, value))) => {
+                self.bytes += key.len() + value.len();
+                Some((key, value))
+            }
+            Ok(None) => {
+                self.end = Some(Ok(()));
+                None
+            }
+            Err(failure) => {
+                self.end = Some(Err(failure));
+                None
+            }
+        }
+    }
 }
 
 /// Makes the table, and brings its sequence to where the header says.
@@ -312,13 +377,9 @@ fn catch_up(table: &mut TableMut<'_>, sequence: u64) -> tidalite::Result<()> {
 fn put(
     tx: &mut WriteTxn,
     (name, path): (&str, &[Vec<u8>]),
-    multi: bool,
     (key, value): (&[u8], &[u8]),
     keep: bool,
 ) -> tidalite::Result<bool> {
-    if multi {
-        return tx.multi_table(name)?.put(key, value);
-    }
     let mut table = tx.table(name)?;
     let mut table = table.nested_at(path);
     if keep {

@@ -44,7 +44,7 @@ pub(crate) fn stat(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let columns = figures
         .iter()
         .map(|(name, cell, _)| match cell {
-            Cell::Text(_) => Column::text(name),
+            Cell::Text(_) => Column::text(*name),
             _ => Column::number(*name),
         })
         .collect();

@@ -106,10 +106,25 @@ fn a_dump_with_nested_tables_comes_back_byte_for_byte() {
             .run(&["load", "m.tdl", "bad.dump"])
             .failed(5, &[told]);
     }
-    let multi = "VERSION=3\nduplicates=1\nHEADER=END\n 61\n{\n}\nDATA=END\n";
-    folder.write("bad.dump", multi);
-    let refused = folder.run(&["load", "m.tdl", "bad.dump", "-t", "new"]);
-    refused.failed(5, &["among multi-values"]);
+    for (data, told) in [
+        (
+            " 61\n{\n}\nDATA=END\n",
+            "line 5: a table among multi-values",
+        ),
+        (" 61\n 62\n 61\nDATA=END\n", "line 7: a key without a value"),
+        (" 61\n 62\n{\n", "a table without a key"),
+        ("}\nDATA=END\n", "line 4: more tables end"),
+        (" 61\n 62\n", "ends before DATA=END"),
+    ] {
+        folder.write(
+            "bad.dump",
+            format!("VERSION=3\nduplicates=1\nHEADER=END\n{data}"),
+        );
+        let refused = folder.run(&["load", "m.tdl", "bad.dump", "-t", "new"]);
+        refused.failed(5, &[told]);
+    }
+    // Nothing of a batch that ends badly is stored.
+    folder.run(&["kv", "count", "m.tdl", "new"]).failed(4, &[]);
 }
 
 const DUMPED: &str = "VERSION=3\nformat=print\ndatabase=m\ntype=btree\nmapsize=33554432\nduplicates=1\ndupsort=1\nHEADER=END\n k\n 1\n k\n 2\n l\\0a\n \nDATA=END\n";
