@@ -1,7 +1,7 @@
 //! LMDB (OpenLDAP Public License) behind a few safe calls, for a test that gives it and Tidalite the same operations.
 //!
 //! ```text
-//! lmdb      Lmdb, Txn, Cursor     an environment with a plain table and one of sorted duplicates
+//! lmdb      Lmdb, Txn, Cursor     an environment with a plain table, one of sorted duplicates, and one of such of one length
 //! tests/    same_answers          seeded operations, the same answers, the same content
 //! ```
 

@@ -1,9 +1,9 @@
-//! LMDB by the crate `lmdb-master-sys`: one environment, two tables.
+//! LMDB by the crate `lmdb-master-sys`: one environment, three tables.
 #![expect(unsafe_code, reason = "LMDB is a C library")]
 
 use libc::{c_int, c_uint, c_void};
 use lmdb_master_sys as sys;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::marker::PhantomData;
 use std::path::Path;
 use std::ptr::null_mut;
@@ -16,6 +16,16 @@ pub use sys::{
 };
 
 const MAP_BYTES: usize = 1 << 30;
+
+/// The three tables, and the plain one under its other name.
+const TABLES_MAX: c_uint = 4;
+
+/// How each is made, in the order of [`Which`].
+const FLAGS: [c_uint; 3] = [
+    sys::MDB_CREATE,
+    sys::MDB_CREATE | sys::MDB_DUPSORT,
+    sys::MDB_CREATE | sys::MDB_DUPSORT | sys::MDB_DUPFIXED,
+];
 
 /// Fails with the number of an error that no operation here should give.
 fn sound(code: c_int) {
@@ -48,13 +58,16 @@ pub enum Which {
     Plain,
     /// Sorted duplicates.
     Multi,
+    /// Sorted duplicates of one length.
+    Fixed,
 }
 
 /// A write transaction.
 pub struct Txn<'e> {
     txn: *mut sys::MDB_txn,
-    tables: [sys::MDB_dbi; 2],
-    env: PhantomData<&'e Lmdb>,
+    tables: [sys::MDB_dbi; 3],
+    env: *mut sys::MDB_env,
+    lent: PhantomData<&'e Lmdb>,
 }
 
 /// A cursor of a transaction.
@@ -76,7 +89,7 @@ impl Lmdb {
         unsafe {
             sound(sys::mdb_env_create(&mut env));
             sound(sys::mdb_env_set_mapsize(env, MAP_BYTES));
-            sound(sys::mdb_env_set_maxdbs(env, 2));
+            sound(sys::mdb_env_set_maxdbs(env, TABLES_MAX));
             sound(sys::mdb_env_open(
                 env,
                 path.as_ptr(),
@@ -87,28 +100,25 @@ impl Lmdb {
         Self { env }
     }
 
-    /// A write transaction, with both tables open.
+    /// A write transaction, with all tables open; the plain one has this name.
     ///
     /// # Panics
     /// When LMDB reports an error.
     #[must_use]
-    pub fn begin(&self) -> Txn<'_> {
+    pub fn begin(&self, plain: &CStr) -> Txn<'_> {
         let mut txn = null_mut();
-        let mut tables = [0; 2];
-        let flags: [c_uint; 2] = [sys::MDB_CREATE, sys::MDB_CREATE | sys::MDB_DUPSORT];
-        // SAFETY: the environment is open; the names end in a zero.
-        unsafe {
-            sound(sys::mdb_txn_begin(self.env, null_mut(), 0, &mut txn));
-            for (place, name) in [c"plain", c"multi"].into_iter().enumerate() {
-                let table = &mut tables[place];
-                sound(sys::mdb_dbi_open(txn, name.as_ptr(), flags[place], table));
-            }
-        }
-        Txn {
+        // SAFETY: the environment is open.
+        unsafe { sound(sys::mdb_txn_begin(self.env, null_mut(), 0, &mut txn)) };
+        let mut begun = Txn {
             txn,
-            tables,
-            env: PhantomData,
-        }
+            tables: [0; 3],
+            env: self.env,
+            lent: PhantomData,
+        };
+        begun.open(Which::Plain, plain);
+        begun.open(Which::Multi, c"multi");
+        begun.open(Which::Fixed, c"fixed");
+        begun
     }
 }
 
@@ -122,6 +132,66 @@ impl Drop for Lmdb {
 impl Txn<'_> {
     fn table(&self, which: Which) -> sys::MDB_dbi {
         self.tables[which as usize]
+    }
+
+    /// Opens a table, and makes it if it is not there.
+    fn open(&mut self, which: Which, name: &CStr) {
+        let table = &mut self.tables[which as usize];
+        // SAFETY: the transaction is open; the name ends in a zero.
+        sound(unsafe { sys::mdb_dbi_open(self.txn, name.as_ptr(), FLAGS[which as usize], table) });
+    }
+
+    /// A transaction in this one, which waits for its end.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    #[must_use]
+    pub fn nested(&mut self) -> Txn<'_> {
+        let mut txn = null_mut();
+        // SAFETY: the parent is open, and is not used while the child borrows it.
+        unsafe { sound(sys::mdb_txn_begin(self.env, self.txn, 0, &mut txn)) };
+        Txn {
+            txn,
+            tables: self.tables,
+            env: self.env,
+            lent: PhantomData,
+        }
+    }
+
+    /// Takes everything out of a table.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    pub fn clear(&mut self, which: Which) {
+        // SAFETY: cursors borrow the transaction, so none is left.
+        sound(unsafe { sys::mdb_drop(self.txn, self.table(which), 0) });
+    }
+
+    /// Takes a table away and makes it again, empty. Not in a nested transaction.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    pub fn remake(&mut self, which: Which, name: &CStr) {
+        // SAFETY: as in `clear`; the handle, which ends here, is opened again before it is used.
+        sound(unsafe { sys::mdb_drop(self.txn, self.table(which), 1) });
+        self.open(which, name);
+    }
+
+    /// Gives the plain table another name. LMDB has no call for it, so its pairs are copied. Not in a nested transaction.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    pub fn rename_plain(&mut self, to: &CStr) {
+        let mut pairs = Vec::new();
+        let mut cursor = self.cursor(Which::Plain);
+        while let Some(pair) = cursor.go(MDB_NEXT, &[], &[]) {
+            pairs.push(pair);
+        }
+        drop(cursor);
+        self.remake(Which::Plain, to);
+        for (key, value) in pairs {
+            assert!(self.put(Which::Plain, &key, &value, MDB_APPEND));
+        }
     }
 
     /// Puts a pair in; false for `MDB_KEYEXIST`.
@@ -271,7 +341,25 @@ impl Cursor<'_> {
         count as u64
     }
 
-    /// Replaces the value here (`MDB_CURRENT`), of a plain table.
+    /// All values of the key here from this one on, of a table whose values have one length: one behind the other.
+    ///
+    /// # Panics
+    /// When LMDB reports an error.
+    pub fn multiple(&mut self) -> Vec<u8> {
+        if self.count() == 1 {
+            // LMDB lends pages of values, of which a key with one has none.
+            return self.here().expect("the cursor is at a pair").1;
+        }
+        let (_, mut all) = self
+            .go(sys::MDB_GET_MULTIPLE, &[], &[])
+            .expect("the cursor is at a pair");
+        while let Some((_, more)) = self.go(sys::MDB_NEXT_MULTIPLE, &[], &[]) {
+            all.extend(more);
+        }
+        all
+    }
+
+    /// Replaces the value here (`MDB_CURRENT`); of several it has to be one of its length that sorts where the old one does.
     ///
     /// # Panics
     /// When LMDB reports an error.

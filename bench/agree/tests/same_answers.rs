@@ -5,9 +5,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::ffi::CStr;
 use std::ops::Bound;
 use std::sync::Arc;
-use tidalite::{Database, MemoryStorage, MultiCursor, Options, TableCursor, WriteTxn};
+use tidalite::{
+    Database, Error, MemoryStorage, MultiCursor, MultiTableMut, Options, TableCursor, WriteTxn,
+};
 use tidalite_agree::lmdb::*;
 use tidalite_testkit::rng::Rng;
 
@@ -53,9 +56,16 @@ fn at_pair(cursor: &MultiCursor<'_>) -> Option<Pair> {
     there.then(|| (cursor.key().to_vec(), cursor.value().to_vec()))
 }
 
-fn plain(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
+/// The plain table has one of two names.
+const NAMES: [&CStr; 2] = [c"plain", c"renamed"];
+
+fn name(which: usize) -> &'static str {
+    NAMES[which].to_str().unwrap()
+}
+
+fn plain(ours: &mut WriteTxn, theirs: &mut Txn<'_>, named: usize, rng: &mut Rng) {
     let (k, v) = (key(rng), value(rng));
-    let mut t = ours.table("plain").unwrap();
+    let mut t = ours.table(name(named)).unwrap();
     match rng.below(12) {
         0..4 => {
             let was = theirs.get(Which::Plain, &k).is_some();
@@ -140,7 +150,18 @@ fn plain(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
 fn multi(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
     let (k, v) = (few(rng), duplicate(rng));
     let mut m = ours.multi_table("multi").unwrap();
-    match rng.below(14) {
+    match rng.below(16) {
+        14 => {
+            // Theirs looks at the key alone, ours at the pair.
+            let last = theirs.cursor(Which::Multi).go(MDB_LAST, &[], &[]);
+            let flag = match &last {
+                Some((last, _)) if *last == k => MDB_APPENDDUP,
+                _ => MDB_APPEND,
+            };
+            let done = theirs.put(Which::Multi, &k, &v, flag | MDB_NODUPDATA);
+            assert_eq!(m.append(&k, &v).is_ok(), done);
+        }
+        15 => replace_current(&mut m, theirs, (k, v), rng),
         0..5 => {
             let new = theirs.put(Which::Multi, &k, &v, MDB_NODUPDATA);
             assert_eq!(m.put(&k, &v).unwrap(), new);
@@ -231,9 +252,157 @@ fn multi(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
     }
 }
 
-fn same_content(db: &Database, theirs: &Txn<'_>) {
+/// Another value in the place of the one that a cursor is at.
+fn replace_current(m: &mut MultiTableMut<'_>, theirs: &mut Txn<'_>, (k, v): Pair, rng: &mut Rng) {
+    let mut cursor = theirs.cursor(Which::Multi);
+    let Some((_, old)) = cursor
+        .go(MDB_GET_BOTH_RANGE, &k, &v)
+        .map(|_| cursor.here().unwrap())
+    else {
+        return;
+    };
+    let mut edit = m.edit();
+    assert!(edit.seek(&k, &old).unwrap());
+    let mut near = old.clone();
+    if let Some(last) = near.last_mut() {
+        *last = last.wrapping_add(1);
+    }
+    let next = cursor.go(MDB_NEXT_DUP, &[], &[]);
+    cursor.go(MDB_GET_BOTH, &k, &old).unwrap();
+    let stays = near > old && next.is_none_or(|(_, next)| near < next);
+    let new = if rng.one_in(2) {
+        near.clone()
+    } else {
+        duplicate(rng)
+    };
+    if stays && new == near {
+        cursor.replace(&k, &new);
+    } else {
+        // Theirs would leave it where it no longer belongs.
+        cursor.remove(false);
+        drop(cursor);
+        theirs.put(Which::Multi, &k, &new, MDB_NODUPDATA);
+    }
+    edit.replace(&new).unwrap();
+    assert_eq!((edit.key(), edit.value()), (&k[..], &new[..]));
+    drop(edit);
+    let mut cursor = theirs.cursor(Which::Multi);
+    assert!(cursor.go(MDB_GET_BOTH, &k, &new).is_some());
+    assert_eq!(m.view().unwrap().count_of(&k).unwrap(), cursor.count());
+    assert_eq!(m.view().unwrap().contains(&k, &old).unwrap(), old == new);
+}
+
+/// Values of one length, many at a time.
+fn fixed(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
+    let (k, v) = (few(rng), (rng.below(4000) as u32).to_be_bytes());
+    let mut m = ours.multi_table("fixed").unwrap();
+    match rng.below(8) {
+        0..3 => {
+            let new = theirs.put(Which::Fixed, &k, &v, MDB_NODUPDATA);
+            assert_eq!(m.put(&k, &v).unwrap(), new);
+        }
+        3 => {
+            let first = rng.below(4000) as u32;
+            let values: Vec<_> = (first..first + rng.below(900) as u32)
+                .map(u32::to_be_bytes)
+                .collect();
+            let put = |value: &[u8; 4]| theirs.put(Which::Fixed, &k, value, MDB_NODUPDATA);
+            let new = values.iter().map(put).filter(|new| *new).count();
+            assert_eq!(m.put_many(&k, &values).unwrap(), new as u64);
+        }
+        4 => {
+            let was = theirs.del(Which::Fixed, &k, Some(&v));
+            assert_eq!(m.remove(&k, &v).unwrap(), was);
+        }
+        _ => {
+            let view = m.view().unwrap();
+            let mut cursor = view.cursor();
+            let mut other = theirs.cursor(Which::Fixed);
+            let (found, there) = match rng.one_in(2) {
+                true => (cursor.seek_key(&k).unwrap(), other.go(MDB_SET_KEY, &k, &[])),
+                // Behind a value in the middle LMDB lends the rest of its page alone.
+                false => (cursor.first().unwrap(), other.go(MDB_FIRST, &[], &[])),
+            };
+            assert_eq!(found, there.is_some());
+            if found {
+                assert_eq!(
+                    cursor.get_multiple(usize::MAX).unwrap().concat(),
+                    other.multiple()
+                );
+            }
+        }
+    }
+}
+
+/// Whole tables: cleared, dropped and made again, renamed.
+fn whole(ours: &mut WriteTxn, theirs: &mut Txn<'_>, named: &mut usize, rng: &mut Rng) {
+    match rng.below(6) {
+        0 => {
+            ours.table(name(*named)).unwrap().clear().unwrap();
+            theirs.clear(Which::Plain);
+        }
+        1 => {
+            ours.multi_table("multi").unwrap().clear().unwrap();
+            theirs.clear(Which::Multi);
+        }
+        2 => {
+            ours.multi_table("fixed").unwrap();
+            assert!(ours.drop_table("fixed").unwrap());
+            theirs.remake(Which::Fixed, c"fixed");
+            assert!(ours.multi_table("fixed").unwrap().view().unwrap().is_empty());
+        }
+        3 => {
+            ours.multi_table("multi").unwrap();
+            assert!(ours.drop_table("multi").unwrap());
+            theirs.remake(Which::Multi, c"multi");
+        }
+        _ => {
+            ours.table(name(*named)).unwrap();
+            let to = 1 - *named;
+            assert!(ours.rename_table(name(*named), name(to)).unwrap());
+            theirs.rename_plain(NAMES[to]);
+            *named = to;
+        }
+    }
+}
+
+/// Operations, some of them in transactions of their own, which are kept or undone.
+fn operate(
+    ours: &mut WriteTxn,
+    theirs: &mut Txn<'_>,
+    named: usize,
+    (count, depth): (usize, usize),
+    rng: &mut Rng,
+) {
+    for _ in 0..count {
+        if depth < 3 && rng.one_in(100) {
+            let keep = rng.one_in(2);
+            let count = rng.index(60);
+            let mut child = theirs.nested();
+            let done = ours.nested(|ours| {
+                operate(ours, &mut child, named, (count, depth + 1), rng);
+                let undo = || Error::NoSuchPin {
+                    name: "undone".to_owned(),
+                };
+                keep.then_some(()).ok_or_else(undo)
+            });
+            assert_eq!(done.is_ok(), keep);
+            match keep {
+                true => child.commit(),
+                false => drop(child),
+            }
+        }
+        match rng.below(5) {
+            0 | 1 => plain(ours, theirs, named, rng),
+            2 | 3 => multi(ours, theirs, rng),
+            _ => fixed(ours, theirs, rng),
+        }
+    }
+}
+
+fn same_content(db: &Database, theirs: &Txn<'_>, named: usize) {
     let snap = db.begin_read().unwrap();
-    let table = snap.table("plain").unwrap().unwrap();
+    let table = snap.table(name(named)).unwrap().unwrap();
     assert_eq!(table.count(), theirs.count(Which::Plain));
     let mut cursor = theirs.cursor(Which::Plain);
     for row in table.range(..).unwrap() {
@@ -242,14 +411,19 @@ fn same_content(db: &Database, theirs: &Txn<'_>) {
         assert!(there == (key, value.to_vec()));
     }
     assert!(cursor.go(MDB_NEXT, &[], &[]).is_none());
-    let table = snap.multi_table("multi").unwrap().unwrap();
-    assert_eq!(table.count(), theirs.count(Which::Multi));
-    let mut cursor = theirs.cursor(Which::Multi);
-    for pair in table.range(..).unwrap() {
-        let there = cursor.go(MDB_NEXT, &[], &[]).unwrap();
-        assert!(there == pair.unwrap());
+    for (name, which) in [("multi", Which::Multi), ("fixed", Which::Fixed)] {
+        let table = snap.multi_table(name).unwrap().unwrap();
+        assert_eq!(table.count(), theirs.count(which));
+        let mut cursor = theirs.cursor(which);
+        for pair in table.range(..).unwrap() {
+            let there = cursor.go(MDB_NEXT, &[], &[]).unwrap();
+            assert!(there == pair.unwrap());
+        }
+        assert!(cursor.go(MDB_NEXT, &[], &[]).is_none());
     }
-    assert!(cursor.go(MDB_NEXT, &[], &[]).is_none());
+    let mut names = vec!["fixed", "multi", name(named)];
+    names.sort_unstable();
+    assert_eq!(snap.tables().unwrap(), names);
     assert!(db.check().unwrap().is_clean());
 }
 
@@ -267,27 +441,31 @@ fn shared_operations_give_the_same_answers() {
         let page_size = [512, 1024, 4096][seed as usize % 3];
         let db = Options::new().page_size(page_size);
         let db = db.open_storage(Arc::new(MemoryStorage::new())).unwrap();
+        // The name of the plain table at the last commit, and now.
+        let (mut committed, mut any) = (0, false);
         for _ in 0..12 {
             let mut ours = db.begin_write().unwrap();
-            let mut theirs = lmdb.begin();
-            let operations = rng.index(700);
-            for _ in 0..operations {
-                if rng.one_in(2) {
-                    plain(&mut ours, &mut theirs, &mut rng);
-                } else {
-                    multi(&mut ours, &mut theirs, &mut rng);
+            let mut theirs = lmdb.begin(NAMES[committed]);
+            let mut named = committed;
+            for _ in 0..rng.index(4) {
+                let count = rng.index(200);
+                operate(&mut ours, &mut theirs, named, (count, 0), &mut rng);
+                if rng.one_in(3) {
+                    whole(&mut ours, &mut theirs, &mut named, &mut rng);
                 }
             }
-            ours.table("plain").unwrap();
+            ours.table(name(named)).unwrap();
             ours.multi_table("multi").unwrap();
+            ours.multi_table("fixed").unwrap();
             if rng.one_in(5) {
                 drop((ours, theirs));
             } else {
                 ours.commit().unwrap();
                 theirs.commit();
+                (committed, any) = (named, true);
             }
-            if db.begin_read().unwrap().tables().unwrap().len() == 2 {
-                same_content(&db, &lmdb.begin());
+            if any {
+                same_content(&db, &lmdb.begin(NAMES[committed]), committed);
             }
         }
         drop((db, lmdb));
