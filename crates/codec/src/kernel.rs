@@ -54,10 +54,51 @@ impl Level {
         match Self::ALL.get(usize::from(LEVEL.load(Relaxed)).wrapping_sub(1)) {
             Some(level) => *level,
             None => {
-                let level = Self::detect();
+                let level = Self::first();
                 LEVEL.store(level as u8, Relaxed);
                 level
             }
+        }
+    }
+
+    #[cfg(not(feature = "levels"))]
+    fn first() -> Self {
+        Self::detect()
+    }
+
+    /// The one that the environment asks for, or the next one below it that the processor has.
+    #[cfg(feature = "levels")]
+    fn first() -> Self {
+        let best = Self::detect();
+        match std::env::var(LEVEL_VARIABLE) {
+            Ok(asked) => Self::named(&asked, best),
+            Err(_) => best,
+        }
+    }
+
+    #[cfg(feature = "levels")]
+    fn named(asked: &str, best: Self) -> Self {
+        let is = |level: &&Self| level.name() == asked;
+        let Some(level) = Self::ALL.iter().find(is) else {
+            let known: Vec<_> = Self::ALL.iter().map(|level| level.name()).collect();
+            panic!("{LEVEL_VARIABLE} is {asked:?}, one of {known:?} was expected");
+        };
+        if *level as u8 > best as u8 {
+            return best;
+        }
+        *level
+    }
+
+    #[cfg(feature = "levels")]
+    fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => "avx512",
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => "neon",
         }
     }
 
@@ -85,6 +126,28 @@ impl Level {
     }
 }
 
+/// Names the kind of code to run, in builds with the feature `levels` (those of tests): `portable`, `avx2`, `avx512` or `neon`. What is beyond the
+/// processor counts as the best that it has.
+#[cfg(feature = "levels")]
+pub const LEVEL_VARIABLE: &str = "TIDALITE_KERNEL";
+
+/// The kind of code that runs: `portable`, `avx2`, `avx512` or `neon`.
+///
+/// # Panics
+/// When [`LEVEL_VARIABLE`] is none of these.
+#[cfg(feature = "levels")]
+#[must_use]
+pub fn level_name() -> &'static str {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    {
+        Level::get().name()
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        "portable"
+    }
+}
+
 /// Runs `work` with each kind of code that this processor can run. Tests beside it see the change,
 /// and must not care: all kinds give the same bits.
 #[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -97,6 +160,27 @@ pub(crate) fn at_every_level(mut work: impl FnMut(&str)) {
         }
     }
     LEVEL.store(best as u8, Relaxed);
+}
+
+#[cfg(all(
+    test,
+    feature = "levels",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod tests {
+    use super::Level;
+
+    #[test]
+    fn no_level_is_beyond_the_processor() {
+        for &best in Level::ALL {
+            for &asked in Level::ALL {
+                let level = Level::named(asked.name(), best);
+                assert_eq!(level as u8, (asked as u8).min(best as u8));
+            }
+        }
+        let unknown = std::panic::catch_unwind(|| Level::named("sse9", Level::Portable));
+        assert!(unknown.is_err());
+    }
 }
 
 /// There is one kind of code.

@@ -72,6 +72,8 @@ pub use decode::{decode_column, decode_times};
 pub use encode::{encode_column, encode_times};
 pub use hint::Hint;
 pub use hint_bytes::HINT_BYTES;
+#[cfg(feature = "levels")]
+pub use kernel::{LEVEL_VARIABLE, level_name};
 pub use kernel::{as_floats, as_integers, fill_steps, is_ascending, sum_floats};
 pub use kernel::{time_span, times_mut, words, words_mut};
 pub use line::{Line, LineWords};

@@ -1,0 +1,33 @@
+//! The tests of queries run once for each kind of code (`.ci/run`): that they do is shown here.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::process::Command;
+use tidalite_codec::{LEVEL_VARIABLE, level_name};
+
+/// From the plainest on.
+const LEVELS: [&str; 4] = ["portable", "neon", "avx2", "avx512"];
+
+fn place(name: &str) -> usize {
+    LEVELS.iter().position(|level| *level == name).unwrap()
+}
+
+#[test]
+fn the_code_that_is_asked_for_is_what_runs() {
+    if let Ok(asked) = std::env::var(LEVEL_VARIABLE) {
+        // Never beyond the processor: then it is the next one below.
+        assert!(place(level_name()) <= place(&asked));
+        println!("runs {}", level_name());
+        return;
+    }
+    for asked in ["portable", level_name()] {
+        let name = "the_code_that_is_asked_for_is_what_runs";
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(LEVEL_VARIABLE, asked)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&child.stdout);
+        assert!(child.status.success(), "{said}");
+        assert!(said.contains(&format!("runs {asked}")), "{said}");
+    }
+}
