@@ -1,9 +1,9 @@
 //! How many bytes of blocks are written, and freed, at once.
 //!
 //! A search's runs are a few blocks long: on its thread, both may be so short that these runs have several extents, too, and
-//! merges free what they have passed of them.
+//! merges free what they have passed of them; and a merge may take fewer runs.
 
-use crate::work::BLOCK_BYTES_MAX;
+use crate::work::{BLOCK_BYTES_MAX, FAN_IN};
 
 /// Bytes of blocks that are collected before they are written as one extent.
 const EXTENT_BYTES: usize = 1 << 20;
@@ -48,12 +48,28 @@ pub(crate) fn large_step_bytes() -> u64 {
     }
 }
 
+/// Runs that one merge takes: [`FAN_IN`], or fewer in a search.
+pub(crate) fn fan_in() -> usize {
+    fewer_runs().clamp(2, FAN_IN)
+}
+
 #[cfg(any(test, feature = "seeded-bugs"))]
 mod switch {
+    use crate::work::FAN_IN;
     use std::cell::Cell;
 
     thread_local! {
         static SHORT: Cell<bool> = const { Cell::new(false) };
+        static RUNS: Cell<usize> = const { Cell::new(FAN_IN) };
+    }
+
+    /// How many runs a merge takes on this thread from now on: 2 to [`FAN_IN`].
+    pub fn set_fan_in(runs: usize) {
+        RUNS.set(runs);
+    }
+
+    pub(super) fn fewer_runs() -> usize {
+        RUNS.get()
     }
 
     /// Whether extents are short on this thread from now on.
@@ -67,11 +83,16 @@ mod switch {
 }
 
 #[cfg(any(test, feature = "seeded-bugs"))]
-use switch::is_short;
+use switch::{fewer_runs, is_short};
 #[cfg(any(test, feature = "seeded-bugs"))]
-pub use switch::short_extents;
+pub use switch::{set_fan_in, short_extents};
 
 #[cfg(not(any(test, feature = "seeded-bugs")))]
 const fn is_short() -> bool {
     false
+}
+
+#[cfg(not(any(test, feature = "seeded-bugs")))]
+const fn fewer_runs() -> usize {
+    FAN_IN
 }

@@ -62,7 +62,7 @@ pub use check::{FrontClaim, FrontDamage, FrontReport, Held};
 pub use front::Front;
 pub use handover::Obstacles;
 #[cfg(any(test, feature = "seeded-bugs"))]
-pub use lengths::short_extents;
+pub use lengths::{set_fan_in, short_extents};
 pub use read::FrontRow;
 pub use record::{FRONT_ROOT_BYTES, FrontRoot};
 pub use salvage::{LoneBlock, block_rows, layouts_of, lone_block, tail_rows};

@@ -24,9 +24,7 @@ use crate::record::{Merge, Tier};
 use crate::run::{Kit, Run, RunWriter, row_bytes};
 use crate::sink::Sink;
 use crate::staging::LEAF_ROWS;
-use crate::work::{
-    FAN_IN, MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES, TIER_RUNS_MAX, TIERS_MAX, Work,
-};
+use crate::work::{MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES, TIER_RUNS_MAX, TIERS_MAX, Work};
 use batch::Batch;
 use std::ops::Range;
 use tidalite_base::limits::VECTOR_ROWS;
@@ -147,10 +145,11 @@ impl Front {
     /// Opens a merge where enough runs wait and none is open.
     fn open_merge(&mut self, tier: usize) {
         let tier = &mut self.record.tiers[tier];
-        if tier.merge.is_none() && tier.runs.len() >= FAN_IN {
-            let inputs = tier.runs[..FAN_IN].iter();
+        let fan_in = crate::lengths::fan_in();
+        if tier.merge.is_none() && tier.runs.len() >= fan_in {
+            let inputs = tier.runs[..fan_in].iter();
             tier.merge = Some(Merge {
-                inputs: FAN_IN,
+                inputs: fan_in,
                 output: None,
                 watermark: None,
                 merged_bytes: 0,

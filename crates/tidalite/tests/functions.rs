@@ -1,5 +1,7 @@
 //! Functions over rows against the same thing done the plain way, over rows wherever they are.
 
+mod aged;
+
 use std::sync::Arc;
 use tidalite::{
     Column, ColumnType, Database, Dot, DotFunctions, Figure, Join, MemoryStorage, Options, Result,
@@ -37,6 +39,13 @@ fn fill(db: &Database, name: &str, rng: &mut Rng) -> Plain {
             rows.insert(time, level.map(|units| units as f64 / 10.0));
         }
         tx.commit().expect("a commit");
+        if rng.one_in(3) {
+            let (now, keep) = (rng.between(1000, 4000), rng.between(500, 4000));
+            let cut = aged::cut(db, name, now, keep);
+            let before = rows.len();
+            rows.retain(|&time, _| time >= now - keep);
+            assert_eq!(cut, (before - rows.len()) as u64);
+        }
     }
     rows.into_iter().collect()
 }

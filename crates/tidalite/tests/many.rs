@@ -1,6 +1,8 @@
 //! Many series at once, and the pieces of one, against brute force over plain rows.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod aged;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidalite::{
@@ -71,6 +73,19 @@ fn world(rng: &mut Rng) -> World {
             }
         }
         tx.commit().expect("a commit");
+        if rng.one_in(4) {
+            let site = *rng.pick(&["north", "south"]);
+            let (now, keep) = (rng.between(0, 4000), rng.between(500, 3000));
+            let pattern = format!(r#"load{{site="{site}"}}"#);
+            let cut = aged::cut(&db, &pattern, now * SECOND, keep * SECOND);
+            let mut removed = 0;
+            for plain in series.iter_mut().filter(|plain| plain.site == site) {
+                let before = plain.rows.len();
+                plain.rows.retain(|&t, _| t >= (now - keep) * SECOND);
+                removed += before - plain.rows.len();
+            }
+            assert_eq!(cut, removed as u64, "rows that a policy cuts");
+        }
     }
     World { db, series }
 }

@@ -2,6 +2,8 @@
 //! unread, by counters.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod aged;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -111,6 +113,15 @@ fn fill(db: &Database, place: usize, rng: &mut Rng) -> Rows {
             rows.retain(|&time, _| time < from * nanos || time >= to * nanos);
         }
         tx.commit().unwrap();
+        if rng.one_in(4) {
+            let nanos = unit_of(place).nanos();
+            let (now, keep) = (rng.between(2000, 6000), rng.between(1000, 5000));
+            let cut = aged::cut(db, &format!("s{place}"), now * nanos, keep * nanos);
+            let before: usize = rows.values().map(Vec::len).sum();
+            rows.retain(|&time, _| time >= (now - keep) * nanos);
+            let left: usize = rows.values().map(Vec::len).sum();
+            assert_eq!(cut, (before - left) as u64, "rows that a policy cuts");
+        }
     }
     rows
 }

@@ -1,6 +1,8 @@
 //! The same operations under random options give the same answers; opening and closing without end leaves the file as small as it
 //! was.
 
+mod aged;
+
 use std::sync::Arc;
 use tidalite::{
     Database, Direction, Durability, MemoryStorage, MergePolicy, Options, Schema, Storage,
@@ -16,6 +18,8 @@ struct Setup {
     dirty_bytes: usize,
     early_bytes: u64,
     leaf_vectors: usize,
+    /// Runs that one merge of the front takes.
+    fan_in: usize,
     growth: (u64, u64),
     map: bool,
     verify: Verify,
@@ -31,6 +35,7 @@ impl Setup {
             dirty_bytes: 1 << rng.between(16, 26),
             early_bytes: 1 << rng.between(12, 24),
             leaf_vectors: rng.between(1, 16) as usize,
+            fan_in: rng.between(2, 16) as usize,
             growth: (1 << rng.between(12, 20), 1 << rng.between(20, 24)),
             map: rng.one_in(2),
             verify: *rng.pick(&[Verify::Always, Verify::OnFirstTouch]),
@@ -40,6 +45,7 @@ impl Setup {
 
     fn open(&self, storage: &Arc<MemoryStorage>) -> Database {
         tidalite_testkit::watch();
+        tidalite_runs::set_fan_in(self.fan_in);
         let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(storage);
         Options::new()
             .page_size(self.page_size)
@@ -211,11 +217,21 @@ fn run(seed: u64, setup: &Setup) -> Vec<String> {
         if rng.one_in(8) {
             drop(tx);
         } else {
-            let how = [Durability::Durable, Durability::OneFlush, Durability::Lazy];
+            let how = [
+                Durability::Durable,
+                Durability::OneFlush,
+                Durability::Lazy,
+                Durability::None,
+            ];
             tx.commit_with(*own.pick(&how)).expect("a commit");
         }
+        if rng.one_in(6) {
+            let (now, keep) = (rng.between(0, 2 * TIMES), rng.between(TIMES / 2, TIMES));
+            let cut = aged::cut(&db, ["a", "b", "c", "d"][rng.index(4)], now, keep);
+            told.push(format!("{cut} rows too old"));
+        }
         if own.one_in(6) {
-            // What was lazy lasts as long as a lock area in memory, unless something durable follows.
+            // What was not durable lasts as long as a lock area in memory, unless something durable follows.
             let tx = db.begin_write().expect("a transaction");
             tx.commit().expect("a commit");
             drop(db);
@@ -258,6 +274,29 @@ fn answers_do_not_depend_on_options() {
             );
         }
     }
+}
+
+#[test]
+fn merges_take_as_few_runs_as_they_are_told_to() {
+    tidalite_testkit::watch();
+    let runs = [2, 16].map(|fan_in| {
+        tidalite_runs::set_fan_in(fan_in);
+        let options = Options::new().page_size(1024);
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let db = options.open_storage(storage).unwrap();
+        for time in 0..15_i64 {
+            let mut tx = db.begin_write().unwrap();
+            for series in 0..100 {
+                tx.series(&format!("s{series}"))
+                    .unwrap()
+                    .insert(time, 0.5)
+                    .unwrap();
+            }
+            tx.commit().unwrap();
+        }
+        db.stat().unwrap().runs
+    });
+    assert!(2 * runs[0] < runs[1], "{runs:?} runs are left");
 }
 
 #[test]

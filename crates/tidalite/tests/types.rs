@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::{
-    Budget, Column, ColumnType, Database, Decimal, Direction, Error, MemoryStorage, Options,
-    Retention, Schema, Series, SeriesMut, Storage, TEXT_BYTES_MAX, Unit, Value, ValueFilter, Watch,
-    WordType, salvage_storage,
+    Budget, CandleSize, Column, ColumnType, Database, Decimal, Direction, Error, MemoryStorage,
+    Options, Retention, Schema, Series, SeriesMut, Storage, TEXT_BYTES_MAX, Unit, Value,
+    ValueFilter, Watch, WordType, salvage_storage,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -162,6 +162,15 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
         row = cursor.next().unwrap();
     }
     assert!(row.is_none());
+    let mut row = cursor.last().unwrap();
+    for (&time, expected) in model.iter().rev() {
+        let found = row.unwrap_or_else(|| panic!("no row at {time}, backwards"));
+        assert_eq!(found.time, time);
+        let values = series.values(&found).unwrap();
+        assert!(values.iter().zip(expected).all(|(a, b)| same(a, b)));
+        row = cursor.previous().unwrap();
+    }
+    assert!(row.is_none());
     let latest = series.latest().unwrap();
     assert_eq!(
         latest.map(|row| row.time),
@@ -177,6 +186,8 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
         assert_eq!(range.count().unwrap(), rows.len() as u64);
         let c = rng.index(columns.len());
         let column = &columns[c];
+        backward(series, &range, c, &rows);
+        candles(&range, column, c, &rows);
         if column.ty.is_text() {
             let mut at = 0;
             range
@@ -230,13 +241,81 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
                     .matching([filter])
                     .unwrap()
                     .for_each_vector_of(&[c], direction, |vector| {
-                        found.extend_from_slice(vector.times());
+                        found.push(vector.times().to_vec());
                     })
                     .unwrap();
-                found.sort_unstable();
-                assert_eq!(found, expected, "{} in {low} to {high}", column.name);
+                // Rows within a vector ascend in both.
+                if direction == Direction::Backward {
+                    found.reverse();
+                }
+                assert_eq!(
+                    found.concat(),
+                    expected,
+                    "{} in {low} to {high}",
+                    column.name
+                );
             }
         }
+    }
+}
+
+/// The rows of an interval with the last first, by vectors, and the last ones step by step.
+fn backward(
+    series: &Series<'_>,
+    range: &tidalite::Range<'_>,
+    c: usize,
+    rows: &[(&i64, &Vec<Value>)],
+) {
+    let mut at = rows.len();
+    let told = range.for_each_vector_reverse(|vector| {
+        let words = vector.times().iter().zip(vector.words(c));
+        for (&time, &word) in words.rev() {
+            at -= 1;
+            let found = series.value(c, word).unwrap();
+            assert_eq!(time, *rows[at].0);
+            assert!(same(&found, &rows[at].1[c]), "at {time}: {found:?}");
+        }
+    });
+    assert_eq!((told.unwrap(), at), (rows.len() as u64, 0));
+    let Some((last, _)) = rows.last() else { return };
+    let mut cursor = series.cursor();
+    let mut row = cursor.search(**last).unwrap();
+    for (time, expected) in rows.iter().rev().take(50) {
+        let found = row.expect("a row before it");
+        assert_eq!(found.time, **time);
+        let value = series.value(c, found.words[c]).unwrap();
+        assert!(same(&value, &expected[c]), "at {time}: {value:?}");
+        row = cursor.previous().unwrap();
+    }
+}
+
+/// Candles of every size hold all rows of an interval, each those between its two times.
+fn candles(range: &tidalite::Range<'_>, column: &Column, c: usize, rows: &[(&i64, &Vec<Value>)]) {
+    for size in [
+        CandleSize::Level(0),
+        CandleSize::Level(1),
+        CandleSize::Width(700),
+        CandleSize::Width(50_000),
+    ] {
+        let mut rest = rows;
+        for candle in range.candles(size, c).unwrap() {
+            let held = rest.partition_point(|(time, _)| **time <= candle.last_time);
+            let (own, behind) = rest.split_at(held);
+            let ends = own.first().zip(own.last());
+            let ends = ends.map(|(first, last)| (*first.0, *last.0));
+            assert_eq!(
+                ends,
+                Some((candle.first_time, candle.last_time)),
+                "{size:?}"
+            );
+            assert_aggregate(&candle.aggregate, column, c, own);
+            rest = behind;
+        }
+        assert!(
+            rest.is_empty(),
+            "{size:?}: {} rows in no candle",
+            rest.len()
+        );
     }
 }
 

@@ -1,0 +1,24 @@
+//! Retention in the mix of a random test.
+
+use std::time::Duration;
+use tidalite::{Budget, Database, Retention, Timestamp};
+
+/// Lets a policy cut the series that a pattern selects: rows older than `now - keep` go. Returns how many went.
+pub(crate) fn cut(db: &Database, pattern: &str, now: i64, keep: i64) -> u64 {
+    let policy = Retention {
+        pattern: pattern.to_owned(),
+        keep: Some(Duration::from_nanos(keep.unsigned_abs())),
+        ..Retention::default()
+    };
+    let mut tx = db.begin_write().expect("a transaction");
+    tx.set_retention("by age", &policy).expect("a policy");
+    tx.commit().expect("a commit");
+    let budget = Budget {
+        time: Duration::from_secs(600),
+        now: Timestamp(now),
+        ..Budget::default()
+    };
+    let done = db.maintain(&budget).expect("maintenance");
+    assert!(!done.more);
+    done.rows
+}
