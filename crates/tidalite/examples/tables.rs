@@ -88,7 +88,7 @@ fn nested(db: &Database) -> Result<(), Box<dyn std::error::Error>> {
     topics
         .nested_at(&["plant", "tank 4"])
         .put(b"level", b"3.5")?; // the tables on the way are made
-    let view = topics.view();
+    let view = topics.view()?;
     let tank = view.nested_at(&["plant", "tank 4"])?.ok_or("no tank")?;
     assert_eq!(tank.get(b"level")?, Some(b"3.5".to_vec()));
     topics.remove(b"plant")?; // with all that is in it

@@ -155,7 +155,7 @@ fn typed_tables_agree_with_a_map() {
                     }
                 }
                 if rng.one_in(10) {
-                    agree(&table.view(), &model, &mut rng);
+                    agree(&table.view().unwrap(), &model, &mut rng);
                 }
             }
             tx.commit().unwrap();
@@ -209,8 +209,13 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
     wrong(table.get(b"80"), "config", "value", "f64");
     wrong(table.pop_first(), "config", "value", "f64");
     wrong(table.pop_last(), "config", "value", "f64");
-    assert_eq!(table.view().count(), 1, "nothing was removed");
-    wrong(table.view().get_many(&[*b"80"]), "config", "value", "f64");
+    assert_eq!(table.view().unwrap().count(), 1, "nothing was removed");
+    wrong(
+        table.view().unwrap().get_many(&[*b"80"]),
+        "config",
+        "value",
+        "f64",
+    );
     tx.commit().unwrap();
 
     let snap = db.begin_read().unwrap();
@@ -256,15 +261,16 @@ fn typed_pairs_are_appended_and_cleared() {
     assert!(table.append_dup(&-5, &"b".to_owned()).is_err());
     let pairs: Vec<_> = table
         .view()
+        .unwrap()
         .range(..)
         .unwrap()
         .map(Result::unwrap)
         .collect();
     let expected = [(-5, "b"), (-5, "c"), (7, "a")].map(|(key, text)| (key, text.to_owned()));
     assert_eq!(pairs, expected);
-    assert!(!table.view().bytes().is_empty());
+    assert!(!table.view().unwrap().bytes().is_empty());
     table.clear().unwrap();
-    assert!(table.view().bytes().is_empty());
+    assert!(table.view().unwrap().bytes().is_empty());
 }
 
 /// The number of a row from its cursor, whatever way it came there, small nested tables included.
