@@ -118,10 +118,10 @@ fn a_file_keeps_its_identity() {
     assert_ne!(uuid, [0; 16]);
     db.copy_to(folder.file("copy.tdl")).unwrap();
     drop(db);
-    assert_eq!(look(&folder.file("a.tdl")).unwrap().uuid, uuid);
+    assert_eq!(look(folder.file("a.tdl")).unwrap().uuid, uuid);
     let read_only = Options::new().read_only(true).open(folder.file("a.tdl"));
     assert_eq!(read_only.unwrap().uuid(), uuid);
-    assert_ne!(look(&folder.file("copy.tdl")).unwrap().uuid, uuid);
+    assert_ne!(look(folder.file("copy.tdl")).unwrap().uuid, uuid);
 }
 
 #[test]
