@@ -2,10 +2,6 @@
 //! superuser, and say that they are skipped where somebody else runs them.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
-#![expect(
-    clippy::print_stdout,
-    reason = "what a child has to say, and that a test is skipped"
-)]
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
