@@ -17,6 +17,7 @@
 //! backup     backups and restoring
 //! copy       backup while writing goes on
 //! upkeep_faults  compaction, maintenance, backup, restore, salvage over disks that fail at every call
+//! aged       rows that policies cut, in random tests
 //! common, oracle: contents to compare, and brute force
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
@@ -25,6 +26,8 @@
     reason = "seeds and figures belong in the log of a test"
 )]
 
+#[path = "../aged/mod.rs"]
+mod aged;
 mod appenders;
 mod backup;
 mod bounds;

@@ -1,6 +1,7 @@
 //! Random transactions against plain maps: series of several schemas and clocks, tables, own reads inside the
 //! transaction, rolling back, reopening a real file.
 
+use crate::aged;
 use crate::common::{Content, Folder, Pairs, Rows, assert_clean, content_of, in_memory, pairs_of};
 use crate::oracle::{a_time, compare};
 use std::sync::Arc;
@@ -254,6 +255,32 @@ impl World {
         }
     }
 
+    /// A policy removes what is old of one series, on its own clock; false when nothing was done.
+    fn cut(&mut self, db: &Database, content: &mut Content) -> bool {
+        let rng = &mut self.rng;
+        let which = rng.index(self.series.len());
+        let unit = self.series[which].0.unit;
+        let Some(rows) = content.series.get_mut(&series_name(which)) else {
+            return false;
+        };
+        let nanos = |raw: i64| {
+            let steps = i128::from(raw) - i128::from(unit.steps_to_1970());
+            steps * i128::from(unit.nanos())
+        };
+        // The clock of policies ends where nanoseconds do.
+        let near = i128::from(i64::MIN / 4)..i128::from(i64::MAX / 4);
+        let until = nanos(a_time(rng, rows));
+        if !near.contains(&until) {
+            return false;
+        }
+        let keep = rng.between(1, 1 << 40);
+        let cut = aged::cut(db, &series_name(which), until as i64 + keep, keep);
+        let before = rows.len();
+        rows.retain(|&time, _| nanos(time) >= until);
+        assert_eq!(cut, (before - rows.len()) as u64, "rows that a policy cuts");
+        true
+    }
+
     fn look(&mut self, db: &Database, content: &Content) {
         let snap = db.begin_read().unwrap();
         let rng = &mut self.rng;
@@ -368,6 +395,12 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
                 tx.commit().unwrap();
                 newest.clone_from(&content);
                 durable = content;
+            }
+        }
+        if world.rng.one_in(12) {
+            // What was committed before becomes durable with it.
+            if world.cut(&db, &mut newest) {
+                durable.clone_from(&newest);
             }
         }
         if world.rng.one_in(3) {
