@@ -1,7 +1,5 @@
 //! Values of tables as streams.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::io::{BufRead, ErrorKind, Read};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
