@@ -82,7 +82,7 @@ pub enum Error {
     },
     /// A key or value of a table that is not of the type as which it is read. The file is sound: something else was stored.
     WrongType {
-        /// The table; empty for one that a cursor met in another.
+        /// The table, or the one that it is nested in, at whatever depth.
         table: String,
         /// Key or value.
         part: &'static str,
@@ -183,13 +183,9 @@ impl fmt::Display for Error {
                 expected,
                 found,
             } => {
-                let table = match table.as_str() {
-                    "" => "a nested table",
-                    name => &format!("table {name}"),
-                };
                 write!(
                     f,
-                    "a {part} of {table} is no {expected}: {found}; read the table as the types that were stored in it, or its bytes"
+                    "a {part} of table {table} is no {expected}: {found}; read the table as the types that were stored in it, or its bytes"
                 )
             }
             Self::WeightSum { total, weight } => write!(
@@ -307,7 +303,6 @@ mod tests {
                 wrong("config"),
                 ["a value of table config is no f64: 2 bytes", "or its bytes"],
             ),
-            (wrong(""), ["a value of a nested table", "\"80\""]),
             (limit, ["bytes: 6", "limit of 5; docs/limits.md"]),
         ] {
             let told = error.to_string();

@@ -245,7 +245,7 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
     let mut cursor = tree.cursor();
     assert!(cursor.next().unwrap());
     let below = TypedTable::<[u8; 2], f64>::of(cursor.nested().unwrap().unwrap());
-    wrong(below.get(b"80"), "", "value", "f64");
+    wrong(below.get(b"80"), "tree", "value", "f64");
 }
 
 #[test]
