@@ -349,7 +349,13 @@ fn whole(ours: &mut WriteTxn, theirs: &mut Txn<'_>, named: &mut usize, rng: &mut
             ours.multi_table("fixed").unwrap();
             assert!(ours.drop_table("fixed").unwrap());
             theirs.remake(Which::Fixed, c"fixed");
-            assert!(ours.multi_table("fixed").unwrap().view().unwrap().is_empty());
+            assert!(
+                ours.multi_table("fixed")
+                    .unwrap()
+                    .view()
+                    .unwrap()
+                    .is_empty()
+            );
         }
         3 => {
             ours.multi_table("multi").unwrap();

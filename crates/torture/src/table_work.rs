@@ -61,12 +61,8 @@ fn of_values(table: &mut TableMut<'_>, pairs: &mut Pairs, rng: &mut Rng) -> Resu
             pairs.extend(many);
         }
         2 => {
-            let there = table.reserve(&key, value.len(), |bytes| bytes.copy_from_slice(&value))?;
-            assert_eq!(
-                there,
-                was.is_some(),
-                "reserve tells whether the key was there"
-            );
+            let new = table.reserve(&key, value.len(), |bytes| bytes.copy_from_slice(&value))?;
+            assert_eq!(new, was.is_none(), "reserve tells whether the key is new");
             pairs.insert(key, value);
         }
         3..=4 => {

@@ -334,8 +334,8 @@ pub(crate) enum ForeignFlag {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Tables are made as the header says; with dupsort as tables of multi-values. Integer keys and keys in
-reversed order get their bytes reversed, so that they keep their order: a note tells of it, and
-`tidalite dump --as` turns them back. A table name is UTF-8; one that is not needs --table. Older
+reversed order get their bytes reversed, so that they keep their order: a note tells of it, and the
+option --as of dump turns them back. A table name is UTF-8; one that is not needs --table. Older
 versions of mdb_dump do not escape backslashes with -p: dump without it. Committed every 32 MiB.
 
 With --text there is no header: lines are key, value, key, value, as `mdb_load -T` takes them, with
