@@ -160,7 +160,7 @@ impl<'a> MultiTable<'a> {
     /// let mut tags = tx.multi_table("tags")?;
     /// tags.put_many(b"a", &["1", "22"])?;
     /// let mut bytes = 0;
-    /// assert_eq!(tags.view().for_each_value(b"a", |value| bytes += value.len())?, 2);
+    /// assert_eq!(tags.view()?.for_each_value(b"a", |value| bytes += value.len())?, 2);
     /// assert_eq!(bytes, 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -480,36 +480,43 @@ pub(crate) fn check<R: PageRead>(
 }
 
 /// Takes a row of a damaged file's table over, for a series with another number. Of two blocks with one key the one with
-/// more texts stays: it is the newer one.
+/// more texts stays: it is the newer one. Lookups are made anew, by the texts that are there.
 pub(crate) fn take_over<W: PageWrite>(
     w: &mut W,
     tree: &mut Tree,
     row: (&[u8], &[u8]),
     series: impl Fn(SeriesId) -> Option<SeriesId>,
 ) -> tidalite_pager::Result<()> {
-    let (key, value) = row;
-    let Some(moved) = moved_key(key, series) else {
+    let Some((column, part, number)) = parse(row.0).ok().and_then(|(column, part, number)| {
+        let own = series(column.0)?;
+        Some(((own, column.1), part, number))
+    }) else {
         return Ok(());
     };
-    let block = key[PART_AT] == PART_BLOCK;
-    if block && Block::decode(1, value).is_err() {
-        return Ok(());
-    }
-    if let Some(known) = tree.get(w, &moved)? {
-        let known = known.to_vec()?;
-        if !block || get_u16(&known, 1) >= get_u16(value, 1) {
-            return Ok(());
+    let (moved, value) = (key(column, part, number), row.1);
+    let known = tree.get(w, &moved)?.map(|known| known.to_vec());
+    let known = known.transpose()?;
+    match part {
+        PART_BLOCK => {
+            let fits = number > 0
+                && Block::decode(number, value).is_ok_and(|block| block.end() <= DICTIONARY);
+            if fits && known.is_none_or(|known| get_u16(&known, 1) < get_u16(value, 1)) {
+                tree.insert(w, &moved, value)?;
+            }
         }
+        PART_DICTIONARY => {
+            let fits = (1..=DICTIONARY_TEXTS_MAX).contains(&number)
+                && value.len() <= DICTIONARY_TEXT_BYTES_MAX;
+            if fits && known.is_none() {
+                tree.insert(w, &moved, value)?;
+                let lookup = key(column, PART_LOOKUP, checksum(value));
+                let numbers = tree.get(w, &lookup)?.map(|numbers| numbers.to_vec());
+                let mut numbers = numbers.transpose()?.unwrap_or_default();
+                numbers.extend(number.to_le_bytes());
+                tree.insert(w, &lookup, &numbers)?;
+            }
+        }
+        _ => {}
     }
-    tree.insert(w, &moved, value)?;
     Ok(())
-}
-
-/// A row of the table for a series with another number; `None` for bytes that are no such row.
-fn moved_key(
-    bytes: &[u8],
-    series: impl Fn(SeriesId) -> Option<SeriesId>,
-) -> Option<[u8; KEY_BYTES]> {
-    let ((own, column), part, number) = parse(bytes).ok()?;
-    Some(key((series(own)?, column), part, number))
 }

@@ -3,7 +3,10 @@
 use super::asked;
 use super::whole::{around, compacted};
 use std::sync::Arc;
-use tidalite::{Database, MemoryStorage, Options, Result, Schema, Storage};
+use tidalite::{
+    ColumnType, Database, Decimal, MemoryStorage, Options, Result, Schema, SeriesMut, Storage,
+    Value,
+};
 
 /// Rows written to each series, enough for a vector.
 const ROWS: i64 = 1_100;
@@ -262,20 +265,53 @@ fn write_table(db: &Database, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// A row of threes: words as they are, but where texts are among them, whose words are numbers of texts.
+enum Row {
+    Words(Vec<u64>),
+    Values(Vec<Value>),
+}
+
+impl Row {
+    fn of(schema: &Schema) -> Self {
+        if !schema.columns.iter().any(|column| column.ty.is_text()) {
+            return Self::Words(vec![3; schema.columns.len()]);
+        }
+        let three = |ty| match ty {
+            ColumnType::F64 | ColumnType::F32 => Value::F64(3.0),
+            ColumnType::I64 => Value::I64(3),
+            ColumnType::U64 => Value::U64(3),
+            ColumnType::Bool => Value::Bool(true),
+            ColumnType::Decimal(scale) => Value::Decimal(Decimal { units: 3, scale }),
+            ColumnType::String => Value::String("three".to_owned()),
+            ColumnType::Bytes => Value::Bytes(vec![3; 3]),
+            ColumnType::Guid => Value::Guid([3; 16]),
+            _ => Value::Null,
+        };
+        let columns = schema.columns.iter();
+        Self::Values(columns.map(|column| three(column.ty)).collect())
+    }
+
+    fn put(&self, series: &mut SeriesMut<'_>, time: i64) -> Result<()> {
+        match self {
+            Self::Words(words) => series.insert_row(time, words),
+            Self::Values(values) => series.insert_values(time, values),
+        }
+    }
+}
+
 fn write_series(db: &Database, id: tidalite::SeriesId) -> Result<()> {
     let mut tx = db.begin_write()?;
     let mut series = tx.series_by_id(id)?;
-    let columns = series.info().schema.columns.len();
-    let words = vec![3_u64; columns];
+    let row = Row::of(&series.info().schema);
     for i in 0..30 {
-        match series.insert_row(i * 50 + 7, &words) {
+        match row.put(&mut series, i * 50 + 7) {
             // Its merge policy refuses another row at a time that is taken.
             Err(tidalite::Error::TimeTaken { .. }) => {}
             done => done?,
         }
     }
     for i in 0..ROWS {
-        series.insert_row(500_000 + i, &words)?;
+        row.put(&mut series, 500_000 + i)?;
     }
     series.delete(300..800)?;
     tx.commit()?;
