@@ -41,7 +41,7 @@ fn a_power_cut_anywhere_leaves_a_promised_state() {
 #[test]
 fn a_power_cut_beside_threads_that_encode_leaves_a_promised_state() {
     let tally = Tally::default();
-    for seed in 0..5 {
+    for seed in 0..10 {
         let mut plan = Plan::of_seed(seed, PAGE_BYTES).helped(1 + seed as usize % 3);
         // Or these may be who encodes.
         plan.shape.appenders_one_in = 0;
