@@ -67,7 +67,7 @@ impl<'t> MultiTableMut<'t> {
     /// let mut tags = tx.multi_table("tags")?;
     /// assert_eq!(tags.extend([("a", "1"), ("a", "2"), ("b", "1")])?, 3);
     /// assert_eq!(tags.extend([("b", "1"), ("b", "2")])?, 1);
-    /// assert_eq!(tags.view().count_of(b"b")?, 2);
+    /// assert_eq!(tags.view()?.count_of(b"b")?, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
