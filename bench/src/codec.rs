@@ -13,6 +13,8 @@
 mod coders;
 mod columns;
 mod gorilla;
+#[cfg(test)]
+mod oracles;
 mod plain_alp;
 
 use std::fs::File;

@@ -11,7 +11,7 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite::{
-    Column, Database, OpenMode, ReadTxn, Schema, Series, SeriesId, SeriesInfo, SeriesName,
+    Column, Database, Names, OpenMode, ReadTxn, Schema, Series, SeriesId, SeriesInfo, SeriesName,
     Timestamp, Unit, Value,
 };
 
@@ -215,14 +215,7 @@ impl<'a> Reader<'a> {
 
     /// The series that a pattern selects, by name; at least one.
     pub(crate) fn select(&self, pattern: &str) -> Outcome<Vec<Arc<SeriesInfo>>> {
-        let mut found = match self.txn.list(pattern) {
-            Ok(found) => found,
-            Err(error @ tidalite::Error::Name { .. }) => {
-                return Err(Failure::usage(error)
-                    .hint("write 'name', 'name*' or 'name{tag=\"value\"}', in single quotes"));
-            }
-            Err(error) => return Err(self.fail(&error)),
-        };
+        let mut found = self.by_pattern(self.txn.list(pattern))?;
         if found.is_empty() {
             let all = self.txn.list("").map_err(|error| self.fail(&error))?;
             found = all
@@ -246,6 +239,21 @@ impl<'a> Reader<'a> {
             all.extend(found.into_iter().filter(|info| known.insert(info.id)));
         }
         Ok(all)
+    }
+
+    /// The words in the names of the series that a pattern selects.
+    pub(crate) fn names(&self, pattern: &str) -> Outcome<Names> {
+        self.by_pattern(self.txn.names(pattern))
+    }
+
+    /// What a pattern that somebody wrote has led to.
+    fn by_pattern<T>(&self, found: tidalite::Result<T>) -> Outcome<T> {
+        found.map_err(|error| match error {
+            error @ tidalite::Error::Name { .. } => Failure::usage(error).hint(
+                "write 'name', 'name*', 'name{tag=\"value\"}' or 'name{tag=[\"one\",\"other\"]}', in single quotes",
+            ),
+            error => self.fail(&error),
+        })
     }
 
     fn nothing_selected(&self, pattern: &str, all: &[Arc<SeriesInfo>]) -> Failure {
@@ -292,8 +300,16 @@ impl<'a> Reader<'a> {
     }
 
     /// First and last times of the ranges in which a series differs from an older version of the same file.
-    pub(crate) fn changed_since(&self, older: &Self, id: SeriesId) -> Outcome<Vec<(i64, i64)>> {
-        let ranges = self.txn.changed_ranges(&older.txn, id);
+    pub(crate) fn changed_since(
+        &self,
+        older: &Self,
+        id: SeriesId,
+        resolution: Option<u64>,
+    ) -> Outcome<Vec<(i64, i64)>> {
+        let ranges = match resolution {
+            Some(steps) => self.txn.changed_ranges_within(&older.txn, id, steps),
+            None => self.txn.changed_ranges(&older.txn, id),
+        };
         ranges.map_err(|error| self.fail(&error))
     }
 }

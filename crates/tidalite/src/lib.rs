@@ -44,6 +44,7 @@
 //!  │  └ table_edit  TableEdit, MultiEdit  cursors that write
 //!  └ leaves      where the front's stretches go
 //! catalog    names, GUIDs, schemas      ── name, schema, column, value, time: their parts
+//!  ├ names  Names                       which metrics, tags and values there are
 //!  ├ record, point                       plain structs as rows
 //!  │  └ records  RecordCursor, Records     rows as such structs
 //!  └ known, opened                       what snapshots have decoded of it, and of series
@@ -101,6 +102,7 @@ mod multi_edit;
 mod multi_mut;
 mod name;
 mod named;
+mod names;
 mod open_series;
 mod opened;
 mod own_reads;
@@ -166,13 +168,14 @@ pub use functions::{
 pub use key_range::KeyRange;
 pub use many::{
     Fill, Filled, Grid, Group, GroupFigures, GroupWindow, Join, Joined, JoinedRow, MergedRow,
-    MergedRows, Selection,
+    MergedRows, Selection, WindowRow,
 };
 pub use matching::Matching;
 pub use multi::{MultiCursor, MultiTable};
 pub use multi_edit::MultiEdit;
 pub use multi_mut::MultiTableMut;
 pub use name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};
+pub use names::Names;
 pub use page_walk::{PageDump, PageRange, Weight};
 pub use pieces::{Candle, CandleSize, Direction, ValueFilter};
 pub use pins::Pin;

@@ -12,6 +12,14 @@
 //! White space around `{`, `}`, `,` and `=` is ignored when read and never written. The canonical
 //! form sorts tags by key, quotes every value and quotes a word only where it has to; two names are
 //! the same series when their canonical forms are the same bytes.
+//!
+//! A pattern has a glob for the metric, lists of values, and any number of sets of tags:
+//!
+//! ```text
+//! pattern = [ glob | quoted ] *( "{" [ choice *( "," choice ) ] "}" )
+//! choice  = word "=" ( quoted | "[" quoted *( "," quoted ) "]" )
+//! glob    = 1*( bare | "*" | "?" )
+//! ```
 
 use crate::error::{Error, Result};
 use std::fmt;
@@ -124,15 +132,32 @@ impl fmt::Display for SeriesName {
     }
 }
 
-/// Selects series: a glob over the metric (`*` any characters, `?` one) and exact tags.
+/// Selects series: a glob over the metric (`*` any characters, `?` one) and tags, each with the value or the values that it may have. Of several
+/// sets of tags one has to match.
 #[derive(Clone, Debug)]
 pub struct SeriesPattern {
     metric: Option<String>,
-    tags: Vec<(String, String)>,
+    /// Empty: whatever the tags are.
+    sets: Vec<Vec<Choice>>,
 }
+
+/// A tag and the values that it may have.
+type Choice = (String, Vec<String>);
 
 impl SeriesPattern {
     /// Parses `hb.*{turbine="R80711"}`; the empty text selects all, `{farm="hb"}` any metric.
+    ///
+    /// ```
+    /// use tidalite::{SeriesName, SeriesPattern};
+    ///
+    /// let power = SeriesName::parse(r#"power{farm="hb",turbine="R2"}"#)?;
+    /// // Either of two turbines.
+    /// assert!(SeriesPattern::parse(r#"power{farm="hb",turbine=["R1","R2"]}"#)?.matches(&power));
+    /// // One turbine of this farm, or all of that one.
+    /// let either = SeriesPattern::parse(r#"power{farm="hb",turbine="R1"}{farm="sea"}"#)?;
+    /// assert!(!either.matches(&power));
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Error::Name` that says what stands where.
@@ -142,21 +167,25 @@ impl SeriesPattern {
             None | Some('{') => None,
             Some(_) => Some(parser.glob()?),
         };
-        let tags = parser.tags()?;
+        let mut sets = Vec::new();
+        while parser.peek() == Some('{') {
+            sets.push(parser.listed(Parser::values)?);
+        }
         parser.end()?;
-        Ok(Self { metric, tags })
+        Ok(Self { metric, sets })
     }
 
-    /// True when the metric matches and every tag of the pattern is there with that value.
+    /// True when the metric matches, and every tag of one of the sets is there with one of its values.
     #[must_use]
     pub fn matches(&self, name: &SeriesName) -> bool {
+        let has = |(key, values): &Choice| {
+            name.tag(key)
+                .is_some_and(|own| values.iter().any(|value| value == own))
+        };
         self.metric
             .as_deref()
             .is_none_or(|glob| glob_matches(glob, name.metric()))
-            && self
-                .tags
-                .iter()
-                .all(|(key, value)| name.tag(key) == Some(value))
+            && (self.sets.is_empty() || self.sets.iter().any(|set| set.iter().all(has)))
     }
 }
 
@@ -313,6 +342,11 @@ impl<'a> Parser<'a> {
     }
 
     fn tags(&mut self) -> Result<Vec<(String, String)>> {
+        self.listed(Self::quoted)
+    }
+
+    /// Keys with what `value` reads behind each, in braces; nothing where there are none.
+    fn listed<T>(&mut self, value: impl Fn(&mut Self) -> Result<T>) -> Result<Vec<(String, T)>> {
         let mut tags = Vec::new();
         if !self.take('{') || self.take('}') {
             return Ok(tags);
@@ -322,7 +356,7 @@ impl<'a> Parser<'a> {
             if !self.take('=') {
                 return self.fail("expected =");
             }
-            tags.push((key, self.quoted()?));
+            tags.push((key, value(self)?));
             if self.take('}') {
                 return Ok(tags);
             }
@@ -330,6 +364,21 @@ impl<'a> Parser<'a> {
                 return self.fail("expected , or }");
             }
         }
+    }
+
+    /// A value, or several in brackets.
+    fn values(&mut self) -> Result<Vec<String>> {
+        if !self.take('[') {
+            return Ok(vec![self.quoted()?]);
+        }
+        let mut values = vec![self.quoted()?];
+        while !self.take(']') {
+            if !self.take(',') {
+                return self.fail("expected , or ]");
+            }
+            values.push(self.quoted()?);
+        }
+        Ok(values)
     }
 
     fn end(&mut self) -> Result<()> {
@@ -380,6 +429,23 @@ mod tests {
     }
 
     #[test]
+    fn wrong_patterns_are_told_where() {
+        for (text, word) in [
+            ("a{b=[]}", "expected a quoted text at character 5"),
+            ("a{b=[\"c\"}", "expected , or ] at character 8"),
+            ("a{b=[\"c\",]}", "expected a quoted text at character 9"),
+            ("a{b=\"c\"}{", "expected a word"),
+            ("a{b=\"c\"}d", "unexpected text at character 8"),
+        ] {
+            let error = SeriesPattern::parse(text).unwrap_err().to_string();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+        // Names have one value a tag, and one set of tags.
+        assert!(SeriesName::parse("a{b=[\"c\"]}").is_err());
+        assert!(SeriesName::parse("a{b=\"c\"}{d=\"e\"}").is_err());
+    }
+
+    #[test]
     fn patterns_select_by_glob_and_tags() {
         let name = SeriesName::parse(r#"hb.wind.speed{farm="hb",turbine="R80711"}"#).unwrap();
         for (pattern, expected) in [
@@ -393,6 +459,14 @@ mod tests {
             ("{turbine=\"R80711\"}", true),
             ("{turbine=\"R80712\"}", false),
             ("{nosuch=\"\"}", false),
+            ("{turbine=[\"R80711\"]}", true),
+            ("{turbine=[ \"R80710\" , \"R80711\" ],farm=\"hb\"}", true),
+            ("{turbine=[\"R80710\",\"R80711\"],farm=\"sea\"}", false),
+            ("{farm=[\"sea\",\"land\"]}", false),
+            ("hb.*{farm=\"sea\"}{turbine=\"R80711\"}", true),
+            ("hb.*{farm=\"sea\"} {turbine=\"R1\"}", false),
+            ("sea.*{farm=\"sea\"}{turbine=\"R80711\"}", false),
+            ("hb.*{}", true),
         ] {
             let found = SeriesPattern::parse(pattern).unwrap().matches(&name);
             assert_eq!(found, expected, "{pattern}");

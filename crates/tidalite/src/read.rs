@@ -339,8 +339,8 @@ impl<S: ReadSource> Reading<S> {
         Ok(waiting.or(stored.map(Row::from)))
     }
 
-    /// The series that a pattern selects, ordered by id: a glob over the metric and exact tags, such as
-    /// `hb.*{turbine="R80711"}`; the empty text selects all. Walks the whole catalog.
+    /// The series that a [pattern](SeriesPattern) selects, ordered by id: a glob over the metric and tags with the values that they may have, such as
+    /// `hb.*{turbine=["R80711","R80712"]}`; the empty text selects all. Walks the whole catalog.
     ///
     /// # Errors
     /// `Name` for a text that is no pattern; a damaged or unreadable page.

@@ -26,7 +26,7 @@ const COLUMN_HEAD_BYTES: usize = NAME_LEN_AT + 2;
 const NULLABLE: u8 = 1;
 
 /// What one step of a series' timestamps is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Unit {
     /// Nanoseconds since 1970-01-01 UTC.

@@ -210,9 +210,118 @@ fn windows(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from:
         figures(&group, &times, &grid, &whole, &found);
     }
     assert_eq!(seen, world.series.len(), "each series in one group");
+    rows_beside(rng, world, chosen, &times, &grid);
     let all = chosen.groups_without(&["host", "n"]);
     let sites: BTreeSet<&str> = world.series.iter().map(|plain| &plain.site[..]).collect();
     assert_eq!(all.len(), sites.len(), "a group a site");
+}
+
+/// Rows of windows hold what the windows of each metric do.
+fn rows_beside(
+    rng: &mut Rng,
+    world: &World,
+    chosen: &tidalite::Selection<'_>,
+    times: &std::ops::Range<Timestamp>,
+    grid: &Grid,
+) {
+    assert_eq!(chosen.metrics(), ["load"]);
+    // The same rows under two names would be the same; so each series of a group is asked for beside all of them.
+    for group in chosen.groups(&["site"]) {
+        let asked = [("load", "value"), ("none", "value"), ("load", "value")];
+        let rows = group.window_rows(&asked, times.clone(), grid).unwrap();
+        let windows = group.windows("value", times.clone(), grid).unwrap();
+        assert_eq!(rows.len(), windows.len());
+        for (row, window) in rows.iter().zip(&windows) {
+            assert_eq!(row.start, window.start);
+            let one = Some(window.aggregate.clone());
+            assert_eq!(row.metrics, [one.clone(), None, one]);
+        }
+        let means = group.figures(Figure::Mean);
+        let rows = means.window_rows(&asked[..1], times.clone(), grid).unwrap();
+        let means = means.windows("value", times.clone(), grid).unwrap();
+        for (row, mean) in rows.iter().zip(&means) {
+            assert_eq!(row.metrics, [Some(mean.aggregate)]);
+        }
+    }
+    let wrong = chosen.as_group().window_rows(&[("load", "no")], .., grid);
+    assert!(wrong.is_err() || world.series.is_empty());
+    // Lists of values and sets of tags select what one by one would.
+    let sites = ["north", "south"];
+    let site = *rng.pick(&sites);
+    let count = |keep: &dyn Fn(&Plain) -> bool| world.series.iter().filter(|one| keep(one)).count();
+    for (pattern, expected) in [
+        (
+            r#"load{site=["north","south"]}"#.to_owned(),
+            world.series.len(),
+        ),
+        (
+            format!(r#"load{{site="{site}",host=["h0","h2"]}}"#),
+            count(&|one| one.site == site && ["h0", "h2"].contains(&&one.host[..])),
+        ),
+        (
+            format!(r#"{{site="{site}"}}{{host="h1"}}"#),
+            count(&|one| one.site == site || one.host == "h1"),
+        ),
+    ] {
+        let found = world.db.begin_read().unwrap().list(&pattern).unwrap();
+        assert_eq!(found.len(), expected, "{pattern}");
+    }
+    let names = world.db.begin_read().unwrap().names("load").unwrap();
+    for (site, series) in &names.tags["site"] {
+        assert_eq!(*series as usize, count(&|one| one.site == *site));
+    }
+    assert_eq!(
+        names.units.values().sum::<u64>() as usize,
+        world.series.len()
+    );
+    let begun = tidalite::Names::beginning(&names.tags["host"], "h").count();
+    assert_eq!(begun, names.tags["host"].len());
+    assert_eq!(tidalite::Names::beginning(&names.metrics, "los").count(), 0);
+}
+
+/// Two metrics with times of their own beside each other, by hand.
+#[test]
+fn a_row_has_a_cell_for_every_metric() {
+    let db = Options::new()
+        .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
+        .unwrap();
+    let mut tx = db.begin_write().unwrap();
+    for (name, minute, value) in [
+        (r#"cpu{host="a"}"#, 1, 2.0),
+        (r#"cpu{host="a"}"#, 3, 4.0),
+        (r#"cpu{host="b"}"#, 61, 8.0),
+        (r#"memory{host="a"}"#, 130, 16.0),
+        (r#"memory{host="a"}"#, 2, 32.0),
+    ] {
+        let mut series = tx.series(name).unwrap();
+        series
+            .insert(Timestamp(minute * 60 * SECOND), value)
+            .unwrap();
+    }
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let all = snap.select("").unwrap();
+    assert_eq!(all.metrics(), ["cpu", "memory"]);
+    let asked = [("memory", "value"), ("cpu", "value")];
+    let rows_of = |group: &tidalite::Group<'_, '_>| -> Vec<(i64, Vec<Option<f64>>)> {
+        let sums = group.figures(Figure::Sum);
+        let rows = sums.window_rows(&asked, .., &Grid::hours(1)).unwrap();
+        let rows = rows.into_iter();
+        rows.map(|row| {
+            let cells = row.metrics.into_iter().map(Option::flatten);
+            (row.start.0 / (3600 * SECOND), cells.collect())
+        })
+        .collect()
+    };
+    let hosts = all.groups(&["host"]);
+    let a = [
+        (0, vec![Some(32.0), Some(6.0)]),
+        (2, vec![Some(16.0), None]),
+    ];
+    assert_eq!(rows_of(&hosts[0]), a);
+    assert_eq!(rows_of(&hosts[1]), [(1, vec![None, Some(8.0)])]);
+    let both = [a[0].clone(), (1, vec![None, Some(8.0)]), a[1].clone()];
+    assert_eq!(rows_of(&all.as_group()), both);
 }
 
 /// A few figures of a group are those of the whole aggregates, bit by bit.

@@ -15,13 +15,22 @@ use tidalite::Fill;
 Examples:
   tidalite series plant.tdl
   tidalite series plant.tdl 'hb.*'
-  tidalite series plant.tdl '*{turbine=\"R80711\"}' --format json")]
+  tidalite series plant.tdl '*{turbine=\"R80711\"}' --format json
+  tidalite series plant.tdl '*{turbine=[\"R80711\",\"R80712\"]}'
+  tidalite series plant.tdl '{farm=\"hb\"}{turbine=\"R80711\"}'
+  tidalite series plant.tdl --names
+
+`*` in a metric is any characters, `?` one. A tag may have one value or several in brackets; of several sets in braces one has to match.")]
 pub(crate) struct SeriesArgs {
     #[command(flatten)]
     pub file: VersionArgs,
 
     #[command(flatten)]
     pub which: AnyPatternArg,
+
+    /// In place of the series: the metrics, tags, values and units that they have, and how many series have each
+    #[arg(long)]
+    pub names: bool,
 
     #[command(flatten)]
     pub zone: ZoneArg,
@@ -192,7 +201,10 @@ Examples:
 With --group-by the series are put together: one line for each window and each combination of values
 that these tags have. With --fill windows without a value are printed too.
   tidalite window plant.tdl power --by 1h --fn mean,max --group-by park
-  tidalite window plant.tdl power --by 1h --fn mean --group-by '' --fill linear")]
+  tidalite window plant.tdl power --by 1h --fn mean --group-by '' --fill linear
+
+With --by-metric the metrics stand side by side: a column for each figure of each.
+  tidalite window plant.tdl '*' --by 1h --fn mean,max --group-by turbine --by-metric")]
 pub(crate) struct WindowArgs {
     #[command(flatten)]
     pub file: VersionArgs,
@@ -225,6 +237,10 @@ pub(crate) struct WindowArgs {
         conflicts_with = "filters"
     )]
     pub group_by: Option<Vec<String>>,
+
+    /// A line for each window and group with the figures of every metric, `mean(power)` beside `mean(wind_speed)`
+    #[arg(long, requires = "group_by")]
+    pub by_metric: bool,
 
     /// What a window without a value gets: null, previous, linear, or a number
     #[arg(long, value_name = "WHAT", value_parser = fill_named, allow_hyphen_values = true, conflicts_with = "filters")]

@@ -27,7 +27,10 @@ pub(crate) fn run(args: &ChangedArgs, terminal: &mut Terminal<'_>) -> Outcome {
     for info in of_either(&now, &then, &args.which.pattern)? {
         let fail = |error: tidalite::Error| now.fail(&error);
         let unit = info.schema.unit;
-        for (from, to) in now.changed_since(&then, info.id)? {
+        let steps = args
+            .resolution
+            .map(|width| width.unsigned_abs() / unit.nanos().unsigned_abs());
+        for (from, to) in now.changed_since(&then, info.id, steps)? {
             let mut cells = vec![
                 Cell::Text(info.label()),
                 time_cell(&show, unit, from),

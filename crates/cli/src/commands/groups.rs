@@ -66,9 +66,20 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         Some(_) => tags.iter().map(|tag| Column::text(*tag)).collect(),
         None => vec![Column::text("series")],
     };
-    let names = args.functions.iter().map(|function| {
-        let name = function.to_possible_value();
-        Column::number(name.map_or(String::new(), |name| name.get_name().to_owned()))
+    // Without --by-metric the series of a group are one, whatever they measure.
+    let metrics: Vec<Option<&str>> = match args.by_metric {
+        true => selection.metrics().into_iter().map(Some).collect(),
+        false => vec![None],
+    };
+    let names = metrics.iter().flat_map(|metric| {
+        args.functions.iter().map(move |function| {
+            let name = function.to_possible_value();
+            let name = name.map_or(String::new(), |name| name.get_name().to_owned());
+            Column::number(match metric {
+                Some(metric) => format!("{name}({metric})"),
+                None => name,
+            })
+        })
     });
     let columns = head
         .into_iter()
@@ -96,28 +107,42 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             width: args.by,
             origin: Timestamp(i64::try_from(origin).unwrap_or(0)),
         };
-        let windows = group
-            .figures(&figures[..])
-            .windows(&column, times, &grid)
-            .map_err(|error| reader.fail(&error))?;
+        let windows_of = |metric: &Option<&str>| {
+            let figures = &figures[..];
+            let windows = match metric {
+                Some(metric) => {
+                    let group = group.of_metric(metric);
+                    group.figures(figures).windows(&column, times, &grid)
+                }
+                None => group.figures(figures).windows(&column, times, &grid),
+            };
+            windows.map_err(|error| reader.fail(&error))
+        };
+        let windows: Vec<_> = metrics.iter().map(windows_of).collect::<Outcome<_>>()?;
         let fill = args.fill.unwrap_or(Fill::None);
         // Side by side: narrow windows over a long time may be more than fit the memory.
-        let line = |place: usize| {
-            let value = move |values: &Vec<Option<f64>>| values[place];
-            GroupWindow::filled_by(&windows, &times, &grid, fill, value).peekable()
-        };
-        let mut lines: Vec<_> = (0..figures.len()).map(line).collect();
+        let lines = windows.iter().flat_map(|windows| {
+            let line = |place: usize| {
+                let value = move |values: &Vec<Option<f64>>| values[place];
+                GroupWindow::filled_by(windows, &times, &grid, fill, value).peekable()
+            };
+            (0..figures.len()).map(line)
+        });
+        let mut lines: Vec<_> = lines.collect();
         while let Some(start) = lines
             .iter_mut()
             .filter_map(|line| line.peek().map(|&(start, _)| start))
             .min()
         {
             any = true;
-            let values = lines.iter_mut().zip(&figures).map(|(line, &figure)| {
-                let value = line.next_if(|&(own, _)| own == start);
-                let value = value.and_then(|(_, value)| value);
-                value.map_or(Cell::Missing, |value| cell_of(figure, value))
-            });
+            let values = lines
+                .iter_mut()
+                .zip(figures.iter().cycle())
+                .map(|(line, &figure)| {
+                    let value = line.next_if(|&(own, _)| own == start);
+                    let value = value.and_then(|(_, value)| value);
+                    value.map_or(Cell::Missing, |value| cell_of(figure, value))
+                });
             let time = Cell::Text(show.show(start.0.into()));
             let line: Vec<Cell> = cells.iter().cloned().chain([time]).chain(values).collect();
             sheet.row(&line)?;

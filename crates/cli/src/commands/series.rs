@@ -11,6 +11,9 @@ use tidalite::{MergePolicy, Schema};
 /// `tidalite series`
 pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let reader = Reader::open(&args.file)?;
+    if args.names {
+        return names(&reader, args, terminal);
+    }
     let infos = reader.select(&args.which.pattern)?;
     let show = TimeShow::new(args.zone.tz.clone());
     // Most databases hold default points only; then the column would repeat itself.
@@ -59,6 +62,36 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
             cells.push(Cell::Text(info.merge.name().to_owned()));
         }
         sheet.row(&cells)?;
+    }
+    Ok(sheet.finish()?)
+}
+
+/// `tidalite series --names`
+fn names(reader: &Reader<'_>, args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let names = reader.names(&args.which.pattern)?;
+    let columns = vec![
+        Column::text("kind"),
+        Column::text("name"),
+        Column::text("value"),
+        Column::number("series"),
+    ];
+    let mut sheet = terminal.sheet(args.format.format, columns);
+    let mut line = |kind: &str, name: &str, value: Option<&str>, series| {
+        let text = |text: &str| Cell::Text(text.to_owned());
+        let value = value.map_or(Cell::Missing, text);
+        sheet.row(&[text(kind), text(name), value, Cell::Count(series)])
+    };
+    for (metric, &series) in &names.metrics {
+        line("metric", metric, None, series)?;
+    }
+    for (key, values) in &names.tags {
+        line("tag", key, None, values.values().sum())?;
+        for (value, &series) in values {
+            line("value", key, Some(value), series)?;
+        }
+    }
+    for (unit, &series) in &names.units {
+        line("unit", &unit.to_string(), None, series)?;
     }
     Ok(sheet.finish()?)
 }

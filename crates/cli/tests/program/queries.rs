@@ -22,6 +22,66 @@ fn series_lists_names_counts_and_spans() {
 }
 
 #[test]
+fn series_are_chosen_by_lists_and_their_names_counted() {
+    let folder = Folder::with_plant("series_are_chosen_by_lists_and_their_names_counted");
+    let count = |pattern: &str| {
+        let out = folder
+            .run(&["series", "plant.tdl", pattern, "-f", "csv"])
+            .ok();
+        out.lines().count() - 1
+    };
+    let all = count("hb.*");
+    assert_eq!(count(r#"hb.*{turbine=["A","B"]}"#), all);
+    assert_eq!(count(r#"hb.*{turbine="A"}{turbine="B"}"#), all);
+    assert!(count(r#"hb.*{turbine=["A","C"]}"#) < all);
+    let wrong = folder.run(&["series", "plant.tdl", r#"hb.*{turbine=["A""#]);
+    wrong.failed(2, &["expected , or ]", "name{tag=["]);
+
+    let out = folder.say("series plant.tdl hb.* --names -f csv").ok();
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[0], "kind,name,value,series");
+    assert!(lines.contains(&"metric,hb.power,,2"), "{out}");
+    assert!(
+        lines.contains(&format!("tag,turbine,,{all}").as_str()),
+        "{out}"
+    );
+    assert!(lines.contains(&"value,turbine,A,2"), "{out}");
+    assert!(
+        lines.contains(&format!("unit,nanos,,{all}").as_str()),
+        "{out}"
+    );
+}
+
+#[test]
+fn windows_of_metrics_stand_side_by_side() {
+    let folder = Folder::with_plant("windows_of_metrics_stand_side_by_side");
+    let say = |more: &str| {
+        let line = format!("window plant.tdl hb.* --by 1h --fn count,max {more} -f csv");
+        folder.say(&line).ok()
+    };
+    let out = say("--group-by turbine --by-metric");
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(
+        lines[0],
+        "turbine,time,count(hb.power),max(hb.power),count(hb.wind),max(hb.wind)"
+    );
+    // Each cell is that of the metric alone.
+    let alone = |metric: &str| {
+        let line =
+            format!("window plant.tdl {metric} --by 1h --fn count,max --group-by turbine -f csv");
+        folder.say(&line).ok()
+    };
+    let (power, wind) = (alone("hb.power"), alone("hb.wind"));
+    for ((row, power), wind) in lines.iter().zip(power.lines()).zip(wind.lines()).skip(1) {
+        let wind: Vec<&str> = wind.split(',').collect();
+        assert_eq!(*row, format!("{power},{},{}", wind[2], wind[3]));
+    }
+    assert_eq!(lines.len(), power.lines().count());
+    let without = folder.say("window plant.tdl hb.* --by 1h --by-metric");
+    without.failed(2, &["--group-by"]);
+}
+
+#[test]
 fn scan_takes_ranges_limits_and_flags() {
     let folder = Folder::with_plant("scan_takes_ranges_limits_and_flags");
     let a = r#"hb.power{turbine="A"}"#;

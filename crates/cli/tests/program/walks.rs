@@ -272,6 +272,10 @@ fn pins_are_read_and_compared_with() {
             .count()
             == 1
     );
+    // Told coarsely, a leaf is what it spans, and two points a day apart are one range of two days.
+    let coarse = folder.say("changed plant.tdl --since monday --resolution 2d -f csv");
+    let coarse = coarse.ok();
+    assert!(coarse.contains("new,2014-06-01T01:00:00Z,2014-06-03T00:00:00Z,,2"));
     let one = folder
         .run(&["changed", "plant.tdl", "new", "--since", "monday"])
         .ok();

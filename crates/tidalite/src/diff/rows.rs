@@ -4,24 +4,49 @@ use super::{Change, Tell};
 use crate::error::Result;
 use crate::pages::Pages;
 use crate::range::Range;
-use crate::series::{EVER, Series};
+use crate::series::Series;
 
-/// Tells the rows that differ. `ranges`: where the front may differ.
+/// Tells the rows that differ. `ranges`: where the front may differ. With a resolution, ranges that span no more are told as they are.
 pub(super) fn diff_series(
     series: &Series<'_>,
     older: Option<&Series<'_>>,
     mut ranges: Vec<(i64, i64)>,
+    resolution: Option<u64>,
     f: &mut Tell<'_>,
 ) -> Result<()> {
-    match older {
-        Some(older) => series.leaves_changed_since(older, &mut ranges)?,
-        None => ranges = vec![EVER],
-    }
+    let Some(older) = older else {
+        // All rows are new, and nothing needs to be read to know so.
+        return match series.span() {
+            Some((from, to)) => f(Change::Rows {
+                series: series.info(),
+                from,
+                to,
+            }),
+            None => Ok(()),
+        };
+    };
+    series.leaves_changed_since(older, &mut ranges)?;
     ranges.sort_unstable();
     for (from, to) in joined(ranges) {
-        diff_rows(series, older, (from, to), f)?;
+        if resolution.is_some_and(|resolution| to.abs_diff(from) <= resolution) {
+            f(Change::Rows {
+                series: series.info(),
+                from,
+                to,
+            })?;
+        } else {
+            diff_rows(series, older, (from, to), f)?;
+        }
     }
     Ok(())
+}
+
+/// Adds a range behind others, to the last of them where only so many steps lie between.
+pub(super) fn add_range(ranges: &mut Vec<(i64, i64)>, new: (i64, i64), steps: u64) {
+    match ranges.last_mut() {
+        Some(last) if steps > 0 && new.0.abs_diff(last.1) <= steps => last.1 = new.1,
+        _ => ranges.push(new),
+    }
 }
 
 /// Ranges of a series that are kept apart; beyond that they are joined to one.
@@ -60,9 +85,9 @@ struct Side<'s> {
 }
 
 impl<'s> Side<'s> {
-    fn new(range: Option<&'s Range<'s>>) -> Self {
+    fn new(range: &'s Range<'s>) -> Self {
         Self {
-            scan: range.map(|range| range.scan()),
+            scan: Some(range.scan()),
             times: Vec::new(),
             words: Vec::new(),
             at: 0,
@@ -105,15 +130,15 @@ impl<'s> Side<'s> {
 
 fn diff_rows(
     new: &Series<'_>,
-    old: Option<&Series<'_>>,
+    old: &Series<'_>,
     (from, to): (i64, i64),
     f: &mut Tell<'_>,
 ) -> Result<()> {
     let types = new.info().schema.word_types();
     let fills: Vec<u64> = types.iter().map(|ty| ty.fill()).collect();
     let new_range = new.between(from..=to);
-    let old_range = old.map(|old| old.between(from..=to));
-    let (mut a, mut b) = (Side::new(Some(&new_range)), Side::new(old_range.as_ref()));
+    let old_range = old.between(from..=to);
+    let (mut a, mut b) = (Side::new(&new_range), Side::new(&old_range));
     let mut open: Option<(i64, i64)> = None;
     let mut close = |open: &mut Option<(i64, i64)>| match open.take() {
         Some((from, to)) => f(Change::Rows {

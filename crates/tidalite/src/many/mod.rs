@@ -4,6 +4,7 @@
 //! mod       Selection, Group           which series, and which belong together
 //! clock     intervals and grids        nanoseconds to the unit of each series and back
 //! windows   GroupWindow, GroupFigures   statistics of a group, window by window; some of them
+//! abreast   WindowRow                   windows of several metrics of a group, side by side
 //! fill      Filled                     a value for windows without rows
 //! merge     MergedRows                 rows of all series in order of time
 //! join      Joined                     rows of several series side by side
@@ -12,12 +13,14 @@
 //! Series may count time in different units. Here everything is in nanoseconds since 1970
 //! ([`Timestamp`](crate::Timestamp)), which every unit's steps are whole numbers of.
 
+mod abreast;
 mod clock;
 mod fill;
 mod join;
 mod merge;
 mod windows;
 
+pub use abreast::WindowRow;
 pub use fill::{Fill, Filled};
 pub use join::{Join, Joined, JoinedRow};
 pub use merge::{MergedRow, MergedRows};

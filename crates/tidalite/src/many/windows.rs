@@ -164,8 +164,8 @@ impl<'s, 't> Group<'s, 't> {
 /// Chosen figures of a group; see [`Group::figures`].
 #[derive(Clone, Copy)]
 pub struct GroupFigures<'g, 's, 't, F> {
-    group: &'g Group<'s, 't>,
-    figures: F,
+    pub(super) group: &'g Group<'s, 't>,
+    pub(super) figures: F,
 }
 
 impl<F: Figures> GroupFigures<'_, '_, '_, F> {

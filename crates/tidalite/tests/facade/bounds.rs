@@ -88,6 +88,36 @@ fn pages_and_levels(db: &Database, table: &str) -> (u64, u64) {
     (pages, read() - before)
 }
 
+/// Which leaves changed stands in nodes.
+#[test]
+fn coarse_changes_are_told_without_reading_leaves() {
+    let db = in_memory(&Options::new());
+    let fill = |times: std::ops::Range<i64>| {
+        let mut tx = db.begin_write().unwrap();
+        let mut series = tx.series("s").unwrap();
+        for time in times {
+            let noise = (time as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            series.insert(time, noise as f64).unwrap();
+        }
+        tx.commit().unwrap();
+        db.begin_read().unwrap()
+    };
+    let before = fill(0..200_000);
+    let now = fill(200_000..600_000);
+    let id = now.series("s").unwrap().unwrap().id();
+    let read = || now.counters().pages_read.load(Ordering::Relaxed);
+    let (begun, exact) = (read(), now.changed_ranges(&before, id).unwrap());
+    let all = read() - begun;
+    let (begun, coarse) = (
+        read(),
+        now.changed_ranges_within(&before, id, 1 << 20).unwrap(),
+    );
+    let links = read() - begun;
+    assert_eq!((exact[0].0, exact[exact.len() - 1].1), (200_000, 599_999));
+    assert!(coarse.len() == 1 && coarse[0].0 <= 200_000 && coarse[0].1 == 599_999);
+    assert!(links * 20 < all, "{links} pages read of {all}");
+}
+
 #[test]
 fn what_becomes_of_pages_is_counted() {
     let options = Options::new().log_bytes(0).dirty_bytes(128 << 10);

@@ -52,6 +52,22 @@ fn compare_ranges(snap: &ReadTxn, base: &ReadTxn, new: &Model, old: &Model) {
             old.extend(new.range(from..=to).map(|(time, row)| (*time, row.clone())));
         }
         assert_eq!(old, new, "series {id}");
+        let exact = snap.changed_ranges(base, SeriesId(id)).unwrap();
+        for resolution in [0, 5, 300, u64::MAX] {
+            let coarse = snap.changed_ranges_within(base, SeriesId(id), resolution);
+            let coarse = coarse.unwrap();
+            let apart = |pair: &[(i64, i64)]| {
+                pair[0].1 < pair[1].0 && pair[1].0.abs_diff(pair[0].1) > resolution
+            };
+            assert!(coarse.windows(2).all(apart), "{resolution}: {coarse:?}");
+            let holds = |from: i64, to: i64| {
+                let holds = |range: &&(i64, i64)| range.0 <= from && to <= range.1;
+                coarse.iter().find(holds).is_some()
+            };
+            for &(from, to) in &exact {
+                assert!(holds(from, to), "{resolution}: {coarse:?} of {exact:?}");
+            }
+        }
     }
 }
 
