@@ -18,6 +18,7 @@
 //!  └ pair_append  extend                            ascending pairs, set by set
 //! sets      Values                                  of many keys; the places of pairs
 //! packed    a place in a set that lies in its row
+//!  └ even    its values: keys of one length
 //! range     Range                                   double-ended iterator of known length
 //! value     Value                                   inline, or chunks of an extent
 //! check     Claim, Damage                           every rule of the format, every page reached
@@ -56,6 +57,7 @@ mod cursor;
 mod cut;
 mod edit;
 mod ending;
+mod even;
 mod filling;
 mod get;
 mod group;

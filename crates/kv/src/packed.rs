@@ -4,6 +4,7 @@
 //! 1. The values were looked at when it was made: as many as are told, ascending, and nothing behind them.
 //! 2. `index` is below `count`.
 
+use crate::even::Even;
 use crate::small;
 use crate::value::Piece;
 use tidalite_pager::Result;
@@ -21,12 +22,10 @@ pub(crate) struct Packed<'r> {
 impl<'r> Packed<'r> {
     /// The first of the values; `None` where they are not packed.
     pub(crate) fn of(set: &Piece<'r>, at: u64) -> Result<Option<Self>> {
-        let mut values = small::cells(set, at)?;
-        let Some(size) = values.packed() else {
+        let Some((begin, values)) = small::packed(set, at)? else {
             return Ok(None);
         };
-        let count = values.try_fold(0, |count, value| value.map(|_| count + 1))?;
-        let begin = set.len() - count * size;
+        let (size, count) = (values.size(), values.count());
         let set = set.clone();
         Ok((count > 0).then_some(Self {
             set,
@@ -39,6 +38,12 @@ impl<'r> Packed<'r> {
 
     fn nth(&self, index: usize) -> &[u8] {
         &self.set[self.begin + index * self.size..][..self.size]
+    }
+
+    /// The values from here on.
+    pub(crate) fn rest(&self) -> impl Iterator<Item = &[u8]> {
+        let values = &self.set[self.begin..];
+        (self.index..self.count).map(move |index| &values[index * self.size..][..self.size])
     }
 
     /// The value here.
@@ -60,17 +65,8 @@ impl<'r> Packed<'r> {
 
     /// How many of the values are below one, or not above it.
     fn below(&self, value: &[u8], or_equal: bool) -> usize {
-        let (mut from, mut to) = (0, self.count);
-        while from < to {
-            let middle = usize::midpoint(from, to);
-            let found = self.nth(middle);
-            if found < value || or_equal && found == value {
-                from = middle + 1;
-            } else {
-                to = middle;
-            }
-        }
-        from
+        let values = Even::new(&self.set[self.begin..], self.size, self.count);
+        values.map_or(0, |values| values.below(value, or_equal))
     }
 
     /// To the value with this many before it; false, and no move, without one.

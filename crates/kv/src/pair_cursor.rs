@@ -495,4 +495,26 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
         Ok(given)
     }
+    /// Gives `take` every pair from here on; the cursor is behind the last one then. Where `take` fails it is at some pair of the key that was given.
+    ///
+    /// # Errors
+    /// As for `first`, and what `take` returns.
+    pub fn each(&mut self, take: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
+        while self.is_at_row() {
+            match &self.inner {
+                Inner::Packed(set) => {
+                    let key = self.outer.key();
+                    for value in set.rest() {
+                        take(key, value)?;
+                    }
+                    self.next_nodup()?;
+                }
+                _ => {
+                    take(self.key(), self.value())?;
+                    self.next()?;
+                }
+            }
+        }
+        Ok(())
+    }
 }

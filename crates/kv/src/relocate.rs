@@ -307,6 +307,9 @@ impl Below<'_> {
         bytes: &mut [u8],
         leaf_at: u64,
     ) -> Result<(bool, bool)> {
+        if small::is_packed(bytes) {
+            return Ok((false, false));
+        }
         let mut below = Vec::new();
         for cell in small::cells(bytes, leaf_at)? {
             let cell = cell?;

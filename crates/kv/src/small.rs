@@ -10,6 +10,7 @@
 //! Tags are those of a leaf; keys ascend strictly.
 
 use crate::edit::Payload;
+use crate::even::Even;
 use crate::node::{VARINT_BYTES_MAX, damaged, tag, varint, varint_len};
 use std::cmp::Ordering;
 use tidalite_pager::Result;
@@ -93,6 +94,24 @@ fn head(bytes: &[u8]) -> Option<(bool, u64, usize)> {
     known.then_some((form & PACKED != 0, sequence, at))
 }
 
+/// Whether it is of the packed form, whose keys lead nowhere; false also for bytes that are no table.
+pub(crate) fn is_packed(bytes: &[u8]) -> bool {
+    head(bytes).is_some_and(|(packed, _, _)| packed)
+}
+
+/// The keys of the packed form, and where they begin; `None` of the other form.
+pub(crate) fn packed(bytes: &[u8], leaf_at: u64) -> Result<Option<(usize, Even<'_>)>> {
+    let all = cells(bytes, leaf_at)?;
+    let Some(size) = all.packed else {
+        return Ok(None);
+    };
+    // All of them are looked at: what is damaged is not used, and not written again.
+    let keys = bytes.get(all.at..).unwrap_or_default();
+    let even = Even::new(keys, size, all.left).filter(Even::ascend);
+    let even = even.ok_or_else(|| broken(leaf_at))?;
+    Ok(Some((all.at, even)))
+}
+
 /// The entries of a small table.
 pub(crate) fn cells(bytes: &[u8], leaf_at: u64) -> Result<SmallCells<'_>> {
     let begin = || {
@@ -128,11 +147,6 @@ fn broken(leaf_at: u64) -> tidalite_pager::Error {
 }
 
 impl<'a> SmallCells<'a> {
-    /// Bytes of each key of the packed form.
-    pub(crate) fn packed(&self) -> Option<usize> {
-        self.packed
-    }
-
     fn cell(&mut self) -> Option<SmallCell<'a>> {
         let (key_len, tag) = match self.packed {
             Some(size) => (size, 0),
@@ -205,23 +219,25 @@ pub(crate) enum With {
 
 /// The bytes of a small table with a key without a payload put in. The entries are moved, not taken apart, where the form stays.
 pub(crate) fn with_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<With> {
-    let mut all = cells(bytes, leaf_at)?;
-    let (begin, count, packed) = (all.at, all.left, all.packed);
-    let mut place = None;
-    loop {
-        let at = all.at;
-        let Some(cell) = all.next() else {
-            break;
-        };
-        // All of them are looked at: what is damaged is not written again.
-        match cell?.key.cmp(key) {
-            Ordering::Equal => return Ok(With::There),
-            Ordering::Greater if place.is_none() => place = Some(at),
-            _ => {}
+    let (begin, count, size, at) = match packed(bytes, leaf_at)? {
+        Some((begin, keys)) => match keys.place(key) {
+            Ok(_) => return Ok(With::There),
+            Err(place) => {
+                let size = keys.size();
+                (begin, keys.count(), Some(size), begin + place * size)
+            }
+        },
+        None => {
+            let all = cells(bytes, leaf_at)?;
+            let (begin, count) = (all.at, all.left);
+            match place(all, key)? {
+                Some(at) => (begin, count, None, at.unwrap_or(bytes.len())),
+                None => return Ok(With::There),
+            }
         }
-    }
-    let (last, at) = (place.is_none(), place.unwrap_or(bytes.len()));
-    let stays = count > 1 && packed.is_none_or(|size| size == key.len());
+    };
+    let last = at == bytes.len();
+    let stays = count > 1 && size.is_none_or(|size| size == key.len());
     let Some((_, _, count_at)) = head(bytes).filter(|_| stays) else {
         let mut small = Small::decode(bytes, leaf_at)?;
         small.put(SmallEntry {
@@ -235,17 +251,34 @@ pub(crate) fn with_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<With> {
     let mut with = Vec::with_capacity(bytes.len() + key.len() + ENTRY_BYTES);
     with.extend_from_slice(&bytes[..count_at]);
     push_varint(&mut with, count + 1);
-    if let Some(size) = packed {
+    if let Some(size) = size {
         push_varint(&mut with, size);
     }
     with.extend_from_slice(&bytes[begin..at]);
-    if packed.is_none() {
+    if size.is_none() {
         push_varint(&mut with, key.len());
         push_varint(&mut with, 0);
     }
     with.extend_from_slice(key);
     with.extend_from_slice(&bytes[at..]);
     Ok(With::New { bytes: with, last })
+}
+
+/// Where the first entry above a key begins, if there is one; `None` when the key is there. All entries are looked at: what is damaged is not
+/// written again.
+fn place(mut all: SmallCells<'_>, key: &[u8]) -> Result<Option<Option<usize>>> {
+    let mut place = None;
+    loop {
+        let at = all.at;
+        let Some(cell) = all.next() else {
+            return Ok(Some(place));
+        };
+        match cell?.key.cmp(key) {
+            Ordering::Equal => return Ok(None),
+            Ordering::Greater if place.is_none() => place = Some(at),
+            _ => {}
+        }
+    }
 }
 
 /// Ascending keys without payloads, that are to become a small table.

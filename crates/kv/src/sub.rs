@@ -199,6 +199,9 @@ impl<'r> Sub<'r> {
             Lies::Pages(tree) => return tree.rank(r, key),
             Lies::Leaf { bytes, at, .. } => (bytes, *at),
         };
+        if let Some((_, keys)) = small::packed(bytes, at)? {
+            return Ok(keys.below(key, false) as u64);
+        }
         let mut rank = 0;
         for cell in small::cells(bytes, at)? {
             rank += u64::from(cell?.key < key);
@@ -222,6 +225,10 @@ impl<'r> Sub<'r> {
     ) -> Result<()> {
         match &self.0 {
             Lies::Leaf { bytes, at, .. } => {
+                if let Some((_, keys)) = small::packed(bytes, *at)? {
+                    let _all_wanted = keys.iter().all(take);
+                    return Ok(());
+                }
                 for cell in small::cells(bytes, *at)? {
                     if !take(cell?.key) {
                         break;

@@ -402,20 +402,29 @@ fn seal_below<W: PageWrite>(
 
 /// Seals the nested tables of a leaf whose roots were born in this transaction.
 fn seal_nested<W: PageWrite>(w: &mut W, leaf: &Ptr) -> Result<()> {
-    let copy = w.page(leaf)?.to_vec();
-    let node = Node::open(&copy, 0, leaf.addr)?;
+    let mut nested = Vec::new();
+    let page = w.page(leaf)?;
+    let node = Node::open(&page, 0, leaf.addr)?;
     for index in 0..node.count() {
         let cell = node.cell(index)?;
-        let mut bytes = cell.payload.to_vec();
-        if cell.payload().nested() && seal_payload(w, cell.tag, &mut bytes, leaf.addr, 0)? {
-            let payload = Payload {
-                tag: cell.tag,
-                bytes: &bytes,
-            };
+        if cell.payload().nested() && !leads_nowhere(cell.tag, cell.payload) {
+            nested.push((index, cell.tag, cell.payload.to_vec()));
+        }
+    }
+    drop(page);
+    for (index, tag, mut bytes) in nested {
+        if seal_payload(w, tag, &mut bytes, leaf.addr, 0)? {
+            let bytes = &bytes[..];
+            let payload = Payload { tag, bytes };
             crate::edit::overwrite(w.page_mut(leaf)?, leaf.addr, index, payload)?;
         }
     }
     Ok(())
+}
+
+/// Whether this is a set of values of one length, in its row.
+fn leads_nowhere(tag: u32, bytes: &[u8]) -> bool {
+    tag::kind(tag) == tag::NESTED && small::is_packed(bytes)
 }
 
 /// Seals what a nested table leads to and changes its root in `bytes`; true when that changed.

@@ -194,12 +194,8 @@ impl<'a> MultiTable<'a> {
 
     pub(crate) fn lend_pairs(&self, put: &mut PutRow<'_>) -> tidalite_pager::Result<()> {
         let mut cursor = self.tree.pair_cursor(&self.pages);
-        let mut there = cursor.first()?;
-        while there {
-            put(cursor.key(), cursor.value())?;
-            there = cursor.next()?;
-        }
-        Ok(())
+        cursor.first()?;
+        cursor.each(put)
     }
 
     /// How many pairs have a key below `key`. Cost: one page per level.
