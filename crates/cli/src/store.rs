@@ -1,7 +1,7 @@
 //! What the command line says about the file that a command works on, whatever the command: where its lock file and its second
 //! file are, and how its commits become durable.
 
-use crate::args::{Cli, Command, DurabilityArg, DurabilityName, KvCommand};
+use crate::args::{Cli, Command, CreatedArg, DurabilityArg, DurabilityName, KvCommand};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tidalite::{Durability, Options, WriteTxn};
@@ -33,10 +33,7 @@ pub(crate) fn listen(cli: &Cli) {
         lock_path,
         large: cli.large.clone().map(|large| (large, cli.large_from)),
         durability,
-        page_size: match &cli.command {
-            Command::Import(args) => args.page_size,
-            _ => None,
-        },
+        page_size: created_by(&cli.command).and_then(|said| said.page_size),
     });
 }
 
@@ -51,6 +48,18 @@ fn said_of(command: &Command) -> Option<&DurabilityArg> {
             | KvCommand::Create { durability, .. }
             | KvCommand::Drop { durability, .. }
             | KvCommand::Rename { durability, .. } => Some(durability),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn created_by(command: &Command) -> Option<&CreatedArg> {
+    match command {
+        Command::Import(args) => Some(&args.created),
+        Command::Load(args) => Some(&args.created),
+        Command::Kv(args) => match &args.command {
+            KvCommand::Put { created, .. } | KvCommand::Create { created, .. } => Some(created),
             _ => None,
         },
         _ => None,

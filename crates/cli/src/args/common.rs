@@ -97,6 +97,21 @@ pub(crate) struct FormatArg {
     pub format: Format,
 }
 
+/// What a file is like that a command creates.
+#[derive(Debug, Args)]
+pub(crate) struct CreatedArg {
+    /// Bytes of a page of a file that is created: a power of two from 512 to 262144; 4096 if not given
+    #[arg(long, value_name = "BYTES", value_parser = page_size)]
+    pub page_size: Option<usize>,
+}
+
+fn page_size(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(bytes) if bytes.is_power_of_two() && (512..=256 * 1024).contains(&bytes) => Ok(bytes),
+        _ => Err("give a power of two from 512 to 262144".to_owned()),
+    }
+}
+
 /// How commits become durable.
 #[derive(Debug, Args)]
 pub(crate) struct DurabilityArg {

@@ -1,6 +1,6 @@
 //! `import`.
 
-use super::common::DurabilityArg;
+use super::common::{CreatedArg, DurabilityArg};
 use crate::time::{TimeFormat, zone_named};
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::tz::TimeZone;
@@ -156,9 +156,8 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     pub commit_every: Option<u64>,
 
-    /// Bytes of a page of a file that is created: a power of two from 512 to 262144; 4096 if not given
-    #[arg(long, value_name = "BYTES", value_parser = page_size)]
-    pub page_size: Option<usize>,
+    #[command(flatten)]
+    pub created: CreatedArg,
 
     #[command(flatten)]
     pub durability: DurabilityArg,
@@ -262,13 +261,6 @@ impl TypedColumn {
             ty: ColumnType::named(ty).ok_or_else(|| format!("no type `{ty}`: {known}"))?,
             nullable,
         })
-    }
-}
-
-fn page_size(text: &str) -> Result<usize, String> {
-    match text.parse::<usize>() {
-        Ok(bytes) if bytes.is_power_of_two() && (512..=256 * 1024).contains(&bytes) => Ok(bytes),
-        _ => Err("give a power of two from 512 to 262144".to_owned()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Commands on tables.
 
-use super::common::{DurabilityArg, FileArg};
+use super::common::{CreatedArg, DurabilityArg, FileArg};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -128,6 +128,8 @@ pub(crate) enum KvCommand {
         #[arg(long, conflicts_with = "path")]
         multi: bool,
         #[command(flatten)]
+        created: CreatedArg,
+        #[command(flatten)]
         durability: DurabilityArg,
     },
     /// Remove a key
@@ -181,6 +183,8 @@ pub(crate) enum KvCommand {
         /// A table of multi-values: each key has a sorted set of values
         #[arg(long)]
         multi: bool,
+        #[command(flatten)]
+        created: CreatedArg,
         #[command(flatten)]
         durability: DurabilityArg,
     },
@@ -365,6 +369,9 @@ pub(crate) struct LoadArgs {
     /// Keep the values of keys that are there
     #[arg(long, short = 'N')]
     pub no_overwrite: bool,
+
+    #[command(flatten)]
+    pub created: CreatedArg,
 
     #[command(flatten)]
     pub durability: DurabilityArg,

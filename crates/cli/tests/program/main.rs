@@ -12,6 +12,7 @@ mod foreign_dumps;
 mod import;
 mod import_blocks;
 mod import_schemas;
+mod injected;
 mod integrity;
 mod kv_bytes;
 mod lmdb_tools;

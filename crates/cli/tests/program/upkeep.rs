@@ -288,6 +288,18 @@ fn pages_have_the_size_that_is_asked_for() {
     // Of a file that is there it stays as it is.
     folder.say("import a.tdl a.csv --page-size 4096").ok();
     assert!(size());
+    // Whatever creates it.
+    folder.write("pairs", "k\nv\n");
+    for line in [
+        "kv put c.tdl t k v --page-size 8192",
+        "kv create c.tdl t --page-size 8192",
+        "load c.tdl pairs --text --page-size 8192",
+    ] {
+        let _ = std::fs::remove_file(folder.path("c.tdl"));
+        folder.say(line).ok();
+        let stat = folder.say("stat c.tdl -f json").ok();
+        assert!(stat.contains("\"page_size\":8192"), "{line}: {stat}");
+    }
     for wrong in ["0", "1000", "524288", "256", "x"] {
         let ran = folder.say(&format!("import b.tdl a.csv --page-size {wrong}"));
         ran.failed(2, &["power of two from 512 to 262144"]);
