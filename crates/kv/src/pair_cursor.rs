@@ -6,6 +6,7 @@
 //! 2. A move to exactly one thing that is not there leaves the cursor where the move to what comes next (or, downwards, before) would: so a
 //!    step from there goes on without leaving a pair out.
 
+use crate::append::PutRow;
 use crate::cursor::Cursor;
 use crate::node::tag;
 use crate::packed::Packed;
@@ -499,7 +500,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     ///
     /// # Errors
     /// As for `first`, and what `take` returns.
-    pub fn each(&mut self, take: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
+    pub fn each(&mut self, take: &mut PutRow<'_>) -> Result<()> {
         while self.is_at_row() {
             match &self.inner {
                 Inner::Packed(set) => {
