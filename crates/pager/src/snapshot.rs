@@ -244,6 +244,12 @@ impl Snapshot {
         &self.state.app
     }
 
+    /// The same, as all snapshots of one state share it: two that lie in one place are equal.
+    #[must_use]
+    pub fn shared_app(&self) -> &Arc<[u8]> {
+        &self.state.app
+    }
+
     /// The user data of that commit, see [`WriteTxn::set_user_data`](crate::WriteTxn::set_user_data).
     #[must_use]
     pub fn user_data(&self) -> &[u8] {

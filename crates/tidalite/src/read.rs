@@ -141,7 +141,7 @@ pub(crate) struct Newest {
 pub(crate) struct Begun {
     txn: TxnId,
     /// The bytes that `roots` was decoded from: they tell commits of one number apart.
-    app: Box<[u8]>,
+    app: Arc<[u8]>,
     pub(crate) roots: Roots,
     pub(crate) front: Front,
     pub(crate) known: Arc<Known>,
@@ -168,7 +168,7 @@ impl ReadTxn {
     ) -> Result<Self> {
         let begun = Begun {
             txn: pages.txn(),
-            app: pages.app().into(),
+            app: Arc::clone(pages.shared_app()),
             front: Front::load(&pages, &roots.front)?,
             roots,
             known,
@@ -190,7 +190,8 @@ impl ReadTxn {
         let begun = newest.begun.load();
         if let Some(begun) = begun.as_ref()
             && begun.txn == pages.txn()
-            && *begun.app == *pages.app()
+            // Mostly it is the very same one.
+            && (Arc::ptr_eq(&begun.app, pages.shared_app()) || *begun.app == *pages.app())
         {
             let begun = Arc::clone(begun);
             return Ok(Self { pages, begun });
@@ -231,7 +232,7 @@ impl<S: ReadSource> Reading<S> {
     pub(crate) fn uncommitted(pages: S, roots: Roots, open: Vec<OpenTable>) -> Result<Self> {
         let begun = Begun {
             txn: pages.txn(),
-            app: Box::default(),
+            app: Arc::default(),
             front: Front::load(&pages, &roots.front)?,
             known: Arc::new(Known::new(&roots, Arc::default())),
             roots,
