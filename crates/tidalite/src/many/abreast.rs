@@ -18,7 +18,7 @@ pub struct WindowRow<A = Aggregate> {
 }
 
 impl<'t> Group<'_, 't> {
-    /// Those of its series that have this metric, with the same tags.
+    /// Those of its series that have this metric, as a group with the same tags. A series without a name has no metric.
     #[must_use]
     pub fn of_metric(&self, metric: &str) -> Group<'_, 't> {
         let has = |series: &&&crate::Series<'t>| {
