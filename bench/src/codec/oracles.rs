@@ -1,5 +1,6 @@
-//! The crates `alp`, `fastlanes` and `pco` as oracles of our codec: the same bits come back from all of them, and none of them is shorter by more than what
-//! our vectors carry to be readable alone.
+//! The crates `alp`, `fastlanes` and `pco` as oracles of our codec: random columns come back bit by bit from all coders; ours is never longer than
+//! plain ALP (by alp and fastlanes) and what our vectors carry to be readable alone, integers near a base are never wider than fastlanes packs
+//! them, and over all columns our cold form is within a twentieth of pco.
 
 use super::coders::{CODERS, Coder, Encoded, Room};
 use super::columns::Kind;
@@ -73,7 +74,7 @@ fn encoded(coder: Coder, kind: Kind, words: &[u64]) -> Encoded {
 
 /// Whoever encoded, the same bits come back; ours is as short as plain ALP, and in cold form nearly as short as pco.
 #[test]
-fn alp_and_pco_have_the_same_bits_and_are_not_shorter() {
+fn alp_and_pco_have_the_same_bits_and_are_hardly_shorter() {
     let (mut ours, mut cold, mut pco) = (0, 0, 0);
     for seed in 0..SEEDS {
         let random = &mut Random::new(seed);

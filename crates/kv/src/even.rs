@@ -25,7 +25,7 @@ impl<'a> Even<'a> {
         self.count
     }
 
-    /// Whether each is above the one before. Cost: all of them are looked at; those of 8 and 4 bytes as numbers.
+    /// Whether each is above the one before. Cost: all of them are looked at; those of 4, 8 and 16 bytes as numbers.
     pub(crate) fn ascend(&self) -> bool {
         match self.size {
             0 => self.count < 2,

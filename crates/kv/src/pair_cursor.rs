@@ -232,6 +232,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// # Errors
     /// As for `first`.
     pub fn next_nodup(&mut self) -> Result<bool> {
+        self.inner = Inner::None;
         let there = self.outer.next()?;
         self.enter(there, &To::First)
     }
@@ -241,6 +242,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// # Errors
     /// As for `first`.
     pub fn previous_nodup(&mut self) -> Result<bool> {
+        self.inner = Inner::None;
         let there = self.outer.previous()?;
         self.enter(there, &To::Last)
     }
@@ -496,6 +498,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
         Ok(given)
     }
+
     /// Gives `take` every pair from here on; the cursor is behind the last one then. Where `take` fails it is at some pair of the key that was given.
     ///
     /// # Errors

@@ -302,7 +302,7 @@ impl ReadTxn {
     /// Damage in what changed.
     ///
     /// # Cost
-    /// Nodes and waiting rows that only one of the versions has; of leaves those alone that span more than `resolution`.
+    /// Nodes and waiting rows that only one of the versions has; of leaves those alone that span more than `resolution`, each or together with what overlaps them.
     pub fn changed_ranges_within(
         &self,
         base: &Self,

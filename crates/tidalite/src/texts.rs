@@ -479,16 +479,16 @@ pub(crate) fn check<R: PageRead>(
     Ok(())
 }
 
-/// Takes a row of a damaged file's table over, for a series with another number. Of two blocks with one key the one with
+/// Takes a row of a damaged file's table over, if its column has texts, for a series with another number. Of two blocks with one key the one with
 /// more texts stays: it is the newer one. Lookups are made anew, by the texts that are there.
 pub(crate) fn take_over<W: PageWrite>(
     w: &mut W,
     tree: &mut Tree,
     row: (&[u8], &[u8]),
-    series: impl Fn(SeriesId) -> Option<SeriesId>,
+    series: impl Fn(Column) -> Option<SeriesId>,
 ) -> tidalite_pager::Result<()> {
     let Some((column, part, number)) = parse(row.0).ok().and_then(|(column, part, number)| {
-        let own = series(column.0)?;
+        let own = series(column)?;
         Some(((own, column.1), part, number))
     }) else {
         return Ok(());

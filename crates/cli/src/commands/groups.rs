@@ -10,7 +10,8 @@ use crate::output::{Cell, Column};
 use crate::time::{TimeShow, read_any};
 use clap::ValueEnum;
 use std::ops::Bound;
-use tidalite::{Figure, Fill, Grid, Group, GroupWindow, Selection, Timestamp};
+use std::sync::Arc;
+use tidalite::{Figure, Fill, Grid, Group, GroupWindow, Selection, SeriesInfo, Timestamp};
 
 /// `tidalite window --group-by`, `--fill`
 pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -21,9 +22,18 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let figures = figures.collect::<Outcome<Vec<Figure>>>()?;
     let reader = Reader::open(&args.file)?;
     let infos = reader.select(&args.which.pattern)?;
-    let column = infos[0].schema.columns[column_of(&infos[0], &args.column)?]
-        .name
-        .clone();
+    if let Some(unnamed) = infos
+        .iter()
+        .find(|info| args.by_metric && info.name.is_none())
+    {
+        let label = unnamed.label();
+        return Err(Failure::usage(format!("series {label} has no metric"))
+            .hint("leave it out of the pattern, or leave out --by-metric"));
+    }
+    let column_in = |info: &SeriesInfo| -> Outcome<String> {
+        let column = column_of(info, &args.column)?;
+        Ok(info.schema.columns[column].name.clone())
+    };
     let series = infos.iter().map(|info| reader.series(info));
     let selection = Selection::of(series.collect::<Outcome<Vec<_>>>()?);
     let times = Span::of(&args.range)?.on_clock(selection.series());
@@ -67,11 +77,20 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         None => vec![Column::text("series")],
     };
     // Without --by-metric the series of a group are one, whatever they measure.
-    let metrics: Vec<Option<&str>> = match args.by_metric {
-        true => selection.metrics().into_iter().map(Some).collect(),
-        false => vec![None],
-    };
-    let names = metrics.iter().flat_map(|metric| {
+    let mut metrics: Vec<(Option<&str>, String)> = Vec::new();
+    if args.by_metric {
+        for metric in selection.metrics() {
+            let has = |info: &&Arc<SeriesInfo>| {
+                let name = info.name.as_ref();
+                name.is_some_and(|name| name.metric() == metric)
+            };
+            let first = infos.iter().find(has).unwrap_or(&infos[0]);
+            metrics.push((Some(metric), column_in(first)?));
+        }
+    } else {
+        metrics.push((None, column_in(&infos[0])?));
+    }
+    let names = metrics.iter().flat_map(|(metric, _)| {
         args.functions.iter().map(move |function| {
             let name = function.to_possible_value();
             let name = name.map_or(String::new(), |name| name.get_name().to_owned());
@@ -107,24 +126,30 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             width: args.by,
             origin: Timestamp(i64::try_from(origin).unwrap_or(0)),
         };
-        let windows_of = |metric: &Option<&str>| {
+        let windows_of = |(metric, column): &(Option<&str>, String)| {
             let figures = &figures[..];
             let windows = match metric {
                 Some(metric) => {
                     let group = group.of_metric(metric);
-                    group.figures(figures).windows(&column, times, &grid)
+                    group.figures(figures).windows(column, times, &grid)
                 }
-                None => group.figures(figures).windows(&column, times, &grid),
+                None => group.figures(figures).windows(column, times, &grid),
             };
             windows.map_err(|error| reader.fail(&error))
         };
         let windows: Vec<_> = metrics.iter().map(windows_of).collect::<Outcome<_>>()?;
         let fill = args.fill.unwrap_or(Fill::None);
+        // Gaps of a metric are filled as far as any metric has windows.
+        let starts = || windows.iter().flatten().map(|window| window.start);
+        let filled = (
+            bounded(times.0, starts().min()),
+            bounded(times.1, starts().max()),
+        );
         // Side by side: narrow windows over a long time may be more than fit the memory.
         let lines = windows.iter().flat_map(|windows| {
             let line = |place: usize| {
                 let value = move |values: &Vec<Option<f64>>| values[place];
-                GroupWindow::filled_by(windows, &times, &grid, fill, value).peekable()
+                GroupWindow::filled_by(windows, &filled, &grid, fill, value).peekable()
             };
             (0..figures.len()).map(line)
         });
@@ -152,6 +177,14 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         return Err(Span::of(&args.range)?.nothing());
     }
     Ok(sheet.finish()?)
+}
+
+/// A bound that is not given is that of what is there.
+fn bounded(given: Bound<Timestamp>, there: Option<Timestamp>) -> Bound<Timestamp> {
+    match (given, there) {
+        (Bound::Unbounded, Some(there)) => Bound::Included(there),
+        (given, _) => given,
+    }
 }
 
 /// When the first series of the group that has rows begins.

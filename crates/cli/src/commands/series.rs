@@ -68,6 +68,8 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
 
 /// `tidalite series --names`
 fn names(reader: &Reader<'_>, args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    // A pattern without a match is told as ever.
+    reader.select(&args.which.pattern)?;
     let names = reader.names(&args.which.pattern)?;
     let columns = vec![
         Column::text("kind"),

@@ -77,6 +77,29 @@ fn windows_of_metrics_stand_side_by_side() {
         assert_eq!(*row, format!("{power},{},{}", wind[2], wind[3]));
     }
     assert_eq!(lines.len(), power.lines().count());
+    // Gaps are filled as far as any metric reaches, also where one is absent from a group; each has a column of its own.
+    folder.write("late.csv", "time,turbine,late\n2014-06-01T03:00:00Z,A,5\n");
+    folder
+        .say("import plant.tdl late.csv --tag turbine --prefix hb. --quiet")
+        .ok();
+    let line =
+        "window plant.tdl hb.* --by 1h --fn max --group-by turbine --by-metric --fill 0 -f csv";
+    let filled = folder.say(line).ok();
+    let lines: Vec<&str> = filled.lines().collect();
+    assert_eq!(
+        lines[0],
+        "turbine,time,max(hb.late),max(hb.power),max(hb.wind)"
+    );
+    assert_eq!(lines[3], "A,2014-06-01T02:00:00Z,0,0,0");
+    assert_eq!(lines[4], "A,2014-06-01T03:00:00Z,5,0,0");
+    assert!(
+        lines[5].starts_with("B,2014-06-01T00:00:00Z,0,"),
+        "{filled}"
+    );
+    assert_eq!(lines.len(), 7, "{filled}");
+    folder
+        .say("series plant.tdl nothing --names")
+        .failed(3, &["matches `nothing`"]);
     let without = folder.say("window plant.tdl hb.* --by 1h --by-metric");
     without.failed(2, &["--group-by"]);
 }

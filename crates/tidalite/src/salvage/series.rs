@@ -112,7 +112,7 @@ impl Rescue<'_, '_> {
             self.columns.insert(id, schema.columns.len());
             made.push((id, schema));
         }
-        self.texts()?;
+        self.texts(&made)?;
         for (id, schema) in made {
             if let (Some(info), Some(&(new, _))) = (infos.get(&id), self.ids.get(&id)) {
                 self.merges.push((new, info.merge));
@@ -150,8 +150,8 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// The texts of all rows, before the rows that have their numbers.
-    fn texts(&mut self) -> Result<()> {
+    /// The texts of all rows, before the rows that have their numbers. Those of a column that is none of texts are nobody's.
+    fn texts(&mut self, made: &[(SeriesId, Schema)]) -> Result<()> {
         let tree = self.roots.as_ref().map(|roots| roots.texts);
         let (tx, ids) = (&mut self.tx, &self.ids);
         let lost = values_of(
@@ -160,7 +160,12 @@ impl Rescue<'_, '_> {
             owner::TEXTS,
             tree.as_ref(),
             &mut |key, value, _| {
-                let new = |id| ids.get(&id).map(|&(new, _)| new);
+                let new = |(id, column): texts::Column| {
+                    let at = made.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+                    let column = made[at].1.columns.get(column)?;
+                    let &(new, _) = ids.get(&id)?;
+                    column.ty.is_text().then_some(new)
+                };
                 texts::take_over(&mut tx.pages, &mut tx.roots.texts, (key, value), new)?;
                 Ok(())
             },
