@@ -5,6 +5,7 @@
 //! coders      ours and the others behind one face
 //! gorilla     bit by bit, as in its paper
 //! plain_alp   the crates alp and fastlanes, a vector at a time
+//! oracles     all of them against each other, on random columns (tests)
 //! ```
 //!
 //! Our cold form is that of a leaf: a model and its vectors, those of 16,384 rows. Ours, ALP and Gorilla encode vectors of 1024 rows, each readable alone, ours with the 32 bytes of its chunk; pco and
