@@ -11,7 +11,7 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite::{
-    Column, Database, Names, OpenMode, ReadTxn, Schema, Series, SeriesId, SeriesInfo, SeriesName,
+    Column, Database, OpenMode, ReadTxn, Schema, Series, SeriesId, SeriesInfo, SeriesName,
     Timestamp, Unit, Value,
 };
 
@@ -215,7 +215,12 @@ impl<'a> Reader<'a> {
 
     /// The series that a pattern selects, by name; at least one.
     pub(crate) fn select(&self, pattern: &str) -> Outcome<Vec<Arc<SeriesInfo>>> {
-        let mut found = self.by_pattern(self.txn.list(pattern))?;
+        let mut found = self.txn.list(pattern).map_err(|error| match error {
+            error @ tidalite::Error::Name { .. } => Failure::usage(error).hint(
+                "write 'name', 'name*', 'name{tag=\"value\"}' or 'name{tag=[\"one\",\"other\"]}', in single quotes",
+            ),
+            error => self.fail(&error),
+        })?;
         if found.is_empty() {
             let all = self.txn.list("").map_err(|error| self.fail(&error))?;
             found = all
@@ -239,21 +244,6 @@ impl<'a> Reader<'a> {
             all.extend(found.into_iter().filter(|info| known.insert(info.id)));
         }
         Ok(all)
-    }
-
-    /// The words in the names of the series that a pattern selects.
-    pub(crate) fn names(&self, pattern: &str) -> Outcome<Names> {
-        self.by_pattern(self.txn.names(pattern))
-    }
-
-    /// What a pattern that somebody wrote has led to.
-    fn by_pattern<T>(&self, found: tidalite::Result<T>) -> Outcome<T> {
-        found.map_err(|error| match error {
-            error @ tidalite::Error::Name { .. } => Failure::usage(error).hint(
-                "write 'name', 'name*', 'name{tag=\"value\"}' or 'name{tag=[\"one\",\"other\"]}', in single quotes",
-            ),
-            error => self.fail(&error),
-        })
     }
 
     fn nothing_selected(&self, pattern: &str, all: &[Arc<SeriesInfo>]) -> Failure {

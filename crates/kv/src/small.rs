@@ -231,7 +231,7 @@ pub(crate) fn with_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<With> {
             let all = cells(bytes, leaf_at)?;
             let (begin, count) = (all.at, all.left);
             match place(all, key)? {
-                Some(at) => (begin, count, None, at.unwrap_or(bytes.len())),
+                Some(at) => (begin, count, None, at),
                 None => return Ok(With::There),
             }
         }
@@ -264,14 +264,14 @@ pub(crate) fn with_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<With> {
     Ok(With::New { bytes: with, last })
 }
 
-/// Where the first entry above a key begins, if there is one; `None` when the key is there. All entries are looked at: what is damaged is not
+/// Where the first entry above a key begins, or the entries end; `None` when the key is there. All entries are looked at: what is damaged is not
 /// written again.
-fn place(mut all: SmallCells<'_>, key: &[u8]) -> Result<Option<Option<usize>>> {
+fn place(mut all: SmallCells<'_>, key: &[u8]) -> Result<Option<usize>> {
     let mut place = None;
     loop {
         let at = all.at;
         let Some(cell) = all.next() else {
-            return Ok(Some(place));
+            return Ok(Some(place.unwrap_or(all.bytes.len())));
         };
         match cell?.key.cmp(key) {
             Ordering::Equal => return Ok(None),

@@ -14,7 +14,7 @@ use crate::read::ReadTxn;
 use crate::retention::Retention;
 use crate::series::Series;
 use crate::table_roots::find_table;
-use rows::{add_range, diff_series, merge_range};
+use rows::{diff_series, joined, merge_range};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tables::Sides;
@@ -340,11 +340,11 @@ impl ReadTxn {
         let mut ranges = Vec::new();
         diff_series(&series, older.as_ref(), late, resolution, &mut |change| {
             if let Change::Rows { from, to, .. } = change {
-                add_range(&mut ranges, (from, to), resolution.unwrap_or(0));
+                ranges.push((from, to));
             }
             Ok(())
         })?;
-        Ok(ranges)
+        Ok(joined(ranges, resolution.unwrap_or(0)))
     }
 }
 

@@ -1,10 +1,12 @@
 //! Words of names: which metrics, tags, values and units there are, and how many series have each.
 
+use crate::catalog::SeriesInfo;
 use crate::error::Result;
 use crate::read::{ReadSource, Reading};
 use crate::schema::Unit;
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Arc;
 
 /// What the names of series are made of; see [`Reading::names`]. Each word comes with how many of the series have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,8 +43,16 @@ impl<S: ReadSource> Reading<S> {
     /// # Errors
     /// As for [`Reading::list`].
     pub fn names(&self, pattern: &str) -> Result<Names> {
-        let mut names = Names::default();
-        for info in self.list(pattern)? {
+        let selected = self.list(pattern)?;
+        Ok(Names::of(selected.iter().map(Arc::as_ref)))
+    }
+}
+
+impl Names {
+    /// The words in the names of these series.
+    pub fn of<'i>(series: impl IntoIterator<Item = &'i SeriesInfo>) -> Self {
+        let mut names = Self::default();
+        for info in series {
             *names.units.entry(info.schema.unit).or_default() += 1;
             let Some(name) = &info.name else {
                 continue;
@@ -53,11 +63,9 @@ impl<S: ReadSource> Reading<S> {
                 *values.entry(value.clone()).or_default() += 1;
             }
         }
-        Ok(names)
+        names
     }
-}
 
-impl Names {
     /// The words that begin with `prefix`, ascending: what somebody who has typed so much may mean.
     pub fn beginning<'w, T>(
         words: &'w BTreeMap<String, T>,

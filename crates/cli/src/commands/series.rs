@@ -6,15 +6,17 @@ use crate::database::{Reader, time_cell};
 use crate::exit::Outcome;
 use crate::output::{Cell, Column};
 use crate::time::TimeShow;
-use tidalite::{MergePolicy, Schema};
+use std::sync::Arc;
+use tidalite::{MergePolicy, Names, Schema};
 
 /// `tidalite series`
 pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let reader = Reader::open(&args.file)?;
-    if args.names {
-        return names(&reader, args, terminal);
-    }
     let infos = reader.select(&args.which.pattern)?;
+    if args.names {
+        let names = Names::of(infos.iter().map(Arc::as_ref));
+        return show_names(&names, args, terminal);
+    }
     let show = TimeShow::new(args.zone.tz.clone());
     // Most databases hold default points only; then the column would repeat itself.
     let schemas = infos.iter().any(|info| info.schema != Schema::point());
@@ -67,10 +69,7 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
 }
 
 /// `tidalite series --names`
-fn names(reader: &Reader<'_>, args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
-    // A pattern without a match is told as ever.
-    reader.select(&args.which.pattern)?;
-    let names = reader.names(&args.which.pattern)?;
+fn show_names(names: &Names, args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let columns = vec![
         Column::text("kind"),
         Column::text("name"),

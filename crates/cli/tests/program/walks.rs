@@ -276,6 +276,10 @@ fn pins_are_read_and_compared_with() {
     let coarse = folder.say("changed plant.tdl --since monday --resolution 2d -f csv");
     let coarse = coarse.ok();
     assert!(coarse.contains("new,2014-06-01T01:00:00Z,2014-06-03T00:00:00Z,,2"));
+    assert!(
+        coarse.contains("A\"\"}\",2014-06-01T00:00:00Z,2014-06-01T01:59:00Z,119,109"),
+        "{coarse}"
+    );
     let one = folder
         .run(&["changed", "plant.tdl", "new", "--since", "monday"])
         .ok();

@@ -27,7 +27,7 @@ pub(super) fn diff_series(
     };
     series.leaves_changed_since(older, &mut ranges)?;
     ranges.sort_unstable();
-    for (from, to) in joined(ranges) {
+    for (from, to) in joined(ranges, 0) {
         if resolution.is_some_and(|resolution| to.abs_diff(from) <= resolution) {
             f(Change::Rows {
                 series: series.info(),
@@ -41,14 +41,6 @@ pub(super) fn diff_series(
     Ok(())
 }
 
-/// Adds a range behind others, to the last of them where only so many steps lie between.
-pub(super) fn add_range(ranges: &mut Vec<(i64, i64)>, new: (i64, i64), steps: u64) {
-    match ranges.last_mut() {
-        Some(last) if steps > 0 && new.0.abs_diff(last.1) <= steps => last.1 = new.1,
-        _ => ranges.push(new),
-    }
-}
-
 /// Ranges of a series that are kept apart; beyond that they are joined to one.
 const RANGES_MAX: usize = 1024;
 
@@ -56,7 +48,7 @@ pub(super) fn merge_range(ranges: &mut Vec<(i64, i64)>, new: (i64, i64)) {
     ranges.push(new);
     if ranges.len() > RANGES_MAX {
         ranges.sort_unstable();
-        *ranges = joined(std::mem::take(ranges));
+        *ranges = joined(std::mem::take(ranges), 0);
         if ranges.len() > RANGES_MAX / 2 {
             let last = ranges.iter().map(|(_, to)| *to).max().unwrap_or_default();
             *ranges = vec![(ranges[0].0, last)];
@@ -64,12 +56,14 @@ pub(super) fn merge_range(ranges: &mut Vec<(i64, i64)>, new: (i64, i64)) {
     }
 }
 
-/// Sorted ranges without overlap.
-fn joined(sorted: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
+/// Sorted ranges without overlap, and with more than so many steps between them.
+pub(super) fn joined(sorted: Vec<(i64, i64)>, steps: u64) -> Vec<(i64, i64)> {
     let mut found: Vec<(i64, i64)> = Vec::new();
     for (from, to) in sorted {
         match found.last_mut() {
-            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            Some(last) if from <= last.1 || from.abs_diff(last.1) <= steps => {
+                last.1 = last.1.max(to);
+            }
             _ => found.push((from, to)),
         }
     }
