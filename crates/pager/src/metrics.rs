@@ -162,6 +162,8 @@ pub struct MetricsReport {
     pub syncs: u64,
     /// Data syncs that were not needed, because the sync of the record before came after the data.
     pub syncs_saved: u64,
+    /// Flushes led by the thread that does so while many wait.
+    pub flushes_standing: u64,
     /// Flushes that went to the log, each with one sync.
     pub appends: u64,
     /// Bytes of the log that they wrote.
@@ -211,6 +213,7 @@ pub(crate) struct Metrics {
     pub(crate) records: AtomicU64,
     pub(crate) syncs: AtomicU64,
     pub(crate) syncs_saved: AtomicU64,
+    pub(crate) flushes_standing: AtomicU64,
     pub(crate) appends: AtomicU64,
     pub(crate) bytes_log: AtomicU64,
     pub(crate) bytes_data: AtomicU64,
@@ -235,6 +238,7 @@ impl Metrics {
             records: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
             syncs_saved: AtomicU64::new(0),
+            flushes_standing: AtomicU64::new(0),
             appends: AtomicU64::new(0),
             bytes_log: AtomicU64::new(0),
             bytes_data: AtomicU64::new(0),
@@ -297,6 +301,7 @@ impl Metrics {
             records: load(&self.records),
             syncs: load(&self.syncs),
             syncs_saved: load(&self.syncs_saved),
+            flushes_standing: load(&self.flushes_standing),
             appends: load(&self.appends),
             bytes_log: load(&self.bytes_log),
             bytes_data: load(&self.bytes_data),

@@ -18,7 +18,7 @@ use crate::lock::{Lock, Patience};
 use crate::meta::{Meta, MetaBlocks};
 use crate::open::{check_length, heal_metas};
 use crate::options::Options;
-use crate::pipeline::{Pipeline, Until};
+use crate::pipeline::{Pipeline, StandingLeader, Until};
 use crate::ptr::Ptr;
 use crate::readers::OnWait;
 use crate::redo::{self, Recovery};
@@ -143,6 +143,7 @@ pub(crate) struct Inner {
     pub(crate) wakers: Wakers,
     pub(crate) recovery: Recovery,
     flusher: OnceLock<Thread>,
+    pub(crate) leader: StandingLeader,
     writer: Mutex<WriterSlot>,
     poisoned: OnceLock<String>,
     pub(crate) observed: bool,
@@ -156,6 +157,7 @@ impl Drop for Inner {
         if let Some(flusher) = self.flusher.get() {
             flusher.unpark();
         }
+        self.leader.end();
         let slot = self
             .writer
             .get_mut()
@@ -203,6 +205,7 @@ impl Inner {
             pipeline,
             recovery: Recovery::default(),
             flusher: OnceLock::new(),
+            leader: StandingLeader::default(),
             writer: Mutex::new(WriterSlot::Unread),
             poisoned: OnceLock::new(),
             lock,

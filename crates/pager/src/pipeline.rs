@@ -12,14 +12,14 @@
 //! Whoever waits for a commit leads the flush when nobody does: a lone writer flushes its own commit in its own thread. Beside a
 //! transaction that is under way in this handle a lazy commit needs no turn for that, however long it or those that go on from it
 //! (`WriteTxn::checkpoint`) may take.
-//! Commits that come while a flush is under way share the next one.
+//! Commits that come while a flush is under way share the next one. Where many do, a thread of the library leads (`leader`).
 //!
 //! Invariants
 //! 1. `base` is the newest commit of this handle when that is newer than what it shows to readers. The next writer
 //!    builds on it.
 //! 2. `tip` is the newest commit with a record; everything up to it can be made durable by one flush. `covered` is an older one
 //!    whose data a sync has reached already.
-//! 3. One flush at a time (`flushing`). It holds the turn among the handles (`Turns::set_keep`), not the turn among the
+//! 3. One flush at a time (`flushing`), begun by one who waits or by the standing leader (`on_duty`). It holds the turn among the handles (`Turns::set_keep`), not the turn among the
 //!    threads of this one.
 //! 4. `durable` is the newest record of the file. It counts as durable, for whoever waits, only while it is known to be on the medium
 //!    (`on_medium`): the one that was found when the file was opened, or when others have written, may be in the system's cache alone
@@ -32,9 +32,12 @@
 //!    to one of the syncs under way, and that need not be the one of the flush.
 
 pub(crate) mod flush;
+mod leader;
 mod stages;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use leader::StandingLeader;
 
 use crate::error::{Error, Result};
 use crate::found::Found;
@@ -84,6 +87,7 @@ pub(crate) struct Weak {
 #[derive(Debug)]
 struct Waiting {
     txn: u64,
+    wanted: Until,
     thread: Thread,
 }
 
@@ -110,6 +114,8 @@ struct Stages {
     unsynced_bytes: u64,
     unsynced_since: Option<Instant>,
     waiting: Vec<Waiting>,
+    /// The standing leader flushes for those who wait.
+    on_duty: bool,
 }
 
 #[derive(Debug)]
@@ -213,6 +219,7 @@ impl Pipeline {
                 unsynced_bytes: 0,
                 unsynced_since: None,
                 waiting: Vec::new(),
+                on_duty: false,
             }),
             kept: AtomicU64::new(kept),
             recorded: AtomicU64::new(kept),
@@ -444,24 +451,19 @@ impl Pipeline {
                 unpark(leader);
                 return Ok(Waited::TimedOut);
             }
-            if stages.flushing.is_none() {
-                let beside = !inner.turns.keeps();
-                if beside && !inner.turns.keep_beside() {
-                    return Ok(Waited::NeedsTurn);
-                }
-                let syncs_done = self.syncs_done.load(Ordering::SeqCst);
-                let Some(chosen) = stages.choose(syncs_done, wanted) else {
-                    if beside {
-                        self.may_give(inner, &stages);
-                    }
+            if stages.flushing.is_none() && !stages.on_duty {
+                let Some(chosen) = self.begin(inner, &mut stages, wanted) else {
                     return Ok(Waited::NeedsTurn);
                 };
                 drop(stages);
-                self.flush(inner, chosen)?;
+                let (woken, done) = self.flush(inner, chosen);
+                unpark(woken);
+                done?;
                 continue;
             }
             stages.waiting.push(Waiting {
                 txn,
+                wanted,
                 thread: me.clone(),
             });
             drop(stages);
@@ -471,6 +473,25 @@ impl Pipeline {
                 Some(left) => thread::park_timeout(left),
             }
         }
+    }
+
+    /// Begins a flush; `None` where that needs the turn.
+    fn begin(
+        &self,
+        inner: &Inner,
+        stages: &mut MutexGuard<'_, Stages>,
+        wanted: Until,
+    ) -> Option<Chosen> {
+        let beside = !inner.turns.keeps();
+        if beside && !inner.turns.keep_beside() {
+            return None;
+        }
+        let syncs_done = self.syncs_done.load(Ordering::SeqCst);
+        let chosen = stages.choose(syncs_done, wanted);
+        if chosen.is_none() && beside {
+            self.may_give(inner, stages);
+        }
+        chosen
     }
 
     /// Whether somebody who waits for this need not wait for the turn as well: it is so, or may be made so beside the transaction that leads.

@@ -21,7 +21,7 @@ use crate::meta::{COUNT_MAX, Confirmation, Dead, Meta};
 use crate::pager::Inner;
 use crate::pins::Pins;
 use crate::ptr::Ptr;
-use crate::redo::Encoder;
+use crate::redo::Recorder;
 use crate::seeded::{Bug, active};
 use crate::space::build::Built;
 use crate::space::large::Large;
@@ -71,7 +71,7 @@ pub(crate) struct Writer {
     /// Pages in use when this handle made the log.
     pub(crate) log_made_at: u64,
     /// For the log.
-    pub(crate) encoder: Option<Encoder>,
+    pub(crate) recorder: Option<Recorder>,
     /// Memory for the next transaction.
     pub(crate) spare: Spare,
     /// The commit before of this handle: the next one is likely to be of its kind.
@@ -176,7 +176,7 @@ impl Writer {
             confirmation: *confirmation,
             freed: Freed::default(),
             log_made_at: 0,
-            encoder: None,
+            recorder: None,
             spare: Spare::default(),
             last: Last::default(),
             // Another process that is alive, or was a moment ago, may have said that it is on the medium.

@@ -1,6 +1,6 @@
 //! What a flush writes: a record with two barriers, or blocks of the log with one.
 
-use super::{Chosen, ChosenLog, ChosenRecord, Pipeline, Recorded, unpark};
+use super::{Chosen, ChosenLog, ChosenRecord, Pipeline, Recorded};
 use crate::error::{Error, Result};
 use crate::large_file::LargeFile;
 use crate::layout::{BLOCK_BYTES, meta_at};
@@ -10,11 +10,12 @@ use crate::pager::Inner;
 use crate::seeded::{Bug, active};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::thread::Thread;
 use std::time::Instant;
 
 impl Pipeline {
-    /// One flush, by its leader.
-    pub(super) fn flush(&self, inner: &Inner, chosen: Chosen) -> Result<()> {
+    /// One flush, by its leader. Returns whom to wake, too, which is the leader's: all of them would only wait for the lock under it.
+    pub(super) fn flush(&self, inner: &Inner, chosen: Chosen) -> (Vec<Thread>, Result<()>) {
         let done = match &chosen {
             Chosen::Record(chosen) => self.write(inner, chosen),
             Chosen::Log(chosen) => self.append(inner, chosen),
@@ -23,12 +24,12 @@ impl Pipeline {
         stages.flushing = None;
         if let Err(error) = done {
             inner.poison(&error);
+            stages.on_duty = false;
             let woken = stages.take_up_to(u64::MAX);
             self.may_give(inner, &stages);
             drop(stages);
-            unpark(woken);
             inner.turns.tell();
-            return Err(error);
+            return (woken, Err(error));
         }
         stages.small = stages.small.saturating_add(1);
         let commit = match chosen {
@@ -45,12 +46,11 @@ impl Pipeline {
         self.metrics.record(Phase::Publish, begun.elapsed());
         self.may_give(inner, &stages);
         self.note_reached(&stages);
-        // Woken under the lock they would only wait for that.
+        stages.on_duty = stages.goes_on(inner, txn);
         let woken = stages.take_up_to(txn);
         drop(stages);
-        unpark(woken);
         inner.turns.tell();
-        Ok(())
+        (woken, Ok(()))
     }
 
     /// A record, with the barriers before and after it.

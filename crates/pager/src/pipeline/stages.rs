@@ -1,6 +1,7 @@
 //! What the stages of a commit decide: the weak record that a lazy commit leaves, the commit that the next flush takes, and who is woken
 //! by it. All of it under the lock of the pipeline; nothing here waits or writes.
 
+use super::leader::STANDING_FROM;
 use super::{Chosen, ChosenLog, ChosenRecord, Flushing, Recorded, Stages, Until, Waiting, Weak};
 use crate::layout::{BLOCK_BYTES, meta_at};
 use crate::meta::{Meta, Standing};
@@ -157,7 +158,17 @@ impl Stages {
         self.covered.clone_from(&self.tip);
     }
 
-    /// Who waits for a transaction up to this one, and one more to lead the next flush: they are to be woken. The leader is the first.
+    /// Whether the standing leader is to lead the next flush, after one up to this transaction.
+    pub(super) fn goes_on(&self, inner: &Inner, txn: u64) -> bool {
+        let left = self.waiting.iter().filter(|one| one.txn > txn).count();
+        match self.on_duty {
+            true => left > 0,
+            false => left >= STANDING_FROM && inner.leader.call(),
+        }
+    }
+
+    /// Who waits for a transaction up to this one, and one more to lead the next flush unless the standing leader does: they are to be woken. The leader
+    /// is the first.
     pub(super) fn take_up_to(&mut self, txn: u64) -> Vec<Thread> {
         let mut woken = Vec::with_capacity(self.waiting.len());
         let (done, waiting) = std::mem::take(&mut self.waiting)
@@ -171,7 +182,7 @@ impl Stages {
     }
 
     pub(super) fn take_leader(&mut self) -> Option<Thread> {
-        let leads = self.flushing.is_none();
+        let leads = self.flushing.is_none() && !self.on_duty;
         let leader = leads.then(|| self.waiting.pop()).flatten()?;
         Some(leader.thread)
     }

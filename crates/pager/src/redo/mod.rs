@@ -31,18 +31,18 @@ mod record;
 mod replay;
 
 pub(crate) use block::{Place, Stand};
-pub(crate) use delta::Encoder;
-pub(crate) use record::PageOf;
+pub(crate) use record::{PageOf, Recorder};
 pub(crate) use replay::{Logged, Replayed, read, settle};
 
 use crate::layout::BLOCK_BYTES;
 use crate::meta::Meta;
+use std::sync::Arc;
 use tidalite_base::TxnId;
 
 /// The log is so long at least, unless the options allow less ...
-pub(crate) const BYTES_MIN: u64 = 1 << 20;
+pub(crate) const BYTES_MIN: u64 = 2 << 20;
 /// ... and at most this part of the file.
-pub(crate) const PART_OF_FILE: u64 = 4;
+pub(crate) const PART_OF_FILE: u64 = 2;
 /// A log is never longer: it is read whole.
 pub(crate) const BYTES_MAX: u64 = 64 << 20;
 /// A commit that changes more of the file does not go to the log: what two barriers cost is little beside the rest of it, and the log would be
@@ -228,19 +228,18 @@ impl Entry {
         blocks * BLOCK_BYTES as u64
     }
 
-    /// Of a commit with this record on top of `before`; `None` when it is too much for the log.
+    /// Of a commit with the first of these records on top of the one with the second; `None` when it is too much for the log.
     pub(crate) fn of<'a>(
-        (meta, before): (&Meta, &Meta),
+        records: (&Arc<Meta>, &Arc<Meta>),
         pages: impl ExactSizeIterator<Item = PageOf<'a>>,
-        encoder: &mut Encoder,
+        recorder: &mut Recorder,
         page_size: usize,
         twice: bool,
     ) -> Option<Self> {
         let page_bytes = (pages.len() * page_size) as u64;
-        let records = (meta, before);
-        let bytes = record::encode(records, pages, encoder, COMMIT_BYTES_MAX)?;
+        let bytes = recorder.encode(records, pages, COMMIT_BYTES_MAX)?;
         Some(Self {
-            txn: meta.txn,
+            txn: records.0.txn,
             bytes,
             page_bytes,
             twice,

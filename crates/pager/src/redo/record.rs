@@ -12,6 +12,7 @@ use super::delta::{self, Encoder};
 use crate::error::Result;
 use crate::layout::BLOCK_BYTES;
 use crate::meta::{Meta, Standing};
+use std::sync::Arc;
 use tidalite_base::{Corrupt, get_u32, get_u64};
 
 /// A page of a commit.
@@ -24,13 +25,20 @@ pub(crate) struct PageOf<'a> {
 
 /// A meta record without what depends on when and where it is written.
 pub(super) fn image(meta: &Meta) -> Vec<u8> {
-    let bare = Meta {
-        sequence: 0,
-        standing: Standing::default(),
-        confirmations: 0,
-        ..meta.clone()
+    let mut block = vec![0; BLOCK_BYTES];
+    let unconfirmed;
+    let bare = match meta.confirmations {
+        0 => meta,
+        _ => {
+            unconfirmed = Meta {
+                confirmations: 0,
+                ..meta.clone()
+            };
+            &unconfirmed
+        }
     };
-    bare.encode(0)
+    bare.encode_standing(&mut block, 0, 0, &Standing::default());
+    block
 }
 
 /// Appends the length, which is known when the rest is there.
@@ -42,34 +50,50 @@ fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
     out[at..at + 4].copy_from_slice(&len.to_le_bytes());
 }
 
-/// The record of a commit on top of `before`; `None` as soon as it is known to be longer than this.
-pub(super) fn encode<'a>(
-    (meta, before): (&Meta, &Meta),
-    pages: impl ExactSizeIterator<Item = PageOf<'a>>,
-    encoder: &mut Encoder,
-    bytes_max: usize,
-) -> Option<Vec<u8>> {
-    let (mut out, mut zeros) = (Vec::with_capacity(BLOCK_BYTES), Vec::new());
-    with_length(&mut out, |out| {
-        out.extend_from_slice(&meta.txn.to_le_bytes());
-        with_length(out, |out| encoder.encode(&image(meta), &image(before), out));
-        out.extend_from_slice(&(pages.len() as u32).to_le_bytes());
-        for PageOf { page, base, bytes } in pages {
-            if out.len() > bytes_max {
-                break;
-            }
-            out.extend_from_slice(&page.to_le_bytes());
-            out.extend_from_slice(&base.map_or(0, |(number, _)| number).to_le_bytes());
-            with_length(out, |out| match base {
-                Some((_, base)) => encoder.encode(bytes, base, out),
-                None => {
-                    zeros.resize(bytes.len(), 0);
-                    encoder.encode(bytes, &zeros, out);
+/// Makes records; what it needs for that is kept from one to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    steps: Encoder,
+    /// The newest meta record, and its image: the next commit is on top of it, as a rule.
+    last: Option<(Arc<Meta>, Vec<u8>)>,
+    zeros: Vec<u8>,
+}
+
+impl Recorder {
+    /// The record of a commit on top of `before`; `None` as soon as it is known to be longer than this.
+    pub(super) fn encode<'a>(
+        &mut self,
+        (meta, before): (&Arc<Meta>, &Arc<Meta>),
+        pages: impl ExactSizeIterator<Item = PageOf<'a>>,
+        bytes_max: usize,
+    ) -> Option<Vec<u8>> {
+        let Self { steps, last, zeros } = self;
+        let mut out = Vec::with_capacity(BLOCK_BYTES);
+        let known = last.take().filter(|(known, _)| Arc::ptr_eq(known, before));
+        let of_before = known.map_or_else(|| image(before), |(_, image)| image);
+        let of_meta = image(meta);
+        with_length(&mut out, |out| {
+            out.extend_from_slice(&meta.txn.to_le_bytes());
+            with_length(out, |out| steps.encode(&of_meta, &of_before, out));
+            out.extend_from_slice(&(pages.len() as u32).to_le_bytes());
+            for PageOf { page, base, bytes } in pages {
+                if out.len() > bytes_max {
+                    break;
                 }
-            });
-        }
-    });
-    (out.len() <= bytes_max).then_some(out)
+                out.extend_from_slice(&page.to_le_bytes());
+                out.extend_from_slice(&base.map_or(0, |(number, _)| number).to_le_bytes());
+                with_length(out, |out| match base {
+                    Some((_, base)) => steps.encode(bytes, base, out),
+                    None => {
+                        zeros.resize(bytes.len(), 0);
+                        steps.encode(bytes, zeros, out);
+                    }
+                });
+            }
+        });
+        *last = Some((Arc::clone(meta), of_meta));
+        (out.len() <= bytes_max).then_some(out)
+    }
 }
 
 /// A page as a record tells of it.

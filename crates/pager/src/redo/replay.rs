@@ -179,11 +179,11 @@ pub(crate) fn settle(
 #[cfg(test)]
 mod tests {
     use super::super::block::{Place, Stand, encode};
-    use super::super::delta::Encoder;
-    use super::super::record::{self, PageOf};
+    use super::super::record::{PageOf, Recorder};
     use super::super::{Area, Redo};
     use super::{read, *};
     use crate::storage::MemoryStorage;
+    use std::sync::Arc;
 
     /// No more pages are made than a log may lead to, however many one record tells of.
     #[test]
@@ -204,8 +204,8 @@ mod tests {
             bytes: &zeros,
         });
         let pages: Vec<PageOf<'_>> = pages.collect();
-        let records = (&meta, &durable);
-        let payload = record::encode(records, pages.into_iter(), &mut Encoder::default(), 1 << 20);
+        let records = (&Arc::new(meta), &Arc::new(durable.clone()));
+        let payload = Recorder::default().encode(records, pages.into_iter(), 1 << 20);
         let area = Area::of(&durable, PAGE).expect("a log");
         let stand = Stand {
             sequence: durable.sequence,

@@ -7,8 +7,8 @@ use crate::meta::Meta;
 use crate::pages::PageRef;
 use crate::pipeline::LogUse;
 use crate::redo::{
-    BYTES_MAX, BYTES_MIN, COMMIT_BYTES_MAX, COMMIT_PAGE_BYTES_MAX, Encoder, Entry, PART_OF_FILE,
-    PageOf, Redo,
+    BYTES_MAX, BYTES_MIN, COMMIT_BYTES_MAX, COMMIT_PAGE_BYTES_MAX, Entry, PART_OF_FILE, PageOf,
+    Recorder, Redo,
 };
 use std::sync::Arc;
 use tidalite_base::TxnId;
@@ -126,20 +126,20 @@ impl WriteTxn {
     }
 
     /// What the log gets of this commit, whose pages are written; `None` when that is too much.
-    pub(super) fn log_entry(&mut self, record: &Meta, twice: bool) -> Result<Option<Entry>> {
+    pub(super) fn log_entry(&mut self, record: &Arc<Meta>, twice: bool) -> Result<Option<Entry>> {
         if self.is_large() {
             return Ok(None);
         }
-        let mut encoder = self.writer().encoder.take().unwrap_or_default();
-        let entry = self.encode_for_log(record, &mut encoder, twice);
-        self.writer().encoder = Some(encoder);
+        let mut recorder = self.writer().recorder.take().unwrap_or_default();
+        let entry = self.encode_for_log(record, &mut recorder, twice);
+        self.writer().recorder = Some(recorder);
         entry
     }
 
     fn encode_for_log(
         &self,
-        record: &Meta,
-        encoder: &mut Encoder,
+        record: &Arc<Meta>,
+        recorder: &mut Recorder,
         twice: bool,
     ) -> Result<Option<Entry>> {
         let Some(writer) = &self.writer else {
@@ -165,7 +165,7 @@ impl WriteTxn {
             base: base.as_ref().map(|(number, bytes)| (*number, &**bytes)),
             bytes,
         });
-        let records = (record, &*writer.meta);
-        Ok(Entry::of(records, each, encoder, page_size, twice))
+        let records = (record, &writer.meta);
+        Ok(Entry::of(records, each, recorder, page_size, twice))
     }
 }

@@ -191,7 +191,9 @@ pub(crate) fn make_durable(
 ) -> Result<bool> {
     inner.lock.check_process()?;
     loop {
-        match inner.pipeline.wait(inner, (txn.0, wanted), until)? {
+        let waited = inner.pipeline.wait(inner, (txn.0, wanted), until)?;
+        inner.leader.start_if_wanted(inner);
+        match waited {
             Waited::Durable => return Ok(true),
             Waited::TimedOut => return Ok(false),
             Waited::NeedsTurn => {}
