@@ -8,7 +8,7 @@
 //!
 //! Invariants
 //! 1. Where the standing leader is on duty (`Stages::on_duty`) nobody else begins a flush. It goes off duty under the lock, and either nobody
-//!    waits then, or one who waits is woken to lead, or an error has woken all.
+//!    waits then, or all who wait are woken.
 //! 2. Off duty it holds nothing of the handle: before it wakes the last ones whom it flushed for, it lets go of the handle, so that these
 //!    may close it.
 
@@ -27,6 +27,8 @@ pub(super) const STANDING_FROM: usize = 2;
 pub(crate) struct StandingLeader {
     thread: OnceLock<Thread>,
     wanted: AtomicBool,
+    /// Somebody starts it, or has: there is one at most.
+    started: AtomicBool,
 }
 
 impl StandingLeader {
@@ -43,13 +45,16 @@ impl StandingLeader {
     /// Begins the thread, if one is wanted. Where the system gives none everything stays as it is, and the next one tries again.
     #[inline]
     pub(crate) fn start_if_wanted(&self, inner: &Arc<Inner>) {
-        if !self.wanted.load(Ordering::Relaxed) || !self.wanted.swap(false, Ordering::Relaxed) {
+        let wanted =
+            self.wanted.load(Ordering::Relaxed) && self.wanted.swap(false, Ordering::Relaxed);
+        if !wanted || self.started.swap(true, Ordering::SeqCst) {
             return;
         }
         let weak = Arc::downgrade(inner);
         let builder = thread::Builder::new().name("tidalite-leader".into());
-        if let Ok(started) = builder.spawn(move || run(&weak)) {
-            let _ = self.thread.set(started.thread().clone());
+        match builder.spawn(move || run(&weak)) {
+            Ok(thread) => drop(self.thread.set(thread.thread().clone())),
+            Err(_) => self.started.store(false, Ordering::SeqCst),
         }
     }
 
@@ -89,9 +94,9 @@ impl Pipeline {
                 Until::Kept
             };
             let Some(chosen) = self.begin(inner, &mut stages, wanted) else {
-                // Who waits finds out what to do about that.
+                // Each of those who wait finds out what to do about that, with its own patience.
                 stages.on_duty = false;
-                return stages.take_leader().into_iter().collect();
+                return stages.take_up_to(u64::MAX);
             };
             drop(stages);
             Metrics::add(&self.metrics.flushes_standing, 1);
