@@ -262,8 +262,7 @@ impl Pipeline {
         }
         self.note_reached(&stages);
         // Another process may have made durable what threads of this one wait for; if not, one of them leads.
-        let reached = stages.reached(Until::Kept);
-        let woken = stages.take_up_to(reached);
+        let woken = stages.take_reached();
         drop(stages);
         unpark(woken);
     }
@@ -273,8 +272,7 @@ impl Pipeline {
         let mut stages = self.stages();
         stages.on_medium = true;
         self.note_reached(&stages);
-        let reached = stages.reached(Until::Kept);
-        let woken = stages.take_up_to(reached);
+        let woken = stages.take_reached();
         drop(stages);
         unpark(woken);
     }
@@ -441,6 +439,9 @@ impl Pipeline {
             if let Err(error) = inner.check_poison() {
                 // What is not shown will not be: nobody is to wait for the turn because of it.
                 self.may_give(inner, &stages);
+                let woken = stages.take_all();
+                drop(stages);
+                unpark(woken);
                 return Err(error);
             }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -453,6 +454,10 @@ impl Pipeline {
             }
             if stages.flushing.is_none() && !stages.on_duty {
                 let Some(chosen) = self.begin(inner, &mut stages, wanted) else {
+                    // This one may have been woken to lead: the others find out for themselves, each with its own patience.
+                    let woken = stages.take_all();
+                    drop(stages);
+                    unpark(woken);
                     return Ok(Waited::NeedsTurn);
                 };
                 drop(stages);
@@ -475,7 +480,7 @@ impl Pipeline {
         }
     }
 
-    /// Begins a flush; `None` where that needs the turn.
+    /// Begins a flush that is enough for all who wait; `None` where that needs the turn.
     fn begin(
         &self,
         inner: &Inner,
@@ -486,6 +491,13 @@ impl Pipeline {
         if beside && !inner.turns.keep_beside() {
             return None;
         }
+        let wanted = stages
+            .waiting
+            .iter()
+            .fold(wanted, |most, one| match one.wanted {
+                Until::Recorded => Until::Recorded,
+                Until::Kept => most,
+            });
         let syncs_done = self.syncs_done.load(Ordering::SeqCst);
         let chosen = stages.choose(syncs_done, wanted);
         if chosen.is_none() && beside {

@@ -23,9 +23,9 @@ impl Pipeline {
         let mut stages = self.stages();
         stages.flushing = None;
         if let Err(error) = done {
-            inner.poison(&error);
             stages.on_duty = false;
-            let woken = stages.take_up_to(u64::MAX);
+            inner.poison(&error);
+            let woken = stages.take_all();
             self.may_give(inner, &stages);
             drop(stages);
             inner.turns.tell();
@@ -46,8 +46,8 @@ impl Pipeline {
         self.metrics.record(Phase::Publish, begun.elapsed());
         self.may_give(inner, &stages);
         self.note_reached(&stages);
-        stages.on_duty = stages.goes_on(inner, txn);
-        let woken = stages.take_up_to(txn);
+        stages.on_duty = stages.goes_on(inner);
+        let woken = stages.take_reached();
         drop(stages);
         inner.turns.tell();
         (woken, Ok(()))

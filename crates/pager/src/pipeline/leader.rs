@@ -3,14 +3,14 @@
 //! Whoever waits for a commit leads the flush when nobody does, and at its end wakes another one to lead the next. Until that one
 //! runs the medium is idle: 20 to 40 us where the processors are busy with those whose commits have just become durable, a third of a flush
 //! of the log. So where `STANDING_FROM` or more are left waiting when a flush ends, a thread of the library takes over, that begins the next flush as
-//! soon as it has woken whom the last one was for, until nobody waits any more. It is what InnoDB's log writer and PostgreSQL's WAL
-//! writer are, on duty only under load; one or two threads never meet it. It begins with the first such flush and ends with the handle.
+//! soon as it has woken whom the last one was for, until nobody waits any more. InnoDB's log writer is such a thread; this one is on duty only
+//! under load: one or two threads never meet it. It begins with the first such flush and ends with the handle.
 //!
 //! Invariants
 //! 1. Where the standing leader is on duty (`Stages::on_duty`) nobody else begins a flush. It goes off duty under the lock, and either nobody
 //!    waits then, or all who wait are woken.
-//! 2. Off duty it holds nothing of the handle: before it wakes the last ones whom it flushed for, it lets go of the handle, so that these
-//!    may close it.
+//! 2. Before it wakes the last ones whom it flushed for, it lets go of the handle, so that these may close it. (Who finds out by itself, or
+//!    leaves before, may be faster: then the file is closed by this thread, a moment later.)
 
 use super::{Pipeline, Until, unpark};
 use crate::metrics::Metrics;
@@ -86,17 +86,10 @@ impl Pipeline {
             if !stages.on_duty {
                 return Vec::new();
             }
-            // A record is more than an append to the log: it is enough for all.
-            let wants = |wanted| stages.waiting.iter().any(|one| one.wanted == wanted);
-            let wanted = if wants(Until::Recorded) {
-                Until::Recorded
-            } else {
-                Until::Kept
-            };
-            let Some(chosen) = self.begin(inner, &mut stages, wanted) else {
+            let Some(chosen) = self.begin(inner, &mut stages, Until::Kept) else {
                 // Each of those who wait finds out what to do about that, with its own patience.
                 stages.on_duty = false;
-                return stages.take_up_to(u64::MAX);
+                return stages.take_all();
             };
             drop(stages);
             Metrics::add(&self.metrics.flushes_standing, 1);

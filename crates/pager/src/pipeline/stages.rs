@@ -158,27 +158,37 @@ impl Stages {
         self.covered.clone_from(&self.tip);
     }
 
-    /// Whether the standing leader is to lead the next flush, after one up to this transaction.
-    pub(super) fn goes_on(&self, inner: &Inner, txn: u64) -> bool {
-        let left = self.waiting.iter().filter(|one| one.txn > txn).count();
+    fn is_reached(&self, one: &Waiting) -> bool {
+        self.reached(one.wanted) >= one.txn
+    }
+
+    /// Whether the standing leader is to lead the next flush, now that one has ended.
+    pub(super) fn goes_on(&self, inner: &Inner) -> bool {
+        let waits = |one: &&Waiting| !self.is_reached(one);
+        let left = self.waiting.iter().filter(waits).count();
         match self.on_duty {
             true => left > 0,
             false => left >= STANDING_FROM && inner.leader.call(),
         }
     }
 
-    /// Who waits for a transaction up to this one, and one more to lead the next flush unless the standing leader does: they are to be woken. The leader
-    /// is the first.
-    pub(super) fn take_up_to(&mut self, txn: u64) -> Vec<Thread> {
-        let mut woken = Vec::with_capacity(self.waiting.len());
+    /// Who waits for what is so now, and one more to lead the next flush unless the standing leader does: they are to be woken. The leader is the
+    /// first.
+    pub(super) fn take_reached(&mut self) -> Vec<Thread> {
         let (done, waiting) = std::mem::take(&mut self.waiting)
             .into_iter()
-            .partition(|waiting| waiting.txn <= txn);
+            .partition(|one| self.is_reached(one));
         self.waiting = waiting;
-        woken.extend(self.take_leader());
         let done: Vec<Waiting> = done;
-        woken.extend(done.into_iter().map(|waiting| waiting.thread));
-        woken
+        let leader = self.take_leader();
+        let done = done.into_iter().map(|one| one.thread);
+        leader.into_iter().chain(done).collect()
+    }
+
+    /// All who wait.
+    pub(super) fn take_all(&mut self) -> Vec<Thread> {
+        let all = std::mem::take(&mut self.waiting);
+        all.into_iter().map(|one| one.thread).collect()
     }
 
     pub(super) fn take_leader(&mut self) -> Option<Thread> {
