@@ -36,7 +36,7 @@ const THREADS_MORE: u64 = 4;
 /// A commit of a thousand rows is dearer: so many fewer of them.
 const LARGE_FEWER: u64 = 10;
 
-/// Two barriers, as the default has it, and one.
+/// As the default has it (the log, each block twice, or two barriers), and with each block of the log once.
 const OURS: [Kind; 4] = [
     TIDALITE,
     TIDALITE_SERIES,
