@@ -133,7 +133,8 @@ pub struct Options {
     /// a quarter of what is in use, at least 64 pages.
     pub reserve_bytes: u64,
     /// Small durable commits that follow each other go to a log inside the file, which takes one barrier instead of two, and is emptied when it is
-    /// full. It is made when it is of use, takes half as much as the file has, 2 MiB at least, and this much at most; 0: none.
+    /// full. It is made when it is of use, takes half as much as the file has, 2 MiB at least, this much at most, and an
+    /// eighth of [`Options::file_bytes_max`]; 0: none.
     pub log_bytes: u64,
     /// Commits that are not durable are made so when they have written this many bytes. `None`: not by bytes.
     pub sync_bytes: Option<u64>,

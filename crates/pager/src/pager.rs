@@ -441,10 +441,14 @@ impl Inner {
 
     /// From now on nothing more is acknowledged.
     pub(crate) fn poison(&self, error: &Error) {
-        self.log(&Event::Poisoned {
-            first: error.to_string(),
-        });
-        let _ = self.poisoned.set(error.to_string());
+        let first = error.to_string();
+        self.poison_unlogged(&first);
+        self.log(&Event::Poisoned { first });
+    }
+
+    /// The same without a word to the logger.
+    pub(crate) fn poison_unlogged(&self, first: &str) {
+        let _ = self.poisoned.set(first.to_owned());
         self.lock.poison();
     }
 

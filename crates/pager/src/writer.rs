@@ -70,6 +70,8 @@ pub(crate) struct Writer {
     pub(crate) freed: Freed,
     /// Pages in use when this handle made the log.
     pub(crate) log_made_at: u64,
+    /// There was no room for a log twice as long.
+    pub(crate) log_bytes_most: u64,
     /// For the log.
     pub(crate) recorder: Option<Recorder>,
     /// Memory for the next transaction.
@@ -176,6 +178,7 @@ impl Writer {
             confirmation: *confirmation,
             freed: Freed::default(),
             log_made_at: 0,
+            log_bytes_most: u64::MAX,
             recorder: None,
             spare: Spare::default(),
             last: Last::default(),

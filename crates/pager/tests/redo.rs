@@ -174,6 +174,56 @@ fn a_full_log_is_emptied_into_a_record_and_begins_anew() {
     assert_eq!(newest(&pager), 599);
 }
 
+fn log_bytes(pager: &Pager) -> u64 {
+    pager.stat().unwrap().log_pages * toy::PAGE as u64
+}
+
+/// A file that may have a certain length only keeps most of it for what the program stores.
+#[test]
+fn the_log_of_a_bounded_file_is_an_eighth_of_it() {
+    tidalite_testkit::watch();
+    let bounded = Options {
+        file_bytes_max: 1 << 20,
+        ..options()
+    };
+    let disk = Arc::new(SimDisk::new());
+    let pager = Pager::open_storage(disk.clone(), &bounded).unwrap();
+    (1..600).for_each(|id| commit(&pager, id, Durability::OneFlush));
+    assert_eq!(log_bytes(&pager), 128 << 10);
+    assert!(pager.metrics().appends > 500, "{:?}", pager.metrics());
+    assert_eq!(newest(&pager), 599);
+}
+
+/// A log that is too small for its file is given up for a longer one; where there is no room for that, there is one as long as before again.
+#[test]
+fn a_longer_log_that_does_not_fit_costs_one_record() {
+    tidalite_testkit::watch();
+    const MIB: u64 = 1 << 20;
+    for (file_bytes_max, expected) in [(u64::MAX, 4 * MIB), (34 * MIB, 2 * MIB)] {
+        let roomy = Options {
+            log_bytes: 4 * MIB,
+            file_bytes_max,
+            ..toy::options()
+        };
+        let disk = Arc::new(SimDisk::new());
+        let pager = Pager::open_storage(disk.clone(), &roomy).unwrap();
+        (1..20).for_each(|id| commit(&pager, id, Durability::OneFlush));
+        assert_eq!(log_bytes(&pager), 2 * MIB);
+        let mut txn = pager.begin_write().unwrap();
+        let extent = txn.alloc_extent(29 * MIB / toy::PAGE as u64).unwrap();
+        txn.write_extent(extent.addr, &vec![1; 29 * MIB as usize])
+            .unwrap();
+        let content = txn.app().to_vec();
+        txn.commit(&content, Durability::Durable).unwrap();
+        (20..60).for_each(|id| commit(&pager, id, Durability::OneFlush));
+        assert_eq!(log_bytes(&pager), expected);
+        let before = pager.metrics().appends;
+        (60..100).for_each(|id| commit(&pager, id, Durability::OneFlush));
+        assert!(pager.metrics().appends - before > 30);
+        assert_eq!(id_of(pager.begin_read().unwrap().app()), 99);
+    }
+}
+
 /// Without the lock file nothing tells of the newest commits but the log.
 #[test]
 fn opening_after_a_power_cut_makes_a_record_of_what_the_log_holds() {

@@ -6,8 +6,8 @@ mod toy;
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use tidalite_pager::{Durability, Error, LockMemory, Options, Pager, Result};
@@ -15,7 +15,16 @@ use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk, Tap};
 use toy::{app, apply, id_of, options, problems, root_of};
 
+/// Threads of this process are counted: one test after the other.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    tidalite_testkit::watch();
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 const THREADS: u64 = 8;
+const BARRIER: Duration = Duration::from_micros(500);
 /// What nobody waits for on any machine.
 const LONG: Duration = Duration::from_secs(20);
 
@@ -24,8 +33,13 @@ fn slow() -> (Pager, Arc<Tap>, Arc<SimDisk>, LockMemory) {
     let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
     let tap = Tap::new(disk.clone(), &disk, &memory, Vec::new());
     let pager = Pager::open_storage_with(tap.clone(), &memory, &options()).unwrap();
-    tap.set_hook(Some(Box::new(|| thread::sleep(Duration::from_micros(500)))));
+    tap.set_hook(Some(Box::new(|| thread::sleep(BARRIER))));
     (pager, tap, disk, memory)
+}
+
+/// Whether this is the thread that leads.
+fn is_leader() -> bool {
+    thread::current().name() == Some("tidalite-leader")
 }
 
 /// One commit, whose number is one more than that of the commit before; returned when it is durable.
@@ -79,8 +93,7 @@ fn leaders() -> usize {
 /// alone leads its own; and the thread ends with the handle.
 #[test]
 fn a_thread_leads_where_many_wait_and_ends_with_the_handle() {
-    tidalite_testkit::watch();
-    let before = leaders();
+    let _alone = alone();
     for kinds in [
         &[Durability::Durable][..],
         &[Durability::OneFlush],
@@ -113,7 +126,7 @@ fn a_thread_leads_where_many_wait_and_ends_with_the_handle() {
         drop((pager, tap, disk, memory));
     }
     let begun = Instant::now();
-    while leaders() > before {
+    while leaders() > 0 {
         assert!(begun.elapsed() < LONG, "not ended");
         thread::sleep(Duration::from_millis(2));
     }
@@ -123,7 +136,7 @@ fn a_thread_leads_where_many_wait_and_ends_with_the_handle() {
 /// cut.
 #[test]
 fn a_flush_that_fails_under_the_thread_wakes_all() {
-    tidalite_testkit::watch();
+    let _alone = alone();
     let mut under_it = 0;
     for seed in 0..12u64 {
         let (pager, tap, disk, memory) = slow();
@@ -136,13 +149,20 @@ fn a_flush_that_fails_under_the_thread_wakes_all() {
             forever: true,
             kind: FaultKind::SyncFails,
         }));
+        let by_it = Arc::new(AtomicBool::new(false));
+        let last = by_it.clone();
+        tap.set_hook(Some(Box::new(move || {
+            last.store(is_leader(), Ordering::Relaxed);
+            thread::sleep(BARRIER);
+        })));
         let (newest, errors) = together(&pager, 10_000, &[kind]);
+        // Nobody flushes after the one that failed.
+        under_it += u64::from(by_it.load(Ordering::Relaxed));
         assert_eq!(errors.len() as u64, THREADS, "each meets it");
         assert!(
             commit(&pager, kind).is_err(),
             "nothing more is acknowledged"
         );
-        under_it += u64::from(pager.metrics().flushes_standing > 0);
         let cut = Replay::at_end(&disk.recording()).power_cut(&mut Rng::new(seed));
         drop((pager, tap, memory));
         let found = Pager::open_storage(Arc::new(SimDisk::from_image(cut)), &options()).unwrap();
@@ -151,6 +171,56 @@ fn a_flush_that_fails_under_the_thread_wakes_all() {
         assert_eq!(problems(&found).unwrap(), [""; 0], "seed {seed}");
     }
     assert!(under_it > 6, "{under_it}");
+}
+
+/// A storage of the program's own that panics inside a flush, in the thread that leads or in one that commits: whoever waits gets an error, and what
+/// was acknowledged is there.
+#[test]
+fn a_panic_inside_a_flush_wakes_all() {
+    let _alone = alone();
+    for (seed, in_leader) in [true, false, true, false].into_iter().enumerate() {
+        let (pager, tap, disk, memory) = slow();
+        let kind = [Durability::Durable, Durability::OneFlush][seed / 2];
+        for _ in 0..12 {
+            commit(&pager, kind).unwrap();
+        }
+        let mut left = 20;
+        tap.set_hook(Some(Box::new(move || {
+            thread::sleep(BARRIER);
+            left -= u32::from(is_leader() == in_leader && left > 0);
+            assert!(left > 0, "the storage panics, as it should here");
+        })));
+        // Where the thread leads nobody else does: the others meet the panic one by one.
+        let threads = if in_leader { THREADS } else { 1 };
+        let newest = AtomicU64::new(0);
+        let ended: Vec<_> = thread::scope(|scope| {
+            let run = || -> Result<()> {
+                loop {
+                    newest.fetch_max(commit(&pager, kind)?, Ordering::SeqCst);
+                }
+            };
+            let begun: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+            begun.into_iter().map(|thread| thread.join()).collect()
+        });
+        for end in ended {
+            match end {
+                Ok(Err(Error::Poisoned { first })) => {
+                    assert!(in_leader && first.contains("panic"), "{first}");
+                }
+                Ok(end) => panic!("{end:?}"),
+                Err(_) => assert!(!in_leader, "the panic is met by who flushes"),
+            }
+        }
+        let again = commit(&pager, kind);
+        assert!(matches!(again, Err(Error::Poisoned { .. })), "{again:?}");
+        tap.set_hook(None);
+        let cut = Replay::at_end(&disk.recording()).power_cut(&mut Rng::new(seed as u64));
+        drop((pager, tap, memory));
+        let found = Pager::open_storage(Arc::new(SimDisk::from_image(cut)), &options()).unwrap();
+        let id = id_of(found.begin_read().unwrap().app());
+        assert!(id >= newest.into_inner());
+        assert_eq!(problems(&found).unwrap(), [""; 0]);
+    }
 }
 
 /// Ends the threads, also when an assertion fails.
@@ -165,7 +235,7 @@ impl Drop for Stop<'_> {
 /// Who waits with an end to its patience leaves, also where the thread leads; who wants a record gets one.
 #[test]
 fn others_than_committers_wait_beside_the_thread() {
-    tidalite_testkit::watch();
+    let _alone = alone();
     let (pager, _tap, _disk, _memory) = slow();
     commit(&pager, Durability::OneFlush).unwrap();
     let stop = AtomicU64::new(0);
@@ -200,7 +270,7 @@ fn others_than_committers_wait_beside_the_thread() {
 /// A handle on a file that is closed as soon as all have committed can be opened and closed again at once: the thread holds nothing of it.
 #[test]
 fn the_thread_holds_no_handle_that_its_users_have_let_go() {
-    tidalite_testkit::watch();
+    let _alone = alone();
     let name = format!("tidalite-standing-{}", std::process::id());
     let folder = std::env::temp_dir().join(name);
     fs::create_dir_all(&folder).unwrap();

@@ -1,6 +1,6 @@
 //! What a flush writes: a record with two barriers, or blocks of the log with one.
 
-use super::{Chosen, ChosenLog, ChosenRecord, Pipeline, Recorded};
+use super::{Chosen, ChosenLog, ChosenRecord, Pipeline, Recorded, unpark};
 use crate::error::{Error, Result};
 use crate::large_file::LargeFile;
 use crate::layout::{BLOCK_BYTES, meta_at};
@@ -16,21 +16,18 @@ use std::time::Instant;
 impl Pipeline {
     /// One flush, by its leader. Returns whom to wake, too, which is the leader's: all of them would only wait for the lock under it.
     pub(super) fn flush(&self, inner: &Inner, chosen: Chosen) -> (Vec<Thread>, Result<()>) {
+        let unwound = Unwound(self, inner);
         let done = match &chosen {
             Chosen::Record(chosen) => self.write(inner, chosen),
             Chosen::Log(chosen) => self.append(inner, chosen),
         };
+        if let Err(error) = done {
+            inner.poison(&error);
+            std::mem::forget(unwound);
+            return (self.broken(inner), Err(error));
+        }
         let mut stages = self.stages();
         stages.flushing = None;
-        if let Err(error) = done {
-            stages.on_duty = false;
-            inner.poison(&error);
-            let woken = stages.take_all();
-            self.may_give(inner, &stages);
-            drop(stages);
-            inner.turns.tell();
-            return (woken, Err(error));
-        }
         stages.small = stages.small.saturating_add(1);
         let commit = match chosen {
             Chosen::Record(chosen) => stages.recorded(inner, *chosen),
@@ -46,11 +43,29 @@ impl Pipeline {
         self.metrics.record(Phase::Publish, begun.elapsed());
         self.may_give(inner, &stages);
         self.note_reached(&stages);
+        let was_on_duty = stages.on_duty;
         stages.on_duty = stages.goes_on(inner);
+        let begins = stages.on_duty && !was_on_duty;
         let woken = stages.take_reached();
         drop(stages);
+        if begins {
+            inner.leader.call();
+        }
         inner.turns.tell();
+        std::mem::forget(unwound);
         (woken, Ok(()))
+    }
+
+    /// The flush under way has failed, and the handle is poisoned: nobody flushes any more. Returns whom to wake.
+    fn broken(&self, inner: &Inner) -> Vec<Thread> {
+        let mut stages = self.stages();
+        stages.flushing = None;
+        stages.on_duty = false;
+        let woken = stages.take_all();
+        self.may_give(inner, &stages);
+        drop(stages);
+        inner.turns.tell();
+        woken
     }
 
     /// A record, with the barriers before and after it.
@@ -127,6 +142,18 @@ impl Pipeline {
                 Ok(())
             }
         }
+    }
+}
+
+/// Dropped when a storage or a logger of the program's own panics inside a flush: what has reached the medium is unknown then, as after an
+/// error, and those who wait would wait for ever.
+struct Unwound<'a>(&'a Pipeline, &'a Inner);
+
+impl Drop for Unwound<'_> {
+    fn drop(&mut self) {
+        let Self(pipeline, inner) = self;
+        inner.poison_unlogged("panic inside a flush");
+        unpark(pipeline.broken(inner));
     }
 }
 

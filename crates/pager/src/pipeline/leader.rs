@@ -32,14 +32,20 @@ pub(crate) struct StandingLeader {
 }
 
 impl StandingLeader {
-    /// Wakes it; false where there is none, and then one is wanted.
-    pub(super) fn call(&self) -> bool {
-        let Some(thread) = self.thread.get() else {
+    /// Whether there is one; where not, one is wanted from now on.
+    pub(super) fn is_there(&self) -> bool {
+        let is_there = self.thread.get().is_some();
+        if !is_there {
             self.wanted.store(true, Ordering::Relaxed);
-            return false;
-        };
-        thread.unpark();
-        true
+        }
+        is_there
+    }
+
+    /// Wakes it, if there is one.
+    pub(super) fn call(&self) {
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
     }
 
     /// Begins the thread, if one is wanted. Where the system gives none everything stays as it is, and the next one tries again.
@@ -60,9 +66,7 @@ impl StandingLeader {
 
     /// The handle is gone: the thread ends.
     pub(crate) fn end(&self) {
-        if let Some(thread) = self.thread.get() {
-            thread.unpark();
-        }
+        self.call();
     }
 }
 

@@ -168,7 +168,7 @@ impl Stages {
         let left = self.waiting.iter().filter(waits).count();
         match self.on_duty {
             true => left > 0,
-            false => left >= STANDING_FROM && inner.leader.call(),
+            false => left >= STANDING_FROM && inner.leader.is_there(),
         }
     }
 

@@ -18,6 +18,8 @@ const ZEROS_BYTES: u64 = 64 << 10;
 /// A commit with more in its extents is not tried: what is there is new and, as a rule, packed, so its differences are as long. Half of it may be
 /// what is left of last pages.
 const COMMIT_EXTENT_BYTES_MAX: u64 = 2 * COMMIT_BYTES_MAX as u64;
+/// Where the file may have a certain length only, the log is no longer than this part of it.
+const PART_OF_BOUNDED: u64 = 8;
 /// A log of fewer blocks is of no use.
 const BLOCKS_MIN: u64 = 4;
 
@@ -70,6 +72,8 @@ impl WriteTxn {
     /// Bytes that a log made now would have.
     fn log_bytes(&mut self) -> u64 {
         let most = self.inner.options.log_bytes.min(BYTES_MAX);
+        let most = most.min(self.inner.bounds.most_bytes() / PART_OF_BOUNDED);
+        let most = most.min(self.writer().log_bytes_most);
         let file_bytes = self.file_pages() * self.inner.page_size as u64;
         (file_bytes / PART_OF_FILE).clamp(BYTES_MIN.min(most), most)
     }
@@ -102,8 +106,11 @@ impl WriteTxn {
         self.space.compacts = compacts;
         let page = match taken {
             Ok(page) => page,
-            // It does without.
-            Err(Error::DiskFull { .. } | Error::FileFull { .. }) => return Ok(()),
+            // This commit does without. The next one asks for less, and no log that there is is given up for one that would not fit.
+            Err(Error::DiskFull { .. } | Error::FileFull { .. }) => {
+                writer.log_bytes_most = pages * page_bytes / 2;
+                return Ok(());
+            }
             Err(error) => return Err(self.fail(error)),
         };
         writer.log_made_at = writer.space.pages() - writer.space.free_pages();
