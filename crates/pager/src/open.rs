@@ -452,7 +452,14 @@ mod tests {
                 path: Path::new("(memory)"),
                 boot: [0; 16],
             };
-            Pager::open_seated(place, &Options::default(), seat).expect("open")
+            // Of few pages: a lock area and every page count under Miri.
+            let options = Options {
+                growth_bytes_max: 64 << 10,
+                reserve_bytes: 0,
+                log_bytes: 0,
+                ..Options::default()
+            };
+            Pager::open_seated(place, &options, seat).expect("open")
         };
         let commit = |pager: &Pager, app: &[u8], durability: Durability| {
             let mut txn = pager.begin_write().expect("the turn");

@@ -446,7 +446,7 @@ fn some_words(rng: &mut Rng, ty: ColumnType, n: usize) -> Vec<u64> {
 /// However few figures are asked for, they are those of all figures, bit by bit: of rows, merged, from fields, from bytes.
 #[test]
 fn a_set_of_figures_has_the_bits_of_all() {
-    for seed in 0..400 {
+    for seed in 0..if cfg!(miri) { 4 } else { 400 } {
         let mut rng = Rng(seed);
         let ty = ColumnType::ALL[rng.below(ColumnType::ALL.len() as u64) as usize];
         let n = [1, 2, 7, 8, 9, 33, 360, 1024][rng.below(8) as usize];
@@ -502,8 +502,9 @@ fn a_set_of_figures_has_the_bits_of_all() {
 
 /// What statistics have not they do not tell.
 fn told(own: &Stats, whole: &Stats) {
-    let (parts, bits) = (own.parts(), f64::to_bits);
-    let none = f64::NAN;
+    let (parts, none) = (own.parts(), f64::NAN);
+    // Which NaN an operation gives is nobody's promise; what is stored is always the same one.
+    let bits = |value: f64| if value.is_nan() { none } else { value }.to_bits();
     let one_of = |has: bool, own: f64, whole: f64| {
         assert_eq!(bits(own), bits(if has { whole } else { none }));
     };

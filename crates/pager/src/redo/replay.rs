@@ -187,6 +187,7 @@ mod tests {
 
     /// No more pages are made than a log may lead to, however many one record tells of.
     #[test]
+    #[cfg_attr(miri, ignore = "64 MiB of pages, byte for byte")]
     fn a_record_of_too_many_pages_ends_where_it_is_too_much() {
         const PAGE: usize = 256 << 10;
         let mut durable = Meta::first([7; 16], 64, 0);

@@ -384,10 +384,11 @@ impl World {
 #[test]
 fn the_allocator_agrees_with_sets() {
     let (mut restarts, mut waited, mut stacked) = (0, 0, 0);
-    for seed in 0..16 {
+    let (seeds, transactions) = if cfg!(miri) { (2, 12) } else { (16, 150) };
+    for seed in 0..seeds {
         println!("seed {seed}");
         let mut world = World::new(seed);
-        for _ in 0..150 {
+        for _ in 0..transactions {
             world.transaction();
             stacked += world.space.stacks().len();
         }
@@ -396,7 +397,7 @@ fn the_allocator_agrees_with_sets() {
         waited += world.waited;
     }
     println!("{restarts} restarts, {waited} ranges waited, {stacked} stacks");
-    assert!(restarts > 50 && waited > 500 && stacked > 500);
+    assert!(cfg!(miri) || restarts > 50 && waited > 500 && stacked > 500);
 }
 
 #[test]
@@ -406,7 +407,7 @@ fn ranges_agree_with_sets() {
     let mut set = BTreeSet::new();
     let mut changes = Changes::default();
     let mut states = BTreeMap::new();
-    for _ in 0..20_000 {
+    for _ in 0..if cfg!(miri) { 100 } else { 20_000 } {
         let (page, pages) = (rng.below(300), 1 + rng.below(12));
         let span = page..page + pages;
         if rng.below(2) == 0 {
@@ -450,7 +451,7 @@ fn a_damaged_structure_is_a_typed_error() {
     let whole = world.file.borrow().clone();
     let meta = world.meta.clone();
     let (mut damaged, mut broken) = (0, 0);
-    for _ in 0..2000 {
+    for _ in 0..if cfg!(miri) { 20 } else { 2000 } {
         world.file.replace(whole.clone());
         world.meta = meta.clone();
         match rng.below(3) {
@@ -484,7 +485,7 @@ fn a_damaged_structure_is_a_typed_error() {
         }
     }
     println!("{damaged} refused, {broken} with a broken stack");
-    assert!(damaged > 100 && broken > 10);
+    assert!(cfg!(miri) || damaged > 100 && broken > 10);
 }
 
 /// Whatever a page of a list says (with a good checksum), it is refused or names ranges that can be worked with.
@@ -493,7 +494,7 @@ fn lists_of_any_bytes_are_refused_or_sound() {
     let mut rng = Random(5);
     let at = Ptr::NULL;
     let (mut sound, mut refused) = (0, 0);
-    for _ in 0..20_000 {
+    for _ in 0..if cfg!(miri) { 200 } else { 20_000 } {
         let mut ranges = Vec::new();
         let mut page = rng.below(1000);
         let dense = rng.below(2) == 0;
@@ -547,7 +548,8 @@ fn lists_of_any_bytes_are_refused_or_sound() {
             }
         }
     }
-    assert!(sound > 1000 && refused > 1000, "{sound}, {refused}");
+    let enough = sound > 1000 && refused > 1000;
+    assert!(cfg!(miri) || enough, "{sound}, {refused}");
 }
 
 /// What one transaction frees takes a list a stretch of the file, however broken up it is, and comes back a few lists a
@@ -555,7 +557,7 @@ fn lists_of_any_bytes_are_refused_or_sound() {
 #[test]
 fn a_dropped_table_is_bounded_work() {
     const BIG: usize = 4096;
-    let pages = 270_000;
+    let pages = if cfg!(miri) { 4_000 } else { 270_000 };
     let mut space = Space::new(BIG, first_page(BIG), Base::default(), [1, 1]);
     space.grow(pages);
     let mut txn = TxnSpace::default();
