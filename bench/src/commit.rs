@@ -20,7 +20,7 @@ use crate::contest::Contest;
 use crate::engine::data::Key;
 use crate::engine::{
     Engine, Kind, Promise, Result, Setup, TIDALITE, TIDALITE_ONE_FLUSH, TIDALITE_SERIES,
-    TIDALITE_SERIES_ONE_FLUSH, Write,
+    TIDALITE_SERIES_ONE_FLUSH, TIDALITE_TWO_BARRIERS, Write,
 };
 use crate::meter::{Latencies, Meter, Sample, side_by_side};
 use crate::{floor, os};
@@ -36,10 +36,11 @@ const THREADS_MORE: u64 = 4;
 /// A commit of a thousand rows is dearer: so many fewer of them.
 const LARGE_FEWER: u64 = 10;
 
-/// As the default has it (the log, each block twice, or two barriers), and with each block of the log once.
-const OURS: [Kind; 4] = [
+/// As the default has it (the log, each block twice, or two barriers), without the log, and with each block of the log once.
+const OURS: [Kind; 5] = [
     TIDALITE,
     TIDALITE_SERIES,
+    TIDALITE_TWO_BARRIERS,
     TIDALITE_ONE_FLUSH,
     TIDALITE_SERIES_ONE_FLUSH,
 ];

@@ -223,6 +223,13 @@ pub(crate) const TIDALITE_ONE_FLUSH: Kind = Kind {
     },
 };
 
+/// Ours: tables, synced by two barriers each time, as LMDB is.
+pub(crate) const TIDALITE_TWO_BARRIERS: Kind = Kind {
+    name: "tidalite-two-barriers",
+    ours: true,
+    open: |dir, setup| Ok(Box::new(tidalite::Tables::without_log(dir, setup)?)),
+};
+
 /// Ours: series, synced by one barrier.
 pub(crate) const TIDALITE_SERIES_ONE_FLUSH: Kind = Kind {
     name: "tidalite-series-one-flush",

@@ -24,8 +24,17 @@ impl Tables {
 
     /// Commits promise this.
     pub(crate) fn with(dir: &Path, durability: Durability) -> Result<Self> {
+        Self::opened(dir, durability, &Options::new())
+    }
+
+    /// As `open`, without the log: every durable commit is a record, with two barriers.
+    pub(crate) fn without_log(dir: &Path, setup: &Setup) -> Result<Self> {
+        Self::opened(dir, durability(setup.promise), &Options::new().log_bytes(0))
+    }
+
+    fn opened(dir: &Path, durability: Durability, options: &Options) -> Result<Self> {
         let path = dir.join("bench.tdl");
-        let db = Options::new().open(&path)?;
+        let db = options.open(&path)?;
         let mut txn = db.begin_write()?;
         txn.table(TABLE)?;
         txn.commit()?;
