@@ -1,14 +1,29 @@
-//! A disk that fails at every single call: full, with errors, with short writes. The transaction is rolled
-//! back or the file poisoned, never half of either; bit flips are healed or reported.
+//! A disk that fails at every single call, once and from then on: full, with errors, with short writes, with syncs that fail. All
+//! kinds of commits, tickets, pins, readers, compaction and images are in the mix. A transaction is rolled back or the file poisoned,
+//! never half of either, and what is found later is exactly what was acknowledged, or a later commit with a record. And bit flips,
+//! which are healed or reported.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "toy/days.rs"]
+mod days;
+#[path = "toy/exact.rs"]
+mod exact;
+#[path = "toy/faulty.rs"]
+mod faulty;
 mod toy;
 
+use days::{Day, Tally, at_every_call, undisturbed};
+use faulty::Step::{
+    Check, Checkpoint, Commit, Compact, GoOn, Hold, HoldEvictable, Image, LetGo, Park, Pin, Read,
+    RollBack, Savepoint, Small, Sync, Ticket, Unpark, Unpin, Wait,
+};
 use std::sync::Arc;
+use tidalite_pager::Durability::{Durable, Lazy, OneFlush};
+use tidalite_pager::seeded::{Bug, enable};
 use tidalite_pager::{Durability, Error, Pager, Storage};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Monitor, SimDisk};
-use toy::{Content, app, apply, changes, id_of, is_disk_error, options, problems, read, root_of};
+use toy::{Content, app, apply, changes, is_disk_error, options, problems, read, root_of};
 
 fn open(disk: &Arc<SimDisk>) -> Result<Pager, Error> {
     let monitor = Monitor::new(Arc::clone(disk) as Arc<dyn Storage>);
@@ -53,88 +68,224 @@ fn content_of(pager: &Pager) -> Content {
     read(&reader, &root_of(reader.app()), &mut |_, _| {}).unwrap()
 }
 
-/// Runs commits with a fault at every call in turn; `judge` looks at what is left each time.
-fn at_every_call(kind: FaultKind, forever: bool) {
-    let (image, before) = prepared(5, 10);
-    for at_call in 0.. {
-        let disk = Arc::new(SimDisk::from_image(image.clone()));
-        disk.set_fault(Some(Fault {
-            at_call,
-            forever,
-            kind,
-        }));
-        let mut content = before.clone();
-        let mut rng = Rng::new(at_call);
-        let mut failed = None;
-        match open(&disk) {
-            Err(error) => failed = Some(error),
-            Ok(pager) => {
-                for id in 11..23 {
-                    let durability = if id % 3 == 0 {
-                        Durability::None
-                    } else {
-                        Durability::Durable
-                    };
-                    let done = commit(&pager, &mut rng, id, durability, &mut content);
-                    if let Err(error) = done {
-                        failed = Some(error);
-                        break;
-                    }
-                }
-                assert_eq!(content_of(&pager), content, "{kind:?} at call {at_call}");
-                let hit = disk.fault_hit();
-                disk.set_fault(None);
-                if hit && matches!(failed, Some(Error::DiskFull { .. })) {
-                    // Space came back: the database goes on as if nothing had happened.
-                    commit(&pager, &mut rng, 99, Durability::Durable, &mut content).unwrap();
-                    assert_eq!(
-                        problems(&pager).unwrap(),
-                        [""; 0],
-                        "{kind:?} at call {at_call}"
-                    );
-                    drop(pager);
-                    let pager = open(&disk).unwrap();
-                    assert_eq!(content_of(&pager), content, "{kind:?} at call {at_call}");
-                } else if hit {
-                    // Poisoned, or a failed write: whatever is said, a reopened file is sound.
-                    let poisoned = matches!(pager.begin_write(), Err(Error::Poisoned { .. }));
-                    drop(pager);
-                    let pager = open(&disk).unwrap();
-                    assert_eq!(
-                        problems(&pager).unwrap(),
-                        [""; 0],
-                        "{kind:?} at call {at_call}"
-                    );
-                    let found = content_of(&pager);
-                    assert!(
-                        poisoned
-                            || found == content
-                            || id_of(pager.begin_read().unwrap().app()) > 10
-                    );
-                }
-            }
+/// Full after a few commits.
+const LOG_BYTES: u64 = 16 << 10;
+
+/// Small commits, which the log takes, until it is full several times.
+const LOGGED: Day = Day {
+    before: &[
+        Commit(Durable),
+        Small(OneFlush),
+        Small(OneFlush),
+        Small(Durable),
+        Small(Lazy),
+    ],
+    by_power_cut: false,
+    steps: &[
+        Small(OneFlush),
+        Small(OneFlush),
+        Hold,
+        Small(Durable),
+        Small(OneFlush),
+        Ticket(OneFlush),
+        Ticket(Durable),
+        Ticket(OneFlush),
+        Wait,
+        Small(OneFlush),
+        HoldEvictable,
+        Small(Durable),
+        Small(Durable),
+        Wait,
+        Read,
+        Small(OneFlush),
+        Small(OneFlush),
+        Small(OneFlush),
+        Small(Durable),
+        Small(OneFlush),
+        Wait,
+        Commit(Lazy),
+        Small(OneFlush),
+        Small(Durable),
+        LetGo,
+        Small(OneFlush),
+        Small(Durable),
+        Checkpoint,
+        Small(OneFlush),
+        Compact(Durable),
+        Ticket(OneFlush),
+        Ticket(Durable),
+    ],
+    sync_bytes: None,
+    log_bytes: LOG_BYTES,
+    seed: 41,
+};
+
+/// What is in the log is settled when the file is opened.
+const SETTLED: Day = Day {
+    by_power_cut: true,
+    steps: &[
+        Small(OneFlush),
+        Small(Lazy),
+        Hold,
+        Small(Durable),
+        Pin("a"),
+        Small(OneFlush),
+        Read,
+    ],
+    before: &[
+        Commit(Durable),
+        Pin("b"),
+        Small(OneFlush),
+        Small(OneFlush),
+        Small(Durable),
+        Small(Durable),
+        Small(OneFlush),
+        Small(Lazy),
+        Small(Lazy),
+    ],
+    ..LOGGED
+};
+
+/// Everything else, with the flushes of lazy commits that a flusher makes.
+const MIXED: Day = Day {
+    before: &[
+        Commit(Durable),
+        Pin("a"),
+        Commit(Lazy),
+        Commit(Durability::None),
+        Commit(Lazy),
+    ],
+    steps: &[
+        Hold,
+        Commit(Lazy),
+        HoldEvictable,
+        Commit(Durability::None),
+        Commit(Lazy),
+        Park,
+        Ticket(Lazy),
+        Ticket(Durable),
+        Savepoint(Lazy),
+        Read,
+        Wait,
+        Pin("b"),
+        Commit(Durability::None),
+        Image,
+        Compact(Durable),
+        Commit(Lazy),
+        Unpark,
+        RollBack,
+        GoOn(Lazy),
+        Hold,
+        GoOn(Durable),
+        Unpin("a"),
+        Ticket(Durability::None),
+        Wait,
+        Compact(Lazy),
+        Read,
+        LetGo,
+        Wait,
+        Sync,
+        Commit(Lazy),
+        Pin("b"),
+        Compact(Durable),
+        Check,
+        Commit(OneFlush),
+        Image,
+        Ticket(OneFlush),
+        Commit(Lazy),
+    ],
+    by_power_cut: false,
+    sync_bytes: Some(12 << 10),
+    log_bytes: LOG_BYTES,
+    seed: 35,
+};
+
+/// All three days with every call failing, once and from then on.
+fn at_every_call_of_all(kind: FaultKind) -> Tally {
+    let mut tally = Tally::default();
+    for (day, calls_min) in [(&LOGGED, 90), (&SETTLED, 20), (&MIXED, 150)] {
+        for forever in [false, true] {
+            let calls = at_every_call(day, kind, forever, &mut tally);
+            assert!(calls > calls_min, "{kind:?}: only {calls} calls to fail");
         }
-        if let Some(error) = &failed {
-            assert!(is_disk_error(error), "{kind:?} at call {at_call}: {error}");
-        }
-        if disk.calls() <= at_call {
-            assert!(at_call > 40, "{kind:?}: only {at_call} calls to fail");
-            return;
-        }
+    }
+    tally
+}
+
+/// A new file, at every call: an error, and nothing else.
+#[test]
+fn a_file_that_cannot_be_made() {
+    for kind in [
+        FaultKind::DiskFull,
+        FaultKind::Medium,
+        FaultKind::ShortWrite,
+        FaultKind::SyncFails,
+    ] {
+        let made = |at_call: u64| {
+            let disk = Arc::new(SimDisk::new());
+            disk.set_fault(Some(Fault {
+                at_call,
+                forever: true,
+                kind,
+            }));
+            let opened = open(&disk);
+            let error = opened.err();
+            assert!(
+                error.as_ref().is_none_or(is_disk_error),
+                "{kind:?}: {error:?}"
+            );
+            error.is_none()
+        };
+        let failed = (0..).take_while(|&at_call| !made(at_call)).count();
+        assert!(failed >= 3, "{kind:?}: only {failed} calls to fail");
     }
 }
 
 #[test]
+fn the_days_use_the_log_and_fill_it() {
+    let logged = undisturbed(&LOGGED);
+    let endless = undisturbed(&Day {
+        log_bytes: 4 << 20,
+        ..LOGGED
+    });
+    // Commits that an endless log would have taken got a record.
+    assert!(logged.appends >= 10 && logged.records >= endless.records + 2);
+}
+
+#[test]
 fn a_full_disk_at_every_write() {
-    at_every_call(FaultKind::DiskFull, false);
-    at_every_call(FaultKind::DiskFull, true);
+    let tally = at_every_call_of_all(FaultKind::DiskFull);
+    assert!(tally.rolled_back > 50 && tally.ousted > 5 && tally.lazy_survived > 50);
+    assert!(tally.images > 50, "the file was copied");
 }
 
 #[test]
 fn an_error_of_the_medium_at_every_write() {
-    at_every_call(FaultKind::Medium, false);
-    at_every_call(FaultKind::Medium, true);
-    at_every_call(FaultKind::ShortWrite, false);
+    let tally = at_every_call_of_all(FaultKind::Medium);
+    assert!(tally.rolled_back > 50 && tally.poisoned > 50 && tally.not_opened > 5);
+}
+
+#[test]
+fn half_of_every_write() {
+    let tally = at_every_call_of_all(FaultKind::ShortWrite);
+    assert!(tally.rolled_back > 50 && tally.poisoned > 50 && tally.not_opened > 5);
+}
+
+#[test]
+fn every_sync_fails() {
+    let tally = at_every_call_of_all(FaultKind::SyncFails);
+    assert!(tally.rolled_back == 0 && tally.poisoned > 50 && tally.not_opened > 5);
+}
+
+/// Space that cannot be given back is kept: no commit fails for that.
+#[test]
+fn a_file_that_cannot_be_cut() {
+    let mut tally = Tally::default();
+    for forever in [false, true] {
+        let calls = at_every_call(&MIXED, FaultKind::CutFails, forever, &mut tally);
+        assert!(calls >= 10, "only {calls} calls to fail");
+    }
+    assert_eq!(tally.rolled_back + tally.poisoned + tally.not_opened, 0);
 }
 
 #[test]
@@ -213,5 +364,23 @@ fn each_bit_flip_is_healed_or_reported() {
         } else if covered[at] {
             assert!(!clean, "flip at byte {at} is not reported");
         }
+    }
+}
+
+/// The judge of the days, not the monitor, finds these.
+#[test]
+fn deliberate_bugs_are_found_by_failing_calls() {
+    for (bug, day, kind) in [
+        (Bug::IgnoreFailedSync, &LOGGED, FaultKind::SyncFails),
+        (Bug::GrowthNotDurable, &LOGGED, FaultKind::DiskFull),
+        (Bug::LogUnsynced, &LOGGED, FaultKind::ShortWrite),
+        (Bug::LogIgnored, &LOGGED, FaultKind::ShortWrite),
+        (Bug::WeakBeforeData, &SETTLED, FaultKind::Medium),
+    ] {
+        enable(Some(bug));
+        let days = || at_every_call(day, kind, true, &mut Tally::default());
+        let found = std::panic::catch_unwind(days);
+        enable(None);
+        assert!(found.is_err(), "{bug:?} is not found");
     }
 }

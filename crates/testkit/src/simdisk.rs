@@ -51,6 +51,10 @@ pub enum FaultKind {
     ShortWrite,
     /// Syncs fail.
     SyncFails,
+    /// Reads, and asking for the file's length, fail with an error of the medium.
+    ReadFails,
+    /// Space cannot be given back: cutting the file and punching holes fail.
+    CutFails,
     /// The process is dead: nothing at all arrives any more, reads fail too.
     Killed,
 }
@@ -58,7 +62,7 @@ pub enum FaultKind {
 /// A fault to come.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// The first call (of those that change the disk, counted from 0) that fails.
+    /// The first call that fails, counted from 0: of those that write, grow and sync; for faults of reading and of cutting, of those.
     pub at_call: u64,
     /// Every later one too, or only that one.
     pub forever: bool,
@@ -80,6 +84,8 @@ struct State {
     bytes: Vec<u8>,
     recording: Recording,
     calls: u64,
+    reads: u64,
+    cuts: u64,
     fault: Option<Fault>,
     fault_hit: bool,
     /// The process was killed between two calls.
@@ -119,6 +125,8 @@ impl SimDisk {
                 bytes: image,
                 recording,
                 calls: 0,
+                reads: 0,
+                cuts: 0,
                 fault: None,
                 fault_hit: false,
                 killed: false,
@@ -154,20 +162,25 @@ impl SimDisk {
         self.state().recording.ops.len() as u64
     }
 
-    /// Calls so far that change the disk.
+    /// Calls so far that write, grow or sync.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.state().calls
     }
 
+    /// Calls so far of those that a fault of this kind counts.
+    #[must_use]
+    pub fn calls_of(&self, kind: FaultKind) -> u64 {
+        self.state().calls_of(kind)
+    }
+
     /// Sets or ends a fault; `at_call` counts from now on.
     pub fn set_fault(&self, fault: Option<Fault>) {
         let mut state = self.state();
-        let calls = state.calls;
         state.fault_hit = false;
         state.killed = false;
         state.fault = fault.map(|fault| Fault {
-            at_call: fault.at_call + calls,
+            at_call: fault.at_call + state.calls_of(fault.kind),
             ..fault
         });
     }
@@ -201,23 +214,42 @@ enum Call {
     Write,
     Grow,
     Sync,
+    Read,
+    Cut,
 }
 
 impl State {
+    fn calls_of(&self, kind: FaultKind) -> u64 {
+        match kind {
+            FaultKind::ReadFails => self.reads,
+            FaultKind::CutFails => self.cuts,
+            _ => self.calls,
+        }
+    }
+
     /// Counts a call; the fault that strikes it, if any.
     fn strike(&mut self, call: Call) -> Option<FaultKind> {
-        let number = self.calls;
-        self.calls += 1;
-        if self.killed {
+        let counter = match call {
+            Call::Read => &mut self.reads,
+            Call::Cut => &mut self.cuts,
+            Call::Write | Call::Grow | Call::Sync => &mut self.calls,
+        };
+        let number = *counter;
+        *counter += 1;
+        if matches!(call, Call::Read | Call::Cut) && self.is_dead() || self.killed {
             return Some(FaultKind::Killed);
         }
         let fault = self.fault?;
         let due = number == fault.at_call || (fault.forever && number > fault.at_call);
         let fits = match fault.kind {
-            FaultKind::DiskFull => call != Call::Sync,
+            FaultKind::DiskFull => matches!(call, Call::Write | Call::Grow),
             FaultKind::NoSpace => call == Call::Grow,
             FaultKind::SyncFails => call == Call::Sync,
-            FaultKind::Medium | FaultKind::Killed | FaultKind::ShortWrite => true,
+            FaultKind::ReadFails => call == Call::Read,
+            FaultKind::CutFails => call == Call::Cut,
+            FaultKind::Medium | FaultKind::Killed | FaultKind::ShortWrite => {
+                !matches!(call, Call::Read | Call::Cut)
+            }
         };
         if !due || !fits {
             return None;
@@ -284,9 +316,9 @@ fn error_of(kind: FaultKind) -> io::Error {
 
 impl Storage for SimDisk {
     fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
-        let state = self.state();
-        if state.is_dead() {
-            return Err(dead());
+        let mut state = self.state();
+        if let Some(kind) = state.strike(Call::Read) {
+            return Err(error_of(kind));
         }
         let end = at.checked_add(bytes.len() as u64);
         if end.is_none_or(|end| end > state.bytes.len() as u64) {
@@ -344,9 +376,9 @@ impl Storage for SimDisk {
     }
 
     fn len(&self) -> io::Result<u64> {
-        let state = self.state();
-        if state.is_dead() {
-            return Err(dead());
+        let mut state = self.state();
+        if let Some(kind) = state.strike(Call::Read) {
+            return Err(error_of(kind));
         }
         Ok(state.bytes.len() as u64)
     }
@@ -366,8 +398,8 @@ impl Storage for SimDisk {
 
     fn cut(&self, len: u64) -> io::Result<()> {
         let mut state = self.state();
-        if state.is_dead() {
-            return Err(dead());
+        if let Some(kind) = state.strike(Call::Cut) {
+            return Err(error_of(kind));
         }
         if len < state.bytes.len() as u64 {
             state.bytes.truncate(len as usize);
@@ -379,8 +411,8 @@ impl Storage for SimDisk {
 
     fn punch(&self, at: u64, len: u64) -> io::Result<bool> {
         let mut state = self.state();
-        if state.is_dead() {
-            return Err(dead());
+        if let Some(kind) = state.strike(Call::Cut) {
+            return Err(error_of(kind));
         }
         let zeros = vec![0; len as usize];
         state.put(at, &zeros);

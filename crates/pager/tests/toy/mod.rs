@@ -197,6 +197,36 @@ pub fn read<R: PageRead>(r: &R, root: &Ptr, claim: &mut dyn FnMut(u64, u64)) -> 
     Ok(content)
 }
 
+/// Slots, with their versions, of which something lies at or behind this address: to store them anew is to move them.
+pub fn beyond<R: PageRead>(r: &R, root: &Ptr, boundary: u64) -> Result<Vec<(usize, u64)>> {
+    let mut found = Vec::new();
+    if root.is_null() {
+        return Ok(found);
+    }
+    let root_page = r.page(root)?.to_vec();
+    for i in 0..FAN {
+        let branch = entry(&root_page, i);
+        if branch.is_null() {
+            continue;
+        }
+        let branch_page = r.page(&branch)?.to_vec();
+        for slot in i * FAN..(i + 1) * FAN {
+            let leaf = entry(&branch_page, slot % FAN);
+            if leaf.is_null() || branch.addr.max(leaf.addr) < boundary {
+                continue;
+            }
+            let bytes = if is_extent(slot) {
+                r.block(&leaf)?
+            } else {
+                r.page(&leaf)?
+            };
+            let version = u64::from_le_bytes(bytes[32..40].try_into().unwrap());
+            found.push((slot, version));
+        }
+    }
+    Ok(found)
+}
+
 /// The problems that a full check finds.
 pub fn problems(pager: &Pager) -> Result<Vec<String>> {
     let mut check: Check = pager.begin_check()?;

@@ -1,0 +1,292 @@
+//! Days of a process on a disk of which one call fails, or all from one on: each call in turn. What the process has left is judged exactly:
+//! as it goes on itself, killed, after a power cut, and opened anew.
+
+#![allow(unreachable_pub, reason = "shared by several test programs")]
+#![allow(dead_code, reason = "each test uses its part of it")]
+
+use super::exact::{Exact, is_poisoned, memory_of};
+use super::faulty::{Process, Step};
+use super::toy::{id_of, is_disk_error, options};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use tidalite_pager::{
+    Durability, Error, Event, LockMemory, Logger, MetricsReport, Options, Pager, Result, Storage,
+};
+use tidalite_testkit::rng::{Rng, mix};
+use tidalite_testkit::{Fault, FaultKind, Monitor, Op, Replay, SimDisk};
+
+/// Power cuts that are looked at when a day is over, and again when the next process has committed.
+const CUTS: u64 = 2;
+
+/// What has been seen in all the days of a test.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    pub days: u64,
+    pub rolled_back: u64,
+    pub poisoned: u64,
+    /// Days of which nobody noticed that a call had failed.
+    pub unnoticed: u64,
+    pub not_opened: u64,
+    pub ousted: u64,
+    pub images: u64,
+    pub lazy_survived: u64,
+}
+
+/// Tells which day it was when a check fails.
+struct Place(String);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.0);
+        }
+    }
+}
+
+/// A day: what is done before the fault, by a process that is killed then; and by the one that meets it.
+#[derive(Clone, Copy, Debug)]
+pub struct Day {
+    pub before: &'static [Step],
+    /// What ends that process takes the lock area and what was not synced with it.
+    pub by_power_cut: bool,
+    pub steps: &'static [Step],
+    /// Lazy commits are made durable when they have written so much.
+    pub sync_bytes: Option<u64>,
+    pub log_bytes: u64,
+    pub seed: u64,
+}
+
+fn monitored(disk: &Arc<SimDisk>) -> Arc<Monitor> {
+    Monitor::new(Arc::clone(disk) as Arc<dyn Storage>)
+}
+
+fn open(
+    storage: Arc<Monitor>,
+    memory: &LockMemory,
+    day: &Day,
+    ousted: &Arc<Mutex<BTreeSet<u64>>>,
+) -> Result<Pager> {
+    let ousted = Arc::clone(ousted);
+    let options = Options {
+        sync_bytes: day.sync_bytes,
+        log_bytes: day.log_bytes,
+        logger: Some(Logger::new(move |event| {
+            if let Event::Ousted { txn, .. } = event {
+                let mut ousted = ousted.lock().unwrap_or_else(PoisonError::into_inner);
+                ousted.insert(txn.0);
+            }
+        })),
+        ..options()
+    };
+    Pager::open_storage_with(storage, memory, &options)
+}
+
+impl Process {
+    /// What this process has left is judged, and what comes after it: once with the fault, and once the disk has recovered.
+    fn end(mut self, mut machine: Machine, day: &Day, rng: &mut Rng, tally: &mut Tally) {
+        if let Err(error) = self.read() {
+            assert_eq!(self.kind, FaultKind::ReadFails, "{error}");
+        }
+        let poisoned = is_poisoned(&self.memory.image());
+        let ops = &self.disk.recording().ops[self.first_op..];
+        let sync_failed = ops.iter().any(|op| matches!(op, Op::SyncFailed));
+        let full = |error: &Error| matches!(error, Error::DiskFull { .. });
+        let reads_or_cuts = matches!(self.kind, FaultKind::ReadFails | FaultKind::CutFails);
+        assert!(poisoned || !sync_failed, "a failed sync that nobody noted");
+        assert!(!poisoned || !reads_or_cuts, "poisoned, and all was written");
+        assert!(
+            !poisoned || !self.failures.iter().all(full),
+            "poisoned by a full disk"
+        );
+        assert!(
+            poisoned || self.forever || self.failures.len() <= 1,
+            "more than the one that failed"
+        );
+        tally.poisoned += u64::from(poisoned);
+        tally.rolled_back += u64::from(!poisoned && !self.failures.is_empty());
+        let struck = self.disk.fault_hit();
+        tally.unnoticed += u64::from(struck && !poisoned && self.failures.is_empty());
+        tally.images += self.images;
+        tally.ousted += self
+            .ousted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len() as u64;
+        machine.exact = self.exact.clone();
+        tally.lazy_survived += u64::from(!poisoned && self.exact.lazy > self.exact.durable);
+        machine.judge(rng);
+        self.disk.set_fault(None);
+        if poisoned {
+            let refused =
+                |pager: &Pager| matches!(pager.begin_write(), Err(Error::Poisoned { .. }));
+            let other = open(monitored(&self.disk), &self.memory, day, &self.ousted);
+            assert!(refused(&self.pager), "it writes after a failed sync");
+            assert!(
+                refused(&other.expect("it may be read")),
+                "another one writes"
+            );
+        } else {
+            for step in [Step::Commit(Durability::Durable), Step::Check] {
+                self.step(step).expect("the disk has recovered");
+            }
+        }
+        self.read().expect("reading goes on");
+        machine.exact = self.exact.clone();
+        drop(self);
+        let mut next = machine
+            .process(day, monitored(&machine.disk))
+            .expect("it is opened anew");
+        let found = next.exact.judge(&next.pager, machine.exact.durable);
+        let found = found.expect("opened anew");
+        assert!(
+            poisoned || found == machine.exact.newest(),
+            "nothing was begun since"
+        );
+        next.step(Step::Commit(Durability::Durable))
+            .expect("it goes on");
+        machine.exact = next.exact.clone();
+        machine.judge(rng);
+    }
+}
+
+/// The disk, and what outlives a process beside it.
+struct Machine {
+    disk: Arc<SimDisk>,
+    memory: LockMemory,
+    exact: Exact,
+}
+
+impl Machine {
+    /// The next process, if it can open the file. (The monitor reads the head of it before the first call that may fail.)
+    fn process(&self, day: &Day, storage: Arc<Monitor>) -> Result<Process> {
+        let from = self.exact.after_kill(&self.memory.image());
+        let (ousted, first_op) = (Arc::default(), self.disk.operations() as usize);
+        let pager = open(storage, &self.memory, day, &ousted)?;
+        let found = id_of(pager.begin_read()?.app());
+        assert!(
+            self.exact.allows(found, from),
+            "{found} where {from} was promised"
+        );
+        let mut exact = self.exact.clone();
+        exact.goes_on_from(found);
+        Ok(Process {
+            disk: Arc::clone(&self.disk),
+            memory: self.memory.clone(),
+            pager,
+            exact,
+            seed: day.seed,
+            first_op,
+            readers: Vec::new(),
+            parked: None,
+            tickets: Vec::new(),
+            ousted,
+            failures: Vec::new(),
+            images: 0,
+            kind: FaultKind::Killed,
+            forever: false,
+        })
+    }
+
+    /// The process is dead from now on: nothing of what closing does is done.
+    fn kill(&mut self, process: Process) {
+        let area = self.memory.image();
+        self.disk.kill();
+        self.memory.kill_all();
+        self.exact = process.exact.clone();
+        drop(process);
+        self.memory = memory_of(&area);
+        self.disk.set_fault(None);
+    }
+
+    /// What is left if the process is killed now, and by power cuts.
+    fn judge(&self, rng: &mut Rng) {
+        let (exact, area) = (&self.exact, self.memory.image());
+        let killed = exact.look(self.disk.image(), &area, exact.after_kill(&area));
+        killed.expect("killed");
+        let replay = Replay::at_end(&self.disk.recording());
+        for _ in 0..CUTS {
+            let cut = exact.look(replay.power_cut(rng), &[], exact.durable);
+            cut.expect("after a power cut");
+        }
+    }
+}
+
+/// A day with this fault; false when it has fewer calls.
+fn live(day: &Day, fault: Fault, tally: &mut Tally) -> bool {
+    let _place = Place(format!("{fault:?}, seed {}", day.seed));
+    let mut rng = Rng::new(mix(fault.at_call));
+    let mut machine = Machine {
+        disk: Arc::new(SimDisk::new()),
+        memory: LockMemory::new(),
+        exact: Exact::empty(),
+    };
+    if !day.before.is_empty() {
+        let mut process = machine
+            .process(day, monitored(&machine.disk))
+            .expect("no fault yet");
+        for &step in day.before {
+            process.step(step).expect("no fault yet");
+        }
+        machine.kill(process);
+        if day.by_power_cut {
+            let cut = Replay::at_end(&machine.disk.recording());
+            let image = cut.power_cut(&mut Rng::new(day.seed));
+            machine.disk = Arc::new(SimDisk::from_image(image));
+            machine.memory = LockMemory::new();
+            machine.exact.lazy = 0;
+        }
+    }
+    let disk = Arc::clone(&machine.disk);
+    let storage = monitored(&disk);
+    let first = disk.calls_of(fault.kind);
+    disk.set_fault(Some(fault));
+    tally.days += 1;
+    let mut opened = machine.process(day, storage);
+    if let Err(error) = &opened {
+        assert!(is_disk_error(error), "{error}");
+        tally.not_opened += 1;
+        machine.judge(&mut rng);
+        if fault.forever {
+            disk.set_fault(None);
+        }
+        opened = machine.process(day, monitored(&disk));
+    }
+    let mut process = opened.expect("the disk has recovered");
+    (process.kind, process.forever) = (fault.kind, fault.forever);
+    for &step in day.steps {
+        if let Err(error) = process.step(step) {
+            assert!(is_disk_error(&error), "{step:?}: {error}");
+            process.failures.push(error);
+        }
+    }
+    let enough = disk.calls_of(fault.kind) - first > fault.at_call;
+    process.end(machine, day, &mut rng, tally);
+    enough
+}
+
+/// The same day with every call failing in turn, and how many there are.
+pub fn at_every_call(day: &Day, kind: FaultKind, forever: bool, tally: &mut Tally) -> u64 {
+    let fault = |at_call| Fault {
+        at_call,
+        forever,
+        kind,
+    };
+    let calls = (0..).take_while(|&at_call| live(day, fault(at_call), tally));
+    calls.count() as u64
+}
+
+/// What one process does that has both parts of a day, and nothing fails.
+pub fn undisturbed(day: &Day) -> MetricsReport {
+    let machine = Machine {
+        disk: Arc::new(SimDisk::new()),
+        memory: LockMemory::new(),
+        exact: Exact::empty(),
+    };
+    let mut process = machine
+        .process(day, monitored(&machine.disk))
+        .expect("no fault");
+    for &step in day.before.iter().chain(day.steps) {
+        process.step(step).expect("no fault");
+    }
+    process.pager.metrics()
+}

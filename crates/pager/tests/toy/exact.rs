@@ -1,0 +1,224 @@
+//! What a run has promised, exactly: the content and the pins of each commit by its number, which of them are acknowledged and
+//! how, and which have a record, so that they may be found. And the judge of a file that something has left.
+//!
+//! 1. Found is the newest acknowledged commit that had to survive, or a later one with a record. One that ended with an error
+//!    before it had a record, and one of `None`, is never found.
+//! 2. Its content is that of its number, byte by byte; its pins are those of its number, and each shows what was pinned.
+//! 3. The check finds nothing.
+
+#![allow(unreachable_pub, reason = "shared by several test programs")]
+#![allow(dead_code, reason = "each test uses its part of it")]
+
+use super::toy::{
+    Content, SLOTS, app, apply, changes, describe, id_of, options, problems, read, root_of,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tidalite_pager::{Durability, LockMemory, Pager, Storage};
+use tidalite_testkit::SimDisk;
+use tidalite_testkit::rng::Rng;
+
+/// Where the lock area says that a sync, or the write of a record, has failed; `crates/pager/src/lock/area.rs`.
+const POISON_AT: usize = 128;
+
+pub type Judged<T = ()> = Result<T, String>;
+
+/// What a commit leaves.
+#[derive(Clone)]
+pub struct Version {
+    pub content: Content,
+    /// By name which commit is pinned.
+    pub pins: BTreeMap<String, u64>,
+    /// It has a record, or may have one.
+    pub recorded: bool,
+    /// Later ones may build on it.
+    pub whole: bool,
+}
+
+/// All commits of a run, and the newest that is acknowledged in each way; 0 is the empty file.
+#[derive(Clone)]
+pub struct Exact {
+    pub versions: BTreeMap<u64, Version>,
+    /// Survives a power cut.
+    pub durable: u64,
+    /// Survives the death of the process.
+    pub lazy: u64,
+    /// Seen by this process.
+    pub shown: u64,
+}
+
+impl Exact {
+    pub fn empty() -> Self {
+        let empty = Version {
+            content: vec![0; SLOTS],
+            pins: BTreeMap::new(),
+            recorded: true,
+            whole: true,
+        };
+        Self {
+            versions: BTreeMap::from([(0, empty)]),
+            durable: 0,
+            lazy: 0,
+            shown: 0,
+        }
+    }
+
+    /// The number of the next commit.
+    pub fn next(&self) -> u64 {
+        self.versions.keys().last().map_or(1, |last| last + 1)
+    }
+
+    /// The newest commit that a next one builds on.
+    pub fn newest(&self) -> u64 {
+        let mut whole = self.versions.iter().filter(|(_, version)| version.whole);
+        whole.next_back().map_or(0, |(id, _)| *id)
+    }
+
+    pub fn version(&mut self, id: u64) -> &mut Version {
+        self.versions.get_mut(&id).expect("a commit of this run")
+    }
+
+    /// What makes all durable gives a record to the newest commit, too, when that was of `None`.
+    pub fn may_be_recorded(&mut self) {
+        let newest = self.newest();
+        self.version(newest).recorded = true;
+    }
+
+    pub fn acknowledge(&mut self, id: u64, durability: Durability) {
+        self.shown = self.shown.max(id);
+        match durability {
+            Durability::Durable | Durability::OneFlush => self.durable = self.durable.max(id),
+            Durability::Lazy => self.lazy = self.lazy.max(id),
+            Durability::None => {}
+        }
+    }
+
+    /// The process is gone: what it alone has seen is no more, and what was found is where things go on.
+    pub fn goes_on_from(&mut self, found: u64) {
+        for (id, version) in &mut self.versions {
+            version.whole = version.whole && *id <= found || *id == found;
+            version.recorded &= *id <= found;
+        }
+        self.shown = found;
+        self.lazy = self.lazy.min(found);
+    }
+
+    /// What the death of the process leaves.
+    pub fn after_kill(&self, area: &[u8]) -> u64 {
+        match is_poisoned(area) {
+            true => self.durable,
+            false => self.durable.max(self.lazy),
+        }
+    }
+
+    /// Whether this commit may be found where nothing older than `from` may.
+    pub fn allows(&self, id: u64, from: u64) -> bool {
+        let version = self.versions.get(&id);
+        id == from || id > from && version.is_some_and(|version| version.recorded)
+    }
+
+    /// What an open file shows: which commit, if all of it is that of its number.
+    pub fn shown_by(&self, pager: &Pager) -> Judged<u64> {
+        let words = |error: tidalite_pager::Error| error.to_string();
+        let reader = pager.begin_read().map_err(words)?;
+        let id = id_of(reader.app());
+        let version = self
+            .versions
+            .get(&id)
+            .ok_or(format!("commit {id} was never begun"))?;
+        let found = read(&reader, &root_of(reader.app()), &mut |_, _| {});
+        if found.map_err(|error| format!("content of commit {id}: {error}"))? != version.content {
+            return Err(format!("not the content of commit {id}"));
+        }
+        let pins = reader.pins().map_err(words)?;
+        let names: Vec<&String> = pins.iter().map(|pin| &pin.name).collect();
+        let mut expected: Vec<(&String, &u64)> = version.pins.iter().collect();
+        expected.sort_by_key(|(_, id)| **id);
+        if !names
+            .iter()
+            .eq(&expected.iter().map(|(name, _)| *name).collect::<Vec<_>>())
+        {
+            return Err(format!(
+                "pins of commit {id} are {names:?}, not {expected:?}"
+            ));
+        }
+        for (name, pinned) in expected {
+            let reader = pager.begin_read_at(name).map_err(words)?;
+            let reader = reader.ok_or(format!("pin {name} is gone"))?;
+            let shown = id_of(reader.app());
+            let found = read(&reader, &root_of(reader.app()), &mut |_, _| {});
+            let found = found.map_err(|error| format!("what {name} pins: {error}"))?;
+            if shown != *pinned || found != self.versions[pinned].content {
+                return Err(format!(
+                    "{name} shows commit {shown}, not {pinned}, or not all of it"
+                ));
+            }
+        }
+        Ok(id)
+    }
+
+    /// Judges an open file where nothing older than `from` may be found; returns what is.
+    pub fn judge(&self, pager: &Pager, from: u64) -> Judged<u64> {
+        let id = self.shown_by(pager)?;
+        if !self.allows(id, from) {
+            let later = self.versions.range(from + 1..);
+            let later = later.filter(|(_, version)| version.recorded);
+            let later: Vec<&u64> = later.map(|(id, _)| id).collect();
+            return Err(format!(
+                "found commit {id}, promised was {from}, or one of {later:?}"
+            ));
+        }
+        describe(problems(pager))?;
+        Ok(id)
+    }
+
+    /// Opens what was left and judges it; then one more commit must be durable, and be found again.
+    pub fn look(&self, image: Vec<u8>, area: &[u8], from: u64) -> Judged<u64> {
+        let words = |error: tidalite_pager::Error| error.to_string();
+        let disk = Arc::new(SimDisk::from_image(image));
+        let memory = memory_of(area);
+        let open = || {
+            let storage = Arc::clone(&disk) as Arc<dyn Storage>;
+            let opened = Pager::open_storage_with(storage, &memory, &options());
+            opened.map_err(|error| format!("open: {error}"))
+        };
+        let pager = open()?;
+        let found = self.judge(&pager, from)?;
+        let mut next = self.clone();
+        next.goes_on_from(found);
+        let (id, version) = (next.next(), next.versions[&found].clone());
+        let changes = changes(&mut Rng::new(id), id);
+        let mut txn = pager.begin_write().map_err(words)?;
+        let root = root_of(txn.app());
+        let root = apply(&mut txn, &root, &changes).map_err(words)?;
+        let done = txn.commit(&app(&root, id), Durability::Durable);
+        done.map_err(words)?;
+        next.versions.insert(id, version.with(&changes));
+        drop(pager);
+        next.judge(&open()?, id)?;
+        Ok(found)
+    }
+}
+
+impl Version {
+    /// The same with these changes, and nobody has committed it yet.
+    pub fn with(mut self, changes: &[(usize, u64)]) -> Self {
+        for &(slot, version) in changes {
+            self.content[slot] = version;
+        }
+        (self.recorded, self.whole) = (false, false);
+        self
+    }
+}
+
+/// Whether the lock area says that nothing more is acknowledged.
+pub fn is_poisoned(area: &[u8]) -> bool {
+    area[POISON_AT..POISON_AT + 8] != [0; 8]
+}
+
+/// The lock area that a killed process has left; empty after a power cut.
+pub fn memory_of(area: &[u8]) -> LockMemory {
+    let mut image = LockMemory::new().image();
+    image[..area.len()].copy_from_slice(area);
+    LockMemory::from_image(&image)
+}

@@ -1,0 +1,312 @@
+//! A process on a disk that may fail: commits of every kind, tickets, pins, readers, compaction and images of the file. It hears what is
+//! acknowledged, and goes on after each error.
+//!
+//! One thread, and the same calls for the same steps, so that each call can be the one that fails.
+
+#![allow(unreachable_pub, reason = "shared by several test programs")]
+#![allow(dead_code, reason = "each test uses its part of it")]
+
+use super::exact::{Exact, is_poisoned};
+use super::toy::{SLOTS, app, apply, beyond, changes, id_of, options, problems, read, root_of};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use tidalite_pager::{
+    Durability, Error, LockMemory, Pager, Parked, Result, Snapshot, Ticket, WriteTxn,
+};
+use tidalite_testkit::rng::{Rng, mix};
+use tidalite_testkit::{FaultKind, SimDisk};
+
+/// What a process does.
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    Commit(Durability),
+    /// A commit that changes little.
+    Small(Durability),
+    /// The commit is not waited for.
+    Ticket(Durability),
+    /// The oldest ticket is waited for.
+    Wait,
+    /// One that goes on to a next transaction, which is given up.
+    GoOn(Durability),
+    /// Part of the transaction is undone before it commits.
+    Savepoint(Durability),
+    RollBack,
+    Sync,
+    Checkpoint,
+    /// Commits, and pins that.
+    Pin(&'static str),
+    Unpin(&'static str),
+    Hold,
+    HoldEvictable,
+    Park,
+    Unpark,
+    /// Everything that is held is read, and what is newest.
+    Read,
+    LetGo,
+    /// Moves what lies in the second half of the file.
+    Compact(Durability),
+    /// A copy of the file, while somebody commits.
+    Image,
+    Check,
+}
+
+/// A process that has the file open, and what it knows.
+pub struct Process {
+    pub disk: Arc<SimDisk>,
+    pub memory: LockMemory,
+    pub pager: Pager,
+    pub exact: Exact,
+    pub seed: u64,
+    /// Operations of the disk before it opened the file.
+    pub first_op: usize,
+    pub readers: Vec<(u64, Snapshot)>,
+    pub parked: Option<(u64, Parked)>,
+    pub tickets: Vec<(u64, Ticket)>,
+    pub ousted: Arc<Mutex<BTreeSet<u64>>>,
+    pub failures: Vec<Error>,
+    pub images: u64,
+    pub kind: FaultKind,
+    pub forever: bool,
+}
+
+impl Process {
+    /// The next commit, made by `fill` behind what is newest: its number, and how it ended. `pins`: the name that is pinned,
+    /// or no more. `flushes`: it may be committed, and then the flush that it leads fails; else an error means that it is not.
+    fn commit<T>(
+        &mut self,
+        (durability, flushes): (Durability, bool),
+        pins: Option<(&'static str, bool)>,
+        fill: impl FnOnce(&mut WriteTxn, &mut Rng, u64) -> Result<Filled>,
+        commit: impl FnOnce(WriteTxn, &[u8], Durability) -> Result<T>,
+    ) -> Result<(u64, T)> {
+        let mut txn = self.pager.begin_write()?;
+        let (base, id) = (id_of(txn.app()), self.exact.next());
+        assert_eq!(base, self.exact.newest(), "the newest commit is built on");
+        let mut rng = Rng::new(mix(self.seed ^ mix(id)));
+        let (root, changed) = fill(&mut txn, &mut rng, id)?;
+        let mut version = self.exact.versions[&base].clone().with(&changed);
+        let mut durability = durability;
+        match pins {
+            Some((name, true)) => {
+                txn.pin(name)?;
+                version.pins.insert(name.to_owned(), id);
+                durability = Durability::Durable;
+            }
+            Some((name, false)) => {
+                let was = version.pins.remove(name).is_some();
+                assert_eq!(txn.unpin(name)?, was, "whether there is a pin");
+            }
+            None => {}
+        }
+        self.exact.versions.insert(id, version);
+        let done = commit(txn, &app(&root, id), durability);
+        let (whole, maybe) = match &done {
+            Ok(_) => (true, true),
+            Err(_) if !flushes => (false, false),
+            Err(_) => {
+                let reader = self.pager.begin_read();
+                let shown = reader.is_ok_and(|reader| id_of(reader.app()) == id);
+                (shown, is_poisoned(&self.memory.image()))
+            }
+        };
+        let version = self.exact.version(id);
+        version.whole = whole;
+        version.recorded = (whole || maybe) && durability != Durability::None;
+        Ok((id, done?))
+    }
+
+    fn ticket(
+        &mut self,
+        durability: Durability,
+        pins: Option<(&'static str, bool)>,
+        fill: impl FnOnce(&mut WriteTxn, &mut Rng, u64) -> Result<Filled>,
+    ) -> Result<(u64, Ticket)> {
+        let commit = |txn: WriteTxn, app: &[u8], durability| txn.commit_ticket(app, durability);
+        // Where too much waits a lazy one leads a flush.
+        let flushes = durability == Durability::Lazy && pins.is_none();
+        let (id, ticket) = self.commit((durability, flushes), pins, fill, commit)?;
+        if pins.is_none() && !matches!(durability, Durability::Durable | Durability::OneFlush) {
+            self.exact.acknowledge(id, durability);
+        }
+        Ok((id, ticket))
+    }
+
+    /// One that is waited for where its durability asks for that.
+    fn whole(
+        &mut self,
+        durability: Durability,
+        pins: Option<(&'static str, bool)>,
+        fill: impl FnOnce(&mut WriteTxn, &mut Rng, u64) -> Result<Filled>,
+    ) -> Result<()> {
+        let (id, ticket) = self.ticket(durability, pins, fill)?;
+        if pins.is_some() || matches!(durability, Durability::Durable | Durability::OneFlush) {
+            ticket.wait()?;
+            self.exact.acknowledge(id, Durability::Durable);
+        }
+        Ok(())
+    }
+
+    pub fn step(&mut self, step: Step) -> Result<()> {
+        match step {
+            Step::Commit(durability) => self.whole(durability, None, random),
+            Step::Small(durability) => self.whole(durability, None, |txn, rng, id| {
+                let changes = vec![(rng.index(SLOTS), id), (rng.index(SLOTS), id)];
+                let root = root_of(txn.app());
+                Ok((apply(txn, &root, &changes)?, changes))
+            }),
+            Step::Ticket(durability) => {
+                let ticket = self.ticket(durability, None, random)?;
+                self.tickets.push(ticket);
+                Ok(())
+            }
+            Step::Wait => {
+                if self.tickets.is_empty() {
+                    return Ok(());
+                }
+                self.exact.may_be_recorded();
+                let (id, ticket) = self.tickets.remove(0);
+                ticket.wait()?;
+                self.exact.acknowledge(id, Durability::Durable);
+                Ok(())
+            }
+            Step::GoOn(durability) => {
+                let commit =
+                    |txn: WriteTxn, app: &[u8], durability| txn.checkpoint(app, durability);
+                let (id, (_, next)) = self.commit((durability, true), None, random, commit)?;
+                assert_eq!(id_of(next.app()), id, "it goes on from its own commit");
+                self.exact.acknowledge(id, durability);
+                Ok(())
+            }
+            Step::Savepoint(durability) => self.whole(durability, None, |txn, rng, id| {
+                let filled = random(txn, rng, id)?;
+                let savepoint = txn.savepoint()?;
+                let more = changes(rng, id + 1_000_000);
+                apply(txn, &filled.0, &more)?;
+                txn.rollback_to(&savepoint)?;
+                Ok(filled)
+            }),
+            Step::RollBack => {
+                let mut txn = self.pager.begin_write()?;
+                let mut rng = Rng::new(mix(self.seed));
+                random(&mut txn, &mut rng, 1_000_000).map(drop)
+            }
+            Step::Sync | Step::Checkpoint => {
+                self.exact.may_be_recorded();
+                let newest = self.exact.newest();
+                match step {
+                    Step::Sync => self.pager.sync()?,
+                    _ => self.pager.checkpoint()?,
+                };
+                self.exact.acknowledge(newest, Durability::Durable);
+                Ok(())
+            }
+            Step::Pin(name) => self.whole(Durability::Lazy, Some((name, true)), random),
+            Step::Unpin(name) => self.whole(Durability::Durable, Some((name, false)), random),
+            Step::Hold => self.hold(Pager::begin_read),
+            Step::HoldEvictable => self.hold(Pager::begin_read_evictable),
+            Step::Park => {
+                self.hold(Pager::begin_read)?;
+                self.parked = self.readers.pop().map(|(id, reader)| (id, reader.park()));
+                Ok(())
+            }
+            Step::Unpark => {
+                let Some((id, parked)) = self.parked.take() else {
+                    return Ok(());
+                };
+                let txn = parked.txn().0;
+                match parked.unpark() {
+                    Ok(reader) => self.readers.push((id, reader)),
+                    Err(error) => self.expect_ousted(txn, error)?,
+                }
+                Ok(())
+            }
+            Step::Read => self.read(),
+            Step::LetGo => {
+                self.readers.clear();
+                Ok(())
+            }
+            Step::Compact(durability) => self.whole(durability, None, |txn, _, _| {
+                let boundary = txn.file_pages() / 2 * options().page_size as u64;
+                txn.compact(boundary);
+                let root = root_of(txn.app());
+                let moved = beyond(txn, &root, boundary)?;
+                Ok((apply(txn, &root, &moved)?, moved))
+            }),
+            Step::Image => self.image(),
+            Step::Check => {
+                let struck = self.disk.fault_hit() && !self.forever;
+                let found = problems(&self.pager)?;
+                // What cannot be read is a problem.
+                let unread = self.disk.fault_hit() && !struck && self.kind == FaultKind::ReadFails;
+                // After the write of a record has failed its blocks are what they are.
+                let poisoned = is_poisoned(&self.memory.image());
+                let known = |problem: &String| poisoned && problem.starts_with("meta ");
+                assert!(unread || found.iter().all(known), "{found:?}");
+                Ok(())
+            }
+        }
+    }
+
+    fn hold(&mut self, begin: impl FnOnce(&Pager) -> Result<Snapshot>) -> Result<()> {
+        let reader = begin(&self.pager)?;
+        self.readers.push((id_of(reader.app()), reader));
+        Ok(())
+    }
+
+    fn expect_ousted(&self, txn: u64, error: Error) -> Result<()> {
+        let ousted = self.ousted.lock().unwrap_or_else(PoisonError::into_inner);
+        match error {
+            Error::Evicted { .. } => {
+                assert!(ousted.contains(&txn), "{txn} is gone, and nobody took it");
+                Ok(())
+            }
+            error => Err(error),
+        }
+    }
+
+    /// What is held is what it was, and the newest is as new as what was acknowledged.
+    pub fn read(&mut self) -> Result<()> {
+        let reader = self.pager.begin_read()?;
+        let id = id_of(reader.app());
+        let known = self.exact.versions.get(&id).is_some_and(|seen| seen.whole);
+        assert!(known && id >= self.exact.shown, "{id} is shown");
+        let newest = [(id, reader)];
+        for (id, reader) in self.readers.iter().chain(&newest) {
+            match read(reader, &root_of(reader.app()), &mut |_, _| {}) {
+                Ok(found) => assert_eq!(found, self.exact.versions[id].content, "commit {id}"),
+                Err(error) => self.expect_ousted(reader.txn().0, error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// While the file is copied somebody commits, which the copy does not show.
+    fn image(&mut self) -> Result<()> {
+        let (pager, mut bytes) = (self.pager.clone(), Vec::new());
+        self.exact.may_be_recorded();
+        let (shown, newest, mut meanwhile) = (self.exact.shown, self.exact.newest(), None);
+        let copied = pager.copy_image(&mut bytes, &mut |_, _, _| {
+            if meanwhile.is_none() {
+                meanwhile = Some(self.whole(Durability::Lazy, None, random));
+            }
+            Ok(())
+        });
+        if copied.is_ok() {
+            let disk = Arc::new(SimDisk::from_image(bytes));
+            let opened = Pager::open_storage(disk, &options()).expect("an image opens");
+            let copied = self.exact.judge(&opened, shown).expect("the image");
+            assert!(copied <= newest, "{copied} came later");
+            self.images += 1;
+        }
+        copied.map(drop).and(meanwhile.unwrap_or(Ok(())))
+    }
+}
+
+/// The new root, and what was changed.
+type Filled = (tidalite_pager::Ptr, Vec<(usize, u64)>);
+
+fn random(txn: &mut WriteTxn, rng: &mut Rng, id: u64) -> Result<Filled> {
+    let changes = changes(rng, id);
+    let root = root_of(txn.app());
+    Ok((apply(txn, &root, &changes)?, changes))
+}
