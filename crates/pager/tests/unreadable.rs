@@ -1,9 +1,24 @@
-//! Meta blocks that the medium does not give, for a while or for ever: an older state is never taken for the newest.
+//! What the medium does not give, for a while or for ever: meta blocks, of which an older state is never taken for the newest; and
+//! every read of a process in turn. What cannot be read is a typed error, and nothing is lost.
 
+#[path = "toy/days.rs"]
+mod days;
+#[path = "toy/exact.rs"]
+mod exact;
+#[path = "toy/faulty.rs"]
+mod faulty;
+mod toy;
+
+use days::{Day, Tally, at_every_call};
+use faulty::Step::{
+    Check, Commit, Compact, Hold, HoldEvictable, Image, LetGo, Pin, Read, Small, Sync, Ticket, Wait,
+};
 use std::io;
 use std::sync::Arc;
+use tidalite_pager::Durability::{Durable, Lazy, OneFlush};
 use tidalite_pager::storage::Growth;
 use tidalite_pager::{Durability, Error, MemoryStorage, Options, Pager, Storage};
+use tidalite_testkit::FaultKind;
 
 /// Where the four meta blocks begin, by pair and copy.
 const BLOCKS: [u64; 4] = [4096, 16384, 8192, 20480];
@@ -83,4 +98,56 @@ fn blocks_that_cannot_be_read_hide_no_commit() {
             assert_eq!(pager.begin_read().unwrap().app(), [commits], "{set:04b}");
         }
     }
+}
+
+/// Commits after a power cut: the log is settled when the file is opened.
+const CUT: Day = Day {
+    before: &[
+        Commit(Durable),
+        Pin("a"),
+        Small(OneFlush),
+        Small(OneFlush),
+        Small(Durable),
+        Small(Lazy),
+    ],
+    by_power_cut: true,
+    steps: &[
+        Hold,
+        Small(OneFlush),
+        Small(Lazy),
+        HoldEvictable,
+        Ticket(Durable),
+        Small(Durability::None),
+        Wait,
+        Read,
+        Pin("b"),
+        Compact(Durable),
+        LetGo,
+        Small(OneFlush),
+        Image,
+        Check,
+        Small(Lazy),
+        Sync,
+    ],
+    sync_bytes: None,
+    log_bytes: 16 << 10,
+    seed: 35,
+};
+
+/// The same after a kill: a weak record is found.
+const KILLED: Day = Day {
+    by_power_cut: false,
+    ..CUT
+};
+
+#[test]
+fn every_read_fails() {
+    let mut tally = Tally::default();
+    for day in [&CUT, &KILLED] {
+        for forever in [false, true] {
+            let reads = at_every_call(day, FaultKind::ReadFails, forever, &mut tally);
+            assert!(reads > 200, "only {reads} reads to fail");
+        }
+    }
+    assert!(tally.rolled_back > 200 && tally.not_opened > 20);
 }
