@@ -5,7 +5,7 @@
 //! nothing of the file knows the digest that belongs to that number, and whether that number had been acknowledged.
 
 use crate::model::Model;
-use crate::workload::{Shape, operations};
+use crate::workload::{Shape, chance, operations};
 use std::sync::Arc;
 use tidalite::{Database, Durability, MemoryStorage, Options, ReadTxn, Result, WriteTxn};
 use tidalite_testkit::rng::{Rng, mix};
@@ -19,6 +19,9 @@ pub fn small_steps() -> Options {
         .early_bytes(32 << 10)
         .staging_bytes(256 << 10)
 }
+
+/// Transactions of a script without lazy ones, and then as many with them.
+const STRETCH: u64 = 12;
 
 /// The table that holds the number.
 pub const TABLE: &str = "ledger";
@@ -48,11 +51,16 @@ impl Script {
         Rng::new(mix(self.seed ^ mix(number)))
     }
 
-    /// Whether transaction `number` is committed durably.
+    /// How transaction `number` is committed. The first durable one with one barrier makes the log, and both kinds go there, but for those
+    /// behind a lazy one. So every other stretch of transactions has none of these, and the log is filled.
     #[must_use]
-    pub fn is_durable(&self, number: u64) -> bool {
-        let one_in = self.shape.none_one_in;
-        one_in == 0 || !Rng::new(mix(self.seed ^ 0xd0 ^ mix(number))).one_in(one_in)
+    pub fn durability(&self, number: u64) -> Durability {
+        let mut rng = Rng::new(mix(self.seed ^ 0xd0 ^ mix(number)));
+        match () {
+            () if chance(&mut rng, self.shape.none_one_in) => Durability::None,
+            () if number / STRETCH % 2 == 1 && rng.one_in(2) => Durability::Lazy,
+            () => [Durability::Durable, Durability::OneFlush][number as usize % 2],
+        }
     }
 
     /// Does what transaction `number` does on content `model`, and returns the content then.

@@ -16,7 +16,8 @@ fn kills(arguments: &[&str]) -> (bool, String) {
 
 #[test]
 fn the_killed_lose_nothing_block_nobody_and_hold_nothing() {
-    let (well, said) = kills(&["--readers", "120", "--writers", "20", "--seed", "1"]);
+    // On the file of this seed evictable snapshots may be taken away.
+    let (well, said) = kills(&["--readers", "120", "--writers", "20", "--seed", "25"]);
     println!("{said}");
     assert!(well, "{said}");
 }

@@ -2,10 +2,10 @@
 //!
 //! For each kind of call and each error, the N-th such call fails, once or from then on, N = 1, 2, 3, ..., further apart the greater N is,
 //! until a run comes to its end without meeting it. (Without the map a run makes 270 calls of `pread64`, which are much alike, and a
-//! dozen of any other kind.) Each run goes on with the file that the one before left. After each, as after a power cut: the
-//! file opens, its check is clean, and it stands on the last acknowledged transaction or on a later one that had begun. The
-//! process ends by itself with a typed error, unless the call was to kill it. Then the same with a backup that is restored
-//! (`restore.rs`).
+//! dozen of any other kind.) Each run goes on with the file that the one before left. After each the file opens, its check is clean, and
+//! it stands on the last acknowledged transaction or on a later one that had begun; after an error, which may have voided what was lazy,
+//! on the last that was acknowledged as durable or a later one. The process ends by itself with a typed error, unless the call was to
+//! kill it. Then the same with a backup that is restored (`restore.rs`).
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
@@ -54,6 +54,7 @@ struct Tally {
     killed: u64,
     not_met: u64,
     acknowledged: u64,
+    lazy: u64,
 }
 
 impl Tally {
@@ -63,6 +64,7 @@ impl Tally {
         self.killed += other.killed;
         self.not_met += other.not_met;
         self.acknowledged += other.acknowledged;
+        self.lazy += other.lazy;
     }
 }
 
@@ -70,6 +72,7 @@ struct Search<'a> {
     file: &'a Path,
     script: Script,
     oracle: Oracle,
+    /// The last transaction acknowledged as durable, or found.
     acknowledged: u64,
     tally: Tally,
 }
@@ -117,11 +120,12 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     let restored = restore::search(&folder, seed, step)?;
     let _ = std::fs::remove_dir_all(&folder);
     println!(
-        "{} runs, {} ended with an error, {} killed; {} acknowledged commits; {} restores, {} ended with an error, {} killed; seed {seed}, {:.1} s, nothing lost",
+        "{} runs, {} ended with an error, {} killed; {} acknowledged commits, {} lazy ones; {} restores, {} ended with an error, {} killed; seed {seed}, {:.1} s, nothing lost",
         total.runs,
         total.errors,
         total.killed,
         total.acknowledged,
+        total.lazy,
         restored.runs,
         restored.errors,
         restored.killed,
@@ -256,12 +260,17 @@ impl Search<'_> {
     }
 
     fn judge(&mut self, output: &Output, kill: bool, met: bool) -> Result<(), String> {
-        let mut begun = Vec::new();
+        // What was announced since the last durable acknowledgement, and the last lazy one.
+        let (mut begun, mut lazy) = (Vec::new(), 0);
         let mut failed = false;
         for line in String::from_utf8_lossy(&output.stdout).lines() {
             match Said::parse(line).ok_or_else(|| format!("says {line:?}"))? {
                 Said::Opened | Said::Visible(_) | Said::Again(_) => {}
-                Said::Begun(number) => begun.push(number),
+                Said::Begun(number) | Said::Trying(number) => begun.push(number),
+                Said::Lazy(number) => {
+                    lazy = number;
+                    self.tally.lazy += 1;
+                }
                 Said::Acknowledged(number) => {
                     self.acknowledged = number;
                     self.tally.acknowledged += 1;
@@ -288,9 +297,11 @@ impl Search<'_> {
         let text = |error: tidalite::Error| format!("reopened: {error}");
         let db = options(true).open(self.file).map_err(text)?;
         let number = number_of(&db.begin_read().map_err(text)?).map_err(text)?;
-        if number != self.acknowledged && !begun.contains(&number) {
+        let from = if failed { 0 } else { lazy };
+        let known = number == self.acknowledged || begun.contains(&number);
+        if !known || number < from {
             return Err(format!(
-                "stands on {number}; {} was acknowledged, begun were {begun:?}",
+                "stands on {number}; {} was acknowledged, {from} lazily, begun were {begun:?}",
                 self.acknowledged
             ));
         }
@@ -303,6 +314,8 @@ impl Search<'_> {
         if !report.is_clean() {
             return Err(format!("check: {:?}", report.problems));
         }
+        // What was found and is lazy must not be at the mercy of the next error.
+        db.sync().map_err(text)?;
         self.acknowledged = number;
         Ok(())
     }

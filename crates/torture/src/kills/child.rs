@@ -4,6 +4,7 @@
 //! o                 the file is open
 //! a number          this transaction is acknowledged
 //! s number digest   what a snapshot holds that was kept for a while
+//! x                 a writer has taken away the snapshot
 //! e text            an error, or a snapshot that changed
 //! ```
 
@@ -15,7 +16,7 @@ use crate::seeded::enable_by_name;
 use crate::turns::STAGING_BYTES;
 use std::path::Path;
 use std::time::Duration;
-use tidalite::{Database, Durability, Result};
+use tidalite::{Database, Error, ReadTxn, Result, StoreError};
 use tidalite_testkit::rng::Rng;
 
 /// What a child said.
@@ -27,6 +28,8 @@ pub enum Said {
     Acknowledged(u64),
     /// A snapshot of this number has this digest.
     Seen(u64, u64),
+    /// An evictable snapshot was taken away.
+    Ousted,
     /// An error.
     Failed(String),
 }
@@ -41,6 +44,7 @@ impl Said {
             ("o", ..) => Self::Opened,
             ("a", Some(number), _) => Self::Acknowledged(number),
             ("s", Some(number), Some(digest)) => Self::Seen(number, digest),
+            ("x", None, None) => Self::Ousted,
             _ => Self::Failed(line.to_owned()),
         }
     }
@@ -57,7 +61,8 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
         enable_by_name(name)?;
     }
     let mut rng = Rng::new(arguments.number("--seed", 0)?);
-    let reader = arguments.has("--reader");
+    let evictable = arguments.has("--evictable");
+    let reader = evictable || arguments.has("--reader");
     let mut options = options(path, script(seed));
     if !reader && sealing_threads(seed) > 0 {
         options = options
@@ -67,7 +72,7 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     let result = options.open(path).and_then(|db| {
         say("o");
         if reader {
-            read(&db, &mut rng)
+            read(&db, evictable, &mut rng)
         } else {
             write(&db, seed, &mut rng)
         }
@@ -95,8 +100,7 @@ fn write(db: &Database, seed: u64, rng: &mut Rng) -> Result<()> {
         };
         drop(snap);
         let next = script.fill(&mut tx, last + 1, &model)?;
-        // Both kinds go to the log, which the first with one barrier makes.
-        tx.commit_with([Durability::Durable, Durability::OneFlush][last as usize % 2])?;
+        tx.commit_with(script.durability(last + 1))?;
         say(&format!("a {}", last + 1));
         known = Some((last + 1, next));
         // The oracle does all of it again, and judges it, at one processor's pace.
@@ -104,16 +108,35 @@ fn write(db: &Database, seed: u64, rng: &mut Rng) -> Result<()> {
     }
 }
 
-fn read(db: &Database, rng: &mut Rng) -> Result<()> {
+/// For how long a reader keeps a snapshot at most before it reads it again, in microseconds.
+const KEEP_US: u64 = 3_000;
+/// The same of one that writers may take away, so that there is something to gain.
+const KEEP_LONG_US: u64 = 20_000;
+
+fn read(db: &Database, evictable: bool, rng: &mut Rng) -> Result<()> {
+    let keep_us = if evictable { KEEP_LONG_US } else { KEEP_US };
     loop {
-        let snap = db.begin_read()?;
-        let (number, digest) = (number_of(&snap)?, digest_of_snapshot(&snap)?);
-        std::thread::sleep(Duration::from_micros(rng.below(3_000)));
-        let again = digest_of_snapshot(&snap)?;
-        if again == digest {
-            say(&format!("s {number} {digest}"));
-        } else {
-            say(&format!("e the snapshot of {number} changed"));
+        let snap = match evictable {
+            true => db.begin_read_evictable()?,
+            false => db.begin_read()?,
+        };
+        let own = snap.txn();
+        match look(&snap, keep_us, rng) {
+            Ok(words) => say(&words),
+            Err(Error::Store(StoreError::Evicted { txn })) if evictable && txn == own => say("x"),
+            Err(error) => return Err(error),
         }
     }
+}
+
+/// What a snapshot holds, read twice.
+fn look(snap: &ReadTxn, keep_us: u64, rng: &mut Rng) -> Result<String> {
+    let (number, digest) = (number_of(snap)?, digest_of_snapshot(snap)?);
+    std::thread::sleep(Duration::from_micros(rng.below(keep_us)));
+    let again = digest_of_snapshot(snap)?;
+    Ok(if again == digest {
+        format!("s {number} {digest}")
+    } else {
+        format!("e the snapshot of {number} changed")
+    })
 }

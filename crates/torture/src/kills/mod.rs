@@ -3,9 +3,11 @@
 //! The oracle is this process. It hears acknowledgements through pipes, so it knows what must be there whoever was killed; it
 //! knows the content after every number from a database of its own in memory. Judged are
 //! 1. the snapshots of readers, and those that the oracle takes: the content is that of the number they stand on, to the byte;
-//! 2. no acknowledged number is missing: the oracle's snapshots stand on the last one that it heard of, or later;
+//! 2. no acknowledged number is missing, lazy commits included: the oracle's snapshots stand on the last one that it heard of, or
+//!    later, and so does the file when everybody is dead and it is opened anew;
 //! 3. nobody is blocked: after a writer was killed, the oracle gets the turn; frozen readers stop nobody;
-//! 4. nothing leaks: at the end all slots can be taken, and what is dead becomes free.
+//! 4. an evictable snapshot is taken away only where writers are allowed to (`oust_after`), and that is a typed error;
+//! 5. nothing leaks: at the end all slots can be taken, and what is dead becomes free.
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
@@ -22,13 +24,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
-use tidalite::{Database, Options};
+use tidalite::{Database, Durability, Options};
 use tidalite_pager::READERS_MAX;
 use tidalite_testkit::rng::{Rng, mix};
 
 /// Processes at a time.
 const WRITERS: usize = 2;
 const READERS: usize = 3;
+/// Of so many readers one is evictable.
+const EVICTABLE_ONE_IN: u64 = 3;
+/// An evictable snapshot that is older may be taken away.
+const OLD: Duration = Duration::from_millis(1);
+/// After one of so many kills of a writer everybody else is killed, and the file is opened by who has not had it open.
+const ALL_DIE_ONE_IN: u64 = 3;
 /// Nobody waits longer than that for something that only the dead had.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Transactions of one file; then a new one is begun, so that contents stay small.
@@ -69,11 +77,20 @@ fn sealing_threads(seed: u64) -> usize {
     }
 }
 
+/// Writers of every other script take evictable snapshots away that are older than this, rather than let the file grow.
+fn oust_after(seed: u64) -> Option<Duration> {
+    (seed / 16).is_multiple_of(2).then_some(OLD)
+}
+
 /// Large values of a file of every other script are in a second one.
 fn options(file: &Path, script: Script) -> Options {
-    match script.seed % 2 {
+    let options = match script.seed % 2 {
         0 => small_steps().large_values(file.with_extension("large"), LARGE_BYTES_MIN),
         _ => small_steps(),
+    };
+    match oust_after(script.seed) {
+        Some(age) => options.evictable_age_max(age),
+        None => options,
     }
 }
 
@@ -92,6 +109,14 @@ pub struct Tally {
     pub sealing_killed: u64,
     /// Those of both that had a namespace of process ids of their own.
     pub in_own_namespace: u64,
+    /// Those of the readers that were evictable.
+    pub evictable_killed: u64,
+    /// Evictable snapshots taken away.
+    pub ousted: u64,
+    /// Times that everybody was dead.
+    pub all_dead: u64,
+    /// Those of them after which a lazy commit was found, and no later one.
+    pub lazy_found: u64,
     /// Readers frozen for a while.
     pub readers_frozen: u64,
     /// Commits acknowledged.
@@ -108,6 +133,7 @@ pub struct Tally {
 struct Victim {
     process: Child,
     reader: bool,
+    evictable: bool,
     /// Whether the process id that we know is that of `unshare`.
     namespace: bool,
 }
@@ -248,8 +274,9 @@ impl<'a> Arena<'a> {
             .args(["--seed", &self.rng.u64().to_string()])
             .arg("--file")
             .arg(self.file);
+        let evictable = reader && self.rng.one_in(EVICTABLE_ONE_IN);
         if reader {
-            command.arg("--reader");
+            command.arg(if evictable { "--evictable" } else { "--reader" });
         } else if let Some(bug) = self.bug {
             command.args(["--bug", bug]);
         }
@@ -272,6 +299,7 @@ impl<'a> Arena<'a> {
         self.victims.push(Victim {
             process,
             reader,
+            evictable,
             namespace,
         });
         Ok(())
@@ -295,6 +323,12 @@ impl<'a> Arena<'a> {
                         return Err(format!("a reader of {number} saw something else"));
                     }
                 }
+                Said::Ousted => {
+                    tally.ousted += 1;
+                    if oust_after(self.script.seed).is_none() {
+                        return Err("a snapshot was taken away that nobody may take".to_owned());
+                    }
+                }
                 Said::Failed(what) => return Err(format!("a child says: {what}")),
             }
         }
@@ -302,7 +336,7 @@ impl<'a> Arena<'a> {
     }
 
     fn play(&mut self, readers: u64, writers: u64, tally: &mut Tally) -> Result<(), String> {
-        let db = open(self.file, self.script).map_err(text)?;
+        let mut db = open(self.file, self.script).map_err(text)?;
         // As many kills a file as give every file the same mixture.
         let one_writer_in = (readers + writers).div_ceil(writers.max(1)).max(1);
         while (tally.readers_killed < readers || tally.writers_killed < writers)
@@ -328,14 +362,28 @@ impl<'a> Arena<'a> {
             if writer || self.rng.one_in(10) {
                 self.judge(&db, tally)?;
             }
+            if writer && self.rng.one_in(ALL_DIE_ONE_IN) {
+                db = self.all_die(db, tally)?;
+            }
         }
+        let db = self.all_die(db, tally)?;
+        self.nothing_leaks(&db)
+    }
+
+    /// Everybody is killed, and this process lets go of the file, without a sync. What was acknowledged is there for who comes next.
+    fn all_die(&mut self, db: Database, tally: &mut Tally) -> Result<Database, String> {
         while !self.victims.is_empty() {
             let reader = self.victims[0].reader;
             self.kill(!reader, tally)?;
         }
         while self.hear(tally)? {}
+        drop(db);
+        let db = open(self.file, self.script).map_err(text)?;
         self.judge(&db, tally)?;
-        self.nothing_leaks(&db)
+        let number = number_of(&db.begin_read().map_err(text)?).map_err(text)?;
+        tally.all_dead += 1;
+        tally.lazy_found += u64::from(self.script.durability(number) == Durability::Lazy);
+        Ok(db)
     }
 
     fn kill(&mut self, writer: bool, tally: &mut Tally) -> Result<(), String> {
@@ -355,6 +403,7 @@ impl<'a> Arena<'a> {
         } else {
             &mut tally.readers_killed
         }) += 1;
+        tally.evictable_killed += u64::from(victim.evictable);
         Ok(())
     }
 

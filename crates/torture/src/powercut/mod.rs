@@ -11,7 +11,8 @@
 //! A cut comes at a counted write or flush of the disk, wherever that is: in a commit, in the file system's journal, while the
 //! file is being made or reopened, while the file system replays. After it the file system is mounted again, and
 //! 1. the file opens (it may be missing only while its making was not acknowledged), and its check is clean;
-//! 2. it stands on the last transaction acknowledged as durable, or on a later one whose durable commit had begun;
+//! 2. it stands on the last transaction acknowledged as durable, or on a later one whose durable commit, or a sync of it, had begun (so a
+//!    lazy commit that no flush has reached is gone, and one that a durable commit was built on is there with that);
 //! 3. its content is that of this transaction, to the byte.
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
@@ -24,7 +25,10 @@ use crate::arguments::{Arguments, own_program};
 use crate::ledger::{Oracle, Script, number_of};
 use crate::model::digest_of_snapshot;
 use rig::{FLAVOURS, Rig};
+use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -62,6 +66,8 @@ pub struct Tally {
     pub replays_cut: u64,
     /// Commits acknowledged as durable.
     pub acknowledged: u64,
+    /// Lazy commits acknowledged.
+    pub lazy: u64,
     /// Cuts after which a commit was found that had begun and was not acknowledged.
     pub later_found: u64,
     /// Cuts before the file's making was acknowledged.
@@ -98,7 +104,8 @@ impl Promise {
                 self.last = number;
                 self.begun.clear();
             }
-            Said::Visible(_) | Said::Failed(_) | Said::Again(_) => {}
+            Said::Lazy(_) => tally.lazy += 1,
+            Said::Trying(_) | Said::Visible(_) | Said::Failed(_) | Said::Again(_) => {}
         }
     }
 
@@ -236,6 +243,7 @@ fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String>
         if !power_on(rig, &mut rng, plan.flavour, tally)? {
             return Ok(());
         }
+        end_the_boot(&file)?;
         judge(&file, &mut promise, &mut oracle, &mut rng, tally)?;
     }
     rig.unmount()
@@ -353,6 +361,26 @@ fn await_end(rig: &Rig, child: &mut Child) -> Result<std::process::ExitStatus, S
             std::thread::sleep(Duration::from_millis(1));
         }
     }
+}
+
+/// Where the lock file names the run of the system that wrote it; `docs/format.md`, section 10.
+const BOOT_ID: Range<u64> = 24..40;
+
+/// The power cut of a computer ends its run: the next one has another name, and what the lock file says of lazy commits is void. Here the
+/// computer runs on, so the lock file, if the file system has kept it, is made that of another run; the rest of it stays as it is.
+fn end_the_boot(file: &Path) -> Result<(), String> {
+    let lock = format!("{}-lock", file.display());
+    let opened = OpenOptions::new().write(true).open(&lock);
+    let Ok(lock) = opened else {
+        return Ok(());
+    };
+    let len = lock.metadata().map_err(|error| error.to_string())?.len();
+    if len < BOOT_ID.end {
+        return Ok(());
+    }
+    let other = [0xb0; (BOOT_ID.end - BOOT_ID.start) as usize];
+    lock.write_all_at(&other, BOOT_ID.start)
+        .map_err(|error| format!("lock file: {error}"))
 }
 
 /// Opens what is there, and compares.

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! o            the file is open (made, if it was not there)
-//! b number     the durable commit of this transaction begins
+//! b number     the durable commit of this transaction begins, or a sync of it
 //! a number     it is acknowledged
-//! v number     this transaction is committed, not durably
+//! t number     the lazy commit of this transaction begins
+//! l number     it is acknowledged
+//! v number     this transaction is committed, for this process alone
 //! e text       an error; `again text` how the next attempt to commit ended
 //! ```
 
@@ -20,11 +22,15 @@ use tidalite::{Database, Durability, Options, Result};
 pub enum Said {
     /// The file is open.
     Opened,
-    /// The commit of this transaction begins.
+    /// The durable commit of this transaction begins, or a sync of it.
     Begun(u64),
     /// It is acknowledged as durable.
     Acknowledged(u64),
-    /// This transaction is committed, not durably.
+    /// The lazy commit of this transaction begins.
+    Trying(u64),
+    /// It is acknowledged: the death of this process leaves it.
+    Lazy(u64),
+    /// This transaction is committed, for this process alone.
     Visible(u64),
     /// An error.
     Failed(String),
@@ -41,6 +47,8 @@ impl Said {
             "o" => Self::Opened,
             "b" => Self::Begun(rest.parse().ok()?),
             "a" => Self::Acknowledged(rest.parse().ok()?),
+            "t" => Self::Trying(rest.parse().ok()?),
+            "l" => Self::Lazy(rest.parse().ok()?),
             "v" => Self::Visible(rest.parse().ok()?),
             "e" => Self::Failed(rest.to_owned()),
             "again" => Self::Again(rest.to_owned()),
@@ -48,6 +56,9 @@ impl Said {
         })
     }
 }
+
+/// A lazy transaction whose number is a multiple of this is made durable by a sync.
+const SYNCED: u64 = 5;
 
 fn one_line(error: &tidalite::Error) -> String {
     error.to_string().replace('\n', " ")
@@ -99,15 +110,24 @@ fn write(
     drop(snap);
     for number in first..first.saturating_add(commits) {
         *opened = Some((db.clone(), number));
-        if script.is_durable(number) {
-            let begun = || say(&format!("b {number}"));
-            // The log is made for the first with one barrier, and those of both kinds go there after it.
-            let how = [Durability::Durable, Durability::OneFlush][number as usize % 2];
-            model = script.step(&db, number, &model, how, begun)?;
+        let how = script.durability(number);
+        let (before, after) = match how {
+            Durability::None => (None, "v"),
+            Durability::Lazy => (Some("t"), "l"),
+            _ => (Some("b"), "a"),
+        };
+        let begun = || {
+            before
+                .into_iter()
+                .for_each(|word| say(&format!("{word} {number}")))
+        };
+        model = script.step(&db, number, &model, how, begun)?;
+        say(&format!("{after} {number}"));
+        if how == Durability::Lazy && number.is_multiple_of(SYNCED) {
+            *opened = Some((db.clone(), number + 1));
+            say(&format!("b {number}"));
+            db.sync()?;
             say(&format!("a {number}"));
-        } else {
-            model = script.step(&db, number, &model, Durability::None, || ())?;
-            say(&format!("v {number}"));
         }
     }
     Ok(())
