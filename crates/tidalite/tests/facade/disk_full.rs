@@ -70,9 +70,18 @@ fn mix(tx: &mut WriteTxn, step: i64) -> Result<()> {
     Ok(())
 }
 
+/// A little, which the log takes.
+fn few(tx: &mut WriteTxn, step: i64) -> Result<()> {
+    append(tx, "few", 20 * step, 20)?;
+    let mut table = tx.table("small")?;
+    table.put(format!("key {step:05}").as_bytes(), &[step as u8; 70])?;
+    Ok(())
+}
+
 fn commit(db: &Database, step: i64, durability: Durability) -> Result<()> {
     let mut tx = db.begin_write()?;
-    match mix(&mut tx, step) {
+    let fill = if step < LARGE_STEPS { mix } else { few };
+    match fill(&mut tx, step) {
         Ok(()) => tx.commit_with(durability).map(drop),
         Err(error) => {
             let again = tx.commit_with(durability);
@@ -96,7 +105,23 @@ struct Plan {
     contents: Vec<Content>,
 }
 
-const STEPS: [Durability; 3] = [Durability::Durable, Durability::None, Durability::Durable];
+/// The first of these are large.
+const LARGE_STEPS: i64 = 3;
+const STEPS: [Durability; 9] = [
+    Durability::Durable,
+    Durability::None,
+    Durability::Durable,
+    Durability::OneFlush,
+    Durability::OneFlush,
+    Durability::Durable,
+    Durability::Lazy,
+    Durability::Lazy,
+    Durability::OneFlush,
+];
+
+fn is_durable(durability: &Durability) -> bool {
+    matches!(durability, Durability::Durable | Durability::OneFlush)
+}
 
 fn plan() -> Plan {
     let disk = Arc::new(SimDisk::new());
@@ -118,6 +143,8 @@ fn plan() -> Plan {
 fn strike(plan: &Plan, fault: Fault) -> bool {
     let disk = Arc::new(SimDisk::from_image(plan.image.clone()));
     let db = open(&disk).unwrap();
+    let held = db.begin_read().unwrap();
+    let evictable = db.begin_read_evictable().unwrap();
     disk.set_fault(Some(fault));
     let mut done = 0;
     let mut failed = None;
@@ -137,6 +164,16 @@ fn strike(plan: &Plan, fault: Fault) -> bool {
         plan.contents[done],
         "{fault:?} after step {done}: {failed:?}"
     );
+    assert_eq!(content_of(&held).unwrap(), plan.contents[0], "{fault:?}");
+    match content_of(&evictable) {
+        Ok(content) => assert_eq!(content, plan.contents[0], "{fault:?}"),
+        Err(Error::Store(StoreError::Evicted { txn })) => {
+            let full = fault.kind == FaultKind::DiskFull;
+            assert!(full && txn == evictable.txn(), "{fault:?} took {txn}");
+        }
+        Err(error) => panic!("{fault:?}: {error}"),
+    }
+    drop((held, evictable));
     if fault.forever {
         // The disk has room again, or was repaired.
         disk.set_fault(None);
@@ -174,8 +211,9 @@ fn strike(plan: &Plan, fault: Fault) -> bool {
         let db = open(&disk).unwrap();
         let found = now(&db);
         // As after a crash: the last durable state, or the one that was being committed.
-        let durable = usize::from(done > 0);
-        let begun = STEPS.get(done) == Some(&Durability::Durable);
+        let durable = STEPS[..done].iter().rposition(is_durable);
+        let durable = durable.map_or(0, |step| step + 1);
+        let begun = STEPS.get(done).is_some_and(is_durable);
         let fits = found == plan.contents[durable] || begun && found == plan.contents[done + 1];
         assert!(fits, "{fault:?} after step {done}");
         goes_on(&db, &found);
@@ -225,17 +263,23 @@ fn at_every_call(kind: FaultKind) {
     }
 }
 
-/// `DiskFull` leaves syncs alone: there the fault comes with the next call, and `strike` counts on.
-#[test]
-fn a_full_disk_at_every_call() {
-    let plan = plan();
+/// Calls of all steps.
+fn disk_calls(plan: &Plan) -> u64 {
     let disk = Arc::new(SimDisk::from_image(plan.image.clone()));
     let db = open(&disk).unwrap();
     let start = disk.calls();
     for (step, durability) in STEPS.into_iter().enumerate() {
         commit(&db, step as i64, durability).unwrap();
     }
-    let calls = disk.calls() - start;
+    assert!(db.metrics().appends >= 2, "the log takes what is small");
+    disk.calls() - start
+}
+
+/// `DiskFull` leaves syncs alone: there the fault comes with the next call, and `strike` counts on.
+#[test]
+fn a_full_disk_at_every_call() {
+    let plan = plan();
+    let calls = disk_calls(&plan);
     let mut hit = 0;
     for at_call in 0..calls {
         for forever in [false, true] {
@@ -254,6 +298,27 @@ fn a_full_disk_at_every_call() {
 #[test]
 fn an_error_of_the_medium_at_every_call() {
     at_every_call(FaultKind::Medium);
+}
+
+#[test]
+fn a_failed_sync_at_every_call() {
+    let plan = plan();
+    let calls = disk_calls(&plan);
+    let struck = |at_call, forever| {
+        let kind = FaultKind::SyncFails;
+        u64::from(strike(
+            &plan,
+            Fault {
+                at_call,
+                forever,
+                kind,
+            },
+        ))
+    };
+    let hit: u64 = (0..calls)
+        .map(|at| struck(at, false) + struck(at, true))
+        .sum();
+    assert!(hit > calls, "{hit} of {calls}");
 }
 
 #[test]
