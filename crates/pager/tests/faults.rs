@@ -14,8 +14,8 @@ mod toy;
 
 use days::{Day, Tally, at_every_call, undisturbed};
 use faulty::Step::{
-    Check, Checkpoint, Commit, Compact, GoOn, Hold, HoldEvictable, Image, LetGo, Park, Pin, Read,
-    RollBack, Savepoint, Small, Sync, Ticket, Unpark, Unpin, Wait,
+    Check, Checkpoint, Commit, Compact, Doze, GoOn, Hold, HoldEvictable, Image, LetGo, Park, Pin,
+    Read, RollBack, Savepoint, Small, Sync, Ticket, Unpark, Unpin, Wait,
 };
 use std::sync::Arc;
 use tidalite_pager::Durability::{Durable, Lazy, OneFlush};
@@ -116,6 +116,7 @@ const LOGGED: Day = Day {
         Ticket(Durable),
     ],
     sync_bytes: None,
+    flusher: false,
     log_bytes: LOG_BYTES,
     seed: 41,
 };
@@ -196,8 +197,35 @@ const MIXED: Day = Day {
     ],
     by_power_cut: false,
     sync_bytes: Some(12 << 10),
+    flusher: false,
     log_bytes: LOG_BYTES,
     seed: 35,
+};
+
+/// Lazy commits that a thread makes durable, between and beside commits.
+const FLUSHED: Day = Day {
+    before: &[Commit(Durable), Small(Lazy)],
+    steps: &[
+        Small(Lazy),
+        Small(Lazy),
+        Doze,
+        Small(Lazy),
+        Small(Lazy),
+        Hold,
+        Pin("a"),
+        Small(Lazy),
+        Doze,
+        Small(Durability::None),
+        Ticket(Durable),
+        Doze,
+        Small(Lazy),
+        Read,
+        Compact(Lazy),
+        Small(Lazy),
+    ],
+    sync_bytes: None,
+    flusher: true,
+    ..LOGGED
 };
 
 /// All three days with every call failing, once and from then on.
@@ -275,6 +303,19 @@ fn half_of_every_write() {
 fn every_sync_fails() {
     let tally = at_every_call_of_all(FaultKind::SyncFails);
     assert!(tally.rolled_back == 0 && tally.poisoned > 50 && tally.not_opened > 5);
+}
+
+#[test]
+fn a_thread_flushes_while_calls_fail() {
+    let kinds = [FaultKind::DiskFull, FaultKind::Medium, FaultKind::SyncFails];
+    for kind in kinds {
+        let mut tally = Tally::default();
+        for forever in [false, true] {
+            let calls = at_every_call(&FLUSHED, kind, forever, &mut tally);
+            assert!(calls > 30, "{kind:?}: only {calls} calls to fail");
+        }
+        assert!(tally.poisoned > 10);
+    }
 }
 
 /// Space that cannot be given back is kept: no commit fails for that.

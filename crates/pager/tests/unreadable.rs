@@ -130,6 +130,7 @@ const CUT: Day = Day {
         Sync,
     ],
     sync_bytes: None,
+    flusher: false,
     log_bytes: 16 << 10,
     seed: 35,
 };

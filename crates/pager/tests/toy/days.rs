@@ -9,12 +9,15 @@ use super::faulty::{Process, Step};
 use super::toy::{id_of, is_disk_error, options};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tidalite_pager::{
     Durability, Error, Event, LockMemory, Logger, MetricsReport, Options, Pager, Result, Storage,
 };
 use tidalite_testkit::rng::{Rng, mix};
 use tidalite_testkit::{Fault, FaultKind, Monitor, Op, Replay, SimDisk};
 
+/// Between two flushes of the thread; the shortest.
+const PAUSE: Duration = Duration::from_millis(1);
 /// Power cuts that are looked at when a day is over, and again when the next process has committed.
 const CUTS: u64 = 2;
 
@@ -52,6 +55,8 @@ pub struct Day {
     pub steps: &'static [Step],
     /// Lazy commits are made durable when they have written so much.
     pub sync_bytes: Option<u64>,
+    /// A thread makes them durable, at moments of its own.
+    pub flusher: bool,
     pub log_bytes: u64,
     pub seed: u64,
 }
@@ -69,6 +74,7 @@ fn open(
     let ousted = Arc::clone(ousted);
     let options = Options {
         sync_bytes: day.sync_bytes,
+        background_flush: day.flusher.then_some(PAUSE),
         log_bytes: day.log_bytes,
         logger: Some(Logger::new(move |event| {
             if let Event::Ousted { txn, .. } = event {
@@ -133,6 +139,10 @@ impl Process {
         self.read().expect("reading goes on");
         machine.exact = self.exact.clone();
         drop(self);
+        if day.flusher && poisoned {
+            // The thread may have it for a moment longer, and it is opened anew only when all have closed it.
+            machine.memory = memory_of(&machine.memory.image());
+        }
         let mut next = machine
             .process(day, monitored(&machine.disk))
             .expect("it is opened anew");
@@ -221,9 +231,13 @@ fn live(day: &Day, fault: Fault, tally: &mut Tally) -> bool {
         exact: Exact::empty(),
     };
     if !day.before.is_empty() {
-        let mut process = machine
-            .process(day, monitored(&machine.disk))
-            .expect("no fault yet");
+        // A thread of it would live on for a moment when it is killed.
+        let alone = Day {
+            flusher: false,
+            ..*day
+        };
+        let begun = machine.process(&alone, monitored(&machine.disk));
+        let mut process = begun.expect("no fault yet");
         for &step in day.before {
             process.step(step).expect("no fault yet");
         }
@@ -258,6 +272,11 @@ fn live(day: &Day, fault: Fault, tally: &mut Tally) -> bool {
             assert!(is_disk_error(&error), "{step:?}: {error}");
             process.failures.push(error);
         }
+    }
+    if day.flusher {
+        // When this has ended nothing is left for the thread, or nothing more is acknowledged: what is judged stays as it is.
+        let failed = process.step(Step::Sync).err();
+        process.failures.extend(failed);
     }
     let enough = disk.calls_of(fault.kind) - first > fault.at_call;
     process.end(machine, day, &mut rng, tally);

@@ -1,7 +1,7 @@
 //! A process on a disk that may fail: commits of every kind, tickets, pins, readers, compaction and images of the file. It hears what is
 //! acknowledged, and goes on after each error.
 //!
-//! One thread, and the same calls for the same steps, so that each call can be the one that fails.
+//! One thread, and the same calls for the same steps, so that each call can be the one that fails; but where a thread flushes.
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 #![allow(dead_code, reason = "each test uses its part of it")]
@@ -10,6 +10,7 @@ use super::exact::{Exact, is_poisoned};
 use super::toy::{SLOTS, app, apply, beyond, changes, id_of, options, problems, read, root_of};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tidalite_pager::{
     Durability, Error, LockMemory, Pager, Parked, Result, Snapshot, Ticket, WriteTxn,
 };
@@ -48,6 +49,8 @@ pub enum Step {
     /// A copy of the file, while somebody commits.
     Image,
     Check,
+    /// Long enough for the thread that flushes.
+    Doze,
 }
 
 /// A process that has the file open, and what it knows.
@@ -233,6 +236,10 @@ impl Process {
                 Ok((apply(txn, &root, &moved)?, moved))
             }),
             Step::Image => self.image(),
+            Step::Doze => {
+                std::thread::sleep(Duration::from_millis(3));
+                Ok(())
+            }
             Step::Check => {
                 let struck = self.disk.fault_hit() && !self.forever;
                 let found = problems(&self.pager)?;
