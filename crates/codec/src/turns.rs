@@ -296,7 +296,7 @@ mod tests {
                 .collect();
             read += u64::from(unshift(&series, &shifts, &mut times).is_ok());
         }
-        assert!(read > 0);
+        assert!(cfg!(miri) || read > 0);
     }
 
     #[test]

@@ -405,7 +405,7 @@ fn tables_nested_too_deep_are_told() {
     let mut pages = RawPages::new(512);
     let mut below = Tree::new_inner(9);
     below.insert(&mut pages, b"k", b"v").unwrap();
-    for _ in 0..100_000 {
+    for _ in 0..few(100_000) {
         let root = below.nested_root();
         let payload = Payload {
             tag: tag::of(tag::ROOT, root.len()),

@@ -18,6 +18,7 @@ fn page_sizes() -> impl Iterator<Item = usize> {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "keys as long as can be, byte for byte")]
 fn the_longest_keys_that_lie_in_a_page_and_the_first_that_do_not() {
     for page_size in page_sizes() {
         let most = key_bytes_max(page_size);
@@ -62,6 +63,7 @@ fn the_longest_keys_that_lie_in_a_page_and_the_first_that_do_not() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "keys as long as can be, byte for byte")]
 fn keys_up_to_the_limit_and_not_one_byte_more() {
     for page_size in [512, 4096, PAGE_SIZE_MAX] {
         let mut pages = ScratchPages::new(page_size);

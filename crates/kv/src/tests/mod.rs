@@ -25,7 +25,7 @@ use tidalite_testkit::rng::Rng;
 /// Rounds of a test: under Miri, for which each takes hundreds of times as long, a few of them.
 const fn few(rounds: u64) -> u64 {
     if cfg!(miri) {
-        rounds.div_ceil(20)
+        rounds.div_ceil(100)
     } else {
         rounds
     }

@@ -244,6 +244,7 @@ fn agrees_with_a_btreemap_in_ordinary_pages() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "pages of 64 KiB and more, byte for byte")]
 fn agrees_with_a_btreemap_in_large_pages() {
     against_model(200, 64 * 1024, 16, 600);
     against_model(201, 256 * 1024, 16, 600);

@@ -491,6 +491,7 @@ fn tables_are_nested_only_so_deep() {
 /// A small nested table takes a quarter of a page at most. Laid out as a leaf, one of many short rows takes more: in the largest pages more
 /// than offsets of two bytes reach.
 #[test]
+#[cfg_attr(miri, ignore = "pages as large as can be, byte for byte")]
 fn a_small_table_is_walked_in_pages_of_every_size() {
     for page_size in [512, 4096, 1 << 16, 1 << 17, PAGE_SIZE_MAX] {
         let mut pages = ScratchPages::new(page_size);
@@ -518,6 +519,7 @@ fn a_small_table_is_walked_in_pages_of_every_size() {
 
 /// Every page moves, those of a table too that is nested in one which lies in its parent's row.
 #[test]
+#[cfg_attr(miri, ignore = "tens of thousands of pairs")]
 fn pages_of_tables_in_small_tables_move() {
     for page_size in [512, 4096] {
         let mut pages = ScratchPages::new(page_size);

@@ -141,6 +141,7 @@ fn walk(tree: &Tree, pages: &Alone<'_>, forward: bool) -> u64 {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
 fn a_walk_asks_for_every_leaf_before_it_comes() {
     for (in_order, forward) in [(true, true), (true, false), (false, true), (false, false)] {
         let mut pages = ScratchPages::new(4096);
@@ -175,6 +176,7 @@ fn farthest(stretch: &[u64]) -> u64 {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
 fn a_long_walk_along_the_file_leaves_reading_ahead_to_the_system() {
     let mut pages = ScratchPages::new(4096);
     let tree = table(&mut pages, LONG_ROWS, None);
@@ -201,6 +203,7 @@ fn a_long_walk_along_the_file_leaves_reading_ahead_to_the_system() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
 fn what_lies_elsewhere_is_asked_for_and_nothing_read_around_it() {
     let mut pages = ScratchPages::new(4096);
     let mut tree = table(&mut pages, LONG_ROWS, None);
@@ -228,6 +231,7 @@ fn what_lies_elsewhere_is_asked_for_and_nothing_read_around_it() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
 fn short_ranges_other_orders_and_the_way_back_read_nothing_around() {
     for (in_order, forward, rows) in [(true, false, LONG_ROWS), (false, true, LONG_ROWS)] {
         let mut pages = ScratchPages::new(4096);
@@ -266,6 +270,7 @@ fn a_short_range_asks_for_little_in_vain() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
 fn rows_are_the_same_whatever_the_way() {
     for number in 0..16 {
         let seed = Seed::of(number, 4096);
