@@ -140,7 +140,8 @@ pub struct Options {
     pub sync_bytes: Option<u64>,
     /// ... or when the oldest of them is this old; looked at when something is committed, or by the background flusher.
     pub sync_after: Option<Duration>,
-    /// A thread of its own makes lazy commits durable, this long after the last time. `None`: no thread.
+    /// A thread of its own makes lazy commits durable, this long after the last time. `None`: no thread. A handle that is let go while it flushes is
+    /// closed at the end of that flush: who opens the file again at once may meet it (`OpenElsewhere`, where [`exclusive`](Self::exclusive)).
     pub background_flush: Option<Duration>,
 }
 
