@@ -137,7 +137,8 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
         };
     };
     match store {
-        Store::Corrupt(_) => Failure::new(Exit::Damage, format!("{shown} is damaged: {store}"))
+        Store::Corrupt(damage) => Failure::new(Exit::Damage, format!("{shown} is damaged: {store}"))
+            .damaged(damage)
             .hint(format!(
                 "tidalite check {shown} lists all damage; restore a backup, or save what is intact: tidalite salvage {shown} new.tdl"
             )),

@@ -62,7 +62,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, short)]
     pub quiet: bool,
 
-    /// Print one JSON document: what is damaged by table and keys, or series, column and times
+    /// Print one JSON document: what is damaged by table and keys, or series, column and times; keys are "quoted text" or 0x and
+    /// hexadecimal, in full
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
 

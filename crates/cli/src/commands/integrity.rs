@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
-use tidalite::{CheckReport, Finding, Place, Timestamp, Watch, key_text};
+use tidalite::{CheckReport, Corrupt, Finding, Place, Timestamp, Watch, whole_key_text};
 
 /// Losses that are printed.
 const SHOWN: usize = 100;
@@ -295,6 +295,7 @@ pub(crate) fn weights(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
 pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> Outcome {
     let document = json!({
         "clean": report.is_clean(),
+        "checked": true,
         "notes": &report.notes,
         "findings": report.findings.iter().map(finding_json).collect::<Vec<_>>(),
         "pages": report.pages_total,
@@ -312,14 +313,40 @@ pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> O
     Ok(terminal.out.flush()?)
 }
 
+/// What `check` says where the file cannot be opened, or not be looked through to the end: why, and the damage where it is that.
+pub(crate) fn unchecked_json(failure: &Failure, terminal: &mut Terminal<'_>) -> Outcome {
+    let finding = |damage: &Corrupt| {
+        json!({
+            "place": "file",
+            "what": damage.what,
+            "address": damage.at,
+            "found": damage.found,
+            "expected": damage.expected,
+            "problem": damage.to_string(),
+        })
+    };
+    let document = json!({
+        "clean": false,
+        "checked": false,
+        "error": failure.message,
+        "findings": failure.damage.iter().map(finding).collect::<Vec<_>>(),
+    });
+    writeln!(terminal.out, "{document}")?;
+    Ok(terminal.out.flush()?)
+}
+
 fn finding_json(finding: &Finding) -> Value {
+    let keys = |place: &str, name: &str, from: &[u8], to: Option<&[u8]>| {
+        json!({
+            "place": place,
+            "name": name,
+            "from_key": whole_key_text(from),
+            "to_key": to.map(whole_key_text),
+        })
+    };
     let mut value = match &finding.place {
-        Place::Catalog { name, from, to } => {
-            json!({"place": "catalog", "name": name, "from_key": key_text(from), "to_key": to.as_deref().map(key_text)})
-        }
-        Place::Table { name, from, to } => {
-            json!({"place": "table", "name": name, "from_key": key_text(from), "to_key": to.as_deref().map(key_text)})
-        }
+        Place::Catalog { name, from, to } => keys("catalog", name, from, to.as_deref()),
+        Place::Table { name, from, to } => keys("table", name, from, to.as_deref()),
         Place::Series {
             id,
             name,
@@ -336,8 +363,12 @@ fn finding_json(finding: &Finding) -> Value {
         }),
         Place::Front { from, to } => json!({
             "place": "front",
-            "from_series": from.map(|(id, _)| id.0),
-            "to_series": to.map(|(id, _)| id.0),
+            "from_series": from.as_ref().map(|row| row.id.0),
+            "from_name": from.as_ref().map(|row| &row.name),
+            "from_time": from.as_ref().map(|row| &row.time),
+            "to_series": to.as_ref().map(|row| row.id.0),
+            "to_name": to.as_ref().map(|row| &row.name),
+            "to_time": to.as_ref().map(|row| &row.time),
         }),
         _ => json!({"place": "file"}),
     };

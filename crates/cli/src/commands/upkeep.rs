@@ -177,9 +177,21 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
         Exit::Damage => failure.hint(&advice),
         _ => failure,
     };
-    let checked = open(path).map_err(advise)?.check_with(watch);
+    let opened = open(path).map_err(advise);
+    let checked = opened.and_then(|database| {
+        let checked = database.check_with(watch);
+        checked.map_err(|error| advise(failure(path, &error)))
+    });
     progress.clear();
-    let report = checked.map_err(|error| advise(failure(path, &error)))?;
+    let report = match checked {
+        Ok(report) => report,
+        Err(failure) => {
+            if args.json {
+                super::integrity::unchecked_json(&failure, terminal)?;
+            }
+            return Err(failure);
+        }
+    };
     if args.json {
         super::integrity::check_json(&report, terminal)?;
     }

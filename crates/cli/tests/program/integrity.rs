@@ -1,4 +1,6 @@
 use crate::support::Folder;
+use serde_json::Value;
+use tidalite::{Database, Options, SeriesId, Timestamp};
 
 #[test]
 fn check_speaks_json() {
@@ -25,6 +27,203 @@ fn check_speaks_json() {
             .any(|place| place == "catalog" || place == "series"),
         "{places:?}"
     );
+}
+
+/// Second `n` of a day of 2014, in nanoseconds.
+fn second(n: i64) -> i64 {
+    (1_401_580_800 + n) * 1_000_000_000
+}
+
+fn long_key(n: u64) -> String {
+    format!("{}{n:05}", "k".repeat(120))
+}
+
+/// A table of short keys and one of long ones, a series in leaves, and series whose rows are in blocks of the front.
+fn fill(db: &Database) {
+    for part in 0..4u64 {
+        let mut txn = db.begin_write().unwrap();
+        for n in (part..600).step_by(4) {
+            let mut table = txn.table("config").unwrap();
+            table.put(format!("{n:05}").as_bytes(), &[7; 60]).unwrap();
+            let mut table = txn.table("long").unwrap();
+            table.put(long_key(n).as_bytes(), &[8; 20]).unwrap();
+        }
+        let mut wind = txn.series("wind").unwrap();
+        for n in 0..2000 {
+            let n = part as i64 * 2000 + n;
+            wind.insert_point(second(n), 0, (n * n) as f64 / 7.0)
+                .unwrap();
+        }
+        txn.commit().unwrap();
+    }
+    for part in 0..12 {
+        let mut txn = db.begin_write().unwrap();
+        for number in 0..40 {
+            let mut series = txn.series(&format!("s{number:02}")).unwrap();
+            for n in part * 15..part * 15 + 15 {
+                series
+                    .insert_point(second(n), 0, (n * n) as f64 / 3.0)
+                    .unwrap();
+            }
+        }
+        txn.commit().unwrap();
+    }
+}
+
+/// A key as the report has it.
+fn key_of(text: &Value) -> Vec<u8> {
+    let text = text.as_str().unwrap();
+    if let Some(hex) = text.strip_prefix("0x") {
+        let pairs = hex.as_bytes().chunks(2);
+        let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+        return pairs.map(byte).collect();
+    }
+    text.trim_matches('"').into()
+}
+
+/// The findings of a report that are about this place and name, or about everything of a name.
+fn findings<'r>(report: &'r Value, place: &str) -> Vec<&'r Value> {
+    let all = report["findings"].as_array().unwrap().iter();
+    all.filter(|finding| finding["place"] == place).collect()
+}
+
+/// Every key and every row that damage takes along lies within what the report names, and that is a part of a table or a series.
+#[test]
+fn json_names_keys_and_times() {
+    let folder = Folder::new("json_names_keys_and_times");
+    let path = folder.path("sound.tdl");
+    let db = Database::open(&path).unwrap();
+    fill(&db);
+    let ids: Vec<(SeriesId, String)> = (0..40)
+        .map(|number| format!("s{number:02}"))
+        .map(|name| {
+            let snap = db.begin_read().unwrap();
+            (snap.series(&name).unwrap().unwrap().info().id, name)
+        })
+        .collect();
+    db.close().unwrap();
+    let sound = std::fs::read(&path).unwrap();
+    let (mut keys, mut long, mut times, mut front) = (0, 0, 0, 0);
+    for page in 6..sound.len() / 4096 {
+        let mut damaged = sound.clone();
+        damaged[page * 4096 + 200] ^= 1;
+        folder.write("damaged.tdl", damaged);
+        let ran = folder.say("check damaged.tdl --json");
+        let report: Value = serde_json::from_str(&ran.out).unwrap();
+        let Ok(db) = Options::new()
+            .read_only(true)
+            .open(folder.path("damaged.tdl"))
+        else {
+            continue;
+        };
+        let Ok(snap) = db.begin_read() else {
+            assert_eq!(report["clean"], false, "page {page}");
+            continue;
+        };
+        let in_catalog = !findings(&report, "catalog").is_empty();
+        for (name, narrow) in [("config", &mut keys), ("long", &mut long)] {
+            let ranges = findings(&report, "table").into_iter();
+            let ranges: Vec<(Vec<u8>, Option<Vec<u8>>)> = ranges
+                .filter(|finding| finding["name"] == name)
+                .map(|finding| {
+                    let to = &finding["to_key"];
+                    (
+                        key_of(&finding["from_key"]),
+                        (!to.is_null()).then(|| key_of(to)),
+                    )
+                })
+                .collect();
+            let mut named = 0;
+            for n in 0..600 {
+                let key = match name {
+                    "config" => format!("{n:05}"),
+                    _ => long_key(n),
+                };
+                let key = key.as_bytes();
+                let found = snap.table(name).and_then(|table| match table {
+                    Some(table) => table.get(key),
+                    None => Ok(None),
+                });
+                let has = |(from, to): &(Vec<u8>, Option<Vec<u8>>)| {
+                    from.as_slice() <= key && to.as_deref().is_none_or(|to| key < to)
+                };
+                let is_named = ranges.iter().any(has);
+                named += u64::from(is_named);
+                let there = matches!(found, Ok(Some(_)));
+                assert!(there || is_named || in_catalog, "page {page}: {report}");
+            }
+            *narrow += u64::from((1..200).contains(&named));
+        }
+        let spans = findings(&report, "series").into_iter();
+        let spans: Vec<&Value> = spans.filter(|finding| finding["name"] == "wind").collect();
+        let mut named = 0;
+        for n in (0..8000).step_by(10) {
+            let time = Timestamp(second(n)).to_string();
+            let is_named = spans.iter().any(|span| {
+                let end = |end: &str| span[end].as_str().unwrap_or_default().to_owned();
+                end("from_time") <= time && time <= end("to_time")
+            });
+            named += u64::from(is_named);
+            let at = second(n)..=second(n);
+            let wind = snap.series("wind").ok().flatten();
+            let mut rows = 0;
+            let read = wind.map(|wind| wind.between(at).for_each(|_, _| rows += 1));
+            let there = rows == 1 && matches!(read, Some(Ok(_)));
+            assert!(there || is_named || in_catalog, "page {page}: {report}");
+        }
+        times += u64::from((1..400).contains(&named));
+        for finding in findings(&report, "front") {
+            if finding["from_series"].is_null() {
+                continue;
+            }
+            for end in ["from", "to"] {
+                let id = finding[format!("{end}_series")].as_u64().unwrap();
+                let (_, name) = ids.iter().find(|(known, _)| known.0 == id).unwrap();
+                assert_eq!(finding[format!("{end}_name")], name.as_str(), "{report}");
+                let time = finding[format!("{end}_time")].as_str().unwrap();
+                assert!(time >= &Timestamp(second(0)).to_string()[..], "{report}");
+                assert!(time < &Timestamp(second(180)).to_string()[..], "{report}");
+            }
+            front += 1;
+        }
+    }
+    println!("{keys}, {long} narrow ranges of keys, {times} of times, {front} of the front");
+    assert!(keys > 5 && long > 5 && times > 3 && front > 0);
+}
+
+/// Where nothing can be opened there is one document all the same.
+#[test]
+fn json_says_why_a_file_does_not_open() {
+    let folder = Folder::with_plant("json_says_why_a_file_does_not_open");
+    let mut damaged = std::fs::read(folder.path("plant.tdl")).unwrap();
+    damaged[4096..6 * 4096].fill(0x5a);
+    folder.write("damaged.tdl", damaged);
+    let ran = folder.say("check damaged.tdl --json");
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    let damage = &report["findings"][0];
+    assert!(
+        report["clean"] == false && report["checked"] == false,
+        "{report}"
+    );
+    for what in ["what", "found", "expected"] {
+        assert!(
+            damage[what].as_str().is_some_and(|text| !text.is_empty()),
+            "{report}"
+        );
+    }
+    assert!(
+        damage["address"].is_u64() && damage["place"] == "file",
+        "{report}"
+    );
+    ran.failed(4, &["is damaged"]);
+    folder.write("text.tdl", "no database");
+    let ran = folder.say("check text.tdl --json");
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    assert!(
+        report["error"].as_str().unwrap().contains("text.tdl"),
+        "{report}"
+    );
+    assert_eq!(report["findings"], Value::Array(Vec::new()));
 }
 
 #[test]

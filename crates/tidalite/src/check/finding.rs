@@ -58,11 +58,23 @@ pub enum Place {
     },
     /// Rows of several series that are not in leaves yet.
     Front {
-        /// The first row that may be hit: its series and time; `None`: any.
-        from: Option<(SeriesId, i64)>,
+        /// The first row that may be hit, by series and then by time; `None`: any.
+        from: Option<FrontRow>,
         /// The last one.
-        to: Option<(SeriesId, i64)>,
+        to: Option<FrontRow>,
     },
+}
+
+/// A row that is not in a leaf yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FrontRow {
+    /// The number of its series.
+    pub id: SeriesId,
+    /// The name or GUID of that; `None`: nothing that can be read says.
+    pub name: Option<String>,
+    /// Its time in the series' unit, as text with a date where that is known.
+    pub time: String,
 }
 
 impl Finding {
@@ -95,6 +107,26 @@ impl Place {
             span,
             unit: info.schema.unit,
         }
+    }
+}
+
+impl FrontRow {
+    pub(crate) fn new((id, time): (SeriesId, i64), info: Option<&SeriesInfo>) -> Self {
+        Self {
+            id,
+            name: info.map(SeriesInfo::label),
+            time: info.map_or_else(|| time.to_string(), |info| info.schema.unit.text(time)),
+        }
+    }
+}
+
+impl fmt::Display for FrontRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => f.write_str(name)?,
+            None => self.id.fmt(f)?,
+        }
+        write!(f, " at {}", self.time)
     }
 }
 
@@ -144,9 +176,7 @@ impl fmt::Display for Place {
             Self::Front { from, to } => {
                 f.write_str("rows not yet in leaves")?;
                 match (from, to) {
-                    (Some((first, begin)), Some((last, end))) => {
-                        write!(f, ", {first} at {begin} to {last} at {end}")
-                    }
+                    (Some(from), Some(to)) => write!(f, ", {from} to {to}"),
                     _ => Ok(()),
                 }
             }
@@ -173,10 +203,16 @@ fn keys(f: &mut fmt::Formatter<'_>, from: &[u8], to: Option<&[u8]>) -> fmt::Resu
 pub fn key_text(key: &[u8]) -> String {
     const SHOWN: usize = 64;
     let cut = if key.len() > SHOWN { "..." } else { "" };
-    let shown = &key[..key.len().min(SHOWN)];
+    let shown = whole_key_text(&key[..key.len().min(SHOWN)]);
+    format!("{shown}{cut}")
+}
+
+/// The same for programs, however long it is: what is not in hexadecimal stands between the first quotation mark and the last.
+#[must_use]
+pub fn whole_key_text(shown: &[u8]) -> String {
     if shown.iter().all(|byte| (b' '..=b'~').contains(byte)) {
-        return format!("\"{}\"{cut}", String::from_utf8_lossy(shown));
+        return format!("\"{}\"", String::from_utf8_lossy(shown));
     }
     let hex: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("0x{hex}{cut}")
+    format!("0x{hex}")
 }

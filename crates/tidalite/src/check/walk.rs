@@ -1,7 +1,7 @@
 //! The walk over one version: what it reaches is claimed, what is wrong becomes a finding.
 
 use super::CheckReport;
-use super::finding::{Finding, Place};
+use super::finding::{Finding, FrontRow, Place};
 use crate::annotations;
 use crate::catalog::{self, SeriesInfo};
 use crate::error::{Error, Result};
@@ -333,7 +333,12 @@ impl<'a, 'w> Walk<'a, 'w> {
             let place = match one.and_then(|(from, to)| Some((series.get(&from.0)?, from.1, to.1)))
             {
                 Some((info, from, to)) => Place::series(info, None, Some((from, to))),
-                None => Place::Front { from, to },
+                None => {
+                    let info = |id: &SeriesId| series.get(id).map(|info| &**info);
+                    let row = |row: (SeriesId, i64)| FrontRow::new(row, info(&row.0));
+                    let (from, to) = (from.map(row), to.map(row));
+                    Place::Front { from, to }
+                }
             };
             let address = damage.corrupt.at;
             self.find(Finding::new(place, damage.corrupt).at(address));

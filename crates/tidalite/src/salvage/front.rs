@@ -1,7 +1,7 @@
 //! Rows that were not yet in leaves: from the front's record, or block by block.
 
 use super::Rescue;
-use crate::check::{Finding, Place};
+use crate::check::{Finding, FrontRow, Place};
 use crate::error::Result;
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows, RowsRef};
@@ -58,9 +58,10 @@ impl Rescue<'_, '_> {
         }
         self.put_all(&mut pieces, false)?;
         for damage in damages {
+            let row = |row: (SeriesId, i64)| FrontRow::new(row, self.infos.get(&row.0));
             let place = Place::Front {
-                from: damage.from,
-                to: damage.to,
+                from: damage.from.map(row),
+                to: damage.to.map(row),
             };
             self.report.lose(Finding::new(place, damage.corrupt));
         }
