@@ -59,6 +59,40 @@ fn tickets_of_many_commits_share_one_flush() {
     assert_eq!(problems(&pager).unwrap(), [""; 0]);
 }
 
+/// Where the time of commits goes is known by phase: as many times as there were commits, records or flushes that had the phase.
+#[test]
+fn every_phase_of_a_commit_has_its_histogram() {
+    tidalite_testkit::watch();
+    let options = tidalite_pager::Options {
+        log_bytes: 64 << 10,
+        ..options()
+    };
+    let pager = open(&Arc::new(SimDisk::new()), &options);
+    for id in 1..60 {
+        let kind = [Durability::Durable, Durability::OneFlush, Durability::Lazy][id as usize % 3];
+        commit(&pager, id, kind).wait().unwrap();
+    }
+    let metrics = pager.metrics();
+    let count = |phase: Phase| metrics.phase(phase).count;
+    assert!(metrics.records > 0 && metrics.appends > 0);
+    for (phase, expected) in [
+        (Phase::WaitForWriter, metrics.commits),
+        (Phase::Commit, metrics.commits_durable),
+        (Phase::SyncMeta, metrics.records),
+        (Phase::Log, metrics.appends),
+    ] {
+        assert_eq!(count(phase), expected, "{phase:?}");
+    }
+    // A commit may come back to these.
+    assert!(count(Phase::Seal) >= metrics.commits && count(Phase::Write) > 0);
+    assert!(count(Phase::SyncData) > 0);
+    assert!(count(Phase::MetaWrite) >= metrics.records && count(Phase::Publish) > 0);
+    for (phase, times) in &metrics.phases {
+        let in_buckets: u64 = times.buckets.iter().map(|bucket| bucket.1).sum();
+        assert_eq!(in_buckets, times.count, "{phase:?}");
+    }
+}
+
 #[test]
 fn a_check_while_commits_wait_for_their_sync_is_clean() {
     tidalite_testkit::watch();

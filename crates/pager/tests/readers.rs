@@ -377,3 +377,30 @@ fn idle_handles_leave_room_for_the_snapshots_of_others() {
     let held: Vec<_> = (0..3072).map(|_| other.begin_read().unwrap()).collect();
     assert_eq!(other.readers().unwrap().len(), held.len());
 }
+
+/// Threads that read do not wait for each other's cache lines: of the words that all share, a read writes none once its thread has a slot.
+#[test]
+fn a_read_writes_no_word_that_is_shared() {
+    tidalite_testkit::watch();
+    let memory = LockMemory::new();
+    let storage = Monitor::new(Arc::new(MemoryStorage::new()));
+    let pager = Pager::open_storage_with(storage, &memory, &options()).unwrap();
+    churn(&pager).unwrap();
+    for _ in 0..8 {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                drop(pager.begin_read().unwrap());
+                let before = memory.image();
+                for _ in 0..3 {
+                    let reader = pager.begin_read().unwrap();
+                    look(&reader).unwrap();
+                    assert!(memory.image() == before, "beside the slot");
+                }
+                assert!(memory.image() == before, "at the end");
+            });
+        });
+    }
+    let before = memory.image();
+    churn(&pager).unwrap();
+    assert!(memory.image() != before, "a commit writes there");
+}

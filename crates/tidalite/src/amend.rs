@@ -1,9 +1,10 @@
-//! A snapshot that becomes a write transaction.
+//! A snapshot that becomes a write transaction, and a write transaction that becomes a snapshot.
 
 use crate::database::Database;
 use crate::error::Result;
 use crate::read::ReadTxn;
-use crate::write::WriteTxn;
+use crate::write::{Commit, WriteTxn};
+use tidalite_pager::Durability;
 
 impl Database {
     /// Begins the write transaction on top of exactly what a snapshot of this database shows, so that what was read there still holds: decide
@@ -41,5 +42,31 @@ impl Database {
         let (base, seen) = (tx.pages.base_txn(), snapshot.pages.txn());
         let same = base == seen && tx.pages.app() == snapshot.pages.app();
         Ok(same.then_some(tx))
+    }
+}
+
+impl WriteTxn {
+    /// Commits, and goes on as a reader of exactly this commit: nobody comes between. The turn goes on to others.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// tx.table("stock")?.put(b"bolts", b"3")?;
+    /// let (commit, snap) = tx.commit_and_read(tidalite::Durability::Durable)?;
+    /// assert_eq!(snap.txn(), commit.txn);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`checkpoint`](Self::checkpoint), and as for [`Database::begin_read`]: the commit is there then.
+    ///
+    /// # Cost
+    /// That of a checkpoint and of beginning a read.
+    pub fn commit_and_read(self, durability: Durability) -> Result<(Commit, ReadTxn)> {
+        let (commit, next) = self.checkpoint(durability)?;
+        let snapshot = next.pages.pager().begin_read()?;
+        let shared = &next.shared;
+        let read = ReadTxn::begin_again(snapshot, &shared.newest, shared.scan_threads)?;
+        Ok((commit, read))
     }
 }

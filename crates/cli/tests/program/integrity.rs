@@ -226,6 +226,24 @@ fn json_says_why_a_file_does_not_open() {
     assert_eq!(report["findings"], Value::Array(Vec::new()));
 }
 
+/// At most so many mebibytes a second, and no less than all of it.
+#[test]
+fn a_rate_holds_a_copy_back() {
+    let folder = Folder::new("a_rate_holds_a_copy_back");
+    let db = Database::open(folder.path("plant.tdl")).unwrap();
+    fill(&db);
+    db.close().unwrap();
+    let began = std::time::Instant::now();
+    folder.say("copy plant.tdl copy.tdl --image --rate 1").ok();
+    let bytes = std::fs::metadata(folder.path("copy.tdl")).unwrap().len();
+    let least = bytes as f64 / f64::from(1 << 20) * 0.8;
+    let took = began.elapsed().as_secs_f64();
+    assert!(bytes > 256 << 10 && took >= least, "{bytes} in {took} s");
+    folder.say("check copy.tdl").ok();
+    let rows = |file: &str| folder.say(&format!("scan {file} s* -f csv")).ok();
+    assert_eq!(rows("copy.tdl"), rows("plant.tdl"));
+}
+
 #[test]
 fn backups_and_pins_lead_back() {
     let folder = Folder::with_plant("backups_and_pins_lead_back");

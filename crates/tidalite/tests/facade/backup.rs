@@ -197,6 +197,53 @@ fn copies_as_streams_are_databases() {
     assert_clean(&copy);
 }
 
+/// A stream that commits while it is written to.
+struct Committing<'a> {
+    db: &'a Database,
+    commits: u64,
+    bytes: Vec<u8>,
+}
+
+impl Write for Committing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.commits < 5 {
+            change(self.db, &mut Rng::new(9), 60 + self.commits);
+            self.commits += 1;
+        }
+        self.bytes.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An image at a bounded rate takes its time, in which others commit; it is the file as it was when it began.
+#[test]
+fn an_image_is_held_back_while_others_commit() {
+    const RATE: u64 = 2 << 20;
+    let folder = Folder::new("image-held-back");
+    let db = Database::open(folder.file("a.tdl")).unwrap();
+    let mut rng = Rng::new(8);
+    (0..4).for_each(|step| change(&db, &mut rng, step));
+    let before = content(&db);
+    let mut image = Committing {
+        db: &db,
+        commits: 0,
+        bytes: Vec::new(),
+    };
+    let began = Instant::now();
+    let watch = Watch::new().bytes_per_second(RATE);
+    let bytes = db.copy_image(&mut image, watch).unwrap();
+    let least = Duration::from_secs_f64(bytes as f64 / RATE as f64 * 0.8);
+    assert!(began.elapsed() >= least, "{bytes} in {:?}", began.elapsed());
+    assert!(image.commits > 1 && content(&db) != before);
+    std::fs::write(folder.file("image.tdl"), &image.bytes).unwrap();
+    let copy = Database::open(folder.file("image.tdl")).unwrap();
+    assert!(content(&copy) == before);
+    assert_clean(&copy);
+}
+
 /// A stream that looks, while it is written to, for the file that the copy is made in.
 struct Looking<'a> {
     folder: &'a Path,

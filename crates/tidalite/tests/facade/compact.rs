@@ -188,3 +188,43 @@ fn compaction_beside_writers_and_readers() {
     }
     assert_clean(&db);
 }
+
+/// Free space in one piece is not scattered, every second value of a table that was removed leaves holes, and compaction closes them.
+#[test]
+fn fragmentation_tells_how_scattered_free_space_is() {
+    const VALUES: u64 = 200;
+    let folder = Folder::new("fragmentation");
+    let options = options().log_bytes(0);
+    let db = options.open(folder.file("a.tdl")).unwrap();
+    let remove = |which: &dyn Fn(u64) -> bool| {
+        let mut txn = db.begin_write().unwrap();
+        let mut table = txn.table("large").unwrap();
+        for key in (0..VALUES).filter(|key| which(*key)) {
+            table.remove(&key.to_be_bytes()).unwrap();
+        }
+        txn.commit().unwrap();
+        // What is dead becomes free with the commits after.
+        for n in 0..4u64 {
+            let mut txn = db.begin_write().unwrap();
+            txn.table("small")
+                .unwrap()
+                .put(b"n", &n.to_be_bytes())
+                .unwrap();
+            txn.commit().unwrap();
+        }
+    };
+    let scattered = || db.stat().unwrap().fragmentation().unwrap_or(0.0);
+    let mut txn = db.begin_write().unwrap();
+    for key in 0..VALUES {
+        let mut table = txn.table("large").unwrap();
+        table.put(&key.to_be_bytes(), &[7; 20_000]).unwrap();
+    }
+    txn.commit().unwrap();
+    let filled = scattered();
+    remove(&|key| key % 2 == 0);
+    let holed = scattered();
+    while !db.compact(1 << 20).unwrap().done {}
+    let compacted = scattered();
+    println!("filled {filled:.3}, holed {holed:.3}, compacted {compacted:.3}");
+    assert!(filled < 0.2 && holed > 0.6 && compacted < 0.2);
+}

@@ -177,3 +177,34 @@ fn a_snapshot_is_amended_only_while_it_is_the_newest() {
     }
     assert!(other.amend(&snap).unwrap().is_none());
 }
+
+/// Among threads that all commit, each reads what it has committed itself, and the turn is free afterwards.
+#[test]
+fn a_commit_goes_on_as_a_reader_of_itself() {
+    let folder = Folder::new("commit-and-read");
+    let db = Database::open(folder.file("plant.tdl")).unwrap();
+    let kinds = [Durability::Durable, Durability::Lazy, Durability::None];
+    std::thread::scope(|scope| {
+        for thread in 0..4u8 {
+            let db = &db;
+            scope.spawn(move || {
+                for round in 0..60u8 {
+                    let mut tx = db.begin_write().unwrap();
+                    tx.table("last")
+                        .unwrap()
+                        .put(b"", &[thread, round])
+                        .unwrap();
+                    let kind = kinds[usize::from(round) % kinds.len()];
+                    let (commit, snap) = tx.commit_and_read(kind).unwrap();
+                    let last = snap.table("last").unwrap().unwrap();
+                    assert_eq!(
+                        last.get(b"").unwrap().as_deref(),
+                        Some(&[thread, round][..])
+                    );
+                    assert_eq!(snap.txn(), commit.txn);
+                }
+            });
+        }
+    });
+    assert!(db.try_begin_write().unwrap().is_some());
+}
