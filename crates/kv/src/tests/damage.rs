@@ -177,7 +177,7 @@ fn damage_is_named_by_its_keys_and_costs_no_others() {
         let mut rng = Rng::new(seed);
         let (mut pages, tree, model) = table(&mut rng, page_size, 200);
         let ranges = claims(&tree, &pages);
-        for _ in 0..60 {
+        for _ in 0..few(60) {
             let (addr, count) = *rng.pick(&ranges);
             let (at, bit) = (
                 addr + rng.below(count * page_size as u64),

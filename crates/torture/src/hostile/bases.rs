@@ -1,5 +1,6 @@
 //! Sound files that hold every kind of block between them.
 
+use super::files::{Files, Stored};
 use super::mutate::Base;
 use crate::flips::{Contents, sound_file};
 use crate::ledger::Script;
@@ -7,7 +8,7 @@ use crate::model::{Model, TOPICS};
 use crate::workload::Shape;
 use std::sync::Arc;
 use std::time::Duration;
-use tidalite::{Database, Durability, MemoryStorage, Options, Result, Retention, Storage};
+use tidalite::{Database, Durability, MemoryStorage, Options, Result, Retention};
 use tidalite_testkit::rng::Rng;
 
 /// Transactions of the workload in a file.
@@ -29,7 +30,7 @@ pub fn all() -> std::result::Result<Vec<Base>, String> {
     let mut bases = Vec::new();
     for contents in [Contents::Mixed, Contents::Merge { deletes: true }] {
         let (bytes, _) = sound_file(contents, 1)?;
-        bases.push(Base::new(&format!("{contents:?}"), bytes));
+        bases.push(Base::new(&format!("{contents:?}"), Files::one(bytes)));
     }
     for page_size in [512, 4096] {
         let bytes = file(page_size, worked).map_err(text)?;
@@ -43,10 +44,44 @@ pub fn all() -> std::result::Result<Vec<Base>, String> {
     bases.push(Base::new("sets", file(512, sets).map_err(text)?));
     let bytes = file_with_log(512, LOG_BYTES, logged).map_err(text)?;
     bases.push(Base::new("logged", bytes));
+    for page_size in [512, 4096] {
+        let files = two_files(page_size).map_err(text)?;
+        bases.push(Base::new(
+            &format!("two files, pages of {page_size}"),
+            files,
+        ));
+    }
     Ok(bases)
 }
 
-fn file(page_size: usize, fill: impl FnOnce(&Database) -> Result<()>) -> Result<Vec<u8>> {
+/// A database whose large values and cold leaves lie in a second file.
+fn two_files(page_size: usize) -> Result<Files> {
+    let stored = Stored {
+        first: Arc::new(MemoryStorage::new()),
+        second: Some(Arc::new(MemoryStorage::new())),
+    };
+    let db = stored.open_by(small(page_size, 0))?;
+    worked_through(&db, (7, 30), TRANSACTIONS / 3, |_| Durability::Durable)?;
+    db.pin("before")?;
+    values(&db)?;
+    // Holes in the second file, of which some wait for the pin.
+    let mut tx = db.begin_write()?;
+    let mut table = tx.table("holes")?;
+    for key in 0..24_u8 {
+        table.put(&[key], &vec![key; 3_000 + usize::from(key) * 500])?;
+    }
+    tx.commit()?;
+    let mut tx = db.begin_write()?;
+    let mut table = tx.table("holes")?;
+    for key in (0..24_u8).step_by(3) {
+        table.remove(&[key])?;
+    }
+    tx.commit()?;
+    drop(db);
+    stored.files().map_err(broken)
+}
+
+fn file(page_size: usize, fill: impl FnOnce(&Database) -> Result<()>) -> Result<Files> {
     file_with_log(page_size, 0, fill)
 }
 
@@ -54,23 +89,27 @@ fn file_with_log(
     page_size: usize,
     log_bytes: u64,
     fill: impl FnOnce(&Database) -> Result<()>,
-) -> Result<Vec<u8>> {
-    let storage = Arc::new(MemoryStorage::new());
-    let options = Options::new()
+) -> Result<Files> {
+    let stored = Stored {
+        first: Arc::new(MemoryStorage::new()),
+        second: None,
+    };
+    let db = stored.open_by(small(page_size, log_bytes))?;
+    fill(&db)?;
+    drop(db);
+    stored.files().map_err(broken)
+}
+
+fn small(page_size: usize, log_bytes: u64) -> Options {
+    Options::new()
         .page_size(page_size)
         .growth_bytes(16 << 10, 64 << 10)
         .log_bytes(log_bytes)
         // Every commit is a step: the clock of commits has pages.
-        .clock_step(Duration::from_nanos(1));
-    let db = options.open_storage(Arc::clone(&storage) as Arc<dyn Storage>)?;
-    fill(&db)?;
-    drop(db);
-    let mut bytes = vec![0; storage.len().map_err(broken)? as usize];
-    storage.read_at(0, &mut bytes).map_err(broken)?;
-    Ok(bytes)
+        .clock_step(Duration::from_nanos(1))
 }
 
-fn broken(error: std::io::Error) -> tidalite::Error {
+pub(super) fn broken(error: std::io::Error) -> tidalite::Error {
     tidalite::Error::TransactionBroken {
         first: error.to_string(),
     }

@@ -1,12 +1,9 @@
 //! Uses a file in every way that a user would. An error is an answer; a panic is not.
 
 use super::asked;
+use super::files::Files;
 use super::whole::{around, compacted};
-use std::sync::Arc;
-use tidalite::{
-    ColumnType, Database, Decimal, MemoryStorage, Options, Result, Schema, SeriesMut, Storage,
-    Value,
-};
+use tidalite::{ColumnType, Database, Decimal, Options, Result, Schema, SeriesMut, Value};
 
 /// Rows written to each series, enough for a vector.
 const ROWS: i64 = 1_100;
@@ -36,34 +33,33 @@ pub(super) fn options() -> Options {
 
 /// Opens, checks, reads and writes it, and does so again; and once more from the beginning, to make it compact.
 #[must_use]
-pub fn exercise(file: Vec<u8>) -> Went {
-    exercise_telling(file).0
+pub fn exercise(files: &Files) -> Went {
+    exercise_telling(files).0
 }
 
 /// As [`exercise`], with the first error.
 ///
 /// # Errors
 /// Beside how it went.
-pub fn exercise_telling(file: Vec<u8>) -> (Went, Result<()>) {
-    let again = file.clone();
-    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::from_image(file));
-    let db = match options().open_storage(Arc::clone(&storage)) {
+pub fn exercise_telling(files: &Files) -> (Went, Result<()>) {
+    let stored = files.stored();
+    let db = match stored.open() {
         Ok(db) => db,
         Err(error) => return (Went::Refused, Err(error)),
     };
     let clean = db.check().is_ok_and(|report| report.is_clean());
-    let mut first = around(&db, &storage);
+    let mut first = around(&db, files, &stored);
     keep(&mut first, asked::all(&db));
     let _ = db.stat().map(|stat| (stat.rows(), stat.bytes_per_row()));
     let read = read(&db);
     let write = write(&db);
     let _ = db.check();
     drop(db);
-    if let Ok(db) = options().open_storage(storage) {
+    if let Ok(db) = stored.open() {
         let _ = db.check();
         let _ = self::read(&db);
     }
-    let compacted = compacted(again);
+    let compacted = compacted(&files.stored());
     let went = match (&read, &write) {
         (Err(_), _) => Went::Unreadable,
         (_, Err(_)) => Went::Unwritable,

@@ -9,13 +9,17 @@
 //! 1. Every block is in the list once; `places` are all the bytes that hold its checksum, in other blocks of the list.
 //! 2. The list is in the order in which blocks can be sealed: whoever points stands behind what is pointed at.
 
+use super::files::Files;
 use std::collections::HashMap;
+use tidalite_base::limits::SECOND_FILE_AT;
 use tidalite_base::{TxnId, checksum, get_u16, get_u32, get_u64, put_u64};
 use tidalite_pager::{HEADER_BYTES, Header, Kind, PTR_BYTES, Ptr, verify_block};
 
 /// Bytes of a block of the head.
 const HEAD_BLOCK_BYTES: usize = 4096;
 const HEAD_BLOCKS: usize = 6;
+/// Where the second copy of the second file's head is.
+const SECOND_HEAD_COPY_AT: usize = 12_288;
 /// Chunks of large values are at most so long, and begin so far apart.
 const CHUNK_BYTES: usize = 64 << 10;
 /// Where the superblock says how long a page is, where a meta record names its log (page and pages), and where a block of a log has the checksum
@@ -66,9 +70,12 @@ impl Block {
 pub struct Graph {
     /// In the order of sealing.
     pub blocks: Vec<Block>,
+    second_at: Option<usize>,
 }
 
 struct Search<'a> {
+    files: &'a Files,
+    /// Their bytes.
     file: &'a [u8],
     known: HashMap<(usize, usize), usize>,
     blocks: Vec<Block>,
@@ -119,7 +126,10 @@ impl Search<'_> {
             let Some(ptr) = self.pointer(at + offset) else {
                 continue;
             };
-            let target = self.add(ptr.addr as usize, ptr.len as usize, ptr.kind);
+            let Some(place) = self.files.place(ptr.addr) else {
+                continue;
+            };
+            let target = self.add(place, ptr.len as usize, ptr.kind);
             self.link(number, offset + 16, target);
         }
     }
@@ -129,7 +139,7 @@ impl Search<'_> {
             return None;
         }
         let ptr = Ptr::decode(self.file, at);
-        let from = usize::try_from(ptr.addr).ok()?;
+        let from = self.files.place(ptr.addr)?;
         let bytes = self.file.get(from..from.checked_add(ptr.len as usize)?)?;
         (ptr.addr != 0 && verify_block(bytes, &ptr).is_ok()).then_some(ptr)
     }
@@ -304,10 +314,12 @@ impl Search<'_> {
 }
 
 impl Graph {
-    /// Looks through a sound file.
+    /// Looks through a sound file, or two that belong together.
     #[must_use]
-    pub fn of(file: &[u8]) -> Self {
+    pub fn of(files: &Files) -> Self {
+        let file = &files.bytes[..];
         let mut search = Search {
+            files,
             file,
             known: HashMap::new(),
             blocks: Vec::new(),
@@ -320,6 +332,15 @@ impl Graph {
                 HEAD_BLOCK_BYTES,
                 Header::decode(&file[at..at + HEADER_BYTES]).kind,
             );
+        }
+        // Copies of the head of the second file; nothing leads there.
+        for at in files
+            .second_at
+            .into_iter()
+            .flat_map(|at| [at, at + SECOND_HEAD_COPY_AT])
+        {
+            let kind = Header::decode(&file[at..at + HEADER_BYTES]).kind;
+            search.add(at, HEAD_BLOCK_BYTES, kind);
         }
         search.logs();
         let Search { blocks, order, .. } = search;
@@ -336,6 +357,7 @@ impl Graph {
         };
         Self {
             blocks: order.iter().map(moved).collect(),
+            second_at: files.second_at,
         }
     }
 
@@ -368,7 +390,13 @@ impl Graph {
         let block = &self.blocks[number];
         let header = Header::decode(file.get(block.at..block.at + HEADER_BYTES)?);
         block.has_header().then(|| Ptr {
-            addr: block.at as u64,
+            addr: match self
+                .second_at
+                .and_then(|second| block.at.checked_sub(second))
+            {
+                Some(behind) => SECOND_FILE_AT + behind as u64,
+                None => block.at as u64,
+            },
             len: block.len as u32,
             kind: header.kind,
             checksum: get_u64(file, block.at),
@@ -410,11 +438,11 @@ mod tests {
         let branch = seal(&mut file, low + 512, 512, Kind::KvBranch);
         branch.encode(&mut file, 4096 + 901);
         let _ = seal(&mut file, 4096, 4096, Kind::Meta);
-        let graph = Graph::of(&file);
+        let graph = Graph::of(&Files::one(file.clone()));
         let leaf = graph.blocks.iter().position(|b| b.at == low).unwrap();
         file[low + 100] ^= 1;
         graph.seal(&mut file, &[leaf]);
-        let again = Graph::of(&file);
+        let again = Graph::of(&Files::one(file.clone()));
         assert_eq!(again.blocks.len(), graph.blocks.len(), "all is reached");
         assert_eq!(
             get_u64(&file, 4096),

@@ -1,6 +1,7 @@
 //! Hostile files: sound ones with fields, bytes, ranges or pointers changed, all checksums right again.
 //!
 //! ```text
+//! files      one file, or the two of one database
 //! bases      sound files with every kind of block
 //! graph      what points to what; seals a change up to the meta block
 //! mutate     bytes -> changes
@@ -17,12 +18,14 @@
 pub mod asked;
 pub mod bases;
 pub mod exercise;
+pub mod files;
 pub mod graph;
 pub mod mutate;
 pub mod whole;
 
 use crate::arguments::{Arguments, folder, own_program};
 use exercise::{Went, exercise};
+use files::Files;
 use mutate::derive;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
@@ -226,15 +229,20 @@ pub fn cases(arguments: &Arguments) -> Result<(), String> {
     let mut out = std::io::stdout().lock();
     for case in first..end {
         let base = &bases[case as usize % bases.len()];
-        let (file, kind) = derive(base, &input(seed, case));
+        let (files, kind) = derive(base, &input(seed, case));
         if arguments.has("--verbose") {
             println!("case {case}: {}, {kind:?}", base.name);
         }
         if let Some(path) = arguments.text("--save") {
-            std::fs::write(path, &file).map_err(|error| error.to_string())?;
+            let (first, second) = files.parts();
+            std::fs::write(path, first).map_err(|error| error.to_string())?;
+            if let Some(second) = second {
+                let path = Path::new(path).with_extension("large");
+                std::fs::write(path, second).map_err(|error| error.to_string())?;
+            }
         }
         let _ = writeln!(out, "{case}").and_then(|()| out.flush());
-        let _ = writeln!(out, "{}", word(exercise(file)));
+        let _ = writeln!(out, "{}", word(exercise(&files)));
     }
     Ok(())
 }
@@ -288,12 +296,12 @@ pub fn fuzz(arguments: &Arguments) -> Result<(), String> {
 /// That the sound files cannot be made.
 pub fn fuzz_bytes(bytes: &[u8], raw: bool) -> Result<Went, String> {
     if raw {
-        return Ok(exercise(bytes.to_vec()));
+        return Ok(exercise(&Files::one(bytes.to_vec())));
     }
     let bases = bases::all()?;
     let (first, rest) = bytes.split_first().unwrap_or((&0, &[]));
     let base = &bases[usize::from(*first) % bases.len()];
-    Ok(exercise(derive(base, rest).0))
+    Ok(exercise(&derive(base, rest).0))
 }
 
 /// Does with each sound file what is done with hostile ones; says how each goes, by its name.
@@ -303,7 +311,7 @@ pub fn fuzz_bytes(bytes: &[u8], raw: bool) -> Result<Went, String> {
 pub fn sound() -> Result<Vec<(String, Went)>, String> {
     let mut all = Vec::new();
     for base in bases::all()? {
-        let (went, done) = exercise::exercise_telling(base.bytes);
+        let (went, done) = exercise::exercise_telling(&base.files);
         done.map_err(|error| format!("{}: {error}", base.name))?;
         all.push((base.name, went));
     }

@@ -3,6 +3,7 @@
 //! The same bytes give the same file; bytes that are missing count as zeros. So a fuzzer that knows nothing of the format, and
 //! a seeded generator, drive the same changes.
 
+use super::files::Files;
 use super::graph::{Block, Graph};
 use tidalite_base::{get_u32, get_u64, put_u32, put_u64};
 use tidalite_pager::{HEADER_BYTES, Kind};
@@ -14,12 +15,12 @@ const FIELDS_BYTES: usize = 96;
 /// Bytes changed at once at most.
 const RANGE_MAX: usize = 64;
 
-/// A sound file, and what points to what in it.
+/// A sound file, or two of one database, and what points to what in it.
 pub struct Base {
     /// For the eye.
     pub name: String,
     /// Its bytes.
-    pub bytes: Vec<u8>,
+    pub files: Files,
     /// What points to what.
     pub graph: Graph,
     /// Blocks by kind: rare kinds are changed as often as others.
@@ -29,8 +30,8 @@ pub struct Base {
 impl Base {
     /// Looks through a sound file.
     #[must_use]
-    pub fn new(name: &str, bytes: Vec<u8>) -> Self {
-        let graph = Graph::of(&bytes);
+    pub fn new(name: &str, files: Files) -> Self {
+        let graph = Graph::of(&files);
         let mut by_kind: Vec<(Kind, Vec<usize>)> = Vec::new();
         for (number, block) in graph.blocks.iter().enumerate() {
             match by_kind.iter_mut().find(|(kind, _)| *kind == block.kind) {
@@ -40,7 +41,7 @@ impl Base {
         }
         Self {
             name: name.to_owned(),
-            bytes,
+            files,
             graph,
             by_kind,
         }
@@ -80,9 +81,9 @@ impl Choices<'_> {
 
 /// The file that these bytes make of a sound one, and the kind of the first block changed.
 #[must_use]
-pub fn derive(base: &Base, input: &[u8]) -> (Vec<u8>, Kind) {
+pub fn derive(base: &Base, input: &[u8]) -> (Files, Kind) {
     let mut choices = Choices(input);
-    let mut file = base.bytes.clone();
+    let mut file = base.files.bytes.clone();
     let mut changed = Vec::new();
     for _ in 0..=choices.below(CHANGES_MAX) {
         let (_, numbers) = &base.by_kind[choices.index(base.by_kind.len())];
@@ -91,7 +92,20 @@ pub fn derive(base: &Base, input: &[u8]) -> (Vec<u8>, Kind) {
         changed.push(number);
     }
     base.graph.seal(&mut file, &changed);
-    (file, base.graph.blocks[changed[0]].kind)
+    let second_at = base.files.second_at;
+    if let Some(at) = second_at {
+        // The second file is too short now and then, or there is nothing in it.
+        match choices.below(24) {
+            0 => file.truncate(at),
+            1 => file.truncate(at + choices.index(file.len() - at)),
+            _ => {}
+        }
+    }
+    let files = Files {
+        bytes: file,
+        second_at,
+    };
+    (files, base.graph.blocks[changed[0]].kind)
 }
 
 fn change(file: &mut [u8], base: &Base, number: usize, choices: &mut Choices<'_>) {
@@ -211,7 +225,7 @@ fn swap_body(file: &mut [u8], base: &Base, number: usize, choices: &mut Choices<
     let skip = if block.guarded() > 0 { HEADER_BYTES } else { 0 };
     let len = block.len.min(other.len);
     if len > skip {
-        let body = base.bytes[other.at + skip..other.at + len].to_vec();
+        let body = base.files.bytes[other.at + skip..other.at + len].to_vec();
         file[block.at + skip..block.at + len].copy_from_slice(&body);
     }
 }

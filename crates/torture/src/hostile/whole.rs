@@ -1,29 +1,31 @@
 //! What goes through the whole of a file: pages by owner, differences from pins, backups and their increments, copies, salvage,
 //! compaction and upkeep in steps.
 
+use super::bases::broken;
 use super::exercise::{keep, options, read, read_from};
+use super::files::{Files, LARGE_BYTES_MIN, Paths, Stored};
 use std::io::sink;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tidalite::{
-    Budget, Database, MemoryStorage, ReadTxn, Result, Storage, Timestamp, Watch, restore,
-    salvage_storage,
+    Budget, Database, MemoryStorage, ReadTxn, Result, SalvageReport, Timestamp, Watch, restore,
+    restore_in_two, salvage_in_two, salvage_storage,
 };
 
 /// Bytes that a step of compaction moves: little, so that there are several.
 const STEP_BYTES: u64 = 16 << 10;
 
 /// Everything that only reads.
-pub fn around(db: &Database, storage: &Arc<dyn Storage>) -> Result<()> {
+pub(super) fn around(db: &Database, files: &Files, stored: &Stored) -> Result<()> {
     let mut first = Ok(());
     keep(&mut first, db.weights().map(drop));
     keep(&mut first, db.pages(&mut |_| ()));
     keep(&mut first, db.page(7).map(drop));
-    keep(
-        &mut first,
-        db.copy_image(&mut sink(), Watch::new()).map(drop),
-    );
+    let image = db.copy_image(&mut sink(), Watch::new());
+    if stored.second.is_none() {
+        // Two files have no image, which is an error of theirs.
+        keep(&mut first, image.map(drop));
+    }
     keep(
         &mut first,
         db.copy_compact(&mut sink(), Watch::new()).map(drop),
@@ -36,17 +38,40 @@ pub fn around(db: &Database, storage: &Arc<dyn Storage>) -> Result<()> {
     let _ = snap.retentions();
     for pin in db.pins()? {
         keep(&mut first, since(db, &snap, &pin.name));
-        keep(&mut first, backed_up(db, &pin.name));
+        keep(&mut first, backed_up(db, &pin.name, stored));
     }
     drop(snap);
-    let fresh = options().open_storage(Arc::new(MemoryStorage::new()))?;
-    let saved = salvage_storage(Arc::clone(storage), &fresh, Watch::new());
-    let _ = saved.map(|report| (report.is_complete(), report.rows()));
-    // What was saved is sound, whatever it was saved from.
-    let report = fresh.check()?;
-    assert!(report.is_clean(), "saved: {:?}", report.problems);
-    let _ = read(&fresh);
+    salvaged(files, stored)?;
     first
+}
+
+/// What is saved is sound, whatever it was saved from.
+fn salvaged(files: &Files, stored: &Stored) -> Result<()> {
+    let sound = |db: &Database| -> Result<()> {
+        let report = db.check()?;
+        assert!(report.is_clean(), "saved: {:?}", report.problems);
+        let _ = read(db);
+        Ok(())
+    };
+    let told = |report: SalvageReport| (report.is_complete(), report.rows());
+    let (first, Some(second)) = files.parts() else {
+        let fresh = options().open_storage(Arc::new(MemoryStorage::new()))?;
+        let saved = salvage_storage(Arc::clone(&stored.first), &fresh, Watch::new());
+        let _ = saved.map(told);
+        return sound(&fresh);
+    };
+    let (from, to) = (Paths::new("damaged"), Paths::new("saved"));
+    let written = std::fs::write(&from.first, first);
+    let written = written.and_then(|()| std::fs::write(&from.second, second));
+    written.map_err(broken)?;
+    match salvage_in_two(&from.first, &from.second, &to.first, Watch::new()) {
+        Ok(report) => {
+            let _ = told(report);
+            sound(&options().open(&to.first)?)
+        }
+        // That nothing can be saved is an answer too.
+        Err(_) => Ok(()),
+    }
 }
 
 /// What a pin shows, and how it differs from now: all of it, and the times of each series.
@@ -62,31 +87,28 @@ fn since(db: &Database, now: &ReadTxn, pin: &str) -> Result<()> {
 }
 
 /// A backup of a pin and the increment on it, and the database that is made of them.
-fn backed_up(db: &Database, pin: &str) -> Result<()> {
+fn backed_up(db: &Database, pin: &str, stored: &Stored) -> Result<()> {
     let (mut full, mut more) = (Vec::new(), Vec::new());
     db.backup(Some(pin), &mut full, Watch::new())?;
     db.backup_incremental(pin, None, &mut more, Watch::new())?;
-    let path = restored_path();
-    let made = restore([&full[..], &more[..]], &path, Watch::new())
-        .and_then(|_| options().open(&path))
+    let (paths, chain) = (Paths::new("restored"), [&full[..], &more[..]]);
+    let (made, options) = match &stored.second {
+        None => (restore(chain, &paths.first, Watch::new()), options()),
+        Some(_) => (
+            restore_in_two(chain, &paths.first, &paths.second, Watch::new()),
+            options().large_values(&paths.second, LARGE_BYTES_MIN),
+        ),
+    };
+    made.and_then(|_| options.open(&paths.first))
         .and_then(|db| {
             let _ = db.check();
             read(&db)
-        });
-    for end in ["", "-lock"] {
-        let _ = std::fs::remove_file(format!("{}{end}", path.display()));
-    }
-    made
-}
-
-fn restored_path() -> PathBuf {
-    std::env::temp_dir().join(format!("tidalite-hostile-{}.tdl", std::process::id()))
+        })
 }
 
 /// Compaction to its end in steps, with commits in between, and a step of upkeep; then what is left is read.
-pub fn compacted(file: Vec<u8>) -> Result<()> {
-    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::from_image(file));
-    let db = options().open_storage(Arc::clone(&storage))?;
+pub(super) fn compacted(stored: &Stored) -> Result<()> {
+    let db = stored.open()?;
     let mut first = Ok(());
     keep(&mut first, steps(&db));
     let budget = Budget {
@@ -103,7 +125,7 @@ pub fn compacted(file: Vec<u8>) -> Result<()> {
     keep(&mut first, db.check().map(drop));
     keep(&mut first, read(&db));
     drop(db);
-    let db = options().open_storage(storage)?;
+    let db = stored.open()?;
     keep(&mut first, db.check().map(drop));
     keep(&mut first, read(&db));
     first

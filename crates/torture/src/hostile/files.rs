@@ -1,0 +1,138 @@
+//! The file of a case, or the two of one: in memory, and in a folder for what wants paths.
+//!
+//! Both lie in one run of bytes, the second behind the first, so that what changes bytes and seals them need not know.
+
+use super::exercise::options;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tidalite::{Database, LockMemory, MemoryStorage, Options, Result, Storage};
+use tidalite_base::limits::SECOND_FILE_AT;
+
+/// Values from here on go to the second file.
+pub const LARGE_BYTES_MIN: u64 = 1_000;
+
+/// Bytes of one file or of two.
+#[derive(Clone)]
+pub struct Files {
+    /// The first file, and behind it the second one.
+    pub bytes: Vec<u8>,
+    /// Where the second one begins.
+    pub second_at: Option<usize>,
+}
+
+impl Files {
+    /// One file.
+    #[must_use]
+    pub fn one(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            second_at: None,
+        }
+    }
+
+    /// The first file's bytes, and the second one's.
+    #[must_use]
+    pub fn parts(&self) -> (&[u8], Option<&[u8]>) {
+        match self.second_at {
+            None => (&self.bytes, None),
+            Some(at) => {
+                let (first, second) = self.bytes.split_at(at);
+                (first, Some(second))
+            }
+        }
+    }
+
+    /// Where an address of the database lies in these bytes, if in any.
+    #[must_use]
+    pub fn place(&self, addr: u64) -> Option<usize> {
+        match (addr.checked_sub(SECOND_FILE_AT), self.second_at) {
+            (None, _) => usize::try_from(addr).ok(),
+            (Some(behind), Some(at)) => at.checked_add(usize::try_from(behind).ok()?),
+            (Some(_), None) => None,
+        }
+    }
+
+    /// Opens them, in memory.
+    ///
+    /// # Errors
+    /// As for `Options::open_storages`.
+    pub fn open(&self, options: Options) -> Result<Database> {
+        self.stored().open_by(options)
+    }
+
+    /// As after a start of the system: nothing but the files is there.
+    pub(super) fn stored(&self) -> Stored {
+        let in_memory = |bytes: &[u8]| -> Arc<dyn Storage> {
+            Arc::new(MemoryStorage::from_image(bytes.to_vec()))
+        };
+        let (first, second) = self.parts();
+        Stored {
+            first: in_memory(first),
+            second: second.map(in_memory),
+        }
+    }
+}
+
+/// Files in memory, which may be opened one time after the other.
+pub(super) struct Stored {
+    pub(super) first: Arc<dyn Storage>,
+    pub(super) second: Option<Arc<dyn Storage>>,
+}
+
+impl Stored {
+    pub(super) fn open(&self) -> Result<Database> {
+        self.open_by(options())
+    }
+
+    pub(super) fn open_by(&self, options: Options) -> Result<Database> {
+        let first = Arc::clone(&self.first);
+        match &self.second {
+            None => options.open_storage(first),
+            Some(second) => options.large_values("", LARGE_BYTES_MIN).open_storages(
+                first,
+                Arc::clone(second),
+                &LockMemory::new(),
+            ),
+        }
+    }
+
+    /// What the files hold now.
+    pub(super) fn files(&self) -> std::io::Result<Files> {
+        let read = |storage: &Arc<dyn Storage>| {
+            let mut bytes = vec![0; storage.len()? as usize];
+            storage.read_at(0, &mut bytes).map(|()| bytes)
+        };
+        let mut bytes = read(&self.first)?;
+        let second_at = self.second.as_ref().map(|_| bytes.len());
+        if let Some(second) = &self.second {
+            bytes.extend(read(second)?);
+        }
+        Ok(Files { bytes, second_at })
+    }
+}
+
+/// Paths of this process for a database of two files; removed with all that lies beside them.
+pub(super) struct Paths {
+    pub(super) first: PathBuf,
+    pub(super) second: PathBuf,
+}
+
+impl Paths {
+    pub(super) fn new(what: &str) -> Self {
+        let name = format!("tidalite-hostile-{what}-{}.tdl", std::process::id());
+        let first = std::env::temp_dir().join(name);
+        Self {
+            second: first.with_extension("large"),
+            first,
+        }
+    }
+}
+
+impl Drop for Paths {
+    fn drop(&mut self) {
+        let lock = format!("{}-lock", self.first.display());
+        for path in [&*self.first, &self.second, Path::new(&lock)] {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
