@@ -34,7 +34,7 @@ pub(crate) struct Failure {
     /// The next step, as a sentence or a command.
     pub hint: Option<String>,
     /// The damage that it is about, for programs.
-    pub damage: Option<Corrupt>,
+    pub damage: Option<Box<Corrupt>>,
 }
 
 /// Result of every command.
@@ -69,7 +69,7 @@ impl Failure {
 
     /// Keeps the damage as it was told.
     pub(crate) fn damaged(mut self, damage: &Corrupt) -> Self {
-        self.damage = Some(damage.clone());
+        self.damage = Some(Box::new(damage.clone()));
         self
     }
 

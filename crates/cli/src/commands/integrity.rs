@@ -329,7 +329,7 @@ pub(crate) fn unchecked_json(failure: &Failure, terminal: &mut Terminal<'_>) -> 
         "clean": false,
         "checked": false,
         "error": failure.message,
-        "findings": failure.damage.iter().map(finding).collect::<Vec<_>>(),
+        "findings": failure.damage.as_deref().map(finding).into_iter().collect::<Vec<_>>(),
     });
     writeln!(terminal.out, "{document}")?;
     Ok(terminal.out.flush()?)
