@@ -65,6 +65,7 @@ fn assert_rows(tree: &Tree, pages: &ScratchPages, model: &BTreeMap<Vec<u8>, Vec<
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "thousands of runs")]
 fn runs_of_every_shape_are_what_a_map_says() {
     for seed in 0..few(60) {
         let page_size = [512, 4096, 16_384][seed as usize % 3];

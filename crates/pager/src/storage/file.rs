@@ -398,6 +398,7 @@ mod tests {
     /// Read along a file of which pages are read alone: the same bytes, also those that it came to have later; where reading ahead
     /// is switched off, or the file is small, there is no other way.
     #[test]
+    #[cfg_attr(miri, ignore = "a file of the system's")]
     fn a_stretch_is_read_as_pages_are() {
         let flags = MemfdFlags::CLOEXEC;
         let file = File::from(memfd_create("tidalite-stretch", flags).expect("a file"));
@@ -421,6 +422,7 @@ mod tests {
 
     /// The file stays as long as it was, and what lies behind the end that it did not get is used again.
     #[test]
+    #[cfg_attr(miri, ignore = "a file of the system's")]
     fn a_cut_that_fails_costs_nothing_when_the_file_grows() {
         for how in [Growth::Zeros, Growth::Reserve] {
             let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;

@@ -71,6 +71,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "asks the system")]
     fn a_machine_has_memory() {
         assert!(memory_bytes() > 1 << 20);
     }

@@ -39,6 +39,7 @@ mod errors;
 mod in_order;
 mod integrity;
 mod large;
+mod lazy;
 mod lifecycle;
 mod limits;
 mod model;
