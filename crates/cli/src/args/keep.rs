@@ -62,8 +62,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, short)]
     pub quiet: bool,
 
-    /// Print one JSON document: what is damaged by table and keys, or series, column and times; keys are "quoted text" or 0x and
-    /// hexadecimal, in full
+    /// Print one JSON document: what is damaged by table and keys, or series, column and times; keys in full,
+    /// as `tidalite kv` prints them
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
 

@@ -2,6 +2,7 @@
 
 use super::Terminal;
 use crate::args::{BackupArgs, PageArgs, PinsArgs, RestoreArgs, SalvageArgs, StatArgs};
+use crate::bytes::typeable;
 use crate::database::{failure, open, open_to_back_up, open_to_write, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, bytes_text, grouped, printable};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
-use tidalite::{CheckReport, Corrupt, Finding, Place, Timestamp, Watch, whole_key_text};
+use tidalite::{CheckReport, Corrupt, Finding, Place, Timestamp, Watch};
 
 /// Losses that are printed.
 const SHOWN: usize = 100;
@@ -318,6 +319,7 @@ pub(crate) fn unchecked_json(failure: &Failure, terminal: &mut Terminal<'_>) -> 
     let finding = |damage: &Corrupt| {
         json!({
             "place": "file",
+            "version": null,
             "what": damage.what,
             "address": damage.at,
             "found": damage.found,
@@ -340,8 +342,8 @@ fn finding_json(finding: &Finding) -> Value {
         json!({
             "place": place,
             "name": name,
-            "from_key": whole_key_text(from),
-            "to_key": to.map(whole_key_text),
+            "from_key": typeable(from),
+            "to_key": to.map(typeable),
         })
     };
     let mut value = match &finding.place {

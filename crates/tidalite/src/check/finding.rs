@@ -203,16 +203,10 @@ fn keys(f: &mut fmt::Formatter<'_>, from: &[u8], to: Option<&[u8]>) -> fmt::Resu
 pub fn key_text(key: &[u8]) -> String {
     const SHOWN: usize = 64;
     let cut = if key.len() > SHOWN { "..." } else { "" };
-    let shown = whole_key_text(&key[..key.len().min(SHOWN)]);
-    format!("{shown}{cut}")
-}
-
-/// The same for programs, however long it is: what is not in hexadecimal stands between the first quotation mark and the last.
-#[must_use]
-pub fn whole_key_text(shown: &[u8]) -> String {
+    let shown = &key[..key.len().min(SHOWN)];
     if shown.iter().all(|byte| (b' '..=b'~').contains(byte)) {
-        return format!("\"{}\"", String::from_utf8_lossy(shown));
+        return format!("\"{}\"{cut}", String::from_utf8_lossy(shown));
     }
     let hex: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("0x{hex}")
+    format!("0x{hex}{cut}")
 }
