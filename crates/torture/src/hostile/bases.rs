@@ -54,7 +54,7 @@ pub fn all() -> std::result::Result<Vec<Base>, String> {
     Ok(bases)
 }
 
-/// A database whose large values and cold leaves lie in a second file.
+/// A database whose large values lie in a second file.
 fn two_files(page_size: usize) -> Result<Files> {
     let stored = Stored {
         first: Arc::new(MemoryStorage::new()),

@@ -94,10 +94,10 @@ pub fn derive(base: &Base, input: &[u8]) -> (Files, Kind) {
     base.graph.seal(&mut file, &changed);
     let second_at = base.files.second_at;
     if let Some(at) = second_at {
-        // The second file is too short now and then, or there is nothing in it.
+        // The second file is too short now and then, or there is nothing in it; not where the input has ended.
         match choices.below(24) {
-            0 => file.truncate(at),
-            1 => file.truncate(at + choices.index(file.len() - at)),
+            1 => file.truncate(at),
+            2 => file.truncate(at + choices.index(file.len() - at)),
             _ => {}
         }
     }
