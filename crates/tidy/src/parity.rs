@@ -229,13 +229,13 @@ impl<'t> Code<'t> {
     }
 }
 
-/// Whether `#[test]` stands among the attributes of the function whose `fn` is in this line.
+/// Whether `#[test]` stands among the attributes of the function whose `fn` is in this line, and no `#[ignore]`.
 fn is_test(code: &str, line: usize) -> bool {
     let before: Vec<&str> = code.lines().take(line - 1).map(str::trim).collect();
     let attributes = before.iter().rev();
-    attributes
-        .take_while(|line| !line.ends_with(['}', '{', ';']))
-        .any(|line| line.starts_with("#[test]"))
+    let attributes = attributes.take_while(|line| !line.ends_with(['}', '{', ';']));
+    let has = |name: &str| attributes.clone().any(|line| line.starts_with(name));
+    has("#[test]") && !has("#[ignore")
 }
 
 /// The names that the library's first file exports, each with the folder of the crate that has it: the library's own files may hand on
@@ -322,7 +322,7 @@ mod tests {
     const LIB: &str = "pub use store::{Store, Verify};\npub use tidalite_pager::{\n    Look, Error as StoreError,\n};\n";
     const BELOW: &str = "pub struct Look {\n    pub bytes: u64,\n}\npub struct Pager;\nimpl Pager { pub fn stat(&self) {} }\n";
     const CODE: &str = "pub struct Store;\nimpl Store { pub fn pin(&self) {} }\npub enum Verify {\n    Always,\n}\n";
-    const TEST: &str = "#[test]\n// Why.\n#[cfg_attr(\n    miri,\n    ignore\n)]\nfn a_pin_holds() {}\n\nfn a_pin() {}\n";
+    const TEST: &str = "#[test]\n// Why.\n#[cfg_attr(\n    miri,\n    ignore\n)]\nfn a_pin_holds() {}\n\nfn a_pin() {}\n\n#[test]\n#[ignore]\nfn a_pin_sleeps() {}\n";
     const ARGS: &str =
         "enum Command {\n    Check(CheckArgs),\n}\nstruct CheckArgs {\n    pub json: bool,\n}\n";
 
@@ -361,6 +361,7 @@ mod tests {
             "| P1 | pins | `Pinner` | `crates/a/tests/pins.rs::a_pin_holds` |",
             "| P1 | pins | `Store::pin` | `crates/a/tests/pins.rs::a_pin_drops` |",
             "| P1 | pins | `Store::pin` | `crates/a/tests/pins.rs::a_pin` |",
+            "| P1 | pins | `Store::pin` | `crates/a/tests/pins.rs::a_pin_sleeps` |",
             "| P1 | pins | `Store::pin` | `crates/a/tests/gone.rs::a_pin_holds` |",
             "| P1 | pins | `Store::pin` | `crates/a/tests/pins.rs` |",
             "| P1 | pins | `Store::pin` | |",
