@@ -263,8 +263,9 @@ fn at_every_call(kind: FaultKind) {
     }
 }
 
-/// Calls of all steps.
-fn disk_calls(plan: &Plan) -> u64 {
+/// A fault that leaves some calls alone comes with the next one that it concerns: `strike` counts on.
+fn at_every_call_it_concerns(kind: FaultKind) {
+    let plan = plan();
     let disk = Arc::new(SimDisk::from_image(plan.image.clone()));
     let db = open(&disk).unwrap();
     let start = disk.calls();
@@ -272,53 +273,35 @@ fn disk_calls(plan: &Plan) -> u64 {
         commit(&db, step as i64, durability).unwrap();
     }
     assert!(db.metrics().appends >= 2, "the log takes what is small");
-    disk.calls() - start
-}
-
-/// `DiskFull` leaves syncs alone: there the fault comes with the next call, and `strike` counts on.
-#[test]
-fn a_full_disk_at_every_call() {
-    let plan = plan();
-    let calls = disk_calls(&plan);
+    let calls = disk.calls() - start;
     let mut hit = 0;
     for at_call in 0..calls {
         for forever in [false, true] {
             let fault = Fault {
                 at_call,
                 forever,
-                kind: FaultKind::DiskFull,
+                kind,
             };
             hit += u64::from(strike(&plan, fault));
         }
     }
-    println!("{hit} of {calls} calls, once and forever");
+    println!("{kind:?}: {hit} of {calls} calls, once and forever");
     assert!(hit > calls, "{hit}");
+}
+
+#[test]
+fn a_full_disk_at_every_call() {
+    at_every_call_it_concerns(FaultKind::DiskFull);
+}
+
+#[test]
+fn a_failed_sync_at_every_call() {
+    at_every_call_it_concerns(FaultKind::SyncFails);
 }
 
 #[test]
 fn an_error_of_the_medium_at_every_call() {
     at_every_call(FaultKind::Medium);
-}
-
-#[test]
-fn a_failed_sync_at_every_call() {
-    let plan = plan();
-    let calls = disk_calls(&plan);
-    let struck = |at_call, forever| {
-        let kind = FaultKind::SyncFails;
-        u64::from(strike(
-            &plan,
-            Fault {
-                at_call,
-                forever,
-                kind,
-            },
-        ))
-    };
-    let hit: u64 = (0..calls)
-        .map(|at| struck(at, false) + struck(at, true))
-        .sum();
-    assert!(hit > calls, "{hit} of {calls}");
 }
 
 #[test]

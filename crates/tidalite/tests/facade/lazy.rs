@@ -44,6 +44,9 @@ fn what_lazy_commits_wrote_through_a_map_spoils_no_durable_one() {
         for number in DURABLE..DURABLE + LAZY {
             write(&db, number, Durability::Lazy);
         }
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let writes = |line: &str| line.contains(" rw-s ") && line.ends_with(path.to_str().unwrap());
+        assert!(maps.lines().any(writes), "nothing is written through a map");
         let mut written = std::fs::read(&path).unwrap();
         assert_ne!(content_of(&db.begin_read().unwrap()).unwrap(), expected);
         drop(db);
