@@ -157,7 +157,7 @@ impl Drop for Inner {
         if let Some(flusher) = self.flusher.get() {
             flusher.unpark();
         }
-        self.leader.end();
+        self.leader.call();
         let slot = self
             .writer
             .get_mut()

@@ -323,22 +323,28 @@ mod tests {
     use std::time::{Duration, Instant};
 
     /// One in line as number 7, since so long.
-    fn with_one_waiting(since: Duration) -> Queue {
+    fn with_one_waiting(since: Instant) -> Queue {
         let mut queue = Queue::default();
         assert!(queue.take(None), "nobody has it");
         queue.waiting.push_back(Waiter {
             number: 7,
             thread: thread::current(),
-            since: Instant::now().checked_sub(since).expect("up for that long"),
+            since,
             listens: false,
         });
         queue.busy = false;
         queue
     }
 
+    fn long_ago() -> Instant {
+        let now = Instant::now();
+        now.checked_sub(PASSED_BY_MAX).expect("up for that long")
+    }
+
     #[test]
     fn who_is_awake_takes_a_free_turn() {
-        let mut queue = with_one_waiting(Duration::ZERO);
+        // Still to come, so that it has not waited for long however slow this is.
+        let mut queue = with_one_waiting(Instant::now() + Duration::from_secs(3600));
         assert!(queue.first().is_some(), "the first in line is woken");
         assert!(queue.take(None), "and passed by");
         assert!(!queue.take(Some(7)) && queue.first().is_none());
@@ -349,7 +355,7 @@ mod tests {
 
     #[test]
     fn who_has_waited_for_long_is_passed_by_no_more() {
-        let mut queue = with_one_waiting(PASSED_BY_MAX);
+        let mut queue = with_one_waiting(long_ago());
         assert!(queue.first().is_some());
         assert!(!queue.take(None) && !queue.take(Some(8)));
         assert!(queue.take(Some(7)));
@@ -359,7 +365,7 @@ mod tests {
 
     #[test]
     fn a_turn_handed_to_one_that_gave_up_is_free() {
-        let mut queue = with_one_waiting(PASSED_BY_MAX);
+        let mut queue = with_one_waiting(long_ago());
         assert!(queue.first().is_some());
         queue.leave(Some(7));
         assert!(queue.first().is_none() && queue.take(None));

@@ -196,7 +196,7 @@ fn the_log_of_a_bounded_file_is_an_eighth_of_it() {
 
 /// A log that is too small for its file is given up for a longer one; where there is no room for that, there is one as long as before again.
 #[test]
-fn a_longer_log_that_does_not_fit_costs_one_record() {
+fn where_a_longer_log_does_not_fit_there_is_one_as_long_as_before() {
     tidalite_testkit::watch();
     const MIB: u64 = 1 << 20;
     for (file_bytes_max, expected) in [(u64::MAX, 4 * MIB), (34 * MIB, 2 * MIB)] {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use tidalite_pager::{Durability, Error, LockMemory, Options, Pager, Result};
+use tidalite_pager::{Durability, Error, Event, LockMemory, Logger, Options, Pager, Result};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk, Tap};
 use toy::{app, apply, id_of, options, problems, root_of};
@@ -221,6 +221,41 @@ fn a_panic_inside_a_flush_wakes_all() {
         assert!(id >= newest.into_inner());
         assert_eq!(problems(&found).unwrap(), [""; 0]);
     }
+}
+
+/// A logger of the program's own that panics when it hears of a flush that failed: nobody sleeps on either.
+#[test]
+fn a_logger_that_panics_inside_a_flush_leaves_nobody_asleep() {
+    let _alone = alone();
+    let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+    let tap = Tap::new(disk.clone(), &disk, &memory, Vec::new());
+    let panics = Logger::new(|event| {
+        let poisoned = matches!(event, Event::Poisoned { .. });
+        assert!(!poisoned, "the logger panics, as it should here");
+    });
+    let options = Options {
+        logger: Some(panics),
+        ..options()
+    };
+    let pager = Pager::open_storage_with(tap.clone(), &memory, &options).unwrap();
+    tap.set_hook(Some(Box::new(|| thread::sleep(BARRIER))));
+    for _ in 0..12 {
+        commit(&pager, Durability::OneFlush).unwrap();
+    }
+    disk.set_fault(Some(Fault {
+        at_call: 200,
+        forever: true,
+        kind: FaultKind::SyncFails,
+    }));
+    thread::scope(|scope| {
+        let run = || while commit(&pager, Durability::OneFlush).is_ok() {};
+        let begun: Vec<_> = (0..THREADS).map(|_| scope.spawn(run)).collect();
+        let panicked = begun.into_iter().map(|thread| thread.join().is_err());
+        // Whoever led the flush heard of it, and that may have been the library's thread.
+        assert!(panicked.filter(|panicked| *panicked).count() <= 1);
+    });
+    let again = commit(&pager, Durability::OneFlush);
+    assert!(matches!(again, Err(Error::Poisoned { .. })), "{again:?}");
 }
 
 /// Ends the threads, also when an assertion fails.

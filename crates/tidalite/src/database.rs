@@ -178,8 +178,8 @@ impl Options {
     }
 
     /// Small durable commits that follow each other go to a log inside the file: one barrier instead of two, and a block or two instead of all the
-    /// pages that they change. It is made when it is of use, takes half as much as the file has, 2 MiB at least and this much at most (4
-    /// MiB), and is emptied when it is full and at [`Database::close`](crate::Database::close); opening after a crash does that, too. 0: none.
+    /// pages that they change. It is made when it is of use, takes half as much as the file has, 2 MiB at least, this much at most (4
+    /// MiB), and an eighth of what the file may have; it is emptied when it is full and at [`Database::close`](crate::Database::close); opening after a crash does that, too. 0: none.
     pub fn log_bytes(mut self, most: u64) -> Self {
         self.store.log_bytes = most;
         self

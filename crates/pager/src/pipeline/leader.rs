@@ -41,8 +41,8 @@ impl StandingLeader {
         is_there
     }
 
-    /// Wakes it, if there is one.
-    pub(super) fn call(&self) {
+    /// Wakes it, if there is one: to lead, or to end where the handle is gone.
+    pub(crate) fn call(&self) {
         if let Some(thread) = self.thread.get() {
             thread.unpark();
         }
@@ -62,11 +62,6 @@ impl StandingLeader {
             Ok(thread) => drop(self.thread.set(thread.thread().clone())),
             Err(_) => self.started.store(false, Ordering::SeqCst),
         }
-    }
-
-    /// The handle is gone: the thread ends.
-    pub(crate) fn end(&self) {
-        self.call();
     }
 }
 
