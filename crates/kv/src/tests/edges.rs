@@ -122,7 +122,13 @@ fn values_up_to_the_limit_and_not_one_byte_more() {
 #[test]
 fn values_around_every_border_come_back_in_chunks() {
     let data = VALUE_CHUNK_BYTES - 48;
-    for page_size in [512, 4096, 65536, 131_072, 262_144] {
+    // Under Miri, which walks every byte, small pages and what needs one chunk.
+    let (sizes, len_max) = if cfg!(miri) {
+        (1, 4000)
+    } else {
+        (5, usize::MAX)
+    };
+    for page_size in [512, 4096, 65536, 131_072, 262_144].into_iter().take(sizes) {
         let mut pages = ScratchPages::new(page_size);
         let mut tree = Tree::new(1);
         let inline = (page_size - 48) / 2 - 8 - 1 - 1 - if page_size < 1024 { 2 } else { 0 };
@@ -131,6 +137,7 @@ fn values_around_every_border_come_back_in_chunks() {
         let lengths: Vec<usize> = borders
             .iter()
             .flat_map(|&len| [len.saturating_sub(1), len, len + 1])
+            .filter(|&len| len <= len_max)
             .collect();
         let mut rng = Rng::new(3);
         for len in lengths {

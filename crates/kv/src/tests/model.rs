@@ -195,7 +195,11 @@ fn against_model(seed: u64, page_size: usize, transactions: usize, steps: usize)
     let printed = super::Seed::of(seed, page_size);
     let mut run = Run::new(seed, page_size);
     let mut heights = (u8::MAX, 0);
-    let transactions = if cfg!(miri) { 3 } else { transactions };
+    let (transactions, steps) = if cfg!(miri) {
+        (3, steps / 8)
+    } else {
+        (transactions, steps)
+    };
     for transaction in 0..transactions {
         // The table grows, then shrinks to little, again and again: splits and merges at every level.
         let growth = if transaction % 8 < 5 { 85 } else { 8 };
