@@ -33,4 +33,4 @@ pub mod source;
 mod tree;
 pub mod watched;
 
-pub use tree::{Finding, Tree};
+pub use tree::{Finding, Tree, root};

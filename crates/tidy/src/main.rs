@@ -1,12 +1,10 @@
 //! Prints the sizes of files, functions and rooms, for the eye; and of each compiled program that is named. The checks are tests.
 
-use std::path::Path;
-use tidalite_tidy::{Tree, built, sizes};
+use tidalite_tidy::{Tree, built, root, sizes};
 
 #[expect(clippy::print_stdout, reason = "printing is what this program is for")]
 fn main() -> std::io::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let tree = Tree::load(&root)?;
+    let tree = Tree::load(&root())?;
     print!("{}\n{}", sizes::report(&tree), built::report(&tree));
     for program in std::env::args().skip(1) {
         let bytes = std::fs::read(&program)?;

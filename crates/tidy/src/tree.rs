@@ -4,10 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Directories that are not the project's text.
 const SKIPPED: [&str; 2] = [".git", "target"];
+
+/// The project where it lies now, as cargo says: another clone may have built this, in a target directory that both use.
+#[must_use]
+pub fn root() -> PathBuf {
+    let now = std::env::var_os("CARGO_MANIFEST_DIR");
+    let here = now.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    here.join("../..")
+}
 
 /// Files by their path from the root, with `/` between parts. A file that is not text has no content.
 #[derive(Debug, Default)]

@@ -1,13 +1,9 @@
 //! Every structure check on the project itself.
 
-use std::path::{Path, PathBuf};
 use tidalite_tidy::{
-    Finding, Tree, arrows, documents, excerpts, fence, leftovers, licences, limits, parity, watched,
+    Finding, Tree, arrows, documents, excerpts, fence, leftovers, licences, limits, parity, root,
+    watched,
 };
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn tree() -> Tree {
     Tree::load(&root()).expect("the working copy can be read")
