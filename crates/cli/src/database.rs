@@ -20,17 +20,21 @@ const SUGGESTIONS: usize = 3;
 
 /// Opens a database that must be there, for reading.
 pub(crate) fn open(path: &Path) -> Outcome<Database> {
-    look(path)?;
+    refuse_missing(path)?;
+    try_open(path).map_err(|error| failure(path, &error))
+}
+
+/// As `open`, with the error as the library tells it.
+pub(crate) fn try_open(path: &Path) -> tidalite::Result<Database> {
     store::options()
         .mode(OpenMode::Open)
         .read_only(true)
         .open(path)
-        .map_err(|error| failure(path, &error))
 }
 
 /// Opens a database that is there for writing.
 pub(crate) fn open_to_write(path: &Path) -> Outcome<Database> {
-    look(path)?;
+    refuse_missing(path)?;
     patiently(path, OpenMode::Open)
 }
 
@@ -45,7 +49,7 @@ pub(crate) fn length_of(path: &Path) -> u64 {
 /// user may do no more.
 pub(crate) fn open_to_back_up(path: &Path) -> Outcome<Database> {
     use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
-    look(path)?;
+    refuse_missing(path)?;
     match store::options().mode(OpenMode::Open).open(path) {
         Err(tidalite::Error::Store(tidalite::StoreError::Open { source, .. }))
             if matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem) =>
@@ -92,7 +96,8 @@ pub(crate) fn refuse_wrong_place(path: &Path) -> Outcome {
     }
 }
 
-fn look(path: &Path) -> Outcome {
+/// A file that is not there, or a folder, is told before anything is opened.
+pub(crate) fn refuse_missing(path: &Path) -> Outcome {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Err(a_folder(path)),
         Ok(_) => Ok(()),
@@ -137,8 +142,7 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
         };
     };
     match store {
-        Store::Corrupt(damage) => Failure::new(Exit::Damage, format!("{shown} is damaged: {store}"))
-            .damaged(damage)
+        Store::Corrupt(_) => Failure::new(Exit::Damage, format!("{shown} is damaged: {store}"))
             .hint(format!(
                 "tidalite check {shown} lists all damage; restore a backup, or save what is intact: tidalite salvage {shown} new.tdl"
             )),

@@ -3,7 +3,6 @@
 
 use std::fmt::Display;
 use std::io;
-use tidalite::Corrupt;
 
 /// Exit codes. `tidalite --help` lists them, scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +32,6 @@ pub(crate) struct Failure {
     pub message: String,
     /// The next step, as a sentence or a command.
     pub hint: Option<String>,
-    /// The damage that it is about, for programs.
-    pub damage: Option<Box<Corrupt>>,
 }
 
 /// Result of every command.
@@ -46,7 +43,6 @@ impl Failure {
             exit,
             message: message.to_string(),
             hint: None,
-            damage: None,
         }
     }
 
@@ -64,12 +60,6 @@ impl Failure {
 
     pub(crate) fn hint(mut self, hint: impl Display) -> Self {
         self.hint = Some(hint.to_string());
-        self
-    }
-
-    /// Keeps the damage as it was told.
-    pub(crate) fn damaged(mut self, damage: &Corrupt) -> Self {
-        self.damage = Some(Box::new(damage.clone()));
         self
     }
 

@@ -1,15 +1,18 @@
 //! Every rule of the front's bytes, checked; every page and extent reached, claimed.
 
+use crate::around::Around;
 use crate::block::Block;
-use crate::directory::{self, Entry, entries_from};
+use crate::directory::{self, Entry};
 use crate::extents;
 use crate::front::Front;
+use crate::hit::{FrontDamage, Hit, HitRows};
 use crate::key::Key;
 use crate::record::record_extent;
 use crate::run::{Run, row_bytes};
 use crate::tail;
 use crate::work::{TIER_RUNS_MAX, TIERS_MAX};
 use tidalite_base::{Corrupt, SeriesId, TxnId};
+use tidalite_kv::Claim;
 use tidalite_pager::{Error, Extent, Header, PageRead, Ptr, Result, expect_zeros};
 
 /// A range of the file that the front reaches.
@@ -41,17 +44,6 @@ pub struct Held {
     pub txns: (TxnId, TxnId),
 }
 
-/// Damage in the front, and the rows that it takes along.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FrontDamage {
-    /// The first row that may be hit: its series and time. `None`: every row of the front may be.
-    pub from: Option<(SeriesId, i64)>,
-    /// The last one.
-    pub to: Option<(SeriesId, i64)>,
-    /// What is damaged.
-    pub corrupt: Corrupt,
-}
-
 /// Who hears what a check finds.
 struct Heard<'h> {
     claim: &'h mut dyn FnMut(FrontClaim),
@@ -60,17 +52,12 @@ struct Heard<'h> {
 }
 
 impl Heard<'_> {
-    /// Tells of damage to the rows between two keys; passes on what is not damage.
-    fn tell<T>(&mut self, span: Option<(Key, Key)>, result: Result<T>) -> Result<Option<T>> {
+    /// Tells of damage to what is hit; passes on what is not damage.
+    fn tell<T>(&mut self, hit: Hit, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(found) => Ok(Some(found)),
             Err(Error::Corrupt(corrupt)) => {
-                let place = |key: Key| (key.series, key.time);
-                (self.damage)(FrontDamage {
-                    from: span.map(|(first, _)| place(first)),
-                    to: span.map(|(_, last)| place(last)),
-                    corrupt,
-                });
+                (self.damage)(FrontDamage { hit, corrupt });
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -141,13 +128,13 @@ impl Front {
             damage,
         };
         let record = self.check_record(r, &mut heard, &mut report);
-        heard.tell(None, record)?;
+        heard.tell(Hit::All, record)?;
         for (run, after) in self.live_runs(0) {
             let checked = self.check_run(r, run, after, &mut heard, &mut report);
-            heard.tell(Some((run.first, run.last)), checked)?;
+            heard.tell(Hit::Rows(HitRows::of(run, run.first, run.last)), checked)?;
         }
         let tail = self.check_tail(r, &mut heard, &mut report);
-        heard.tell(None, tail)?;
+        heard.tell(Hit::All, tail)?;
         Ok(report)
     }
 
@@ -267,15 +254,19 @@ impl Front {
         report: &mut FrontReport,
     ) -> Result<()> {
         let at = run.directory.root().addr;
-        run.directory.check(r, &mut |page| {
+        let mut broken = Vec::new();
+        let mut claim = |page: Claim| {
             (heard.claim)(FrontClaim {
                 addr: page.addr,
                 pages: page.pages,
                 what: "directory of a run",
             });
-        })?;
+        };
+        let directory = &run.directory;
+        directory.check_each(r, &mut claim, &mut |damage| broken.push(damage))?;
+        let directory_is_whole = broken.is_empty();
         let mut extents: Vec<(Extent, u64)> = Vec::new();
-        directory::each_extent(&run.directory, r, |extent, blocks| {
+        let listed = directory::each_extent(&run.directory, r, |extent, blocks| {
             (heard.claim)(FrontClaim {
                 addr: extent.addr,
                 pages: extent.pages,
@@ -283,25 +274,25 @@ impl Front {
             });
             extents.push((extent, blocks));
             Ok(())
-        })?;
+        });
+        match listed {
+            // It is told with the rows that it hides.
+            Err(Error::Corrupt(_)) if !directory_is_whole => {}
+            listed => listed?,
+        }
         let (mut rows, mut bytes) = (0, 0);
         let mut blocks: Vec<Ptr> = Vec::new();
         let mut damaged_blocks = 0;
         let mut before: Option<Key> = None;
         let mut block = Block::default();
         let mut stretch: Option<Held> = None;
-        let mut next = Some(Key::MIN);
         let mut entries = Vec::new();
-        while let Some(from) = next {
-            entries.clear();
-            entries_from(&run.directory, r, &from, 64, &mut entries)?;
-            next = entries.last().and_then(|entry| entry.last.next());
+        let mut around = Around::new(run, broken);
+        while around.more(r, &mut entries, heard.damage)? {
             for entry in &entries {
                 let checked = self.check_block(r, run, entry, &mut block);
-                if heard
-                    .tell(Some((entry.first, entry.last)), checked)?
-                    .is_none()
-                {
+                let hit = HitRows::of(run, entry.first, entry.last);
+                if heard.tell(Hit::Rows(hit), checked)?.is_none() {
                     damaged_blocks += 1;
                     continue;
                 }
@@ -347,7 +338,7 @@ impl Front {
         if let Some(done) = stretch {
             (heard.held)(done);
         }
-        if damaged_blocks > 0 {
+        if damaged_blocks > 0 || !directory_is_whole {
             report.runs += 1;
             return Ok(());
         }
@@ -363,7 +354,8 @@ impl Front {
         }
         report.runs += 1;
         report.blocks += blocks.len() as u64;
-        extents::check(r, run.directory.id(), &extents, &mut blocks)?;
+        let between = extents::check(r, run.directory.id(), &extents, &mut blocks);
+        heard.tell(Hit::Nothing, between)?;
         report.rows += rows;
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::key::{KEY_BYTES, Key};
 use std::collections::BTreeMap;
 use tidalite_base::{Corrupt, SeriesId, TxnId, get_u32, get_u64, put_u64};
 use tidalite_codec::short;
-use tidalite_kv::Tree;
+use tidalite_kv::{Cursor, Tree};
 use tidalite_pager::{Extent, Kind, PageRead, PageWrite, Ptr, Result};
 
 /// The class of extent entries; no layout has it.
@@ -281,8 +281,32 @@ pub(crate) fn entries_from<R: PageRead>(
     out: &mut Vec<Entry>,
 ) -> Result<()> {
     let mut cursor = tree.cursor(r);
-    let bytes = key.encode();
-    let mut there = cursor.seek_le(&bytes)? || cursor.first()?;
+    let there = cursor.seek_le(&key.encode())? || cursor.first()?;
+    collect(tree, &mut cursor, there, key, max, out)
+}
+
+/// As [`entries_from`], with the first block that begins at or behind these bytes: whether the one before reaches beyond them
+/// is not looked at, so that a damaged page before them is no obstacle.
+pub(crate) fn entries_at_or_behind<R: PageRead>(
+    tree: &Tree,
+    r: &R,
+    bytes: &[u8],
+    max: usize,
+    out: &mut Vec<Entry>,
+) -> Result<()> {
+    let mut cursor = tree.cursor(r);
+    let there = cursor.seek_ge(bytes)?;
+    collect(tree, &mut cursor, there, &Key::MIN, max, out)
+}
+
+fn collect<R: PageRead>(
+    tree: &Tree,
+    cursor: &mut Cursor<'_, R>,
+    mut there: bool,
+    key: &Key,
+    max: usize,
+    out: &mut Vec<Entry>,
+) -> Result<()> {
     while there && out.len() < max {
         let value = cursor.inline_value()?.unwrap_or_default();
         let Some(entry) = decode_entry(cursor.key(), value, tree)? else {

@@ -144,7 +144,8 @@ impl Front {
     }
 
     /// The class of a layout, if rows of it were ever stored here.
-    pub(crate) fn class_of(&self, types: &[ColumnType]) -> Option<u32> {
+    #[must_use]
+    pub fn class_of(&self, types: &[ColumnType]) -> Option<u32> {
         let known = self.layouts.iter().position(|layout| **layout == *types);
         known.map(|class| class as u32)
     }

@@ -59,6 +59,18 @@ impl Key {
         }
     }
 
+    /// The key right before this one; the first one has none and stays.
+    pub(crate) fn before(&self) -> Self {
+        if let Some(time) = self.time.checked_sub(1) {
+            return Self { time, ..*self };
+        }
+        match (self.series.0.checked_sub(1), self.class.checked_sub(1)) {
+            (Some(series), _) => Self::new(self.class, SeriesId(series), i64::MAX),
+            (None, Some(class)) => Self::new(class, SeriesId(u64::MAX), i64::MAX),
+            (None, None) => *self,
+        }
+    }
+
     pub(crate) fn encode(&self) -> [u8; KEY_BYTES] {
         let mut bytes = [0; KEY_BYTES];
         bytes[..4].copy_from_slice(&self.class.to_be_bytes());

@@ -25,6 +25,8 @@
 //! delete     Front::delete
 //! record     FrontRoot; the list of tiers and runs in the file
 //! check      Front::check
+//! around     a directory's entries, read around its damage
+//! hit        the rows that damage takes along
 //! salvage    what is left of a damaged front
 //! extents    what fills a run's extents, checked
 //! bugs       deliberate ones, which the searches must find
@@ -32,6 +34,7 @@
 //! work       every bound, and the counters that prove them
 //! ```
 
+mod around;
 mod block;
 mod blocks;
 pub mod bugs;
@@ -43,6 +46,7 @@ mod extents;
 mod front;
 mod handover;
 mod help;
+mod hit;
 mod key;
 mod lengths;
 mod merge;
@@ -58,9 +62,10 @@ mod work;
 
 pub use block::time_rows_max;
 pub use blocks::Blocks;
-pub use check::{FrontClaim, FrontDamage, FrontReport, Held};
+pub use check::{FrontClaim, FrontReport, Held};
 pub use front::Front;
 pub use handover::Obstacles;
+pub use hit::{FrontDamage, Hit, HitRows};
 #[cfg(any(test, feature = "seeded-bugs"))]
 pub use lengths::{set_fan_in, short_extents};
 pub use read::FrontRow;

@@ -1,9 +1,9 @@
 //! What is left of a damaged front: rows run by run around damage, and blocks and tails that nothing leads to.
 
 use crate::block::{Block, encoded_len};
-use crate::check::FrontDamage;
 use crate::directory::{Entry, decode_entry};
 use crate::front::Front;
+use crate::hit::{FrontDamage, Hit, HitRows};
 use crate::key::Key;
 use crate::record::Record;
 use crate::run::Run;
@@ -173,12 +173,7 @@ impl Front {
                 match read_alone(r, &ptr.0) {
                     Ok(block) => each_series(&block, after, f)?,
                     Err(Error::Corrupt(corrupt)) => {
-                        let place = |key: Key| (key.series, key.time);
-                        damage(FrontDamage {
-                            from: Some(place(ptr.1)),
-                            to: Some(place(ptr.2)),
-                            corrupt,
-                        });
+                        damage(HitRows::of(run, ptr.1, ptr.2).with(corrupt));
                     }
                     Err(error) => return Err(error),
                 }
@@ -186,11 +181,8 @@ impl Front {
         }
         match tail_rows(r, &self.tail, &self.layouts, f) {
             Err(Error::Corrupt(corrupt)) => {
-                damage(FrontDamage {
-                    from: None,
-                    to: None,
-                    corrupt,
-                });
+                let hit = Hit::All;
+                damage(FrontDamage { hit, corrupt });
                 Ok(())
             }
             other => other,
@@ -231,12 +223,7 @@ fn blocks_of<R: PageRead>(
                 found.push((block.ptr, block.first, block.first));
             }
         }
-        let place = |key: Key| (key.series, key.time);
-        damage(FrontDamage {
-            from: Some(place(run.first)),
-            to: Some(place(run.last)),
-            corrupt,
-        });
+        damage(HitRows::of(run, run.first, run.last).with(corrupt));
     }
     Ok(found)
 }

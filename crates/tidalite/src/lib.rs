@@ -151,7 +151,7 @@ pub use by_column::IntoColumn;
 pub use by_text::TextMatches;
 pub use cached::{Cached, CachedGet};
 pub use catalog::{SeriesInfo, guid_dotnet, guid_text};
-pub use check::{CheckReport, Finding, FrontRow, Place, key_text};
+pub use check::{CheckReport, Finding, HitSeries, Place, key_text};
 pub use cold::Cooled;
 pub use column::{Column, ColumnType, DECIMAL_SCALE_MAX};
 pub use compact::Compaction;

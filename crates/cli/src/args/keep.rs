@@ -52,8 +52,16 @@ pub(crate) struct ReadersArgs {
 Reads the whole file: every checksum, every order, every statistic, and that each page is used
 exactly once or free. Exit code 0: clean, 4: damage found, described line by line.
 
-Example:
-  tidalite check plant.tdl")]
+With --json every finding has a `place`: `table` or `catalog` with from_key and to_key (the first
+key behind; null: up to the last), `series` with column, from_time and to_time (both included),
+`front` (rows not yet in leaves) with the same for each of its `series` (null: any row), or `file`.
+Keys are whole, written as `tidalite kv` does: printable ASCII as it is, any other byte and the
+backslash as \\ and two hex digits. Where the file cannot even be opened, `error` tells its kind,
+what is damaged, at which address, what was found and what was expected.
+
+Examples:
+  tidalite check plant.tdl
+  tidalite check plant.tdl --json")]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub file: FileArg,
@@ -62,8 +70,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, short)]
     pub quiet: bool,
 
-    /// Print one JSON document: what is damaged by table and keys, or series, column and times; keys in full,
-    /// as `tidalite kv` prints them
+    /// Print one JSON document: what is damaged by table and keys, or series, column and times
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
 

@@ -1,8 +1,8 @@
-//! `backup`, `restore`, `salvage`, `pins`, `page`, and the JSON of `check`.
+//! `backup`, `restore`, `salvage`, `pins`, `page`.
 
 use super::Terminal;
+use super::damage::finding_json;
 use crate::args::{BackupArgs, PageArgs, PinsArgs, RestoreArgs, SalvageArgs, StatArgs};
-use crate::bytes::typeable;
 use crate::database::{failure, open, open_to_back_up, open_to_write, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, bytes_text, grouped, printable};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
-use tidalite::{CheckReport, Corrupt, Finding, Place, Timestamp, Watch};
+use tidalite::{Timestamp, Watch};
 
 /// Losses that are printed.
 const SHOWN: usize = 100;
@@ -290,92 +290,4 @@ pub(crate) fn weights(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
         ])?;
     }
     Ok(sheet.finish()?)
-}
-
-/// The report of `check` as one JSON document.
-pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> Outcome {
-    let document = json!({
-        "clean": report.is_clean(),
-        "checked": true,
-        "notes": &report.notes,
-        "findings": report.findings.iter().map(finding_json).collect::<Vec<_>>(),
-        "pages": report.pages_total,
-        "pages_used": report.pages_used,
-        "pages_free": report.pages_free,
-        "pages_pending": report.pages_pending,
-        "tables": report.tables,
-        "series": report.series,
-        "leaves": report.leaves,
-        "leaf_points": report.leaf_rows,
-        "front_points": report.front_rows,
-        "pins": report.pins,
-    });
-    writeln!(terminal.out, "{document}")?;
-    Ok(terminal.out.flush()?)
-}
-
-/// What `check` says where the file cannot be opened, or not be looked through to the end: why, and the damage where it is that.
-pub(crate) fn unchecked_json(failure: &Failure, terminal: &mut Terminal<'_>) -> Outcome {
-    let finding = |damage: &Corrupt| {
-        json!({
-            "place": "file",
-            "version": null,
-            "what": damage.what,
-            "address": damage.at,
-            "found": damage.found,
-            "expected": damage.expected,
-            "problem": damage.to_string(),
-        })
-    };
-    let document = json!({
-        "clean": false,
-        "checked": false,
-        "error": failure.message,
-        "findings": failure.damage.as_deref().map(finding).into_iter().collect::<Vec<_>>(),
-    });
-    writeln!(terminal.out, "{document}")?;
-    Ok(terminal.out.flush()?)
-}
-
-fn finding_json(finding: &Finding) -> Value {
-    let keys = |place: &str, name: &str, from: &[u8], to: Option<&[u8]>| {
-        json!({
-            "place": place,
-            "name": name,
-            "from_key": typeable(from),
-            "to_key": to.map(typeable),
-        })
-    };
-    let mut value = match &finding.place {
-        Place::Catalog { name, from, to } => keys("catalog", name, from, to.as_deref()),
-        Place::Table { name, from, to } => keys("table", name, from, to.as_deref()),
-        Place::Series {
-            id,
-            name,
-            column,
-            span,
-            unit,
-        } => json!({
-            "place": "series",
-            "id": id.0,
-            "name": name,
-            "column": column,
-            "from_time": span.map(|(from, _)| unit.text(from)),
-            "to_time": span.map(|(_, to)| unit.text(to)),
-        }),
-        Place::Front { from, to } => json!({
-            "place": "front",
-            "from_series": from.as_ref().map(|row| row.id.0),
-            "from_name": from.as_ref().map(|row| &row.name),
-            "from_time": from.as_ref().map(|row| &row.time),
-            "to_series": to.as_ref().map(|row| row.id.0),
-            "to_name": to.as_ref().map(|row| &row.name),
-            "to_time": to.as_ref().map(|row| &row.time),
-        }),
-        _ => json!({"place": "file"}),
-    };
-    value["version"] = json!(finding.version);
-    value["address"] = json!(finding.address);
-    value["problem"] = json!(finding.problem);
-    value
 }

@@ -2,7 +2,9 @@
 
 use super::Terminal;
 use crate::args::{CheckArgs, CompactArgs, CopyArgs, StatArgs};
-use crate::database::{failure, open, open_to_back_up, open_to_write, refuse_wrong_place};
+use crate::database::{
+    failure, open, open_to_back_up, open_to_write, refuse_missing, refuse_wrong_place, try_open,
+};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, Format, bytes_text, grouped, printable};
 use crate::progress::Progress;
@@ -177,23 +179,21 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
         Exit::Damage => failure.hint(&advice),
         _ => failure,
     };
-    let opened = open(path).map_err(advise);
-    let checked = opened.and_then(|database| {
-        let checked = database.check_with(watch);
-        checked.map_err(|error| advise(failure(path, &error)))
-    });
+    refuse_missing(path)?;
+    let checked = try_open(path).and_then(|database| database.check_with(watch));
     progress.clear();
     let report = match checked {
         Ok(report) => report,
-        Err(failure) => {
+        Err(error) => {
+            let failure = advise(failure(path, &error));
             if args.json {
-                super::integrity::unchecked_json(&failure, terminal)?;
+                super::damage::failed_json(&error, &failure, terminal)?;
             }
             return Err(failure);
         }
     };
     if args.json {
-        super::integrity::check_json(&report, terminal)?;
+        super::damage::check_json(&report, terminal)?;
     }
     let shown = printable(&path.display().to_string());
     if !args.quiet && !args.json {

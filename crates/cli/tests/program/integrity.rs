@@ -1,6 +1,6 @@
 use crate::support::Folder;
 use serde_json::Value;
-use tidalite::{Database, Options, SeriesId, Timestamp};
+use tidalite::{Database, Options, Timestamp};
 
 #[test]
 fn check_speaks_json() {
@@ -87,24 +87,17 @@ fn findings<'r>(report: &'r Value, place: &str) -> Vec<&'r Value> {
     all.filter(|finding| finding["place"] == place).collect()
 }
 
-/// Every key of a table and every row of a series that damage takes along lies within what the report names, which is a part of them as a rule.
-/// Rows that are not in leaves yet are named by their series and times that are there.
+/// Every key of a table and every row of a series that damage takes along lies within what the report names, which is a part of them as a rule,
+/// whichever page is damaged.
 #[test]
 fn json_names_keys_and_times() {
     let folder = Folder::new("json_names_keys_and_times");
     let path = folder.path("sound.tdl");
     let db = Database::open(&path).unwrap();
     fill(&db);
-    let ids: Vec<(SeriesId, String)> = (0..40)
-        .map(|number| format!("s{number:02}"))
-        .map(|name| {
-            let snap = db.begin_read().unwrap();
-            (snap.series(&name).unwrap().unwrap().info().id, name)
-        })
-        .collect();
     db.close().unwrap();
     let sound = std::fs::read(&path).unwrap();
-    let (mut keys, mut long, mut times, mut front) = (0, 0, 0, 0);
+    let (mut keys, mut long, mut times) = (0, 0, 0);
     for page in 6..sound.len() / 4096 {
         let mut damaged = sound.clone();
         damaged[page * 4096 + 200] ^= 1;
@@ -174,58 +167,9 @@ fn json_names_keys_and_times() {
             assert!(there || is_named || in_catalog, "page {page}: {report}");
         }
         times += u64::from((1..400).contains(&named));
-        for finding in findings(&report, "front") {
-            if finding["from_series"].is_null() {
-                continue;
-            }
-            for end in ["from", "to"] {
-                let id = finding[format!("{end}_series")].as_u64().unwrap();
-                let (_, name) = ids.iter().find(|(known, _)| known.0 == id).unwrap();
-                assert_eq!(finding[format!("{end}_name")], name.as_str(), "{report}");
-                let time = finding[format!("{end}_time")].as_str().unwrap();
-                assert!(time >= &Timestamp(second(0)).to_string()[..], "{report}");
-                assert!(time < &Timestamp(second(180)).to_string()[..], "{report}");
-            }
-            front += 1;
-        }
     }
-    println!("{keys}, {long} narrow ranges of keys, {times} of times, {front} of the front");
-    assert!(keys > 5 && long > 5 && times > 3 && front > 0);
-}
-
-/// Where nothing can be opened there is one document all the same.
-#[test]
-fn json_says_why_a_file_does_not_open() {
-    let folder = Folder::with_plant("json_says_why_a_file_does_not_open");
-    let mut damaged = std::fs::read(folder.path("plant.tdl")).unwrap();
-    damaged[4096..6 * 4096].fill(0x5a);
-    folder.write("damaged.tdl", damaged);
-    let ran = folder.say("check damaged.tdl --json");
-    let report: Value = serde_json::from_str(&ran.out).unwrap();
-    let damage = &report["findings"][0];
-    assert!(
-        report["clean"] == false && report["checked"] == false,
-        "{report}"
-    );
-    for what in ["what", "found", "expected"] {
-        assert!(
-            damage[what].as_str().is_some_and(|text| !text.is_empty()),
-            "{report}"
-        );
-    }
-    assert!(
-        damage["address"].is_u64() && damage["place"] == "file",
-        "{report}"
-    );
-    ran.failed(4, &["is damaged"]);
-    folder.write("text.tdl", "no database");
-    let ran = folder.say("check text.tdl --json");
-    let report: Value = serde_json::from_str(&ran.out).unwrap();
-    assert!(
-        report["error"].as_str().unwrap().contains("text.tdl"),
-        "{report}"
-    );
-    assert_eq!(report["findings"], Value::Array(Vec::new()));
+    println!("{keys}, {long} narrow ranges of keys, {times} of times");
+    assert!(keys > 5 && long > 5 && times > 3);
 }
 
 /// At most so many mebibytes a second, and no less than all of it.

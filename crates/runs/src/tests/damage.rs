@@ -294,3 +294,72 @@ fn a_forged_run_is_walked_without_panic() {
         }
     }
 }
+
+/// A page of a directory hides the blocks that it names, and what is told is just their rows.
+#[test]
+fn a_damaged_directory_takes_along_the_rows_that_it_hides() {
+    let mut world = World::new(512, 8 << 20);
+    let mut rng = Rng::new(3);
+    for i in 0..60_000i64 {
+        world.point((i % 3_000) as u64 * 7, i, rng.u64());
+    }
+    world.commit();
+    let mut pages = Vec::new();
+    let front = Front::load(&world.pages, &world.root).unwrap();
+    let mut rows = Vec::new();
+    front
+        .check(
+            &world.pages,
+            &mut |claim| {
+                if claim.what == "directory of a run" {
+                    pages.push(claim.addr);
+                }
+            },
+            &mut |held| rows.push((held.series, held.first, held.last)),
+        )
+        .unwrap();
+    assert!(pages.len() > 6, "{} pages of directories", pages.len());
+    let (mut ranges, mut whole) = (0, 0);
+    for addr in pages {
+        world.pages.flip_bit(addr + 300, 2);
+        let front = Front::load(&world.pages, &world.root).unwrap();
+        let (mut damages, mut seen) = (Vec::new(), Vec::new());
+        front
+            .check_each(
+                &world.pages,
+                &mut |_| {},
+                &mut |held| seen.push((held.series, held.first, held.last)),
+                &mut |damage| damages.push(damage.hit),
+            )
+            .unwrap();
+        let hit = match damages[..] {
+            [crate::Hit::Rows(hit)] => hit,
+            // The page has extents alone.
+            [crate::Hit::Nothing] => {
+                assert_eq!(seen, rows);
+                world.pages.flip_bit(addr + 300, 2);
+                continue;
+            }
+            _ => panic!("{damages:?}"),
+        };
+        // A series is whole where nothing of it is told, and has nothing within what is told of it.
+        for &(series, first, last) in &rows {
+            let there = seen.iter().filter(|(found, ..)| *found == series);
+            match hit.times_of(0, series) {
+                None => assert!(there.clone().any(|&(_, a, b)| (a, b) == (first, last))),
+                Some((from, to)) => {
+                    for &(_, a, b) in there {
+                        assert!(b < from || to < a, "{series}: {a}..{b} in {from}..{to}");
+                    }
+                }
+            }
+        }
+        let hit = rows.iter().filter(|row| hit.times_of(0, row.0).is_some());
+        match hit.count() {
+            all if all == rows.len() => whole += 1,
+            _ => ranges += 1,
+        }
+        world.pages.flip_bit(addr + 300, 2);
+    }
+    assert!(ranges > 4 && whole <= 2, "{ranges} parts, {whole} wholes");
+}

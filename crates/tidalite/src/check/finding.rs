@@ -4,6 +4,10 @@ use crate::catalog::SeriesInfo;
 use crate::schema::Unit;
 use std::fmt;
 use tidalite_base::SeriesId;
+use tidalite_runs::{Front, Hit};
+
+/// Series that a finding names: a block holds rows of as many at most.
+const SERIES_NAMED: usize = 1024;
 
 /// Something wrong, and what it takes along.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,23 +62,29 @@ pub enum Place {
     },
     /// Rows of several series that are not in leaves yet.
     Front {
-        /// The first row that may be hit, by series and then by time; `None`: any.
-        from: Option<FrontRow>,
+        /// The first row that may be hit, in the order of the front: its series and time; `None`: any.
+        from: Option<(SeriesId, i64)>,
         /// The last one.
-        to: Option<FrontRow>,
+        to: Option<(SeriesId, i64)>,
+        /// The series of which rows may be hit, in that order, as far as the catalog can be read; none where `from` is `None`.
+        series: Vec<HitSeries>,
+        /// How many more series there are than are named.
+        more_series: u64,
     },
 }
 
-/// A row that is not in a leaf yet.
+/// A series of which rows may be hit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct FrontRow {
-    /// The number of its series.
+pub struct HitSeries {
+    /// Its number.
     pub id: SeriesId,
-    /// The name or GUID of that; `None`: nothing that can be read says.
-    pub name: Option<String>,
-    /// Its time in the series' unit, as text with a date where that is known.
-    pub time: String,
+    /// Its name or GUID.
+    pub name: String,
+    /// The first and the last time of what may be hit, in the series' unit.
+    pub span: (i64, i64),
+    /// The unit.
+    pub unit: Unit,
 }
 
 impl Finding {
@@ -108,25 +118,54 @@ impl Place {
             unit: info.schema.unit,
         }
     }
-}
 
-impl FrontRow {
-    pub(crate) fn new((id, time): (SeriesId, i64), info: Option<&SeriesInfo>) -> Self {
-        Self {
-            id,
-            name: info.map(SeriesInfo::label),
-            time: info.map_or_else(|| time.to_string(), |info| info.schema.unit.text(time)),
+    /// Any row of the front.
+    pub(crate) fn whole_front() -> Self {
+        Self::Front {
+            from: None,
+            to: None,
+            series: Vec::new(),
+            more_series: 0,
         }
     }
-}
 
-impl fmt::Display for FrontRow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.name {
-            Some(name) => f.write_str(name)?,
-            None => self.id.fmt(f)?,
+    /// What is hit of the front, of these series: `known` are all series whose numbers may be theirs, with the numbers of
+    /// their layouts. A stretch of one series is told as one of that series.
+    pub(crate) fn front<'i>(
+        hit: Hit,
+        front: &Front,
+        known: impl Iterator<Item = &'i SeriesInfo>,
+    ) -> Self {
+        let rows = match hit {
+            Hit::All => return Self::whole_front(),
+            Hit::Nothing => return Self::File,
+            Hit::Rows(rows) => rows,
+        };
+        let mut found = Vec::new();
+        for info in known {
+            let class = front.class_of(&info.schema.word_types());
+            if let Some(class) = class
+                && let Some(span) = rows.times_of(class, info.id)
+            {
+                found.push((class, span, info));
+            }
         }
-        write!(f, " at {}", self.time)
+        if let [(_, span, info)] = found[..] {
+            return Self::series(info, None, Some(span));
+        }
+        found.sort_by_key(|(class, _, info)| (*class, info.id));
+        let named = |&(_, span, info): &(u32, (i64, i64), &SeriesInfo)| HitSeries {
+            id: info.id,
+            name: info.label(),
+            span,
+            unit: info.schema.unit,
+        };
+        Self::Front {
+            from: Some(rows.from()),
+            to: Some(rows.to()),
+            series: found.iter().take(SERIES_NAMED).map(named).collect(),
+            more_series: found.len().saturating_sub(SERIES_NAMED) as u64,
+        }
     }
 }
 
@@ -173,10 +212,28 @@ impl fmt::Display for Place {
                     None => Ok(()),
                 }
             }
-            Self::Front { from, to } => {
+            Self::Front {
+                from,
+                to,
+                series,
+                more_series,
+            } => {
                 f.write_str("rows not yet in leaves")?;
+                if let ([first, ..], Some(last)) = (&series[..], series.last())
+                    && *more_series == 0
+                {
+                    let (begin, end) = (first.unit.text(first.span.0), last.unit.text(last.span.1));
+                    let count = series.len();
+                    return write!(
+                        f,
+                        " of {count} series, from {} at {begin} to {} at {end}",
+                        first.name, last.name
+                    );
+                }
                 match (from, to) {
-                    (Some(from), Some(to)) => write!(f, ", {from} to {to}"),
+                    (Some((first, begin)), Some((last, end))) => {
+                        write!(f, ", {first} at {begin} to {last} at {end}")
+                    }
                     _ => Ok(()),
                 }
             }

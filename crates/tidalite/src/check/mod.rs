@@ -4,7 +4,7 @@
 mod finding;
 mod walk;
 
-pub use finding::{Finding, FrontRow, Place, key_text};
+pub use finding::{Finding, HitSeries, Place, key_text};
 
 use crate::database::Database;
 use crate::error::Result;

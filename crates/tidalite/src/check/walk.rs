@@ -1,7 +1,7 @@
 //! The walk over one version: what it reaches is claimed, what is wrong becomes a finding.
 
 use super::CheckReport;
-use super::finding::{Finding, FrontRow, Place};
+use super::finding::{Finding, Place};
 use crate::annotations;
 use crate::catalog::{self, SeriesInfo};
 use crate::error::{Error, Result};
@@ -115,16 +115,21 @@ impl<'a, 'w> Walk<'a, 'w> {
 
     /// Notes damage; passes on what is not damage.
     fn note<T>(&mut self, what: &str, result: Result<T>) -> Result<Option<T>> {
+        self.note_of(Place::File, what, result)
+    }
+
+    /// As `note`, of damage that takes more along than the head of the file or the free space.
+    fn note_of<T>(&mut self, place: Place, what: &str, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(Error::Store(tidalite_pager::Error::Corrupt(corrupt))) => {
-                let found = Finding::new(Place::File, format!("{what}: {corrupt}"));
+                let found = Finding::new(place, format!("{what}: {corrupt}"));
                 self.find(found.at(corrupt.at));
                 Ok(None)
             }
             Err(Error::Store(error)) => Err(error.into()),
             Err(error) => {
-                self.problem(format!("{what}: {error}"));
+                self.find(Finding::new(place, format!("{what}: {error}")));
                 Ok(None)
             }
         }
@@ -162,7 +167,12 @@ impl<'a, 'w> Walk<'a, 'w> {
         let entries = self.entries(&self.roots.tables.clone());
         for (name, entry) in self.note("table of tables", entries)?.unwrap_or_default() {
             let name = String::from_utf8_lossy(&name).into_owned();
-            if let Some((id, tree)) = self.note(&name, decode_table_entry(&entry))? {
+            let all = Place::Table {
+                name: name.clone(),
+                from: Vec::new(),
+                to: None,
+            };
+            if let Some((id, tree)) = self.note_of(all, "its root", decode_table_entry(&entry))? {
                 let inline = self.roots.inline.iter().find(|(inline, _)| *inline == id);
                 found.push((id, name, inline.map_or(tree, |(_, tree)| *tree)));
             }
@@ -234,7 +244,8 @@ impl<'a, 'w> Walk<'a, 'w> {
         for (id, info) in series {
             let types = info.schema.word_types();
             let tree = stored_tree(&self.roots.records, self.pages, *id, &types);
-            let Some(tree) = self.note(&info.label(), tree.map_err(Error::from))? else {
+            let all = Place::series(info, None, Some((i64::MIN, i64::MAX)));
+            let Some(tree) = self.note_of(all, "its record", tree.map_err(Error::from))? else {
                 continue;
             };
             records += u64::from(self.has_record(*id)?);
@@ -312,7 +323,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         report: &mut CheckReport,
     ) -> Result<()> {
         let front = Front::load(self.pages, &self.roots.front).map_err(Error::from);
-        let Some(front) = self.note("front", front)? else {
+        let Some(front) = self.note_of(Place::whole_front(), "front", front)? else {
             return Ok(());
         };
         self.at("front");
@@ -328,18 +339,7 @@ impl<'a, 'w> Walk<'a, 'w> {
             &mut |damage| damages.push(damage),
         )?;
         for damage in damages {
-            let (from, to) = (damage.from, damage.to);
-            let one = from.zip(to).filter(|(from, to)| from.0 == to.0);
-            let place = match one.and_then(|(from, to)| Some((series.get(&from.0)?, from.1, to.1)))
-            {
-                Some((info, from, to)) => Place::series(info, None, Some((from, to))),
-                None => {
-                    let info = |id: &SeriesId| series.get(id).map(|info| &**info);
-                    let row = |row: (SeriesId, i64)| FrontRow::new(row, info(&row.0));
-                    let (from, to) = (from.map(row), to.map(row));
-                    Place::Front { from, to }
-                }
-            };
+            let place = Place::front(damage.hit, &front, series.values().map(|info| &**info));
             let address = damage.corrupt.at;
             self.find(Finding::new(place, damage.corrupt).at(address));
         }

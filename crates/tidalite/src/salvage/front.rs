@@ -1,8 +1,10 @@
 //! Rows that were not yet in leaves: from the front's record, or block by block.
 
 use super::Rescue;
-use crate::check::{Finding, FrontRow, Place};
+use crate::catalog;
+use crate::check::{Finding, Place};
 use crate::error::Result;
+use crate::name::SeriesPattern;
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows, RowsRef};
 use tidalite_runs::Front;
@@ -23,11 +25,8 @@ impl Rescue<'_, '_> {
         match loaded {
             Some(Ok(front)) => self.front_by_record(&front),
             Some(Err(tidalite_pager::Error::Corrupt(corrupt))) => {
-                let place = Place::Front {
-                    from: None,
-                    to: None,
-                };
-                self.report.lose(Finding::new(place, corrupt));
+                self.report
+                    .lose(Finding::new(Place::whole_front(), corrupt));
                 self.front_by_headers()
             }
             Some(Err(error)) => Err(error.into()),
@@ -57,12 +56,18 @@ impl Rescue<'_, '_> {
             return Err(error);
         }
         self.put_all(&mut pieces, false)?;
+        if damages.is_empty() {
+            return Ok(());
+        }
+        // As far as the catalog can be read; what cannot is told elsewhere.
+        let all = SeriesPattern::parse("")?;
+        let listed = self
+            .roots
+            .as_ref()
+            .map(|roots| catalog::list(roots, raw, &all));
+        let listed = listed.and_then(std::result::Result::ok).unwrap_or_default();
         for damage in damages {
-            let row = |row: (SeriesId, i64)| FrontRow::new(row, self.infos.get(&row.0));
-            let place = Place::Front {
-                from: damage.from.map(row),
-                to: damage.to.map(row),
-            };
+            let place = Place::front(damage.hit, front, listed.iter().map(|info| &**info));
             self.report.lose(Finding::new(place, damage.corrupt));
         }
         Ok(())
@@ -101,11 +106,8 @@ impl Rescue<'_, '_> {
             match read {
                 Ok(()) => {}
                 Err(tidalite_pager::Error::Corrupt(corrupt)) => {
-                    let place = Place::Front {
-                        from: None,
-                        to: None,
-                    };
-                    self.report.lose(Finding::new(place, corrupt));
+                    self.report
+                        .lose(Finding::new(Place::whole_front(), corrupt));
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -14,7 +14,6 @@ mod front;
 mod series;
 mod tables;
 
-use crate::catalog::SeriesInfo;
 use crate::check::Finding;
 use crate::database::{Database, OpenMode, Options};
 use crate::equal::MergePolicy;
@@ -150,7 +149,6 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
         roots: None,
         tx: db.begin_write()?,
         ids: HashMap::new(),
-        infos: HashMap::new(),
         columns: HashMap::new(),
         text_cache: TextCache::default(),
         merges: Vec::new(),
@@ -192,8 +190,6 @@ struct Rescue<'r, 'a> {
     found: Collected,
     /// The damaged file's numbers of series and the new one's, with the place in the report.
     ids: HashMap<SeriesId, (SeriesId, usize)>,
-    /// What the damaged file says of its series, by its numbers.
-    infos: HashMap<SeriesId, SeriesInfo>,
     /// Columns of each series, by the damaged file's number.
     columns: HashMap<SeriesId, usize>,
     text_cache: TextCache,

@@ -1,0 +1,151 @@
+//! Damage as JSON: the report of `check`, the losses of `salvage`, and the error where a database cannot be opened at all.
+//!
+//! Nothing is cut. Keys are written as `tidalite kv` prints and takes them: printable ASCII as it is, every other byte
+//! and the backslash as a backslash and two hex digits. Times are in the series' own unit, as text.
+
+use super::Terminal;
+use crate::bytes::typeable;
+use crate::exit::{Failure, Outcome};
+use serde_json::{Value, json};
+use tidalite::{CheckReport, Error, Finding, HitSeries, Place, StoreError};
+
+/// The report of `check` as one JSON document.
+pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> Outcome {
+    let document = json!({
+        "clean": report.is_clean(),
+        "checked": true,
+        "notes": &report.notes,
+        "findings": report.findings.iter().map(finding_json).collect::<Vec<_>>(),
+        "pages": report.pages_total,
+        "pages_used": report.pages_used,
+        "pages_free": report.pages_free,
+        "pages_pending": report.pages_pending,
+        "tables": report.tables,
+        "series": report.series,
+        "leaves": report.leaves,
+        "leaf_points": report.leaf_rows,
+        "front_points": report.front_rows,
+        "pins": report.pins,
+    });
+    print(&document, terminal)
+}
+
+/// A check that could not begin: the document that stands in the place of the report.
+pub(crate) fn failed_json(
+    error: &Error,
+    failure: &Failure,
+    terminal: &mut Terminal<'_>,
+) -> Outcome {
+    let mut told = error_json(error);
+    told["message"] = json!(failure.message);
+    let document = json!({
+        "clean": false,
+        "checked": false,
+        "error": told,
+        "exit_code": failure.exit as u8,
+        "findings": [],
+    });
+    print(&document, terminal)
+}
+
+fn print(document: &Value, terminal: &mut Terminal<'_>) -> Outcome {
+    writeln!(terminal.out, "{document}")?;
+    Ok(terminal.out.flush()?)
+}
+
+/// The kind of an error as the library names it; of those about the bytes of the file: what, where, found, expected.
+fn error_json(error: &Error) -> Value {
+    let Error::Store(error) = error else {
+        return json!({"kind": "Other"});
+    };
+    match error {
+        StoreError::Corrupt(corrupt) => json!({
+            "kind": "Corrupt",
+            "what": corrupt.what,
+            "address": corrupt.at,
+            "found": corrupt.found,
+            "expected": corrupt.expected,
+        }),
+        StoreError::NotADatabase { found } => json!({
+            "kind": "NotADatabase",
+            "what": "head of the file",
+            "address": 0,
+            "found": found,
+            "expected": "the head of a Tidalite database",
+        }),
+        StoreError::Unsupported { found, expected } => json!({
+            "kind": "Unsupported",
+            "what": "head of the file",
+            "address": 0,
+            "found": found,
+            "expected": expected,
+        }),
+        StoreError::LargeFile { path, problem } => json!({
+            "kind": "LargeFile",
+            "what": path.display().to_string(),
+            "found": problem,
+            "expected": "the second file of this database",
+        }),
+        StoreError::Io { what, at, source } => json!({
+            "kind": "Io",
+            "what": what,
+            "address": at,
+            "found": source.to_string(),
+        }),
+        _ => json!({"kind": "Other"}),
+    }
+}
+
+/// One finding: what it takes along, where it is, what is wrong.
+pub(crate) fn finding_json(finding: &Finding) -> Value {
+    let mut value = match &finding.place {
+        Place::Catalog { name, from, to } => {
+            json!({"place": "catalog", "name": name, "from_key": typeable(from), "to_key": to.as_deref().map(typeable)})
+        }
+        Place::Table { name, from, to } => {
+            json!({"place": "table", "name": name, "from_key": typeable(from), "to_key": to.as_deref().map(typeable)})
+        }
+        Place::Series {
+            id,
+            name,
+            column,
+            span,
+            unit,
+        } => json!({
+            "place": "series",
+            "id": id.0,
+            "name": name,
+            "column": column,
+            "from_time": span.map(|(from, _)| unit.text(from)),
+            "to_time": span.map(|(_, to)| unit.text(to)),
+        }),
+        Place::Front {
+            from,
+            to,
+            series,
+            more_series,
+        } => json!({
+            "place": "front",
+            "from_series": from.map(|(id, _)| id.0),
+            "to_series": to.map(|(id, _)| id.0),
+            // None where any row of the front may be hit.
+            "series": from.map(|_| series.iter().map(hit_json).collect::<Vec<_>>()),
+            "more_series": more_series,
+        }),
+        _ => json!({"place": "file"}),
+    };
+    value["version"] = json!(finding.version);
+    value["address"] = json!(finding.address);
+    value["problem"] = json!(finding.problem);
+    value
+}
+
+fn hit_json(hit: &HitSeries) -> Value {
+    let (from, to) = hit.span;
+    json!({
+        "id": hit.id.0,
+        "name": hit.name,
+        "from_time": hit.unit.text(from),
+        "to_time": hit.unit.text(to),
+    })
+}

@@ -1,0 +1,311 @@
+//! What `check --json` says of damage, against what was written there: just the keys and times that cannot be read any more.
+
+use crate::support::Folder;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use tidalite::{ColumnType, Database, Options, PageRange, ReadTxn, Schema, Unit, Watch};
+use tidalite_testkit::rng::Rng;
+
+const PAGE: usize = 4096;
+
+/// The report of a check that found damage.
+fn damage_of(folder: &Folder, file: &str) -> Value {
+    let ran = folder.say(&format!("check {file} --json"));
+    let report = serde_json::from_str(&ran.out).unwrap();
+    ran.failed(4, &["found"]);
+    report
+}
+
+fn findings<'v>(report: &'v Value, place: &str) -> Vec<&'v Value> {
+    let all = report["findings"].as_array().unwrap().iter();
+    all.filter(|finding| finding["place"] == place).collect()
+}
+
+/// The database with one bit turned in the middle of a page.
+fn with_damage(folder: &Folder, sound: &[u8], page: usize) -> Database {
+    let mut damaged = sound.to_vec();
+    damaged[page * PAGE + 1700] ^= 4;
+    folder.write("damaged.tdl", damaged);
+    open(folder, "damaged.tdl")
+}
+
+fn open(folder: &Folder, file: &str) -> Database {
+    let options = Options::new().read_only(true);
+    options.open(folder.path(file)).unwrap()
+}
+
+/// The pages that are of this kind, as the walk over the sound database names them.
+fn pages_of(folder: &Folder, file: &str, what: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    let take = &mut |range: &PageRange<'_>| {
+        if range.what == what {
+            found.extend(range.first..range.first + range.pages);
+        }
+    };
+    open(folder, file).pages(take).unwrap();
+    found.into_iter().map(|page| page as usize).collect()
+}
+
+/// The bytes of a key as `--json` writes them: its own reading of them, not the program's.
+fn bytes_of(text: &Value) -> Vec<u8> {
+    let text = text.as_str().unwrap().as_bytes();
+    let (mut bytes, mut at) = (Vec::new(), 0);
+    while at < text.len() {
+        if text[at] == b'\\' {
+            let digits = std::str::from_utf8(&text[at + 1..at + 3]).unwrap();
+            bytes.push(u8::from_str_radix(digits, 16).unwrap());
+            at += 3;
+        } else {
+            bytes.push(text[at]);
+            at += 1;
+        }
+    }
+    bytes
+}
+
+/// Keys with every byte in them, alike in far more than their first 64.
+fn key(number: u32) -> Vec<u8> {
+    let mut key: Vec<u8> = (0..120u32).map(|i| (i * 37 + 200) as u8).collect();
+    key.extend(number.to_be_bytes());
+    key
+}
+
+#[test]
+fn a_damaged_leaf_of_a_table_is_told_with_just_its_keys() {
+    let folder = Folder::new("check_json_table");
+    let db = Database::open(folder.path("keys.tdl")).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.table("a table").unwrap();
+    for number in 0..1500 {
+        // Every hundredth lies in pages of its own.
+        let len = if number % 100 == 0 { 9000 } else { 70 };
+        table.put(&key(number), &vec![number as u8; len]).unwrap();
+    }
+    tx.commit().unwrap();
+    db.close().unwrap();
+    let sound = std::fs::read(folder.path("keys.tdl")).unwrap();
+    let (mut leaves, mut single) = (0, 0);
+    for kind in ["table leaf", "large value"] {
+        let pages = pages_of(&folder, "keys.tdl", &format!("table a table: {kind}"));
+        for page in pages.into_iter().step_by(5) {
+            let db = with_damage(&folder, &sound, page);
+            let txn = db.begin_read().unwrap();
+            let table = txn.table("a table").unwrap().unwrap();
+            let lost = |number: &u32| !matches!(table.get(&key(*number)), Ok(Some(_)));
+            let lost: Vec<u32> = (0..1500).filter(lost).collect();
+            let report = damage_of(&folder, "damaged.tdl");
+            if lost.is_empty() {
+                // A byte behind the value, in its last page.
+                continue;
+            }
+            let told = findings(&report, "table");
+            assert_eq!(told.len(), 1, "{report}");
+            assert_eq!(told[0]["name"], "a table");
+            let from = bytes_of(&told[0]["from_key"]);
+            let to = (!told[0]["to_key"].is_null()).then(|| bytes_of(&told[0]["to_key"]));
+            let inside = |number: &u32| {
+                from <= key(*number) && to.as_ref().is_none_or(|to| key(*number) < *to)
+            };
+            let inside: Vec<u32> = (0..1500).filter(inside).collect();
+            assert_eq!(inside, lost, "{report}");
+            leaves += usize::from(lost.len() > 1);
+            single += usize::from(lost.len() == 1);
+        }
+    }
+    assert!(leaves > 5 && single > 2, "{leaves} {single}");
+}
+
+/// The times of a series that cannot be read, of all that were written.
+fn lost_times(txn: &ReadTxn, name: &str, times: impl Iterator<Item = i64>) -> BTreeSet<i64> {
+    let series = txn.series(name).unwrap().unwrap();
+    let lost = |time: &i64| {
+        let mut rows = 0;
+        let read = series.between(*time..=*time).for_each(|_, _| rows += 1);
+        read.is_err() || rows == 0
+    };
+    times.filter(lost).collect()
+}
+
+#[test]
+fn a_damaged_leaf_of_a_series_is_told_with_just_its_times() {
+    let folder = Folder::new("check_json_series");
+    let db = Database::open(folder.path("rows.tdl")).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    for name in ["wind", "power"] {
+        let mut series = tx.series(name).unwrap();
+        for i in 0..40_000i64 {
+            let value = (i * i % 7919) as f64 / 7.0;
+            series.insert_point(i * 1_000_000_000, 0, value).unwrap();
+        }
+    }
+    tx.commit().unwrap();
+    db.close().unwrap();
+    let sound = std::fs::read(folder.path("rows.tdl")).unwrap();
+    let texts: HashMap<String, i64> = (0..40_000)
+        .map(|i| i * 1_000_000_000)
+        .map(|time| (Schema::point().unit.text(time), time))
+        .collect();
+    let (mut leaves, mut rows) = (0, 0);
+    for page in pages_of(&folder, "rows.tdl", "packed leaves")
+        .into_iter()
+        .step_by(9)
+    {
+        let db = with_damage(&folder, &sound, page);
+        let txn = db.begin_read().unwrap();
+        let report = damage_of(&folder, "damaged.tdl");
+        for name in ["wind", "power"] {
+            let mut told = BTreeSet::new();
+            for finding in findings(&report, "series") {
+                if finding["name"] == name {
+                    let end = |at: &str| texts[finding[at].as_str().unwrap()];
+                    let span = end("from_time")..=end("to_time");
+                    told.extend(texts.values().filter(|time| span.contains(time)));
+                }
+            }
+            // The first of every ten, and the ends: single reads take their time.
+            let looked: BTreeSet<i64> = (0..40_000)
+                .filter(|i| i % 10 == 0)
+                .map(|i| i * 1_000_000_000)
+                .chain(told.first().copied())
+                .chain(told.last().copied())
+                .collect();
+            let lost = lost_times(&txn, name, looked.iter().copied());
+            let told: BTreeSet<i64> = told.intersection(&looked).copied().collect();
+            assert_eq!(lost, told, "{name}: {report}");
+            leaves += usize::from(!lost.is_empty());
+            rows += lost.len();
+        }
+    }
+    assert!(leaves > 3 && rows < leaves * 1000, "{leaves} {rows}");
+}
+
+/// Series of two layouts with few rows each, whose numbers and layouts come in different orders: they stay in the front.
+fn waiting_rows(folder: &Folder) -> BTreeMap<String, Vec<i64>> {
+    // Without a log, which would have the newest pages once more.
+    let options = Options::new().log_bytes(0);
+    let db = options.open(folder.path("front.tdl")).unwrap();
+    let mut rng = Rng::new(11);
+    let counts = Schema::new(Unit::Seconds, [("count", ColumnType::U64)]);
+    let mut rows = BTreeMap::<String, Vec<i64>>::new();
+    for part in 0..12i64 {
+        let mut tx = db.begin_write().unwrap();
+        for number in 0..300 {
+            let name = format!("s{number:03}");
+            let time = part * 1000 + number;
+            if number % 3 == 0 {
+                let mut series = tx.series_with(&name, &counts).unwrap();
+                series.insert_row(time, &[rng.u64()]).unwrap();
+            } else {
+                let mut series = tx.series(&name).unwrap();
+                series.insert_point(time, 0, rng.u64() as f64).unwrap();
+            }
+            rows.entry(name).or_default().push(time);
+        }
+        tx.commit().unwrap();
+    }
+    rows
+}
+
+#[test]
+fn damaged_rows_of_many_series_are_told_with_their_names_and_times() {
+    let folder = Folder::new("check_json_front");
+    let rows = waiting_rows(&folder);
+    let sound = std::fs::read(folder.path("front.tdl")).unwrap();
+    let all: usize = rows.values().map(Vec::len).sum();
+    // A run's bounds may be times of series with another unit.
+    let times: BTreeSet<i64> = rows.values().flatten().copied().collect();
+    let units = [Unit::Seconds, Schema::point().unit];
+    let texts = units.map(|unit| {
+        let texts = times.iter().map(|time| (unit.text(*time), *time));
+        texts.collect::<HashMap<String, i64>>()
+    });
+    let mut blocks = 0;
+    for page in pages_of(&folder, "front.tdl", "blocks of a run") {
+        drop(with_damage(&folder, &sound, page));
+        let report = damage_of(&folder, "damaged.tdl");
+        let mut told = BTreeSet::new();
+        let mut add = |hit: &Value| {
+            let name = hit["name"].as_str().unwrap().to_owned();
+            let unit = usize::from(name[1..].parse::<usize>().unwrap() % 3 > 0);
+            let end = |at: &str| texts[unit][hit[at].as_str().unwrap()];
+            let span = end("from_time")..=end("to_time");
+            let hit = rows[&name].iter().filter(|time| span.contains(time));
+            told.extend(hit.map(|time| (name.clone(), *time)));
+        };
+        for finding in findings(&report, "front") {
+            assert_eq!(finding["more_series"], 0);
+            let series = finding["series"].as_array().unwrap();
+            assert!(series.len() > 1, "{report}");
+            series.iter().for_each(&mut add);
+            blocks += 1;
+        }
+        for finding in findings(&report, "series") {
+            add(finding);
+        }
+        // A series whose newest block is damaged cannot be opened: what can be read is what is saved, block by block.
+        let saved = folder.path("saved.tdl");
+        let _ = std::fs::remove_file(&saved);
+        tidalite::salvage(folder.path("damaged.tdl"), &saved, Watch::new()).unwrap();
+        let txn = open(&folder, "saved.tdl").begin_read().unwrap();
+        let mut lost = BTreeSet::new();
+        for (name, times) in &rows {
+            let there = txn.series(name).unwrap().is_some();
+            let found = match there {
+                true => lost_times(&txn, name, times.iter().copied()),
+                false => times.iter().copied().collect(),
+            };
+            lost.extend(found.into_iter().map(|time| (name.clone(), time)));
+        }
+        assert_eq!(lost, told, "{report}");
+        assert!(lost.len() < all, "all {all} rows: {report}");
+    }
+    assert!(blocks > 1, "{blocks} blocks of many series");
+}
+
+/// Where nothing of a page that leads to all waiting rows can be read, any row may be hit.
+#[test]
+fn a_damaged_record_of_the_front_is_told_as_all_waiting_rows() {
+    let folder = Folder::new("check_json_record");
+    waiting_rows(&folder);
+    let sound = std::fs::read(folder.path("front.tdl")).unwrap();
+    let page = pages_of(&folder, "front.tdl", "record of the front")[0];
+    let mut damaged = sound;
+    damaged[page * PAGE + 40] ^= 4;
+    folder.write("damaged.tdl", damaged);
+    let report = damage_of(&folder, "damaged.tdl");
+    let told = findings(&report, "front");
+    assert_eq!(told.len(), 1, "{report}");
+    assert!(told[0]["series"].is_null(), "{report}");
+}
+
+#[test]
+fn a_head_that_cannot_be_read_is_told_as_json_too() {
+    let folder = Folder::with_plant("check_json_head");
+    let sound = std::fs::read(folder.path("plant.tdl")).unwrap();
+    let error = |damaged: Vec<u8>, code: i32| {
+        folder.write("damaged.tdl", damaged);
+        let ran = folder.say("check damaged.tdl --json");
+        let document: Value = serde_json::from_str(&ran.out).unwrap();
+        ran.failed(code, &["damaged.tdl"]);
+        assert!(document["clean"] == false && document["checked"] == false);
+        assert_eq!(document["exit_code"], code, "{document}");
+        for told in ["what", "found", "expected", "message"] {
+            assert!(!document["error"][told].as_str().unwrap().is_empty());
+        }
+        assert!(document["error"]["address"].is_u64(), "{document}");
+        document["error"].clone()
+    };
+    // Both superblocks are sound, but no record of what the database holds.
+    let mut damaged = sound.clone();
+    for block in [1, 2, 4, 5] {
+        damaged[block * PAGE..][..PAGE].fill(0x5a);
+    }
+    let told = error(damaged, 4);
+    assert_eq!(told["kind"], "Corrupt", "{told}");
+    assert!(told["address"].as_u64().unwrap() < 6 * PAGE as u64);
+    // Nothing of the head is left.
+    let mut damaged = sound;
+    damaged[..6 * PAGE].fill(0);
+    assert_eq!(error(damaged, 5)["kind"], "NotADatabase");
+    assert_eq!(error(b"no database".to_vec(), 5)["kind"], "NotADatabase");
+}
