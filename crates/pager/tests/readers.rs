@@ -312,6 +312,38 @@ fn waiting_writers_are_told_for_whom() {
     assert_eq!(a.writer(), None);
 }
 
+/// A reader begins, reads and ends while another handle holds the turn, with pages that it has changed and not committed, and while
+/// writers wait behind it.
+#[test]
+fn readers_wait_for_no_writer() {
+    tidalite_testkit::watch();
+    let memory = LockMemory::new();
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let open = || Pager::open_storage_with(Arc::clone(&storage), &memory, &options()).unwrap();
+    let (writing, waiting, reading) = (open(), open(), open());
+    let before = churn(&writing).unwrap();
+    let mut txn = writing.begin_write().unwrap();
+    let root = root_of(txn.app());
+    let root = apply(&mut txn, &root, &[(0, before + 1)]).unwrap();
+    std::thread::scope(|scope| {
+        let behind = scope.spawn(|| churn(&waiting).unwrap());
+        for reader in [&reading, &writing, &waiting] {
+            let plain = reader.begin_read().unwrap();
+            let evictable = reader.begin_read_evictable().unwrap();
+            assert_eq!(look(&plain).unwrap(), before);
+            assert_eq!(look(&evictable).unwrap(), before);
+            assert_eq!(reading.readers().unwrap().len(), 2);
+        }
+        assert!(!behind.is_finished(), "the turn was held all the while");
+        let all: Vec<_> = (1..SLOTS).map(|slot| (slot, before + 1)).collect();
+        let root = apply(&mut txn, &root, &all).unwrap();
+        txn.commit(&app(&root, before + 1), Durability::Durable)
+            .unwrap();
+        assert_eq!(behind.join().unwrap(), before + 2);
+    });
+    assert_eq!(look(&reading.begin_read().unwrap()).unwrap(), before + 2);
+}
+
 /// Readers of both kinds begin and end in threads of two handles while both write and oust: what an evictable reader
 /// was given was true, and the other kind is never disturbed.
 #[test]

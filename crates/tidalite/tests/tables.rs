@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidalite::{Database, Durability, Error, MemoryStorage, Options, StoreError, WriteTxn};
+use tidalite::{
+    Database, Durability, Error, LaggardAction, MemoryStorage, Options, StoreError, WriteTxn,
+};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
@@ -408,6 +410,57 @@ fn names_change_with_the_transaction() {
     assert_eq!((name_of("b"), name_of("c")), (b"a".to_vec(), b"c".to_vec()));
     assert_eq!(db.begin_read().unwrap().tables().unwrap(), ["b", "c"]);
     assert!(db.check().unwrap().problems.is_empty());
+}
+
+/// A table is its name: who was given up, a reader that has opened it, one that was ousted or a writer that has made it, leaves nothing behind.
+#[test]
+fn tables_outlive_readers_and_writers_that_are_given_up() {
+    tidalite_testkit::watch();
+    let db = Options::new()
+        .page_size(512)
+        .log_bytes(0)
+        .growth_bytes(16 << 10, 16 << 10)
+        .on_laggard(0, |_| LaggardAction::Evict)
+        .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
+        .unwrap();
+    let put = |value: u8| {
+        let mut tx = db.begin_write().unwrap();
+        let mut table = tx.table("t").unwrap();
+        table.put(b"newest", &[value]).unwrap();
+        for key in 0..200 {
+            table.put(&[value, key], &[value; 200]).unwrap();
+        }
+        tx.commit().unwrap();
+    };
+    let newest = |snap: &tidalite::ReadTxn| {
+        let table = snap.table("t").unwrap().unwrap();
+        table.get(b"newest").unwrap().unwrap()[0]
+    };
+    let early = db.begin_read().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    tx.table("t").unwrap().put(b"x", b"never").unwrap();
+    drop(tx);
+    assert!(db.begin_read().unwrap().table("t").unwrap().is_none());
+    put(0);
+    assert!(early.table("t").unwrap().is_none());
+    drop(early);
+    let mut value = 0;
+    for _ in 0..10 {
+        let reader = db.begin_read_evictable().unwrap();
+        assert_eq!(newest(&reader), value);
+        // It is ousted when the file would grow for it.
+        let lost = (0..20).find_map(|_| {
+            value += 1;
+            put(value);
+            let read = reader
+                .table("t")
+                .and_then(|table| table.unwrap().get(b"newest"));
+            matches!(read.err()?, Error::Store(StoreError::Evicted { .. })).then_some(())
+        });
+        assert!(lost.is_some());
+        drop(reader);
+        assert_eq!(newest(&db.begin_read().unwrap()), value);
+    }
 }
 
 type Model = (BTreeMap<Vec<u8>, Vec<u8>>, BTreeMap<i64, f64>);
