@@ -9,7 +9,7 @@ use crate::pins::Pin;
 use crate::pipeline::Until;
 use crate::published::published;
 use crate::redo::Recovery;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Shown, Snapshot};
 use crate::space::large::Large;
 use crate::txn::{WriteTxn, make_durable};
 use crate::writer::Writer;
@@ -66,6 +66,16 @@ impl Pager {
     /// process `Io` and `Corrupt` from reading its record.
     pub fn begin_read(&self) -> Result<Snapshot> {
         Snapshot::begin(&self.inner, 0)
+    }
+
+    /// As [`begin_read`](Self::begin_read), for less, when this handle's newest commit is still what another snapshot showed; `None` when it
+    /// is not.
+    ///
+    /// # Errors
+    /// As for `begin_read`.
+    #[inline]
+    pub fn begin_read_as(&self, shown: &Shown) -> Result<Option<Snapshot>> {
+        shown.begin(&self.inner)
     }
 
     /// A snapshot that the writer may take away when it holds space for too long

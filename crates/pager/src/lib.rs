@@ -84,6 +84,6 @@ pub use ptr::{PTR_BYTES, Ptr};
 pub use readers::{Laggard, LaggardAction, OnLaggard, OnWait, Reader, ReaderKind, WriterSeen};
 pub use redo::Recovery;
 pub use salvage::{Candidate, RawFile, RawState};
-pub use snapshot::{Parked, Snapshot};
+pub use snapshot::{Parked, Shown, Snapshot};
 pub use storage::{FileStorage, MemoryStorage, Storage};
 pub use txn::{CommitInfo, Durability, Savepoint, SecondFile, Ticket, UncommittedRead, WriteTxn};

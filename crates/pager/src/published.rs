@@ -38,7 +38,7 @@ pub(crate) fn published(inner: &Arc<Inner>) -> Result<(Snapshot, Box<Writer>)> {
             }
         };
         let state = State::of_meta(&found.meta, inner.page_size);
-        let snapshot = Snapshot::of_slot(inner, slot, Arc::new(state));
+        let snapshot = Snapshot::of_slot(inner, slot, state.txn.0, Arc::new(state));
         match Writer::load(inner, found) {
             Ok(mut writer) => {
                 writer.reclaim_in_memory(inner);

@@ -8,8 +8,8 @@ use crate::pager::{Inner, State};
 use crate::pages::{Counters, PageRead, PageRef};
 use crate::pins::{self, Pin};
 use crate::ptr::Ptr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use tidalite_base::{Corrupt, TxnId};
 
 /// How many times as long as the file is now a pinned version may have been. What is beyond the file's end was free in it,
@@ -31,6 +31,32 @@ pub struct Snapshot {
     counters: Counters,
 }
 
+/// What a snapshot shows, without holding its pages: to begin another one with, see [`Pager::begin_read_as`](crate::Pager::begin_read_as).
+#[derive(Clone)]
+pub struct Shown {
+    /// Whose state it is. Not kept open by this.
+    inner: Weak<Inner>,
+    state: Arc<State>,
+}
+
+impl Shown {
+    /// A snapshot of this state, if it is the newest of this handle.
+    #[inline]
+    pub(crate) fn begin(&self, inner: &Arc<Inner>) -> Result<Option<Snapshot>> {
+        if self.inner.as_ptr() != Arc::as_ptr(inner) {
+            return Ok(None);
+        }
+        Snapshot::begin_as(inner, &self.state)
+    }
+
+    /// True when the snapshot shows the same commit.
+    #[must_use]
+    pub fn is_of(&self, snapshot: &Snapshot) -> bool {
+        let (own, other) = (&self.state, &snapshot.state);
+        own.txn == other.txn && (Arc::ptr_eq(&own.app, &other.app) || own.app == other.app)
+    }
+}
+
 impl Snapshot {
     /// `kind`: 0, or `EVICTABLE`.
     #[inline]
@@ -50,16 +76,20 @@ impl Snapshot {
                 return Err(error);
             }
         };
-        let mut snapshot = Self {
-            inner: Arc::clone(inner),
-            word: state.txn.0 | kind,
-            state,
-            slot,
-            told: false,
-            counters: Counters::default(),
-        };
-        snapshot.tell_began();
-        Ok(snapshot)
+        Ok(Self::of_slot(inner, slot, state.txn.0 | kind, state))
+    }
+
+    /// As `begin` for a reader that nobody can oust, of this state; `None` when another one is the newest.
+    #[inline]
+    fn begin_as(inner: &Arc<Inner>, state: &Arc<State>) -> Result<Option<Self>> {
+        inner.lock.check_process()?;
+        let slot = inner.lock.take_slot()?;
+        let txn = state.txn.0;
+        if inner.lock.enter(slot, txn, state.word) && inner.local.load(Ordering::SeqCst) == txn {
+            return Ok(Some(Self::of_slot(inner, slot, txn, Arc::clone(state))));
+        }
+        inner.lock.leave_slot(slot);
+        Ok(None)
     }
 
     /// Tells the observer of a reader that nobody can take the snapshot from.
@@ -126,7 +156,7 @@ impl Snapshot {
                 clock: Ptr::NULL,
                 ..State::of_meta(&meta, inner.page_size)
             };
-            return Ok(Some(Self::of_slot(inner, slot, Arc::new(state))));
+            return Ok(Some(Self::of_slot(inner, slot, meta.txn, Arc::new(state))));
         }
     }
 
@@ -140,11 +170,12 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// The snapshot of a state that its slot holds.
-    pub(crate) fn of_slot(inner: &Arc<Inner>, slot: usize, state: Arc<State>) -> Self {
+    /// The snapshot of a state that its slot holds with this word.
+    #[inline]
+    pub(crate) fn of_slot(inner: &Arc<Inner>, slot: usize, word: u64, state: Arc<State>) -> Self {
         let mut snapshot = Self {
             inner: Arc::clone(inner),
-            word: state.txn.0,
+            word,
             state,
             slot,
             told: false,
@@ -238,15 +269,18 @@ impl Snapshot {
         self.state.txn
     }
 
+    /// What it shows, for the snapshots that follow.
+    #[must_use]
+    pub fn shown(&self) -> Shown {
+        Shown {
+            inner: Arc::downgrade(&self.inner),
+            state: Arc::clone(&self.state),
+        }
+    }
+
     /// What the layers above stored with that commit.
     #[must_use]
     pub fn app(&self) -> &[u8] {
-        &self.state.app
-    }
-
-    /// The same, as all snapshots of one state share it: two that lie in one place are equal.
-    #[must_use]
-    pub fn shared_app(&self) -> &Arc<[u8]> {
         &self.state.app
     }
 

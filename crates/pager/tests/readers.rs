@@ -312,6 +312,55 @@ fn waiting_writers_are_told_for_whom() {
     assert_eq!(a.writer(), None);
 }
 
+/// What a snapshot showed begins another one as long as it is the newest commit of this handle and of all others, and of no other file.
+#[test]
+fn what_was_shown_is_begun_again_while_it_is_the_newest() {
+    tidalite_testkit::watch();
+    let memory = LockMemory::new();
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let open = || Pager::open_storage_with(Arc::clone(&storage), &memory, &options()).unwrap();
+    let (one, other) = (open(), open());
+    let stranger = self::open(&options());
+    churn(&stranger).unwrap();
+    churn(&one).unwrap();
+    let snapshot = one.begin_read().unwrap();
+    let shown = snapshot.shown();
+    assert!(shown.is_of(&snapshot));
+    drop(snapshot);
+    let again = one.begin_read_as(&shown).unwrap().unwrap();
+    assert_eq!(look(&again).unwrap(), 1);
+    assert_eq!(
+        one.readers().unwrap().len(),
+        1,
+        "it is a reader like others"
+    );
+    for strange in [&other, &stranger] {
+        assert!(strange.begin_read_as(&shown).unwrap().is_none());
+    }
+    for (writer, number) in [(&one, 2), (&other, 3)] {
+        let shown = one.begin_read().unwrap().shown();
+        churn(writer).unwrap();
+        assert!(one.begin_read_as(&shown).unwrap().is_none());
+        let newest = one.begin_read().unwrap();
+        assert!(!shown.is_of(&newest) && newest.shown().is_of(&newest));
+        assert_eq!(look(&newest).unwrap(), number);
+        let shown = newest.shown();
+        drop(newest);
+        assert_eq!(
+            look(&one.begin_read_as(&shown).unwrap().unwrap()).unwrap(),
+            number
+        );
+    }
+    drop(again);
+    assert!(
+        one.readers().unwrap().is_empty(),
+        "nothing is left of what was in vain"
+    );
+    drop(one);
+    // It does not keep the file open.
+    assert!(other.begin_read_as(&shown).unwrap().is_none());
+}
+
 /// A reader begins, reads and ends while another handle holds the turn, with pages that it has changed and not committed, and while
 /// writers wait behind it.
 #[test]

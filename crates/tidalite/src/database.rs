@@ -509,8 +509,15 @@ impl Database {
     /// # Errors
     /// `Store` with: too many snapshots (`Limit`); a forked child (`Forked`); damage in the roots or in the front's record.
     pub fn begin_read(&self) -> Result<ReadTxn> {
-        let threads = self.shared.scan_threads;
-        ReadTxn::begin_again(self.pager.begin_read()?, &self.shared.newest, threads)
+        let shared = &self.shared;
+        if let Some(read) = shared.newest.begin(&self.pager)? {
+            return Ok(read);
+        }
+        ReadTxn::begin_again(
+            self.pager.begin_read()?,
+            &shared.newest,
+            shared.scan_threads,
+        )
     }
 
     /// Begins the write transaction; waits for others, first come first served among processes. Of the threads of one handle who is awake

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use tidalite_base::{SeriesId, TxnId};
 use tidalite_codec::{ColumnType as WordType, Rows};
 use tidalite_kv::Tree;
-use tidalite_pager::{Counters, Snapshot};
+use tidalite_pager::{Counters, Pager, Shown, Snapshot};
 use tidalite_runs::Front;
 
 /// What a state is read by. The library has two: those of [`ReadTxn`] and of [`UncommittedRead`](crate::UncommittedRead).
@@ -137,11 +137,29 @@ pub(crate) struct Newest {
     pub(crate) kept: Arc<Kept>,
 }
 
+impl Newest {
+    /// A snapshot of the commit that the last one showed, if nobody has committed since.
+    #[inline]
+    pub(crate) fn begin(&self, pager: &Pager) -> Result<Option<ReadTxn>> {
+        let begun = self.begun.load();
+        let Some((begun, shown)) = begun
+            .as_ref()
+            .and_then(|begun| Some((begun, begun.shown.as_ref()?)))
+        else {
+            return Ok(None);
+        };
+        let pages = pager.begin_read_as(shown)?;
+        Ok(pages.map(|pages| Reading {
+            pages,
+            begun: Arc::clone(begun),
+        }))
+    }
+}
+
 /// What the snapshots of one commit share.
 pub(crate) struct Begun {
-    txn: TxnId,
-    /// The bytes that `roots` was decoded from: they tell commits of one number apart.
-    app: Arc<[u8]>,
+    /// What it was decoded from; `None` for an unfinished transaction.
+    shown: Option<Shown>,
     pub(crate) roots: Roots,
     pub(crate) front: Front,
     pub(crate) known: Arc<Known>,
@@ -167,8 +185,7 @@ impl ReadTxn {
         scan_threads: usize,
     ) -> Result<Self> {
         let begun = Begun {
-            txn: pages.txn(),
-            app: Arc::clone(pages.shared_app()),
+            shown: Some(pages.shown()),
             front: Front::load(&pages, &roots.front)?,
             roots,
             known,
@@ -189,9 +206,10 @@ impl ReadTxn {
     ) -> Result<Self> {
         let begun = newest.begun.load();
         if let Some(begun) = begun.as_ref()
-            && begun.txn == pages.txn()
-            // Mostly it is the very same one.
-            && (Arc::ptr_eq(&begun.app, pages.shared_app()) || *begun.app == *pages.app())
+            && begun
+                .shown
+                .as_ref()
+                .is_some_and(|shown| shown.is_of(&pages))
         {
             let begun = Arc::clone(begun);
             return Ok(Self { pages, begun });
@@ -231,8 +249,7 @@ impl<S: ReadSource> Reading<S> {
     /// A write transaction as it stands, whose rows are all in pages.
     pub(crate) fn uncommitted(pages: S, roots: Roots, open: Vec<OpenTable>) -> Result<Self> {
         let begun = Begun {
-            txn: pages.txn(),
-            app: Arc::default(),
+            shown: None,
             front: Front::load(&pages, &roots.front)?,
             known: Arc::new(Known::new(&roots, Arc::default())),
             roots,

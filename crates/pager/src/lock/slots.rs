@@ -4,8 +4,8 @@
 //! 1. A slot belongs to the handle that its owner word names. A free slot (owner 0) is idle.
 //! 2. Slots are claimed with a compare-and-swap; they become free by their owner, or under the setup lock
 //!    by somebody who found the owner dead. So an owner word of a dead handle changes only there.
-//! 3. A handle keeps some of its idle slots (`idle`, one bit each) to take the next one without a search. Only low ones: were it any,
-//!    sixteen handles could keep all there are from the others, without a snapshot.
+//! 3. A handle keeps some of its idle slots (`idle`, one bit each) to take the next one without a search: a few of each group, and only low
+//!    ones. Were it any, sixteen handles could keep all there are from the others, without a snapshot.
 //! 4. Snapshots that were cloned share a slot; `users` counts them. It belongs to this handle alone.
 
 use super::Lock;
@@ -16,8 +16,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 const GROUPS: usize = 64;
-/// Idle slots that a handle keeps for itself.
-const KEPT_MAX: usize = 256;
+/// Idle slots of a group that a handle keeps for itself; a few more where threads give theirs back at once.
+const KEPT_MAX: u32 = 4;
 /// Idle slots from here on are free for every handle.
 const KEPT_END: usize = READERS_MAX / 4;
 const _: () = assert!(READERS_MAX == GROUPS * 64);
@@ -33,7 +33,6 @@ const HELD: usize = 5;
 pub(super) struct Slots {
     /// Slot s is bit s / 64 of word s % 64: threads begin at different words.
     idle: Box<[AtomicU64]>,
-    kept: AtomicUsize,
     users: Box<[AtomicU32]>,
 }
 
@@ -41,7 +40,6 @@ impl Slots {
     pub(super) fn new() -> Self {
         Self {
             idle: (0..GROUPS).map(|_| AtomicU64::new(0)).collect(),
-            kept: AtomicUsize::new(0),
             users: (0..READERS_MAX).map(|_| AtomicU32::new(0)).collect(),
         }
     }
@@ -128,14 +126,10 @@ impl Lock {
                 match word.compare_exchange_weak(bits, rest, Ordering::Acquire, Ordering::Relaxed) {
                     Ok(_) => {
                         let slot = bits.trailing_zeros() as usize * GROUPS + group;
-                        self.slots.kept.fetch_sub(1, Ordering::Relaxed);
                         return Ok(self.begin_slot(slot));
                     }
                     Err(now) => bits = now,
                 }
-            }
-            if self.slots.kept.load(Ordering::Relaxed) == 0 {
-                break;
             }
         }
         self.claim_slot(start)
@@ -204,21 +198,20 @@ impl Lock {
     /// One user less; the last one gives the slot back. Not in a forked child: it is the parent's.
     #[inline]
     pub(crate) fn leave_slot(&self, slot: usize) {
-        if self.slots.users[slot].fetch_sub(1, Ordering::AcqRel) != 1 || !self.is_here() {
+        let users = &self.slots.users[slot];
+        // Who is alone stays alone: only a user makes another one.
+        let is_last = users.load(Ordering::Acquire) == 1;
+        if !is_last && users.fetch_sub(1, Ordering::AcqRel) != 1 || !self.is_here() {
             return;
         }
         let line = self.area.slot(slot);
         protocol::leave(&line[STATE]);
-        if slot >= KEPT_END {
+        let idle = &self.slots.idle[slot % GROUPS];
+        if slot >= KEPT_END || idle.load(Ordering::Relaxed).count_ones() >= KEPT_MAX {
             line[OWNER].store(0, Ordering::SeqCst);
             return;
         }
-        if self.slots.kept.fetch_add(1, Ordering::Relaxed) >= KEPT_MAX {
-            self.slots.kept.fetch_sub(1, Ordering::Relaxed);
-            line[OWNER].store(0, Ordering::SeqCst);
-            return;
-        }
-        self.slots.idle[slot % GROUPS].fetch_or(1 << (slot / GROUPS), Ordering::Release);
+        idle.fetch_or(1 << (slot / GROUPS), Ordering::Release);
     }
 
     fn slots_used(&self) -> usize {
