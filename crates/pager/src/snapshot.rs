@@ -49,11 +49,13 @@ impl Shown {
         Snapshot::begin_as(inner, &self.state)
     }
 
-    /// True when the snapshot shows the same commit.
+    /// True when the snapshot shows the same commit, and as many see it: one of
+    /// [`Durability::None`](crate::Durability::None) is seen by all once it is durable.
     #[must_use]
     pub fn is_of(&self, snapshot: &Snapshot) -> bool {
         let (own, other) = (&self.state, &snapshot.state);
-        own.txn == other.txn && (Arc::ptr_eq(&own.app, &other.app) || own.app == other.app)
+        (own.txn, own.word) == (other.txn, other.word)
+            && (Arc::ptr_eq(&own.app, &other.app) || own.app == other.app)
     }
 }
 
@@ -151,6 +153,8 @@ impl Snapshot {
                 continue;
             }
             let state = State {
+                // Never the newest state, even where its number is: it lacks what follows.
+                word: u64::MAX,
                 // The pinned record knows only the places of these.
                 pins: Ptr::NULL,
                 clock: Ptr::NULL,

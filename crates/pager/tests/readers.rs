@@ -356,13 +356,18 @@ fn what_was_shown_is_begun_again_while_it_is_the_newest() {
         one.readers().unwrap().is_empty(),
         "nothing is left of what was in vain"
     );
-    drop(one);
-    // It does not keep the file open.
-    assert!(other.begin_read_as(&shown).unwrap().is_none());
+    drop((one, other));
+    // It keeps no file open.
+    let alone = Options {
+        exclusive: true,
+        ..options()
+    };
+    let alone = Pager::open_storage_with(storage, &memory, &alone).unwrap();
+    assert!(alone.begin_read_as(&shown).unwrap().is_none());
 }
 
-/// A reader begins, reads and ends while another handle holds the turn, with pages that it has changed and not committed, and while
-/// writers wait behind it.
+/// A reader begins, reads and ends while another handle holds the turn, with pages that it has changed and not committed, and a third
+/// one asks for it.
 #[test]
 fn readers_wait_for_no_writer() {
     tidalite_testkit::watch();
@@ -374,8 +379,15 @@ fn readers_wait_for_no_writer() {
     let mut txn = writing.begin_write().unwrap();
     let root = root_of(txn.app());
     let root = apply(&mut txn, &root, &[(0, before + 1)]).unwrap();
+    let asks = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let behind = scope.spawn(|| churn(&waiting).unwrap());
+        let behind = scope.spawn(|| {
+            asks.store(true, Ordering::Relaxed);
+            churn(&waiting).unwrap()
+        });
+        while !asks.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
         for reader in [&reading, &writing, &waiting] {
             let plain = reader.begin_read().unwrap();
             let evictable = reader.begin_read_evictable().unwrap();

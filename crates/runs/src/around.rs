@@ -4,8 +4,8 @@
 //! read on. What is hit are the rows between the last block before the damage and the first one behind it, which the
 //! blocks' own keys say more tightly than the separators of the directory.
 
-use crate::directory::{Entry, entries_at_or_behind, entries_from};
-use crate::hit::{FrontDamage, Hit, HitRows};
+use crate::directory::{END_OF_BLOCKS, Entry, entries_at_or_behind, entries_from};
+use crate::hit::{FrontDamage, Hit};
 use crate::key::Key;
 use crate::run::Run;
 use tidalite_base::Corrupt;
@@ -26,6 +26,8 @@ enum Start {
 /// A walk over the entries.
 pub(crate) struct Around<'a> {
     run: &'a Run,
+    /// Rows up to this are not seen.
+    after: Option<Key>,
     /// The damage of the directory's pages, and whether it was told with the rows that it hides.
     broken: Vec<(Damage, bool)>,
     next: Option<Start>,
@@ -41,9 +43,10 @@ pub(crate) struct Around<'a> {
 
 impl<'a> Around<'a> {
     /// `broken` is what a check of the directory's pages found.
-    pub(crate) fn new(run: &'a Run, broken: Vec<Damage>) -> Self {
+    pub(crate) fn new(run: &'a Run, after: Option<Key>, broken: Vec<Damage>) -> Self {
         Self {
             run,
+            after,
             broken: broken.into_iter().map(|damage| (damage, false)).collect(),
             next: Some(Start::At(Key::MIN)),
             reached: run.first,
@@ -107,7 +110,7 @@ impl<'a> Around<'a> {
             return;
         };
         let last = last.max(first);
-        let rows = HitRows::of(self.run, first, last);
+        let hit = Hit::of(self.run, self.after, first, last);
         let (from, to) = (first.encode(), last.encode());
         let mut named = false;
         for (damage, told) in &mut self.broken {
@@ -115,33 +118,36 @@ impl<'a> Around<'a> {
             let ends = damage.to.as_deref().is_none_or(|end| end > &from[..]);
             if begins && ends && !*told {
                 (*told, named) = (true, true);
-                tell(rows.with(damage.corrupt.clone()));
+                tell(hit.with(damage.corrupt.clone()));
             }
         }
         if !named {
-            tell(rows.with(met));
+            tell(hit.with(met));
         }
     }
 
     /// Behind the last block there are extents alone, and damage there hides no rows. Other damage that was not met on the way
     /// may be of the whole run.
     fn end(&mut self, tell: &mut dyn FnMut(FrontDamage)) {
-        if self.reached <= self.run.last {
+        let (begun, blocks_end) = (self.begun.encode(), END_OF_BLOCKS.encode());
+        let is_at_end = self.reached > self.run.last;
+        let behind = |damage: &Damage| {
+            let from = damage.from.as_slice();
+            from >= &blocks_end[..] || is_at_end && from > &begun[..]
+        };
+        let hides = |(damage, told): &(Damage, bool)| !told && !behind(damage);
+        if !is_at_end && self.broken.iter().any(hides) {
             self.close_gap(self.run.last, tell);
         }
-        let begun = self.begun.encode();
         for (damage, told) in &mut self.broken {
             if std::mem::replace(told, true) {
                 continue;
             }
-            let corrupt = damage.corrupt.clone();
-            let behind = self.reached > self.run.last && damage.from.as_slice() > &begun[..];
-            tell(if behind {
-                let hit = Hit::Nothing;
-                FrontDamage { hit, corrupt }
-            } else {
-                HitRows::of(self.run, self.run.first, self.run.last).with(corrupt)
-            });
+            let hit = match behind(damage) {
+                true => Hit::Nothing,
+                false => Hit::of(self.run, self.after, self.run.first, self.run.last),
+            };
+            tell(hit.with(damage.corrupt.clone()));
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::block::Block;
 use crate::directory::{self, Entry};
 use crate::extents;
 use crate::front::Front;
-use crate::hit::{FrontDamage, Hit, HitRows};
+use crate::hit::{FrontDamage, Hit};
 use crate::key::Key;
 use crate::record::record_extent;
 use crate::run::{Run, row_bytes};
@@ -131,7 +131,7 @@ impl Front {
         heard.tell(Hit::All, record)?;
         for (run, after) in self.live_runs(0) {
             let checked = self.check_run(r, run, after, &mut heard, &mut report);
-            heard.tell(Hit::Rows(HitRows::of(run, run.first, run.last)), checked)?;
+            heard.tell(Hit::of(run, after, run.first, run.last), checked)?;
         }
         let tail = self.check_tail(r, &mut heard, &mut report);
         heard.tell(Hit::All, tail)?;
@@ -287,12 +287,12 @@ impl Front {
         let mut block = Block::default();
         let mut stretch: Option<Held> = None;
         let mut entries = Vec::new();
-        let mut around = Around::new(run, broken);
+        let mut around = Around::new(run, after, broken);
         while around.more(r, &mut entries, heard.damage)? {
             for entry in &entries {
                 let checked = self.check_block(r, run, entry, &mut block);
-                let hit = HitRows::of(run, entry.first, entry.last);
-                if heard.tell(Hit::Rows(hit), checked)?.is_none() {
+                let hit = Hit::of(run, after, entry.first, entry.last);
+                if heard.tell(hit, checked)?.is_none() {
                     damaged_blocks += 1;
                     continue;
                 }

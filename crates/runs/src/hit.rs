@@ -5,6 +5,7 @@
 
 use crate::key::Key;
 use crate::run::Run;
+use std::ops::RangeInclusive;
 use tidalite_base::{Corrupt, SeriesId};
 
 /// Damage in the front, and the rows that it takes along.
@@ -36,22 +37,31 @@ pub struct HitRows {
     times: (i64, i64),
 }
 
-impl HitRows {
-    pub(crate) fn of(run: &Run, first: Key, last: Key) -> Self {
-        Self {
+impl Hit {
+    /// The rows of a run from `first` to `last`, but for those up to `after`, which are not seen there any more: an open merge has passed
+    /// them.
+    pub(crate) fn of(run: &Run, after: Option<Key>, first: Key, last: Key) -> Self {
+        let first = match after.map(|after| after.next()) {
+            None => first,
+            Some(Some(next)) => first.max(next),
+            Some(None) => return Self::Nothing,
+        };
+        if last < first {
+            return Self::Nothing;
+        }
+        Self::Rows(HitRows {
             first,
             last,
             times: (run.time_least, run.time_greatest),
-        }
+        })
     }
 
     pub(crate) fn with(self, corrupt: Corrupt) -> FrontDamage {
-        FrontDamage {
-            hit: Hit::Rows(self),
-            corrupt,
-        }
+        FrontDamage { hit: self, corrupt }
     }
+}
 
+impl HitRows {
     /// The first row that may be hit: its series and time.
     #[must_use]
     pub fn from(&self) -> (SeriesId, i64) {
@@ -62,6 +72,12 @@ impl HitRows {
     #[must_use]
     pub fn to(&self) -> (SeriesId, i64) {
         (self.last.series, self.last.time)
+    }
+
+    /// Where rows that may be hit lie: classes of layouts and series.
+    #[must_use]
+    pub fn places(&self) -> RangeInclusive<(u32, SeriesId)> {
+        self.first.place()..=self.last.place()
     }
 
     /// The first and the last time of a series, whose layout has this class, that may be hit; none where its rows lie elsewhere.

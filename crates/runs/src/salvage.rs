@@ -1,15 +1,15 @@
 //! What is left of a damaged front: rows run by run around damage, and blocks and tails that nothing leads to.
 
 use crate::block::{Block, encoded_len};
-use crate::directory::{Entry, decode_entry};
+use crate::directory::{END_OF_BLOCKS, Entry, decode_entry};
 use crate::front::Front;
-use crate::hit::{FrontDamage, Hit, HitRows};
-use crate::key::Key;
+use crate::hit::{FrontDamage, Hit};
+use crate::key::{KEY_BYTES, Key};
 use crate::record::Record;
 use crate::run::Run;
 use crate::tail;
 use crate::work::{BLOCK_BYTES_MAX, LAYOUTS_MAX};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_kv::{PageAt, Tree, Walk};
@@ -134,21 +134,27 @@ fn each_series(
 /// What a directory's walk collects.
 #[derive(Default)]
 struct Leaves {
-    reached: Vec<Ptr>,
-    lost: Vec<(Vec<u8>, Option<Vec<u8>>, Corrupt)>,
+    reached: Vec<(Ptr, Span)>,
+    lost: Vec<(Span, Corrupt)>,
+}
+
+/// The keys that a page of the directory may have: the first one, and the first one behind them.
+type Span = (Vec<u8>, Option<Vec<u8>>);
+
+fn span_of(page: &PageAt<'_>) -> Span {
+    (page.from.to_vec(), page.to.map(<[u8]>::to_vec))
 }
 
 impl Walk for Leaves {
     fn enter(&mut self, page: &PageAt<'_>) -> Result<bool> {
         if page.level == 0 {
-            self.reached.push(page.ptr);
+            self.reached.push((page.ptr, span_of(page)));
         }
         Ok(page.level > 0)
     }
 
     fn damaged(&mut self, page: &PageAt<'_>, corrupt: Corrupt) -> Result<()> {
-        let to = page.to.map(<[u8]>::to_vec);
-        self.lost.push((page.from.to_vec(), to, corrupt));
+        self.lost.push((span_of(page), corrupt));
         Ok(())
     }
 }
@@ -169,11 +175,11 @@ impl Front {
         let mut runs: Vec<_> = self.live_runs(0).collect();
         runs.reverse();
         for (run, after) in runs {
-            for ptr in blocks_of(r, run, lone, damage)? {
+            for ptr in blocks_of(r, (run, after), lone, damage)? {
                 match read_alone(r, &ptr.0) {
                     Ok(block) => each_series(&block, after, f)?,
                     Err(Error::Corrupt(corrupt)) => {
-                        damage(HitRows::of(run, ptr.1, ptr.2).with(corrupt));
+                        damage(Hit::of(run, after, ptr.1, ptr.2).with(corrupt));
                     }
                     Err(error) => return Err(error),
                 }
@@ -181,8 +187,7 @@ impl Front {
         }
         match tail_rows(r, &self.tail, &self.layouts, f) {
             Err(Error::Corrupt(corrupt)) => {
-                let hit = Hit::All;
-                damage(FrontDamage { hit, corrupt });
+                damage(Hit::All.with(corrupt));
                 Ok(())
             }
             other => other,
@@ -193,7 +198,7 @@ impl Front {
 /// The blocks of a run with their first and last keys.
 fn blocks_of<R: PageRead>(
     r: &R,
-    run: &Run,
+    (run, after): (&Run, Option<Key>),
     lone: &[LoneBlock],
     damage: &mut dyn FnMut(FrontDamage),
 ) -> Result<Vec<(Ptr, Key, Key)>> {
@@ -201,7 +206,7 @@ fn blocks_of<R: PageRead>(
     run.directory.walk(r, &mut leaves)?;
     let mut found = Vec::new();
     let mut known = HashSet::new();
-    for leaf in std::mem::take(&mut leaves.reached) {
+    for (leaf, span) in std::mem::take(&mut leaves.reached) {
         let entries = entries_of(r, &leaf);
         match entries {
             Ok(entries) => {
@@ -210,11 +215,14 @@ fn blocks_of<R: PageRead>(
                     found.push((entry.ptr, entry.first, entry.last));
                 }
             }
-            Err(Error::Corrupt(corrupt)) => leaves.lost.push((Vec::new(), None, corrupt)),
+            Err(Error::Corrupt(corrupt)) => leaves.lost.push((span, corrupt)),
             Err(error) => return Err(error),
         }
     }
-    for (from, to, corrupt) in leaves.lost {
+    let firsts: BTreeSet<Key> = found.iter().map(|(_, first, _)| *first).collect();
+    for (span, corrupt) in leaves.lost {
+        damage(hidden(run, after, &span, &firsts).with(corrupt));
+        let (from, to) = span;
         for block in lone {
             let key = block.first.encode();
             let inside =
@@ -223,9 +231,30 @@ fn blocks_of<R: PageRead>(
                 found.push((block.ptr, block.first, block.first));
             }
         }
-        damage(HitRows::of(run, run.first, run.last).with(corrupt));
     }
     Ok(found)
+}
+
+/// The rows of the blocks that a lost page of the directory named, whose keys lay in `span`: the last of them ends before the block that
+/// follows begins.
+fn hidden(run: &Run, after: Option<Key>, (from, to): &Span, firsts: &BTreeSet<Key>) -> Hit {
+    if from.as_slice() >= &END_OF_BLOCKS.encode()[..] {
+        return Hit::Nothing;
+    }
+    // Separators may be shorter than keys; then they are the least keys that begin so.
+    let key_of = |bytes: &[u8]| {
+        let mut key = [0; KEY_BYTES];
+        let len = bytes.len().min(KEY_BYTES);
+        key[..len].copy_from_slice(&bytes[..len]);
+        Key::decode(&key)
+    };
+    let first = key_of(from).unwrap_or(Key::MIN).max(run.first);
+    let next = to
+        .as_deref()
+        .and_then(key_of)
+        .and_then(|to| firsts.range(to..).next());
+    let last = next.map_or(run.last, Key::before).max(first);
+    Hit::of(run, after, first, last)
 }
 
 fn entries_of<R: PageRead>(r: &R, leaf: &Ptr) -> Result<Vec<Entry>> {
@@ -283,7 +312,9 @@ impl Front {
                 continue;
             }
             let mut lost = None;
-            for (ptr, _, _) in blocks_of(r, run, &[], &mut |damage| lost = Some(damage.corrupt))? {
+            for (ptr, _, _) in blocks_of(r, (run, None), &[], &mut |damage| {
+                lost = Some(damage.corrupt)
+            })? {
                 each_series(&read_alone(r, &ptr)?, after, &mut show)?;
             }
             if let Some(corrupt) = lost {

@@ -379,19 +379,31 @@ pub(crate) fn list<R: PageRead>(
     pattern: &SeriesPattern,
 ) -> Result<Vec<Arc<SeriesInfo>>> {
     let mut found = Vec::new();
-    let mut cursor = roots.series.cursor(pages);
-    let mut entry = cursor.first()?;
-    while entry {
-        let id = decode_id(cursor.key())?;
-        let info = SeriesInfo::decode_exact(id, &cursor.value()?.to_vec()?)?;
+    each_from(roots, pages, &[], &mut |info| {
         let anonymous = SeriesName::new(info.label(), []);
         let name = info.name.as_ref().or(anonymous.as_ref().ok());
         if name.is_some_and(|name| pattern.matches(name)) {
             found.push(Arc::new(info));
         }
-        entry = cursor.next()?;
-    }
+    })?;
     Ok(found)
+}
+
+/// Every series from this key of the catalog on, in the order of their ids.
+pub(crate) fn each_from<R: PageRead>(
+    roots: &Roots,
+    pages: &R,
+    from: &[u8],
+    each: &mut dyn FnMut(SeriesInfo),
+) -> Result<()> {
+    let mut cursor = roots.series.cursor(pages);
+    let mut there = cursor.seek_ge(from)?;
+    while there {
+        let id = decode_id(cursor.key())?;
+        each(SeriesInfo::decode_exact(id, &cursor.value()?.to_vec()?)?);
+        there = cursor.next()?;
+    }
+    Ok(())
 }
 
 /// A series opened with a schema has to have just that schema.

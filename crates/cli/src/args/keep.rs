@@ -54,10 +54,11 @@ exactly once or free. Exit code 0: clean, 4: damage found, described line by lin
 
 With --json every finding has a `place`: `table` or `catalog` with from_key and to_key (the first
 key behind; null: up to the last), `series` with column, from_time and to_time (both included),
-`front` (rows not yet in leaves) with the same for each of its `series` (null: any row), or `file`.
-Keys are whole, written as kv does: printable ASCII as it is, any other byte and the
-backslash as \\ and two hex digits. Where the file cannot even be opened, `error` tells its kind,
-what is damaged, at which address, what was found and what was expected.
+`front` (rows not yet in leaves) with the same for each of its `series` (null: any row), 1,024 at
+most, and how many `more_series` there are (null: not known, as the catalog is damaged), or `file`.
+Keys are whole, written as kv does: printable ASCII as it is, any other byte and the backslash as
+\\ and two hex digits. Where the file cannot be opened or read to the end, `error` has its kind,
+a message, and of damage what it is, at which address, what was found and what was expected.
 
 Examples:
   tidalite check plant.tdl

@@ -1,6 +1,6 @@
 //! Damage as JSON: the report of `check`, the losses of `salvage`, and the error where a database cannot be opened at all.
 //!
-//! Nothing is cut. Keys are written as `tidalite kv` prints and takes them: printable ASCII as it is, every other byte
+//! Keys and names are whole. Keys are written as `tidalite kv` prints and takes them: printable ASCII as it is, every other byte
 //! and the backslash as a backslash and two hex digits. Times are in the series' own unit, as text.
 
 use super::Terminal;
@@ -30,13 +30,13 @@ pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> O
     print(&document, terminal)
 }
 
-/// A check that could not begin: the document that stands in the place of the report.
+/// A check that could not begin, or not come to its end: the document that stands in the place of the report.
 pub(crate) fn failed_json(
-    error: &Error,
+    error: Option<&Error>,
     failure: &Failure,
     terminal: &mut Terminal<'_>,
 ) -> Outcome {
-    let mut told = error_json(error);
+    let mut told = error.map_or_else(|| json!({"kind": "Other"}), error_json);
     told["message"] = json!(failure.message);
     let document = json!({
         "clean": false,
@@ -86,6 +86,11 @@ fn error_json(error: &Error) -> Value {
             "found": problem,
             "expected": "the second file of this database",
         }),
+        StoreError::Open { path, source } => json!({
+            "kind": "Open",
+            "what": path.display().to_string(),
+            "found": source.to_string(),
+        }),
         StoreError::Io { what, at, source } => json!({
             "kind": "Io",
             "what": what,
@@ -128,7 +133,7 @@ pub(crate) fn finding_json(finding: &Finding) -> Value {
             "place": "front",
             "from_series": from.map(|(id, _)| id.0),
             "to_series": to.map(|(id, _)| id.0),
-            // None where any row of the front may be hit.
+            // Null where any row of the front may be hit.
             "series": from.map(|_| series.iter().map(hit_json).collect::<Vec<_>>()),
             "more_series": more_series,
         }),

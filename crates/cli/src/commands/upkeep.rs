@@ -179,18 +179,20 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
         Exit::Damage => failure.hint(&advice),
         _ => failure,
     };
-    refuse_missing(path)?;
+    let mut fail = |failure: Failure, error: Option<&tidalite::Error>| {
+        if args.json {
+            super::damage::failed_json(error, &failure, terminal)?;
+        }
+        Err(failure)
+    };
+    if let Err(failure) = refuse_missing(path) {
+        return fail(failure, None);
+    }
     let checked = try_open(path).and_then(|database| database.check_with(watch));
     progress.clear();
     let report = match checked {
         Ok(report) => report,
-        Err(error) => {
-            let failure = advise(failure(path, &error));
-            if args.json {
-                super::damage::failed_json(&error, &failure, terminal)?;
-            }
-            return Err(failure);
-        }
+        Err(error) => return fail(advise(failure(path, &error)), Some(&error)),
     };
     if args.json {
         super::damage::check_json(&report, terminal)?;

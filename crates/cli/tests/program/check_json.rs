@@ -262,6 +262,41 @@ fn damaged_rows_of_many_series_are_told_with_their_names_and_times() {
     assert!(blocks > 1, "{blocks} blocks of many series");
 }
 
+/// Where a page of the catalog is damaged too, the series that it still names are told, and that there may be others.
+#[test]
+fn waiting_rows_are_told_by_the_names_that_are_left() {
+    let folder = Folder::new("check_json_names_left");
+    waiting_rows(&folder);
+    let sound = std::fs::read(folder.path("front.tdl")).unwrap();
+    let catalog = pages_of(&folder, "front.tdl", "catalog of series: table leaf");
+    let block = pages_of(&folder, "front.tdl", "blocks of a run")[0];
+    assert!(catalog.len() > 2, "{} pages", catalog.len());
+    let told = |damaged: &[usize]| {
+        let mut bytes = sound.clone();
+        for page in damaged {
+            bytes[page * PAGE + 1700] ^= 4;
+        }
+        folder.write("damaged.tdl", bytes);
+        let report = damage_of(&folder, "damaged.tdl");
+        let front = findings(&report, "front")[0].clone();
+        let names = front["series"].as_array().unwrap().iter();
+        let names: BTreeSet<String> = names
+            .map(|hit| hit["name"].as_str().unwrap().to_owned())
+            .collect();
+        (names, front["more_series"].clone(), report)
+    };
+    let (all, more, _) = told(&[block]);
+    assert_eq!(more, 0);
+    let mut fewer = 0;
+    for page in catalog {
+        let (names, more, report) = told(&[block, page]);
+        assert_eq!(findings(&report, "catalog").len(), 1, "{report}");
+        assert!(more.is_null() && names.is_subset(&all), "{report}");
+        fewer += usize::from(!names.is_empty() && names.len() < all.len());
+    }
+    assert!(fewer > 0, "a page of the catalog takes the names of some");
+}
+
 /// Where nothing of a page that leads to all waiting rows can be read, any row may be hit.
 #[test]
 fn a_damaged_record_of_the_front_is_told_as_all_waiting_rows() {
@@ -308,4 +343,8 @@ fn a_head_that_cannot_be_read_is_told_as_json_too() {
     damaged[..6 * PAGE].fill(0);
     assert_eq!(error(damaged, 5)["kind"], "NotADatabase");
     assert_eq!(error(b"no database".to_vec(), 5)["kind"], "NotADatabase");
+    let ran = folder.say("check nothing.tdl --json");
+    let document: Value = serde_json::from_str(&ran.out).unwrap();
+    assert!(document["clean"] == false && document["exit_code"] == 3);
+    ran.failed(3, &["there is no database"]);
 }

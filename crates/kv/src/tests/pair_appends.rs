@@ -215,6 +215,7 @@ fn a_pair_is_put_in_by_one_descent() {
 
 /// Behind the last pair nothing is read, in the table or in the set of its last key.
 #[test]
+#[cfg_attr(miri, ignore = "tens of thousands of pairs, counted")]
 fn pairs_behind_the_last_one_need_no_descent() {
     let mut pages = ScratchPages::new(4096);
     let mut tree = committed(&mut pages);

@@ -253,6 +253,7 @@ fn short_ranges_other_orders_and_the_way_back_read_nothing_around() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
 fn a_short_range_asks_for_little_in_vain() {
     let mut pages = ScratchPages::new(4096);
     let tree = table(&mut pages, ROWS, None);

@@ -1,5 +1,6 @@
 //! The front against a model: a map of all rows, and a map of what was linked.
 
+mod around;
 mod beside;
 mod blocks;
 mod bounds;

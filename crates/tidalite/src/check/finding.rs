@@ -1,13 +1,10 @@
 //! What a check finds, and where: in the user's terms, not only as an address.
 
+use super::waiting::HitSeries;
 use crate::catalog::SeriesInfo;
 use crate::schema::Unit;
 use std::fmt;
 use tidalite_base::SeriesId;
-use tidalite_runs::{Front, Hit};
-
-/// Series that a finding names: a block holds rows of as many at most.
-const SERIES_NAMED: usize = 1024;
 
 /// Something wrong, and what it takes along.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,25 +63,11 @@ pub enum Place {
         from: Option<(SeriesId, i64)>,
         /// The last one.
         to: Option<(SeriesId, i64)>,
-        /// The series of which rows may be hit, in that order, as far as the catalog can be read; none where `from` is `None`.
+        /// The series of which rows may be hit, in that order; none where `from` is `None`.
         series: Vec<HitSeries>,
-        /// How many more series there are than are named.
-        more_series: u64,
+        /// How many more there are than are named; `None`: that cannot be told, as the catalog of series is damaged, or any may be hit.
+        more_series: Option<u64>,
     },
-}
-
-/// A series of which rows may be hit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct HitSeries {
-    /// Its number.
-    pub id: SeriesId,
-    /// Its name or GUID.
-    pub name: String,
-    /// The first and the last time of what may be hit, in the series' unit.
-    pub span: (i64, i64),
-    /// The unit.
-    pub unit: Unit,
 }
 
 impl Finding {
@@ -125,46 +108,7 @@ impl Place {
             from: None,
             to: None,
             series: Vec::new(),
-            more_series: 0,
-        }
-    }
-
-    /// What is hit of the front, of these series: `known` are all series whose numbers may be theirs, with the numbers of
-    /// their layouts. A stretch of one series is told as one of that series.
-    pub(crate) fn front<'i>(
-        hit: Hit,
-        front: &Front,
-        known: impl Iterator<Item = &'i SeriesInfo>,
-    ) -> Self {
-        let rows = match hit {
-            Hit::All => return Self::whole_front(),
-            Hit::Nothing => return Self::File,
-            Hit::Rows(rows) => rows,
-        };
-        let mut found = Vec::new();
-        for info in known {
-            let class = front.class_of(&info.schema.word_types());
-            if let Some(class) = class
-                && let Some(span) = rows.times_of(class, info.id)
-            {
-                found.push((class, span, info));
-            }
-        }
-        if let [(_, span, info)] = found[..] {
-            return Self::series(info, None, Some(span));
-        }
-        found.sort_by_key(|(class, _, info)| (*class, info.id));
-        let named = |&(_, span, info): &(u32, (i64, i64), &SeriesInfo)| HitSeries {
-            id: info.id,
-            name: info.label(),
-            span,
-            unit: info.schema.unit,
-        };
-        Self::Front {
-            from: Some(rows.from()),
-            to: Some(rows.to()),
-            series: found.iter().take(SERIES_NAMED).map(named).collect(),
-            more_series: found.len().saturating_sub(SERIES_NAMED) as u64,
+            more_series: None,
         }
     }
 }
@@ -220,7 +164,7 @@ impl fmt::Display for Place {
             } => {
                 f.write_str("rows not yet in leaves")?;
                 if let ([first, ..], Some(last)) = (&series[..], series.last())
-                    && *more_series == 0
+                    && *more_series == Some(0)
                 {
                     let (begin, end) = (first.unit.text(first.span.0), last.unit.text(last.span.1));
                     let count = series.len();

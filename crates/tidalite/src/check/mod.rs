@@ -2,9 +2,12 @@
 //! snapshot, beside readers and writers, and names what each damage takes along.
 
 mod finding;
+mod waiting;
 mod walk;
 
-pub use finding::{Finding, HitSeries, Place, key_text};
+pub use finding::{Finding, Place, key_text};
+pub use waiting::HitSeries;
+pub(crate) use waiting::Waiting;
 
 use crate::database::Database;
 use crate::error::Result;

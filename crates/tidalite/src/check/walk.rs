@@ -2,11 +2,11 @@
 
 use super::CheckReport;
 use super::finding::{Finding, Place};
+use super::waiting::Waiting;
 use crate::annotations;
 use crate::catalog::{self, SeriesInfo};
 use crate::error::{Error, Result};
 use crate::leaves::stored_tree;
-use crate::name::SeriesPattern;
 use crate::roots::Roots;
 use crate::table_roots::decode_table_entry;
 use crate::watch::Watched;
@@ -34,6 +34,8 @@ pub(super) struct Walk<'a, 'w> {
     version: Option<&'a str>,
     findings: Vec<Finding>,
     more: u64,
+    /// Every series is known: no page of the catalog is damaged.
+    catalog_is_whole: bool,
 }
 
 impl<'a, 'w> Walk<'a, 'w> {
@@ -50,6 +52,7 @@ impl<'a, 'w> Walk<'a, 'w> {
             version,
             findings: Vec::new(),
             more: 0,
+            catalog_is_whole: true,
         }
     }
 
@@ -85,11 +88,12 @@ impl<'a, 'w> Walk<'a, 'w> {
 
     fn structures(&mut self, report: &mut CheckReport) -> Result<()> {
         let roots = self.roots;
+        let broken = self.tree("catalog of series", &roots.series, Whose::Catalog)?;
+        self.catalog_is_whole = broken.is_empty();
         for (name, tree) in [
             ("table of tables", &roots.tables),
             ("names of series", &roots.names),
             ("GUIDs of series", &roots.guids),
-            ("catalog of series", &roots.series),
             ("series records", &roots.records),
             ("extents table", &roots.extents),
             ("retention policies", &roots.policies),
@@ -101,7 +105,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         let policies = crate::retention::policies(&roots.policies, self.pages);
         self.note("retention policies", policies)?;
         self.tables(report)?;
-        let series = self.catalog()?;
+        let series = self.catalog(&broken)?;
         report.series = series.len() as u64;
         self.series(&series, report)?;
         self.texts(&series)?;
@@ -135,7 +139,8 @@ impl<'a, 'w> Walk<'a, 'w> {
         }
     }
 
-    fn tree(&mut self, what: &str, tree: &Tree, whose: Whose) -> Result<()> {
+    /// Checks a tree; returns where each damage in it ends: the first key behind, none at the end of the tree.
+    fn tree(&mut self, what: &str, tree: &Tree, whose: Whose) -> Result<Vec<Option<Vec<u8>>>> {
         let full = match whose {
             Whose::Catalog => what.to_owned(),
             Whose::User => format!("table {what}"),
@@ -150,6 +155,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         };
         let mut damages = Vec::new();
         tree.check_each(self.pages, &mut claim, &mut |damage| damages.push(damage))?;
+        let ends = damages.iter().map(|damage| damage.to.clone()).collect();
         for damage in damages {
             let (name, from, to) = (what.to_owned(), damage.from, damage.to);
             let place = match whose {
@@ -159,7 +165,7 @@ impl<'a, 'w> Walk<'a, 'w> {
             let address = damage.corrupt.at;
             self.find(Finding::new(place, damage.corrupt).at(address));
         }
-        Ok(())
+        Ok(ends)
     }
 
     fn tables(&mut self, report: &mut CheckReport) -> Result<()> {
@@ -203,11 +209,38 @@ impl<'a, 'w> Walk<'a, 'w> {
         Ok(entries)
     }
 
-    /// The catalog's entries, and that names and GUIDs are exactly theirs.
-    fn catalog(&mut self) -> Result<BTreeMap<SeriesId, Arc<SeriesInfo>>> {
-        let all = SeriesPattern::parse("")?;
-        let listed = catalog::list(self.roots, self.pages, &all);
-        let listed = self.note("catalog of series", listed)?.unwrap_or_default();
+    /// The catalog's entries that can be read, around damage that was told: `ends` says where each ends.
+    fn listed(&mut self, ends: &[Option<Vec<u8>>]) -> Result<Vec<Arc<SeriesInfo>>> {
+        let mut listed = Vec::new();
+        let mut from = Vec::new();
+        loop {
+            let read = catalog::each_from(self.roots, self.pages, &from, &mut |info| {
+                listed.push(Arc::new(info));
+            });
+            match read {
+                // The page was told with its keys.
+                Err(Error::Store(tidalite_pager::Error::Corrupt(_))) if !ends.is_empty() => {}
+                read => {
+                    let read = self.note("catalog of series", read)?;
+                    self.catalog_is_whole &= read.is_some();
+                    return Ok(listed);
+                }
+            }
+            let key = listed.last().map(|info| catalog::id_key(info.id));
+            let reached = from
+                .as_slice()
+                .max(key.as_ref().map_or(&[], |key| &key[..]));
+            let ends = ends.iter().flatten();
+            let Some(end) = ends.filter(|end| end.as_slice() > reached).min() else {
+                return Ok(listed);
+            };
+            from.clone_from(end);
+        }
+    }
+
+    /// The series of the catalog, and that names and GUIDs are exactly theirs.
+    fn catalog(&mut self, ends: &[Option<Vec<u8>>]) -> Result<BTreeMap<SeriesId, Arc<SeriesInfo>>> {
+        let listed = self.listed(ends)?;
         let (mut named, mut with_guid) = (0, 0);
         for info in &listed {
             if info.id.0 >= self.roots.next_series {
@@ -227,7 +260,8 @@ impl<'a, 'w> Walk<'a, 'w> {
                 }
             }
         }
-        if (named, with_guid) != (self.roots.names.len(), self.roots.guids.len()) {
+        let known = (self.roots.names.len(), self.roots.guids.len());
+        if self.catalog_is_whole && (named, with_guid) != known {
             self.problem("names or GUIDs lead to series that are not in the catalog");
         }
         Ok(listed.into_iter().map(|info| (info.id, info)).collect())
@@ -263,7 +297,7 @@ impl<'a, 'w> Walk<'a, 'w> {
             leaves.tree(self.pages, &tree, &mut claim)?;
             self.at(&format!("series {}", info.label()));
         }
-        if records != self.roots.records.len() {
+        if self.catalog_is_whole && records != self.roots.records.len() {
             self.problem("there are records of series that are not in the catalog");
         }
         let check = &mut *self.check;
@@ -338,16 +372,24 @@ impl<'a, 'w> Walk<'a, 'w> {
             &mut |rows| held.push(rows),
             &mut |damage| damages.push(damage),
         )?;
+        let mut waiting = Waiting::new(&front, series.values(), self.catalog_is_whole);
         for damage in damages {
-            let place = Place::front(damage.hit, &front, series.values().map(|info| &**info));
-            let address = damage.corrupt.at;
-            self.find(Finding::new(place, damage.corrupt).at(address));
+            if self.findings.len() < FINDINGS_MAX {
+                let address = damage.corrupt.at;
+                let place = waiting.place(damage.hit);
+                self.find(Finding::new(place, damage.corrupt).at(address));
+            } else {
+                self.more += 1;
+            }
         }
         report.runs = found.runs;
         report.merges = found.merges;
         report.front_rows = found.rows + found.tail_rows;
         for held in held {
             let Some(info) = series.get(&held.series) else {
+                if !self.catalog_is_whole {
+                    continue;
+                }
                 self.problem(format!(
                     "the front holds rows of {}, which is unknown",
                     held.series

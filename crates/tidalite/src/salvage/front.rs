@@ -1,10 +1,8 @@
 //! Rows that were not yet in leaves: from the front's record, or block by block.
 
 use super::Rescue;
-use crate::catalog;
-use crate::check::{Finding, Place};
+use crate::check::{Finding, Place, Waiting};
 use crate::error::Result;
-use crate::name::SeriesPattern;
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows, RowsRef};
 use tidalite_runs::Front;
@@ -56,19 +54,10 @@ impl Rescue<'_, '_> {
             return Err(error);
         }
         self.put_all(&mut pieces, false)?;
-        if damages.is_empty() {
-            return Ok(());
-        }
-        // As far as the catalog can be read; what cannot is told elsewhere.
-        let all = SeriesPattern::parse("")?;
-        let listed = self
-            .roots
-            .as_ref()
-            .map(|roots| catalog::list(roots, raw, &all));
-        let listed = listed.and_then(std::result::Result::ok).unwrap_or_default();
+        let mut waiting = Waiting::new(front, self.infos.values(), self.infos_are_whole);
         for damage in damages {
-            let place = Place::front(damage.hit, front, listed.iter().map(|info| &**info));
-            self.report.lose(Finding::new(place, damage.corrupt));
+            self.report
+                .lose_with(|| Finding::new(waiting.place(damage.hit), damage.corrupt));
         }
         Ok(())
     }

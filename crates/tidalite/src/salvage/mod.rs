@@ -14,6 +14,7 @@ mod front;
 mod series;
 mod tables;
 
+use crate::catalog::SeriesInfo;
 use crate::check::Finding;
 use crate::database::{Database, OpenMode, Options};
 use crate::equal::MergePolicy;
@@ -80,8 +81,13 @@ impl SalvageReport {
     }
 
     fn lose(&mut self, finding: Finding) {
+        self.lose_with(|| finding);
+    }
+
+    /// As `lose`, of what takes time to tell.
+    fn lose_with(&mut self, tell: impl FnOnce() -> Finding) {
         if self.lost.len() < LOST_MAX {
-            self.lost.push(finding);
+            self.lost.push(tell());
         } else {
             self.more_lost += 1;
         }
@@ -149,6 +155,8 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
         roots: None,
         tx: db.begin_write()?,
         ids: HashMap::new(),
+        infos: HashMap::new(),
+        infos_are_whole: false,
         columns: HashMap::new(),
         text_cache: TextCache::default(),
         merges: Vec::new(),
@@ -190,6 +198,10 @@ struct Rescue<'r, 'a> {
     found: Collected,
     /// The damaged file's numbers of series and the new one's, with the place in the report.
     ids: HashMap<SeriesId, (SeriesId, usize)>,
+    /// What the damaged file says of its series, by its numbers.
+    infos: HashMap<SeriesId, SeriesInfo>,
+    /// Of all its series.
+    infos_are_whole: bool,
     /// Columns of each series, by the damaged file's number.
     columns: HashMap<SeriesId, usize>,
     text_cache: TextCache,

@@ -90,7 +90,7 @@ impl Covered {
 impl Rescue<'_, '_> {
     /// Every series, under its name or one made from its number.
     pub(super) fn series(&mut self) -> Result<()> {
-        let infos = self.infos()?;
+        let infos = self.read_infos()?;
         let records = self.records()?;
         let ids: BTreeSet<SeriesId> = infos
             .keys()
@@ -112,9 +112,10 @@ impl Rescue<'_, '_> {
             self.columns.insert(id, schema.columns.len());
             made.push((id, schema));
         }
+        self.infos = infos;
         self.texts(&made)?;
         for (id, schema) in made {
-            if let (Some(info), Some(&(new, _))) = (infos.get(&id), self.ids.get(&id)) {
+            if let (Some(info), Some(&(new, _))) = (self.infos.get(&id), self.ids.get(&id)) {
                 self.merges.push((new, info.merge));
             }
             let record = records.get(&id);
@@ -199,7 +200,7 @@ impl Rescue<'_, '_> {
         Ok(kept)
     }
 
-    fn infos(&mut self) -> Result<HashMap<SeriesId, SeriesInfo>> {
+    fn read_infos(&mut self) -> Result<HashMap<SeriesId, SeriesInfo>> {
         let tree = self.roots.as_ref().map(|roots| roots.series);
         let mut infos = HashMap::new();
         let lost = values_of(
@@ -217,6 +218,7 @@ impl Rescue<'_, '_> {
                 Ok(())
             },
         )?;
+        self.infos_are_whole = self.roots.is_some() && lost.is_empty();
         self.lose_catalog("catalog of series", lost);
         Ok(infos)
     }
