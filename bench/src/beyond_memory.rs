@@ -206,7 +206,7 @@ pub(crate) fn one(options: &Options) -> Result<()> {
                 latencies.time(|| engine.load(some))?;
                 txns += 1;
             }
-            let mut sample = meter.finish(pairs, txns * engine.silent_syncs(), latencies);
+            let mut sample = meter.finish(pairs, engine.silent_syncs(txns), latencies);
             drop(engine);
             sample.file_bytes = os::disk_used(&options.dir)?;
             tell("load", "pairs/s", &sample);

@@ -126,15 +126,17 @@ impl Side<'_> {
 
     fn commits(&self, commits: u64, rows: u64) -> Result<Sample> {
         let mut latencies = Latencies::default();
+        self.engine.silent_syncs(0);
         let meter = Meter::start(self.dir);
         for _ in 0..commits {
             latencies.time(|| self.commit(rows))?;
         }
-        Ok(meter.finish(commits, commits * self.engine.silent_syncs(), latencies))
+        Ok(meter.finish(commits, self.engine.silent_syncs(commits), latencies))
     }
 
     fn threads(&self, threads: u64, commits: u64) -> Result<Sample> {
         let each = commits.div_ceil(threads);
+        self.engine.silent_syncs(0);
         let meter = Meter::start(self.dir);
         let (latencies, _) = side_by_side(threads, |_| {
             let mut latencies = Latencies::default();
@@ -144,7 +146,7 @@ impl Side<'_> {
             Ok((latencies, 0))
         })?;
         let commits = each * threads;
-        Ok(meter.finish(commits, commits * self.engine.silent_syncs(), latencies))
+        Ok(meter.finish(commits, self.engine.silent_syncs(commits), latencies))
     }
 }
 

@@ -152,6 +152,7 @@ impl Arena<'_> {
         one: &mut dyn FnMut(&mut dyn Write, u64) -> Result<u64>,
     ) -> Result<()> {
         let (mut latencies, mut answer) = (Latencies::default(), 0u64);
+        self.engine.silent_syncs(0);
         let meter = Meter::start(self.dir);
         for n in 0..count {
             latencies.time(|| {
@@ -161,13 +162,14 @@ impl Arena<'_> {
                 })
             })?;
         }
-        let silent = count * self.engine.silent_syncs();
+        let silent = self.engine.silent_syncs(count);
         let sample = meter.finish(count, silent, latencies);
         self.tell(name, sample, answer, contest)
     }
 
     fn batches(&self, contest: &mut Contest) -> Result<()> {
         let (mut latencies, mut answer) = (Latencies::default(), 0u64);
+        self.engine.silent_syncs(0);
         let meter = Meter::start(self.dir);
         for first in (0..self.count).step_by(BATCH as usize) {
             latencies.time(|| {
@@ -179,7 +181,7 @@ impl Arena<'_> {
                 })
             })?;
         }
-        let silent = self.count.div_ceil(BATCH) * self.engine.silent_syncs();
+        let silent = self.engine.silent_syncs(self.count.div_ceil(BATCH));
         let sample = meter.finish(self.count, silent, latencies);
         self.tell("batch", sample, answer, contest)
     }

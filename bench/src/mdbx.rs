@@ -174,11 +174,12 @@ impl<'d> Crud<'d> {
 
     fn run(&mut self, engine: &dyn Engine, dir: &Path, txns: u64) -> Result<Sample> {
         let mut latencies = Latencies::default();
+        engine.silent_syncs(0);
         let meter = Meter::start(dir);
         for _ in 0..txns {
             latencies.time(|| engine.write(&mut |txn| self.one(txn)))?;
         }
-        Ok(meter.finish(txns, txns * engine.silent_syncs(), latencies))
+        Ok(meter.finish(txns, engine.silent_syncs(txns), latencies))
     }
 
     fn one(&mut self, txn: &mut dyn Write) -> Result<()> {
@@ -290,9 +291,10 @@ impl Large<'_> {
         }
         let dir = self.start()?;
         let engine = self.open(dir.path())?;
+        engine.silent_syncs(0);
         let meter = Meter::start(dir.path());
         engine.load(self.data.load(self.pairs))?;
-        let sample = meter.finish(self.pairs, engine.silent_syncs(), Latencies::default());
+        let sample = meter.finish(self.pairs, engine.silent_syncs(1), Latencies::default());
         let (kind, add) = (self.kind, "pairs/s");
         contest.add(&self.case("load"), add, false, kind, sample);
         drop(engine);
@@ -460,6 +462,7 @@ impl Large<'_> {
             return Ok(());
         }
         let (mut latencies, mut txns) = (Latencies::default(), 0);
+        engine.silent_syncs(0);
         let meter = Meter::start(dir);
         let mut at = first;
         while at < first + count {
@@ -473,7 +476,7 @@ impl Large<'_> {
             })?;
             (at, txns) = (end, txns + 1);
         }
-        let sample = meter.finish(count, txns * engine.silent_syncs(), latencies);
+        let sample = meter.finish(count, engine.silent_syncs(txns), latencies);
         contest.add(&self.case(name), "pairs/s", false, self.kind, sample);
         Ok(())
     }
@@ -481,6 +484,7 @@ impl Large<'_> {
     /// Every second pair; their keys are scattered.
     fn removed(&self, (engine, dir): Side<'_>, contest: &mut Contest) -> Result<()> {
         let (mut latencies, mut txns, count) = (Latencies::default(), 0, self.pairs / 2);
+        engine.silent_syncs(0);
         let meter = Meter::start(dir);
         let mut at = 0;
         while at < count {
@@ -493,7 +497,7 @@ impl Large<'_> {
             })?;
             (at, txns) = (end, txns + 1);
         }
-        let sample = meter.finish(count, txns * engine.silent_syncs(), latencies);
+        let sample = meter.finish(count, engine.silent_syncs(txns), latencies);
         contest.add(&self.case("remove"), "pairs/s", false, self.kind, sample);
         Ok(())
     }

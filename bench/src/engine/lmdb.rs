@@ -72,8 +72,8 @@ impl Engine for Lmdb {
         Ok(true)
     }
 
-    fn silent_syncs(&self) -> u64 {
-        u64::from(self.promise == Promise::Synced)
+    fn silent_syncs(&self, commits: u64) -> u64 {
+        commits * u64::from(self.promise == Promise::Synced)
     }
 }
 

@@ -4,6 +4,7 @@
 use super::data::{Data, Random, Shape};
 use super::*;
 use crate::os::TempDir;
+use crate::syncs;
 use std::collections::BTreeMap;
 
 const SHAPE: Shape = Shape {
@@ -23,6 +24,23 @@ fn every_engine_agrees_with_a_map() {
         for promise in [Promise::Synced, Promise::Lazy, Promise::Unsynced] {
             agrees(kind, promise).unwrap_or_else(|e| panic!("{} {promise:?}: {e}", kind.name));
         }
+    }
+}
+
+/// A commit that promises to be on disk waits for it, and that is counted.
+#[test]
+fn the_waits_of_durable_commits_are_counted() {
+    for kind in kinds() {
+        let dir = TempDir::new(kind.name).unwrap();
+        let engine = (kind.open)(dir.path(), &Setup::new(Promise::Synced, 1 << 20)).unwrap();
+        let commit = |n: u8| engine.write(&mut |txn| txn.put(&[n; 16], &[n; 16]));
+        (0..20).try_for_each(commit).unwrap();
+        engine.silent_syncs(0);
+        let before = syncs::count();
+        (20..120).try_for_each(commit).unwrap();
+        let waits = syncs::count() - before + engine.silent_syncs(100);
+        // Other tests of this process sync meanwhile, so it may be more.
+        assert!(waits >= 100, "{}: {waits}", kind.name);
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::tidalite::{Database, Durability, SeriesId, WriteTxn};
 
+use super::tidalite::LogSyncs;
 use super::{Engine, Reading, Result, Write, Writing, point_of};
 
 /// A database with series.
@@ -13,6 +14,7 @@ pub(crate) struct Points {
     db: Database,
     durability: Durability,
     pages: AtomicU64,
+    log: LogSyncs,
 }
 
 impl Points {
@@ -22,6 +24,7 @@ impl Points {
             db: Database::open(dir.join("bench.tdl"))?,
             durability,
             pages: AtomicU64::new(0),
+            log: LogSyncs::default(),
         })
     }
 }
@@ -42,6 +45,10 @@ impl Engine for Points {
     fn begin_read(&self) -> Result<()> {
         drop(std::hint::black_box(self.db.begin_read()?));
         Ok(())
+    }
+
+    fn silent_syncs(&self, _: u64) -> u64 {
+        self.log.since(&self.db)
     }
 
     fn pages_of_last_commit(&self) -> Option<u64> {

@@ -14,13 +14,17 @@
 //!    the newer `published`, or the writer sees the slot.
 //! 2. The state that `published` names is always held, so a reader that found its state to be that one
 //!    was never without protection.
-//! 3. Only the owner of a slot writes a state into it. Others change it from an evictable or parked state
+//! 3. A slot has one owner: it is claimed where it is free, and freed by its owner, or by who found that dead, after its state was cleared.
+//!    Of the snapshots of its owner that share it the last one clears it.
+//! 4. Only the owner of a slot writes a state into it. Others change it from an evictable or parked state
 //!    to `OUSTED` with one compare-and-swap, and clean it when its owner is dead.
 
 use super::sync::{AtomicU64, Ordering};
 
 /// Nobody reads here.
 pub(crate) const IDLE: u64 = 0;
+/// The owner of a slot that nobody has.
+pub(crate) const FREE: u64 = 0;
 /// The snapshot was taken away.
 pub(crate) const OUSTED: u64 = u64::MAX;
 /// Flag of a reader that copies what it reads and looks again afterwards.
@@ -85,4 +89,50 @@ pub(crate) fn exchange(slot: &AtomicU64, from: u64, to: u64) -> bool {
 pub(crate) fn still(slot: &AtomicU64, word: u64) -> bool {
     super::sync::fence(Ordering::Acquire);
     slot.load(Ordering::Acquire) == word
+}
+
+/// Takes a slot that is free for a handle. False: it is another's.
+pub(crate) fn claim(owner: &AtomicU64, mine: u64) -> bool {
+    owner.load(Ordering::Relaxed) == FREE
+        && owner
+            .compare_exchange(FREE, mine, Ordering::SeqCst, Ordering::Relaxed)
+            .is_ok()
+}
+
+/// Frees a slot whose state was cleared.
+#[inline]
+pub(crate) fn free(owner: &AtomicU64) {
+    owner.store(FREE, Ordering::SeqCst);
+}
+
+/// Clears and frees a slot whose owner is dead.
+pub(crate) fn clean(slot: &AtomicU64, owner: &AtomicU64) {
+    leave(slot);
+    free(owner);
+}
+
+/// One of those who share a slot goes; true for the last one. Who is alone stays alone: only a user makes another one.
+#[inline]
+pub(crate) fn is_last(users: &AtomicU64) -> bool {
+    users.load(Ordering::Acquire) == 1 || users.fetch_sub(1, Ordering::AcqRel) == 1
+}
+
+/// Takes one of the idle slots that these bits stand for: the lowest.
+#[inline]
+pub(crate) fn take_idle(idle: &AtomicU64) -> Option<u32> {
+    let mut bits = idle.load(Ordering::Relaxed);
+    while bits != 0 {
+        let rest = bits & (bits - 1);
+        match idle.compare_exchange_weak(bits, rest, Ordering::Acquire, Ordering::Relaxed) {
+            Ok(_) => return Some(bits.trailing_zeros()),
+            Err(now) => bits = now,
+        }
+    }
+    None
+}
+
+/// Gives an idle slot back.
+#[inline]
+pub(crate) fn give_idle(idle: &AtomicU64, bit: u32) {
+    idle.fetch_or(1 << bit, Ordering::Release);
 }

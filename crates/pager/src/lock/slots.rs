@@ -13,7 +13,7 @@ use super::area::READERS_MAX;
 use super::protocol;
 use crate::error::{Error, Result};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 const GROUPS: usize = 64;
 /// Idle slots of a group that a handle keeps for itself; a few more where threads give theirs back at once.
@@ -33,14 +33,14 @@ const HELD: usize = 5;
 pub(super) struct Slots {
     /// Slot s is bit s / 64 of word s % 64: threads begin at different words.
     idle: Box<[AtomicU64]>,
-    users: Box<[AtomicU32]>,
+    users: Box<[AtomicU64]>,
 }
 
 impl Slots {
     pub(super) fn new() -> Self {
         Self {
             idle: (0..GROUPS).map(|_| AtomicU64::new(0)).collect(),
-            users: (0..READERS_MAX).map(|_| AtomicU32::new(0)).collect(),
+            users: (0..READERS_MAX).map(|_| AtomicU64::new(0)).collect(),
         }
     }
 }
@@ -119,17 +119,8 @@ impl Lock {
         let start = group();
         for i in 0..GROUPS {
             let group = (start + i) % GROUPS;
-            let word = &self.slots.idle[group];
-            let mut bits = word.load(Ordering::Relaxed);
-            while bits != 0 {
-                let rest = bits & (bits - 1);
-                match word.compare_exchange_weak(bits, rest, Ordering::Acquire, Ordering::Relaxed) {
-                    Ok(_) => {
-                        let slot = bits.trailing_zeros() as usize * GROUPS + group;
-                        return Ok(self.begin_slot(slot));
-                    }
-                    Err(now) => bits = now,
-                }
+            if let Some(row) = protocol::take_idle(&self.slots.idle[group]) {
+                return Ok(self.begin_slot(row as usize * GROUPS + group));
             }
         }
         self.claim_slot(start)
@@ -155,12 +146,7 @@ impl Lock {
             for row in 0..READERS_MAX / GROUPS {
                 for i in 0..GROUPS {
                     let slot = row * GROUPS + (start + i) % GROUPS;
-                    let owner = &self.area.slot(slot)[OWNER];
-                    if owner.load(Ordering::Relaxed) == 0
-                        && owner
-                            .compare_exchange(0, mine, Ordering::SeqCst, Ordering::Relaxed)
-                            .is_ok()
-                    {
+                    if protocol::claim(&self.area.slot(slot)[OWNER], mine) {
                         self.area
                             .slots_used()
                             .fetch_max(slot as u64 + 1, Ordering::SeqCst);
@@ -198,20 +184,17 @@ impl Lock {
     /// One user less; the last one gives the slot back. Not in a forked child: it is the parent's.
     #[inline]
     pub(crate) fn leave_slot(&self, slot: usize) {
-        let users = &self.slots.users[slot];
-        // Who is alone stays alone: only a user makes another one.
-        let is_last = users.load(Ordering::Acquire) == 1;
-        if !is_last && users.fetch_sub(1, Ordering::AcqRel) != 1 || !self.is_here() {
+        if !protocol::is_last(&self.slots.users[slot]) || !self.is_here() {
             return;
         }
         let line = self.area.slot(slot);
         protocol::leave(&line[STATE]);
         let idle = &self.slots.idle[slot % GROUPS];
         if slot >= KEPT_END || idle.load(Ordering::Relaxed).count_ones() >= KEPT_MAX {
-            line[OWNER].store(0, Ordering::SeqCst);
+            protocol::free(&line[OWNER]);
             return;
         }
-        idle.fetch_or(1 << (slot / GROUPS), Ordering::Release);
+        protocol::give_idle(idle, (slot / GROUPS) as u32);
     }
 
     fn slots_used(&self) -> usize {
@@ -314,8 +297,7 @@ impl Lock {
                 }
             };
             if !alive {
-                protocol::leave(&line[STATE]);
-                line[OWNER].store(0, Ordering::SeqCst);
+                protocol::clean(&line[STATE], &line[OWNER]);
             }
         }
     }
@@ -326,8 +308,7 @@ impl Lock {
         for slot in 0..self.slots_used() {
             let line = self.area.slot(slot);
             if line[OWNER].load(Ordering::SeqCst) == mine {
-                protocol::leave(&line[STATE]);
-                line[OWNER].store(0, Ordering::SeqCst);
+                protocol::clean(&line[STATE], &line[OWNER]);
             }
         }
     }

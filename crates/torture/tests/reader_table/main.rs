@@ -18,6 +18,8 @@ use loom::thread;
 
 const OLD: u64 = 10;
 const NEW: u64 = 20;
+const DEAD: u64 = 7;
+const LIVING: u64 = 8;
 
 macro_rules! table {
     ($name:ident, $with:ident) => {
@@ -26,9 +28,12 @@ macro_rules! table {
             use crate::$with::protocol;
             use crate::$with::sync::{AtomicU64, Ordering, fence};
 
-            /// Slots, what is published, and the page.
+            /// Slots with their owners, the users and the idle bits of the first one's handle, what is published, and the page.
             pub(crate) struct Table {
                 pub(crate) slots: [AtomicU64; 2],
+                pub(crate) owner: AtomicU64,
+                pub(crate) users: AtomicU64,
+                pub(crate) idle: AtomicU64,
                 pub(crate) published: AtomicU64,
                 pub(crate) page: AtomicU64,
             }
@@ -37,6 +42,9 @@ macro_rules! table {
                 pub(crate) fn new() -> Arc<Self> {
                     Arc::new(Self {
                         slots: [AtomicU64::new(0), AtomicU64::new(0)],
+                        owner: AtomicU64::new(DEAD),
+                        users: AtomicU64::new(2),
+                        idle: AtomicU64::new(1),
                         published: AtomicU64::new(1),
                         page: AtomicU64::new(OLD),
                     })
@@ -50,8 +58,7 @@ macro_rules! table {
                         known = self.published.load(Ordering::SeqCst);
                     }
                     if known == 1 {
-                        let seen = self.page.load(Ordering::Relaxed);
-                        assert_eq!(seen, OLD, "a page that is held was overwritten");
+                        self.look_at_page();
                     }
                     protocol::leave(slot);
                 }
@@ -82,6 +89,61 @@ macro_rules! table {
                     mine
                 }
 
+                fn look_at_page(&self) {
+                    let seen = self.page.load(Ordering::Relaxed);
+                    assert_eq!(seen, OLD, "a page that is held was overwritten");
+                }
+
+                /// Parks a snapshot that has been read from, and goes on reading where it was not ousted.
+                pub(crate) fn park(&self, slot: usize) {
+                    let slot = &self.slots[slot];
+                    let parked = 1 | protocol::PARKED;
+                    if protocol::enter(slot, 1, &self.published, 1) {
+                        self.look_at_page();
+                        let is_parked = protocol::exchange(slot, 1, parked);
+                        assert!(is_parked, "nobody takes the snapshot of who reads");
+                        if protocol::exchange(slot, parked, 1) {
+                            self.look_at_page();
+                        }
+                    }
+                    protocol::leave(slot);
+                }
+
+                /// One of two users of the first slot, which was entered before.
+                pub(crate) fn share(&self) {
+                    self.look_at_page();
+                    if protocol::is_last(&self.users) {
+                        protocol::leave(&self.slots[0]);
+                    }
+                }
+
+                /// Reads by the one idle slot of the handle, if nobody else has it.
+                pub(crate) fn read_idle(&self) -> bool {
+                    let Some(bit) = protocol::take_idle(&self.idle) else {
+                        return false;
+                    };
+                    assert_eq!(bit, 0);
+                    let slot = &self.slots[0];
+                    let before = protocol::look(slot);
+                    assert_eq!(before, protocol::IDLE, "two have the slot");
+                    self.read(0);
+                    protocol::give_idle(&self.idle, bit);
+                    true
+                }
+
+                /// Who found the owner of the first slot dead cleans it.
+                pub(crate) fn clean(&self) {
+                    protocol::clean(&self.slots[0], &self.owner);
+                }
+
+                /// Claims the first slot, if it is free, and reads.
+                pub(crate) fn claim(&self) {
+                    if protocol::claim(&self.owner, LIVING) {
+                        self.read(0);
+                        protocol::free(&self.owner);
+                    }
+                }
+
                 /// Shows state 2, and takes the page from whoever lets itself be ousted.
                 pub(crate) fn oust(&self) {
                     protocol::publish(&self.published, 2);
@@ -99,6 +161,15 @@ macro_rules! table {
                     fence(Ordering::SeqCst);
                     self.page.store(NEW, Ordering::Relaxed);
                 }
+            }
+
+            /// The first slot holds state 1 from the beginning.
+            pub(crate) fn enter(table: &Table) -> bool {
+                protocol::enter(&table.slots[0], 1, &table.published, 1)
+            }
+
+            pub(crate) fn is_idle(table: &Table) -> bool {
+                protocol::look(&table.slots[0]) == protocol::IDLE
             }
         }
     };
@@ -144,6 +215,61 @@ fn a_copy_counts_only_while_the_slot_was_not_ousted() {
         let reader = thread::spawn(move || other.copy(0));
         table.oust();
         reader.join().unwrap();
+    });
+}
+
+#[test]
+fn a_parked_reader_goes_on_only_while_it_was_not_ousted() {
+    loom::model(|| {
+        let table = sound::Table::new();
+        let other = Arc::clone(&table);
+        let reader = thread::spawn(move || other.park(0));
+        table.oust();
+        reader.join().unwrap();
+    });
+}
+
+#[test]
+fn the_last_of_those_who_share_a_slot_leaves_it() {
+    loom::model(|| {
+        let table = sound::Table::new();
+        assert!(sound::enter(&table));
+        let users = [0, 1].map(|_| {
+            let table = Arc::clone(&table);
+            thread::spawn(move || table.share())
+        });
+        table.write();
+        for user in users {
+            user.join().unwrap();
+        }
+        assert!(sound::is_idle(&table), "nobody left the slot");
+    });
+}
+
+#[test]
+fn an_idle_slot_is_taken_by_one() {
+    loom::model(|| {
+        let table = sound::Table::new();
+        let other = Arc::clone(&table);
+        let reader = thread::spawn(move || other.read_idle());
+        let mine = table.read_idle();
+        table.write();
+        assert!(reader.join().unwrap() || mine, "it was there for one");
+    });
+}
+
+#[test]
+fn a_slot_of_the_dead_is_cleaned_before_others_have_it() {
+    loom::model(|| {
+        let table = sound::Table::new();
+        assert!(sound::enter(&table));
+        let cleaner = Arc::clone(&table);
+        let cleaner = thread::spawn(move || cleaner.clean());
+        let living = Arc::clone(&table);
+        let living = thread::spawn(move || living.claim());
+        table.write();
+        cleaner.join().unwrap();
+        living.join().unwrap();
     });
 }
 

@@ -31,9 +31,32 @@ impl AtomicU64 {
         well: Ordering,
         else_: Ordering,
     ) -> Result<u64, u64> {
-        fence(Ordering::SeqCst);
+        let is_consistent = well == Ordering::SeqCst;
+        if is_consistent {
+            fence(well);
+        }
         let result = self.0.compare_exchange(from, to, well, else_);
-        fence(Ordering::SeqCst);
+        if is_consistent {
+            fence(well);
+        }
         result
+    }
+
+    pub(crate) fn compare_exchange_weak(
+        &self,
+        from: u64,
+        to: u64,
+        well: Ordering,
+        else_: Ordering,
+    ) -> Result<u64, u64> {
+        self.0.compare_exchange(from, to, well, else_)
+    }
+
+    pub(crate) fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_sub(value, order)
+    }
+
+    pub(crate) fn fetch_or(&self, bits: u64, order: Ordering) -> u64 {
+        self.0.fetch_or(bits, order)
     }
 }

@@ -27,4 +27,23 @@ impl AtomicU64 {
         self.0
             .compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed)
     }
+
+    pub(crate) fn compare_exchange_weak(
+        &self,
+        from: u64,
+        to: u64,
+        _: Ordering,
+        _: Ordering,
+    ) -> Result<u64, u64> {
+        self.0
+            .compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed)
+    }
+
+    pub(crate) fn fetch_sub(&self, value: u64, _: Ordering) -> u64 {
+        self.0.fetch_sub(value, Ordering::Relaxed)
+    }
+
+    pub(crate) fn fetch_or(&self, bits: u64, _: Ordering) -> u64 {
+        self.0.fetch_or(bits, Ordering::Relaxed)
+    }
 }
