@@ -195,29 +195,22 @@ pub(crate) fn remove_series<W: PageWrite>(w: &mut W, tree: &mut Tree, id: Series
     Ok(())
 }
 
-/// Problems that are told at most.
-const PROBLEMS_MAX: usize = 1000;
-
-/// Every annotation: that it can be read, and whether its series is one of these.
+/// Looks at every annotation from the key `at` on, which goes along: `f` hears what is wrong, and of which series where that is known.
 pub(crate) fn check_all<R: PageRead>(
     tree: &Tree,
     pages: &R,
-    is_series: impl Fn(SeriesId) -> bool,
-) -> Result<Vec<String>> {
-    let mut problems = Vec::new();
+    at: &mut Vec<u8>,
+    f: &mut dyn FnMut(std::result::Result<(SeriesId, &str), String>),
+) -> Result<()> {
     let mut cursor = tree.cursor(pages);
-    let mut there = cursor.first()?;
-    while there && problems.len() < PROBLEMS_MAX {
+    let mut there = cursor.seek_ge(at)?;
+    while there {
+        cursor.key().clone_into(at);
         match annotation_of(cursor.key(), &cursor.value()?.to_vec()?) {
-            Ok((id, key, _)) if !is_series(id) => {
-                problems.push(format!(
-                    "annotation {key} of {id}, which is not in the catalog"
-                ));
-            }
-            Ok(_) => {}
-            Err(error) => problems.push(error.finding()),
+            Ok((id, key, _)) => f(Ok((id, &key))),
+            Err(error) => f(Err(error.finding())),
         }
         there = cursor.next()?;
     }
-    Ok(problems)
+    Ok(())
 }

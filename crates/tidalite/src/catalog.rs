@@ -379,7 +379,7 @@ pub(crate) fn list<R: PageRead>(
     pattern: &SeriesPattern,
 ) -> Result<Vec<Arc<SeriesInfo>>> {
     let mut found = Vec::new();
-    each_from(roots, pages, &[], &mut |info| {
+    each_from(roots, pages, &mut Vec::new(), &mut |info| {
         let anonymous = SeriesName::new(info.label(), []);
         let name = info.name.as_ref().or(anonymous.as_ref().ok());
         if name.is_some_and(|name| pattern.matches(name)) {
@@ -389,16 +389,17 @@ pub(crate) fn list<R: PageRead>(
     Ok(found)
 }
 
-/// Every series from this key of the catalog on, in the order of their ids.
+/// Every series from the key `at` of the catalog on, which goes along, in the order of their ids.
 pub(crate) fn each_from<R: PageRead>(
     roots: &Roots,
     pages: &R,
-    from: &[u8],
+    at: &mut Vec<u8>,
     each: &mut dyn FnMut(SeriesInfo),
 ) -> Result<()> {
     let mut cursor = roots.series.cursor(pages);
-    let mut there = cursor.seek_ge(from)?;
+    let mut there = cursor.seek_ge(at)?;
     while there {
+        cursor.key().clone_into(at);
         let id = decode_id(cursor.key())?;
         each(SeriesInfo::decode_exact(id, &cursor.value()?.to_vec()?)?);
         there = cursor.next()?;

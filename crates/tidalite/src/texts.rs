@@ -414,18 +414,22 @@ impl TextCache {
     }
 }
 
-/// Reads every text: `f` hears what is wrong. `is_text` says whether a series has such a column.
+/// Reads every text from the key `at` on, which goes along: `f` hears what is wrong, and of which column. `is_text` says whether a series
+/// has such a column.
 pub(crate) fn check<R: PageRead>(
     r: &R,
     tree: &Tree,
-    is_text: impl Fn(Column) -> bool,
-    f: &mut dyn FnMut(String),
+    at: &mut Vec<u8>,
+    is_text: &dyn Fn(Column) -> bool,
+    f: &mut dyn FnMut(Column, String),
 ) -> Result<()> {
     let mut cursor = tree.cursor(r);
-    let mut there = cursor.first()?;
+    let mut there = cursor.seek_ge(at)?;
     let mut before: Option<(Column, u64)> = None;
     while there {
+        cursor.key().clone_into(at);
         let (column, part, number) = parse(cursor.key())?;
+        let mut f = |problem: String| f(column, problem);
         let value = cursor.value()?.to_vec()?;
         let place = format!("texts of column {} of {}", column.1, column.0);
         if !is_text(column) {

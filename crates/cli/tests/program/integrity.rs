@@ -115,7 +115,10 @@ fn json_names_keys_and_times() {
             assert_eq!(report["clean"], false, "page {page}");
             continue;
         };
-        let in_catalog = !findings(&report, "catalog").is_empty();
+        let of_names = ["table of tables", "catalog of series", "names of series"];
+        let mut in_catalog = findings(&report, "catalog").into_iter();
+        let in_catalog =
+            in_catalog.any(|finding| of_names.iter().any(|name| finding["name"] == *name));
         for (name, narrow) in [("config", &mut keys), ("long", &mut long)] {
             let ranges = findings(&report, "table").into_iter();
             let ranges: Vec<(Vec<u8>, Option<Vec<u8>>)> = ranges

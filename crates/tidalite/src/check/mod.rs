@@ -2,6 +2,7 @@
 //! snapshot, beside readers and writers, and names what each damage takes along.
 
 mod finding;
+mod of_series;
 mod waiting;
 mod walk;
 

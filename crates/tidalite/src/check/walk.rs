@@ -3,7 +3,6 @@
 use super::CheckReport;
 use super::finding::{Finding, Place};
 use super::waiting::Waiting;
-use crate::annotations;
 use crate::catalog::{self, SeriesInfo};
 use crate::error::{Error, Result};
 use crate::leaves::stored_tree;
@@ -13,7 +12,7 @@ use crate::watch::Watched;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
-use tidalite_kv::{Claim, Tree};
+use tidalite_kv::{Claim, Damage, Tree};
 use tidalite_pager::{Check, PageRead};
 use tidalite_runs::{Front, Held};
 
@@ -29,13 +28,13 @@ enum Whose {
 
 pub(super) struct Walk<'a, 'w> {
     check: &'a mut Check,
-    pages: &'a Watched<'a, 'w>,
-    roots: &'a Roots,
+    pub(super) pages: &'a Watched<'a, 'w>,
+    pub(super) roots: &'a Roots,
     version: Option<&'a str>,
     findings: Vec<Finding>,
     more: u64,
     /// Every series is known: no page of the catalog is damaged.
-    catalog_is_whole: bool,
+    pub(super) catalog_is_whole: bool,
 }
 
 impl<'a, 'w> Walk<'a, 'w> {
@@ -67,7 +66,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         walked
     }
 
-    fn find(&mut self, mut finding: Finding) {
+    pub(super) fn find(&mut self, mut finding: Finding) {
         finding.version = self.version.map(str::to_owned);
         if self.findings.len() < FINDINGS_MAX {
             self.findings.push(finding);
@@ -76,7 +75,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         }
     }
 
-    fn problem(&mut self, problem: impl ToString) {
+    pub(super) fn problem(&mut self, problem: impl ToString) {
         self.find(Finding::new(Place::File, problem));
     }
 
@@ -97,28 +96,24 @@ impl<'a, 'w> Walk<'a, 'w> {
             ("series records", &roots.records),
             ("extents table", &roots.extents),
             ("retention policies", &roots.policies),
-            ("texts", &roots.texts),
-            ("annotations", &roots.annotations),
         ] {
             self.tree(name, tree, Whose::Catalog)?;
         }
+        let broken_texts = self.tree("texts", &roots.texts, Whose::Catalog)?;
+        let broken_annotations = self.tree("annotations", &roots.annotations, Whose::Catalog)?;
         let policies = crate::retention::policies(&roots.policies, self.pages);
         self.note("retention policies", policies)?;
         self.tables(report)?;
         let series = self.catalog(&broken)?;
         report.series = series.len() as u64;
         self.series(&series, report)?;
-        self.texts(&series)?;
-        let is_series = |id| series.contains_key(&id);
-        let found = annotations::check_all(&roots.annotations, self.pages, is_series);
-        for problem in self.note("annotations", found)?.unwrap_or_default() {
-            self.problem(problem);
-        }
+        self.texts(&series, &broken_texts)?;
+        self.annotations(&series, &broken_annotations)?;
         self.front(&series, report)
     }
 
     /// Notes damage; passes on what is not damage.
-    fn note<T>(&mut self, what: &str, result: Result<T>) -> Result<Option<T>> {
+    pub(super) fn note<T>(&mut self, what: &str, result: Result<T>) -> Result<Option<T>> {
         self.note_of(Place::File, what, result)
     }
 
@@ -139,8 +134,8 @@ impl<'a, 'w> Walk<'a, 'w> {
         }
     }
 
-    /// Checks a tree; returns where each damage in it ends: the first key behind, none at the end of the tree.
-    fn tree(&mut self, what: &str, tree: &Tree, whose: Whose) -> Result<Vec<Option<Vec<u8>>>> {
+    /// Checks a tree, and tells what is damaged; returns that.
+    fn tree(&mut self, what: &str, tree: &Tree, whose: Whose) -> Result<Vec<Damage>> {
         let full = match whose {
             Whose::Catalog => what.to_owned(),
             Whose::User => format!("table {what}"),
@@ -155,17 +150,16 @@ impl<'a, 'w> Walk<'a, 'w> {
         };
         let mut damages = Vec::new();
         tree.check_each(self.pages, &mut claim, &mut |damage| damages.push(damage))?;
-        let ends = damages.iter().map(|damage| damage.to.clone()).collect();
-        for damage in damages {
-            let (name, from, to) = (what.to_owned(), damage.from, damage.to);
+        for damage in &damages {
+            let (from, to) = (damage.from.clone(), damage.to.clone());
+            let name = what.to_owned();
             let place = match whose {
                 Whose::Catalog => Place::Catalog { name, from, to },
                 Whose::User => Place::Table { name, from, to },
             };
-            let address = damage.corrupt.at;
-            self.find(Finding::new(place, damage.corrupt).at(address));
+            self.find(Finding::new(place, &damage.corrupt).at(damage.corrupt.at));
         }
-        Ok(ends)
+        Ok(damages)
     }
 
     fn tables(&mut self, report: &mut CheckReport) -> Result<()> {
@@ -209,38 +203,21 @@ impl<'a, 'w> Walk<'a, 'w> {
         Ok(entries)
     }
 
-    /// The catalog's entries that can be read, around damage that was told: `ends` says where each ends.
-    fn listed(&mut self, ends: &[Option<Vec<u8>>]) -> Result<Vec<Arc<SeriesInfo>>> {
+    /// The catalog's entries that can be read, around damage that was told.
+    fn listed(&mut self, broken: &[Damage]) -> Result<Vec<Arc<SeriesInfo>>> {
         let mut listed = Vec::new();
-        let mut from = Vec::new();
-        loop {
-            let read = catalog::each_from(self.roots, self.pages, &from, &mut |info| {
+        let whole = self.around("catalog of series", broken, &mut |walk, at| {
+            catalog::each_from(walk.roots, walk.pages, at, &mut |info| {
                 listed.push(Arc::new(info));
-            });
-            match read {
-                // The page was told with its keys.
-                Err(Error::Store(tidalite_pager::Error::Corrupt(_))) if !ends.is_empty() => {}
-                read => {
-                    let read = self.note("catalog of series", read)?;
-                    self.catalog_is_whole &= read.is_some();
-                    return Ok(listed);
-                }
-            }
-            let key = listed.last().map(|info| catalog::id_key(info.id));
-            let reached = from
-                .as_slice()
-                .max(key.as_ref().map_or(&[], |key| &key[..]));
-            let ends = ends.iter().flatten();
-            let Some(end) = ends.filter(|end| end.as_slice() > reached).min() else {
-                return Ok(listed);
-            };
-            from.clone_from(end);
-        }
+            })
+        })?;
+        self.catalog_is_whole &= whole;
+        Ok(listed)
     }
 
     /// The series of the catalog, and that names and GUIDs are exactly theirs.
-    fn catalog(&mut self, ends: &[Option<Vec<u8>>]) -> Result<BTreeMap<SeriesId, Arc<SeriesInfo>>> {
-        let listed = self.listed(ends)?;
+    fn catalog(&mut self, broken: &[Damage]) -> Result<BTreeMap<SeriesId, Arc<SeriesInfo>>> {
+        let listed = self.listed(broken)?;
         let (mut named, mut with_guid) = (0, 0);
         for info in &listed {
             if info.id.0 >= self.roots.next_series {
@@ -315,28 +292,6 @@ impl<'a, 'w> Walk<'a, 'w> {
             };
             self.find(Finding::new(place, damage.problem).at(damage.addr));
         }
-        Ok(())
-    }
-
-    /// The texts of rows: that each can be read and found, and belongs to a column of texts.
-    fn texts(&mut self, series: &BTreeMap<SeriesId, Arc<SeriesInfo>>) -> Result<()> {
-        let is_text = |(id, column): (SeriesId, usize)| {
-            let column = series
-                .get(&id)
-                .and_then(|info| info.schema.columns.get(column));
-            column.is_some_and(|column| column.ty.is_text())
-        };
-        let mut problems = Vec::new();
-        let mut tell = |problem: String| {
-            if problems.len() <= FINDINGS_MAX {
-                problems.push(problem);
-            }
-        };
-        let found = crate::texts::check(self.pages, &self.roots.texts, is_text, &mut tell);
-        for problem in problems {
-            self.problem(problem);
-        }
-        self.note("texts", found)?;
         Ok(())
     }
 

@@ -6,13 +6,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tidalite::{
-    CheckReport, Database, Durability, LockMemory, MemoryStorage, Options, Place, Stat, Storage,
-    StoreError, Verify, Watch,
+    CheckReport, ColumnType, Database, Durability, Finding, HitSeries, LockMemory, MemoryStorage,
+    Options, Place, Schema, Stat, Storage, StoreError, Unit, Verify, Watch,
 };
 use tidalite_testkit::rng::Rng;
 
-/// Two tables, three series with leaves, and rows in the front.
+/// The text of a row of the series of texts: one of a few, or its own.
+fn text(n: i64) -> String {
+    match n % 5 {
+        0 => "stands".to_owned(),
+        _ => format!("row {n} says {}", "much ".repeat(8)),
+    }
+}
+
+/// Two tables, series with leaves, one of texts, annotations, and rows in the front.
 fn fill(db: &Database) {
+    let texts = Schema::new(Unit::Seconds, [("state", ColumnType::String)]);
     for part in 0..6u64 {
         let mut tx = db.begin_write().unwrap();
         for name in ["config", "notes"] {
@@ -31,6 +40,15 @@ fn fill(db: &Database) {
                     .insert_point(t * 1_000_000_000, 0, (t * t) as f64 / 7.0)
                     .unwrap();
             }
+        }
+        let mut log = tx.series_with("log", &texts).unwrap();
+        for n in 0..300i64 {
+            let n = (part as i64) * 300 + n;
+            log.insert_values(n, &[text(n).into()]).unwrap();
+        }
+        for n in 0..20 {
+            let key = format!("{part} {n}");
+            log.annotate(&key, &text(n)).unwrap();
         }
         let mut late = tx.series("late").unwrap();
         late.insert_point(part as i64, 0, 1.5).unwrap();
@@ -57,6 +75,9 @@ fn check_of(image: &[u8]) -> CheckReport {
     db.check().unwrap()
 }
 
+/// Tables of the database's own of which a page names series.
+const NAMING: [&str; 3] = ["catalog of series", "names of series", "GUIDs of series"];
+
 /// Damage in any page is named; and whatever table entry or row cannot be read lies within a finding's keys or times.
 #[test]
 fn damage_is_named_by_table_and_keys_or_series_and_times() {
@@ -65,6 +86,7 @@ fn damage_is_named_by_table_and_keys_or_series_and_times() {
     println!("seed {seed}");
     let mut rng = Rng::new(seed);
     let (mut tables, mut series, mut columns) = (0, 0, 0);
+    let (mut texts, mut annotations) = (0, 0);
     for page in (6..sound.len() / 4096).step_by(2) {
         let mut damaged = sound.clone();
         let at = page * 4096 + rng.index(4096);
@@ -82,16 +104,22 @@ fn damage_is_named_by_table_and_keys_or_series_and_times() {
                 } => {
                     hit == name && from.as_slice() <= key && to.as_deref().is_none_or(|to| key < to)
                 }
-                Place::Catalog { .. } => true,
+                Place::Catalog { name, .. } => name == "table of tables",
                 _ => false,
             })
         };
-        let in_series = |name: &str, time: i64| {
+        // A series cannot be opened where its newest rows are damaged: then any time of it will do.
+        let in_series = |name: &str, time: Option<i64>| {
+            let within = |from: i64, to: i64| time.is_none_or(|time| from <= time && time <= to);
             report.findings.iter().any(|finding| match &finding.place {
                 Place::Series {
                     name: hit, span, ..
-                } => hit == name && span.is_some_and(|(from, to)| from <= time && time <= to),
-                Place::Catalog { .. } | Place::Front { .. } => true,
+                } => hit == name && span.is_some_and(|(from, to)| within(from, to)),
+                Place::Catalog { name, .. } => NAMING.contains(&&**name),
+                Place::Front { from, series, .. } => {
+                    let hits = |hit: &HitSeries| hit.name == name && within(hit.span.0, hit.span.1);
+                    from.is_none() || series.iter().any(hits)
+                }
                 _ => false,
             })
         };
@@ -125,7 +153,7 @@ fn damage_is_named_by_table_and_keys_or_series_and_times() {
         }
         for name in ["wind", "power"] {
             let Ok(Some(series)) = snap.series(name) else {
-                assert!(in_series(name, 0), "byte {at}: {:#?}", report.problems);
+                assert!(in_series(name, None), "byte {at}: {:#?}", report.problems);
                 continue;
             };
             for t in (0..12_000i64).step_by(511) {
@@ -134,13 +162,40 @@ fn damage_is_named_by_table_and_keys_or_series_and_times() {
                 let read = series.between(time..=time).for_each(|_, _| rows += 1);
                 let lost = read.is_err() || rows == 0;
                 assert!(
-                    !lost || in_series(name, time),
+                    !lost || in_series(name, Some(time)),
                     "byte {at}, {t}: {:#?}",
                     report.problems
                 );
             }
         }
+        let Ok(Some(log)) = snap.series("log") else {
+            assert!(in_series("log", None), "byte {at}: {:#?}", report.problems);
+            continue;
+        };
+        for n in (0..1800i64).step_by(37) {
+            let row = log
+                .at(n)
+                .and_then(|row| row.map_or(Ok(None), |row| log.values(&row).map(Some)));
+            let lost = !matches!(row, Ok(Some(values)) if values == [text(n).into()]);
+            assert!(
+                !lost || in_series("log", Some(n)),
+                "byte {at}, {n}: {:#?}",
+                report.problems
+            );
+            texts += usize::from(lost);
+        }
+        if log.annotations().is_err() {
+            let told = |finding: &Finding| {
+                let of_log = matches!(&finding.place, Place::Series { name, .. } if name == "log");
+                of_log && finding.problem.contains("annotations")
+            };
+            let told = report.findings.iter().any(told);
+            assert!(told, "byte {at}: {:#?}", report.problems);
+            annotations += 1;
+        }
     }
+    println!("{texts} texts, {annotations} times annotations");
+    assert!(texts > 10 && annotations > 0);
     assert!(
         tables > 10 && series > 10 && columns > 10,
         "{tables} {series} {columns}"
