@@ -75,7 +75,8 @@ pub struct Laggard {
 pub enum LaggardAction {
     /// Looks again a few milliseconds later.
     Wait,
-    /// Takes its snapshot away, if it is evictable or parked; otherwise as for `GiveUp`.
+    /// Takes its snapshot away, if it is evictable or parked; otherwise that of the one of these that holds most; without any, as for
+    /// `GiveUp`.
     Evict,
     /// Lets the file grow; with a full disk, the transaction fails.
     GiveUp,
@@ -237,7 +238,12 @@ impl Writer {
                 std::thread::sleep(LOOK_AGAIN);
                 true
             }
-            LaggardAction::Evict => inner.oust(worst),
+            LaggardAction::Evict => {
+                let mut may_lose: Vec<_> = seen.iter().collect();
+                may_lose.retain(|reader| protocol::can_be_ousted(reader.word));
+                may_lose.sort_unstable_by_key(|reader| std::cmp::Reverse(reader.held_pages));
+                may_lose.into_iter().any(|reader| inner.oust(reader))
+            }
             LaggardAction::GiveUp => false,
         };
         if go_on {

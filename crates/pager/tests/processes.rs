@@ -180,6 +180,12 @@ fn role_of_a_child() {
                 say("same");
             }
         }
+        "fail to sync" => {
+            let pager = open(path).unwrap();
+            commit(&pager, Durability::Durable).unwrap_err();
+            say("failed");
+            order();
+        }
         "begin write" => {
             let pager = open(path).unwrap();
             let txn = pager.begin_write().unwrap();
@@ -744,6 +750,79 @@ fn a_failed_sync_stops_all_until_all_have_closed() {
     assert!(poisoned(&b) && poisoned(&c));
     drop((b, c));
     assert_eq!(commit(&open(), Durability::Durable).unwrap(), 3);
+}
+
+/// The same where another process has failed, whose waits for the disk the system refuses.
+#[test]
+fn a_failed_sync_of_another_process_stops_all() {
+    let strace = "strace -f -qq -o /dev/null -e inject=fdatasync,pwritev2:error=EIO";
+    let strace: Vec<&str> = strace.split(' ').collect();
+    let there = Command::new(strace[0])
+        .args(&strace[1..])
+        .arg("true")
+        .status();
+    if !there.is_ok_and(|status| status.success()) {
+        println!("skipped: no strace that may trace");
+        return;
+    }
+    let folder = Folder::new("failed-elsewhere");
+    let path = folder.file();
+    let pager = open(&path).unwrap();
+    assert_eq!(commit(&pager, Durability::Durable).unwrap(), 1);
+    let mut failing = Process::start_by(&strace, "fail to sync", &path);
+    assert_eq!(failing.told(), "failed");
+    let poisoned = |pager: &Pager| {
+        let done = commit(pager, Durability::Durable);
+        matches!(done, Err(Error::Poisoned { .. }))
+    };
+    assert!(poisoned(&pager));
+    assert_eq!(look(&pager, &mut Model::new()), 1, "reading goes on");
+    failing.order("end");
+    assert!(failing.child.wait().unwrap().success());
+    let also = open(&path).unwrap();
+    assert!(poisoned(&pager) && poisoned(&also));
+    drop((pager, also));
+    assert_eq!(
+        commit(&open(&path).unwrap(), Durability::Durable).unwrap(),
+        2
+    );
+}
+
+/// Who is asked about a reader of another process is told its number, and how much it holds.
+#[test]
+fn a_laggard_of_another_process_is_named() {
+    use std::sync::{Arc, Mutex};
+    use tidalite_pager::{LaggardAction, OnLaggard};
+    let folder = Folder::new("laggard-elsewhere");
+    let path = folder.file();
+    let asked = Arc::new(Mutex::new(None));
+    let told = Arc::clone(&asked);
+    let options = Options {
+        laggard_bytes: 0,
+        on_laggard: Some(OnLaggard(Arc::new(move |laggard| {
+            *told.lock().unwrap() = Some(laggard.reader);
+            LaggardAction::GiveUp
+        }))),
+        ..options()
+    };
+    let pager = Pager::open(&path, &options).unwrap();
+    commit(&pager, Durability::Durable).unwrap();
+    let mut holding = Process::start("hold", &path);
+    assert_eq!(holding.told(), "holds 1");
+    let mut commits = 0;
+    let reader = loop {
+        commit(&pager, Durability::Durable).unwrap();
+        commits += 1;
+        if let Some(reader) = asked.lock().unwrap().take() {
+            break reader;
+        }
+        assert!(commits < 10_000, "the file grows for it");
+    };
+    assert_eq!(reader.process, holding.child.id());
+    assert!(reader.held_bytes > 0 && reader.thread > 0);
+    assert!(reader.lag_txns > 0 && reader.lag_txns <= commits);
+    holding.order("look");
+    assert_eq!(holding.told(), "same");
 }
 
 #[test]

@@ -144,6 +144,17 @@ fn a_laggard_is_waited_for_ousted_or_endured() {
     }
     look(&fixed).unwrap();
     assert!(pager.stat().unwrap().file_bytes <= size + (400 << 10));
+    // That one holds more, and keeps what it holds; another one behind it goes.
+    let evictable = pager.begin_read_evictable().unwrap();
+    let size = pager.stat().unwrap().file_bytes;
+    let mut more = Vec::new();
+    while pager.stat().unwrap().file_bytes <= size + (400 << 10) && look(&evictable).is_ok() {
+        churn(&pager).unwrap();
+        // What is fixed once more makes the file grow.
+        more.push(pager.begin_read().unwrap());
+    }
+    assert!(evicted(look(&evictable)));
+    look(&fixed).unwrap();
     assert!(problems(&pager).unwrap().is_empty());
 }
 

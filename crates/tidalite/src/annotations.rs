@@ -195,12 +195,15 @@ pub(crate) fn remove_series<W: PageWrite>(w: &mut W, tree: &mut Tree, id: Series
     Ok(())
 }
 
+/// Hears of an annotation, or of what is wrong.
+pub(crate) type Found<'f> = dyn FnMut(std::result::Result<(SeriesId, &str), String>) + 'f;
+
 /// Looks at every annotation from the key `at` on, which goes along: `f` hears what is wrong, and of which series where that is known.
 pub(crate) fn check_all<R: PageRead>(
     tree: &Tree,
     pages: &R,
     at: &mut Vec<u8>,
-    f: &mut dyn FnMut(std::result::Result<(SeriesId, &str), String>),
+    f: &mut Found<'_>,
 ) -> Result<()> {
     let mut cursor = tree.cursor(pages);
     let mut there = cursor.seek_ge(at)?;

@@ -28,12 +28,13 @@ fn a_power_cut_anywhere_leaves_a_promised_state() {
         }
     });
     let (states, nested) = (tally.states.into_inner(), tally.nested.into_inner());
-    let asked = tally.asked.into_inner();
+    let (asked, deep) = (tally.asked.into_inner(), tally.deep.into_inner());
     println!(
-        "{states} crash states of {} seeds, {nested} in or after a reopening, {asked} asked questions",
+        "{states} crash states of {} seeds, {nested} in or after a reopening, {deep} times in one of that, {asked} asked questions",
         next.into_inner()
     );
     assert!(nested > states / 50, "reopenings are cut too");
+    assert!(deep > 0, "and reopenings after that");
     assert!(asked > states / 20, "answers are compared too");
 }
 
