@@ -201,6 +201,12 @@ fn early_written_pages_are_read_back() {
         *ptr = txn.seal_page(ptr).unwrap();
     }
     txn.commit(&[], Durability::Durable).unwrap();
+    // More than stay in memory.
+    let spilled = pager.metrics().pages_spilled;
+    assert!(
+        spilled >= 200 - 2 * 16,
+        "{spilled} pages were written early"
+    );
     let reader = pager.begin_read().unwrap();
     for (number, ptr) in ptrs.iter().enumerate() {
         let page = reader.page(ptr).unwrap();

@@ -367,6 +367,16 @@ fn what_was_shown_is_begun_again_while_it_is_the_newest() {
         one.readers().unwrap().is_empty(),
         "nothing is left of what was in vain"
     );
+    // The state of a pin is not the newest one, also where nothing was committed since: it knows of no pins.
+    let mut txn = one.begin_write().unwrap();
+    txn.pin("now").unwrap();
+    let (data, id) = (txn.app().to_vec(), id_of(txn.app()));
+    txn.commit(&data, Durability::Durable).unwrap();
+    let pinned = one.begin_read_at("now").unwrap().unwrap();
+    assert_eq!(look(&pinned).unwrap(), id);
+    assert!(one.begin_read_as(&pinned.shown()).unwrap().is_none());
+    assert_eq!(one.pins().unwrap().len(), 1);
+    drop(pinned);
     drop((one, other));
     // It keeps no file open.
     let alone = Options {

@@ -5,7 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex};
 use tidalite_pager::storage::Growth;
 use tidalite_pager::{
-    Durability, Error, Extent, LockMemory, Options, PageRead, PageWrite, Pager, Storage,
+    Durability, Error, Extent, LockMemory, MemoryStorage, Options, PageRead, PageWrite, Pager,
+    Storage,
 };
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Monitor, SimDisk};
@@ -152,6 +153,111 @@ fn long_free_stretches_become_holes_and_small_commits_go_elsewhere() {
     // What was punched can be used like any other space.
     let again = fill(&pager, 12 * MIB);
     assert!(again.addr < last.addr, "in the hole");
+}
+
+/// A storage that notes how it is made longer.
+#[derive(Default)]
+struct Growing {
+    memory: MemoryStorage,
+    grown: Mutex<Vec<(u64, Growth)>>,
+}
+
+impl Growing {
+    fn taken(&self) -> Vec<(u64, Growth)> {
+        std::mem::take(&mut *self.grown.lock().expect("nobody panicked"))
+    }
+}
+
+impl Storage for Growing {
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.memory.read_at(at, bytes)
+    }
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.memory.write_at(at, bytes)
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.memory.sync()
+    }
+    fn sync_all(&self) -> io::Result<()> {
+        self.memory.sync_all()
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.memory.len()
+    }
+    fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
+        let grown = &mut *self.grown.lock().expect("nobody panicked");
+        grown.push((len - self.memory.len()?, how));
+        self.memory.grow(len, how)
+    }
+}
+
+fn small_commit(pager: &Pager, pages: u64) {
+    let mut txn = pager.begin_write().expect("a writer");
+    for _ in 0..pages {
+        let ptr = txn
+            .new_page(tidalite_pager::Kind::KvLeaf, 1)
+            .expect("a page");
+        txn.seal_page(&ptr).expect("sealed");
+    }
+    txn.commit(b"small", Durability::Durable)
+        .expect("committed");
+}
+
+/// Small commits make the file longer by the step, written with zeros; a bulk write reserves; a least length is there at once.
+#[test]
+fn the_file_grows_by_its_step_in_zeros_and_is_reserved_for_bulk_writes() {
+    tidalite_testkit::watch();
+    const STEP: u64 = 128 << 10;
+    let open = |options: Options| {
+        let storage = Arc::new(Growing::default());
+        let pager = Pager::open_storage(Arc::clone(&storage) as Arc<dyn Storage>, &options);
+        storage.taken();
+        (pager.expect("open"), storage)
+    };
+    let (pager, storage) = open(Options {
+        growth_bytes_min: STEP,
+        growth_bytes_max: STEP,
+        ..options()
+    });
+    // The first commit makes room for the reserve as well.
+    small_commit(&pager, 3);
+    storage.taken();
+    (0..100).for_each(|_| small_commit(&pager, 3));
+    let grown = storage.taken();
+    assert!(grown.len() > 5, "{grown:?}");
+    for step in grown {
+        assert_eq!(step, (STEP, Growth::Zeros));
+    }
+    fill(&pager, 4 * MIB);
+    let grown = storage.taken();
+    assert!(!grown.is_empty() && grown.iter().all(|(_, how)| *how == Growth::Reserve));
+    // In proportion to the file between these bounds.
+    let (pager, storage) = open(Options {
+        growth_bytes_min: STEP,
+        growth_bytes_max: 16 * STEP,
+        ..options()
+    });
+    fill(&pager, 8 * MIB);
+    storage.taken();
+    while storage.grown.lock().expect("nobody panicked").is_empty() {
+        small_commit(&pager, 3);
+    }
+    let [(step, Growth::Zeros)] = storage.taken()[..] else {
+        panic!("one step of zeros");
+    };
+    assert!(
+        step > 7 * STEP && step < 16 * STEP,
+        "{step} bytes for 8 MiB"
+    );
+    // At least so long.
+    let (pager, storage) = open(Options {
+        file_bytes_min: 3 * MIB,
+        ..options()
+    });
+    small_commit(&pager, 1);
+    (0..8).for_each(|_| small_commit(&pager, 3));
+    let len = storage.len().expect("its length");
+    assert!((3 * MIB..4 * MIB).contains(&len), "{len} bytes");
 }
 
 #[test]
