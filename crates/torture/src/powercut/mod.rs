@@ -5,7 +5,7 @@
 //!    |                                                   |
 //!    | cuts, revives, mounts, opens, compares            | the library
 //!    v                                                   v
-//! device (FUSE, memory)  <-  loop device  <-  ext4  <-  name.tdl
+//! device (FUSE, memory)  <-  loop device  <-  ext4  <-  name.tdl        or the database on the loop device, without a file system
 //! ```
 //!
 //! A cut comes at a counted write or flush of the disk, wherever that is: in a commit, in the file system's journal, while the
@@ -34,6 +34,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use tidalite::{Error, StoreError};
 use tidalite_testkit::rng::Rng;
 use writer::Said;
 
@@ -217,7 +218,6 @@ fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String>
     let mut promise = Promise::default();
     rig.format(DISK_BYTES, plan.flavour)?;
     rig.mount()?;
-    let file = rig.root().join("db.tdl");
     for _ in 0..CUTS_OF_A_LIFE {
         if tally.cuts >= plan.cuts {
             break;
@@ -227,8 +227,11 @@ fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String>
         }
         let bound = *rng.pick(&[12, 60, 600]);
         rig.device.cut_after(1 + rng.below(bound));
+        // A loop device has another number each time.
+        let (file, lock) = (rig.file(), rig.lock());
         let writer = Writer {
             file: &file,
+            lock: &lock,
             script: script.seed,
             map: !rng.one_in(4),
             bug: plan.bug,
@@ -243,8 +246,10 @@ fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String>
         if !power_on(rig, &mut rng, plan.flavour, tally)? {
             return Ok(());
         }
-        end_the_boot(&file)?;
-        judge(&file, &mut promise, &mut oracle, &mut rng, tally)?;
+        end_the_boot(&rig.lock())?;
+        if !judge(rig, &mut promise, &mut oracle, &mut rng, tally)? {
+            break;
+        }
     }
     rig.unmount()
 }
@@ -284,6 +289,7 @@ fn power_on(
 /// The process that writes.
 struct Writer<'a> {
     file: &'a Path,
+    lock: &'a Path,
     script: u64,
     map: bool,
     bug: Option<&'a str>,
@@ -298,6 +304,8 @@ impl Writer<'_> {
             .args(["--map", if self.map { "1" } else { "0" }])
             .arg("--file")
             .arg(self.file)
+            .arg("--lock")
+            .arg(self.lock)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         if let Some(bug) = self.bug {
@@ -368,9 +376,8 @@ const BOOT_ID: Range<u64> = 24..40;
 
 /// The power cut of a computer ends its run: the next one has another name, and what the lock file says of lazy commits is void. Here the
 /// computer runs on, so the lock file, if the file system has kept it, is made that of another run; the rest of it stays as it is.
-fn end_the_boot(file: &Path) -> Result<(), String> {
-    let lock = format!("{}-lock", file.display());
-    let opened = OpenOptions::new().write(true).open(&lock);
+fn end_the_boot(lock: &Path) -> Result<(), String> {
+    let opened = OpenOptions::new().write(true).open(lock);
     let Ok(lock) = opened else {
         return Ok(());
     };
@@ -383,26 +390,33 @@ fn end_the_boot(file: &Path) -> Result<(), String> {
         .map_err(|error| format!("lock file: {error}"))
 }
 
-/// Opens what is there, and compares.
+/// Opens what is there, and compares. False when that is a device on which a database was begun to be made, and nobody was told that it
+/// was: who wants to have one there has to say that the device may be overwritten.
 fn judge(
-    file: &Path,
+    rig: &Rig,
     promise: &mut Promise,
     oracle: &mut Oracle,
     rng: &mut Rng,
     tally: &mut Tally,
-) -> Result<(), String> {
+) -> Result<bool, String> {
+    let file = rig.file();
     if !file.exists() {
         return if promise.opened {
             Err("the file is gone, though its making was acknowledged".to_owned())
         } else {
-            Ok(())
+            Ok(true)
         };
     }
     let read_only = promise.opened && rng.one_in(2);
-    let db = writer::options(true)
-        .read_only(read_only)
-        .open(file)
-        .map_err(|error| format!("open: {error}"))?;
+    let options = writer::options(true)
+        .lock_path(rig.lock())
+        .read_only(read_only);
+    let db = match options.open(file) {
+        Err(Error::Store(StoreError::NotADatabase { .. })) if rig.is_raw() && !promise.opened => {
+            return Ok(false);
+        }
+        opened => opened.map_err(|error| format!("open: {error}"))?,
+    };
     let snap = db.begin_read().map_err(|error| format!("read: {error}"))?;
     let number = number_of(&snap).map_err(|error| format!("number: {error}"))?;
     if !promise.allows(number) {
@@ -431,5 +445,5 @@ fn judge(
     // What was found is on the disk now, whatever comes.
     (promise.last, promise.opened) = (number, true);
     promise.begun.clear();
-    Ok(())
+    Ok(true)
 }

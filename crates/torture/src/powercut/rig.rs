@@ -1,4 +1,5 @@
-//! ext4 on a loop device on the disk behind FUSE, in a mount namespace of its own.
+//! ext4 on a loop device on the disk behind FUSE, in a mount namespace of its own; or the loop device as it is, and the lock file on another
+//! disk, which keeps everything.
 
 use super::device::{Device, NAME};
 use fuser::BackgroundSession;
@@ -17,35 +18,42 @@ pub struct Flavour {
     /// Whether the file system is known to be lost itself at some power cuts.
     pub may_be_lost: bool,
     make: &'static [&'static str],
-    mount: &'static str,
+    /// How it is mounted; `None`: there is no file system, the database lies on the device.
+    mount: Option<&'static str>,
 }
 
 /// The file systems that are cut; those that may lose themselves stand last.
-pub const FLAVOURS: [Flavour; 4] = [
+pub const FLAVOURS: [Flavour; 5] = [
     Flavour {
         name: "ext4 ordered",
         may_be_lost: false,
         make: &["-b", "4096"],
-        mount: "data=ordered",
+        mount: Some("data=ordered"),
     },
     Flavour {
         name: "ext4 writeback",
         may_be_lost: false,
         make: &["-b", "4096"],
-        mount: "data=writeback",
+        mount: Some("data=writeback"),
     },
     Flavour {
         name: "ext4 1 KiB blocks",
         may_be_lost: false,
         make: &["-b", "1024"],
-        mount: "data=ordered,commit=1",
+        mount: Some("data=ordered,commit=1"),
+    },
+    Flavour {
+        name: "raw device",
+        may_be_lost: false,
+        make: &[],
+        mount: None,
     },
     // Only by name: its replay gives blocks of a file to its own trees (see docs/proofs.md).
     Flavour {
         name: "ext4 fast_commit",
         may_be_lost: true,
         make: &["-b", "4096", "-O", "fast_commit"],
-        mount: "data=ordered",
+        mount: Some("data=ordered"),
     },
 ];
 
@@ -94,6 +102,8 @@ pub struct Rig {
     directory: PathBuf,
     flavour: Flavour,
     mounted: bool,
+    /// The loop device where there is no file system; it goes when nobody has it open any more.
+    raw: Option<(PathBuf, fs::File)>,
     server: Option<BackgroundSession>,
 }
 
@@ -117,6 +127,7 @@ impl Rig {
             directory,
             flavour,
             mounted: false,
+            raw: None,
             server: Some(server),
         })
     }
@@ -128,13 +139,36 @@ impl Rig {
     pub fn format(&mut self, bytes: u64, flavour: Flavour) -> Result<(), String> {
         self.unmount()?;
         self.flavour = flavour;
+        let _ = fs::remove_file(self.directory.join("lock"));
         self.device.format(image(&self.directory, bytes, flavour)?);
         Ok(())
     }
 
-    /// Where the file system is mounted.
+    /// Where the database is, while this is mounted.
     #[must_use]
-    pub fn root(&self) -> PathBuf {
+    pub fn file(&self) -> PathBuf {
+        match &self.raw {
+            Some((device, _)) => device.clone(),
+            None => self.root().join("db.tdl"),
+        }
+    }
+
+    /// Its lock file.
+    #[must_use]
+    pub fn lock(&self) -> PathBuf {
+        match &self.raw {
+            Some(_) => self.directory.join("lock"),
+            None => self.root().join("db.tdl-lock"),
+        }
+    }
+
+    /// Whether there is no file system.
+    #[must_use]
+    pub fn is_raw(&self) -> bool {
+        self.flavour.mount.is_none()
+    }
+
+    fn root(&self) -> PathBuf {
         self.directory.join("fs")
     }
 
@@ -144,9 +178,13 @@ impl Rig {
     /// The system's.
     pub fn mount(&mut self) -> Result<(), String> {
         let disk = self.directory.join("fuse").join(NAME);
+        let Some(options) = self.flavour.mount else {
+            self.raw = Some(attach(&disk)?);
+            return Ok(());
+        };
         run(Command::new("mount")
             .args(["-t", "ext4", "-o"])
-            .arg(format!("loop,noatime,{}", self.flavour.mount))
+            .arg(format!("loop,noatime,{options}"))
             .arg(disk)
             .arg(self.root()))?;
         self.mounted = true;
@@ -158,6 +196,7 @@ impl Rig {
     /// # Errors
     /// The system's.
     pub fn unmount(&mut self) -> Result<(), String> {
+        self.raw = None;
         if std::mem::take(&mut self.mounted) {
             run(Command::new("umount").arg(self.root()))?;
         }
@@ -173,13 +212,34 @@ impl Drop for Rig {
         if let Some(server) = self.server.take() {
             let _ = server.umount_and_join();
         }
+        let _ = fs::remove_file(self.directory.join("lock"));
         let _ = fs::remove_dir(self.directory.join("fuse"));
         let _ = fs::remove_dir(self.directory.join("fs"));
         let _ = fs::remove_dir(&self.directory);
     }
 }
 
+/// A loop device, and a descriptor that keeps it: who detaches one that is open lets it go when it is closed.
+fn attach(disk: &Path) -> Result<(PathBuf, fs::File), String> {
+    let made = Command::new("losetup")
+        .args(["--find", "--show"])
+        .arg(disk)
+        .output()
+        .map_err(|error| format!("losetup: {error}"))?;
+    let said = String::from_utf8_lossy(&made.stdout);
+    if !made.status.success() {
+        return Err(format!("losetup: {}", made.status));
+    }
+    let device = PathBuf::from(said.trim());
+    let kept = fs::File::open(&device).map_err(|error| error.to_string());
+    run(Command::new("losetup").arg("--detach").arg(&device))?;
+    Ok((device, kept?))
+}
+
 fn image(directory: &Path, bytes: u64, flavour: Flavour) -> Result<Vec<u8>, String> {
+    if flavour.mount.is_none() {
+        return Ok(vec![0; bytes as usize]);
+    }
     let path = directory.join("image");
     let io = |error: std::io::Error| error.to_string();
     fs::File::create(&path)

@@ -81,8 +81,13 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     if let Some(name) = arguments.text("--bug") {
         enable_by_name(name)?;
     }
+    let path = Path::new(path);
+    let mut options = options(map);
+    if let Some(lock) = arguments.text("--lock") {
+        options = options.lock_path(lock);
+    }
     let mut opened = None;
-    if let Err(error) = write(Path::new(path), &script, map, commits, &mut opened) {
+    if let Err(error) = write(path, &script, &options, commits, &mut opened) {
         say(&format!("e {}", one_line(&error)));
         // After a failed sync nothing more may be accepted; after another error it may.
         if let Some((db, next)) = opened {
@@ -99,11 +104,11 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
 fn write(
     path: &Path,
     script: &Script,
-    map: bool,
+    options: &Options,
     commits: u64,
     opened: &mut Option<(Database, u64)>,
 ) -> Result<()> {
-    let db = options(map).open(path)?;
+    let db = options.open(path)?;
     say("o");
     let snap = db.begin_read()?;
     let (mut model, first) = (model_of(&snap)?, number_of(&snap)? + 1);
