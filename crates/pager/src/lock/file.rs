@@ -212,3 +212,55 @@ pub(crate) fn boot_id() -> [u8; 16] {
     }
     id
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    /// Descriptors of this process on a file of this name.
+    fn descriptors(path: &Path) -> usize {
+        let all = fs::read_dir("/proc/self/fd").expect("what is open");
+        let named = all.filter(|entry| {
+            let link = entry.as_ref().map(|entry| fs::read_link(entry.path()));
+            matches!(link, Ok(Ok(link)) if link == path)
+        });
+        named.count()
+    }
+
+    /// Who waited for a lock file that lost its name meanwhile does not work with it.
+    #[test]
+    #[cfg_attr(miri, ignore = "files of the system")]
+    fn a_lock_file_that_lost_its_name_while_it_was_waited_for_is_not_used() {
+        let folder = std::env::temp_dir().join(format!("tidalite-lock-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        // As the system names it.
+        let folder = fs::canonicalize(folder).expect("its path");
+        let (path, other) = (folder.join("a-lock"), folder.join("away"));
+        let first = open(path.clone(), false).expect("a lock file");
+        let opened_by_one = descriptors(&path);
+        let waiting = std::thread::spawn({
+            let path = path.clone();
+            move || open(path, false)
+        });
+        let begun = Instant::now();
+        while descriptors(&path) < opened_by_one + 2 {
+            assert!(
+                begun.elapsed() < Duration::from_secs(10),
+                "it opens the file"
+            );
+            std::thread::yield_now();
+        }
+        fs::rename(&path, &other).expect("renamed");
+        drop(first);
+        let second = waiting.join().expect("no panic").expect("a lock file");
+        let Opened::Here { number, is_new, .. } = &second else {
+            panic!("it may write there")
+        };
+        let named = fs::metadata(&path).expect("made anew").ino();
+        assert!(*is_new && *number == named);
+        assert_ne!(named, fs::metadata(&other).expect("it is there").ino());
+        drop(second);
+        fs::remove_dir_all(folder).expect("removed");
+    }
+}
