@@ -22,6 +22,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 use tidalite::{Database, Durability, Options};
@@ -136,6 +138,8 @@ struct Victim {
     evictable: bool,
     /// Whether the process id that we know is that of `unshare`.
     namespace: bool,
+    /// It has said something: so it has the file open.
+    has_spoken: Arc<AtomicBool>,
 }
 
 impl Victim {
@@ -286,12 +290,15 @@ impl<'a> Arena<'a> {
             .spawn()
             .map_err(|error| format!("child: {error}"))?;
         let (out, teller) = (process.stdout.take().ok_or("no pipe")?, self.teller.clone());
+        let has_spoken = Arc::new(AtomicBool::new(false));
+        let speaks = Arc::clone(&has_spoken);
         std::thread::spawn(move || {
             // A line that its process did not finish is not said.
             let mut out = BufReader::new(out);
             let mut line = String::new();
             while out.read_line(&mut line).is_ok_and(|bytes| bytes > 0) && line.ends_with('\n') {
                 let _ = teller.send(Said::parse(line.trim_end()));
+                speaks.store(true, Ordering::Relaxed);
                 line.clear();
             }
         });
@@ -301,6 +308,7 @@ impl<'a> Arena<'a> {
             reader,
             evictable,
             namespace,
+            has_spoken,
         });
         Ok(())
     }
@@ -419,12 +427,12 @@ impl<'a> Arena<'a> {
         Ok(())
     }
 
-    /// A reader is frozen, and the others commit on.
+    /// A reader is frozen, and the others commit on. One that has the file open: whoever is frozen while it opens it keeps others from
+    /// opening it, who are told so after 10 s.
     fn freeze(&mut self, db: &Database, tally: &mut Tally) -> Result<(), String> {
-        let found = self
-            .victims
-            .iter()
-            .find(|victim| victim.reader && !victim.namespace);
+        let found = self.victims.iter().find(|victim| {
+            victim.reader && !victim.namespace && victim.has_spoken.load(Ordering::Relaxed)
+        });
         let Some(pid) = found.and_then(|victim| Pid::from_raw(victim.process.id() as i32)) else {
             return Ok(());
         };
