@@ -126,8 +126,7 @@ impl Side<'_> {
 
     fn commits(&self, commits: u64, rows: u64) -> Result<Sample> {
         let mut latencies = Latencies::default();
-        self.engine.silent_syncs(0);
-        let meter = Meter::start(self.dir);
+        let meter = Meter::of(self.engine, self.dir);
         for _ in 0..commits {
             latencies.time(|| self.commit(rows))?;
         }
@@ -136,8 +135,7 @@ impl Side<'_> {
 
     fn threads(&self, threads: u64, commits: u64) -> Result<Sample> {
         let each = commits.div_ceil(threads);
-        self.engine.silent_syncs(0);
-        let meter = Meter::start(self.dir);
+        let meter = Meter::of(self.engine, self.dir);
         let (latencies, _) = side_by_side(threads, |_| {
             let mut latencies = Latencies::default();
             for _ in 0..each {

@@ -152,8 +152,7 @@ impl Arena<'_> {
         one: &mut dyn FnMut(&mut dyn Write, u64) -> Result<u64>,
     ) -> Result<()> {
         let (mut latencies, mut answer) = (Latencies::default(), 0u64);
-        self.engine.silent_syncs(0);
-        let meter = Meter::start(self.dir);
+        let meter = Meter::of(self.engine, self.dir);
         for n in 0..count {
             latencies.time(|| {
                 self.engine.write(&mut |txn| {
@@ -169,8 +168,7 @@ impl Arena<'_> {
 
     fn batches(&self, contest: &mut Contest) -> Result<()> {
         let (mut latencies, mut answer) = (Latencies::default(), 0u64);
-        self.engine.silent_syncs(0);
-        let meter = Meter::start(self.dir);
+        let meter = Meter::of(self.engine, self.dir);
         for first in (0..self.count).step_by(BATCH as usize) {
             latencies.time(|| {
                 self.engine.write(&mut |txn| {

@@ -174,8 +174,7 @@ impl<'d> Crud<'d> {
 
     fn run(&mut self, engine: &dyn Engine, dir: &Path, txns: u64) -> Result<Sample> {
         let mut latencies = Latencies::default();
-        engine.silent_syncs(0);
-        let meter = Meter::start(dir);
+        let meter = Meter::of(engine, dir);
         for _ in 0..txns {
             latencies.time(|| engine.write(&mut |txn| self.one(txn)))?;
         }
@@ -291,8 +290,7 @@ impl Large<'_> {
         }
         let dir = self.start()?;
         let engine = self.open(dir.path())?;
-        engine.silent_syncs(0);
-        let meter = Meter::start(dir.path());
+        let meter = Meter::of(&*engine, dir.path());
         engine.load(self.data.load(self.pairs))?;
         let sample = meter.finish(self.pairs, engine.silent_syncs(1), Latencies::default());
         let (kind, add) = (self.kind, "pairs/s");
@@ -462,8 +460,7 @@ impl Large<'_> {
             return Ok(());
         }
         let (mut latencies, mut txns) = (Latencies::default(), 0);
-        engine.silent_syncs(0);
-        let meter = Meter::start(dir);
+        let meter = Meter::of(engine, dir);
         let mut at = first;
         while at < first + count {
             let end = (at + each).min(first + count);
@@ -484,8 +481,7 @@ impl Large<'_> {
     /// Every second pair; their keys are scattered.
     fn removed(&self, (engine, dir): Side<'_>, contest: &mut Contest) -> Result<()> {
         let (mut latencies, mut txns, count) = (Latencies::default(), 0, self.pairs / 2);
-        engine.silent_syncs(0);
-        let meter = Meter::start(dir);
+        let meter = Meter::of(engine, dir);
         let mut at = 0;
         while at < count {
             let end = (at + FILL).min(count);

@@ -2,7 +2,7 @@
 //! disk.
 //!
 //! ```text
-//! Meter::start(dir)  ...work...  finish(operations) -> Sample
+//! Meter::start(dir), of(engine, dir)  ...work...  finish(operations) -> Sample
 //! Latencies       time of every operation, or of every n-th where a look at the clock would weigh
 //! side_by_side    the same work by several threads at once
 //! ```
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::engine::Result;
+use crate::engine::{Engine, Result};
 use crate::{os, syncs};
 
 /// Threads that work at the same time, each told its number: all their times, and the sum of their answers.
@@ -143,6 +143,12 @@ impl<'d> Meter<'d> {
             syncs: syncs::count(),
             start: Instant::now(),
         }
+    }
+
+    /// As `start`, where the engine is asked at the end for the waits that nobody saw: those until now do not count.
+    pub(crate) fn of(engine: &dyn Engine, dir: &'d Path) -> Self {
+        engine.silent_syncs(0);
+        Self::start(dir)
     }
 
     /// Operations a second, and what they cost. `silent_syncs`: waits that were not seen.

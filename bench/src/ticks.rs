@@ -77,8 +77,7 @@ fn of_one(
     let mut latencies = Latencies::default();
     let mut pages = Vec::new();
     let mut done = 0;
-    engine.silent_syncs(0);
-    let (start, meter) = (Instant::now(), Meter::start(dir.path()));
+    let (start, meter) = (Instant::now(), Meter::of(&*engine, dir.path()));
     while done < commits && start.elapsed() < LONGEST {
         latencies.time(|| engine.write(&mut |txn| feed.all(txn)))?;
         pages.extend(engine.pages_of_last_commit());
