@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use tidalite_pager::storage::Growth;
 use tidalite_pager::{
     Durability, Error, Kind, MemoryStorage, Options, PageRead, PageWrite, Pager, Ptr, Storage,
     WriteTxn,
@@ -72,9 +71,8 @@ struct Beside {
 }
 
 impl Storage for Beside {
-    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.memory.read_at(at, bytes)
-    }
+    tidalite_testkit::forward_storage!(memory: read_at, sync, sync_all, len, grow);
+
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         if thread::current().name() == Some("tidalite-write") {
             thread::sleep(Duration::from_micros(1));
@@ -86,18 +84,6 @@ impl Storage for Beside {
     }
     fn writes_back(&self) -> bool {
         true
-    }
-    fn sync(&self) -> io::Result<()> {
-        self.memory.sync()
-    }
-    fn sync_all(&self) -> io::Result<()> {
-        self.memory.sync_all()
-    }
-    fn len(&self) -> io::Result<u64> {
-        self.memory.len()
-    }
-    fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
-        self.memory.grow(len, how)
     }
 }
 

@@ -234,21 +234,8 @@ struct Small {
 }
 
 impl Storage for Small {
-    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.memory.read_at(at, bytes)
-    }
-    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.memory.write_at(at, bytes)
-    }
-    fn sync(&self) -> io::Result<()> {
-        self.memory.sync()
-    }
-    fn sync_all(&self) -> io::Result<()> {
-        self.memory.sync_all()
-    }
-    fn len(&self) -> io::Result<u64> {
-        self.memory.len()
-    }
+    tidalite_testkit::forward_storage!(memory: read_at, write_at, sync, sync_all, len);
+
     fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
         if len > self.limit.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::StorageFull.into());

@@ -169,21 +169,8 @@ impl Growing {
 }
 
 impl Storage for Growing {
-    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.memory.read_at(at, bytes)
-    }
-    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.memory.write_at(at, bytes)
-    }
-    fn sync(&self) -> io::Result<()> {
-        self.memory.sync()
-    }
-    fn sync_all(&self) -> io::Result<()> {
-        self.memory.sync_all()
-    }
-    fn len(&self) -> io::Result<u64> {
-        self.memory.len()
-    }
+    tidalite_testkit::forward_storage!(memory: read_at, write_at, sync, sync_all, len);
+
     fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
         let grown = &mut *self.grown.lock().expect("nobody panicked");
         grown.push((len - self.memory.len()?, how));
@@ -361,29 +348,7 @@ struct Cuts {
 }
 
 impl Storage for Cuts {
-    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.disk.read_at(at, bytes)
-    }
-
-    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.disk.write_at(at, bytes)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.disk.sync()
-    }
-
-    fn sync_all(&self) -> io::Result<()> {
-        self.disk.sync_all()
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.disk.len()
-    }
-
-    fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
-        self.disk.grow(len, how)
-    }
+    tidalite_testkit::forward_storage!(disk: read_at, write_at, sync, sync_all, len, grow);
 
     fn cut(&self, len: u64) -> io::Result<()> {
         self.disk.cut(len)?;

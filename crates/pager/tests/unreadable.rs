@@ -16,7 +16,6 @@ use faulty::Step::{
 use std::io;
 use std::sync::Arc;
 use tidalite_pager::Durability::{Durable, Lazy, OneFlush};
-use tidalite_pager::storage::Growth;
 use tidalite_pager::{Durability, Error, MemoryStorage, Options, Pager, Storage};
 use tidalite_testkit::FaultKind;
 
@@ -30,31 +29,13 @@ struct Unreadable {
 }
 
 impl Storage for Unreadable {
+    tidalite_testkit::forward_storage!(inner: write_at, sync, sync_all, len, grow);
+
     fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
         if self.blocks.contains(&at) {
             return Err(io::Error::from_raw_os_error(5));
         }
         self.inner.read_at(at, bytes)
-    }
-
-    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.inner.write_at(at, bytes)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.inner.sync()
-    }
-
-    fn sync_all(&self) -> io::Result<()> {
-        self.inner.sync_all()
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.inner.len()
-    }
-
-    fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
-        self.inner.grow(len, how)
     }
 }
 

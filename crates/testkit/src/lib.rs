@@ -9,10 +9,12 @@
 //! explore   explore, Promise           what every crash of a recorded run leaves, and what was promised there
 //! monitor   Monitor                    judges every write while it happens
 //! watch     watch                      puts it around every storage that a test opens
+//! forward   forward_storage            calls that a wrapped storage passes on
 //! image     with_superblocks           a file as another version would have written it
 //! ```
 
 mod explore;
+mod forward;
 pub mod image;
 mod monitor;
 mod places;

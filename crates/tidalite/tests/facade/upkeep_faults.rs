@@ -12,7 +12,6 @@ use tidalite::{
     Budget, Database, Durability, Error, LockMemory, Options, Result, Retention, Storage,
     StoreError, Timestamp, Watch, restore, restore_in_two, salvage_storage,
 };
-use tidalite_pager::storage::Growth;
 use tidalite_testkit::{Fault, FaultKind, SimDisk};
 
 const KINDS: [FaultKind; 4] = [
@@ -59,6 +58,8 @@ impl Disk {
 }
 
 impl Storage for Disk {
+    tidalite_testkit::forward_storage!(disk: write_at, sync, sync_all, len, grow);
+
     fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
         let (number, bad) = (
             self.reads.fetch_add(1, Ordering::SeqCst),
@@ -68,21 +69,6 @@ impl Storage for Disk {
             return Err(io::Error::other("a bad sector"));
         }
         self.disk.read_at(at, bytes)
-    }
-    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.disk.write_at(at, bytes)
-    }
-    fn sync(&self) -> io::Result<()> {
-        self.disk.sync()
-    }
-    fn sync_all(&self) -> io::Result<()> {
-        self.disk.sync_all()
-    }
-    fn len(&self) -> io::Result<u64> {
-        self.disk.len()
-    }
-    fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
-        self.disk.grow(len, how)
     }
     fn cut(&self, len: u64) -> io::Result<()> {
         self.disk.cut(len)
