@@ -16,13 +16,23 @@ fn powercut(arguments: &[&str]) -> (bool, String) {
 
 #[test]
 fn no_acknowledged_commit_is_lost_when_the_power_goes() {
-    let (well, said) = powercut(&["--cuts", "24", "--seed", "1"]);
-    println!("{said}");
+    println!("{}", nothing_lost(&["--cuts", "24", "--seed", "1"]));
+}
+
+#[test]
+fn nor_on_a_device_without_a_file_system() {
+    let raw = ["--cuts", "24", "--seed", "4", "--flavour", "raw device"];
+    println!("{}", nothing_lost(&raw));
+}
+
+fn nothing_lost(arguments: &[&str]) -> String {
+    let (well, said) = powercut(arguments);
     assert!(well, "{said}");
     assert!(
         said.contains("nothing lost") || said.starts_with("skipped"),
         "{said}"
     );
+    said
 }
 
 #[test]

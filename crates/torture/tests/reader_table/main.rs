@@ -73,12 +73,12 @@ macro_rules! table {
                 }
 
                 /// An evictable reader: what it copied counts only if its slot is still its own.
-                pub(crate) fn copy(&self, slot: usize) -> bool {
+                pub(crate) fn copy(&self, slot: usize) {
                     let slot = &self.slots[slot];
                     let word = 1 | protocol::EVICTABLE;
                     if !protocol::enter(slot, word, &self.published, 1) {
                         protocol::leave(slot);
-                        return false;
+                        return;
                     }
                     let seen = self.page.load(Ordering::Relaxed);
                     let mine = protocol::still(slot, word);
@@ -86,7 +86,15 @@ macro_rules! table {
                         !mine || seen == OLD,
                         "a copy that counts is of another state"
                     );
-                    mine
+                }
+
+                /// The first slot holds state 1 from the beginning.
+                pub(crate) fn enter(&self) {
+                    assert!(protocol::enter(&self.slots[0], 1, &self.published, 1));
+                }
+
+                pub(crate) fn is_idle(&self) -> bool {
+                    protocol::look(&self.slots[0]) == protocol::IDLE
                 }
 
                 fn look_at_page(&self) {
@@ -163,13 +171,27 @@ macro_rules! table {
                 }
             }
 
-            /// The first slot holds state 1 from the beginning.
-            pub(crate) fn enter(table: &Table) -> bool {
-                protocol::enter(&table.slots[0], 1, &table.published, 1)
-            }
-
-            pub(crate) fn is_idle(table: &Table) -> bool {
-                protocol::look(&table.slots[0]) == protocol::IDLE
+            /// Every interleaving of these threads and of `last`, on a table that `first` has prepared; then `end` looks at it.
+            pub(crate) fn model(
+                first: fn(&Table),
+                threads: &'static [fn(&Table)],
+                last: fn(&Table),
+                end: fn(&Table),
+            ) {
+                loom::model(move || {
+                    let table = Table::new();
+                    first(&table);
+                    let begun = threads.iter().map(|act| {
+                        let table = Arc::clone(&table);
+                        thread::spawn(move || act(&table))
+                    });
+                    let begun: Vec<_> = begun.collect();
+                    last(&table);
+                    for thread in begun {
+                        thread.join().unwrap();
+                    }
+                    end(&table);
+                });
             }
         }
     };
@@ -180,70 +202,43 @@ table!(weakened, weak);
 
 #[test]
 fn a_page_that_a_reader_holds_is_never_overwritten() {
-    loom::model(|| {
-        let table = sound::Table::new();
-        let readers = [0, 1].map(|slot| {
-            let table = Arc::clone(&table);
-            thread::spawn(move || table.read(slot))
-        });
-        table.write();
-        for reader in readers {
-            reader.join().unwrap();
-        }
-    });
+    sound::model(
+        |_| (),
+        &[|t| t.read(0), |t| t.read(1)],
+        |t| t.write(),
+        |_| (),
+    );
 }
 
 #[test]
 fn a_reader_that_comes_again_is_protected_again() {
-    loom::model(|| {
-        let table = sound::Table::new();
-        let other = Arc::clone(&table);
-        let reader = thread::spawn(move || {
-            other.read(0);
-            other.read(0);
-        });
-        table.write();
-        reader.join().unwrap();
-    });
+    let twice: &[fn(&sound::Table)] = &[|t| {
+        t.read(0);
+        t.read(0);
+    }];
+    sound::model(|_| (), twice, |t| t.write(), |_| ());
 }
 
 #[test]
 fn a_copy_counts_only_while_the_slot_was_not_ousted() {
-    loom::model(|| {
-        let table = sound::Table::new();
-        let other = Arc::clone(&table);
-        let reader = thread::spawn(move || other.copy(0));
-        table.oust();
-        reader.join().unwrap();
-    });
+    sound::model(|_| (), &[|t| t.copy(0)], |t| t.oust(), |_| ());
 }
 
 #[test]
 fn a_parked_reader_goes_on_only_while_it_was_not_ousted() {
-    loom::model(|| {
-        let table = sound::Table::new();
-        let other = Arc::clone(&table);
-        let reader = thread::spawn(move || other.park(0));
-        table.oust();
-        reader.join().unwrap();
-    });
+    sound::model(|_| (), &[|t| t.park(0)], |t| t.oust(), |_| ());
 }
 
 #[test]
 fn the_last_of_those_who_share_a_slot_leaves_it() {
-    loom::model(|| {
-        let table = sound::Table::new();
-        assert!(sound::enter(&table));
-        let users = [0, 1].map(|_| {
-            let table = Arc::clone(&table);
-            thread::spawn(move || table.share())
-        });
-        table.write();
-        for user in users {
-            user.join().unwrap();
-        }
-        assert!(sound::is_idle(&table), "nobody left the slot");
-    });
+    sound::model(
+        |t| t.enter(),
+        &[|t| t.share(), |t| t.share()],
+        |t| t.write(),
+        |t| {
+            assert!(t.is_idle(), "nobody left the slot");
+        },
+    );
 }
 
 #[test]
@@ -260,40 +255,23 @@ fn an_idle_slot_is_taken_by_one() {
 
 #[test]
 fn a_slot_of_the_dead_is_cleaned_before_others_have_it() {
-    loom::model(|| {
-        let table = sound::Table::new();
-        assert!(sound::enter(&table));
-        let cleaner = Arc::clone(&table);
-        let cleaner = thread::spawn(move || cleaner.clean());
-        let living = Arc::clone(&table);
-        let living = thread::spawn(move || living.claim());
-        table.write();
-        cleaner.join().unwrap();
-        living.join().unwrap();
-    });
+    sound::model(
+        |t| t.enter(),
+        &[|t| t.clean(), |t| t.claim()],
+        |t| t.write(),
+        |_| (),
+    );
 }
 
 /// The model sees what it is there for: with orderings that do not order, a page is overwritten under its reader.
 #[test]
 #[should_panic(expected = "a page that is held was overwritten")]
 fn weaker_orderings_are_found_out() {
-    loom::model(|| {
-        let table = weakened::Table::new();
-        let other = Arc::clone(&table);
-        let reader = thread::spawn(move || other.read(0));
-        table.write();
-        reader.join().unwrap();
-    });
+    weakened::model(|_| (), &[|t| t.read(0)], |t| t.write(), |_| ());
 }
 
 #[test]
 #[should_panic(expected = "a copy that counts is of another state")]
 fn weaker_orderings_are_found_out_by_copies_too() {
-    loom::model(|| {
-        let table = weakened::Table::new();
-        let other = Arc::clone(&table);
-        let reader = thread::spawn(move || other.copy(0));
-        table.oust();
-        reader.join().unwrap();
-    });
+    weakened::model(|_| (), &[|t| t.copy(0)], |t| t.oust(), |_| ());
 }

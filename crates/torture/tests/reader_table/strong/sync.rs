@@ -49,7 +49,7 @@ impl AtomicU64 {
         well: Ordering,
         else_: Ordering,
     ) -> Result<u64, u64> {
-        self.0.compare_exchange(from, to, well, else_)
+        self.compare_exchange(from, to, well, else_)
     }
 
     pub(crate) fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {

@@ -32,11 +32,10 @@ impl AtomicU64 {
         &self,
         from: u64,
         to: u64,
-        _: Ordering,
-        _: Ordering,
+        well: Ordering,
+        else_: Ordering,
     ) -> Result<u64, u64> {
-        self.0
-            .compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed)
+        self.compare_exchange(from, to, well, else_)
     }
 
     pub(crate) fn fetch_sub(&self, value: u64, _: Ordering) -> u64 {
