@@ -59,6 +59,13 @@ impl Shown {
     }
 }
 
+/// Writes a word into a slot; false when this is not the newest state, of all or of this handle. Both are looked at after the slot was
+/// written: nothing newer was shown before it was seen.
+#[inline]
+fn enters(inner: &Inner, slot: usize, word: u64, newest: &State) -> bool {
+    inner.lock.enter(slot, word, newest.word) && inner.local.load(Ordering::SeqCst) == newest.txn.0
+}
+
 impl Snapshot {
     /// `kind`: 0, or `EVICTABLE`.
     #[inline]
@@ -67,10 +74,7 @@ impl Snapshot {
         let slot = inner.lock.take_slot()?;
         let state = loop {
             let state = inner.state.load_full();
-            // Both are looked at after the slot was written: nothing newer was shown before it was seen.
-            if inner.lock.enter(slot, state.txn.0 | kind, state.word)
-                && inner.local.load(Ordering::SeqCst) == state.txn.0
-            {
+            if enters(inner, slot, state.txn.0 | kind, &state) {
                 break state;
             }
             if let Err(error) = inner.refresh() {
@@ -87,7 +91,7 @@ impl Snapshot {
         inner.lock.check_process()?;
         let slot = inner.lock.take_slot()?;
         let txn = state.txn.0;
-        if inner.lock.enter(slot, txn, state.word) && inner.local.load(Ordering::SeqCst) == txn {
+        if enters(inner, slot, txn, state) {
             return Ok(Some(Self::of_slot(inner, slot, txn, Arc::clone(state))));
         }
         inner.lock.leave_slot(slot);
@@ -145,10 +149,7 @@ impl Snapshot {
             }
             let slot = inner.lock.take_slot()?;
             // The pin was there in the newest commit; while that is the newest one, nobody has freed what it held.
-            let known = &newest.state;
-            if !inner.lock.enter(slot, meta.txn, known.word)
-                || inner.local.load(Ordering::SeqCst) != known.txn.0
-            {
+            if !enters(inner, slot, meta.txn, &newest.state) {
                 inner.lock.leave_slot(slot);
                 continue;
             }

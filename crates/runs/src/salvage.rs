@@ -312,7 +312,7 @@ impl Front {
                 continue;
             }
             let mut lost = None;
-            for (ptr, _, _) in blocks_of(r, (run, None), &[], &mut |damage| {
+            for (ptr, _, _) in blocks_of(r, (run, after), &[], &mut |damage| {
                 lost = Some(damage.corrupt)
             })? {
                 each_series(&read_alone(r, &ptr)?, after, &mut show)?;

@@ -103,13 +103,17 @@ fn error_json(error: &Error) -> Value {
 
 /// One finding: what it takes along, where it is, what is wrong.
 pub(crate) fn finding_json(finding: &Finding) -> Value {
+    let keys = |place: &str, name: &str, from: &[u8], to: Option<&[u8]>| {
+        json!({
+            "place": place,
+            "name": name,
+            "from_key": typeable(from),
+            "to_key": to.map(typeable),
+        })
+    };
     let mut value = match &finding.place {
-        Place::Catalog { name, from, to } => {
-            json!({"place": "catalog", "name": name, "from_key": typeable(from), "to_key": to.as_deref().map(typeable)})
-        }
-        Place::Table { name, from, to } => {
-            json!({"place": "table", "name": name, "from_key": typeable(from), "to_key": to.as_deref().map(typeable)})
-        }
+        Place::Catalog { name, from, to } => keys("catalog", name, from, to.as_deref()),
+        Place::Table { name, from, to } => keys("table", name, from, to.as_deref()),
         Place::Series {
             id,
             name,

@@ -16,7 +16,7 @@ fn damage_of(folder: &Folder, file: &str) -> Value {
     report
 }
 
-fn findings<'v>(report: &'v Value, place: &str) -> Vec<&'v Value> {
+pub(crate) fn findings<'v>(report: &'v Value, place: &str) -> Vec<&'v Value> {
     let all = report["findings"].as_array().unwrap().iter();
     all.filter(|finding| finding["place"] == place).collect()
 }
@@ -47,7 +47,7 @@ fn pages_of(folder: &Folder, file: &str, what: &str) -> Vec<usize> {
 }
 
 /// The bytes of a key as `--json` writes them: its own reading of them, not the program's.
-fn bytes_of(text: &Value) -> Vec<u8> {
+pub(crate) fn bytes_of(text: &Value) -> Vec<u8> {
     let text = text.as_str().unwrap().as_bytes();
     let (mut bytes, mut at) = (Vec::new(), 0);
     while at < text.len() {

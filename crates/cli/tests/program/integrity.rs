@@ -1,3 +1,4 @@
+use crate::check_json::{bytes_of, findings};
 use crate::support::Folder;
 use serde_json::Value;
 use tidalite::{Database, Options, Timestamp};
@@ -70,23 +71,6 @@ fn fill(db: &Database) {
     }
 }
 
-/// A key as the report has it: printable text, and \ with two digits for every other byte.
-fn key_of(text: &Value) -> Vec<u8> {
-    let mut parts = text.as_str().unwrap().split('\\');
-    let mut key = parts.next().unwrap().as_bytes().to_vec();
-    for part in parts {
-        key.push(u8::from_str_radix(&part[..2], 16).unwrap());
-        key.extend(part[2..].bytes());
-    }
-    key
-}
-
-/// The findings of a report that are about this kind of place.
-fn findings<'r>(report: &'r Value, place: &str) -> Vec<&'r Value> {
-    let all = report["findings"].as_array().unwrap().iter();
-    all.filter(|finding| finding["place"] == place).collect()
-}
-
 /// Every key of a table and every row of a series that damage takes along lies within what the report names, which is a part of them as a rule,
 /// whichever page is damaged.
 #[test]
@@ -126,8 +110,8 @@ fn json_names_keys_and_times() {
                 .map(|finding| {
                     let to = &finding["to_key"];
                     (
-                        key_of(&finding["from_key"]),
-                        (!to.is_null()).then(|| key_of(to)),
+                        bytes_of(&finding["from_key"]),
+                        (!to.is_null()).then(|| bytes_of(to)),
                     )
                 })
                 .collect();

@@ -105,7 +105,7 @@ pub(crate) fn free(owner: &AtomicU64) {
     owner.store(FREE, Ordering::SeqCst);
 }
 
-/// Clears and frees a slot whose owner is dead.
+/// Clears and frees a slot whose owner closes, or is dead.
 pub(crate) fn clean(slot: &AtomicU64, owner: &AtomicU64) {
     leave(slot);
     free(owner);

@@ -6,15 +6,13 @@ use super::walk::Walk;
 use crate::annotations;
 use crate::catalog::SeriesInfo;
 use crate::error::{Error, Result};
+use crate::series::EVER;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_kv::Damage;
 
 type Series = BTreeMap<SeriesId, Arc<SeriesInfo>>;
-
-/// Rows of any time.
-const EVER: (i64, i64) = (i64::MIN, i64::MAX);
 
 impl Walk<'_, '_> {
     /// Reads a table from a key on, again and again behind each page that was found damaged in it; false where not all was read.

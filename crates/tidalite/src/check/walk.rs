@@ -7,6 +7,7 @@ use crate::catalog::{self, SeriesInfo};
 use crate::error::{Error, Result};
 use crate::leaves::stored_tree;
 use crate::roots::Roots;
+use crate::series::EVER;
 use crate::table_roots::decode_table_entry;
 use crate::watch::Watched;
 use std::collections::BTreeMap;
@@ -255,7 +256,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         for (id, info) in series {
             let types = info.schema.word_types();
             let tree = stored_tree(&self.roots.records, self.pages, *id, &types);
-            let all = Place::series(info, None, Some((i64::MIN, i64::MAX)));
+            let all = Place::series(info, None, Some(EVER));
             let Some(tree) = self.note_of(all, "its record", tree.map_err(Error::from))? else {
                 continue;
             };
