@@ -150,7 +150,7 @@ fn generate() -> String {
         24,
     );
     floats(
-        "f64 1 / 3, 2 / 3, 2 / 3, 1 / 3 .. , 24 rows",
+        "f64 1 / 3, 10 / 3, 2 / 3, 20 / 3 in turn: a dictionary, 24 rows",
         &|i| f64::from(1 + i / 2 % 2) / 3.0 * 10f64.powi(i % 2),
         24,
     );
@@ -166,7 +166,7 @@ fn generate() -> String {
         64,
     );
     floats(
-        "f64 (i * i * 12347 mod 10007 - 5000) * 2^-60 and 2^40 in row 5: zeros left out, both signs, 24 rows",
+        "f64 (i * i * 12347 mod 10007 - 5000) * 2^-60 and 2^40 in row 5: split with zeros left out, both signs, 24 rows",
         &|i| {
             if i == 5 {
                 2f64.powi(40)
@@ -177,7 +177,7 @@ fn generate() -> String {
         24,
     );
     floats(
-        "f64 square root of (3 + 7919 i i mod 10007), negative in odd rows: split, 64 rows",
+        "f64 square root of (3 + 7919 i i mod 10007), negative in odd rows: quotients with wide corrections, 64 rows",
         &|i| (f64::from(3 + 7919 * i * i % 10_007)).sqrt() * f64::from(1 - i % 2 * 2),
         64,
     );
