@@ -345,10 +345,7 @@ impl LargeFile {
         if active(Bug::SkipLargeSync) || !self.unsynced.swap(false, Ordering::SeqCst) {
             return Ok(());
         }
-        let synced = self.storage.sync_all();
-        if synced.is_err() {
-            self.unsynced.store(true, Ordering::SeqCst);
-        }
-        synced
+        // A failure poisons the database, so there is no other attempt that would have to sync this again.
+        self.storage.sync_all()
     }
 }
