@@ -1,0 +1,376 @@
+//! A process dies inside a step that it has begun, another one goes on from there, and then the power goes: growth that was not
+//! synced, a record of which one copy is in flight, a log whose commits a record has taken over.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod toy;
+
+use std::io::{self, Cursor, Read, Write};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use tidalite_pager::{Durability, Error, LockMemory, Pager, Storage, Ticket, restore};
+use tidalite_testkit::rng::Rng;
+use tidalite_testkit::{Fault, FaultKind, Hook, Replay, SimDisk, Tap, forward_storage};
+use toy::{Content, SLOTS, app, apply, id_of, options, read, root_of};
+
+/// Power cuts that are looked at in each state.
+const SEEDS: u64 = 24;
+/// Commits that scatter free space.
+const SCATTERED: u64 = 100;
+/// The copies of both meta pairs.
+const META_BLOCKS: [u64; 4] = [4096, 8192, 16_384, 20_480];
+
+/// Opens what a dead process left; the lock area says nothing about it.
+fn open(disk: &Arc<SimDisk>) -> Result<Pager, Error> {
+    let storage = Arc::clone(disk) as Arc<dyn Storage>;
+    Pager::open_storage_with(storage, &LockMemory::new(), &options())
+}
+
+/// Begins a commit that writes one version into some slots.
+fn change(
+    pager: &Pager,
+    slots: Range<usize>,
+    version: u64,
+    durability: Durability,
+) -> Result<Ticket, Error> {
+    let mut txn = pager.begin_write()?;
+    let mut root = root_of(txn.app());
+    let slots: Vec<_> = slots.map(|slot| (slot, version)).collect();
+    for part in slots.chunks(40) {
+        root = apply(&mut txn, &root, part)?;
+    }
+    txn.commit_ticket(&app(&root, version), durability)
+}
+
+fn commit(pager: &Pager, slots: Range<usize>, version: u64) -> Result<(), Error> {
+    change(pager, slots, version, Durability::Durable)?.wait()?;
+    Ok(())
+}
+
+/// The number of the commit that is found, and its content.
+fn found(pager: &Pager) -> Result<(u64, Content), Error> {
+    let snapshot = pager.begin_read()?;
+    let content = read(&snapshot, &root_of(snapshot.app()), &mut |_, _| ())?;
+    Ok((id_of(snapshot.app()), content))
+}
+
+/// The same of an image of the disk.
+fn found_in(image: Vec<u8>) -> Result<(u64, Content), Error> {
+    found(&open(&Arc::new(SimDisk::from_image(image)))?)
+}
+
+fn die_at(disk: &SimDisk, call: u64) {
+    disk.set_fault(Some(Fault {
+        at_call: call,
+        forever: true,
+        kind: FaultKind::Killed,
+    }));
+}
+
+/// A process that grew the file is killed at each of its calls. The next process uses the space that it finds, and what it acknowledges
+/// must not lie behind a length that a power cut takes back.
+#[test]
+fn growth_of_a_killed_process_is_synced_before_a_commit_needs_it() {
+    tidalite_testkit::watch();
+    let mut longer = 0;
+    for call in 0.. {
+        let (disk, done) = killed_while_growing(call);
+        if done.is_ok() {
+            break;
+        }
+        let image = disk.image();
+        longer += u64::from(image.len() > killed_while_growing(0).0.image().len());
+        // Commits of several sizes: some need what the file has grown by, and no more than that.
+        for slots in [10, 20, 30, 40, 60, 80, 100, SLOTS] {
+            let (disk, _) = killed_while_growing(call);
+            let pager = open(&disk).unwrap();
+            commit(&pager, 0..slots, 3).unwrap();
+            let expected = found(&pager).unwrap();
+            assert_eq!(expected.0, 3);
+            let replay = Replay::at_end(&disk.recording());
+            drop(pager);
+            for seed in 0..SEEDS {
+                let after = found_in(replay.power_cut(&mut Rng::new(seed)));
+                assert_eq!(
+                    after.as_ref().ok(),
+                    Some(&expected),
+                    "killed at call {call}, then {slots} slots, seed {seed}: {after:?}"
+                );
+            }
+        }
+    }
+    assert!(longer > 0, "the file was found longer than its record says");
+}
+
+/// A disk whose process was killed at a call of a large commit.
+fn killed_while_growing(call: u64) -> (Arc<SimDisk>, Result<(), Error>) {
+    let disk = Arc::new(SimDisk::new());
+    let pager = open(&disk).unwrap();
+    commit(&pager, 0..12, 1).unwrap();
+    die_at(&disk, call);
+    let done = commit(&pager, 0..SLOTS, 2);
+    drop(pager);
+    disk.set_fault(None);
+    (disk, done)
+}
+
+/// A sync that fails leaves a record in the system's cache that no later sync brings to the medium. Whoever makes that record
+/// durable writes both copies anew: damage of one block must not undo what `sync` has acknowledged.
+#[test]
+fn sync_brings_both_copies_of_a_found_record_to_the_medium() {
+    tidalite_testkit::watch();
+    let mut newer = 0;
+    for call in 0.. {
+        let disk = Arc::new(SimDisk::new());
+        let pager = open(&disk).unwrap();
+        commit(&pager, 0..40, 1).unwrap();
+        disk.set_fault(Some(Fault {
+            at_call: call,
+            forever: false,
+            kind: FaultKind::SyncFails,
+        }));
+        let calls = disk.calls();
+        let done = commit(&pager, 0..SLOTS, 2);
+        let (struck, calls) = (disk.fault_hit(), disk.calls() - calls);
+        drop(pager);
+        disk.set_fault(None);
+        if !struck {
+            done.unwrap();
+            if call >= calls {
+                break;
+            }
+            // It is no sync.
+            continue;
+        }
+        let pager = open(&disk).unwrap();
+        // Pages of the second commit may be gone with the failed sync: then the record that names them was not written either.
+        let Ok(expected) = found(&pager) else {
+            continue;
+        };
+        pager.sync().unwrap();
+        let replay = Replay::at_end(&disk.recording());
+        drop(pager);
+        newer += u64::from(expected.0 == 2);
+        for seed in 0..SEEDS {
+            for at in META_BLOCKS {
+                let mut image = replay.power_cut(&mut Rng::new(seed));
+                image[at as usize + 100] ^= 1;
+                let after = found_in(image);
+                assert_eq!(
+                    after.as_ref().ok(),
+                    Some(&expected),
+                    "sync {call} failed, block at {at} damaged, seed {seed}: {after:?}"
+                );
+            }
+        }
+    }
+    assert!(newer > 0, "a record was found whose sync had failed");
+}
+
+/// A process is killed at each call of writing the newest record anew, so one copy may be in flight; the next one does the same and
+/// loses power at each of its operations. It must have begun with the copy that may be in flight.
+#[test]
+fn a_death_inside_a_confirmation_leaves_one_copy_whole() {
+    tidalite_testkit::watch();
+    let mut deaths = 0;
+    // The copy that is written first differs from one round to the next.
+    for rounds in 0..4 {
+        for call in 0.. {
+            let disk = Arc::new(SimDisk::new());
+            let pager = open(&disk).unwrap();
+            commit(&pager, 0..20, 1).unwrap();
+            commit(&pager, 0..40, 2).unwrap();
+            let expected = found(&pager).unwrap();
+            drop(pager);
+            for _ in 0..rounds {
+                drop(open(&disk).unwrap().begin_write().unwrap());
+            }
+            let pager = open(&disk).unwrap();
+            die_at(&disk, call);
+            let begun = pager.begin_write().map(drop);
+            let killed = disk.is_dead();
+            drop(pager);
+            disk.set_fault(None);
+            if !killed {
+                assert!(begun.is_ok());
+                break;
+            }
+            deaths += 1;
+            let operations = disk.operations();
+            let pager = open(&disk).unwrap();
+            drop(pager.begin_write().unwrap());
+            let recording = disk.recording();
+            drop(pager);
+            let mut replay = Replay::new(&recording);
+            for (number, op) in recording.ops.iter().enumerate() {
+                replay.step(op);
+                if (number as u64) < operations || !replay.at_stake() {
+                    continue;
+                }
+                for seed in 0..SEEDS {
+                    let after = found_in(replay.power_cut(&mut Rng::new(seed)));
+                    assert_eq!(
+                        after.as_ref().ok(),
+                        Some(&expected),
+                        "{rounds} rounds, killed at call {call}, power cut after operation {number}, seed {seed}: {after:?}"
+                    );
+                }
+            }
+        }
+    }
+    assert!(deaths >= 4 * 2, "killed {deaths} times");
+}
+
+/// A commit waits for the log while a record takes it over, and another one comes during that flush: the log that begins with the
+/// record has only what the record does not have.
+#[test]
+fn a_new_log_leaves_out_what_its_record_has() {
+    tidalite_testkit::watch();
+    let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+    let tap = Tap::new(
+        Arc::clone(&disk) as Arc<dyn Storage>,
+        &disk,
+        &memory,
+        Vec::new(),
+    );
+    let storage = Arc::clone(&tap) as Arc<dyn Storage>;
+    let pager = Pager::open_storage_with(storage, &memory, &options()).unwrap();
+    let mut version = 0;
+    let mut next = || {
+        version += 1;
+        version
+    };
+    commit(&pager, 0..SLOTS, next()).unwrap();
+    // A log is made for the second of these.
+    for _ in 0..6 {
+        let ticket = change(&pager, 0..1, next(), Durability::OneFlush).unwrap();
+        ticket.wait().unwrap();
+    }
+    let appends = pager.metrics().appends;
+    assert!(appends > 0, "small commits go to the log");
+    for _ in 0..20 {
+        let waiting = change(&pager, 0..1, next(), Durability::Durable).unwrap();
+        let number = next();
+        let during: Arc<Mutex<Option<Ticket>>> = Arc::default();
+        let hook = {
+            let (during, pager) = (Arc::clone(&during), pager.clone());
+            move || {
+                let mut during = during.lock().unwrap();
+                if during.is_none() {
+                    *during = change(&pager, 1..2, number, Durability::Durable).ok();
+                }
+            }
+        };
+        tap.set_hook(Some(Box::new(hook)));
+        pager.checkpoint().unwrap();
+        tap.set_hook(None);
+        waiting.wait().unwrap();
+        let during = during.lock().unwrap().take();
+        during.unwrap().wait().unwrap();
+        let left = disk.image();
+        assert_eq!(found_in(left).unwrap().0, number);
+    }
+    assert!(pager.metrics().appends > appends);
+}
+
+/// Commits while a backup looks for the pages that it copies, and while its stream is written, must not reach into the version that it
+/// began with.
+#[test]
+fn a_backup_of_the_newest_version_is_of_one_version() {
+    tidalite_testkit::watch();
+    for incremental in [false, true] {
+        let reads = Arc::new(Reads::default());
+        let storage = Arc::clone(&reads) as Arc<dyn Storage>;
+        let pager = Pager::open_storage(storage, &options()).unwrap();
+        let mut full = Vec::new();
+        commit(&pager, 0..SLOTS, 1).unwrap();
+        if incremental {
+            let mut txn = pager.begin_write().unwrap();
+            let root = root_of(txn.app());
+            txn.pin("base").unwrap();
+            txn.commit(&app(&root, 1), Durability::Durable).unwrap();
+            pager
+                .backup(Some("base"), None, &mut full, &mut |_, _, _| Ok(()))
+                .unwrap();
+        }
+        // Free space becomes so scattered that a record no longer describes it by itself: a backup reads pages about it.
+        for version in 2..SCATTERED {
+            let from = version as usize * 53 % (SLOTS - 20);
+            commit(&pager, from..from + 20, version).unwrap();
+        }
+        let expected = found(&pager).unwrap();
+        let busy = pager.clone();
+        *reads.hook.lock().unwrap() = Some(Box::new(move || {
+            // Not where the read is that of a commit.
+            let is_free = busy.try_begin_write().unwrap().is_some();
+            for version in SCATTERED..SCATTERED + 3 {
+                assert!(is_free, "the backup reads before it writes");
+                commit(&busy, 0..SLOTS, version).unwrap();
+            }
+        }));
+        let mut out = CommitsWhileWritten {
+            pager: &pager,
+            version: SCATTERED + 3,
+            bytes: Vec::new(),
+        };
+        let base = incremental.then_some("base");
+        pager
+            .backup(None, base, &mut out, &mut |_, _, _| Ok(()))
+            .unwrap();
+        assert!(reads.hook.lock().unwrap().is_none(), "it read something");
+        assert!(out.version > SCATTERED + 9, "it was written in parts");
+        let name = format!("tidalite-one-version-{}-{incremental}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("restored.tdl");
+        let chain = [full, out.bytes]
+            .into_iter()
+            .filter(|part| !part.is_empty());
+        let mut chain = chain.map(|part| Ok(Box::new(Cursor::new(part)) as Box<dyn Read>));
+        restore(&mut chain, &path, None, &mut |_, _, _| Ok(())).unwrap();
+        let restored = Pager::open(&path, &options()).unwrap();
+        assert_eq!(found(&restored).unwrap(), expected);
+        drop(restored);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
+
+/// A stream in front of whose every part some commits rewrite everything.
+struct CommitsWhileWritten<'a> {
+    pager: &'a Pager,
+    version: u64,
+    bytes: Vec<u8>,
+}
+
+impl Write for CommitsWhileWritten<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for _ in 0..3 {
+            self.version += 1;
+            commit(self.pager, 0..SLOTS, self.version).map_err(io::Error::other)?;
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A disk on which something happens before a read.
+#[derive(Default)]
+struct Reads {
+    disk: SimDisk,
+    hook: Mutex<Option<Hook>>,
+}
+
+impl Storage for Reads {
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let hook = self.hook.lock().unwrap().take();
+        if let Some(mut hook) = hook {
+            hook();
+        }
+        self.disk.read_at(at, bytes)
+    }
+    forward_storage!(disk: write_at, sync, sync_all, len, grow);
+}
