@@ -1,0 +1,204 @@
+//! What reaches the operating system: writes that it cuts short go on where they stopped, and every promise of durability is a call that
+//! keeps it. Each test runs a second process of this program.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tidalite_pager::{Durability, FileStorage, Kind, Options, PageWrite, Pager, Storage};
+
+const ROLE: &str = "TIDALITE_TEST_SYSTEM_CALLS_ROLE";
+const FOLDER: &str = "TIDALITE_TEST_SYSTEM_CALLS_FOLDER";
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("tidalite-calls-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+/// Runs this program in a role, started by another one.
+fn run(by: &[&str], role: &str, folder: &Path) -> Output {
+    let own = std::env::current_exe().unwrap();
+    let mut words = by.iter().map(OsStr::new).chain([own.as_os_str()]);
+    Command::new(words.next().unwrap())
+        .args(words)
+        .args(["role_of_a_child", "--exact", "--nocapture"])
+        .env(ROLE, role)
+        .env(FOLDER, folder)
+        .output()
+        .unwrap()
+}
+
+fn expect_success(output: &Output) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, errors) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}{errors}");
+}
+
+#[test]
+fn role_of_a_child() {
+    let (Some(role), Some(folder)) = (std::env::var_os(ROLE), std::env::var_os(FOLDER)) else {
+        return;
+    };
+    let folder = PathBuf::from(folder);
+    match role.to_str().unwrap() {
+        "short writes" => write_beyond_the_limit(&folder),
+        "commits" => commit_in_every_way(&folder),
+        other => panic!("no role {other}"),
+    }
+}
+
+/// Bytes that are written in the tests of short writes.
+const BYTES: usize = 3 << 20;
+
+fn pattern() -> Vec<u8> {
+    (0..BYTES)
+        .map(|at| (at * 31 + (at >> 8) * 7) as u8)
+        .collect()
+}
+
+/// The system writes up to the limit of a file's length and says how much that was. The rest is then an error, and not bytes that land
+/// anywhere else.
+#[test]
+fn writes_that_are_cut_short_go_on_where_they_stopped() {
+    let folder = Folder::new("short");
+    // Half a MiB or one, as the shell counts. Without the trap the signal would end the process.
+    let shell = r#"trap "" XFSZ; ulimit -f 1024 || exit 77; exec "$0" "$@""#;
+    let output = run(&["sh", "-c", shell], "short writes", &folder.0);
+    if output.status.code() == Some(77) {
+        println!("skipped: no limit");
+        return;
+    }
+    expect_success(&output);
+}
+
+fn write_beyond_the_limit(folder: &Path) {
+    let bytes = pattern();
+    // Of lengths by which the limit, a power of two, cannot be divided.
+    let pieces: Vec<&[u8]> = bytes.chunks(300_007).collect();
+    type Write<'a> = &'a dyn Fn(&FileStorage) -> std::io::Result<()>;
+    let whole = |storage: &FileStorage| storage.write_at(0, &bytes);
+    let in_pieces = |storage: &FileStorage| storage.write_pieces(0, &pieces);
+    let passing = |storage: &FileStorage| storage.write_passing(0, &pieces);
+    let durably = |storage: &FileStorage| storage.write_durably(0, &bytes);
+    let ways: [(&str, Write<'_>); 4] = [
+        ("whole", &whole),
+        ("in pieces", &in_pieces),
+        ("passing", &passing),
+        ("durably", &durably),
+    ];
+    for (name, write) in ways {
+        let path = folder.join(name);
+        let open = || {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(true);
+            options.open(&path)
+        };
+        let storage = FileStorage::new(open().unwrap(), false).unwrap();
+        let written = write(&storage);
+        let found = fs::read(&path).unwrap();
+        assert!(written.is_err(), "{name}: {} bytes", found.len());
+        assert!(!found.is_empty() && found.len() < BYTES, "{name}");
+        assert!(found == bytes[..found.len()], "{name}: other bytes");
+    }
+}
+
+/// A commit of two barriers and one of the log, in a file that is made anew.
+fn commit_in_every_way(folder: &Path) {
+    let pager = Pager::open(folder.join("a.tdl"), &Options::default()).unwrap();
+    let commit = |durability, pages: usize| {
+        let mut txn = pager.begin_write().unwrap();
+        for _ in 0..pages {
+            let page = txn.new_page(Kind::KvLeaf, 1).unwrap();
+            txn.seal_page(&page).unwrap();
+        }
+        let mark = format!("{durability:?}");
+        File::create(folder.join(format!("before-{mark}-{pages}"))).unwrap();
+        txn.commit(mark.as_bytes(), durability).unwrap();
+        File::create(folder.join(format!("after-{mark}-{pages}"))).unwrap();
+    };
+    commit(Durability::Durable, 1);
+    commit(Durability::OneFlush, 1);
+    // The log is there from the second one on.
+    commit(Durability::OneFlush, 2);
+    // More than the file is long: it grows.
+    commit(Durability::Durable, 4000);
+}
+
+/// The calls of a process, by strace; `None` where that may not trace.
+fn calls(role: &str, folder: &Path) -> Option<Vec<String>> {
+    let log = folder.join("calls");
+    let watched = "trace=openat,linkat,renameat2,fsync,fdatasync,pwrite64,pwritev,pwritev2";
+    let by = [
+        "strace",
+        "-f",
+        "-qq",
+        "-y",
+        "-e",
+        watched,
+        "-o",
+        log.to_str()?,
+    ];
+    let there = Command::new(by[0]).args(&by[1..]).arg("true").output();
+    if !there.is_ok_and(|output| output.status.success()) {
+        println!("skipped: strace");
+        return None;
+    }
+    expect_success(&run(&by, role, folder));
+    let text = fs::read_to_string(&log).unwrap();
+    Some(text.lines().map(str::to_owned).collect())
+}
+
+/// The calls between two that name these files.
+fn between<'c>(calls: &'c [String], from: &str, to: &str) -> &'c [String] {
+    let at = |name: &str| calls.iter().position(|call| call.contains(name));
+    &calls[at(from).unwrap()..at(to).unwrap()]
+}
+
+fn count(calls: &[String], call: &str, what: &str) -> usize {
+    let is_one = |line: &&String| line.contains(&format!("{call}(")) && line.contains(what);
+    calls.iter().filter(is_one).count()
+}
+
+/// Making a file syncs it before it has its name and its folder after, a commit of two barriers makes two syncs, one of the log a
+/// write that is one, and growth is synced with the file's length.
+#[test]
+fn every_barrier_is_a_call_of_the_system() {
+    let folder = Folder::new("barriers");
+    let Some(calls) = calls("commits", &folder.0) else {
+        return;
+    };
+    let folder_name = fs::canonicalize(&folder.0).unwrap();
+    let folder_name = format!("<{}>", folder_name.to_str().unwrap());
+    let linked = calls.iter().position(|call| call.contains("linkat("));
+    let (making, made) = calls.split_at(linked.expect("the file gets its name"));
+    assert!(count(making, "fsync", "a.tdl.new-") > 0, "before its name");
+    let made = between(made, "linkat(", "before-Durable-1");
+    assert!(
+        count(made, "fsync", &folder_name) > 0,
+        "the folder: {made:?}"
+    );
+
+    let durable = between(&calls, "before-Durable-1\"", "after-Durable-1\"");
+    let syncs = count(durable, "fdatasync", "a.tdl>") + count(durable, "fsync", "a.tdl>");
+    assert!(syncs >= 2, "two barriers: {durable:?}");
+    let logged = between(&calls, "before-OneFlush-2\"", "after-OneFlush-2\"");
+    assert_eq!(count(logged, "pwritev2", "RWF_DSYNC"), 1, "{logged:?}");
+    let grown = between(&calls, "before-Durable-4000\"", "after-Durable-4000\"");
+    assert!(count(grown, "fsync", "a.tdl>") > 0, "its length: {grown:?}");
+}
