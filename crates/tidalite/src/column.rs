@@ -141,7 +141,7 @@ impl ColumnType {
             Self::F64 | Self::F32 => f64::from_bits(word),
             Self::I64 => word as i64 as f64,
             Self::U64 | Self::Bool => word as f64,
-            Self::Decimal(scale) => word as i64 as f64 / power_of_ten(scale),
+            Self::Decimal(scale) => decimal_to_f64(word as i64, scale),
             Self::String | Self::Bytes | Self::Guid => return None,
         })
     }
@@ -153,6 +153,36 @@ impl ColumnType {
             _ => sum,
         }
     }
+}
+
+/// The float nearest to `units` times 10^-`scale`.
+#[inline]
+pub(crate) fn decimal_to_f64(units: i64, scale: u8) -> f64 {
+    /// Whole numbers up to here are floats, so one division rounds once.
+    const EXACT_MAX: u64 = 1 << f64::MANTISSA_DIGITS;
+    if units.unsigned_abs() <= EXACT_MAX && scale <= DECIMAL_SCALE_MAX {
+        return units as f64 / power_of_ten(scale);
+    }
+    large_decimal_to_f64(units, scale)
+}
+
+/// Of units beyond 2^53, which would be rounded themselves before the quotient is; also of more digits than a column has.
+#[cold]
+#[inline(never)]
+fn large_decimal_to_f64(units: i64, scale: u8) -> f64 {
+    const TWO_64: f64 = 18_446_744_073_709_551_616.0;
+    if scale > DECIMAL_SCALE_MAX {
+        // No column has it.
+        let text = crate::Decimal { units, scale }.to_string();
+        return text.parse().unwrap_or(f64::NAN);
+    }
+    let power = 10u128.pow(u32::from(scale));
+    let dividend = u128::from(units.unsigned_abs()) << 64;
+    // At least 2^(53 + 64) / 10^18, so 57 bits: more than a float has. The last bit tells whether there is a rest, so that the
+    // conversion to a float, which rounds to the nearest, takes no rest for a tie.
+    let quotient = (dividend / power) | u128::from(dividend % power != 0);
+    let magnitude = quotient as f64 / TWO_64;
+    if units < 0 { -magnitude } else { magnitude }
 }
 
 /// Exact up to 10^18, as all powers of ten up to 10^22 are doubles.
@@ -236,5 +266,109 @@ impl Column {
             return Err(self.problem("this value stands for null in a column with nulls"));
         }
         Ok(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cmp::Ordering;
+    use tidalite_testkit::rng::Rng;
+
+    /// Where units / 10^scale lies beside `mantissa` times 2^`exponent`, in whole numbers.
+    fn compare(units: u64, scale: u8, mantissa: u64, exponent: i32) -> Ordering {
+        let power = 10u128.pow(u32::from(scale));
+        let (mut left, mut right) = (u128::from(units), u128::from(mantissa) * power);
+        match exponent {
+            0.. => right <<= exponent,
+            _ => left <<= -exponent,
+        }
+        left.cmp(&right)
+    }
+
+    /// Whether `float` is the one nearest to units / 10^scale, the even one of two: neither middle between it and a neighbour is passed.
+    fn is_nearest(units: i64, scale: u8, float: f64) -> bool {
+        let magnitude = units.unsigned_abs();
+        if magnitude == 0 {
+            return float == 0.0;
+        }
+        let bits = float.abs().to_bits();
+        let exponent = (bits >> 52) as i32 - 1075;
+        let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
+        let is_even = mantissa % 2 == 0;
+        // Middles have a bit more; below a power of two the floats lie twice as close.
+        let above = compare(magnitude, scale, 2 * mantissa + 1, exponent - 1);
+        let below = match mantissa == 1 << 52 {
+            true => compare(magnitude, scale, 4 * mantissa - 1, exponent - 2),
+            false => compare(magnitude, scale, 2 * mantissa - 1, exponent - 1),
+        };
+        let within = match is_even {
+            true => above.is_le() && below.is_ge(),
+            false => above.is_lt() && below.is_gt(),
+        };
+        within && (float < 0.0) == (units < 0)
+    }
+
+    #[test]
+    fn a_decimal_becomes_the_nearest_float() {
+        let known = 5_012_216_766_205_461.0;
+        assert_eq!(decimal_to_f64(501_221_676_620_546_051, 2), known);
+        assert!(is_nearest(501_221_676_620_546_051, 2, known));
+        assert!(!is_nearest(501_221_676_620_546_051, 2, known.next_down()));
+        assert!(!is_nearest(501_221_676_620_546_051, 2, known.next_up()));
+        let check = |units: i64, scale| {
+            let float = decimal_to_f64(units, scale);
+            assert!(
+                is_nearest(units, scale, float),
+                "{units} by 10^{scale}: {float}"
+            );
+            let column = Column::new("x", ColumnType::Decimal(scale));
+            let decimal = crate::Decimal { units, scale };
+            assert_eq!(column.f64(units as u64), Some(float), "{decimal}");
+            assert_eq!(decimal.to_f64(), float, "{decimal}");
+            assert_eq!(
+                decimal.to_string().parse(),
+                Ok(float),
+                "as the standard library reads it"
+            );
+        };
+        let edges = [
+            0,
+            1,
+            2,
+            (1 << 53) - 1,
+            1 << 53,
+            (1 << 53) + 1,
+            (1 << 54) + 2,
+            (1 << 54) + 6,
+            i64::MAX,
+        ];
+        for (scale, float) in [
+            (19, 9.223_372_036_854_776e-1),
+            (30, 9.223_372_036_854_776e-12),
+        ] {
+            let decimal = crate::Decimal {
+                units: i64::MAX,
+                scale,
+            };
+            assert_eq!(decimal.to_f64(), float);
+        }
+        let mut rng = Rng::new(0xdec1);
+        for scale in 0..=DECIMAL_SCALE_MAX {
+            for units in edges {
+                check(units, scale);
+                check(-units, scale);
+            }
+            check(i64::MIN, scale);
+            for _ in 0..200_000 / (usize::from(DECIMAL_SCALE_MAX) + 1) + 1 {
+                // All lengths from 1 to 63 bits, half of them beyond 2^53.
+                let shift = if rng.one_in(2) {
+                    rng.below(63)
+                } else {
+                    rng.below(10)
+                };
+                check(rng.u64() as i64 >> shift, scale);
+            }
+        }
     }
 }

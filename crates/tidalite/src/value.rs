@@ -58,7 +58,7 @@ impl Decimal {
     /// The nearest float.
     #[must_use]
     pub fn to_f64(self) -> f64 {
-        self.units as f64 / crate::column::power_of_ten(self.scale)
+        crate::column::decimal_to_f64(self.units, self.scale)
     }
 
     /// The same number with another scale; `None` where that would drop a digit that is not 0, or overflow.
