@@ -94,7 +94,8 @@ pub enum Change<'a> {
         /// As it is, if it is there.
         after: Option<&'a Retention>,
     },
-    /// Rows that differ: of those of both versions from the first to the last time, both included, none is alike.
+    /// Rows that differ: of those of both versions from the first to the last time, both included, none is alike. Rows are alike when every
+    /// column says the same in both: numbers bit by bit, texts byte by byte, and a column that the older version lacks as its rows read now.
     Rows {
         /// Which series.
         series: &'a SeriesInfo,

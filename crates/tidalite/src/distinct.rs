@@ -224,13 +224,10 @@ impl SeriesMut<'_> {
 
     /// Whether two words of a column have one meaning.
     fn says_the_same(&mut self, c: usize, a: u64, b: u64) -> Result<bool> {
-        if a == b || self.canonical(c, a) == self.canonical(c, b) {
-            return Ok(true);
+        if a == b || !self.is_text(c) {
+            return Ok(a == b);
         }
-        let Some(a) = self.text_in_block(c, a)? else {
-            return Ok(false);
-        };
-        Ok(self.text_in_block(c, b)? == Some(a))
+        texts::are_equal([a, b], |place| self.block_text(c, [a, b][place]))
     }
 
     pub(crate) fn is_text(&self, c: usize) -> bool {
@@ -251,10 +248,13 @@ impl SeriesMut<'_> {
         if !self.is_text(c) || texts::in_dictionary(texts::canonical(word)) {
             return Ok(None);
         }
+        self.block_text(c, word).map(Some)
+    }
+
+    /// The text of a word that is not of the dictionary.
+    fn block_text(&mut self, c: usize, word: u64) -> Result<Vec<u8>> {
         let (id, txn) = (self.id(), &mut *self.txn);
-        let text = txn
-            .texts
-            .in_block(&txn.pages, &txn.roots.texts, (id, c), word)?;
-        Ok(Some(text))
+        txn.texts
+            .in_block(&txn.pages, &txn.roots.texts, (id, c), word)
     }
 }

@@ -12,7 +12,7 @@ use crate::parallel::Helpers;
 use crate::range::Range;
 use crate::roots::Roots;
 use crate::series_mut::SeriesMut;
-use crate::texts::TextCache;
+use crate::texts::{self, TextCache};
 use crate::time::Instant;
 use crate::value::Value;
 use crate::watch::Running;
@@ -190,6 +190,23 @@ impl<'a> Series<'a> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         cache.text(&self.pages, &self.texts, (self.state.info.id, column), word)
+    }
+
+    /// Whether a word here and one of another version of this series say the same in a column: numbers by their bits, texts by what they
+    /// say, which may have several words.
+    pub(crate) fn says_the_same(
+        &self,
+        column: usize,
+        word: u64,
+        (other, its): (&Self, u64),
+    ) -> Result<bool> {
+        if word == its || !self.state.info.schema.columns[column].ty.is_text() {
+            return Ok(word == its);
+        }
+        texts::are_equal([word, its], |place| match place {
+            0 => self.text(column, word),
+            _ => other.text(column, its),
+        })
     }
 
     /// All rows.

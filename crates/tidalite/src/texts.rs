@@ -78,6 +78,19 @@ pub(crate) fn canonical(word: u64) -> u64 {
     if word == 0 { EMPTY } else { word }
 }
 
+/// Whether two words of a column of texts, of one version or of two, stand for the same text, or both for null. `read` reads the text
+/// of the first word (0) or of the second one (1), which is needed only where both lie in blocks.
+pub(crate) fn are_equal(
+    words: [u64; 2],
+    mut read: impl FnMut(usize) -> Result<Vec<u8>>,
+) -> Result<bool> {
+    let [a, b] = words.map(canonical);
+    if a == b || in_dictionary(a) || in_dictionary(b) {
+        return Ok(a == b);
+    }
+    Ok(read(0)? == read(1)?)
+}
+
 /// Column, part and number of a key.
 fn parse(key: &[u8]) -> Result<(Column, u8, u64)> {
     let Ok(key) = <[u8; KEY_BYTES]>::try_from(key) else {

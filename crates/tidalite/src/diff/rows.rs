@@ -1,4 +1,5 @@
-//! The rows of a series that differ.
+//! The rows of a series that differ: in what a column says, not in the number that stands for a text, which may be another one when the
+//! same text is written again.
 
 use super::{Change, Tell};
 use crate::error::Result;
@@ -72,6 +73,7 @@ pub(super) fn joined(sorted: Vec<(i64, i64)>, steps: u64) -> Vec<(i64, i64)> {
 
 /// One version's rows, a vector at a time.
 struct Side<'s> {
+    series: &'s Series<'s>,
     scan: Option<tidalite_series::Scan<'s, Pages<'s>>>,
     times: Vec<i64>,
     words: Vec<Vec<u64>>,
@@ -79,8 +81,9 @@ struct Side<'s> {
 }
 
 impl<'s> Side<'s> {
-    fn new(range: &'s Range<'s>) -> Self {
+    fn new(series: &'s Series<'s>, range: &'s Range<'s>) -> Self {
         Self {
+            series,
             scan: Some(range.scan()),
             times: Vec::new(),
             words: Vec::new(),
@@ -116,9 +119,15 @@ impl<'s> Side<'s> {
         Ok(self.times.get(self.at).copied())
     }
 
-    fn alike(&self, other: &Self) -> bool {
-        let columns = self.words.iter().zip(&other.words);
-        columns.into_iter().all(|(a, b)| a[self.at] == b[other.at])
+    /// Whether the next row of both says the same; `self` has all columns.
+    fn is_alike(&self, other: &Self) -> Result<bool> {
+        for (c, (own, its)) in self.words.iter().zip(&other.words).enumerate() {
+            let (own, its) = (own[self.at], its[other.at]);
+            if own != its && !self.series.says_the_same(c, own, (other.series, its))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -132,7 +141,7 @@ fn diff_rows(
     let fills: Vec<u64> = types.iter().map(|ty| ty.fill()).collect();
     let new_range = new.between(from..=to);
     let old_range = old.between(from..=to);
-    let (mut a, mut b) = (Side::new(&new_range), Side::new(&old_range));
+    let (mut a, mut b) = (Side::new(new, &new_range), Side::new(old, &old_range));
     let mut open: Option<(i64, i64)> = None;
     let mut close = |open: &mut Option<(i64, i64)>| match open.take() {
         Some((from, to)) => f(Change::Rows {
@@ -149,7 +158,7 @@ fn diff_rows(
             (Some(a), Some(b)) => a.min(b),
             (Some(t), None) | (None, Some(t)) => t,
         };
-        if left == right && a.alike(&b) {
+        if left == right && a.is_alike(&b)? {
             close(&mut open)?;
         } else {
             open.get_or_insert((time, time)).1 = time;
