@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! u8..u128     big-endian                                i8..i128   big-endian, sign bit flipped
-//! f32, f64     big-endian; positive: sign bit flipped, negative: all bits flipped (total order, -0 below 0, NaN last)
+//! f32, f64     big-endian; positive: sign bit flipped, negative: all bits flipped: the order of `total_cmp`, -0 below 0, NaN with a
+//!              negative sign before all numbers, other NaN behind them
 //! bool         0, 1
 //! bytes, text  zero bytes become 00 ff, and 00 00 ends it: nothing before a longer one, whatever follows in a tuple
 //! [u8; N]      as they are

@@ -349,6 +349,10 @@ impl std::fmt::Display for Error {
                 f,
                 "the write transaction has ended, and with it the reader of its uncommitted state: begin a read to see what was committed"
             ),
+            // Below the least that can be: `what` says how much that is.
+            Self::Limit { what, found, limit } if found < limit => {
+                write!(f, "{what}: {found} is too little, at most {limit} can be")
+            }
             Self::Limit { what, found, limit } => {
                 write!(
                     f,

@@ -192,6 +192,10 @@ impl fmt::Display for Error {
                 f,
                 "weights of {total:e} and {weight:e} add up to more than a float can hold: scale them down"
             ),
+            // Below the least that can be: `what` says how much that is.
+            Self::Limit { what, found, limit } if found < limit => {
+                write!(f, "{what}: {found} is too little, at most {limit} can be")
+            }
             Self::Limit { what, found, limit } => {
                 write!(
                     f,

@@ -32,8 +32,8 @@ impl Grid {
     pub(crate) fn new(width: i64, origin: i64) -> Result<Self> {
         if width <= 0 {
             return Err(Error::Limit {
-                what: "width of a window (at least 1)",
-                found: width as u64,
+                what: "width of a window (at least 1, a negative one counts as 0)",
+                found: 0,
                 limit: i64::MAX as u64,
             });
         }
