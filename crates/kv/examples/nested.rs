@@ -5,7 +5,7 @@
 #![expect(clippy::print_stdout, reason = "it prints its results")]
 
 use std::time::Instant;
-use tidalite_kv::{Result, Sub, Tree, Work};
+use tidalite_kv::{Absent, Result, Sub, Tree, Work};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
@@ -22,7 +22,7 @@ fn main() -> Result<()> {
     let begin = Instant::now();
     for table in 0..tables {
         let path = [table.to_be_bytes().to_vec()];
-        work.at(&mut pages, &path, true, &mut |w, below| {
+        work.at(&mut pages, &path, Absent::MakeToFill, &mut |w, below| {
             for (key, value) in [(b"a", 1), (b"b", 2), (b"c", 3)] {
                 below.insert(w, key, &[value; 8])?;
             }
@@ -73,9 +73,12 @@ fn topics() -> Result<()> {
             rest /= count;
             name
         });
-        nested.at(&mut pages, &names[..3], true, &mut |w, table| {
-            table.insert(w, &names[3], &number.to_be_bytes())
-        })?;
+        nested.at(
+            &mut pages,
+            &names[..3],
+            Absent::MakeToFill,
+            &mut |w, table| table.insert(w, &names[3], &number.to_be_bytes()),
+        )?;
         flat.insert(&mut pages, &names.join(&b'/'), &number.to_be_bytes())?;
     }
     let top = Sub::of(nested.tree().copied().unwrap_or(Tree::new(1)));

@@ -12,7 +12,7 @@
 //!  ├ share     full leaves and their neighbours     two share, two become three
 //!  └ seal      checksums bottom-up before a commit
 //! cursor    Cursor                                  seeks with all five relations, both directions
-//! work, sub  Work, Sub                          a table, nested or not, for changing and for reading
+//! work, sub  Work, Absent, Sub                  a table, nested or not, for changing and for reading
 //! pairs     Pairs, PairCursor (pair_cursor)         multi-values: a set under each key
 //!  ├ pair_ending  append                            ascending pairs, one by one
 //!  └ pair_append  extend                            ascending pairs, set by set
@@ -102,7 +102,7 @@ pub use tree::{DEPTH_MAX, HEIGHT_MAX, TREE_BYTES, Tree};
 pub use value::{Chunks, Piece, VALUE_BYTES_MAX, VALUE_CHUNK_BYTES, Value};
 pub use walk::{OnRange, PageAt, Walk};
 pub use way::{Again, Way};
-pub use work::Work;
+pub use work::{Absent, Work};
 
 #[cfg(test)]
 mod tests;

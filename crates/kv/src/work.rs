@@ -28,6 +28,17 @@ const SMALL_DIV: usize = 4;
 /// A table in one leaf becomes small again when it takes at most one part in this many of a page.
 const SMALL_AGAIN_DIV: usize = 8;
 
+/// What a change does where a table on its way is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// Nothing is changed.
+    Leave,
+    /// It is made if it gets an entry, or numbers of its sequence are taken: a change that is refused, or has nothing to store, makes none.
+    MakeToFill,
+    /// It is made, empty if nothing is put into it.
+    Make,
+}
+
 /// A table while it is changed.
 #[derive(Clone, Debug)]
 pub struct Work {
@@ -376,7 +387,7 @@ impl Work {
         Ok(())
     }
 
-    /// Changes the table at the end of a path of keys; makes the tables on the way if asked to. `None`: one of
+    /// Changes the table at the end of a path of keys; `absent` says what becomes of tables on the way that are not there. `None`: one of
     /// them is not there, and nothing was changed.
     ///
     /// # Errors
@@ -386,33 +397,46 @@ impl Work {
         &mut self,
         w: &mut W,
         path: &[Vec<u8>],
-        create: bool,
+        absent: Absent,
         change: &mut dyn FnMut(&mut W, &mut Self) -> Result<T>,
     ) -> Result<Option<T>> {
         check_depth(path.len())?;
         let Some((key, rest)) = path.split_first() else {
             return change(w, self).map(Some);
         };
-        let mut below = match self.find(w, key)? {
+        let found = self.find(w, key)?;
+        let is_new = found.is_none();
+        let mut below = match found {
             Some(entry) => Self::of_payload(entry.payload(), self.id, w.page_size(), 0)?,
-            None if create => {
+            None if absent == Absent::Leave => return Ok(None),
+            None => {
                 key::check_len(key)?;
                 Self {
                     form: Form::Small(Small::default()),
                     id: self.id,
                 }
             }
-            None => return Ok(None),
         };
-        let done = below.at(w, rest, create, change);
-        match &done {
-            // A table in pages may have got others before it refused.
-            Ok(Some(_)) | Err(Error::Limit { .. } | Error::IsTable { .. }) => {
-                self.keep_below(w, key, below)?
-            }
-            _ => {}
+        let done = below.at(w, rest, absent, change);
+        let is_changed = match &done {
+            Ok(Some(_)) => !is_new || absent == Absent::Make || !below.is_unused(),
+            // A change of many entries may have put some in before one was refused.
+            Err(Error::Limit { .. } | Error::IsTable { .. }) => !is_new || !below.is_unused(),
+            _ => false,
+        };
+        if is_changed {
+            self.keep_below(w, key, below)?;
         }
         done
+    }
+
+    /// Whether it has no entries, nor had its sequence begun: as a table that was never made.
+    fn is_unused(&self) -> bool {
+        let sequence = match &self.form {
+            Form::Tree(tree) => tree.sequence,
+            Form::Small(small) => small.sequence,
+        };
+        self.is_empty() && sequence == 0
     }
 
     /// Stores a nested table as a row.

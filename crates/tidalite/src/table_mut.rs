@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::table::Table;
 use crate::write::WriteTxn;
 use std::ops::{Bound, RangeBounds};
-use tidalite_kv::{PutRow, VALUE_BYTES_MAX, Work};
+use tidalite_kv::{Absent, PutRow, Work};
 
 /// A table of a write transaction, for changing; with a path, the table that is nested there.
 ///
@@ -27,7 +27,8 @@ impl<'t> TableMut<'t> {
         }
     }
 
-    /// The table nested under a key. It is made by the first entry that is put into it, with the tables on the way. Reads nothing.
+    /// The table nested under a key. It is made by the first entry that is put into it, with the tables on the way, and by
+    /// [`make`](Self::make) and [`take_sequence`](Self::take_sequence); a call that is refused, or has nothing to store, makes none. Reads nothing.
     #[must_use]
     pub fn nested(&mut self, key: &[u8]) -> TableMut<'_> {
         let mut path = self.path.clone();
@@ -54,7 +55,7 @@ impl<'t> TableMut<'t> {
     /// Changes the table; `None` when it is nested, not there and not to be made.
     fn change<T>(
         &mut self,
-        create: bool,
+        absent: Absent,
         change: &mut dyn FnMut(
             &mut tidalite_pager::WriteTxn,
             &mut Work,
@@ -63,7 +64,7 @@ impl<'t> TableMut<'t> {
         let path = &self.path;
         self.txn.change_table(self.index, |tree, pages| {
             let mut work = Work::of(*tree);
-            let done = work.at(pages, path, create, change);
+            let done = work.at(pages, path, absent, change);
             if let Some(changed) = work.tree() {
                 *tree = *changed;
             }
@@ -101,7 +102,9 @@ impl<'t> TableMut<'t> {
                 })?;
             return Ok(!was);
         }
-        let was = self.change(true, &mut |pages, table| table.insert(pages, key, value))?;
+        let was = self.change(Absent::MakeToFill, &mut |pages, table| {
+            table.insert(pages, key, value)
+        })?;
         Ok(was == Some(false))
     }
 
@@ -110,7 +113,7 @@ impl<'t> TableMut<'t> {
     /// # Errors
     /// As for `put`.
     pub fn make(&mut self) -> Result<()> {
-        self.change(true, &mut |_, _| Ok(()))?;
+        self.change(Absent::Make, &mut |_, _| Ok(()))?;
         Ok(())
     }
 
@@ -122,7 +125,7 @@ impl<'t> TableMut<'t> {
     /// # Cost
     /// One descent, two if it stores.
     pub fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        let done = self.change(true, &mut |pages, table| {
+        let done = self.change(Absent::MakeToFill, &mut |pages, table| {
             Ok(!table.contains(pages, key)? && !table.insert(pages, key, value)?)
         })?;
         Ok(done == Some(true))
@@ -136,7 +139,7 @@ impl<'t> TableMut<'t> {
     /// # Cost
     /// As of `insert`.
     pub fn update(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        let done = self.change(false, &mut |pages, table| {
+        let done = self.change(Absent::Leave, &mut |pages, table| {
             Ok(table.contains(pages, key)? && table.insert(pages, key, value)?)
         })?;
         Ok(done == Some(true))
@@ -150,7 +153,7 @@ impl<'t> TableMut<'t> {
     /// # Cost
     /// Two descents; the old value is read.
     pub fn replace(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
-        let old = self.change(true, &mut |pages, table| {
+        let old = self.change(Absent::MakeToFill, &mut |pages, table| {
             let old = table.get(pages, key)?;
             table.insert(pages, key, value)?;
             Ok(old)
@@ -167,7 +170,7 @@ impl<'t> TableMut<'t> {
     /// One descent, two if the key is there; its value is read.
     pub fn take(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.txn.pages.free_space();
-        let old = self.change(false, &mut |pages, table| {
+        let old = self.change(Absent::Leave, &mut |pages, table| {
             let old = table.get(pages, key)?;
             if old.is_some() {
                 table.remove(pages, key)?;
@@ -190,11 +193,14 @@ impl<'t> TableMut<'t> {
         expected: Option<&[u8]>,
         new: Option<&[u8]>,
     ) -> Result<bool> {
-        let create = expected.is_none() && new.is_some();
+        let absent = match expected.is_none() && new.is_some() {
+            true => Absent::MakeToFill,
+            false => Absent::Leave,
+        };
         if new.is_none() {
             self.txn.pages.free_space();
         }
-        let done = self.change(create, &mut |pages, table| {
+        let done = self.change(absent, &mut |pages, table| {
             if table.get(pages, key)?.as_deref() != expected {
                 return Ok(false);
             }
@@ -231,7 +237,7 @@ impl<'t> TableMut<'t> {
                 .change_table(self.index, |tree, pages| tree.append(pages, pairs));
         }
         let mut pairs = Some(pairs);
-        let new = self.change(true, &mut |pages, table| match pairs.take() {
+        let new = self.change(Absent::MakeToFill, &mut |pages, table| match pairs.take() {
             Some(pairs) => table.extend(pages, pairs),
             None => Ok(0),
         })?;
@@ -249,7 +255,7 @@ impl<'t> TableMut<'t> {
             return Ok(());
         }
         let mut feed = Some(feed);
-        self.change(true, &mut |pages, table| match feed.take() {
+        self.change(Absent::MakeToFill, &mut |pages, table| match feed.take() {
             Some(feed) => table.extend_lent(pages, feed),
             None => Ok(()),
         })?;
@@ -270,7 +276,9 @@ impl<'t> TableMut<'t> {
                     tree.append_near_end(pages, ending, key, value)
                 })?
         } else {
-            self.change(true, &mut |pages, table| table.append(pages, key, value))? == Some(true)
+            self.change(Absent::MakeToFill, &mut |pages, table| {
+                table.append(pages, key, value)
+            })? == Some(true)
         };
         if done {
             return Ok(());
@@ -297,16 +305,8 @@ impl<'t> TableMut<'t> {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<bool> {
-        if len as u64 > VALUE_BYTES_MAX {
-            // A nested table is not made for it.
-            return Err(Error::Limit {
-                what: "bytes of a table's value",
-                found: len as u64,
-                limit: VALUE_BYTES_MAX,
-            });
-        }
         let mut fill = Some(fill);
-        let was = self.change(true, &mut |pages, table| match fill.take() {
+        let was = self.change(Absent::MakeToFill, &mut |pages, table| match fill.take() {
             Some(fill) => table.insert_with(pages, key, len, fill),
             None => Ok(true),
         })?;
@@ -327,7 +327,7 @@ impl<'t> TableMut<'t> {
                 .txn
                 .change_table(self.index, |tree, pages| tree.remove(pages, key));
         }
-        let was = self.change(false, &mut |pages, table| table.remove(pages, key))?;
+        let was = self.change(Absent::Leave, &mut |pages, table| table.remove(pages, key))?;
         Ok(was == Some(true))
     }
 
@@ -350,7 +350,7 @@ impl<'t> TableMut<'t> {
             Bound::Excluded(key) => Some(key.as_ref().to_vec()),
             Bound::Included(key) => Some(after(key)),
         };
-        let removed = self.change(false, &mut |pages, table| match &to {
+        let removed = self.change(Absent::Leave, &mut |pages, table| match &to {
             Some(to) => table.remove_range(pages, &from, to),
             None => table.remove_from(pages, &from),
         })?;
@@ -366,17 +366,19 @@ impl<'t> TableMut<'t> {
     /// Branches are read; the leaves, too, where some rows may lead to other pages.
     pub fn clear(&mut self) -> Result<()> {
         self.txn.pages.free_space();
-        self.change(false, &mut |pages, table| table.clear(pages))?;
+        self.change(Absent::Leave, &mut |pages, table| table.clear(pages))?;
         Ok(())
     }
 
     /// Takes `count` numbers of the table's sequence and returns the first. They are used up when the transaction
-    /// commits. A nested table has a sequence of its own, which ends with the table; it is made if it is not there.
+    /// commits. A nested table has a sequence of its own, which ends with the table; it is made if it is not there and numbers are taken.
     ///
     /// # Errors
     /// `Limit` when 2^64 numbers are used up.
     pub fn take_sequence(&mut self, count: u64) -> Result<u64> {
-        let taken = self.change(true, &mut |_, table| Ok(table.take_sequence(count)))?;
+        let taken = self.change(Absent::MakeToFill, &mut |_, table| {
+            Ok(table.take_sequence(count))
+        })?;
         taken.flatten().ok_or(Error::Limit {
             what: "numbers of a table's sequence",
             found: u64::MAX,

@@ -7,7 +7,7 @@ use crate::group::Bias;
 use crate::insert::Old;
 use crate::key::Key;
 use crate::node::{child_bytes, tag};
-use crate::{Error, PageAt, Result, Sub, Tree, Walk, Work};
+use crate::{Absent, Error, PageAt, Result, Sub, Tree, Walk, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::Corrupt;
 use tidalite_pager::{Extent, HEADER_BYTES, PageRead};
@@ -41,7 +41,7 @@ fn nested(rng: &mut Rng, page_size: usize, rows: usize) -> (ScratchPages, Tree, 
     for _ in 0..rows {
         let mut way = path(rng);
         let (key, value) = (row_key(rng, page_size), random_value(rng, page_size));
-        work.at(&mut pages, &way, true, &mut |w, table| {
+        work.at(&mut pages, &way, Absent::MakeToFill, &mut |w, table| {
             table.insert(w, &key, &value)
         })
         .unwrap();
@@ -254,13 +254,22 @@ fn use_it(rng: &mut Rng, raw: &mut RawPages, mut tree: Tree, old: &Tree, page_si
             }
         } else {
             let put = rng.one_in(2);
-            work.at(raw, &way, put, &mut |w, table| match (put, rng.below(8)) {
-                (true, _) => table.insert(w, &key, &value),
-                (false, 0) => table.clear(w).map(|()| true),
-                (false, 1) => table.remove_range(w, b"~", &key).map(|_| true),
-                (false, 2) => table.remove(w, b"a"),
-                (false, _) => table.remove(w, &key),
-            })
+            let absent = match put {
+                true => Absent::MakeToFill,
+                false => Absent::Leave,
+            };
+            work.at(
+                raw,
+                &way,
+                absent,
+                &mut |w, table| match (put, rng.below(8)) {
+                    (true, _) => table.insert(w, &key, &value),
+                    (false, 0) => table.clear(w).map(|()| true),
+                    (false, 1) => table.remove_range(w, b"~", &key).map(|_| true),
+                    (false, 2) => table.remove(w, b"a"),
+                    (false, _) => table.remove(w, &key),
+                },
+            )
             .map(drop)
         };
         if done.is_err() {

@@ -1,7 +1,7 @@
 //! Keys too long for a page: against a model, where every separator must be long, and what becomes of their extents.
 
 use super::{check_all, claims, few, long_key};
-use crate::{PageAt, Relocation, Result, Tree, Walk};
+use crate::{Absent, PageAt, Relocation, Result, Tree, Walk};
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::Corrupt;
 use tidalite_pager::{Extent, PageRead};
@@ -240,7 +240,7 @@ fn long_values_of_sets_and_long_keys_of_nested_tables() {
     let path = [vec![1; 3000], vec![2; 5], vec![3; longest]];
     for key_len in lens {
         let key = vec![4; key_len];
-        let put = work.at(&mut pages, &path, true, &mut |w, table| {
+        let put = work.at(&mut pages, &path, Absent::MakeToFill, &mut |w, table| {
             table.insert(w, &key, b"value")
         });
         assert_eq!(put.unwrap(), Some(false));

@@ -3,7 +3,7 @@
 use super::pair_moves::exact_moves;
 use super::ranks::ranks;
 use super::{check_all, claims, few, random_key, random_value};
-use crate::{Ending, Error, PairCursor, Relocation, Result, Sub, Tree, Work};
+use crate::{Absent, Ending, Error, PairCursor, Relocation, Result, Sub, Tree, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use tidalite_base::limits::PAGE_SIZE_MAX;
@@ -256,6 +256,11 @@ fn nested_tables_agree_with_maps_in_maps() {
                 let value = random_value(&mut rng, page_size);
                 let put = rng.below(100) < growth;
                 let clear = rng.one_in(60);
+                let absent = match (put, clear) {
+                    (false, _) => Absent::Leave,
+                    (true, false) => Absent::MakeToFill,
+                    (true, true) => Absent::Make,
+                };
                 let taken = rng.below(3) * rng.below(200);
                 let mut work = Work::of(tree);
                 let name = vec![b'a' + rng.below(3) as u8];
@@ -265,7 +270,7 @@ fn nested_tables_agree_with_maps_in_maps() {
                 {
                     // No put takes a nested table's place; what was put before it stays.
                     let long = vec![1; rng.index(3 * page_size)];
-                    let refused = work.at(&mut pages, &path, put, &mut |w, table| {
+                    let refused = work.at(&mut pages, &path, absent, &mut |w, table| {
                         table.insert(w, &key, &value)?;
                         table.insert(w, &name, &long)
                     });
@@ -277,7 +282,7 @@ fn nested_tables_agree_with_maps_in_maps() {
                 }
                 let mut done = None;
                 let result: Result<Option<()>> =
-                    work.at(&mut pages, &path, put, &mut |w, table| {
+                    work.at(&mut pages, &path, absent, &mut |w, table| {
                         if clear {
                             table.clear(w)?;
                         } else if put {
@@ -476,7 +481,7 @@ fn tables_are_nested_only_so_deep() {
     let mut work = Work::of(Tree::new(5));
     for depth in [crate::DEPTH_MAX - 1, crate::DEPTH_MAX] {
         let path = vec![vec![b'd']; depth];
-        let done = work.at(&mut pages, &path, true, &mut |w, table| {
+        let done = work.at(&mut pages, &path, Absent::MakeToFill, &mut |w, table| {
             table.insert(w, b"k", b"v")
         });
         assert_eq!(done.is_ok(), depth < crate::DEPTH_MAX);
@@ -530,7 +535,7 @@ fn pages_of_tables_in_small_tables_move() {
             work.at(
                 &mut pages,
                 &path[..1 + usize::from(topic) % 3],
-                true,
+                Absent::MakeToFill,
                 &mut |w, table| {
                     for row in 0..rows {
                         table.insert(w, &row.to_be_bytes(), &[topic; 9])?;
