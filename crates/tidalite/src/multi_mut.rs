@@ -1,6 +1,7 @@
 //! A table of multi-values in a write transaction: every way to change it.
 
 use crate::error::{Error, Result};
+use crate::key_range::KeyRange;
 use crate::multi::MultiTable;
 use crate::table_range::PairEnds;
 use crate::write::WriteTxn;
@@ -235,8 +236,11 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Errors
     /// A full disk; a damaged page.
-    pub fn remove_range<K: AsRef<[u8]>>(&mut self, range: impl RangeBounds<K>) -> Result<u64> {
-        self.cut(crate::table_range::pairs_of_keys(&range))
+    pub fn remove_range(&mut self, range: impl KeyRange) -> Result<u64> {
+        self.cut(crate::table_range::pairs_between(
+            range.begin(),
+            range.end(),
+        ))
     }
 
     /// Removes all pairs in a range of pairs, so that of the first key and of the last one some values may stay; returns how many. Bounds the

@@ -1,9 +1,10 @@
 //! An ordered table in a write transaction: every way to change it.
 
 use crate::error::{Error, Result};
+use crate::key_range::KeyRange;
 use crate::table::Table;
 use crate::write::WriteTxn;
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 use tidalite_kv::{Absent, PutRow, Work};
 
 /// A table of a write transaction, for changing; with a path, the table that is nested there.
@@ -334,20 +335,30 @@ impl<'t> TableMut<'t> {
     /// Removes a range by cutting branches off; returns how many pairs. Cost: two descents, and the pages in between
     /// are freed, most of them unread.
     ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut table = tx.table("t")?;
+    /// table.extend([("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")])?;
+    /// assert_eq!(table.remove_range("b".."d")?, 2);
+    /// assert_eq!(table.remove_range(..)?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As for `remove`.
-    pub fn remove_range<K: AsRef<[u8]>>(&mut self, range: impl RangeBounds<K>) -> Result<u64> {
+    pub fn remove_range(&mut self, range: impl KeyRange) -> Result<u64> {
         self.txn.pages.free_space();
         // The least key above one ends in a zero byte more.
-        let after = |key: &K| [key.as_ref(), &[0][..]].concat();
-        let from = match range.start_bound() {
+        let after = |key: &[u8]| [key, &[0]].concat();
+        let from = match range.begin() {
             Bound::Unbounded => Vec::new(),
-            Bound::Included(key) => key.as_ref().to_vec(),
+            Bound::Included(key) => key.to_vec(),
             Bound::Excluded(key) => after(key),
         };
-        let to = match range.end_bound() {
+        let to = match range.end() {
             Bound::Unbounded => None,
-            Bound::Excluded(key) => Some(key.as_ref().to_vec()),
+            Bound::Excluded(key) => Some(key.to_vec()),
             Bound::Included(key) => Some(after(key)),
         };
         let removed = self.change(Absent::Leave, &mut |pages, table| match &to {

@@ -102,7 +102,7 @@ impl Table<'_> {
     /// ```
     ///
     /// # Errors
-    /// A damaged or unreadable page; `Store` with `Unsupported` where a nested table is.
+    /// A damaged or unreadable page; `IsTable` where a nested table is.
     pub fn first(&self) -> Result<Option<(Vec<u8>, Lent<'_>)>> {
         let mut cursor = self.cursor();
         cursor.first()?.then(|| cursor.entry()).transpose()
@@ -205,12 +205,6 @@ type Pair = (Vec<u8>, Vec<u8>);
 pub(crate) type PairEnds = (Bound<Pair>, Bound<Pair>);
 
 /// The pairs whose keys lie in a range: from the least value of its first key, to before the least value of the first key beyond it.
-pub(crate) fn pairs_of_keys<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> PairEnds {
-    let begin = range.start_bound().map(AsRef::as_ref);
-    pairs_between(begin, range.end_bound().map(AsRef::as_ref))
-}
-
-/// The same of two bounds.
 pub(crate) fn pairs_between(begin: Bound<&[u8]>, end: Bound<&[u8]>) -> PairEnds {
     let least = |key: &[u8]| (key.to_vec(), Vec::new());
     // The least key above one ends in a zero byte more.
