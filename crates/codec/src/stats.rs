@@ -6,6 +6,7 @@
 //! fold    passes over rows
 //! parts   which figures there are
 //! dd      sums of floats in two halves
+//! sums    sums of floats, also beyond the floats
 //! squares sums of squares, also beyond the floats
 //! ```
 //!
@@ -14,8 +15,8 @@
 //!    whatever their order. Among equal bits the earliest time stays. A filter asks in the same order, with a bound that is a zero taken for
 //!    both zeros (`ValueRange` of the room series), so what the extremes rule out it does not match.
 //! 3. The same rows give the same bits on every processor: floats are summed in eight fixed lanes.
-//! 4. Sums are within 2^-50 of the exact value relative to the sum of the magnitudes. An infinity
-//!    makes them what plain addition would.
+//! 4. Sums are within 2^-50 of the exact value relative to the sum of the magnitudes, also where their parts are beyond the floats. An
+//!    infinite value makes them what plain addition would.
 //! 5. Statistics of some figures only ([`Parts`]) have these bit by bit as those of all figures have them. The others are zero,
 //!    are told to nobody, and are never written.
 
@@ -25,6 +26,7 @@ pub(crate) mod fields;
 pub(crate) mod fold;
 pub(crate) mod parts;
 mod squares;
+mod sums;
 
 use crate::ColumnType;
 use dd::Dd;
@@ -264,9 +266,11 @@ impl Stats {
         self.nan_count = self.nan_count.wrapping_add(later.nan_count);
         self.null_count = self.null_count.wrapping_add(later.null_count);
         // The first sums are taken as they are: zero and they would be other bits where they are -0.0.
-        let sum = |all: Dd, own| if is_first { own } else { all.add(own) };
         if parts.has(Parts::SUM) {
-            self.float_sum = sum(self.float_sum, later.float_sum);
+            self.float_sum = match is_first {
+                true => later.float_sum,
+                false => sums::add(self.float_sum, later.float_sum),
+            };
             self.int_sum = self.int_sum.wrapping_add(later.int_sum);
         }
         if parts.has(Parts::SQUARES) {
@@ -359,10 +363,10 @@ impl Stats {
         self.count.saturating_sub(others)
     }
 
-    /// The sum, rounded once; 0.0 of no value.
+    /// The sum, rounded once; 0.0 of no value; infinite where it is beyond the floats.
     #[must_use]
     pub fn sum(&self) -> f64 {
-        self.exact_sum().to_f64()
+        sums::to_f64(self.exact_sum())
     }
 
     /// The exact sum of an integer column.
@@ -385,11 +389,11 @@ impl Stats {
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let n = self.value_count();
-        (n > 0 && self.parts.has(Parts::SUM)).then(|| self.exact_sum().div_to_f64(n as f64))
+        (n > 0 && self.parts.has(Parts::SUM)).then(|| sums::mean(self.exact_sum(), n as f64))
     }
 
     /// The variance of the values as a whole population (divided by n), `None` of no value. Never negative; within 2^-47 of
-    /// the exact one relative to the mean of the squares. Infinite beyond the floats; NaN where a value, or the sum, is infinite.
+    /// the exact one relative to the mean of the squares. Infinite beyond the floats; NaN where a value is infinite.
     #[must_use]
     pub fn variance(&self) -> Option<f64> {
         self.deviation(0).map(Deviation::square)
@@ -452,6 +456,7 @@ impl Stats {
         (self.count > 0 && self.parts.has(Parts::ENDS)).then_some(self.last)
     }
 
+    /// In one of the forms of `sums`.
     fn exact_sum(&self) -> Dd {
         if !self.parts.has(Parts::SUM) {
             return Dd::from_f64(f64::NAN);
@@ -473,7 +478,7 @@ impl Stats {
         let (mut squares, mut sum) = (self.squares, self.exact_sum());
         let is_beyond = squares::is_beyond(squares);
         if is_beyond {
-            (squares, sum) = squares::scaled_down(squares, sum);
+            (squares, sum) = (squares::scaled_down(squares), sums::scaled_down(sum));
         }
         let spread = squares.add(sum.mul(sum.div(n as f64)).neg());
         let square = match sum.hi.is_finite() {

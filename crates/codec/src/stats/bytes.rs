@@ -4,8 +4,8 @@
 //! offset size
 //!      0    8  count        rows, NaN and null included
 //!      8    8  nan_count
-//!     16   16  sum          f64: hi, lo (the sum is hi + lo);  else i128
-//!     32   16  squares      hi, lo: the sum of the squared values
+//!     16   16  sum          f64: hi, lo, in one of two forms (sums.rs);  else i128
+//!     32   16  squares      hi, lo: the sum of the squared values, in one of two forms (squares.rs)
 //!     48    8  min          the word; 0 when there is no value
 //!     56    8  min_time     the earliest time of it
 //!     64    8  max

@@ -273,7 +273,7 @@ pub(super) fn floats(values: &[u64]) -> Floats {
     } else {
         // They are not when one of the lanes is not.
         if !sum.hi.is_finite() {
-            sum = scaled_sum(values);
+            sum = super::sums::of_large(values);
         }
         if !squares.hi.is_finite() {
             squares = super::squares::of_large(values);
@@ -285,20 +285,6 @@ pub(super) fn floats(values: &[u64]) -> Floats {
         squares,
         extremes: Some(extremes),
     }
-}
-
-/// The sum of finite values whose partial sums overflow: summed at 2^-64 of their size, which is
-/// exact for all that matters beside values near 2^1023.
-fn scaled_sum(values: &[u64]) -> Dd {
-    const DOWN: f64 = 1.0 / 18_446_744_073_709_551_616.0;
-    let mut sum = Dd::default();
-    for &word in values {
-        let x = f64::from_bits(word);
-        if !x.is_nan() {
-            sum = sum.add(Dd::from_f64(x * DOWN));
-        }
-    }
-    sum.scale(1.0 / DOWN)
 }
 
 /// What moves unsigned values into the signed order and back.

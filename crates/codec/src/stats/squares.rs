@@ -61,9 +61,9 @@ pub(super) fn to_f64(squares: Dd) -> f64 {
     }
 }
 
-/// Squares and sum of the same values times 2^-600.
-pub(super) fn scaled_down(squares: Dd, sum: Dd) -> (Dd, Dd) {
-    (squares.neg(), sum.scale(DOWN))
+/// The squares of the same values times 2^-600, of a sum in the second form.
+pub(super) fn scaled_down(squares: Dd) -> Dd {
+    squares.neg()
 }
 
 /// A deviation of values times 2^-600 as it is without.

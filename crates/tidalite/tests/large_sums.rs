@@ -1,0 +1,105 @@
+//! Sums whose parts are beyond the floats: in leaves, in the front, in windows and in groups, after reopening, in any order.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+use tidalite::{Figure, Grid, MemoryStorage, Options, Storage, Timestamp};
+
+const MAX: f64 = f64::MAX;
+
+#[test]
+fn a_sum_that_passes_the_floats_on_the_way_is_right() {
+    tidalite_testkit::watch();
+    let storage = Arc::new(MemoryStorage::new());
+    let open = || {
+        let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(&storage);
+        Options::new()
+            .page_size(1024)
+            .open_storage(storage)
+            .unwrap()
+    };
+    let db = open();
+    let mut tx = db.begin_write().unwrap();
+    // 2,000 rows of one sign, then as many of the other one; in a second series, the other way round.
+    for (name, sign) in [(r#"x{n="1"}"#, -1.0), (r#"x{n="2"}"#, 1.0)] {
+        let mut series = tx.series(name).unwrap();
+        for row in 0..4000i64 {
+            let value = if row < 2000 { sign * MAX } else { -sign * MAX };
+            series.insert(row, value).unwrap();
+        }
+    }
+    tx.commit().unwrap();
+    let look = |db: &tidalite::Database| {
+        let snap = db.begin_read().unwrap();
+        for (name, sign) in [(r#"x{n="1"}"#, -1.0), (r#"x{n="2"}"#, 1.0)] {
+            let series = snap.series(name).unwrap().unwrap();
+            let all = series.all().aggregate("value").unwrap();
+            assert_eq!((all.sum(), all.mean()), (0.0, Some(0.0)));
+            assert_eq!(all.stddev(), Some(MAX));
+            assert_eq!(
+                series
+                    .all()
+                    .figures(Figure::Mean)
+                    .aggregate("value")
+                    .unwrap(),
+                Some(0.0)
+            );
+            // Cut anywhere: the mean is that of the rows.
+            for (from, to) in [
+                (0, 2000),
+                (1, 1999),
+                (7, 2033),
+                (1990, 3500),
+                (0, 3999),
+                (2000, 4000),
+            ] {
+                let part = series.between(from..to).aggregate("value").unwrap();
+                let first = to.min(2000) - from.min(2000);
+                let second = to - from - first;
+                let mean = (first - second) as f64 / (to - from) as f64 * sign;
+                let found = part.mean().unwrap() / MAX;
+                assert!(
+                    (found - mean).abs() < 1e-15,
+                    "{from} to {to}: {found}, {mean}"
+                );
+                assert_eq!(
+                    part.sum().is_finite(),
+                    (first - second).abs() <= 1,
+                    "{from} to {to}"
+                );
+            }
+            for window in series.all().windows(1500, 0, "value").unwrap() {
+                assert!(window.aggregate.mean().unwrap().abs() <= MAX);
+            }
+        }
+        // Both together are nothing, window by window.
+        let both = snap.select("x").unwrap();
+        let group = both.as_group();
+        let whole = group.aggregate("value", ..).unwrap().unwrap();
+        assert_eq!((whole.sum(), whole.stddev()), (0.0, Some(MAX)));
+        let grid = Grid {
+            width: 700,
+            origin: Timestamp(0),
+        };
+        for window in group.windows("value", .., &grid).unwrap() {
+            assert_eq!(
+                (window.aggregate.sum(), window.aggregate.mean()),
+                (0.0, Some(0.0))
+            );
+        }
+    };
+    look(&db);
+    assert!(db.check().unwrap().is_clean());
+    db.close().unwrap();
+    let db = open();
+    look(&db);
+    // A late row within the first stretch, and others behind: both sums change by one.
+    let mut tx = db.begin_write().unwrap();
+    let mut series = tx.series(r#"x{n="1"}"#).unwrap();
+    series.insert(5i64, 0.0).unwrap();
+    series.insert(4000i64, 1.0).unwrap();
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let series = snap.series(r#"x{n="1"}"#).unwrap().unwrap();
+    assert_eq!(series.all().aggregate("value").unwrap().sum(), MAX);
+}
