@@ -36,7 +36,7 @@ impl Aggregate {
         }
     }
 
-    /// Takes in what is known of other rows, which may lie anywhere in time.
+    /// Takes in what is known of other rows, which may lie anywhere in time. At one time they count as behind these.
     pub(crate) fn merge_beside(&mut self, other: &Self) {
         let (Some((first, last)), Some((begin, end))) = (self.times, other.times) else {
             if self.times.is_none() {
@@ -45,7 +45,7 @@ impl Aggregate {
             return;
         };
         self.stats
-            .merge_beside(&other.stats, begin < first, end > last);
+            .merge_beside(&other.stats, begin < first, end >= last);
         self.times = Some((first.min(begin), last.max(end)));
     }
 

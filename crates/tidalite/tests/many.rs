@@ -90,6 +90,7 @@ fn world(rng: &mut Rng) -> World {
     World { db, series }
 }
 
+/// `rows`: series by series, in the order of the selection.
 fn assert_near(found: &Aggregate, rows: &[(i64, f64)], what: &str) {
     assert_eq!(found.count(), rows.len() as u64, "{what}: count");
     let sum: f64 = rows.iter().map(|row| row.1).sum();
@@ -113,22 +114,17 @@ fn assert_near(found: &Aggregate, rows: &[(i64, f64)], what: &str) {
     };
     assert_eq!(found.min(), extreme(1.0), "{what}: min");
     assert_eq!(found.max(), extreme(-1.0), "{what}: max");
-    // Of rows at one time in several series, any may count as first or last.
-    let at = |t: Option<i64>| -> Vec<f64> {
-        rows.iter()
-            .filter(|row| Some(row.0) == t)
-            .map(|row| row.1)
-            .collect()
-    };
+    // Of rows at one time those of the first series come first, as in the merged rows.
+    let at = |t: i64| rows.iter().filter(move |row| row.0 == t).map(|row| row.1);
     let (first, last) = found.times().unzip();
     assert_eq!(
-        found.first().is_some(),
-        at(first).contains(&found.first().unwrap_or(f64::NAN)),
+        found.first(),
+        first.and_then(|t| at(t).next()),
         "{what}: first"
     );
     assert_eq!(
-        found.last().is_some(),
-        at(last).contains(&found.last().unwrap_or(f64::NAN)),
+        found.last(),
+        last.and_then(|t| at(t).last()),
         "{what}: last"
     );
 }
@@ -270,13 +266,53 @@ fn rows_beside(
     for (site, series) in &names.tags["site"] {
         assert_eq!(*series as usize, count(&|one| one.site == *site));
     }
+    for (unit, series) in &names.units {
+        assert_eq!(*series as usize, count(&|one| one.unit == *unit));
+    }
     assert_eq!(
         names.units.values().sum::<u64>() as usize,
         world.series.len()
     );
-    let begun = tidalite::Names::beginning(&names.tags["host"], "h").count();
-    assert_eq!(begun, names.tags["host"].len());
-    assert_eq!(tidalite::Names::beginning(&names.metrics, "los").count(), 0);
+    // What begins with something: nothing else, and all of it.
+    for prefix in ["", "h", "h1", "h2x", "n", "north", "s", "t"] {
+        for (key, own) in [("host", true), ("site", false)] {
+            let value = |one: &Plain| match own {
+                true => one.host.clone(),
+                false => one.site.clone(),
+            };
+            let values: BTreeSet<String> = world.series.iter().map(value).collect();
+            let expected: Vec<(String, u64)> = values
+                .into_iter()
+                .filter(|own| own.starts_with(prefix))
+                .map(|own| {
+                    let series = count(&|one| value(one) == own) as u64;
+                    (own, series)
+                })
+                .collect();
+            let found: Vec<(String, u64)> = tidalite::Names::beginning(&names.tags[key], prefix)
+                .map(|(value, series)| (value.to_owned(), *series))
+                .collect();
+            assert_eq!(found, expected, "{key} {prefix:?}");
+        }
+    }
+    for (prefix, series) in [("lo", world.series.len() as u64), ("los", 0), ("oad", 0)] {
+        let begun = tidalite::Names::beginning(&names.metrics, prefix);
+        let told: u64 = begun.map(|(_, series)| series).sum();
+        assert_eq!(told, series, "{prefix}");
+    }
+    // By a prefix of the metric, and by other globs of it; with a tag beside.
+    for (pattern, expected) in [
+        ("lo*", world.series.len()),
+        ("l?ad", world.series.len()),
+        ("*oad", world.series.len()),
+        ("los*", 0),
+        ("oad*", 0),
+        (r#"lo*{site="north"}"#, count(&|one| one.site == "north")),
+        (r#"lo*{host="h1"}"#, count(&|one| one.host == "h1")),
+    ] {
+        let found = world.db.begin_read().unwrap().list(pattern).unwrap();
+        assert_eq!(found.len(), expected, "{pattern}");
+    }
 }
 
 /// Two metrics with times of their own beside each other, by hand.

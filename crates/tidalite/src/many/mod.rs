@@ -174,7 +174,9 @@ fn tag_value<'s>(series: &'s Series<'_>, tag: &str) -> &'s str {
 /// What is looked into for the statistics of an interval: two nodes of each level, two leaves, two vectors.
 const VECTORS_OF_INTERVAL: u64 = 4;
 
-/// Series that are read as if they were one.
+/// Series that are read as if they were one. Rows of one time are in the order of the series, as in [`Selection::rows`]: the first row of
+/// an interval or a window is the one of the first series that has a row at the first time, the last row that of the last series that has
+/// one at the last time.
 pub struct Group<'s, 't> {
     tags: Vec<(String, String)>,
     series: Vec<&'s Series<'t>>,
@@ -187,7 +189,7 @@ impl<'s, 't> Group<'s, 't> {
         &self.tags
     }
 
-    /// Its series, in the order of their ids.
+    /// Its series, in the order that they have in the selection.
     #[must_use]
     pub fn series(&self) -> &[&'s Series<'t>] {
         &self.series
