@@ -133,12 +133,36 @@ impl fmt::Display for SeriesName {
 }
 
 /// Selects series: a glob over the metric (`*` any characters, `?` one) and tags, each with the value or the values that it may have. Of several
-/// sets of tags one has to match.
+/// sets of tags one has to match. What is quoted stands for itself, so a name as it is printed selects the series with this metric and these
+/// tags; a quoted part and a glob may follow each other: `"wind speed "*`.
 #[derive(Clone, Debug)]
 pub struct SeriesPattern {
-    metric: Option<String>,
+    /// `None`: whatever the metric is.
+    metric: Option<Vec<Wanted>>,
     /// Empty: whatever the tags are.
     sets: Vec<Vec<Choice>>,
+}
+
+/// What is wanted at a place of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// Just this character.
+    Char(char),
+    /// `?`: any character.
+    One,
+    /// `*`: any characters.
+    Any,
+}
+
+impl Wanted {
+    /// Of a character outside of quotes.
+    fn of_glob(c: char) -> Self {
+        match c {
+            '?' => Self::One,
+            '*' => Self::Any,
+            c => Self::Char(c),
+        }
+    }
 }
 
 /// A tag and the values that it may have.
@@ -183,7 +207,7 @@ impl SeriesPattern {
                 .is_some_and(|own| values.iter().any(|value| value == own))
         };
         self.metric
-            .as_deref()
+            .as_ref()
             .is_none_or(|glob| glob_matches(glob, name.metric()))
             && (self.sets.is_empty() || self.sets.iter().any(|set| set.iter().all(has)))
     }
@@ -191,18 +215,17 @@ impl SeriesPattern {
 
 /// Wildcard match in O(pattern x text) without recursion: on a mismatch go back to the last `*`
 /// and let it take one character more.
-fn glob_matches(glob: &str, text: &str) -> bool {
-    let glob: Vec<char> = glob.chars().collect();
+fn glob_matches(glob: &[Wanted], text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     let (mut g, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match glob.get(g) {
-            Some('*') => {
+            Some(Wanted::Any) => {
                 star = Some((g, t));
                 g += 1;
             }
-            Some(&c) if c == '?' || c == text[t] => {
+            Some(&wanted) if wanted == Wanted::One || wanted == Wanted::Char(text[t]) => {
                 g += 1;
                 t += 1;
             }
@@ -216,7 +239,7 @@ fn glob_matches(glob: &str, text: &str) -> bool {
             }
         }
     }
-    glob[g..].iter().all(|&c| c == '*')
+    glob[g..].iter().all(|&wanted| wanted == Wanted::Any)
 }
 
 fn is_bare(c: char) -> bool {
@@ -294,22 +317,25 @@ impl<'a> Parser<'a> {
         Ok(rest[..len].to_owned())
     }
 
-    fn glob(&mut self) -> Result<String> {
-        let rest = &self.text[self.at..];
-        let len = rest
-            .find(|c| !(is_bare(c) || c == '*' || c == '?'))
-            .unwrap_or(rest.len());
-        if len == 0 {
-            self.word()
-        } else {
-            self.glob_bare(len)
+    /// Globs and quoted texts, one directly after the other.
+    fn glob(&mut self) -> Result<Vec<Wanted>> {
+        let mut glob = Vec::new();
+        loop {
+            let rest = &self.text[self.at..];
+            let len = rest
+                .find(|c| !(is_bare(c) || c == '*' || c == '?'))
+                .unwrap_or(rest.len());
+            if len > 0 {
+                glob.extend(rest[..len].chars().map(Wanted::of_glob));
+                self.at += len;
+            } else if rest.starts_with('"') {
+                glob.extend(self.quoted()?.chars().map(Wanted::Char));
+            } else if glob.is_empty() {
+                return self.fail("expected a word or a quoted text");
+            } else {
+                return Ok(glob);
+            }
         }
-    }
-
-    fn glob_bare(&mut self, len: usize) -> Result<String> {
-        let word = self.text[self.at..self.at + len].to_owned();
-        self.at += len;
-        Ok(word)
     }
 
     fn quoted(&mut self) -> Result<String> {
@@ -436,6 +462,8 @@ mod tests {
             ("a{b=[\"c\",]}", "expected a quoted text at character 9"),
             ("a{b=\"c\"}{", "expected a word"),
             ("a{b=\"c\"}d", "unexpected text at character 8"),
+            ("a b", "unexpected text at character 2"),
+            ("\"a", "quoted text without an end"),
         ] {
             let error = SeriesPattern::parse(text).unwrap_err().to_string();
             assert!(error.contains(word), "{text}: {error}");
@@ -467,9 +495,42 @@ mod tests {
             ("hb.*{farm=\"sea\"} {turbine=\"R1\"}", false),
             ("sea.*{farm=\"sea\"}{turbine=\"R80711\"}", false),
             ("hb.*{}", true),
+            ("\"hb.wind.speed\"", true),
+            ("\"hb.\"*", true),
+            ("hb.\"wind\".*{farm=\"hb\"}", true),
+            ("*\".speed\"", true),
+            ("\"hb.*\"", false),
+            ("\"hb.wind.spee?\"", false),
         ] {
             let found = SeriesPattern::parse(pattern).unwrap().matches(&name);
             assert_eq!(found, expected, "{pattern}");
         }
+    }
+
+    /// A name as it is printed selects itself, and no other metric.
+    #[test]
+    fn a_printed_name_selects_itself_alone() {
+        let metrics = [
+            "a*b", "aXb", "ab", "a?b", "a b", "a\"b", "a\\b", "*", "?", "**", "a\nb", "größe", "{",
+            "\"", "\\*",
+        ];
+        let name =
+            |metric: &str| SeriesName::new(metric, [("k".to_owned(), "*".to_owned())]).unwrap();
+        for metric in metrics {
+            let printed = name(metric).to_string();
+            let pattern = SeriesPattern::parse(&printed).unwrap();
+            for other in metrics {
+                assert_eq!(
+                    pattern.matches(&name(other)),
+                    other == metric,
+                    "{printed} of {other}"
+                );
+            }
+            let other = SeriesName::new(metric, [("k".to_owned(), "x".to_owned())]).unwrap();
+            assert!(!pattern.matches(&other), "values of tags are no globs");
+        }
+        // Only the part outside of the quotes is a glob.
+        let begins = SeriesPattern::parse(r#""a*"*"#).unwrap();
+        assert!(begins.matches(&name("a*b")) && !begins.matches(&name("aXb")));
     }
 }

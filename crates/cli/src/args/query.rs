@@ -20,7 +20,7 @@ Examples:
   tidalite series plant.tdl '{farm=\"hb\"}{turbine=\"R80711\"}'
   tidalite series plant.tdl --names
 
-`*` in a metric is any characters, `?` one. A tag may have one value or several in brackets; of several sets in braces one has to match.")]
+`*` in a metric is any characters, `?` one; in quotes they stand for themselves. A tag may have one value or several in brackets; of several sets in braces one has to match.")]
 pub(crate) struct SeriesArgs {
     #[command(flatten)]
     pub file: VersionArgs,
