@@ -3,17 +3,18 @@
 //! ```text
 //! in    2014-06-01T00:10:00Z   2014-06-01 00:10[:00[.5]]   2014-06-01   1401581400[.25]
 //!       1401581400250 (ms)     ... us, ns by magnitude      any strftime pattern
+//!       2014-06-01T02:10:00[Europe/Paris]   2014-06-01T02:10:00+02:00[Europe/Paris]
 //! out   2014-06-01T00:10:00Z, or with the offset of the zone asked for
 //! ```
 //!
 //! Times without an offset belong to a zone (UTC unless the user names one). Where clocks
 //! go back, the earlier of the two instants is taken; in the hour that is skipped, the
-//! instant after the gap.
+//! instant after the gap. A zone in brackets holds for its time; an offset beside it must be one that the zone has then.
 
-use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::fmt::strtime::BrokenDownTime;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 
 /// Nanoseconds since 1970 in UTC: wide enough for every unit that a series can have.
 pub(crate) type Nanos = i128;
@@ -202,6 +203,9 @@ fn read_iso(text: &str, zone: &TimeZone) -> Result<Nanos, String> {
     } else {
         text
     };
+    if let Some((_, annotation)) = text.split_once('[') {
+        return read_annotated(text, annotation);
+    }
     let rest = text.as_bytes().get(10..).unwrap_or_default();
     let has_offset = rest
         .iter()
@@ -214,6 +218,22 @@ fn read_iso(text: &str, zone: &TimeZone) -> Result<Nanos, String> {
     }
     let civil = text.parse::<DateTime>().map_err(|_| complaint())?;
     in_zone(civil, zone).map_err(|_| complaint())
+}
+
+/// A time with its zone in brackets, as Java's `ZonedDateTime` and JavaScript's Temporal write it. Other annotations of RFC 9557, such as a
+/// calendar, would be ignored by jiff: they are refused.
+fn read_annotated(text: &str, annotation: &str) -> Result<Nanos, String> {
+    if annotation.find(']') != Some(annotation.len() - 1) || annotation.contains('=') {
+        return Err(format!(
+            "`{text}`: only one time zone is read in brackets, and nothing behind it: write it like 2014-06-01T02:10:00[Europe/Paris]"
+        ));
+    }
+    let zoned: Result<Zoned, _> = text.parse();
+    zoned
+        .map(|zoned| zoned.timestamp().as_nanosecond())
+        .map_err(|why| {
+            format!("`{text}` is no time in the zone that it names ({why}): correct the zone or the offset, or leave one of them out")
+        })
 }
 
 fn in_zone(civil: DateTime, zone: &TimeZone) -> Result<Nanos, jiff::Error> {
@@ -451,6 +471,45 @@ mod tests {
         let gap = read_any("2013-03-10 02:30", &zone).unwrap();
         assert_eq!(gap, read_any("2013-03-10 01:30", &zone).unwrap() + hour);
         assert!(zone_named("Mars/Olympus").is_err());
+    }
+
+    #[test]
+    fn a_zone_in_brackets_holds_for_its_time() {
+        let noon = read_any("2014-06-01T12:00:00Z", &UTC).unwrap();
+        let other = zone_named("America/New_York").unwrap();
+        for text in [
+            "2014-06-01T14:00:00[Europe/Paris]",
+            "2014-06-01 14:00[Europe/Paris]",
+            "2014/06/01 14:00[Europe/Paris]",
+            "2014-06-01T14:00:00+02:00[Europe/Paris]",
+            "2014-06-01T12:00:00Z[Europe/Paris]",
+            "2014-06-01T08:00:00[America/Port-au-Prince]",
+            "2014-06-01T14:00:00[+02:00]",
+        ] {
+            for zone in [&UTC, &other] {
+                assert_eq!(read_any(text, zone), Ok(noon), "{text}");
+            }
+            assert_eq!(TimeFormat::detect([text]), Some(TimeFormat::Iso), "{text}");
+        }
+        // Clocks went back from 3:00 to 2:00: without an offset the first 2:30 is meant.
+        let first = read_any("2014-10-26T02:30:00[Europe/Paris]", &UTC);
+        assert_eq!(first, read_any("2014-10-26T00:30:00Z", &UTC));
+        let second = read_any("2014-10-26T02:30:00+01:00[Europe/Paris]", &UTC);
+        assert_eq!(second, read_any("2014-10-26T01:30:00Z", &UTC));
+        for text in [
+            "2014-06-01T14:00:00+01:00[Europe/Paris]",
+            "2014-06-01T14:00:00[Mars/Olympus]",
+            "2014-06-01T14:00:00[]",
+            "2014-06-01T14:00:00[Europe/Paris",
+            "2014-06-01T14:00:00[Europe/Paris] ?",
+            "2014-06-01T14:00:00[Europe/Paris][u-ca=iso8601]",
+            "2014-06-01T14:00:00Z[u-ca=hebrew]",
+            "2014-06-01[u-ca=hebrew]",
+        ] {
+            let error = read_any(text, &UTC).unwrap_err();
+            assert!(error.contains(text), "{error}");
+            assert_eq!(TimeFormat::detect([text]), None, "{text}");
+        }
     }
 
     #[test]

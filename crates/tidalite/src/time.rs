@@ -12,17 +12,28 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Reads `2014-06-01T00:10:00Z`, with an offset, with a blank for the `T`, without a zone (taken
-    /// as UTC), without seconds, or a date alone.
+    /// Reads a date, or a date with a time of day, in one of these forms of ISO 8601; white space around the text is ignored.
+    ///
+    /// ```text
+    /// date     2014-06-01   20140601   +002014-06-01
+    /// time     behind a T, a t or a blank: 00:10:00.25   00:10:00,25   00:10:00   00:10   00, each also without colons
+    /// offset   behind a time: Z   z   +02:00   +02:00:00   +0200   +02; without one the time is in UTC
+    /// ```
+    ///
+    /// A date alone means its first instant in UTC. A fraction has one to nine digits. A second 60 is read as 59.
+    ///
+    /// The library has no time zone database, so it refuses a zone in brackets, as Java's `ZonedDateTime` and JavaScript's Temporal write
+    /// it, and all other annotations of RFC 9557. Write the offset from UTC instead.
     ///
     /// # Errors
-    /// `Error::Timestamp` when the text is none of these or out of range.
+    /// `Error::Timestamp` when the text has none of these forms, or the time is out of range.
     ///
     /// ```
     /// use tidalite::Timestamp;
     /// let t = Timestamp::parse("2014-06-01T02:10+02:00")?;
     /// assert_eq!(t, Timestamp::parse("2014-06-01 00:10:00")?);
     /// assert_eq!(t.to_string(), "2014-06-01T00:10:00Z");
+    /// assert!(Timestamp::parse("2014-06-01T02:10[Europe/Paris]").is_err());
     /// # Ok::<(), tidalite::Error>(())
     /// ```
     pub fn parse(text: &str) -> Result<Self> {
@@ -31,6 +42,14 @@ impl Timestamp {
             problem,
         };
         let trimmed = text.trim();
+        // jiff reads annotations of a time without an offset, and ignores them: the instant would be another one.
+        if trimmed.contains('[') {
+            return Err(fail(
+                "a time zone or another annotation in brackets is not read: write the offset from UTC instead, as in \
+                 2014-06-01T02:10:00+02:00"
+                    .to_owned(),
+            ));
+        }
         let instant = trimmed.parse::<jiff::Timestamp>().or_else(|zoned| {
             let local = trimmed
                 .parse::<civil::DateTime>()
@@ -292,6 +311,80 @@ mod tests {
             Timestamp(86_400_000_000_000)
         );
         for text in ["", "yesterday", "2014-13-01", "9000-01-01"] {
+            assert!(Timestamp::parse(text).is_err(), "{text}");
+        }
+    }
+
+    /// Every form that the documentation lists, and texts near to them that have none of these forms.
+    #[test]
+    fn the_listed_forms_are_read_and_no_others() {
+        const MIDNIGHT: i64 = 1_401_580_800_000_000_000;
+        const MINUTES: i64 = MIDNIGHT + 600_000_000_000;
+        const QUARTER: i64 = MINUTES + 250_000_000;
+        for (text, nanos) in [
+            ("2014-06-01", MIDNIGHT),
+            ("20140601", MIDNIGHT),
+            ("+002014-06-01", MIDNIGHT),
+            ("\t2014-06-01\n", MIDNIGHT),
+            ("2014-06-01T00", MIDNIGHT),
+            ("2014-06-01T00Z", MIDNIGHT),
+            ("2014-06-01T00:10", MINUTES),
+            ("2014-06-01T0010", MINUTES),
+            ("2014-06-01T00:10:00", MINUTES),
+            ("2014-06-01t00:10:00z", MINUTES),
+            ("2014-06-01 00:10:00", MINUTES),
+            ("20140601T001000Z", MINUTES),
+            ("2014-06-01T02:10:00+02:00", MINUTES),
+            ("2014-06-01T02:10:00+02:00:00", MINUTES),
+            ("2014-06-01T02:10+0200", MINUTES),
+            ("2014-06-01 02:10+02", MINUTES),
+            ("2014-05-31T18:40:00-05:30", MINUTES),
+            ("2014-06-01T00:10:00.25Z", QUARTER),
+            ("2014-06-01T00:10:00,25", QUARTER),
+            ("20140601T001000.25", QUARTER),
+            ("2014-06-01T00:10:00.250000001Z", QUARTER + 1),
+            ("2014-06-01T00:09:60Z", MINUTES - 1_000_000_000),
+        ] {
+            assert_eq!(Timestamp::parse(text).unwrap(), Timestamp(nanos), "{text}");
+        }
+        for text in [
+            // With an annotation, whether it agrees with the offset or not.
+            "2014-06-01T00:10:00[Europe/Paris]",
+            "2014-06-01T02:10:00+02:00[Europe/Paris]",
+            "2014-06-01T02:10:00+01:00[Europe/Paris]",
+            "2014-06-01T00:10:00Z[Europe/Paris]",
+            "2014-06-01T00:10:00Z[UTC]",
+            "2014-06-01T00:10:00[+02:00]",
+            "2014-06-01T00:10:00[!Europe/Paris]",
+            "2014-06-01[Europe/Paris]",
+            "2014-06-01[u-ca=hebrew]",
+            "2014-06-01T00:10:00Z[u-ca=hebrew]",
+            "2014-06-01T00:10:00+02:00[Europe/Paris][u-ca=iso8601]",
+        ] {
+            let error = Timestamp::parse(text).unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+            assert!(error.contains("write the offset"), "{error}");
+        }
+        for text in [
+            "2014-06",
+            "2014-6-1",
+            "2014/06/01",
+            "2014-0601",
+            "2014-06-01Z",
+            "2014-06-01+02:00",
+            "2014-06-01T",
+            "2014-06-01T24:00Z",
+            "2014-06-01T00:60Z",
+            "2014-06-01T00:10:00.1234567890Z",
+            "2014-06-01T00:10:00 Z",
+            "2014-06-01T00:10:00 Europe/Paris",
+            "2014-06-01T00:10:00+02:00]",
+            "2014-06-01T00:10:00+26:00",
+            "2014-02-29",
+            "2014-W22-7",
+            "1401581400",
+            "+002300-06-01",
+        ] {
             assert!(Timestamp::parse(text).is_err(), "{text}");
         }
     }
