@@ -172,8 +172,8 @@ fn world(rng: &mut Rng) -> (Database, Vec<Plain>) {
     (db, series)
 }
 
-/// `exact`: first and last are those of the rows, not those of any series at that time.
-fn assert_figures(found: &Aggregate, rows: &[(i64, Option<f64>)], exact: bool, what: &str) {
+/// `rows` ascend in time, at one time in the order of the series.
+fn assert_figures(found: &Aggregate, rows: &[(i64, Option<f64>)], what: &str) {
     let values = || {
         rows.iter()
             .filter_map(|&(time, value)| Some((value?, time)))
@@ -202,16 +202,14 @@ fn assert_figures(found: &Aggregate, rows: &[(i64, Option<f64>)], exact: bool, w
     let times = rows.iter().map(|row| row.0);
     let span = times.clone().min().zip(times.max());
     assert_eq!(found.times(), span, "{what}: times");
-    if exact {
-        let end = |row: Option<&(i64, Option<f64>)>| row.and_then(|row| row.1.map(f64::to_bits));
-        let ends = (end(rows.first()), end(rows.last()));
-        let told = (found.first(), found.last());
-        assert_eq!(
-            (told.0.map(f64::to_bits), told.1.map(f64::to_bits)),
-            ends,
-            "{what}: ends"
-        );
-    }
+    let end = |row: Option<&(i64, Option<f64>)>| row.and_then(|row| row.1.map(f64::to_bits));
+    let ends = (end(rows.first()), end(rows.last()));
+    let told = (found.first(), found.last());
+    assert_eq!(
+        (told.0.map(f64::to_bits), told.1.map(f64::to_bits)),
+        ends,
+        "{what}: ends"
+    );
 }
 
 /// Statistics and windows of each column of numbers over all series, and by site.
@@ -227,17 +225,17 @@ fn groups(rng: &mut Rng, chosen: &Selection<'_>, series: &[Plain], times: (i64, 
             let site = &group.tags()[0].1;
             let own = series.iter().filter(|own| own.site == site);
             let mut rows: Vec<_> = own.flat_map(|own| own.told(name, times)).collect();
-            let exact = group.series().len() == 1;
+            // Stable: at one time in the order of the series.
             rows.sort_by_key(|row| row.0);
             let what = format!("{name} of {site} in {times:?}");
             let whole = group.aggregate(name, interval.clone()).unwrap().unwrap();
-            assert_figures(&whole, &rows, exact, &what);
+            assert_figures(&whole, &rows, &what);
             let window = |time: i64| (time - origin).div_euclid(width);
             let mut parts = rows.chunk_by(|a, b| window(a.0) == window(b.0));
             for found in group.windows(name, interval.clone(), &grid).unwrap() {
                 let rows = parts.next().unwrap();
                 assert_eq!(found.start.0, origin + window(rows[0].0) * width, "{what}");
-                assert_figures(&found.aggregate, rows, exact, &what);
+                assert_figures(&found.aggregate, rows, &what);
             }
             assert!(parts.next().is_none(), "{what}: a window is missing");
         }
@@ -349,7 +347,7 @@ fn alone(rng: &mut Rng, chosen: &Selection<'_>, i: usize, own: &Plain, times: (i
             let what = format!("{size:?} of {}", column.name);
             let ends = (candle.first_time, candle.last_time);
             assert_eq!((rest[0].0, rest[held - 1].0), ends, "{what}");
-            assert_figures(&candle.aggregate, &rest[..held], true, &what);
+            assert_figures(&candle.aggregate, &rest[..held], &what);
             rest = &rest[held..];
         }
         assert!(rest.is_empty(), "rows in no candle of {size:?}");
