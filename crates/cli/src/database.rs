@@ -3,7 +3,7 @@
 
 use crate::args::{ColumnArg, RangeArgs, VersionArgs};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::Cell;
+use crate::output::{Cell, printable};
 use crate::store;
 use crate::time::{Nanos, TimeShow, read_any};
 use std::collections::HashSet;
@@ -21,10 +21,28 @@ const SUGGESTIONS: usize = 3;
 /// Opens a database that must be there, for reading.
 pub(crate) fn open(path: &Path) -> Outcome<Database> {
     refuse_missing(path)?;
-    try_open(path).map_err(|error| failure(path, &error))
+    let opened = try_open(path).map_err(|error| failure(path, &error));
+    opened.inspect(|database| warn_of_lost_commits(path, database))
 }
 
-/// As `open`, with the error as the library tells it.
+/// Says on standard error that durable commits are missing, before the command prints anything.
+fn warn_of_lost_commits(path: &Path, database: &Database) {
+    let Some(lost) = database.recovery().lost else {
+        return;
+    };
+    let path = printable(&path.display().to_string());
+    eprintln!("warning: {path}: {lost}");
+    eprintln!("next: {}", after_lost_commits(&path));
+}
+
+/// What to do about a database that lacks durable commits.
+fn after_lost_commits(path: &str) -> String {
+    format!(
+        "`tidalite check {path}` tells what else is damaged; restore a backup (tidalite restore), or save what is there: tidalite salvage {path} new.tdl; commands that write go on without these commits with --accept-lost-commits"
+    )
+}
+
+/// As `open`, with the error as the library tells it, and without a warning.
 pub(crate) fn try_open(path: &Path) -> tidalite::Result<Database> {
     store::options()
         .mode(OpenMode::Open)
@@ -56,7 +74,11 @@ pub(crate) fn open_to_back_up(path: &Path) -> Outcome<Database> {
         {
             open(path)
         }
-        opened => opened.map_err(|error| failure(path, &error)),
+        // What is there can be copied, and should be before anybody writes.
+        Err(tidalite::Error::Store(tidalite::StoreError::CommitsLost(_))) => open(path),
+        opened => opened
+            .map_err(|error| failure(path, &error))
+            .inspect(|database| warn_of_lost_commits(path, database)),
     }
 }
 
@@ -79,6 +101,7 @@ fn patiently(path: &Path, mode: OpenMode) -> Outcome<Database> {
         })
         .open(path)
         .map_err(|error| failure(path, &error))
+        .inspect(|database| warn_of_lost_commits(path, database))
 }
 
 /// A folder, or a name in a folder that is not there, can be no database file.
@@ -146,6 +169,10 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
             .hint(format!(
                 "tidalite check {shown} lists all damage; restore a backup, or save what is intact: tidalite salvage {shown} new.tdl"
             )),
+        Store::CommitsLost(lost) => {
+            Failure::new(Exit::Damage, format!("{shown}: {lost}; nothing was changed"))
+                .hint(after_lost_commits(&shown.to_string()))
+        }
         Store::NotADatabase { .. } => Failure::bad_input(format!("{shown}: {error}"))
             .hint(format!(
                 "give the .tdl file first, other files after it; of a database that has lost its head: tidalite salvage {shown} new.tdl"

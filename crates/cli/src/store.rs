@@ -9,6 +9,7 @@ use tidalite::{Durability, Options, WriteTxn};
 #[derive(Debug)]
 struct Said {
     lock_path: Option<PathBuf>,
+    accept_lost_commits: bool,
     /// The second file, and from how many bytes on values go there.
     large: Option<(PathBuf, u64)>,
     durability: Durability,
@@ -31,6 +32,7 @@ pub(crate) fn listen(cli: &Cli) {
     // The program has one command line.
     let _ = SAID.set(Said {
         lock_path,
+        accept_lost_commits: cli.accept_lost_commits,
         large: cli.large.clone().map(|large| (large, cli.large_from)),
         durability,
         page_size: created_by(&cli.command).and_then(|said| said.page_size),
@@ -68,7 +70,8 @@ fn created_by(command: &Command) -> Option<&CreatedArg> {
 
 /// Options for the file that the command names. (Not for a second one, such as a copy: that has its lock file beside it.)
 pub(crate) fn options() -> Options {
-    let mut options = Options::new();
+    let accepts = SAID.get().is_some_and(|said| said.accept_lost_commits);
+    let mut options = Options::new().accept_lost_commits(accepts);
     if let Some(lock_path) = SAID.get().and_then(|said| said.lock_path.as_ref()) {
         options = options.lock_path(lock_path);
     }

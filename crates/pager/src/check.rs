@@ -39,7 +39,9 @@ const PROBLEMS_MAX: usize = 100;
 pub struct CheckReport {
     /// What is wrong, one sentence each; empty for a sound file.
     pub problems: Vec<String>,
-    /// What is no damage but may be of interest: what a crash left, and who opens the file for writing heals.
+    /// How many of the problems are damaged copies of blocks in the head, which the next handle that opens the file for writing rewrites.
+    pub problems_healable: u64,
+    /// What is no damage but may be of interest: traces of a crash, which the next handle that opens the file for writing removes.
     pub notes: Vec<String>,
     /// Pages of the file, its head included.
     pub pages_total: u64,
@@ -356,6 +358,7 @@ impl Check {
     pub fn abandon(mut self) -> CheckReport {
         CheckReport {
             problems: std::mem::take(&mut self.problems),
+            problems_healable: 0,
             notes: Vec::new(),
             pages_total: self.pages,
             pages_claimed: self.claimed.len(),
@@ -367,7 +370,7 @@ impl Check {
     /// Compares what was claimed with the free space, and checks the head of the file.
     #[must_use]
     pub fn finish(mut self) -> CheckReport {
-        let notes = self.check_head();
+        let (notes, problems_healable) = self.check_head();
         self.check_structure();
         self.check_stacks();
         let free = std::mem::take(&mut self.captured.free);
@@ -399,6 +402,7 @@ impl Check {
         }
         CheckReport {
             problems: std::mem::take(&mut self.problems),
+            problems_healable,
             notes,
             pages_total: self.pages,
             pages_claimed: self.claimed.len(),

@@ -1,5 +1,6 @@
 //! What can go wrong at the file.
 
+use crate::lost::LostCommits;
 use std::io;
 use std::path::PathBuf;
 use tidalite_base::Corrupt;
@@ -43,6 +44,8 @@ pub enum Error {
     },
     /// Bytes are not what the pointer to them says.
     Corrupt(Corrupt),
+    /// Durable commits are missing, so the file is not opened for writing. Nothing was changed.
+    CommitsLost(LostCommits),
     /// The file is not a Tidalite database.
     NotADatabase {
         /// What was found instead of the magic number.
@@ -175,6 +178,7 @@ impl Error {
                 bytes_max: *bytes_max,
             },
             Self::Corrupt(corrupt) => Self::Corrupt(corrupt.clone()),
+            Self::CommitsLost(lost) => Self::CommitsLost(*lost),
             Self::NotADatabase { found } => Self::NotADatabase {
                 found: found.clone(),
             },
@@ -270,6 +274,10 @@ impl std::fmt::Display for Error {
                 "file full: {needed_bytes} more bytes are needed, but the file may have {bytes_max}; the transaction was rolled back, free some space or raise the bound"
             ),
             Self::Corrupt(corrupt) => corrupt.fmt(f),
+            Self::CommitsLost(lost) => write!(
+                f,
+                "{lost}; nothing was changed: open it read-only to read what is there, restore a backup, or go on without these commits with Options::accept_lost_commits"
+            ),
             Self::NotADatabase { found } => {
                 write!(
                     f,
@@ -397,6 +405,7 @@ impl std::error::Error for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lost::LossCause;
 
     /// A word of the next step in the text of each error.
     #[test]
@@ -450,6 +459,11 @@ mod tests {
         let large = Error::LargeFile { path: one, problem };
         let txn = tidalite_base::TxnId(3);
         let elsewhere = Error::OpenElsewhere { path: path.clone() };
+        let lost = Error::CommitsLost(LostCommits {
+            found: txn,
+            newest: tidalite_base::TxnId(9),
+            cause: LossCause::Log,
+        });
         for (error, parts) in [
             (
                 medium,
@@ -467,6 +481,7 @@ mod tests {
             (unsupported, ["found this", "expected that: do it"]),
             (table, ["\"a\\n\"", "remove it first"]),
             (elsewhere, ["plant.tdl", "close it"]),
+            (lost, ["txn 9, 6 commits later", "restore a backup"]),
             (lock, ["plant.tdl", "Options::lock_path"]),
             (refused, ["plant.tdl", "have its owner give it"]),
             (large, ["plant.tdl", "(Options::large_values)"]),

@@ -1,5 +1,6 @@
 //! What happens to an open file that somebody may want to log.
 
+use crate::lost::LostCommits;
 use crate::readers::Laggard;
 use std::fmt;
 use std::sync::Arc;
@@ -32,11 +33,8 @@ pub enum Event {
         /// The newest of them.
         txn: TxnId,
     },
-    /// Blocks of the log are damaged, and what they held is not there: `OneFlush` commits, or both copies of others.
-    WentBack {
-        /// The newest commit that is not there.
-        from: TxnId,
-    },
+    /// Durable commits are missing: more of the file is damaged than its copies make up for.
+    WentBack(LostCommits),
     /// Commits of a process that is gone were found that are newer than the newest record, and go on: lazy ones, or some of the log.
     FoundUnrecorded {
         /// The newest of them.
@@ -109,9 +107,7 @@ impl fmt::Display for Event {
             Self::Replayed { commits, txn } => {
                 write!(f, "{commits} commits up to {txn} were found in the log")
             }
-            Self::WentBack { from } => {
-                write!(f, "the log is damaged: commits up to {from} are not there")
-            }
+            Self::WentBack(lost) => lost.fmt(f),
             Self::FoundUnrecorded { txn, recorded } => {
                 write!(
                     f,

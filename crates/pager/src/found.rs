@@ -3,8 +3,10 @@
 use crate::error::Result;
 use crate::layout::first_page;
 use crate::lock::Lock;
+use crate::lost::{self, LostCommits};
 use crate::meta::{Confirmation, Meta, MetaBlocks};
 use crate::open::check_length;
+use crate::options::Options;
 use crate::pipeline::{Weak, checksum_of};
 use crate::redo::{self, Logged, Replayed};
 use crate::seeded::{Bug, active};
@@ -79,6 +81,18 @@ impl Found {
             return Ok(Logged::default());
         }
         redo::read(storage, page_size, &self.durable, self.meta.txn)
+    }
+
+    /// The durable commits that are missing behind this and its log.
+    pub(crate) fn lost(
+        &self,
+        storage: &dyn Storage,
+        page_size: usize,
+        options: &Options,
+        logged: &Logged,
+    ) -> Option<LostCommits> {
+        let record = (&self.durable, self.meta.txn);
+        lost::find(storage, (page_size, options.roots), record, logged)
     }
 
     /// The state that the log leads to, on top of this.

@@ -24,6 +24,7 @@
 //!
 //! published  a snapshot and the free space for who does not wait for the writer
 //! look       what the head of a file says, before it is opened
+//! lost       evidence that durable commits are missing
 //! large_file the second file, for large values; space/large its free space.
 //!
 //! docs/format.md sections 1 to 4 are the format, docs/durability.md the argument.
@@ -40,6 +41,7 @@ mod large_file;
 mod layout;
 mod lock;
 mod look;
+mod lost;
 mod meta;
 mod metrics;
 mod open;
@@ -75,9 +77,10 @@ pub use header::{HEADER_BYTES, Header, Kind, seal_block, verify_block};
 pub use layout::in_second_file;
 pub use lock::{HANDLES_MAX, LockMemory, READERS_MAX};
 pub use look::{Look, Place, Record, look};
+pub use lost::{LossCause, LostCommits};
 pub use meta::{APP_BYTES_MAX, USER_BYTES_MAX};
 pub use metrics::{MetricsReport, PHASES, Phase, Times};
-pub use options::{OpenMode, Options, ReadAhead, Verify};
+pub use options::{OpenMode, Options, ReadAhead, RootsOf, Verify};
 pub use pages::{Counters, Extent, PageRead, PageRef, PageWrite, expect_zeros};
 pub use pins::{PIN_NAME_BYTES_MAX, PINS_MAX, Pin};
 pub use ptr::{PTR_BYTES, Ptr};

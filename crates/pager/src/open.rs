@@ -8,6 +8,7 @@ use crate::handle::Pager;
 use crate::large_file::{self, LargePlace};
 use crate::layout::{HEAD_BYTES, first_page, meta_at, page_size_ok, superblock_at};
 use crate::lock::{self, Identity, LockMemory, Seat, protocol};
+use crate::lost;
 use crate::meta::{Confirmation, Meta, MetaBlocks};
 use crate::options::{OpenMode, Options};
 use crate::pager::Inner;
@@ -188,7 +189,8 @@ impl Pager {
             if !options.older_record {
                 found = found.with_weak(&*storage, superblock.page_size, &lock)?;
                 let logged = found.logged(&*storage, superblock.page_size)?;
-                recovery.went_back_from = logged.lost;
+                recovery.lost = found.lost(&*storage, superblock.page_size, options, &logged);
+                lost::refuse(recovery.lost, options)?;
                 if let Some(replayed) = logged.replayed {
                     recovery.replayed = replayed.commits;
                     found = found.with_replayed(replayed);
@@ -200,7 +202,10 @@ impl Pager {
             storage = storage::watched(storage, place.path, first);
             // A writer may be at work: healing is for who has the turn.
             let found = Found::published(&*storage, &superblock, &lock, None)?;
-            found.ok_or_else(|| Corrupt::new("meta records", 0, "none", "one"))?
+            let found = found.ok_or_else(|| Corrupt::new("meta records", 0, "none", "one"))?;
+            recovery.lost = lost::find_beside(&*storage, &superblock, &lock, &found, options);
+            lost::refuse(recovery.lost, options)?;
+            found
         };
         let large = large_file::open(&*storage, &superblock, &found.meta, &place.large, options)?;
         if let Some(large) = large.as_ref().filter(|_| first && !options.read_only) {
@@ -229,8 +234,8 @@ impl Pager {
             let (commits, txn) = (recovery.replayed, inner.state().txn);
             inner.log(&Event::Replayed { commits, txn });
         }
-        if let Some(from) = recovery.went_back_from {
-            inner.log(&Event::WentBack { from });
+        if let Some(lost) = recovery.lost {
+            inner.log(&Event::WentBack(lost));
         }
         if let Some((txn, recorded)) = unrecorded {
             inner.log(&Event::FoundUnrecorded { txn, recorded });

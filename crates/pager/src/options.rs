@@ -1,6 +1,7 @@
 //! How a file is opened.
 
 use crate::event::Logger;
+use crate::ptr::Ptr;
 use crate::readers::{OnLaggard, OnWait};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,6 +47,9 @@ pub enum OpenMode {
     Open,
 }
 
+/// Tells which pages the app area of a record points to.
+pub type RootsOf = fn(app: &[u8]) -> Vec<Ptr>;
+
 /// How a file is opened.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -65,6 +69,13 @@ pub struct Options {
     /// [`older_record`](Self::older_record) finds it whole. Else its pages are used again as soon as the newest is on the medium: a file most of which
     /// changes with every commit is a quarter shorter.
     pub keep_older: bool,
+    /// Opens the file for writing although durable commits are missing. Without it, such a file is refused with
+    /// [`Error::CommitsLost`](crate::Error::CommitsLost), because the next durable commit writes over the evidence; a handle with
+    /// `read_only` opens it either way. [`Pager::recovery`](crate::Pager::recovery) says what is missing.
+    pub accept_lost_commits: bool,
+    /// The pages that the app area points to. Opening looks at them: if a later commit has written over one, the record found is not the
+    /// newest durable one.
+    pub roots: Option<RootsOf>,
     /// Where the lock file is: `None` for `name.tdl-lock` beside `name.tdl`. All who open the database must say the same (else
     /// `OpenElsewhere`), and no other database may use that file. A block device needs one.
     pub lock_path: Option<PathBuf>,
@@ -154,6 +165,8 @@ impl Default for Options {
             exclusive: false,
             older_record: false,
             keep_older: false,
+            accept_lost_commits: false,
+            roots: None,
             lock_path: None,
             overwrite_device: false,
             large_values_path: None,

@@ -15,6 +15,7 @@ use crate::found::Found;
 use crate::large_file::LargeFile;
 use crate::lock::protocol;
 use crate::lock::{Lock, Patience};
+use crate::lost;
 use crate::meta::{Meta, MetaBlocks};
 use crate::open::{check_length, heal_metas};
 use crate::options::Options;
@@ -379,8 +380,12 @@ impl Inner {
         let found =
             Found::newest(&blocks)?.with_weak(&*self.storage, self.page_size, &self.lock)?;
         let logged = found.logged(&*self.storage, self.page_size)?;
-        if let Some(from) = logged.lost {
-            self.log(&Event::WentBack { from });
+        if let Some(lost) = found.lost(&*self.storage, self.page_size, &self.options, &logged) {
+            lost::refuse(Some(lost), &self.options)?;
+            // Opening has told of what it found.
+            if self.recovery.lost != Some(lost) {
+                self.log(&Event::WentBack(lost));
+            }
         }
         let Some(replayed) = logged.replayed else {
             return Ok(found);

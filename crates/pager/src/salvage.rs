@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::header::{HEADER_BYTES, Header, Kind, verify_block};
 use crate::large_file::{self, LargeFile, LargePlace};
 use crate::layout::{BLOCK_BYTES, HEAD_BYTES, LARGE_AT, meta_at, page_size_ok};
+use crate::lost::{self, LostCommits};
 use crate::meta::Meta;
 use crate::options::Options;
 use crate::pages::{Counters, PageRead, PageRef};
@@ -78,6 +79,7 @@ pub struct RawFile {
     page_size: usize,
     len: u64,
     state: Option<RawState>,
+    lost: Option<LostCommits>,
     counters: Counters,
 }
 
@@ -136,6 +138,7 @@ impl RawFile {
             page_size: superblock.map_or(PAGE_SIZE_MIN, |found| found.page_size),
             len,
             state,
+            lost: None,
             counters: Counters::default(),
         };
         if superblock.is_none() {
@@ -151,6 +154,10 @@ impl RawFile {
             return;
         };
         let logged = redo::read(&*self.storage, self.page_size, &state.meta, state.txn.0);
+        if let Ok(logged) = &logged {
+            let record = (&state.meta, state.txn.0);
+            self.lost = lost::find(&*self.storage, (self.page_size, None), record, logged);
+        }
         if let Ok(Logged {
             replayed: Some(replayed),
             ..
@@ -168,6 +175,12 @@ impl RawFile {
     #[must_use]
     pub fn state(&self) -> Option<&RawState> {
         self.state.as_ref()
+    }
+
+    /// The durable commits that the log shows to be missing.
+    #[must_use]
+    pub fn lost_commits(&self) -> Option<LostCommits> {
+        self.lost
     }
 
     /// Bytes of the file.

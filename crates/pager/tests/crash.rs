@@ -33,8 +33,8 @@ fn a_power_cut_anywhere_leaves_a_promised_state() {
         }
     }
     println!(
-        "{} crash states, {} of them inside a reopening",
-        tally.states, tally.nested
+        "{} crash states, {} of them inside a reopening, {} checked before a writer opened them",
+        tally.states, tally.nested, tally.read_only
     );
 }
 

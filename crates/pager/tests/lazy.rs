@@ -32,8 +32,8 @@ fn a_crash_anywhere_keeps_what_each_commit_promised() {
         }
     }
     println!(
-        "{} power cuts, {} kills, {} of these states gone on with",
-        tally.cuts, tally.kills, tally.nested
+        "{} power cuts, {} kills, {} of these states gone on with, {} checked before a writer opened them",
+        tally.cuts, tally.kills, tally.nested, tally.read_only
     );
     assert!(tally.kills > 500 && tally.nested > 5);
 }

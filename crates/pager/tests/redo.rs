@@ -317,9 +317,14 @@ fn one_damaged_block_undoes_no_durable_commit() {
         for block in 0..blocks {
             let mut damaged = image.clone();
             damaged[at + block * BLOCK + 100] ^= 4;
-            let pager = open(&Arc::new(SimDisk::from_image(damaged)));
+            let accepting = Options {
+                accept_lost_commits: true,
+                ..options()
+            };
+            let disk = Arc::new(SimDisk::from_image(damaged));
+            let pager = Pager::open_storage(disk, &accepting).unwrap();
             let found = newest(&pager);
-            let told = pager.recovery().went_back_from;
+            let told = pager.recovery().lost.map(|lost| lost.newest);
             if durability == Durability::Durable {
                 assert_eq!((found, told), (39, None), "block {block}");
             } else if found < 38 {

@@ -52,6 +52,7 @@ impl Options {
     pub fn new() -> Self {
         let store = tidalite_pager::Options {
             page_size: PAGE_SIZE_DEFAULT,
+            roots: Some(Roots::pages),
             ..Default::default()
         };
         Self {
@@ -99,6 +100,14 @@ impl Options {
     /// [`keep_older`](tidalite_pager::Options::keep_older).
     pub fn keep_older(mut self, keep_older: bool) -> Self {
         self.store.keep_older = keep_older;
+        self
+    }
+
+    /// Opens the file for writing although durable commits are missing (no): without it such a file is refused with
+    /// [`StoreError::CommitsLost`](crate::StoreError::CommitsLost), because the next durable commit writes over the evidence. A handle that
+    /// only reads opens it either way. [`Database::recovery`] says what is missing.
+    pub fn accept_lost_commits(mut self, accept: bool) -> Self {
+        self.store.accept_lost_commits = accept;
         self
     }
 

@@ -209,8 +209,8 @@ pub use tidalite_kv::TableShape;
 pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
 pub use tidalite_pager::{
     Counters, Durability, Error as StoreError, Event, HANDLES_MAX, Laggard, LaggardAction,
-    LockMemory, MetricsReport, PHASES, Phase, READERS_MAX, Reader, ReaderKind, Recovery, Ticket,
-    Times, USER_BYTES_MAX, WriterSeen,
+    LockMemory, LossCause, LostCommits, MetricsReport, PHASES, Phase, READERS_MAX, Reader,
+    ReaderKind, Recovery, Ticket, Times, USER_BYTES_MAX, WriterSeen,
 };
 pub use tidalite_pager::{Look, look};
 pub use time::{Instant, Timestamp};

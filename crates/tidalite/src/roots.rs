@@ -17,6 +17,7 @@
 use crate::error::Result;
 use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
 use tidalite_kv::{TREE_BYTES, Tree};
+use tidalite_pager::Ptr;
 use tidalite_runs::{FRONT_ROOT_BYTES, FrontRoot};
 
 const VERSION: u32 = 4;
@@ -105,6 +106,29 @@ impl Roots {
             front: FrontRoot::default(),
             inline: Vec::new(),
         }
+    }
+
+    /// The pages that these bytes of an app area point to; none when they are damaged.
+    pub(crate) fn pages(app: &[u8]) -> Vec<Ptr> {
+        let Ok(roots) = Self::decode(app) else {
+            return Vec::new();
+        };
+        let trees = [
+            &roots.tables,
+            &roots.names,
+            &roots.guids,
+            &roots.series,
+            &roots.records,
+            &roots.extents,
+            &roots.policies,
+            &roots.texts,
+            &roots.annotations,
+        ];
+        let inline = roots.inline.iter().map(|(_, tree)| tree);
+        let trees = trees.into_iter().chain(inline).map(Tree::root);
+        trees
+            .chain([roots.front.tail, roots.front.record])
+            .collect()
     }
 
     /// The trees that the catalog itself changes; the records and extents tables are sealed by `Leaves`.

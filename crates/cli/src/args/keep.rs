@@ -50,9 +50,15 @@ pub(crate) struct ReadersArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Reads the whole file: every checksum, every order, every statistic, and that each page is used
-exactly once or free. Exit code 0: clean, 4: damage found, described line by line.
+exactly once or free. Exit code 0: clean, 4: damage found, described line by line. What a crash
+leaves is no damage: it is printed as a note, and the next command that writes removes it.
 
-With --json every finding has a `place`: `table` or `catalog` with from_key and to_key (the first
+Durable commits that are missing, because the log or the newest commit record is damaged in all its
+copies, are a finding. Other commands warn of them on standard error. Commands that write refuse such
+a database unless --accept-lost-commits is given: their next commit writes over the evidence.
+
+With --json `lost_commits` is null, or has the commit `found`, the `newest_known` one, and how many are
+`missing`. Every finding has a `place`: `table` or `catalog` with from_key and to_key (the first
 key behind; null: up to the last), `series` with column, from_time and to_time (both included),
 `front` (rows not yet in leaves) with the same for each of its `series` (null: any row), 1,024 at
 most, and how many `more_series` there are (null: not known, as the catalog is damaged), or `file`.

@@ -53,7 +53,7 @@ Exit codes:
   1  the system refused something: permission, disk full, an I/O error
   2  wrong command line
   3  not found: the file, the series, the column, or no point in the range
-  4  damage found in the database
+  4  damage found in the database, or durable commits are missing from it
   5  an input that cannot be used: not a database, a bad CSV file, a bad row
   6  the database is open in another process";
 
@@ -79,6 +79,10 @@ pub(crate) struct Cli {
     /// Lock file, if not FILE.tdl-lock beside the database: the same for all who use it. A block device needs one
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub lock_path: Option<PathBuf>,
+
+    /// Write to a database although durable commits are missing from it; without this, only commands that read open it
+    #[arg(long, global = true)]
+    pub accept_lost_commits: bool,
 
     /// Second file of the database, for large values, on another disk perhaps. It is made where there is none; named once it is found
     /// again, unless it is moved

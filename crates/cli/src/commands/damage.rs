@@ -7,7 +7,7 @@ use super::Terminal;
 use crate::bytes::typeable;
 use crate::exit::{Failure, Outcome};
 use serde_json::{Value, json};
-use tidalite::{CheckReport, Error, Finding, HitSeries, Place, StoreError};
+use tidalite::{CheckReport, Error, Finding, HitSeries, LossCause, LostCommits, Place, StoreError};
 
 /// The report of `check` as one JSON document.
 pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> Outcome {
@@ -15,6 +15,7 @@ pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> O
         "clean": report.is_clean(),
         "checked": true,
         "notes": &report.notes,
+        "lost_commits": report.lost_commits.as_ref().map(lost_json),
         "findings": report.findings.iter().map(finding_json).collect::<Vec<_>>(),
         "pages": report.pages_total,
         "pages_used": report.pages_used,
@@ -28,6 +29,20 @@ pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> O
         "pins": report.pins,
     });
     print(&document, terminal)
+}
+
+/// Durable commits that are missing.
+fn lost_json(lost: &LostCommits) -> Value {
+    let damaged = match lost.cause {
+        LossCause::Log => "log",
+        _ => "record",
+    };
+    json!({
+        "found": lost.found.0,
+        "newest_known": lost.newest.0,
+        "missing": lost.missing(),
+        "damaged": damaged,
+    })
 }
 
 /// A check that could not begin, or not come to its end: the document that stands in the place of the report.

@@ -235,6 +235,13 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
         terminal.out.flush()?;
     }
     let count = report.problems.len() as u64;
+    let advice = match report.problems_healable == count {
+        true => format!(
+            "nothing is lost: the next command that writes to it rewrites what is damaged, such as tidalite compact {}",
+            path.display()
+        ),
+        false => advice,
+    };
     let noun = if count == 1 { "problem" } else { "problems" };
     Err(Failure::new(
         Exit::Damage,

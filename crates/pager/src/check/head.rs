@@ -1,6 +1,7 @@
 //! The heads of both files, as they stand.
 
 use super::Check;
+use crate::error::Error;
 use crate::layout::{meta_at, superblock_at};
 use crate::meta::MetaBlocks;
 use crate::superblock;
@@ -10,27 +11,62 @@ use std::time::Duration;
 const HEAD_ATTEMPTS: u32 = 4;
 const HEAD_PAUSE: Duration = Duration::from_millis(10);
 
+/// The next step for a damaged block of the head.
+const HEALED: &str =
+    "the next handle that opens the file for writing rewrites it from a whole copy";
+/// Begins the note on a block that a crash leaves.
+const INTERRUPTED: &str = "left by an unfinished commit, and rewritten by the next handle that opens the file for writing";
+
+/// What the heads of both files look like.
+#[derive(Default)]
+struct Heads {
+    /// Damage that is beyond repair from a copy.
+    problems: Vec<String>,
+    /// Damage that the next writer repairs.
+    healable: Vec<String>,
+    /// Traces of a crash.
+    notes: Vec<String>,
+}
+
+impl Heads {
+    fn is_sound(&self) -> bool {
+        self.problems.is_empty() && self.healable.is_empty() && self.notes.is_empty()
+    }
+}
+
 impl Check {
-    /// The head as it stands. A commit that is just being written looks like damage, but it does not last.
-    pub(super) fn check_head(&mut self) -> Vec<String> {
-        let (mut problems, mut notes) = self.head_problems();
-        if !problems.is_empty() {
+    /// The head as it stands, and what opening found missing. Returns the notes and the number of problems that a writer heals. A commit
+    /// that is being written looks like damage, but it does not last.
+    pub(super) fn check_head(&mut self) -> (Vec<String>, u64) {
+        let mut heads = self.heads();
+        if !heads.is_sound() {
             // A handle that only reads cannot keep the writers of other processes away.
             let turn = self.pager.inner.turn();
-            (problems, notes) = self.head_problems();
+            heads = self.heads();
             drop(turn);
         }
         for attempt in 1..=HEAD_ATTEMPTS {
-            if problems.is_empty() || !self.written_since() {
+            if heads.is_sound() || !self.written_since() {
                 break;
             }
             std::thread::sleep(HEAD_PAUSE * attempt);
-            (problems, notes) = self.head_problems();
+            heads = self.heads();
         }
-        for problem in problems {
+        if let Some(lost) = self.pager.inner.recovery.lost {
+            let gone_on = self.captured.meta.txn > lost.found.0;
+            match self.pager.inner.options.read_only && !gone_on {
+                true => heads.problems.push(lost.to_string()),
+                // Somebody has accepted the loss, and opened the file for writing.
+                false => heads
+                    .notes
+                    .push(format!("accepted when it was opened: {lost}")),
+            }
+        }
+        let healable = heads.healable.len() as u64;
+        for problem in heads.problems.into_iter().chain(heads.healable) {
             self.problem(problem);
         }
-        notes
+        (heads.notes, healable)
     }
 
     /// Whether somebody has committed since the check began.
@@ -40,58 +76,71 @@ impl Check {
         newest.is_ok_and(|(newest, _)| newest.sequence != self.captured.meta.sequence)
     }
 
-    /// Damage, and what is none: a pair that does not hold the newest record is torn by a crash, and healed by the next writer.
-    fn head_problems(&self) -> (Vec<String>, Vec<String>) {
-        let (mut problems, mut notes) = (Vec::new(), Vec::new());
+    /// Tells damage from the traces of a crash.
+    ///
+    /// A crash inside a commit leaves the blocks of one pair of meta records in any state, and any state of one pair is healed at the next
+    /// open for writing. The pair may be the one with the newest record: the power may go when one copy of a new record is whole and the
+    /// other is not. So a torn block is no problem by itself; damage of a single block looks the same, and undoes nothing either. Problems are
+    /// only these: traces in both pairs, a block that cannot be read at all, and what a handle sees again that has healed the file at open.
+    ///
+    /// No crash damages the superblocks and the head of the second file: they are synced before a record relies on them, and written again
+    /// only to heal a copy that was damaged before. (A second file that no record names yet may be torn.)
+    fn heads(&self) -> Heads {
+        let mut heads = Heads::default();
         let storage = self.pager.inner.storage.clone();
         match superblock::load(&*storage) {
             Ok((_, damaged)) => {
                 for (copy, error) in damaged.into_iter().enumerate() {
                     if let Some(error) = error {
                         let at = superblock_at(copy);
-                        problems.push(format!("superblock copy at byte {at}: {error}"));
+                        let problem = format!("superblock copy at byte {at}: {error}; {HEALED}");
+                        heads.healable.push(problem);
                     }
                 }
             }
-            Err(error) => problems.push(format!("superblock: {error}")),
+            Err(error) => heads.problems.push(format!("superblock: {error}")),
         }
-        if let Some(large) = &self.pager.inner.large {
+        let named = !self.captured.meta.large.is_null();
+        if let Some(large) = self.pager.inner.large.as_ref().filter(|_| named) {
             let damaged = large.damaged_heads(self.pager.inner.page_size);
-            let text = damaged
-                .into_iter()
-                .map(|(_, error)| format!("head of the second file: {error}"));
-            problems.extend(text);
+            let (one, list) = match damaged.len() {
+                0 | 1 => (format!("; {HEALED}"), &mut heads.healable),
+                _ => (String::new(), &mut heads.problems),
+            };
+            let text = |(_, error)| format!("head of the second file: {error}{one}");
+            list.extend(damaged.into_iter().map(text));
         }
         let blocks = MetaBlocks::load(&*storage, &self.pager.uuid());
-        // Who may write has healed it when it was opened; then it is damage that came since.
         let read_only = self.pager.inner.options.read_only;
-        let newest = blocks.newest().map(|(newest, _)| newest.pair());
+        let found_whole = blocks.newest().is_ok();
+        let mut torn: [Vec<String>; 2] = Default::default();
+        let mut unreadable = false;
         for (pair, copies) in blocks.copies.iter().enumerate() {
             for (copy, found) in copies.iter().enumerate() {
                 if let Err(error) = found {
+                    unreadable |= matches!(error, Error::Io { .. });
                     let at = meta_at(pair, copy);
-                    let problem = format!("meta block at byte {at}: {error}");
-                    if read_only && newest.as_ref().is_ok_and(|newest| *newest != pair) {
-                        notes.push(format!("left by a commit that did not end: {problem}"));
-                    } else {
-                        problems.push(problem);
-                    }
+                    torn[pair].push(format!("meta block at byte {at}: {error}"));
                 }
             }
             if let [Ok(a), Ok(b)] = copies
                 && !a.is_copy_of(b)
             {
-                let problem = format!(
-                    "meta pair {pair}: its copies hold txn {} and txn {}",
-                    a.txn, b.txn
-                );
-                if read_only && newest.as_ref().is_ok_and(|newest| *newest != pair) {
-                    notes.push(format!("left by a commit that did not end: {problem}"));
-                } else {
-                    problems.push(problem);
-                }
+                let (a, b) = (a.txn, b.txn);
+                torn[pair].push(format!(
+                    "meta pair {pair}: its copies hold txn {a} and txn {b}"
+                ));
             }
         }
-        (problems, notes)
+        let one_pair = torn.iter().any(Vec::is_empty);
+        let traces = found_whole && read_only && one_pair && !unreadable;
+        for problem in torn.into_iter().flatten() {
+            match found_whole {
+                true if traces => heads.notes.push(format!("{INTERRUPTED}: {problem}")),
+                true => heads.healable.push(format!("{problem}; {HEALED}")),
+                false => heads.problems.push(problem),
+            }
+        }
+        heads
     }
 }

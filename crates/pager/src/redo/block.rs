@@ -91,10 +91,23 @@ struct Found<'a> {
 
 /// The block at a position of the log, if it is a whole one that stands on this record.
 fn block<'a>(log: &'a [u8], area: &Area, position: u64, stand: Stand) -> Option<Found<'a>> {
+    block_if(log, area, position, |found| found == stand)
+}
+
+/// The block at a position of the log, if it is a whole one and stands on a record that is `wanted`.
+fn block_if<'a>(
+    log: &'a [u8],
+    area: &Area,
+    position: u64,
+    wanted: impl Fn(Stand) -> bool,
+) -> Option<Found<'a>> {
     let from = usize::try_from(position).ok()?.checked_mul(BLOCK_BYTES)?;
     let bytes = log.get(from..from.checked_add(BLOCK_BYTES)?)?;
-    let sequence = get_u64(bytes, SEQUENCE_AT);
-    if (sequence, get_u64(bytes, CHECKSUM_AT)) != (stand.sequence, stand.checksum) {
+    let stand = Stand {
+        sequence: get_u64(bytes, SEQUENCE_AT),
+        checksum: get_u64(bytes, CHECKSUM_AT),
+    };
+    if !wanted(stand) {
         return None;
     }
     verify_own(bytes, Kind::Redo, area.at + from as u64).ok()?;
@@ -150,7 +163,16 @@ pub(super) fn newest(log: &[u8], area: &Area, stand: Stand) -> Option<TxnId> {
     blocks.map(|found| found.newest).max()
 }
 
-/// The newest commit of a flush behind the one at `place`, which is missing: it was begun after that had been acknowledged.
+/// The newest commit in blocks that stand on a later record than this one. A log begins only when its record is durable, so there was one.
+pub(super) fn newest_of_later(log: &[u8], area: &Area, stand: Stand) -> Option<TxnId> {
+    let positions = 0..(log.len() / BLOCK_BYTES) as u64;
+    let is_later = |found: Stand| found.sequence > stand.sequence;
+    let blocks = positions.filter_map(|position| block_if(log, area, position, is_later));
+    blocks.map(|found| found.newest).max()
+}
+
+/// The newest commit of a flush behind the one at `place`, which is missing. A flush is begun only after the barrier of the one before has
+/// succeeded, so the missing one was durable.
 pub(super) fn newest_behind(log: &[u8], area: &Area, place: Place, stand: Stand) -> Option<TxnId> {
     let positions = place.position..(log.len() / BLOCK_BYTES) as u64;
     let blocks = positions.filter_map(|position| block(log, area, position, stand));

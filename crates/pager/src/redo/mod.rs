@@ -35,6 +35,7 @@ pub(crate) use record::{PageOf, Recorder};
 pub(crate) use replay::{Logged, Replayed, read, settle};
 
 use crate::layout::BLOCK_BYTES;
+use crate::lost::LostCommits;
 use crate::meta::Meta;
 use std::sync::Arc;
 use tidalite_base::TxnId;
@@ -253,9 +254,9 @@ impl Entry {
 pub struct Recovery {
     /// Commits that were found in the log.
     pub replayed: u64,
-    /// The newest commit that had been in the log and is not there any more, nor are those before it back to the one that was found: a block of a
-    /// `OneFlush` commit is damaged, or both copies of another one's.
-    pub went_back_from: Option<TxnId>,
+    /// Durable commits that cannot be found any more. A handle for writing has them only with
+    /// [`Options::accept_lost_commits`](crate::Options::accept_lost_commits).
+    pub lost: Option<LostCommits>,
 }
 
 /// The pages of the file in which the log is.

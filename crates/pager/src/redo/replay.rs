@@ -5,7 +5,7 @@
 //!    and after, the record of the newest commit over the other pair. A crash in between finds the same log again.
 //! 2. A page whose base is damaged comes out with a wrong checksum: whoever reads it is told.
 
-use super::block::{Place, Stand, flush, newest, newest_behind};
+use super::block::{Place, Stand, flush, newest, newest_behind, newest_of_later};
 use super::record::{Changed, damaged, decode};
 use super::{Area, BYTES_MAX, REPLAY_BYTES_MAX, delta};
 use crate::error::{Error, Result};
@@ -31,8 +31,10 @@ pub(crate) struct Replayed {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Logged {
     pub(crate) replayed: Option<Replayed>,
-    /// The newest commit that had been logged and cannot be found any more.
+    /// The log has a hole: the newest commit of the flushes behind it.
     pub(crate) lost: Option<TxnId>,
+    /// The newest commit in blocks that stand on a later record than the one given.
+    pub(crate) newer: Option<TxnId>,
 }
 
 /// Reads the log that stands on a durable record, if there are commits beyond `known` in it.
@@ -64,8 +66,12 @@ pub(crate) fn read(
         sequence: durable.sequence,
         checksum: checksum_of(durable),
     };
+    let newer = newest_of_later(log, &area, stand);
     if newest(log, &area, stand).is_none_or(|newest| newest.0 <= known) {
-        return Ok(Logged::default());
+        return Ok(Logged {
+            newer,
+            ..Logged::default()
+        });
     }
     let mut found = Replayed {
         meta: durable.clone(),
@@ -101,6 +107,7 @@ pub(crate) fn read(
     Ok(Logged {
         replayed: (found.meta.txn > known).then_some(found),
         lost: newest_behind(log, &area, place, stand),
+        newer,
     })
 }
 

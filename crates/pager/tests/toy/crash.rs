@@ -3,10 +3,12 @@
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 
-use super::toy::{Content, apply, changes, describe, id_of, options, problems, read, root_of};
+use super::toy::{
+    Content, apply, changes, describe, id_of, options, problems, problems_read_only, read, root_of,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
-use tidalite_pager::{Durability, Pager, Storage};
+use tidalite_pager::{Durability, LockMemory, Pager, Storage};
 use tidalite_testkit::rng::{Rng, mix};
 use tidalite_testkit::{Fault, FaultKind, Monitor, Op, Recording, Replay, SimDisk};
 
@@ -22,11 +24,16 @@ pub struct Run {
     first: Vec<u64>,
 }
 
+/// One of so many crash states is checked through a handle that only reads, before a writer heals anything.
+const READ_ONLY_ONE_IN: u64 = 2;
+
 /// How many crash states were looked at.
 #[derive(Default)]
 pub struct Tally {
     pub states: u64,
     pub nested: u64,
+    /// Those that were checked before a writer opened the file.
+    pub read_only: u64,
 }
 
 type Judged = Result<(), String>;
@@ -226,6 +233,18 @@ fn judge_disk(run: &Run, disk: &Arc<SimDisk>, allowed: &[u64]) -> Result<(Pager,
     Ok((pager, id))
 }
 
+/// A crash leaves no damage, and a check says so before anybody heals what it leaves.
+fn checked_read_only(disk: &Arc<SimDisk>, rng: &Rng, tally: &mut Tally) -> Judged {
+    // A copy decides, so that the run is the same with and without this.
+    if !rng.clone().one_in(READ_ONLY_ONE_IN) {
+        return Ok(());
+    }
+    tally.read_only += 1;
+    let storage = Arc::clone(disk) as Arc<dyn Storage>;
+    describe(problems_read_only(storage, &LockMemory::new()))
+        .map_err(|error| format!("before a writer opened it: {error}"))
+}
+
 fn look(
     run: &Run,
     image: Vec<u8>,
@@ -236,6 +255,7 @@ fn look(
 ) -> Judged {
     tally.states += 1;
     let disk = Arc::new(SimDisk::from_image(image));
+    checked_read_only(&disk, rng, tally)?;
     let (pager, id) = judge_disk(run, &disk, allowed)?;
     if !nest {
         return Ok(());
@@ -266,7 +286,8 @@ fn look(
         tally.states += 1;
         tally.nested += 1;
         let disk = Arc::new(SimDisk::from_image(replay.power_cut(rng)));
-        judge_disk(&inner, &disk, &allowed)
+        checked_read_only(&disk, rng, tally)
+            .and_then(|()| judge_disk(&inner, &disk, &allowed))
             .map_err(|e| format!("inside the reopening, operation {at}: {e}"))?;
     }
     Ok(())

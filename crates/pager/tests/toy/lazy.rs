@@ -8,7 +8,10 @@
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 
-use super::toy::{Content, app, apply, changes, describe, id_of, options, problems, read, root_of};
+use super::toy::{
+    Content, app, apply, changes, describe, id_of, options, problems, problems_read_only, read,
+    root_of,
+};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_pager::{Durability, LockMemory, Pager, Storage, Ticket};
@@ -28,12 +31,17 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// One of so many crash states is checked through a handle that only reads, before a writer heals anything.
+const READ_ONLY_ONE_IN: u64 = 2;
+
 /// How many crash states were looked at.
 #[derive(Default)]
 pub struct Tally {
     pub cuts: u64,
     pub kills: u64,
     pub nested: u64,
+    /// Those that were checked before a writer opened the file.
+    pub read_only: u64,
 }
 
 /// Contents of commits by number; those with a record may be found.
@@ -346,8 +354,14 @@ impl Explorer<'_> {
         depth: u32,
     ) -> Judged {
         let disk = Arc::new(SimDisk::from_image(image.to_vec()));
-        let memory = memory_of(area);
         let storage = Arc::clone(&disk) as Arc<dyn Storage>;
+        // A copy decides, so that the run is the same with and without this.
+        if self.rng.clone().one_in(READ_ONLY_ONE_IN) {
+            self.tally.read_only += 1;
+            describe(problems_read_only(Arc::clone(&storage), &memory_of(area)))
+                .map_err(|error| format!("before a writer opened it: {error}"))?;
+        }
+        let memory = memory_of(area);
         let pager = Pager::open_storage_with(storage, &memory, &options())
             .map_err(|error| format!("open: {error}"))?;
         let reader = pager.begin_read().map_err(|error| error.to_string())?;

@@ -5,10 +5,11 @@
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 #![allow(dead_code, reason = "each test uses its part of it")]
 
+use std::sync::Arc;
 use tidalite_base::Corrupt;
 use tidalite_pager::{
-    Check, Error, Extent, Header, Kind, Options, PageRead, PageWrite, Pager, Ptr, Result,
-    seal_block,
+    Check, Error, Extent, Header, Kind, LockMemory, Options, PageRead, PageWrite, Pager, Ptr,
+    Result, Storage, seal_block,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -31,6 +32,7 @@ pub fn options() -> Options {
         dirty_bytes_max: 64 * PAGE,
         // Full after a few commits.
         log_bytes: 24 << 10,
+        roots: Some(|app| vec![root_of(app)]),
         ..Options::default()
     }
 }
@@ -242,6 +244,19 @@ pub fn problems(pager: &Pager) -> Result<Vec<String>> {
         check.problem(error);
     }
     Ok(check.finish().problems)
+}
+
+/// The problems that a check finds through a handle that only reads and writes nothing. A crash must leave none.
+pub fn problems_read_only(storage: Arc<dyn Storage>, memory: &LockMemory) -> Result<Vec<String>> {
+    let options = Options {
+        read_only: true,
+        ..options()
+    };
+    let pager = Pager::open_storage_with(storage, memory, &options)?;
+    if let Some(lost) = pager.recovery().lost {
+        return Ok(vec![lost.to_string()]);
+    }
+    problems(&pager)
 }
 
 /// A random set of changes: mostly small, sometimes most slots.

@@ -16,7 +16,7 @@ use crate::roots::Roots;
 use crate::watch::{Running, Watch, Watched, is_cancelled};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use tidalite_pager::{Check, Error as StoreError, PageRead};
+use tidalite_pager::{Check, Error as StoreError, LostCommits, PageRead};
 use walk::Walk;
 
 /// What a check found.
@@ -27,7 +27,11 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
     /// The same, one sentence each.
     pub problems: Vec<String>,
-    /// What is no damage but may be of interest: what a crash left, and who opens the file for writing heals.
+    /// How many of the problems are damaged copies of blocks in the head, which the next handle that opens the file for writing rewrites.
+    pub problems_healable: u64,
+    /// The durable commits that are missing, when opening found that some are; one of the problems says so, unless the loss was accepted.
+    pub lost_commits: Option<LostCommits>,
+    /// What is no damage but may be of interest: traces of a crash, which the next handle that opens the file for writing removes.
     pub notes: Vec<String>,
     /// True when who watched has stopped it: what is not found here may still be there.
     pub cancelled: bool,
@@ -114,6 +118,8 @@ impl Database {
             report.findings.push(Finding::new(Place::File, problem));
         }
         report.problems = report.findings.iter().map(ToString::to_string).collect();
+        report.problems_healable = done.problems_healable;
+        report.lost_commits = self.pager.recovery().lost;
         report.notes = done.notes;
         report.pages_total = done.pages_total;
         report.pages_used = done

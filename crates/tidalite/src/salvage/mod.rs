@@ -179,6 +179,9 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
     } else {
         rescue.lose_file("every meta record is lost: everything is saved by headers");
     }
+    if let Some(lost) = raw.lost_commits() {
+        rescue.lose_file(lost.to_string());
+    }
     rescue.retentions()?;
     rescue.tables()?;
     rescue.series()?;

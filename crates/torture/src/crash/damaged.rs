@@ -28,7 +28,7 @@ impl Judge<'_> {
                 disk,
                 second,
                 &LockMemory::new(),
-                options(self.plan.page_size),
+                options(self.plan.page_size).accept_lost_commits(true),
             )
         };
         // The damage is as likely in the log as anywhere else.
@@ -57,7 +57,7 @@ impl Judge<'_> {
         let Ok(snap) = db.begin_read() else {
             return Ok(());
         };
-        let back = db.recovery().went_back_from;
+        let back = db.recovery().lost.map(|lost| lost.newest);
         let shown = snap.txn();
         drop(snap);
         match back {

@@ -3,7 +3,8 @@
 //! A seeded run of processes is recorded on the simulated disk: transactions over tables (plain, nested, of multi-values), series, appenders,
 //! policies and pins with every durability, tickets that wait, commits inside the syncs of others, compaction, maintenance,
 //! backups, two handles that take turns, snapshots held, kills, disks that fail, reopenings. Then, after every single operation of the recording, what a power cut or the
-//! death of the process could leave is opened: it must open, check clean, and hold exactly the content of a commit that was promised
+//! death of the process could leave is opened: it must open, check clean (also before a writer has healed anything), and hold exactly
+//! the content of a commit that was promised
 //! (`tidalite_testkit::Promise`). A share of the seeds has large values on a second disk, and both lose what they like. Some of it is gone on with (healing, further commits), and cut again inside that.
 //!
 //! ```text
@@ -43,6 +44,8 @@ const DEPTH_MAX: u32 = 3;
 const DEEPER_ONE_IN: u64 = 60;
 /// One of so many states is asked a few questions, which the model answers too.
 const QUESTIONS_ONE_IN: u64 = 10;
+/// One of so many states is checked through a handle that only reads, before a writer heals anything.
+const READ_ONLY_ONE_IN: u64 = 4;
 /// Steps that are added to a state found after a crash.
 const NESTED_STEPS: u64 = 2;
 /// Bytes of the head of a file.
@@ -161,6 +164,8 @@ pub struct Tally {
     pub blocks: AtomicU64,
     /// Those that were asked questions.
     pub asked: AtomicU64,
+    /// Those that were checked before a writer opened them.
+    pub read_only: AtomicU64,
 }
 
 pub(crate) type Judged<T = ()> = Result<T, String>;
@@ -429,12 +434,30 @@ impl Judge<'_> {
         count(&self.tally.nested, self.depth > 1);
         let recovery = db.recovery();
         count(&self.tally.replayed, recovery.replayed > 0);
-        count(&self.tally.went_back, recovery.went_back_from.is_some());
+        count(&self.tally.went_back, recovery.lost.is_some());
     }
 
-    /// Opens what a crash leaves, compares it, checks it, and now and then goes on.
+    /// A crash leaves no damage and loses no durable commit, and a check says so before anybody heals what it leaves.
+    fn checked_read_only(&self, disk: &Arc<SimDisk>, crash: &Crash<'_>) -> Judged {
+        let place = |error: String| format!("before a writer opened it: {error}");
+        let db = open(
+            Arc::clone(disk) as Arc<dyn Storage>,
+            storage_of(crash.second.as_ref()),
+            &LockMemory::from_image(&crash.area),
+            options(self.plan.page_size).read_only(true),
+        );
+        checked(&db.map_err(place)?).map_err(place)?;
+        count(&self.tally.read_only, true);
+        Ok(())
+    }
+
+    /// Opens what a crash leaves, compares it, checks it, and now and then goes on. (A file that seems to lack durable commits is not opened
+    /// for writing, so this shows that no crash looks like that.)
     fn crashed(&self, crash: Crash<'_>, rng: &mut Rng) -> Judged {
         let disk = Arc::new(SimDisk::from_image(crash.image.clone()));
+        if rng.clone().one_in(READ_ONLY_ONE_IN) {
+            self.checked_read_only(&disk, &crash)?;
+        }
         let memory = LockMemory::from_image(&crash.area);
         let db = open(
             disk,

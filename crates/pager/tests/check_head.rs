@@ -1,0 +1,150 @@
+//! What a check says of the blocks at the head of a file: traces of a crash are notes, damage is a problem.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod toy;
+
+use std::sync::Arc;
+use tidalite_pager::{CheckReport, Durability, Options, Pager, Storage};
+use tidalite_testkit::SimDisk;
+use toy::{app, apply, id_of, root_of};
+
+const BLOCK: usize = 4096;
+
+fn commit(pager: &Pager, id: u64) {
+    let mut txn = pager.begin_write().unwrap();
+    let old = root_of(txn.app());
+    let root = apply(&mut txn, &old, &[(id as usize, id)]).unwrap();
+    txn.commit(&app(&root, id), Durability::Durable).unwrap();
+}
+
+fn options(read_only: bool) -> Options {
+    Options {
+        read_only,
+        log_bytes: 0,
+        ..toy::options()
+    }
+}
+
+fn open(image: &[u8], read_only: bool) -> (Arc<SimDisk>, Pager) {
+    let storage = Arc::new(SimDisk::from_image(image.to_vec()));
+    let pager = Pager::open_storage(storage.clone(), &options(read_only)).unwrap();
+    (storage, pager)
+}
+
+/// A check of the whole file: problems of the toy structure would be in it as well.
+fn checked(pager: &Pager) -> CheckReport {
+    let mut check = pager.begin_check().unwrap();
+    let root = root_of(check.snapshot().app());
+    let snapshot = check.snapshot().clone();
+    let mut claims = Vec::new();
+    toy::read(&snapshot, &root, &mut |addr, bytes| {
+        claims.push((addr, bytes.div_ceil(toy::PAGE as u64)));
+    })
+    .unwrap();
+    for (addr, pages) in claims {
+        assert!(check.claim(addr, pages, "toy"));
+    }
+    check.finish()
+}
+
+fn newest(pager: &Pager) -> u64 {
+    id_of(pager.begin_read().unwrap().app())
+}
+
+/// Bytes of a file with the commits 1 to `newest`, and of the same file two commits earlier: the record of the newest commit went over
+/// the one that the older bytes have in the same pair.
+fn two_states(newest: u64) -> (Vec<u8>, Vec<u8>) {
+    let storage = Arc::new(SimDisk::new());
+    let pager = Pager::open_storage(storage.clone(), &options(false)).unwrap();
+    (1..newest - 1).for_each(|id| commit(&pager, id));
+    let old = storage.image();
+    (newest - 1..=newest).for_each(|id| commit(&pager, id));
+    (old, storage.image())
+}
+
+/// The blocks of the pair that holds the newest record: those that the newest commit has changed.
+fn newest_pair(old: &[u8], new: &[u8]) -> [usize; 2] {
+    let txn =
+        |image: &[u8], at: usize| u64::from_le_bytes(image[at + 24..at + 32].try_into().unwrap());
+    let newest = [1, 2, 4, 5]
+        .map(|block| txn(new, block * BLOCK))
+        .into_iter()
+        .max();
+    let blocks = [1, 2, 4, 5].into_iter();
+    let pair: Vec<usize> = blocks
+        .filter(|block| Some(txn(new, block * BLOCK)) == newest)
+        .collect();
+    assert!(
+        pair.iter()
+            .all(|block| txn(old, block * BLOCK) + 2 == newest.unwrap())
+    );
+    [pair[0] * BLOCK, pair[1] * BLOCK]
+}
+
+/// A power cut between the two copies of a new record leaves one of them old or torn. Nothing is lost, and a writer heals it, so a check
+/// says so and finds no problem.
+#[test]
+fn a_power_cut_between_the_copies_of_the_newest_record_leaves_no_problem() {
+    tidalite_testkit::watch();
+    for commits in [6, 7] {
+        let (old, new) = two_states(commits);
+        for at in newest_pair(&old, &new) {
+            for torn in [false, true] {
+                let mut image = new.clone();
+                image[at..at + BLOCK].copy_from_slice(&old[at..at + BLOCK]);
+                if torn {
+                    image[at + 512..at + 1024].fill(0xa5);
+                }
+                let (storage, pager) = open(&image, true);
+                let report = checked(&pager);
+                assert_eq!(report.problems, [""; 0], "block at {at}, torn: {torn}");
+                assert_eq!(report.notes.len(), 1, "{:?}", report.notes);
+                assert!(
+                    report.notes[0].contains("for writing"),
+                    "{:?}",
+                    report.notes
+                );
+                assert_eq!(newest(&pager), commits);
+                assert!(storage.image() == image, "a reader wrote");
+
+                // A writer heals the block, and a check through it finds nothing. What it sees of it later has come since.
+                let (storage, pager) = open(&image, false);
+                let healed = checked(&pager);
+                assert!(healed.is_clean() && healed.notes.is_empty(), "{healed:?}");
+                storage.write_at(at as u64, &image[at..at + BLOCK]).unwrap();
+                let report = checked(&pager);
+                assert_eq!(report.problems.len(), 1, "{report:?}");
+                assert_eq!(report.problems_healable, 1);
+            }
+        }
+    }
+}
+
+/// No crash damages a block of both pairs, nor a superblock: that is damage, which a writer heals all the same.
+#[test]
+fn damage_that_no_crash_leaves_stays_a_problem() {
+    tidalite_testkit::watch();
+    let (_, new) = two_states(6);
+    for (damaged, problems) in [(&[0][..], 1), (&[3], 1), (&[1, 2], 2), (&[4, 5], 2)] {
+        let mut image = new.clone();
+        for block in damaged {
+            image[block * BLOCK + 40] ^= 1;
+        }
+        let report = checked(&open(&image, true).1);
+        assert_eq!(
+            report.problems.len(),
+            problems,
+            "blocks {damaged:?}: {report:?}"
+        );
+        assert_eq!(report.problems_healable, problems as u64);
+        for problem in &report.problems {
+            assert!(
+                problem.contains("opens the file for writing rewrites it"),
+                "{problem}"
+            );
+        }
+        let healed = checked(&open(&image, false).1);
+        assert!(healed.is_clean(), "blocks {damaged:?}: {healed:?}");
+    }
+}

@@ -1,0 +1,263 @@
+//! Durable commits that are missing, because more of the file is damaged than its copies make up for: whoever opens the file is told, and
+//! nobody writes over the evidence unasked.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod toy;
+
+use std::sync::{Arc, Mutex};
+use tidalite_pager::{
+    Durability, Error, Event, LockMemory, Logger, LossCause, LostCommits, Options, Pager,
+};
+use tidalite_testkit::SimDisk;
+use tidalite_testkit::rng::Rng;
+use toy::{app, apply, id_of, problems, read, root_of};
+
+const BLOCK: usize = 4096;
+/// The blocks of the two pairs of meta records.
+const PAIRS: [[usize; 2]; 2] = [[1, 4], [2, 5]];
+
+fn options(log_bytes: u64) -> Options {
+    Options {
+        log_bytes,
+        shrink_bytes: 1 << 20,
+        ..toy::options()
+    }
+}
+
+fn reading() -> Options {
+    Options {
+        read_only: true,
+        ..options(256 << 10)
+    }
+}
+
+fn accepting() -> Options {
+    Options {
+        accept_lost_commits: true,
+        ..options(256 << 10)
+    }
+}
+
+fn disk_of(image: &[u8]) -> Arc<SimDisk> {
+    Arc::new(SimDisk::from_image(image.to_vec()))
+}
+
+fn open(disk: &Arc<SimDisk>, options: &Options) -> Result<Pager, Error> {
+    Pager::open_storage(disk.clone(), options)
+}
+
+fn commit(pager: &Pager, id: u64, durability: Durability) {
+    let mut txn = pager.begin_write().unwrap();
+    let old = root_of(txn.app());
+    let slot = (id * 7 % toy::SLOTS as u64) as usize;
+    let root = apply(&mut txn, &old, &[(slot, id)]).unwrap();
+    txn.commit(&app(&root, id), durability).unwrap();
+}
+
+fn newest(pager: &Pager) -> u64 {
+    id_of(pager.begin_read().unwrap().app())
+}
+
+/// Everything in the newest commit is as that commit left it.
+fn is_whole(pager: &Pager) -> bool {
+    let reader = pager.begin_read().unwrap();
+    read(&reader, &root_of(reader.app()), &mut |_, _| {}).is_ok()
+}
+
+fn word(image: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(image[at..at + 8].try_into().unwrap())
+}
+
+/// The flushes in the log of the newest record: where their blocks are, all copies; docs/format.md section 3.
+fn flushes_of(image: &[u8]) -> Vec<Vec<usize>> {
+    let newest = PAIRS.iter().map(|pair| pair[0] * BLOCK);
+    let newest = newest.max_by_key(|at| word(image, at + 48)).unwrap();
+    let at = word(image, newest + 1952) as usize * toy::PAGE;
+    let len = word(image, newest + 1960) as usize * toy::PAGE;
+    let mut flushes: Vec<Vec<usize>> = Vec::new();
+    for block in (at..at + len).step_by(BLOCK) {
+        let first =
+            |block: usize| u32::from_le_bytes(image[block + 48..block + 52].try_into().unwrap());
+        if word(image, block + 32) != word(image, newest + 48) {
+            continue;
+        }
+        match flushes.last_mut() {
+            Some(flush) if first(flush[0]) == first(block) => flush.push(block),
+            _ => flushes.push(vec![block]),
+        }
+    }
+    flushes
+}
+
+fn refused(opened: Result<Pager, Error>) -> LostCommits {
+    match opened {
+        Err(Error::CommitsLost(lost)) => lost,
+        Err(other) => panic!("{other}"),
+        Ok(pager) => panic!("opened for writing at commit {}", newest(&pager)),
+    }
+}
+
+/// What every handle has to do with a file that lacks commits: `found` is shown, `cause` and `known` are told.
+fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
+    let disk = disk_of(image);
+    let lost = refused(open(&disk, &options(256 << 10)));
+    assert_eq!((lost.cause, lost.missing() > 0), (cause, true), "{lost}");
+    assert_eq!(lost.newest.0, known, "{lost}");
+    assert!(disk.image() == image, "who was refused has written");
+
+    // Those who read see what is there, are told, and so are others who open the file beside them.
+    let memory = LockMemory::new();
+    let beside = |options: &Options| Pager::open_storage_with(disk.clone(), &memory, options);
+    let (one, two) = (beside(&reading()).unwrap(), beside(&reading()).unwrap());
+    for reader in [&one, &two] {
+        assert_eq!(
+            (newest(reader), reader.recovery().lost),
+            (found, Some(lost))
+        );
+        let problems = problems(reader).unwrap();
+        assert!(problems.contains(&lost.to_string()), "{problems:?}");
+        // Where the record is stale, later commits may have written over pages that it needs.
+        let sound = is_whole(reader) && problems.len() == 1;
+        assert!(sound || cause == LossCause::Record, "{problems:?}");
+    }
+    assert_eq!(refused(beside(&options(256 << 10))), lost);
+    assert!(disk.image() == image, "a reader has written");
+    drop((one, two));
+
+    // Whoever accepts the loss goes on, and is told as well; the commit after that ends it.
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&events);
+    let logger = Logger::new(move |event| told.lock().unwrap().push(event.clone()));
+    let logging = Options {
+        logger: Some(logger),
+        ..accepting()
+    };
+    let pager = open(&disk, &logging).unwrap();
+    assert_eq!((newest(&pager), pager.recovery().lost), (found, Some(lost)));
+    if !is_whole(&pager) {
+        return;
+    }
+    assert_eq!(problems(&pager).unwrap(), [""; 0]);
+    (1000..1040).for_each(|id| commit(&pager, id, Durability::Durable));
+    drop(pager);
+    let events = events.lock().unwrap();
+    let told = events
+        .iter()
+        .filter(|event| **event == Event::WentBack(lost));
+    assert_eq!(told.count(), 1);
+    let pager = open(&disk, &options(256 << 10)).unwrap();
+    assert_eq!((newest(&pager), pager.recovery().lost), (1039, None));
+}
+
+/// Each flush of the log damaged in turn: one block of it, in all its copies.
+#[test]
+fn a_hole_in_the_log_stops_writers_and_is_told() {
+    tidalite_testkit::watch();
+    for (durability, copies) in [(Durability::Durable, 2), (Durability::OneFlush, 1)] {
+        let disk = Arc::new(SimDisk::new());
+        let pager = open(&disk, &options(256 << 10)).unwrap();
+        (1..40).for_each(|id| commit(&pager, id, durability));
+        let known = pager.begin_read().unwrap().txn().0;
+        let image = disk.image();
+        let flushes = flushes_of(&image);
+        assert!(flushes.len() > 5, "{flushes:?}");
+        let mut before = 0;
+        for (number, flush) in flushes.iter().enumerate() {
+            let mut damaged = image.clone();
+            for block in flush.iter().take(copies) {
+                damaged[block + 100] ^= 4;
+            }
+            let reader = open(&disk_of(&damaged), &reading()).unwrap();
+            let found = newest(&reader);
+            assert!(found > before, "{found} after {before}");
+            before = found;
+            if number + 1 < flushes.len() {
+                is_told(&damaged, found, known, LossCause::Log);
+            } else {
+                // It looks like a flush that a power cut interrupted, so it may never have been acknowledged.
+                assert_eq!((found, reader.recovery().lost), (38, None));
+            }
+        }
+    }
+}
+
+/// The disk has dropped the writes of both copies of the newest record: what it holds there is the record of two commits earlier. The
+/// blocks of the log stand on the dropped one.
+#[test]
+fn a_log_shows_that_the_newest_record_is_stale() {
+    tidalite_testkit::watch();
+    for before in 20..26 {
+        let disk = Arc::new(SimDisk::new());
+        let pager = open(&disk, &options(256 << 10)).unwrap();
+        // The log is there, and the records after it name it.
+        (1..before).for_each(|id| commit(&pager, id, Durability::Durable));
+        pager.checkpoint().unwrap();
+        let old = disk.image();
+        commit(&pager, 100, Durability::Lazy);
+        pager.checkpoint().unwrap();
+        (101..110).for_each(|id| commit(&pager, id, Durability::Durable));
+        assert!(pager.metrics().appends > 9);
+        let known = pager.begin_read().unwrap().txn().0;
+        let mut image = disk.image();
+        let pair = PAIRS
+            .iter()
+            .max_by_key(|pair| word(&image, pair[0] * BLOCK + 48));
+        for block in pair.unwrap() {
+            let bytes = block * BLOCK..(block + 1) * BLOCK;
+            image[bytes.clone()].copy_from_slice(&old[bytes]);
+        }
+        let by_log_alone = Options {
+            roots: None,
+            ..reading()
+        };
+        let reader = open(&disk_of(&image), &by_log_alone).unwrap();
+        assert_eq!(reader.recovery().lost.unwrap().newest.0, known);
+        let found = newest(&reader);
+        assert!(found < 109);
+        is_told(&image, found, known, LossCause::Record);
+    }
+}
+
+/// The same without a log: then nothing shows it until a page that the older record points to is written over. Content is never wrong:
+/// either it is that of the older record, or a read gives an error.
+#[test]
+fn a_page_of_a_later_commit_shows_that_the_newest_record_is_stale() {
+    tidalite_testkit::watch();
+    let (mut told, mut silent) = (0, 0);
+    for seed in 0..60 {
+        let mut rng = Rng::new(seed);
+        let disk = Arc::new(SimDisk::new());
+        let pager = open(&disk, &options(0)).unwrap();
+        let commits = 10 + rng.below(30);
+        (1..commits).for_each(|id| commit(&pager, id, Durability::Durable));
+        let old = disk.image();
+        commit(&pager, commits, Durability::Durable);
+        // These may take the pages that the newest record does not need any more.
+        let lazy = rng.below(4);
+        (0..lazy).for_each(|id| commit(&pager, 1000 + id, Durability::Lazy));
+        let mut image = disk.image();
+        let pair = PAIRS
+            .iter()
+            .max_by_key(|pair| word(&image, pair[0] * BLOCK + 48));
+        for block in pair.unwrap() {
+            let bytes = block * BLOCK..(block + 1) * BLOCK;
+            image[bytes.clone()].copy_from_slice(&old[bytes]);
+        }
+        let disk = disk_of(&image);
+        let reader = open(&disk, &reading()).unwrap();
+        if let Some(lost) = reader.recovery().lost {
+            assert_eq!(lost.cause, LossCause::Record);
+            assert!(lost.newest > lost.found, "seed {seed}: {lost}");
+            assert_eq!(refused(open(&disk, &options(0))), lost);
+            assert!(disk.image() == image, "who was refused has written");
+            told += 1;
+        } else {
+            let snapshot = reader.begin_read().unwrap();
+            assert_eq!(id_of(snapshot.app()), commits - 1, "seed {seed}");
+            silent += 1;
+        }
+    }
+    println!("{told} of {} stale records are told", told + silent);
+    assert!(told > 10 && silent > 10, "{told} told, {silent} silent");
+}
