@@ -36,6 +36,11 @@ fn a_power_cut_anywhere_leaves_a_promised_state() {
     assert!(nested > states / 50, "reopenings are cut too");
     assert!(deep > 0, "and reopenings after that");
     assert!(asked > states / 20, "answers are compared too");
+    let read_only = tally.read_only.into_inner();
+    assert!(
+        read_only > states / 10,
+        "and some states are checked before a writer opens them"
+    );
 }
 
 /// More: `crash --sealing-threads 2`.
