@@ -8,7 +8,7 @@ use crate::small;
 use crate::tree::{DEPTH_MAX, LEADS_ON, ROOT_BYTES, Tree};
 use crate::value;
 use std::collections::HashSet;
-use tidalite_base::Corrupt;
+use tidalite_base::{Corrupt, TxnId};
 use tidalite_pager::{Error, Header, Kind, PageRead, Ptr, Result};
 
 /// A range of the file that a table reaches.
@@ -48,8 +48,16 @@ struct Heard<'h> {
     depth: usize,
     /// Roots of nested tables that were reached: a hostile file may name one twice.
     roots: &'h mut HashSet<u64>,
+    /// What is not younger than this is passed over.
+    since: Option<TxnId>,
     /// Distinct keys seen.
     keys: u64,
+}
+
+impl Heard<'_> {
+    fn passes_over(&self, birth: TxnId) -> bool {
+        self.since.is_some_and(|since| birth <= since)
+    }
 }
 
 impl Span<'_> {
@@ -106,12 +114,39 @@ impl Tree {
         claim: &mut dyn FnMut(Claim),
         damage: &mut dyn FnMut(Damage),
     ) -> Result<()> {
+        self.check_from(r, None, claim, damage)
+    }
+
+    /// As [`check`](Self::check) of what was written after a transaction: a page, value or nested table whose pointer is not younger is passed
+    /// over with everything below it. Rows and keys are counted only where nothing was passed over.
+    ///
+    /// # Errors
+    /// As for `check`.
+    ///
+    /// # Cost
+    /// Every younger page and chunk once, and the long keys in those pages.
+    pub fn check_since<R: PageRead>(&self, r: &R, since: TxnId) -> Result<()> {
+        let mut first = None;
+        self.check_from(r, Some(since), &mut |_| {}, &mut |damage| {
+            first.get_or_insert(damage.corrupt);
+        })?;
+        first.map_or(Ok(()), |corrupt| Err(Error::Corrupt(corrupt)))
+    }
+
+    fn check_from<R: PageRead>(
+        &self,
+        r: &R,
+        since: Option<TxnId>,
+        claim: &mut dyn FnMut(Claim),
+        damage: &mut dyn FnMut(Damage),
+    ) -> Result<()> {
         let mut roots = HashSet::new();
         let mut heard = Heard {
             claim,
             damage,
             depth: 0,
             roots: &mut roots,
+            since,
             keys: 0,
         };
         self.check_all(r, &mut heard)
@@ -140,7 +175,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Checks a page and all below; returns its rows, where nothing is damaged. A page that was reached before
+    /// Checks a page and all below; returns its rows, where nothing is damaged or passed over. A page that was reached before
     /// fails on its keys: they cannot lie in two spans.
     fn check_below<R: PageRead>(
         &self,
@@ -150,6 +185,9 @@ impl Tree {
         span: Span<'_>,
         heard: &mut Heard<'_>,
     ) -> Result<Option<u64>> {
+        if heard.passes_over(ptr.birth) {
+            return Ok(None);
+        }
         (heard.claim)(Claim {
             addr: ptr.addr,
             pages: 1,
@@ -249,6 +287,9 @@ impl Tree {
         for rest in node.rests()? {
             let reference = key::reference(&rest, r.page_size(), node.at())?;
             let extent = reference.extent();
+            if heard.passes_over(extent.birth) {
+                continue;
+            }
             (heard.claim)(Claim {
                 addr: extent.addr,
                 pages: extent.pages,
@@ -311,6 +352,9 @@ impl Tree {
                     return Ok(());
                 };
                 let extent = reference.extent();
+                if heard.passes_over(extent.birth) {
+                    return Ok(());
+                }
                 (heard.claim)(Claim {
                     addr: extent.addr,
                     pages: extent.pages,
@@ -353,6 +397,7 @@ impl Tree {
                     },
                     depth: heard.depth + 1,
                     roots: &mut *heard.roots,
+                    since: heard.since,
                     keys: 0,
                 };
                 tree.check_all(r, &mut below)?;

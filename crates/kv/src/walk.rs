@@ -8,7 +8,7 @@ use crate::small;
 use crate::tree::{DEPTH_MAX, INNER, LEADS_ON, MULTI, Tree};
 use crate::value;
 use std::collections::HashSet;
-use tidalite_base::Corrupt;
+use tidalite_base::{Corrupt, TxnId};
 use tidalite_pager::{Error, Extent, Header, Kind, PageRead, Ptr, Result};
 
 /// A page of a table, seen from above.
@@ -86,6 +86,23 @@ impl Tree {
         way.below(&self.root, (level, self.rows), (&[], None))
     }
 
+    /// Calls `f` with each leaf that was written after a transaction, as a table of its own, in the order of keys.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`, and what `f` returns.
+    ///
+    /// # Cost
+    /// The younger pages.
+    pub fn leaves_since<R: PageRead>(
+        &self,
+        r: &R,
+        since: TxnId,
+        f: &mut dyn FnMut(&Self) -> Result<()>,
+    ) -> Result<()> {
+        let mut leaves = LeavesSince { r, since, f };
+        self.walk(r, &mut leaves)
+    }
+
     /// A leaf without a tree above it, as a table of its own: for saving what a lost branch led to.
     ///
     /// # Errors
@@ -110,6 +127,30 @@ impl Tree {
         };
         let rows = tree.leaf_rows(&node, 0..node.count())?;
         Ok(Self { rows, ..tree })
+    }
+}
+
+/// Shows the younger leaves; goes into no leaf.
+struct LeavesSince<'a, R> {
+    r: &'a R,
+    since: TxnId,
+    f: &'a mut dyn FnMut(&Tree) -> Result<()>,
+}
+
+impl<R: PageRead> Walk for LeavesSince<'_, R> {
+    fn enter(&mut self, page: &PageAt<'_>) -> Result<bool> {
+        if page.ptr.birth <= self.since {
+            return Ok(false);
+        }
+        if page.level > 0 {
+            return Ok(true);
+        }
+        (self.f)(&Tree::of_leaf(self.r, &page.ptr)?)?;
+        Ok(false)
+    }
+
+    fn damaged(&mut self, _: &PageAt<'_>, corrupt: Corrupt) -> Result<()> {
+        Err(corrupt.into())
     }
 }
 

@@ -25,6 +25,7 @@
 //! delete     Front::delete
 //! record     FrontRoot; the list of tiers and runs in the file
 //! check      Front::check
+//! since      what was written after a transaction, verified
 //! around     a directory's entries, read around its damage
 //! hit        the rows that damage takes along
 //! salvage    what is left of a damaged front
@@ -55,6 +56,7 @@ mod record;
 mod run;
 mod salvage;
 mod sealing;
+mod since;
 mod sink;
 mod staging;
 mod tail;
@@ -72,6 +74,7 @@ pub use read::FrontRow;
 pub use record::{FRONT_ROOT_BYTES, FrontRoot};
 pub use salvage::{LoneBlock, block_rows, layouts_of, lone_block, tail_rows};
 pub use sealing::{Linker, Linking};
+pub use since::check_since;
 pub use sink::{SealingSink, Sink};
 pub use staging::{Beside, LEAF_ROWS, STAGING_BYTES_DEFAULT, Slot, Staging};
 pub use tail::SERIES_MAX;
