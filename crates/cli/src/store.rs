@@ -4,7 +4,7 @@
 use crate::args::{Cli, Command, CreatedArg, DurabilityArg, DurabilityName, KvCommand};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use tidalite::{Durability, Options, WriteTxn};
+use tidalite::{Database, Durability, Options, WriteTxn};
 
 #[derive(Debug)]
 struct Said {
@@ -90,10 +90,21 @@ pub(crate) fn second_file() -> Option<&'static Path> {
     said.map(|(path, _)| path.as_path())
 }
 
+fn durability() -> Durability {
+    SAID.get()
+        .map_or(Durability::Durable, |said| said.durability)
+}
+
 /// Commits as was said.
 pub(crate) fn commit(txn: WriteTxn) -> tidalite::Result<()> {
-    let said = SAID
-        .get()
-        .map_or(Durability::Durable, |said| said.durability);
-    txn.commit_with(said).map(drop)
+    txn.commit_with(durability()).map(drop)
+}
+
+/// Ends a command that has opened the database for writing: the log of small commits is empty afterwards, so that the data file alone is
+/// the whole database. With --durability lazy nothing is synced, as the user has asked for.
+pub(crate) fn close(database: Database) -> tidalite::Result<()> {
+    match durability() {
+        Durability::Durable | Durability::OneFlush => database.close(),
+        _ => Ok(database.close_without_sync()),
+    }
 }

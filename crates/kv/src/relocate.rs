@@ -118,7 +118,15 @@ impl Below<'_> {
         if in_second_file(extent.addr) {
             return extent.addr >= self.step.second_boundary && w.value_gets_lower(extent);
         }
-        self.beyond(extent.addr)
+        self.reaches_beyond(w, extent)
+    }
+
+    /// Whether an extent of the first file ends behind the boundary.
+    fn reaches_beyond<W: PageWrite>(&self, w: &W, extent: &Extent) -> bool {
+        let end = extent
+            .addr
+            .saturating_add(extent.pages.saturating_mul(w.page_size() as u64));
+        end > self.step.boundary
     }
 
     /// A page with everything below it; `lower` is the least key that it can hold.
@@ -221,7 +229,7 @@ impl Below<'_> {
                     let extent = reference.extent();
                     let beyond = match in_second_file(extent.addr) {
                         true => extent.addr >= self.step.second_boundary,
-                        false => self.beyond(extent.addr),
+                        false => self.reaches_beyond(w, &extent),
                     };
                     if beyond && !self.tree.is_multi() {
                         large.push((node.key(w, index)?, extent));

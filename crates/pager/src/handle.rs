@@ -11,7 +11,7 @@ use crate::published::published;
 use crate::redo::Recovery;
 use crate::snapshot::{Shown, Snapshot};
 use crate::space::large::Large;
-use crate::txn::{WriteTxn, make_durable};
+use crate::txn::{Durability, WriteTxn, make_durable};
 use crate::writer::Writer;
 use std::path::Path;
 use std::sync::Arc;
@@ -215,8 +215,13 @@ impl Pager {
     /// Makes everything durable, empties the log and closes this handle. (Others, and snapshots, keep the file open.) The record that was
     /// found when the file was opened is left as it is when this handle has had nothing to write: `sync` makes sure of it.
     ///
+    /// Where the log takes much of the file and lies at its end, and nobody else has the file open, its pages are given back.
+    ///
     /// # Errors
     /// As for `sync`.
+    ///
+    /// # Cost
+    /// Two barriers where there is something in the log; four where its pages are given back.
     pub fn close(self) -> Result<()> {
         if self.inner.options.read_only {
             return Ok(());
@@ -226,7 +231,42 @@ impl Pager {
         if self.inner.pipeline.is_as_found(newest.0) {
             return Ok(());
         }
+        if self.log_is_ballast()? {
+            match self.give_log_back() {
+                // No room for such a record: the log stays, empty.
+                Err(Error::DiskFull { .. } | Error::FileFull { .. }) => {}
+                done => return done,
+            }
+        }
         make_durable(&self.inner, (newest, Until::Recorded), None).map(|_| ())
+    }
+
+    /// The first record frees the log's pages, the second one no longer holds them; either makes durable what was in the log.
+    fn give_log_back(&self) -> Result<()> {
+        for _ in 0..2 {
+            let mut txn = self.begin_write()?;
+            txn.compact(u64::MAX);
+            let app = txn.app().to_vec();
+            txn.commit(&app, Durability::Durable)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the file would be much shorter without its log.
+    fn log_is_ballast(&self) -> Result<bool> {
+        let inner = &self.inner;
+        let mut alone = false;
+        inner.lock.if_alone(|| alone = inner.lock.is_last_writer());
+        if !alone || !inner.storage.resizes() {
+            return Ok(false);
+        }
+        let Some(_turn) = inner.turns.try_take()? else {
+            return Ok(false);
+        };
+        let writer = inner.take_writer(&inner.state())?;
+        let ballast = writer.log_is_ballast();
+        inner.put_writer(writer);
+        Ok(ballast)
     }
 
     /// Closes this handle without a sync, as dropping it does: lazy commits survive the process, not a power cut;

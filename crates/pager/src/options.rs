@@ -117,7 +117,7 @@ pub struct Options {
     pub slow_commit: Duration,
     /// At least so often a durable commit notes its time, so that `txn_at` finds it.
     pub clock_step: Duration,
-    /// The file grows by at least this many bytes at a time ...
+    /// The file grows by at least this many bytes at a time, a shorter file by its own length ...
     pub growth_bytes_min: u64,
     /// ... and at most this many more than it needs.
     pub growth_bytes_max: u64,
@@ -140,8 +140,8 @@ pub struct Options {
     /// given back to the file system.
     pub shrink_bytes: u64,
     /// Written and kept free in the file for transactions that free space
-    /// ([`WriteTxn::free_space`](crate::WriteTxn::free_space)), so that they work on a full disk. In a small file
-    /// a quarter of what is in use, at least 64 pages.
+    /// ([`WriteTxn::free_space`](crate::WriteTxn::free_space)), so that they work on a full disk. In a smaller file
+    /// a quarter of the pages in use, at least 64 pages, or as many as there are in use and 4 if that is less.
     pub reserve_bytes: u64,
     /// Small durable commits that follow each other go to a log inside the file, which takes one barrier instead of two, and is emptied when it is
     /// full. It is made when it is of use, takes half as much as the file has, 2 MiB at least, this much at most, and an

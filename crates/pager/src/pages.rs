@@ -255,6 +255,16 @@ pub trait PageWrite: PageRead {
     /// `DiskFull`, `Io`.
     fn alloc_extent(&mut self, pages: u64) -> Result<Extent>;
 
+    /// Allocates an extent of up to `pages` pages, at least `least`. It is shorter than `pages` only in a transaction that compacts the file:
+    /// there it fills the lowest free stretch that has `least` pages.
+    ///
+    /// # Errors
+    /// As for `alloc_extent`.
+    fn alloc_extent_within(&mut self, least: u64, pages: u64) -> Result<Extent> {
+        let _ = least;
+        self.alloc_extent(pages)
+    }
+
     /// The same for a value of so many bytes: in the second file when the database has one and the value is large enough.
     ///
     /// # Errors

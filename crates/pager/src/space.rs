@@ -434,6 +434,14 @@ impl Space {
         Some(page)
     }
 
+    /// How many pages the lowest free stretch has that is at least `least` long, counted up to `most`.
+    pub(crate) fn lowest_run(&mut self, least: u64, most: u64) -> Option<u64> {
+        self.zones.iter_mut().find_map(|zone| {
+            let bit = zone.find(least)?;
+            Some(zone.run_from(bit, most).min(most))
+        })
+    }
+
     /// The next record writes the pages of the structure anew that lie at or beyond a page.
     pub(crate) fn move_structure(&mut self, boundary: u64) {
         let beyond = |ptr: &Ptr| ptr.addr / self.page_size as u64 >= boundary;

@@ -179,6 +179,20 @@ impl WriteTxn {
         writer.map_or(0, |writer| writer.space.held_pages())
     }
 
+    /// Pages of the log of small commits, which count as in use.
+    #[must_use]
+    pub fn log_pages(&self) -> u64 {
+        let redo = self.writer.as_ref().and_then(|writer| writer.meta.redo);
+        redo.map_or(0, |redo| redo.pages)
+    }
+
+    /// Free pages that are kept for transactions that free space ([`Options::reserve_bytes`](crate::Options::reserve_bytes)).
+    #[must_use]
+    pub fn pages_reserved(&self) -> u64 {
+        let writer = self.writer.as_ref();
+        writer.map_or(0, |writer| writer.reserve_pages(&self.inner))
+    }
+
     /// Pages in use, waiting ones included, and where the last of them ends.
     #[must_use]
     pub fn pages_in_use(&self) -> (u64, u64) {

@@ -16,7 +16,7 @@ mod spoil;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::found::Found;
-use crate::layout::{LARGE_AT, meta_at};
+use crate::layout::{LARGE_AT, first_page, meta_at};
 use crate::meta::{COUNT_MAX, Confirmation, Dead, Meta};
 use crate::pager::Inner;
 use crate::pins::Pins;
@@ -40,9 +40,12 @@ use std::sync::atomic::Ordering;
 const BULK_BYTES: u64 = 1 << 20;
 /// A bulk write reserves a quarter of what it has written already, at most this.
 const BULK_GROWTH_BYTES_MAX: u64 = 64 << 20;
-/// The reserve of a small file.
+/// The smallest reserve of a file that uses more pages than this.
 const RESERVE_PAGES_MIN: u64 = 64;
-/// This part of the reserve may be lost to transactions that free a little less than they take.
+/// The reserve of a smaller file is a copy of each page in use and this many pages more: for the free-space structure, and for a copy that
+/// is a page longer than its original.
+const RESERVE_SPARE_PAGES: u64 = 4;
+/// This part of the reserve, at least a page, may be lost to transactions that free a little less than they take.
 const RESERVE_WORN_PART: u64 = 8;
 
 /// The ends of commits that nobody sees any more are forgotten when there are so many to each that somebody does.
@@ -290,7 +293,7 @@ impl Writer {
         if pages == 0 {
             return Ok(Vec::new());
         }
-        let enough = self.space.written_free_pages() >= pages + self.reserve_pages(inner);
+        let enough = self.space.written_free_pages() >= pages + self.reserve_with(inner, pages);
         if enough && !txn.compacts {
             if let Some(page) = self.space.take_beside(pages) {
                 txn.take(page, pages);
@@ -352,7 +355,7 @@ impl Writer {
         extent: bool,
         may_reclaim: bool,
     ) -> Result<u64> {
-        let reserve = self.reserve_pages(inner);
+        let reserve = self.reserve_with(inner, pages);
         let compacts = txn.compacts;
         let take = |space: &mut Space| {
             // As if what is reserved were not there.
@@ -417,11 +420,16 @@ impl Writer {
             }
             Err(error) => return Err(error),
         };
+        let compacts = txn.compacts;
+        let take = |space: &mut Space| match (compacts, extent || pages > 1) {
+            (true, _) => space.take_lowest(pages),
+            (false, true) => space.take_extent(pages),
+            (false, false) => space.take_page(),
+        };
         let free = match &refused {
             None => None,
             Some(_) if !txn.frees_space => None,
-            Some(_) if extent => self.space.take_extent(pages),
-            Some(_) => self.space.take_page(),
+            Some(_) => take(&mut self.space),
         };
         match (free, refused) {
             (Some(page), _) => {
@@ -429,36 +437,35 @@ impl Writer {
                 Ok(page)
             }
             (None, Some(error)) => Err(error),
-            (None, None) => {
-                let found = if extent || pages > 1 {
-                    self.space.take_extent(pages)
-                } else {
-                    self.space.take_page()
-                };
-                Ok(match found {
-                    Some(page) => page,
-                    None => self.space.take_at(start, pages),
-                })
-            }
+            (None, None) => Ok(match take(&mut self.space) {
+                Some(page) => page,
+                None => self.space.take_at(start, pages),
+            }),
         }
     }
 
-    /// Pages that stay free for transactions that free space: never more than a quarter of what is in use, but for
-    /// small files.
-    fn reserve_pages(&self, inner: &Inner) -> u64 {
+    /// Pages that stay free for transactions that free space.
+    pub(crate) fn reserve_pages(&self, inner: &Inner) -> u64 {
+        self.reserve_with(inner, 0)
+    }
+
+    /// The same once so many more pages are in use: an extent that is large beside the file takes its own share of the reserve along.
+    fn reserve_with(&self, inner: &Inner, more: u64) -> u64 {
         let in_use = self.space.pages() - self.space.free_pages();
-        let most = inner.options.reserve_bytes / inner.page_size as u64;
-        most.min((in_use / 4).max(RESERVE_PAGES_MIN))
+        reserve_for(in_use + more, inner)
     }
 
     /// Whether a transaction that has taken of the reserve gives as much as it takes, or leaves it all but whole: to delete a few rows
     /// copies a leaf, and the copy, or a page above it, may be a page longer. An eighth of the reserve may be lost so, not more.
     pub(crate) fn check_reserve(&self, inner: &Inner, txn: &TxnSpace) -> Result<()> {
-        let reserve = self.reserve_pages(inner);
+        // The reserve that the transaction found. Its copies count as in use now, but they replace pages that it frees.
+        let in_use = self.space.pages() - self.space.free_pages();
+        let reserve = reserve_for(in_use.saturating_sub(txn.own_pages), inner);
         let free = self.space.written_free_pages();
         // Where the file could grow nothing was taken of the reserve, even if a reserve that grows with what is in use
         // has become larger than what is free.
-        let whole = free + txn.freed_pages >= reserve - reserve / RESERVE_WORN_PART;
+        let worn = (reserve / RESERVE_WORN_PART).max(1);
+        let whole = free + txn.freed_pages >= reserve.saturating_sub(worn);
         if !txn.took_reserve || free >= reserve || whole || txn.freed_pages >= txn.own_pages {
             return Ok(());
         }
@@ -475,6 +482,13 @@ impl Writer {
         end
     }
 
+    /// The smallest step by which the file grows: as much as it is long, until that is the step of the options. So a small file stays
+    /// small, and the number of steps to a length grows with its logarithm.
+    fn growth_bytes(&self, inner: &Inner) -> u64 {
+        let file_bytes = self.space.pages() * inner.page_size as u64;
+        inner.options.growth_bytes_min.min(file_bytes)
+    }
+
     /// Makes the file longer, so that it ends with `pages` free pages at least.
     fn grow(&mut self, inner: &Inner, txn: &TxnSpace, pages: u64) -> Result<()> {
         let page_bytes = inner.page_size as u64;
@@ -488,7 +502,7 @@ impl Writer {
         let bulk = need * page_bytes >= BULK_BYTES || written >= BULK_BYTES;
         // What a bulk write reserves costs a call and no write of zeros, and is there for nothing when it ends.
         let part = if bulk { 16 } else { 8 };
-        let step = (old * page_bytes / part).clamp(options.growth_bytes_min, most);
+        let step = (old * page_bytes / part).clamp(self.growth_bytes(inner), most);
         let bytes_max = inner.bounds.most_bytes();
         let bound = bytes_max / page_bytes;
         if old + need > bound {
@@ -538,4 +552,15 @@ impl Writer {
         self.length_unsynced = false;
         Ok(())
     }
+}
+
+/// The reserve of a file with so many pages in use, those of the head among them: a quarter of them, at most what the options say. In a small file
+/// a transaction that removes something copies each page once at most, so a copy of every page, and a few for the record, are
+/// enough, whatever it removes; from [`RESERVE_PAGES_MIN`] pages on it need not be more than these.
+fn reserve_for(in_use: u64, inner: &Inner) -> u64 {
+    let content = in_use.saturating_sub(first_page(inner.page_size));
+    let small = (content + RESERVE_SPARE_PAGES).min(RESERVE_PAGES_MIN);
+    let most = inner.options.reserve_bytes / inner.page_size as u64;
+    // The head is never freed: it is not counted.
+    most.min((content / 4).max(small))
 }

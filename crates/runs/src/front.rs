@@ -200,7 +200,8 @@ impl Front {
                     Ok(())
                 })?;
                 for extent in extents {
-                    if extent.addr >= step.boundary && !step.is_over() {
+                    let end = extent.addr + extent.pages * w.page_size() as u64;
+                    if end > step.boundary && !step.is_over() {
                         directory::move_extent(&mut run.directory, w, &extent)?;
                         step.moved(extent.pages);
                         self.changed = true;

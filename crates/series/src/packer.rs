@@ -158,10 +158,12 @@ impl Packer {
             none => {
                 let bytes = room_for_leaves_like(size, self.next_bytes);
                 self.next_bytes = (self.next_bytes * 2).min(EXTENT_BYTES_MAX);
-                let pages = bytes.div_ceil(w.page_size());
+                let pages = bytes.div_ceil(w.page_size()) as u64;
+                let least = size.div_ceil(w.page_size()) as u64;
+                let extent = w.alloc_extent_within(least, pages)?;
                 none.insert(Open {
-                    extent: w.alloc_extent(pages as u64)?,
-                    capacity: pages * w.page_size(),
+                    capacity: extent.pages as usize * w.page_size(),
+                    extent,
                     used: 0,
                     written: 0,
                     live: 0,

@@ -1,4 +1,4 @@
-//! Moving leaves and nodes: what lies beyond a boundary, and what lies in extents that are mostly dead, is written anew, a bounded
+//! Moving leaves and nodes: whatever lies beyond a boundary, and whatever lies in sparse extents, is written anew, a bounded
 //! number of pages at a time.
 //!
 //! Rows stay as they are; a leaf that is read and written again has the same words. Nodes are rewritten where something below them
@@ -11,44 +11,94 @@ use crate::link::{Entry, Link};
 use crate::node::{self, Spine};
 use crate::packer::Packer;
 use crate::tree::{SeriesTree, raise};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{Kind, PageRead, PageWrite, Result};
 
-/// What is to move: addresses from a boundary on, and extents of leaves that are mostly dead.
+/// Sparse extents are rewritten when more than this part of all extents is dead, and two pages ...
+const DEAD_PART_MAX: u64 = 32;
+/// ... until no more than this part is. What a compaction leaves is far enough from the bound that the next one does not begin again.
+const DEAD_PART_LEFT: u64 = 64;
+/// In an extent of fewer pages, the end of the last page counts as dead: many of them together would waste much.
+const SHORT_PAGES: u64 = 8;
+
+/// What is to move: addresses from a boundary on, and all leaves of some extents.
 #[derive(Clone, Debug, Default)]
 pub struct Moving {
     /// Byte address from which on things move.
     pub boundary: u64,
-    /// Extents less than half of whose leaves are live: address and bytes.
-    sparse: BTreeMap<u64, u64>,
+    /// Extents that are written anew: address and bytes.
+    extents: BTreeMap<u64, u64>,
+    /// How many of them because they are sparse.
+    sparse: usize,
 }
 
 impl Moving {
-    /// Reads the extents table.
+    /// Reads the extents table. To move are extents that reach across the boundary: leaves before it keep the whole extent in place. With
+    /// `with_sparse` also sparse extents where more than a 32nd of all bytes is dead: the sparsest ones first, until no more than a 64th is
+    /// dead in those that stay. So no more is rewritten than the space is worth.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
-    pub fn new<R: PageRead>(r: &R, extents: &Tree, boundary: u64) -> Result<Self> {
-        let mut sparse = BTreeMap::new();
+    pub fn new<R: PageRead>(
+        r: &R,
+        extents: &Tree,
+        boundary: u64,
+        with_sparse: bool,
+    ) -> Result<Self> {
+        let mut moving = Self {
+            boundary,
+            ..Self::default()
+        };
+        let page_bytes = r.page_size() as u64;
+        let (mut wasteful, mut all_bytes, mut dead_bytes) = (Vec::new(), 0, 0);
         extents::each(extents, r, |addr, record| {
-            if record.live < record.used / 2 {
-                sparse.insert(addr, record.used);
+            let bytes = record.pages * page_bytes;
+            if addr < boundary && addr + bytes > boundary {
+                moving.extents.insert(addr, record.used);
+                return Ok(());
+            }
+            let is_short = record.pages < SHORT_PAGES;
+            let written = if is_short { bytes } else { record.used };
+            let dead = written.saturating_sub(record.live);
+            all_bytes += bytes;
+            dead_bytes += dead;
+            if dead > 0 {
+                // A 64th is as exact as the order need be.
+                wasteful.push((
+                    dead.saturating_mul(64) / bytes.max(1),
+                    addr,
+                    record.used,
+                    dead,
+                ));
             }
             Ok(())
         })?;
-        Ok(Self { boundary, sparse })
+        wasteful.sort_unstable_by_key(|&(part, addr, ..)| Reverse((part, addr)));
+        let mut rest = wasteful.into_iter();
+        let too_much = dead_bytes > all_bytes / DEAD_PART_MAX + 2 * page_bytes;
+        while with_sparse
+            && too_much
+            && dead_bytes > all_bytes / DEAD_PART_LEFT
+            && let Some((_, addr, used, dead)) = rest.next()
+        {
+            moving.extents.insert(addr, used);
+            moving.sparse += 1;
+            dead_bytes -= dead;
+        }
+        Ok(moving)
     }
 
-    /// Extents that are mostly dead.
+    /// Extents that are written anew because much of them is dead.
     #[must_use]
     pub fn sparse_extents(&self) -> usize {
-        self.sparse.len()
+        self.sparse
     }
 
     fn moves(&self, addr: u64) -> bool {
-        let sparse = self.sparse.range(..=addr).next_back();
-        addr >= self.boundary || sparse.is_some_and(|(start, bytes)| addr - start < *bytes)
+        let extent = self.extents.range(..=addr).next_back();
+        addr >= self.boundary || extent.is_some_and(|(start, bytes)| addr - start < *bytes)
     }
 }
 

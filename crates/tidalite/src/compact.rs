@@ -1,9 +1,10 @@
-//! Compaction: what lies at the file's end moves into free space further down, in write transactions of a bounded size, while
+//! Compaction: pages at the file's end move into free space further down, in write transactions of a bounded size, while
 //! readers and other writers go on; then the file is cut.
 //!
-//! A *pass* fixes a boundary: a little beyond what is in use. It walks every structure once and moves what lies at or behind
-//! it (and leaves out of extents that are mostly dead; and values at the end of the second file, where they fit further down). Where it stands is kept in memory between the steps (`Pass`); what other
-//! writers put behind the boundary meanwhile is found by the next pass. Nothing depends on a pass being finished.
+//! Before it begins, the log is given up and commits that change nothing let dead pages become free. A *pass* then fixes a boundary: a
+//! little beyond the pages in use. It walks every structure once and moves the pages at or behind the boundary, the leaves in sparse
+//! extents, and values at the end of the second file that fit further down. Passes follow each other as long as they gain something. The position is kept in memory between the steps (`Pass`);
+//! pages that other writers put behind the boundary meanwhile are found by the next pass. Nothing depends on a pass being finished.
 //!
 //! ```text
 //! tables (by name, by key) -> catalog -> leaves (by series, by time) -> their records, extents table -> front -> settle
@@ -14,6 +15,7 @@ use crate::error::Result;
 use crate::write::WriteTxn;
 use std::ops::Bound;
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use tidalite_base::limits::SECOND_FILE_AT;
 use tidalite_base::{Corrupt, SeriesId};
 use tidalite_kv::{Relocation, Tree};
@@ -23,14 +25,17 @@ use tidalite_series::Moving;
 /// Branch pages that a step reads for each page that it may move.
 const LOOKS_PER_PAGE: u64 = 64;
 const PAGES_MIN: u64 = 16;
-/// Passes at most. One is not the last while it brings the end down by more than a 32nd.
-const PASSES_MAX: u32 = 6;
-/// Nor is the first that moves something in vain while the end is an eighth behind where it should be: where free space below was in
-/// pieces, what is large came to lie behind the end, and what it left is side by side only now.
+/// Passes at most; each moves no more than lies behind its boundary, the first one the leaves of sparse extents besides.
+const PASSES_MAX: u32 = 8;
+/// Passes that may move something in vain, one after the other: where free space below was in pieces, a large extent came to lie at the
+/// end, and the pages that it left are side by side only now.
 const FRUITLESS_MAX: u32 = 2;
+/// The boundary lies behind the pages in use by this part of them, and two pages: free space in pieces that nothing fits.
+const SLACK_PART: u64 = 128;
+const SLACK_PAGES: u64 = 2;
 /// A second file that is longer than it need be by no more than this is short.
 const SECOND_STEP_BYTES: u64 = 1 << 20;
-/// Commits after a pass, until what was moved away is free and cut off.
+/// Commits at most before the first pass and after each, until pages that were moved away are free and cut off.
 const SETTLING: u32 = 6;
 
 /// How far a compaction has come.
@@ -47,6 +52,14 @@ pub struct Compaction {
     pub used_bytes: u64,
     /// Bytes of the second file now; 0 without one.
     pub large_bytes: u64,
+    /// Free bytes inside the file now, the reserve among them.
+    pub free_bytes: u64,
+    /// Free bytes that the file keeps so that points and rows can be removed on a full disk
+    /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)).
+    pub reserve_bytes: u64,
+    /// Bytes that nothing of the newest version needs, but that a reader, a pin or the durable record before the newest one may still read. They
+    /// can be given back when these are gone, by compacting again.
+    pub waiting_bytes: u64,
 }
 
 /// Where the next step goes on.
@@ -92,15 +105,13 @@ impl Database {
             .pass
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let mut tx = self.begin_write()?;
-        if kept.is_none() && tx.pages.pages_waiting() > PAGES_MIN {
-            // What the commits before have freed comes first, so that the boundary is not too high.
-            drop(tx);
-            for _ in 0..2 {
-                self.settle(u64::MAX)?;
+        if kept.is_none() {
+            if let Some(done) = self.nothing_changed()? {
+                return Ok(done);
             }
-            tx = self.begin_write()?;
+            self.free_what_waits()?;
         }
+        let mut tx = self.begin_write()?;
         let page_size = tx.pages.page_size() as u64;
         let pages = (budget_bytes / page_size).max(PAGES_MIN);
         let mut pass = match kept.take() {
@@ -110,7 +121,7 @@ impl Database {
                 None => {
                     drop(tx);
                     self.shorten()?;
-                    return Ok(Self::compacted(&self.begin_write()?, true, 0));
+                    return self.compacted(true, 0);
                 }
             },
         };
@@ -132,25 +143,42 @@ impl Database {
             self.shorten()?;
             let tx = self.begin_write()?;
             let now = ends(&tx);
-            let better = (0..2).any(|file| now[file] + pass.ends[file] / 32 < pass.ends[file]);
+            let better = (0..2).any(|file| now[file] < pass.ends[file]);
             let fruitless = if better { 0 } else { pass.fruitless + 1 };
             let more = fruitless < FRUITLESS_MAX && pass.number + 1 < PASSES_MAX;
-            let hopeful = |next: &Pass| {
-                let wanted = next.moving.boundary / page_size;
-                better || pass.moved > 0 && now[0] > wanted + wanted / 8
-            };
             match Pass::new(&tx, pass.number + 1, fruitless)? {
-                Some(next) if more && hopeful(&next) => *kept = Some(next),
+                Some(next) if more && pass.moved > 0 => *kept = Some(next),
                 _ => done = true,
             }
         } else {
             *kept = Some(pass);
         }
-        Ok(Self::compacted(
-            &self.begin_write()?,
-            done,
-            moved * page_size,
-        ))
+        self.compacted(done, moved * page_size)
+    }
+
+    /// Where nobody has committed since the last compaction ended, and nothing waits to become free, there is nothing to gain.
+    fn nothing_changed(&self) -> Result<Option<Compaction>> {
+        let tx = self.begin_write()?;
+        let known = self.shared.compacted.load(Ordering::Relaxed) == tx.pages.base_txn().0;
+        Ok((known && tx.pages.pages_waiting() == 0).then(|| Self::figures(&tx, true, 0)))
+    }
+
+    /// Commits until the log is given up and the pages that commits before have freed are free, as far as no reader and no pin holds them:
+    /// they count as in use, and the boundary would be too high.
+    fn free_what_waits(&self) -> Result<()> {
+        let mut before = u64::MAX;
+        for _ in 0..SETTLING {
+            let tx = self.begin_write()?;
+            let (waiting, log) = (tx.pages.pages_waiting(), tx.pages.log_pages());
+            drop(tx);
+            // The first commit gives up the log, whose pages wait then.
+            if waiting + log == 0 || waiting >= before && log == 0 {
+                break;
+            }
+            before = if log > 0 { u64::MAX } else { waiting };
+            self.settle(u64::MAX)?;
+        }
+        Ok(())
     }
 
     /// Commits until what was moved away is free and cut off.
@@ -160,7 +188,8 @@ impl Database {
             let [end, second_end] = ends(&tx);
             let page_size = tx.pages.page_size() as u64;
             let second_pages = tx.pages.second_file().bytes / page_size;
-            let short = tx.pages.file_pages() <= end + PAGES_MIN;
+            let short = tx.pages.file_pages()
+                <= end.max(tx.pages.pages_in_use().0 + tx.pages.pages_reserved());
             let second_short = second_pages <= second_end + SECOND_STEP_BYTES / page_size;
             drop(tx);
             if short && second_short {
@@ -179,15 +208,28 @@ impl Database {
         Ok(())
     }
 
-    fn compacted(tx: &WriteTxn, done: bool, moved_bytes: u64) -> Compaction {
+    fn compacted(&self, done: bool, moved_bytes: u64) -> Result<Compaction> {
+        let tx = self.begin_write()?;
+        if done {
+            let newest = tx.pages.base_txn().0;
+            self.shared.compacted.store(newest, Ordering::Relaxed);
+        }
+        Ok(Self::figures(&tx, done, moved_bytes))
+    }
+
+    fn figures(tx: &WriteTxn, done: bool, moved_bytes: u64) -> Compaction {
         let page_size = tx.pages.page_size() as u64;
         let (used, _) = tx.pages.pages_in_use();
+        let file_pages = tx.pages.file_pages();
         Compaction {
             done,
             moved_bytes,
-            file_bytes: tx.pages.file_pages() * page_size,
+            file_bytes: file_pages * page_size,
             used_bytes: used * page_size,
             large_bytes: tx.pages.second_file().bytes,
+            free_bytes: file_pages.saturating_sub(used) * page_size,
+            reserve_bytes: tx.pages.pages_reserved() * page_size,
+            waiting_bytes: tx.pages.pages_waiting() * page_size,
         }
     }
 }
@@ -198,12 +240,14 @@ impl Pass {
         let (used, _) = tx.pages.pages_in_use();
         let [end, second_end] = ends(tx);
         let page_size = tx.pages.page_size() as u64;
-        let boundary = used + used / 32 + PAGES_MIN;
+        let boundary = used + used / SLACK_PART + SLACK_PAGES;
         let second_used = tx.pages.second_file().used;
         let second_boundary = second_used + second_used / 32 + PAGES_MIN;
-        let moving = Moving::new(&tx.pages, &tx.roots.extents, boundary * page_size)?;
+        // The first pass alone rewrites sparse extents: their leaves may come to lie at the end, from where the next ones move them down.
+        let (extents, at) = (&tx.roots.extents, boundary * page_size);
+        let moving = Moving::new(&tx.pages, extents, at, number == 0)?;
         let short = end <= boundary && second_end <= second_boundary;
-        if short && (moving.sparse_extents() == 0 || number > 0) {
+        if short && moving.sparse_extents() == 0 {
             return Ok(None);
         }
         Ok(Some(Self {

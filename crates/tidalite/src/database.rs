@@ -9,6 +9,7 @@ use crate::roots::Roots;
 use crate::watch::Watch;
 use crate::write::{OpenTable, WriteTxn};
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tidalite_base::limits::{LEAF_VECTORS_MAX, PAGE_SIZE_DEFAULT};
@@ -188,13 +189,13 @@ impl Options {
 
     /// Small durable commits that follow each other go to a log inside the file: one barrier instead of two, and a block or two instead of all the
     /// pages that they change. It is made when it is of use, takes half as much as the file has, 2 MiB at least, this much at most (4
-    /// MiB), and an eighth of what the file may have; it is emptied when it is full and at [`Database::close`](crate::Database::close); opening after a crash does that, too. 0: none.
+    /// MiB), and an eighth of what the file may have; it is emptied when it is full and at [`Database::close`](crate::Database::close), which gives its pages back where they are much of a small file; opening after a crash empties it, too. 0: none.
     pub fn log_bytes(mut self, most: u64) -> Self {
         self.store.log_bytes = most;
         self
     }
 
-    /// The file grows by at least `min` bytes at a time and at most `max` more than it needs (1 and 8 MiB). As with all options about the file's length, this
+    /// The file grows by at least `min` bytes at a time, a shorter file by its own length, and at most `max` more than it needs (1 and 8 MiB). As with all options about the file's length, this
     /// is what this handle does: it is not stored in the file, and each process that writes says it for itself.
     pub fn growth_bytes(mut self, min: u64, max: u64) -> Self {
         self.store.growth_bytes_min = min;
@@ -218,7 +219,7 @@ impl Options {
     }
 
     /// Bytes that stay written and free in the file for transactions that delete, so that they work on a full disk
-    /// (1 MiB; in small files a quarter of what is in use, at least 64 pages).
+    /// (1 MiB; in smaller files a quarter of the pages in use, at least 64 pages, or as many as there are in use and 4 if that is less).
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.store.reserve_bytes = bytes;
         self
@@ -372,6 +373,7 @@ impl Options {
                 appending: Mutex::default(),
                 left: Mutex::new(None),
                 pass: Mutex::new(None),
+                compacted: AtomicU64::new(0),
                 scan_threads,
                 newest: Newest::default(),
             }),
@@ -408,6 +410,8 @@ pub(crate) struct Shared {
     left: Mutex<Option<Left>>,
     /// Where compaction goes on.
     pub(crate) pass: Mutex<Option<Pass>>,
+    /// The newest commit when a compaction of this handle came to its end; 0: none has.
+    pub(crate) compacted: AtomicU64,
     pub(crate) newest: Newest,
 }
 

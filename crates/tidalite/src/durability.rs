@@ -54,7 +54,8 @@ impl Database {
         Ok(self.pager.sync()?)
     }
 
-    /// Makes everything durable and closes this handle. (Clones, snapshots and other processes keep the file open.)
+    /// Makes everything durable, empties the log of small commits and closes this handle: the data file alone is the whole database then. (Clones,
+    /// snapshots and other processes keep the file open.) The pages of a log that is much of a small file are given back.
     ///
     /// # Errors
     /// As for `sync`.

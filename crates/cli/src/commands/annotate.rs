@@ -5,6 +5,7 @@ use crate::args::{AnnotateArgs, MergeName};
 use crate::database::{Reader, failure, open_to_write};
 use crate::exit::Outcome;
 use crate::output::{Cell, Column};
+use crate::store;
 
 /// `tidalite annotate`
 pub(crate) fn run(args: &AnnotateArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &AnnotateArgs, terminal: &mut Terminal<'_>) -> Outcome {
         }
     }
     txn.commit().map_err(fail)?;
-    Ok(())
+    store::close(database).map_err(fail)
 }
 
 fn list(args: &AnnotateArgs, terminal: &mut Terminal<'_>) -> Outcome {

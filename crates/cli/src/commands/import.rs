@@ -48,7 +48,8 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let done = done.and_then(|()| loader.commit());
     let tally = loader.tally();
-    drop(loader);
+    let closed = loader.close();
+    let done = done.and(closed);
     if let Err(failure) = done {
         return Err(after_failure(failure, args, tally, is_new));
     }

@@ -6,7 +6,7 @@ use crate::args::{BackupArgs, PageArgs, PinsArgs, RestoreArgs, SalvageArgs, Stat
 use crate::database::{failure, open, open_to_back_up, open_to_write, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, bytes_text, grouped, printable};
-use crate::store::second_file;
+use crate::store::{self, second_file};
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
@@ -34,6 +34,7 @@ pub(crate) fn backup(args: &BackupArgs, terminal: &mut Terminal<'_>) -> Outcome 
     };
     if args.to == Path::new("-") {
         write(&mut *terminal.out).map_err(fail)?;
+        store::close(database).map_err(fail)?;
         return Ok(terminal.out.flush()?);
     }
     refuse_wrong_place(&args.to)?;
@@ -51,6 +52,7 @@ pub(crate) fn backup(args: &BackupArgs, terminal: &mut Terminal<'_>) -> Outcome 
             return Err(failure);
         }
     };
+    store::close(database).map_err(fail)?;
     let what = match info.base {
         Some(base) => format!("what was written since {base}"),
         None => "everything".to_owned(),
@@ -193,14 +195,16 @@ pub(crate) fn pins(args: &PinsArgs, terminal: &mut Terminal<'_>) -> Outcome {
             "{} is pinned: {txn}{no_longer}",
             printable(name)
         )?;
+        store::close(database).map_err(fail)?;
         return Ok(terminal.out.flush()?);
     }
     if let Some(name) = &args.remove {
-        if !open_to_write(path)?.unpin(name).map_err(fail)? {
+        let database = open_to_write(path)?;
+        if !database.unpin(name).map_err(fail)? {
             return Err(Failure::not_found(format!("there is no pin {name}"))
                 .hint(format!("`tidalite pins {}` lists them", path.display())));
         }
-        return Ok(());
+        return store::close(database).map_err(fail);
     }
     let columns = vec![
         Column::text("name"),

@@ -189,12 +189,14 @@ fn change(
     work: impl FnOnce(&mut WriteTxn) -> tidalite::Result<bool>,
 ) -> Outcome {
     let fail = |error: tidalite::Error| failure(path, &error);
-    let mut tx = open_to_write(path)?.begin_write().map_err(fail)?;
+    let db = open_to_write(path)?;
+    let mut tx = db.begin_write().map_err(fail)?;
     if !work(&mut tx).map_err(fail)? {
         let failure = Failure::not_found(format!("there is no table {table}"));
         return Err(failure.hint(format!("tidalite kv stat {} lists them", path.display())));
     }
-    store::commit(tx).map_err(fail)
+    store::commit(tx).map_err(fail)?;
+    store::close(db).map_err(fail)
 }
 
 fn absent(key: &str) -> Failure {
@@ -282,17 +284,20 @@ fn clear(place: &KvPlace) -> Outcome {
         let mut table = table.nested_at(&place.path()?);
         table.clear().map_err(fail)?;
     }
-    store::commit(tx).map_err(fail)
+    store::commit(tx).map_err(fail)?;
+    store::close(db).map_err(fail)
 }
 
 fn create(path: &Path, table: &str, multi: bool) -> Outcome {
     let fail = |error: tidalite::Error| failure(path, &error);
-    let mut tx = open_or_create(path)?.begin_write().map_err(fail)?;
+    let db = open_or_create(path)?;
+    let mut tx = db.begin_write().map_err(fail)?;
     match multi {
         true => tx.multi_table(table).map(drop).map_err(fail)?,
         false => tx.table(table).map(drop).map_err(fail)?,
     }
-    store::commit(tx).map_err(fail)
+    store::commit(tx).map_err(fail)?;
+    store::close(db).map_err(fail)
 }
 
 fn put(place: &KvPlace, (key, value): (&str, &[u8]), new: bool, make_multi: bool) -> Outcome {
@@ -331,7 +336,7 @@ fn put(place: &KvPlace, (key, value): (&str, &[u8]), new: bool, make_multi: bool
             .hint("without --new its value is replaced"));
     }
     store::commit(tx).map_err(fail)?;
-    Ok(())
+    store::close(db).map_err(fail)
 }
 
 fn holds_a_table(table: &tidalite::TableMut<'_>, key: &[u8]) -> tidalite::Result<bool> {
@@ -373,7 +378,7 @@ fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome {
         return Err(absent(key));
     }
     store::commit(tx).map_err(fail)?;
-    Ok(())
+    store::close(db).map_err(fail)
 }
 
 struct Bounds {

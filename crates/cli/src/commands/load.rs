@@ -76,6 +76,7 @@ pub(crate) fn load(args: &LoadArgs, terminal: &mut Terminal<'_>) -> Outcome {
         };
         drop(snap);
         section(&mut lines, &head, &db, name, args, terminal)?;
+        store::close(db).map_err(|error| failure(path, &error))?;
         return Ok(terminal.out.flush()?);
     }
     let mut sections = 0;
@@ -95,6 +96,7 @@ pub(crate) fn load(args: &LoadArgs, terminal: &mut Terminal<'_>) -> Outcome {
     if sections == 0 {
         return Err(Failure::bad_input("the input is empty").hint("give the output of a dump"));
     }
+    store::close(db).map_err(|error| failure(path, &error))?;
     Ok(terminal.out.flush()?)
 }
 

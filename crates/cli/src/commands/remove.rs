@@ -60,6 +60,7 @@ pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
     // Before anything is told: what could not be committed is not gone.
     if let Some(txn) = txn {
         store::commit(txn).map_err(fail)?;
+        store::close(database).map_err(fail)?;
     }
     let mut sheet = terminal.sheet(args.format.format, columns);
     for line in lines {
@@ -149,6 +150,7 @@ pub(crate) fn rename(args: &RenameArgs, terminal: &mut Terminal<'_>) -> Outcome 
     let now = txn.series_by_id(info.id).map_err(fail)?.info().label();
     drop(reader);
     store::commit(txn).map_err(fail)?;
+    store::close(database).map_err(fail)?;
     let (before, now) = (printable(&before), printable(&now));
     writeln!(terminal.out, "{before} is called {now} now")?;
     Ok(terminal.out.flush()?)

@@ -5,6 +5,7 @@ use crate::args::RetentionArgs;
 use crate::database::{failure, open, open_to_write};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column, bytes_text, grouped};
+use crate::store;
 use std::time::Duration;
 use tidalite::{Budget, Retention};
 
@@ -78,6 +79,7 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
             grouped(done.series),
             grouped(done.commits)
         )?;
+        store::close(database).map_err(fail)?;
         return Ok(terminal.out.flush()?);
     }
     let snapshot = database.begin_read().map_err(fail)?;
@@ -105,6 +107,10 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
             cold,
         ];
         sheet.row(&cells)?;
+    }
+    drop(snapshot);
+    if changes {
+        store::close(database).map_err(fail)?;
     }
     Ok(sheet.finish()?)
 }

@@ -8,6 +8,7 @@ use crate::database::{
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, Format, bytes_text, grouped, printable};
 use crate::progress::Progress;
+use crate::store;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -257,7 +258,11 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
     if to == std::path::Path::new("-") {
         let out = &mut *terminal.out;
         let written = match (&args.temporary, args.image) {
-            (_, true) => open_to_back_up(from)?.copy_image(out, watch),
+            (_, true) => {
+                let database = open_to_back_up(from)?;
+                let copied = database.copy_image(out, watch);
+                copied.and_then(|bytes| store::close(database).map(|()| bytes))
+            }
             (Some(folder), false) => open(from)?.copy_compact_in(folder, out, watch),
             (None, false) => open(from)?.copy_compact(out, watch),
         };
@@ -282,6 +287,7 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
         true => image(&database, &part, watch),
         false => database.copy_to_watched(&part, watch),
     };
+    let copied = copied.and_then(|bytes| store::close(database).map(|()| bytes));
     let bytes = match copied {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -341,20 +347,20 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
         )?;
     }
     let mut moved = 0;
-    let after = loop {
+    let done = loop {
         let step = database.compact(args.step);
         let step = step.map_err(|error| failure(path, &error))?;
         moved += step.moved_bytes;
         if step.done {
-            break step.file_bytes;
+            break step;
         }
     };
-    drop(database);
+    store::close(database).map_err(|error| failure(path, &error))?;
     // Closing gives back the log of small commits.
     let after = std::fs::metadata(path)
         .ok()
         .filter(std::fs::Metadata::is_file)
-        .map_or(after, |file| file.len());
+        .map_or(done.file_bytes, |file| file.len());
     let shown = printable(&path.display().to_string());
     writeln!(
         terminal.out,
@@ -362,6 +368,19 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
         bytes_text(after),
         bytes_text(moved)
     )?;
+    writeln!(
+        terminal.out,
+        "{} stay free, {} of them so that points can be removed on a full disk",
+        bytes_text(done.free_bytes),
+        bytes_text(done.reserve_bytes.min(done.free_bytes))
+    )?;
+    if done.waiting_bytes > 0 {
+        writeln!(
+            terminal.out,
+            "{} are kept for readers and pins: compact again when they are gone; `tidalite readers {shown}` and `tidalite pins {shown}` list them",
+            bytes_text(done.waiting_bytes)
+        )?;
+    }
     Ok(terminal.out.flush()?)
 }
 

@@ -318,6 +318,12 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
+    /// Closes the database; what was not committed is given up.
+    pub(crate) fn close(mut self) -> Outcome {
+        drop(self.open.take());
+        store::close(self.database).map_err(|error| failure(self.path, &error))
+    }
+
     fn slot(
         &mut self,
         value: &Named,

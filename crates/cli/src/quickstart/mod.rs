@@ -188,7 +188,9 @@ impl Tour {
             batches.recycle(batch);
         }
         loader.commit()?;
-        Ok(loader.tally())
+        let tally = loader.tally();
+        loader.close()?;
+        Ok(tally)
     }
 
     fn sizes(&self, csv_bytes: u64, points: u64, terminal: &mut Terminal<'_>) -> Outcome {

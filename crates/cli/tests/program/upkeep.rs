@@ -123,8 +123,36 @@ fn compact_keeps_what_is_there() {
     assert_eq!(rows(), before);
     let out = folder.say("compact plant.tdl --step 65536").ok();
     assert!(out.starts_with("plant.tdl compacted to "), "{out}");
+    assert!(out.contains(" stay free, "), "{out}");
     assert_eq!(rows(), before);
     folder.say("check plant.tdl").ok();
+}
+
+/// A command that has ended without an error leaves no commit in the log: the data file alone is the database, and no longer than it need be.
+#[test]
+fn a_command_that_writes_empties_the_log() {
+    for page_size in [512, 4096, 8192] {
+        let folder = Folder::new(&format!("empties_the_log_{page_size}"));
+        let mut csv = String::from("time,level\n");
+        for second in 0..2_000 {
+            csv += &format!("{},{}\n", 1_401_580_800 + second, second % 977);
+        }
+        folder.write("a.csv", csv);
+        let import = format!("import a.tdl a.csv --commit-every 40 --page-size {page_size}");
+        for command in [import.as_str(), "kv put a.tdl t key value", "remove a.tdl level --to 2014-06-01T00:10:00", "compact a.tdl"] {
+            folder.say(command).ok();
+            let alone = folder.path("alone.tdl");
+            std::fs::copy(folder.path("a.tdl"), &alone).unwrap();
+            let db = Options::new().open(&alone).unwrap();
+            assert_eq!(db.recovery().replayed, 0, "{page_size}: {command}");
+            drop(db);
+            for file in ["alone.tdl", "alone.tdl-lock"] {
+                std::fs::remove_file(folder.path(file)).unwrap();
+            }
+        }
+        let bytes = std::fs::metadata(folder.path("a.tdl")).unwrap().len();
+        assert!(bytes < 512 << 10, "{page_size}: {bytes} bytes");
+    }
 }
 
 #[test]

@@ -242,7 +242,7 @@ impl Zone {
     }
 
     /// Free pages from `at` on, counted up to about `enough`.
-    fn run_from(&self, at: u64, enough: u64) -> u64 {
+    pub(crate) fn run_from(&self, at: u64, enough: u64) -> u64 {
         let mut run = 0;
         let mut at = at;
         while let Some(&word) = self.free.get((at / 64) as usize) {

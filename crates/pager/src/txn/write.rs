@@ -121,6 +121,14 @@ impl PageWrite for WriteTxn {
         })
     }
 
+    fn alloc_extent_within(&mut self, least: u64, pages: u64) -> Result<Extent> {
+        let found = match self.space.compacts {
+            true => self.writer().space.lowest_run(least, pages),
+            false => None,
+        };
+        self.alloc_extent(found.unwrap_or(pages))
+    }
+
     fn alloc_value(&mut self, pages: u64, bytes: u64) -> Result<Extent> {
         if self.inner.large.is_none() || bytes < self.inner.options.large_values_min {
             return self.alloc_extent(pages);

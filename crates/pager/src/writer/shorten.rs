@@ -12,23 +12,29 @@ use crate::pager::Inner;
 /// Free stretches of this length are given back to the file system.
 pub(super) const PUNCH_BYTES_MIN: u64 = 1 << 20;
 
+/// A log that takes more than this part of the file is given back when the file is closed: it is made again after a few small commits.
+const LOG_PART: u64 = 8;
+
+/// At the end the file keeps what was grown ahead when that is less than this part of it, and less than a step.
+const KEPT_PART: u64 = 32;
+
 impl Writer {
     /// After a durable commit: cuts free space off the file's end, and gives long free stretches inside back to the
     /// file system, a zone a commit.
     pub(crate) fn tidy(&mut self, inner: &Inner, compacts: bool) {
         self.tidy_large(inner, compacts);
         let page_bytes = inner.page_size as u64;
+        // A compaction cuts to the page: nothing is grown ahead for it.
         let much = if compacts {
-            inner.options.growth_bytes_min
+            1
         } else {
-            inner.options.shrink_bytes
+            (inner.options.shrink_bytes / page_bytes).max(1)
         };
-        let much = (much / page_bytes).max(1);
         if self.space.free_pages() < much {
             return;
         }
         if self.space.tail_free() >= much.min(self.space.pages() % self.space.zone_pages())
-            && let Some(least) = self.least_pages(inner)
+            && let Some(least) = self.least_pages(inner, compacts)
         {
             if self.space.describes_too_much(much) {
                 self.space.rewrite();
@@ -38,7 +44,8 @@ impl Writer {
         let stretch = PUNCH_BYTES_MIN.min(inner.options.shrink_bytes) / page_bytes;
         let stretch = stretch.max(1);
         let kept = much + self.reserve_pages(inner);
-        if self.cannot_punch || self.space.written_free_pages() < kept + stretch {
+        // A compaction fills the free stretches, and cuts off the rest.
+        if compacts || self.cannot_punch || self.space.written_free_pages() < kept + stretch {
             return;
         }
         let end = self.space.pages();
@@ -65,7 +72,7 @@ impl Writer {
     /// The shortest that the file may become: what is in use, held or reserved, as far as any live snapshot may
     /// look, and what the record of each of them says, for opening may find any of the durable ones, the weak one and
     /// the one that is being written. `None`: that is not known of one of them.
-    fn least_pages(&mut self, inner: &Inner) -> Option<u64> {
+    fn least_pages(&mut self, inner: &Inner, compacts: bool) -> Option<u64> {
         let mut live = inner.live();
         live.extend(self.space.durable);
         // The commit that is being made is not among them yet.
@@ -73,7 +80,12 @@ impl Writer {
         self.ends
             .retain(|txn, _| *txn > newest || live.contains(txn));
         let page_bytes = inner.page_size as u64;
-        let mut least = self.space.end() + inner.options.growth_bytes_min / page_bytes;
+        let ahead = if compacts {
+            0
+        } else {
+            self.growth_bytes(inner)
+        };
+        let mut least = self.space.end() + ahead / page_bytes;
         least = least.max(self.meta.pages);
         for txn in &live {
             least = least.max(*self.ends.get(txn)?);
@@ -102,20 +114,27 @@ impl Writer {
         }
     }
 
+    /// Whether the log is most of what lies at the file's end, and much of the file.
+    pub(crate) fn log_is_ballast(&self) -> bool {
+        self.meta.redo.is_some_and(|redo| {
+            let behind = self.space.end().saturating_sub(redo.page + redo.pages);
+            redo.pages > self.space.pages() / LOG_PART && behind < redo.pages / LOG_PART
+        })
+    }
+
     /// At the end, when nobody reads: cuts what was grown ahead. What the newest durable record counts stays: the newest
     /// record of all may be a lazy one that is shorter.
     pub(crate) fn cut_at_close(&mut self, inner: &Inner) {
         let page_bytes = inner.page_size as u64;
         let durable = inner.pipeline.durable();
+        // Little of a long file stays for whoever opens it next: to grow takes a sync.
+        let step = self.growth_bytes(inner);
+        let much = (self.space.pages() / KEPT_PART).min(step / page_bytes);
         let least = self
             .meta
             .pages
             .max(durable.pages)
             .max(inner.bounds.least_bytes() / page_bytes);
-        self.cut(
-            inner,
-            least,
-            (inner.options.growth_bytes_min / page_bytes).max(1),
-        );
+        self.cut(inner, least, much.max(1));
     }
 }

@@ -85,7 +85,7 @@ fn old_leaves_get_smaller_and_stay_what_they_are() {
     world.check();
 
     // Moved, they stay cold.
-    let moving = Moving::new(&world.pages, &world.table, 0).unwrap();
+    let moving = Moving::new(&world.pages, &world.table, 0, true).unwrap();
     let mut step = Relocation {
         boundary: 0,
         second_boundary: 0,

@@ -1,0 +1,301 @@
+//! A compacted file is about as short as a packed copy of it, whatever was removed, and its content stays.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tidalite::{Compaction, Database, Options, ReadTxn};
+use tidalite_testkit::rng::Rng;
+
+/// Pages by which a compacted file may be longer than its copy, besides 5 %.
+const PAGES_MORE: u64 = 8;
+/// Bytes moved by one compaction at most, in lengths of the file before.
+const MOVED_MAX: u64 = 3;
+/// Rows that came a few at a time stay in the short vectors that their commits made of them; a copy encodes them anew, in whole vectors.
+const SHORT_VECTORS: f64 = 1.35;
+const SERIES: u64 = 9;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        tidalite_testkit::watch();
+        let name = format!("tidalite-compact-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+/// Everything in a database, by the names of its tables and series: rows as bytes.
+type Content = BTreeMap<String, Vec<u8>>;
+
+fn content_of(read: &ReadTxn) -> Content {
+    let mut content = Content::new();
+    for name in read.tables().unwrap() {
+        let mut bytes = Vec::new();
+        let mut put = |key: &[u8], value: &[u8]| {
+            bytes.extend((key.len() as u64).to_le_bytes());
+            bytes.extend(key);
+            bytes.extend((value.len() as u64).to_le_bytes());
+            bytes.extend(value);
+        };
+        match read.multi_table(&name) {
+            Ok(Some(table)) => table.for_each(&mut put).unwrap(),
+            _ => {
+                let table = read.table(&name).unwrap().unwrap();
+                table.for_each(&mut put).unwrap();
+            }
+        }
+        content.insert(name, bytes);
+    }
+    for info in read.list("").unwrap() {
+        let mut bytes = Vec::new();
+        let series = read.series_by_id(info.id).unwrap().unwrap();
+        let row = |time: i64, words: &[u64]| {
+            bytes.extend(time.to_le_bytes());
+            words
+                .iter()
+                .for_each(|word| bytes.extend(word.to_le_bytes()));
+        };
+        series.all().for_each(row).unwrap();
+        content.insert(info.label(), bytes);
+    }
+    content
+}
+
+fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).unwrap().len()
+}
+
+fn compact(db: &Database, step: u64) -> (u64, Compaction) {
+    let (mut moved, mut steps) = (0, 0);
+    loop {
+        let done = db.compact(step).unwrap();
+        moved += done.moved_bytes;
+        steps += 1;
+        assert!(steps < 1_000, "{done:?}");
+        if done.done {
+            return (moved, done);
+        }
+    }
+}
+
+/// Rows of all series in many commits, so that what each commit writes lies side by side.
+fn append(db: &Database, commits: u64, rows: u64, rng: &mut Rng) {
+    for commit in 0..commits {
+        let mut tx = db.begin_write().unwrap();
+        for series in 0..SERIES {
+            let from = (commit * rows) as i64;
+            let times: Vec<i64> = (from..from + rows as i64).map(|i| i * 10).collect();
+            let flags = vec![0; times.len()];
+            let values: Vec<u64> = times.iter().map(|_| rng.u64() >> 20).collect();
+            let name = format!("s{series}");
+            let mut to = tx.series(&name).unwrap();
+            to.append_rows(&times, &[&flags, &values]).unwrap();
+        }
+        tx.commit().unwrap();
+    }
+}
+
+/// Pairs in random order, values of up to `most` bytes.
+fn put(db: &Database, name: &str, pairs: u64, most: u64, rng: &mut Rng) {
+    for _ in 0..10 {
+        let mut tx = db.begin_write().unwrap();
+        let mut table = tx.table(name).unwrap();
+        for _ in 0..pairs / 10 {
+            let value = vec![rng.below(256) as u8; 1 + rng.below(most) as usize];
+            table.put(&rng.u64().to_be_bytes(), &value).unwrap();
+        }
+        tx.commit().unwrap();
+    }
+}
+
+/// Deletes these times of these series.
+fn delete(db: &Database, which: impl Fn(u64) -> bool, ranges: &[(i64, i64)]) {
+    let mut tx = db.begin_write().unwrap();
+    for series in (0..SERIES).filter(|series| which(*series)) {
+        let mut series = tx.series(&format!("s{series}")).unwrap();
+        for (from, to) in ranges {
+            series.delete(*from..*to).unwrap();
+        }
+    }
+    tx.commit().unwrap();
+}
+
+/// Removes all pairs but each `keep`-th.
+fn thin(db: &Database, name: &str, keep: usize) {
+    let mut keys = Vec::new();
+    let read = db.begin_read().unwrap();
+    let table = read.table(name).unwrap().unwrap();
+    table.for_each(|key, _| keys.push(key.to_vec())).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.table(name).unwrap();
+    for (at, key) in keys.iter().enumerate() {
+        if at % keep > 0 {
+            table.remove(key).unwrap();
+        }
+    }
+    tx.commit().unwrap();
+}
+
+/// One way to fill a database and to remove most of it.
+struct Shape {
+    name: &'static str,
+    fill: fn(&Database, &mut Rng),
+    remove: fn(&Database),
+    /// In lengths of the copy.
+    length_max: f64,
+}
+
+fn long_series(db: &Database, rng: &mut Rng) {
+    append(db, 8, 6_000, rng);
+}
+
+fn every(_: u64) -> bool {
+    true
+}
+
+const SHAPES: &[Shape] = &[
+    Shape {
+        name: "the first fifth of all series",
+        fill: long_series,
+        remove: |db| delete(db, every, &[(0, 96_000)]),
+        length_max: 1.05,
+    },
+    Shape {
+        name: "the first half of all series",
+        fill: long_series,
+        remove: |db| delete(db, every, &[(0, 240_000)]),
+        length_max: 1.05,
+    },
+    Shape {
+        name: "the second half of all series",
+        fill: long_series,
+        remove: |db| delete(db, every, &[(240_000, i64::MAX)]),
+        length_max: 1.05,
+    },
+    Shape {
+        name: "the middle of all series",
+        fill: long_series,
+        remove: |db| delete(db, every, &[(50_000, 430_000)]),
+        length_max: 1.05,
+    },
+    Shape {
+        name: "each third series",
+        fill: long_series,
+        remove: |db| delete(db, |series| series % 3 == 0, &[(i64::MIN, i64::MAX)]),
+        length_max: 1.05,
+    },
+    Shape {
+        name: "all series but one",
+        fill: long_series,
+        remove: |db| delete(db, |series| series != 4, &[(i64::MIN, i64::MAX)]),
+        length_max: 1.05,
+    },
+    Shape {
+        name: "each second stretch of all series",
+        fill: long_series,
+        remove: |db| {
+            let ranges: Vec<_> = (0..24).map(|i| (i * 20_000, i * 20_000 + 10_000)).collect();
+            delete(db, every, &ranges);
+        },
+        length_max: 1.05,
+    },
+    Shape {
+        name: "rows that came in small commits",
+        fill: |db, rng| append(db, 150, 130, rng),
+        remove: |db| delete(db, every, &[(0, 60_000)]),
+        length_max: SHORT_VECTORS,
+    },
+    Shape {
+        name: "most of a series file beside large values",
+        fill: |db, rng| {
+            long_series(db, rng);
+            put(db, "large", 100, 60_000, rng);
+        },
+        remove: |db| {
+            delete(db, every, &[(100_000, 400_000)]);
+            thin(db, "large", 4);
+        },
+        length_max: 1.05,
+    },
+    Shape {
+        name: "nothing, of small commits",
+        fill: |db, rng| append(db, 150, 130, rng),
+        remove: |_| (),
+        length_max: SHORT_VECTORS,
+    },
+];
+
+/// Fills, removes, compacts, and compares with a copy.
+fn check(shape: &Shape, options: &Options, seed: u64) -> Vec<String> {
+    let folder = Folder::new(&format!("{seed}-{}", shape.name.len()));
+    let path = folder.file("a.tdl");
+    let db = options.open(&path).unwrap();
+    let mut rng = Rng::new(seed);
+    (shape.fill)(&db, &mut rng);
+    (shape.remove)(&db);
+    let before = length(&path);
+    let content = content_of(&db.begin_read().unwrap());
+    let (moved, done) = compact(&db, 4 << 20);
+    assert_eq!(content_of(&db.begin_read().unwrap()), content);
+    let (again, _) = compact(&db, 4 << 20);
+    // Another handle knows nothing of the compaction that ended.
+    db.close().unwrap();
+    let once = length(&path);
+    let db = options.open(&path).unwrap();
+    compact(&db, 4 << 20);
+    assert!(db.check().unwrap().is_clean());
+    db.close().unwrap();
+    let short = length(&path);
+    let copy = folder.file("copy.tdl");
+    let db = Database::open(&path).unwrap();
+    assert_eq!(content_of(&db.begin_read().unwrap()), content);
+    db.copy_to(&copy).unwrap();
+    let fresh = length(&copy);
+    println!(
+        "{}: {before} bytes, {moved} moved, then {again}; {short}, a copy has {fresh}: {:.3}; {done:?}",
+        shape.name,
+        short as f64 / fresh as f64
+    );
+    let page = db.stat().unwrap().page_size as u64;
+    let bound = (fresh as f64 * shape.length_max) as u64 + PAGES_MORE * page;
+    let mut problems = Vec::new();
+    if short > bound {
+        problems.push(format!("{}: {short} bytes, not {bound}", shape.name));
+    }
+    if moved > MOVED_MAX * before {
+        problems.push(format!("{}: {moved} of {before} moved", shape.name));
+    }
+    if once > short + short / 100 {
+        problems.push(format!(
+            "{}: a second one came to {short}, not {once}",
+            shape.name
+        ));
+    }
+    if again > 0 {
+        problems.push(format!("{}: a second call moved {again}", shape.name));
+    }
+    problems
+}
+
+#[test]
+fn a_compacted_file_is_as_short_as_a_copy() {
+    let mut problems = Vec::new();
+    for (at, shape) in SHAPES.iter().enumerate() {
+        for page_size in [1024, 4096] {
+            let options = Options::new().page_size(page_size);
+            problems.extend(check(shape, &options, at as u64 + 1));
+        }
+    }
+    assert!(problems.is_empty(), "{problems:#?}");
+}
