@@ -79,6 +79,14 @@ pub enum Event {
         /// Bytes now.
         to: u64,
     },
+    /// The wall clock is further ahead of the commits' clock than what has passed since the newest commit explains: what
+    /// is removed by its age goes by the commits' clock until somebody confirms the wall clock.
+    ClockAhead {
+        /// The wall clock, in nanoseconds since 1970.
+        wall_ns: i64,
+        /// The commits' clock, in nanoseconds since 1970.
+        commits_ns: i64,
+    },
     /// A sync or the write of a commit record failed: nothing more is acknowledged until the file is reopened.
     Poisoned {
         /// What failed.
@@ -140,6 +148,17 @@ impl fmt::Display for Event {
             }
             Self::SlowCommit { txn, took } => write!(f, "{txn} took {} ms", took.as_millis()),
             Self::Grew { from, to } => write!(f, "grew from {from} to {to} bytes"),
+            Self::ClockAhead {
+                wall_ns,
+                commits_ns,
+            } => {
+                let ahead = wall_ns.saturating_sub(*commits_ns) / 1_000_000_000;
+                write!(
+                    f,
+                    "the wall clock is {ahead} s ahead of the commits' clock: retention by age goes by the commits' clock until \
+                     the wall clock is confirmed"
+                )
+            }
             Self::Poisoned { first } => write!(f, "nothing more is acknowledged: {first}"),
         }
     }

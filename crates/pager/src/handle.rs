@@ -1,6 +1,8 @@
 //! An open file as its users have it: snapshots, the write transaction, syncs, figures.
 
+use crate::clock::Clocks;
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::lock::{Patience, protocol};
 use crate::metrics::{MetricsReport, Phase};
 use crate::options::Options;
@@ -174,6 +176,17 @@ impl Pager {
             return Ok(None);
         };
         WriteTxn::begin(Arc::clone(&self.inner), turn).map(Some)
+    }
+
+    /// What the clocks of this handle show ([`Options::clock`]).
+    #[must_use]
+    pub fn clocks(&self) -> Clocks {
+        self.inner.options.clock.read()
+    }
+
+    /// Tells the logger, if there is one.
+    pub fn log_event(&self, event: &Event) {
+        self.inner.log(event);
     }
 
     /// What opening had to do to find a state that is whole.

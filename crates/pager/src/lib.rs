@@ -31,6 +31,7 @@
 
 mod backup;
 mod check;
+mod clock;
 mod error;
 mod event;
 mod flusher;
@@ -70,6 +71,7 @@ mod writer;
 
 pub use backup::{BackupInfo, OnMoved, restore};
 pub use check::{Check, CheckReport};
+pub use clock::{ClockSource, Clocks};
 pub use error::{Error, Result};
 pub use event::{Event, Logger};
 pub use handle::{Pager, Stat};

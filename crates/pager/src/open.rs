@@ -17,17 +17,8 @@ use crate::storage::{self, FileStorage, Growth, Overlay, Storage};
 use crate::superblock::{self, Superblock};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 use tidalite_base::limits::PAGE_SIZE_MAX;
 use tidalite_base::{Corrupt, TxnId};
-
-/// Nanoseconds since 1970 by the wall clock.
-pub(crate) fn now_ns() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |since| {
-        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
-    })
-}
 
 pub(crate) fn new_uuid() -> Result<[u8; 16]> {
     let mut uuid = [0u8; 16];
@@ -48,7 +39,7 @@ pub(crate) fn uuid_text(uuid: &[u8]) -> String {
 }
 
 /// What a new file holds: its head, and nothing else.
-fn initial_image(page_size: usize) -> Result<Vec<u8>> {
+fn initial_image(page_size: usize, time_ns: i64) -> Result<Vec<u8>> {
     if !page_size_ok(page_size) {
         return Err(Error::Limit {
             what: "page size: a power of two from 512 bytes",
@@ -63,7 +54,7 @@ fn initial_image(page_size: usize) -> Result<Vec<u8>> {
         image[at as usize..at as usize + block.len()].copy_from_slice(&block);
     };
     let superblock = Superblock::new(page_size, uuid);
-    let meta = Meta::first(uuid, pages, now_ns());
+    let meta = Meta::first(uuid, pages, time_ns);
     for copy in [0, 1] {
         put(superblock_at(copy), superblock.encode(copy));
         for pair in [0, 1] {
@@ -80,7 +71,9 @@ impl Pager {
     /// `Open` (with the system's reason), `OpenElsewhere`, `NotADatabase`, `Unsupported`, `Corrupt`, `Io`.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let path = path.as_ref();
-        let opened = storage::open(path, options, &|| initial_image(options.page_size))?;
+        let opened = storage::open(path, options, &|| {
+            initial_image(options.page_size, options.clock.wall_ns())
+        })?;
         let storage = FileStorage::new(opened.file, options.map).map_err(|source| Error::Open {
             path: path.to_owned(),
             source,
@@ -286,7 +279,7 @@ struct Place<'a> {
 const MEMORY_BOOT: [u8; 16] = [0xff; 16];
 
 fn create_in(storage: &dyn Storage, options: &Options) -> Result<()> {
-    let image = initial_image(options.page_size)?;
+    let image = initial_image(options.page_size, options.clock.wall_ns())?;
     let len = image.len() as u64;
     let write = |error| Error::of_write("creation", 0, len, error);
     storage.grow(len, Growth::Zeros).map_err(write)?;
@@ -393,7 +386,7 @@ mod tests {
     use crate::{Durability, PageWrite};
 
     fn image(change: impl Fn(&mut Meta)) -> Vec<u8> {
-        let mut image = initial_image(4096).expect("a size of pages");
+        let mut image = initial_image(4096, 0).expect("a size of pages");
         let (uuid, meta) = {
             let storage = MemoryStorage::from_image(image.clone());
             let (superblock, _) = superblock::load(&storage).expect("a superblock");

@@ -1,5 +1,6 @@
 //! How a file is opened.
 
+use crate::clock::ClockSource;
 use crate::event::Logger;
 use crate::ptr::Ptr;
 use crate::readers::{OnLaggard, OnWait};
@@ -115,6 +116,8 @@ pub struct Options {
     pub logger: Option<Logger>,
     /// The logger hears of commits that take longer than this.
     pub slow_commit: Duration,
+    /// Where the time of commits is read.
+    pub clock: ClockSource,
     /// At least so often a durable commit notes its time, so that `txn_at` finds it.
     pub clock_step: Duration,
     /// The file grows by at least this many bytes at a time, a shorter file by its own length ...
@@ -182,6 +185,7 @@ impl Default for Options {
             unwritten_bytes_max: 128 << 20,
             logger: None,
             slow_commit: Duration::from_secs(1),
+            clock: ClockSource::default(),
             clock_step: Duration::from_secs(60),
             growth_bytes_min: 1 << 20,
             growth_bytes_max: 8 << 20,

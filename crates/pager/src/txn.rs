@@ -24,7 +24,9 @@ pub use ticket::Ticket;
 pub(crate) use ticket::{Wakers, make_durable};
 pub use uncommitted::UncommittedRead;
 
+use crate::clock::Clocks;
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::header::Kind;
 use crate::layout::is_large_page;
 use crate::meta::USER_BYTES_MAX;
@@ -148,6 +150,23 @@ impl WriteTxn {
     #[must_use]
     pub fn base_txn(&self) -> TxnId {
         self.base.txn
+    }
+
+    /// The time of that commit by the wall clock, nanoseconds since 1970.
+    #[must_use]
+    pub fn base_time_ns(&self) -> i64 {
+        self.base.time_ns
+    }
+
+    /// What the clocks of this handle show ([`Options::clock`](crate::Options::clock)).
+    #[must_use]
+    pub fn clocks(&self) -> Clocks {
+        self.inner.options.clock.read()
+    }
+
+    /// Tells the logger, if there is one.
+    pub fn log_event(&self, event: &Event) {
+        self.inner.log(event);
     }
 
     /// This transaction frees space: where the disk is full it may take of the pages that are kept for such

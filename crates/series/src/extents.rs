@@ -110,19 +110,6 @@ pub(crate) fn holding<R: PageRead>(
         .then_some((start, record)))
 }
 
-/// Bytes of leaves that no version from the newest on reaches, in extents that others keep.
-///
-/// # Errors
-/// `Io`, `Corrupt`.
-pub fn dead_bytes<R: PageRead>(table: &Tree, r: &R) -> Result<u64> {
-    let mut dead = 0;
-    each(table, r, |_, record| {
-        dead += record.used - record.live;
-        Ok(())
-    })?;
-    Ok(dead)
-}
-
 /// All extents, ascending.
 pub(crate) fn each<R: PageRead>(
     table: &Tree,

@@ -44,7 +44,7 @@ mod walk;
 
 pub use check::{Check, Damage, Report};
 pub use cold::Cooling;
-pub use extents::{ExtentRecord, dead_bytes};
+pub use extents::ExtentRecord;
 pub use link::Link;
 pub use packer::Packer;
 pub use read::candles::{Candle, CandleSize};

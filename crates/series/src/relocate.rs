@@ -90,7 +90,51 @@ impl Moving {
         Ok(moving)
     }
 
+<<<<<<< HEAD
     /// Extents that are written anew because much of them is dead.
+=======
+    /// Leaves in the extents that have the most dead bytes for what they keep, until about `wanted` bytes are free when these have moved; and
+    /// how many that are. Extents that are dead by less than a page count for nothing.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub fn most_dead<R: PageRead>(
+        r: &R,
+        extents: &Tree,
+        page_size: u64,
+        wanted: u64,
+    ) -> Result<(Self, u64)> {
+        let mut dead = Vec::new();
+        extents::each(extents, r, |addr, record| {
+            let room = (record.pages * page_size).saturating_sub(record.live);
+            if room >= page_size {
+                dead.push((addr, room, record));
+            }
+            Ok(())
+        })?;
+        // The cheapest first: the least to write for what becomes free.
+        dead.sort_by(|(a, room, record), (b, other_room, other)| {
+            let cost = u128::from(record.live) * u128::from(*other_room);
+            let other_cost = u128::from(other.live) * u128::from(*room);
+            cost.cmp(&other_cost).then(a.cmp(b))
+        });
+        let mut moving = Self {
+            boundary: u64::MAX,
+            sparse: BTreeMap::new(),
+        };
+        let mut free = 0u64;
+        for (addr, room, record) in dead {
+            if free >= wanted {
+                break;
+            }
+            moving.sparse.insert(addr, record.used);
+            free = free.saturating_add(room);
+        }
+        Ok((moving, free))
+    }
+
+    /// Extents that are mostly dead.
+>>>>>>> 9494164 (tidalite, cli: caps count bytes in use; a commits' clock)
     #[must_use]
     pub fn sparse_extents(&self) -> usize {
         self.sparse

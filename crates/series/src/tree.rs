@@ -203,6 +203,25 @@ impl SeriesTree {
         Ok(())
     }
 
+    /// Calls `f` with the link of every leaf, in ascending order, as long as it answers true. Reads nodes only.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub fn for_each_leaf_while<R: PageRead>(
+        &self,
+        r: &R,
+        mut f: impl FnMut(&Link) -> bool,
+    ) -> Result<()> {
+        let mut leaves = LeafCursor::new(r, self);
+        leaves.next()?;
+        while let Some(link) = leaves.link()
+            && f(&link)
+        {
+            leaves.next()?;
+        }
+        Ok(())
+    }
+
     /// How many leaves and nodes there are and what they take. Reads the spines of all nodes.
     ///
     /// # Errors

@@ -1,11 +1,12 @@
 //! Maintenance in a thread of its own, for those who ask for it.
 //!
 //! Invariants: 1. The thread ends before the last handle of the database is gone: dropping the guard tells it
-//! and waits for it. 2. What it fails with is kept until asked for; it goes on with the next round.
+//! and waits for it. 2. What it fails with is kept until asked for; it goes on with the next round. 3. While the wall clock is ahead it
+//! removes by the commits' clock, and tells the logger once that more waits for the clock to be confirmed.
 
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::retention::Budget;
+use crate::maintain::Budget;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -40,6 +41,8 @@ impl Background {
         let board = Arc::<Board>::default();
         let own = Arc::clone(&board);
         let work = move || {
+            // Something waits until the clock is confirmed, and the logger has heard of it.
+            let mut waits = false;
             let mut told = own.told();
             loop {
                 let waited = own
@@ -55,6 +58,13 @@ impl Background {
                 let goes_on = || !own.told().stop;
                 let done = database
                     .maintain_with(&Budget::default(), || database.begin_write_while(&goes_on));
+                let ahead = done.as_ref().ok().and_then(|done| done.clock_ahead);
+                if let Some(reading) = ahead
+                    && !std::mem::replace(&mut waits, true)
+                {
+                    database.pager.log_event(&reading.event());
+                }
+                waits &= ahead.is_some();
                 told = own.told();
                 if let Err(error) = done {
                     told.failed = Some(error);

@@ -6,7 +6,7 @@
 
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::retention::Budget;
+use crate::maintain::Budget;
 use crate::series_mut::SeriesMut;
 use crate::time::Timestamp;
 use crate::write::WriteTxn;

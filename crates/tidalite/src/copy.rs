@@ -117,6 +117,8 @@ impl ReadTxn {
         }
         tx.roots.next_series = tx.roots.next_series.max(self.begun.roots.next_series);
         tx.set_user_data(self.user_data())?;
+        // A copy that is made while the wall clock is ahead does not believe it either.
+        tx.roots.clock = self.begun.roots.clock;
         Ok(tx.commit()?.bytes_written)
     }
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tidalite_base::limits::{LEAF_VECTORS_MAX, PAGE_SIZE_DEFAULT};
-use tidalite_pager::{LockMemory, Pager, Storage};
+use tidalite_pager::{Clocks, LockMemory, Pager, Storage};
 use tidalite_runs::{STAGING_BYTES_DEFAULT, Staging};
 
 pub use tidalite_pager::{OpenMode, ReadAhead, Verify};
@@ -360,6 +360,7 @@ impl Options {
     }
 
     fn wrap(&self, pager: Pager) -> Result<Database> {
+        let opened = pager.clocks();
         let staging = Mutex::new(None);
         let (staging_bytes, leaf_vectors) = (self.staging_bytes, self.leaf_vectors);
         let scan_threads = self.scan_threads.unwrap_or_else(scan_threads_default);
@@ -376,6 +377,7 @@ impl Options {
                 compacted: AtomicU64::new(0),
                 scan_threads,
                 newest: Newest::default(),
+                opened,
             }),
             background: None,
         };
@@ -413,6 +415,8 @@ pub(crate) struct Shared {
     /// The newest commit when a compaction of this handle came to its end; 0: none has.
     pub(crate) compacted: AtomicU64,
     pub(crate) newest: Newest,
+    /// What the clocks showed when the file was opened.
+    pub(crate) opened: Clocks,
 }
 
 impl Shared {

@@ -52,8 +52,10 @@
 //! roots      the app area of the meta block
 //! aggregate  Aggregate, Window
 //!  └ figures Figure, RangeFigures         those that are asked for, and no others
-//! retention  Retention, maintain         what is kept, and for how long
+//! retention  Retention                   what is kept, and for how long
+//! maintain   Database::maintain          removes what is not
 //!  └ background                          the same in a thread
+//! clock      Database::clock             how far the wall clock is believed
 //! readers    who reads and writes, in all processes
 //! check, stat, copy                     of a whole file
 //!  └ ahead                               the next leaves, read by a thread
@@ -76,6 +78,7 @@ mod by_text;
 mod cached;
 mod catalog;
 mod check;
+mod clock;
 mod cold;
 mod column;
 mod compact;
@@ -95,6 +98,7 @@ mod key_range;
 mod known;
 mod leaves;
 mod lifecycle;
+mod maintain;
 mod many;
 mod matching;
 mod multi;
@@ -152,6 +156,7 @@ pub use by_text::TextMatches;
 pub use cached::{Cached, CachedGet};
 pub use catalog::{SeriesInfo, guid_dotnet, guid_text};
 pub use check::{CheckReport, Finding, HitSeries, Place, key_text};
+pub use clock::ClockReading;
 pub use cold::Cooled;
 pub use column::{Column, ColumnType, DECIMAL_SCALE_MAX};
 pub use compact::Compaction;
@@ -166,6 +171,7 @@ pub use functions::{
     ExponentialMean, ExponentialMeanOver, Frequent, MovingMean, MovingMeanOver, Rate, SpaceSaving,
 };
 pub use key_range::KeyRange;
+pub use maintain::{Budget, CapState, Holder, Maintained, Preview, Removal};
 pub use many::{
     Fill, Filled, Grid, Group, GroupFigures, GroupWindow, Join, Joined, JoinedRow, MergedRow,
     MergedRows, Selection, WindowRow,
@@ -185,9 +191,7 @@ pub use read::{ReadSource, ReadTxn, Reading};
 pub use readers::ParkedRead;
 pub use record::{Field, Record, RecordTime, RowReader, RowWriter, column_of, decimal_of};
 pub use records::{RecordCursor, RecordReader, Records};
-pub use retention::{
-    Budget, Maintained, RETENTION_NAME_BYTES_MAX, RETENTION_PATTERN_BYTES_MAX, Retention,
-};
+pub use retention::{KeepFrom, RETENTION_NAME_BYTES_MAX, RETENTION_PATTERN_BYTES_MAX, Retention};
 pub use salvage::{SalvageReport, Saved, salvage, salvage_in_two, salvage_storage};
 pub use savepoint::Savepoint;
 pub use schema::{COLUMN_NAME_BYTES_MAX, Schema, Unit};
@@ -208,7 +212,7 @@ pub use tidalite_derive::Record;
 pub use tidalite_kv::TableShape;
 pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
 pub use tidalite_pager::{
-    Counters, Durability, Error as StoreError, Event, HANDLES_MAX, Laggard, LaggardAction,
+    Clocks, Counters, Durability, Error as StoreError, Event, HANDLES_MAX, Laggard, LaggardAction,
     LockMemory, LossCause, LostCommits, MetricsReport, PHASES, Phase, READERS_MAX, Reader,
     ReaderKind, Recovery, Ticket, Times, USER_BYTES_MAX, WriterSeen,
 };

@@ -455,7 +455,7 @@ impl<S: ReadSource> Reading<S> {
         }
     }
 
-    fn info(&self, id: SeriesId) -> Result<Option<Arc<SeriesInfo>>> {
+    pub(crate) fn info(&self, id: SeriesId) -> Result<Option<Arc<SeriesInfo>>> {
         let stored = || catalog::info(&self.begun.roots, &self.pages, id);
         let written = self.begun.known.written(id);
         debug_assert!(

@@ -4,8 +4,8 @@
 //! 0         4        8             16           24      88       152       216      280        344       408
 //! | version | inline | next series | next table | tables | names | guids | series | records | extents | policies |
 //! |   u32   |  u32   |     u64     |    u64     | each a kv tree root of 64 bytes                                |
-//! 472     536           600           728
-//! | texts | annotations | front root  | inline table roots, `inline` of them: table id u64, kv tree root 64 bytes
+//! 472     536           600           696                         728
+//! | texts | annotations | front root  | commits' clock (clock.rs) | inline table roots, `inline` of them: table id u64, kv tree root 64 bytes
 //! ```
 //!
 //! A changed table's root goes to the inline list, so that a small commit does not rewrite the path
@@ -14,6 +14,7 @@
 //! Invariants: 1. A table's newest root is the inline one where there is one, else that in `tables`.
 //! 2. The inline list has at most `INLINE_ROOTS_MAX` entries, each table at most once.
 
+use crate::clock::{CLOCK_BYTES, CommitClock};
 use crate::error::Result;
 use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
 use tidalite_kv::{TREE_BYTES, Tree};
@@ -28,10 +29,11 @@ const NEXT_TABLE_AT: usize = NEXT_SERIES_AT + 8;
 const TREES_AT: usize = NEXT_TABLE_AT + 8;
 const TREE_COUNT: usize = 9;
 const FRONT_AT: usize = TREES_AT + TREE_COUNT * TREE_BYTES;
-const INLINE_AT: usize = FRONT_AT + FRONT_ROOT_SPACE;
+const CLOCK_AT: usize = FRONT_AT + FRONT_ROOT_SPACE;
+const INLINE_AT: usize = CLOCK_AT + CLOCK_BYTES;
 const INLINE_ENTRY_BYTES: usize = 8 + TREE_BYTES;
 /// Room kept for the front's root.
-const FRONT_ROOT_SPACE: usize = 128;
+const FRONT_ROOT_SPACE: usize = 96;
 /// Roots of recently changed tables that the meta block holds at most.
 pub(crate) const INLINE_ROOTS_MAX: usize = 8;
 /// Bytes of the app area that this layout needs at most.
@@ -79,6 +81,8 @@ pub(crate) struct Roots {
     /// Words about series (annotations.rs).
     pub(crate) annotations: Tree,
     pub(crate) front: FrontRoot,
+    /// `None` in a new file.
+    pub(crate) clock: Option<CommitClock>,
     pub(crate) inline: Vec<(u64, Tree)>,
 }
 
@@ -104,6 +108,7 @@ impl Roots {
             texts: Tree::new(owner::TEXTS),
             annotations: Tree::new(owner::ANNOTATIONS),
             front: FrontRoot::default(),
+            clock: None,
             inline: Vec::new(),
         }
     }
@@ -192,6 +197,7 @@ impl Roots {
             texts: tree(7)?,
             annotations: tree(8)?,
             front,
+            clock: CommitClock::decode(&bytes[CLOCK_AT..INLINE_AT])?,
             inline,
         };
         roots.check_counters()?;
@@ -212,6 +218,11 @@ impl Roots {
             return damaged("next table id", self.next_table, expected);
         }
         Ok(())
+    }
+
+    /// Puts another clock into encoded roots.
+    pub(crate) fn put_clock(bytes: &mut [u8], clock: &CommitClock) {
+        bytes[CLOCK_AT..INLINE_AT].copy_from_slice(&clock.encode());
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -240,6 +251,9 @@ impl Roots {
             bytes[at..at + TREE_BYTES].copy_from_slice(&tree.encode());
         }
         bytes[FRONT_AT..FRONT_AT + FRONT_ROOT_BYTES].copy_from_slice(&self.front.encode());
+        if let Some(clock) = &self.clock {
+            Self::put_clock(&mut bytes, clock);
+        }
         for (i, (id, tree)) in self.inline.iter().enumerate() {
             let at = INLINE_AT + i * INLINE_ENTRY_BYTES;
             put_u64(&mut bytes, at, *id);

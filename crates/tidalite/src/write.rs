@@ -117,6 +117,8 @@ pub struct WriteTxn {
     /// Tables that it has not opened, as the transaction before left them: they hold while the catalog of tables is this one.
     pub(crate) known: (Tree, Vec<OpenTable>),
     pub(crate) broken: Option<String>,
+    /// The wall clock is right (`clock.rs`).
+    pub(crate) clock_confirmed: bool,
     /// Appenders that still have rows.
     pub(crate) appending: usize,
 }
@@ -145,6 +147,7 @@ impl WriteTxn {
             texts: Texts::default(),
             open,
             broken: None,
+            clock_confirmed: false,
             appending: 0,
         })
     }
@@ -367,7 +370,7 @@ impl WriteTxn {
         for tree in self.roots.catalog_trees() {
             tree.seal(&mut self.pages)?;
         }
-        let app = self.roots.encode();
+        let app = self.app_with_clock();
         let done = commit(self.pages, &app)?;
         let staged = self.shared.give_staging(self.staging, self.open.count());
         self.shared.newest.kept.give(self.open, &self.roots, staged);

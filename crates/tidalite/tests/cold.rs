@@ -53,7 +53,7 @@ fn leaf_bytes(db: &Database) -> u64 {
 
 fn at(seconds: i64) -> Budget {
     Budget {
-        now: Timestamp(seconds * SECOND),
+        now: Some(Timestamp(seconds * SECOND)),
         time: Duration::from_secs(600),
         ..Budget::default()
     }

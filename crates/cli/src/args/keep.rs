@@ -2,7 +2,7 @@
 
 use super::common::{FileArg, FormatArg, RateArg};
 use crate::time::width_nanos;
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -263,15 +263,37 @@ pub(crate) struct CompactArgs {
     pub series: String,
 }
 
+/// Where the age of rows is counted from.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum KeepFromName {
+    /// The computer's clock
+    Now,
+    /// The newest row of the series
+    Newest,
+}
+
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-A policy says what is kept of the series that it selects: rows up to an age, or so many bytes; the oldest
-rows go first. It also says which rows are kept in cold form: smaller, and slower to read. Policies are part of the file. They take effect with --apply, and in a program
-that maintains the file in the background.
+A policy says what is kept of the series that it selects: rows up to an age, or so many bytes; the
+oldest rows go first. It also says which rows are kept in cold form: smaller, and slower to read.
+Policies are part of the file. They take effect with --apply, and in a program that maintains the
+file in the background. --apply --dry-run shows what would be removed.
+
+--max-bytes counts the bytes in use, which `stat` shows too: pages that are neither free nor only
+held by pins and readers. While no more is in use nothing is removed, however long the file is. The
+file is then made shorter as far as it can be: about 2 MiB stay free for deleting and growing.
+
+The age of a row is counted from the computer's clock, as far as the times of the commits bear it
+out. When the clock is more than an hour ahead of the newest commit and the time that has passed
+since, rows that only this clock makes too old stay until --yes says that it is right. After the
+computer was restarted nobody knows how much time has passed, so a clock that is right needs it, too,
+when nothing was committed for more than an hour.
 
 Examples:
   tidalite retention plant.tdl
   tidalite retention plant.tdl --set short --series 'raw.*' --keep 30d
+  tidalite retention plant.tdl --set archive --series 'old.*' --keep 365d --keep-from newest
+  tidalite retention plant.tdl --apply --dry-run
   tidalite retention plant.tdl --set cap --max-bytes 10737418240 --apply
   tidalite retention plant.tdl --set old --cold 90d
   tidalite retention plant.tdl --remove short")]
@@ -301,7 +323,11 @@ pub(crate) struct RetentionArgs {
     #[arg(long, value_name = "WIDTH", value_parser = width_nanos, requires = "set")]
     pub keep: Option<i64>,
 
-    /// With --set: what the series may use; with all series, what the whole file may use
+    /// With --keep: count the age of rows from now, or from the newest row of their series
+    #[arg(long, value_enum, value_name = "WHEN", requires = "keep")]
+    pub keep_from: Option<KeepFromName>,
+
+    /// With --set: how many bytes the series may use; with all series, how many may be in use in the whole file
     #[arg(long, value_name = "BYTES", requires = "set")]
     pub max_bytes: Option<u64>,
 
@@ -312,6 +338,14 @@ pub(crate) struct RetentionArgs {
     /// Remove now what the policies do not keep, make cold what is to be
     #[arg(long)]
     pub apply: bool,
+
+    /// With --apply: show what would be removed, and change nothing
+    #[arg(long, short = 'n', requires = "apply", conflicts_with_all = ["set", "remove"])]
+    pub dry_run: bool,
+
+    /// With --apply: the computer's clock is right, though it is ahead of the newest commit
+    #[arg(long, short, requires = "apply")]
+    pub yes: bool,
 
     /// With --apply: seconds after which no further commit is begun
     #[arg(

@@ -20,6 +20,7 @@ pub(crate) mod join;
 pub(crate) mod kv;
 mod kv_stat;
 pub(crate) mod load;
+mod maintain;
 pub(crate) mod pages;
 pub(crate) mod plot;
 pub(crate) mod readers;

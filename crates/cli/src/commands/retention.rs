@@ -1,20 +1,24 @@
-//! `retention`: what is kept of series.
+//! `retention`: the policies, listed, set and removed.
 
-use super::Terminal;
-use crate::args::RetentionArgs;
+use super::{Terminal, maintain};
+use crate::args::{KeepFromName, RetentionArgs};
 use crate::database::{failure, open, open_to_write};
 use crate::exit::{Failure, Outcome};
+<<<<<<< HEAD
 use crate::output::{Cell, Column, bytes_text, grouped};
 use crate::store;
+=======
+use crate::output::{Cell, Column};
+>>>>>>> 9494164 (tidalite, cli: caps count bytes in use; a commits' clock)
 use std::time::Duration;
-use tidalite::{Budget, Retention};
+use tidalite::{KeepFrom, Retention};
 
 /// `tidalite retention`
 pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
     let changes = args.set.is_some() || args.remove.is_some();
-    let database = if changes || args.apply {
+    let database = if changes || args.apply && !args.dry_run {
         open_to_write(path)?
     } else {
         open(path)?
@@ -27,6 +31,10 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
                 keep: args
                     .keep
                     .map(|nanos| Duration::from_nanos(nanos.unsigned_abs())),
+                keep_from: match args.keep_from {
+                    Some(KeepFromName::Newest) => KeepFrom::Newest,
+                    Some(KeepFromName::Now) | None => KeepFrom::Now,
+                },
                 bytes: args.max_bytes,
                 cold: args
                     .cold
@@ -50,7 +58,11 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
         }
         txn.commit().map_err(fail)?;
     }
+    if args.dry_run {
+        return maintain::preview(&database, args, terminal);
+    }
     if args.apply {
+<<<<<<< HEAD
         let budget = Budget {
             time: Duration::from_secs(args.budget),
             ..Budget::default()
@@ -81,12 +93,16 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
         )?;
         store::close(database).map_err(fail)?;
         return Ok(terminal.out.flush()?);
+=======
+        return maintain::apply(&database, args, terminal);
+>>>>>>> 9494164 (tidalite, cli: caps count bytes in use; a commits' clock)
     }
     let snapshot = database.begin_read().map_err(fail)?;
     let columns = vec![
         Column::text("policy"),
         Column::text("series"),
         Column::number("keep_seconds"),
+        Column::text("keep_from"),
         Column::number("max_bytes"),
         Column::number("cold_seconds"),
     ];
@@ -95,6 +111,13 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
         let keep = policy
             .keep
             .map_or(Cell::Missing, |keep| Cell::Computed(keep.as_secs_f64()));
+        let from = policy.keep.map_or(Cell::Missing, |_| {
+            let from = match policy.keep_from {
+                KeepFrom::Now => "now",
+                KeepFrom::Newest => "newest",
+            };
+            Cell::Text(from.to_owned())
+        });
         let bytes = policy.bytes.map_or(Cell::Missing, Cell::Count);
         let cold = policy
             .cold
@@ -103,6 +126,7 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
             Cell::Text(name),
             Cell::Text(policy.pattern),
             keep,
+            from,
             bytes,
             cold,
         ];

@@ -334,7 +334,8 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
             time: Duration::MAX,
             ..Budget::default()
         };
-        let older_than = Timestamp(budget.now.0.saturating_sub(age.saturating_abs()));
+        let clock = database.clock().map_err(|error| failure(path, &error))?;
+        let older_than = Timestamp(clock.now().0.saturating_sub(age.saturating_abs()));
         let done = database.rewrite_cold(&args.series, older_than, &budget);
         let done = done.map_err(|error| failure(path, &error))?;
         writeln!(

@@ -214,7 +214,7 @@ impl Seat {
         let generation = area.generations().fetch_add(1, Ordering::SeqCst) + 1;
         let line = area.handle(handle);
         line[1].store(u64::from(std::process::id()), Ordering::Relaxed);
-        line[2].store(crate::open::now_ns().cast_unsigned(), Ordering::Relaxed);
+        line[2].store(crate::clock::wall_ns().cast_unsigned(), Ordering::Relaxed);
         line[3].store(u64::from(read_only), Ordering::Relaxed);
         line[0].store(generation, Ordering::SeqCst);
         let lock = Lock {

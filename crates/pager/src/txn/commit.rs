@@ -6,7 +6,6 @@ use crate::error::{Error, Result};
 use crate::layout::{BLOCK_BYTES, meta_at};
 use crate::meta::{APP_BYTES_MAX, Dead, Meta, Standing};
 use crate::metrics::{Metrics, Phase};
-use crate::open::now_ns;
 use crate::options::Verify;
 use crate::pager::State;
 use crate::pipeline::flush::write_record;
@@ -369,7 +368,7 @@ impl WriteTxn {
             uuid: writer.meta.uuid,
             txn: self.txn.0,
             sequence: 0,
-            time_ns: now_ns(),
+            time_ns: self.inner.options.clock.wall_ns(),
             pages: lists.pages,
             free_root: lists.free_root,
             dead_directory: lists.dead_directory,
@@ -483,9 +482,10 @@ impl WriteTxn {
                 None => app.into(),
             },
             user: Arc::clone(&self.user),
-            time_ns: record
-                .as_ref()
-                .map_or_else(now_ns, |(record, ..)| record.time_ns),
+            time_ns: record.as_ref().map_or_else(
+                || inner.options.clock.wall_ns(),
+                |(record, ..)| record.time_ns,
+            ),
             pins: writer.pins.table,
             clock: writer.pins.clock_block,
             found: None,

@@ -6,7 +6,6 @@ use crate::error::{Error, Result};
 use crate::header::Kind;
 use crate::layout::BLOCK_BYTES;
 use crate::meta::Meta;
-use crate::open::now_ns;
 use crate::pages::{Extent, PageWrite};
 use crate::pins::{
     Alone, CLOCK_BYTES_MAX, PIN_NAME_BYTES_MAX, PINS_MAX, Pin, Pins, record_block, table_bytes,
@@ -103,7 +102,7 @@ impl WriteTxn {
             .last()
             .map_or(old.since_ns, |(_, time)| (*time).max(old.since_ns));
         let step = i64::try_from(self.inner.options.clock_step.as_nanos()).unwrap_or(i64::MAX);
-        let due = durable && now_ns().saturating_sub(last) >= step;
+        let due = durable && self.inner.options.clock.wall_ns().saturating_sub(last) >= step;
         let pages = |bytes: usize| bytes.div_ceil(page_size) as u64;
         if self.pins.any() {
             let names = self.pin_names();

@@ -15,7 +15,7 @@ pub(crate) fn cut(db: &Database, pattern: &str, now: i64, keep: i64) -> u64 {
     tx.commit().expect("a commit");
     let budget = Budget {
         time: Duration::from_secs(600),
-        now: Timestamp(now),
+        now: Some(Timestamp(now)),
         ..Budget::default()
     };
     let done = db.maintain(&budget).expect("maintenance");

@@ -127,8 +127,7 @@ fn images() -> [Vec<u8>; 2] {
     let policy = Retention {
         pattern: "a".to_owned(),
         keep: Some(Duration::from_nanos(9_000)),
-        bytes: None,
-        cold: None,
+        ..Retention::default()
     };
     tx.set_retention("short", &policy).unwrap();
     tx.commit().unwrap();
@@ -158,7 +157,7 @@ impl Job {
             Self::Maintain => {
                 let budget = Budget {
                     time: Duration::from_secs(60),
-                    now: Timestamp(27_000),
+                    now: Some(Timestamp(27_000)),
                     ..Budget::default()
                 };
                 db.maintain(&budget)?;

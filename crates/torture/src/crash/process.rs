@@ -341,7 +341,7 @@ impl Process<'_> {
         let number = (self.world).begin(Some(user), model, Made::default(), true);
         let budget = Budget {
             time: Duration::from_secs(60),
-            now: Timestamp(now),
+            now: Some(Timestamp(now)),
             ..Budget::default()
         };
         let done = self.db.maintain(&budget);

@@ -270,6 +270,7 @@ fn sets(db: &Database) -> Result<()> {
             keep: Some(Duration::from_secs(60)),
             bytes: Some(1 << 20),
             cold: Some(Duration::from_secs(30)),
+            ..Retention::default()
         };
         tx.set_retention(name, &policy)?;
     }

@@ -114,7 +114,8 @@ pub(super) fn compacted(stored: &Stored) -> Result<()> {
     let budget = Budget {
         time: Duration::from_secs(1),
         series: 2,
-        now: Timestamp(2_000),
+        now: Some(Timestamp(2_000)),
+        ..Budget::default()
     };
     keep(&mut first, db.maintain(&budget).map(drop));
     keep(

@@ -1,0 +1,186 @@
+//! `retention --apply`: removes what the policies do not keep, or shows it.
+
+use super::Terminal;
+use crate::args::RetentionArgs;
+use crate::database::{failure, time_cell};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{Cell, Column, bytes_text, grouped, printable};
+use crate::time::TimeShow;
+use jiff::tz::TimeZone;
+use std::time::Duration;
+use tidalite::{Budget, CapState, ClockReading, Database, Holder, Maintained};
+
+/// Pins and readers that are named.
+const HOLDERS_SHOWN: usize = 5;
+
+fn budget(args: &RetentionArgs) -> Budget {
+    Budget {
+        time: Duration::from_secs(args.budget),
+        confirm_clock: args.yes,
+        ..Budget::default()
+    }
+}
+
+/// A count with its noun.
+fn counted(count: u64, one: &str, several: &str) -> String {
+    format!(
+        "{} {}",
+        grouped(count),
+        if count == 1 { one } else { several }
+    )
+}
+
+/// Shows what would be removed.
+pub(super) fn preview(
+    database: &Database,
+    args: &RetentionArgs,
+    terminal: &mut Terminal<'_>,
+) -> Outcome {
+    let path = &args.file.file;
+    let fail = |error: tidalite::Error| failure(path, &error);
+    let preview = database.preview_maintenance(&budget(args)).map_err(fail)?;
+    let columns = vec![
+        Column::text("series"),
+        Column::number("rows"),
+        Column::text("first"),
+        Column::text("last"),
+        Column::number("bytes"),
+    ];
+    let show = TimeShow::new(TimeZone::UTC);
+    let mut sheet = terminal.sheet(args.format.format, columns);
+    for gone in &preview.removals {
+        let unit = gone.series.schema.unit;
+        sheet.row(&[
+            Cell::Text(gone.series.label()),
+            Cell::Count(gone.rows),
+            time_cell(&show, unit, gone.from),
+            time_cell(&show, unit, gone.to),
+            Cell::Count(gone.bytes),
+        ])?;
+    }
+    sheet.finish()?;
+    let note = terminal.messages.warning("note:");
+    let series = preview.removals.len() as u64;
+    eprintln!(
+        "{note} nothing was removed; without --dry-run {} of {}, {}, would be",
+        counted(preview.rows, "row", "rows"),
+        counted(series, "series", "series"),
+        bytes_text(preview.bytes)
+    );
+    if let Some(reading) = &preview.clock_ahead {
+        eprintln!("{note} {}; --yes counts them, too", ahead(reading));
+    }
+    Ok(())
+}
+
+/// Removes it.
+pub(super) fn apply(
+    database: &Database,
+    args: &RetentionArgs,
+    terminal: &mut Terminal<'_>,
+) -> Outcome {
+    let path = &args.file.file;
+    let fail = |error: tidalite::Error| failure(path, &error);
+    let done = database.maintain(&budget(args)).map_err(fail)?;
+    told(&done, terminal)?;
+    if let Some(cap) = &done.cap {
+        let note = terminal.messages.warning("note:");
+        for line in about_cap(cap, done.more) {
+            eprintln!("{note} {line}");
+        }
+    }
+    match &done.clock_ahead {
+        None => Ok(()),
+        Some(reading) => Err(Failure::new(Exit::Failure, ahead(reading))
+            .hint("look whether `date` is right; if it is, add --yes")),
+    }
+}
+
+fn told(done: &Maintained, terminal: &mut Terminal<'_>) -> Outcome {
+    let cold = &done.cold;
+    if cold.rows > 0 {
+        writeln!(
+            terminal.out,
+            "{} of {} made cold: {} instead of {}",
+            counted(cold.rows, "row", "rows"),
+            counted(cold.leaves, "leaf", "leaves"),
+            bytes_text(cold.bytes_after),
+            bytes_text(cold.bytes_before)
+        )?;
+    }
+    let used = done.cap.as_ref().map_or(String::new(), |cap| {
+        let (before, now) = (bytes_text(cap.used_before), bytes_text(cap.used_bytes));
+        if before == now {
+            format!("; {now} in use")
+        } else {
+            format!("; {now} in use, {before} before")
+        }
+    });
+    let more = if done.more {
+        "; the time is up, there is more"
+    } else {
+        ""
+    };
+    writeln!(
+        terminal.out,
+        "{} removed from {} in {}{used}{more}",
+        counted(done.rows, "row", "rows"),
+        counted(done.series, "series", "series"),
+        counted(done.commits, "commit", "commits"),
+    )?;
+    Ok(terminal.out.flush()?)
+}
+
+/// What there is to say of a cap that is not kept to, or of a file that is longer than it.
+fn about_cap(cap: &CapState, more: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    let bound = bytes_text(cap.cap_bytes);
+    if cap.used_bytes > cap.cap_bytes && !more {
+        let used = bytes_text(cap.used_bytes);
+        lines.push(format!(
+            "{used} are in use, the cap is {bound}: only the newest row of each series is left, and what is not in series stays"
+        ));
+    }
+    if cap.file_bytes <= cap.cap_bytes {
+        return lines;
+    }
+    let file = bytes_text(cap.file_bytes);
+    if cap.holders.is_empty() {
+        let used = bytes_text(cap.used_bytes);
+        lines.push(format!(
+            "the file has {file}, the cap is {bound}: {used} are in use, the rest is free for what comes next; `tidalite compact` makes the \
+             file as short as it can be"
+        ));
+        return lines;
+    }
+    let mut holders: Vec<String> = cap.holders.iter().take(HOLDERS_SHOWN).map(named).collect();
+    let others = cap.holders.len().saturating_sub(HOLDERS_SHOWN) as u64;
+    if others > 0 {
+        holders.push(counted(others, "other", "others"));
+    }
+    lines.push(format!(
+        "the file has {file}, the cap is {bound}: {} of old versions are held by {}",
+        bytes_text(cap.held_bytes),
+        holders.join(", ")
+    ));
+    lines
+}
+
+fn named(holder: &Holder) -> String {
+    match holder {
+        Holder::Pin { name, txn } => format!("the pin `{}` of {txn}", printable(name)),
+        Holder::Reader { process, txn } => format!("a reader of process {process} at {txn}"),
+        _ => "somebody".to_owned(),
+    }
+}
+
+fn ahead(reading: &ClockReading) -> String {
+    let seconds = (reading.wall.0.saturating_sub(reading.commits.0)) / 1_000_000_000;
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    let show = TimeShow::new(TimeZone::UTC);
+    format!(
+        "rows that only the computer's clock makes too old were kept: it shows {}, {hours} h {minutes} min ahead of the newest commit and the time \
+         that is known to have passed since",
+        show.show(reading.wall.0.into())
+    )
+}

@@ -1,0 +1,279 @@
+//! Caps for the whole file: what is in use decides, no more goes than has to, and what keeps the file longer is named.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tidalite::{Budget, CapState, Database, Holder, Maintained, MemoryStorage, Options, Retention};
+use tidalite_testkit::Monitor;
+use tidalite_testkit::rng::Rng;
+
+const PAGE: u64 = 4096;
+const SECOND: i64 = 1_000_000_000;
+
+fn memory() -> Database {
+    tidalite_testkit::watch();
+    Options::new()
+        .log_bytes(0)
+        .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
+        .expect("a fresh file")
+}
+
+fn used(db: &Database) -> u64 {
+    let stat = db.stat().expect("figures");
+    (stat.pages_total - stat.pages_free - stat.pages_pending) * PAGE
+}
+
+fn cap(db: &Database, pattern: &str, bytes: u64) {
+    let mut tx = db.begin_write().expect("a transaction");
+    let policy = Retention {
+        pattern: pattern.to_owned(),
+        bytes: Some(bytes),
+        ..Retention::default()
+    };
+    tx.set_retention("cap", &policy).expect("a policy");
+    tx.commit().expect("a commit");
+}
+
+fn budget() -> Budget {
+    Budget {
+        time: Duration::from_secs(600),
+        ..Budget::default()
+    }
+}
+
+/// The times of the rows of each series.
+fn content(db: &Database) -> BTreeMap<String, Vec<i64>> {
+    let snap = db.begin_read().expect("a snapshot");
+    let mut content = BTreeMap::new();
+    for info in snap.list("").expect("a list") {
+        let series = snap.series_by_id(info.id).unwrap().unwrap();
+        let mut times = Vec::new();
+        series.all().for_each(|time, _| times.push(time)).unwrap();
+        content.insert(info.label(), times);
+    }
+    content
+}
+
+/// As an import of a file with a column of names makes it: one series after the other in a single transaction, so that an
+/// extent holds leaves of one or two series over all the time.
+fn import(db: &Database, series: usize, rows: i64, seed: u64) {
+    let mut rng = Rng::new(seed);
+    let mut tx = db.begin_write().unwrap();
+    for n in 0..series {
+        let mut writer = tx.series(&format!("power{{turbine=\"T{n:02}\"}}")).unwrap();
+        for row in 0..rows {
+            writer.insert(row * 10 * SECOND, rng.f64()).unwrap();
+        }
+    }
+    tx.commit().unwrap();
+}
+
+/// What is left of each series is its newest rows, and never none.
+fn only_the_oldest_are_gone(before: &BTreeMap<String, Vec<i64>>, db: &Database) -> u64 {
+    let mut gone = 0;
+    for (name, times) in content(db) {
+        let all = &before[&name];
+        assert!(all.is_empty() || !times.is_empty(), "{name} is empty");
+        assert!(all.ends_with(&times), "{name} lost others than its oldest");
+        gone += (all.len() - times.len()) as u64;
+    }
+    gone
+}
+
+fn state(done: &Maintained) -> &CapState {
+    done.cap.as_ref().expect("how the cap stands")
+}
+
+#[test]
+fn a_cap_above_what_is_in_use_removes_nothing_of_a_longer_file() {
+    let db = memory();
+    import(&db, 12, 40_000, 1);
+    let (file, in_use) = (db.stat().unwrap().file_bytes, used(&db));
+    assert!(in_use + PAGE < file, "{in_use} of {file}");
+    let before = content(&db);
+    cap(&db, "", in_use + (file - in_use) / 2);
+    let preview = db.preview_maintenance(&budget()).unwrap();
+    assert_eq!((preview.rows, preview.removals.len()), (0, 0));
+    let done = db.maintain(&budget()).unwrap();
+    assert_eq!((done.rows, done.series), (0, 0));
+    assert_eq!(content(&db), before);
+}
+
+#[test]
+fn a_cap_removes_what_is_too_much_of_an_import_and_no_more() {
+    let db = memory();
+    import(&db, 12, 60_000, 2);
+    let before = content(&db);
+    let in_use = used(&db);
+    let bytes = in_use / 10 * 7;
+    cap(&db, "", bytes);
+    let preview = db.preview_maintenance(&budget()).unwrap();
+    assert_eq!(content(&db), before, "a preview changes nothing");
+    let done = db.maintain(&budget()).unwrap();
+    let gone = only_the_oldest_are_gone(&before, &db);
+    println!(
+        "{in_use} in use, cap {bytes}: {done:?}, {} in the preview",
+        preview.rows
+    );
+    assert_eq!(done.rows, gone);
+    assert_eq!(done.series, 12, "each series counts once");
+    assert!(
+        used(&db) <= bytes && used(&db) + 300_000 > bytes,
+        "{}",
+        used(&db)
+    );
+    assert_eq!(state(&done).used_bytes, used(&db));
+    assert!(state(&done).used_before > bytes);
+    // What was freed inside the file is compacted away; the reserve and what it grows ahead stay.
+    assert!(state(&done).file_bytes <= bytes + (5 << 19), "{done:?}");
+    // A leaf holds 16,384 rows at most.
+    assert!(preview.rows.abs_diff(done.rows) <= 3 * 16_384);
+    assert_eq!(preview.removals.len(), 12);
+    // All series are cut at about one time.
+    let firsts: Vec<i64> = content(&db).values().map(|times| times[0]).collect();
+    let spread = firsts.iter().max().unwrap() - firsts.iter().min().unwrap();
+    assert!(spread <= 2 * 16_384 * 10 * SECOND, "{firsts:?}");
+    assert!(db.check().unwrap().is_clean());
+    // It holds already.
+    assert_eq!(db.maintain(&budget()).unwrap().rows, 0);
+}
+
+#[test]
+fn room_that_is_dead_already_goes_before_rows_do() {
+    let db = memory();
+    import(&db, 6, 60_000, 3);
+    let mut tx = db.begin_write().unwrap();
+    for n in 0..6 {
+        let name = format!("power{{turbine=\"T{n:02}\"}}");
+        tx.series(&name)
+            .unwrap()
+            .delete(..300_000 * SECOND)
+            .unwrap();
+    }
+    tx.commit().unwrap();
+    let before = content(&db);
+    let live = db.stat().unwrap().leaf_bytes;
+    let bytes = live + live / 10 + (1 << 18);
+    assert!(used(&db) > bytes, "{} of {bytes}", used(&db));
+    cap(&db, "", bytes);
+    let done = db.maintain(&budget()).unwrap();
+    assert_eq!((done.rows, content(&db)), (0, before));
+    assert!(used(&db) <= bytes, "{} of {bytes}", used(&db));
+    assert!(db.check().unwrap().is_clean());
+}
+
+#[test]
+fn pins_and_readers_that_keep_the_file_long_are_named() {
+    let db = memory();
+    import(&db, 4, 60_000, 4);
+    db.pin("monday").unwrap();
+    let reader = db.begin_read().unwrap();
+    let bytes = used(&db) / 2;
+    cap(&db, "", bytes);
+    let done = db.maintain(&budget()).unwrap();
+    let held = state(&done);
+    assert!(
+        held.used_bytes <= bytes && held.file_bytes > bytes,
+        "{held:?}"
+    );
+    assert!(held.held_bytes > 0);
+    let named = |wanted: &dyn Fn(&Holder) -> bool| held.holders.iter().any(wanted);
+    assert!(named(
+        &|holder| matches!(holder, Holder::Pin { name, .. } if name == "monday")
+    ));
+    assert!(named(
+        &|holder| matches!(holder, Holder::Reader { txn, .. } if *txn == reader.txn())
+    ));
+    drop(reader);
+    db.unpin("monday").unwrap();
+    let done = db.maintain(&budget()).unwrap();
+    assert_eq!(done.rows, 0, "what is in use has not changed");
+    assert!(done.cap.is_none_or(|held| held.holders.is_empty()));
+}
+
+/// Series of all sizes and shapes, dead room, pins: the cap holds or nothing more can go, and no more is gone than had to.
+#[test]
+fn random_files_are_cut_by_no_more_than_a_leaf_too_much() {
+    for seed in 0..24u64 {
+        let mut rng = Rng::new(seed);
+        println!("seed {seed}");
+        let db = memory();
+        let commits = 1 + rng.below(5) as i64;
+        let series = 1 + rng.below(14);
+        let rows: Vec<i64> = (0..series)
+            .map(|_| [3, 700, 5_000, 40_000][rng.below(4) as usize])
+            .collect();
+        for commit in 0..commits {
+            let mut tx = db.begin_write().unwrap();
+            for (n, &rows) in rows.iter().enumerate() {
+                let mut writer = tx.series(&format!("s{n}")).unwrap();
+                for row in 0..rows {
+                    let time = (commit * rows + row) * 100_000 / rows;
+                    writer.insert(time * SECOND + row, rng.f64()).unwrap();
+                }
+            }
+            tx.commit().unwrap();
+        }
+        if rng.below(3) == 0 {
+            let mut tx = db.begin_write().unwrap();
+            tx.series("s0")
+                .unwrap()
+                .delete(1000..50_000 * SECOND)
+                .unwrap();
+            tx.commit().unwrap();
+        }
+        if rng.below(3) == 0 {
+            db.pin("p").unwrap();
+        }
+        let bytes = (used(&db) as f64 * (0.1 + rng.f64())) as u64;
+        let before = content(&db);
+        let used_before = used(&db);
+        cap(&db, "", bytes);
+        let leaves_before = leaves(&db);
+        let done = db.maintain(&budget()).unwrap();
+        let gone = only_the_oldest_are_gone(&before, &db);
+        assert_eq!(done.rows, gone);
+        let cut = content(&db)
+            .iter()
+            .filter(|(name, times)| before[*name].len() > times.len())
+            .count();
+        assert_eq!(done.series, cut as u64);
+        let left = used(&db);
+        println!("{used_before} in use, cap {bytes}, {left} left, {gone} rows gone");
+        if gone > 0 {
+            // The last leaf of each series that was cut, and a page or two for each for what is beside them.
+            let mut last = 0;
+            for (name, all) in &leaves_before {
+                let begin = content(&db)[name][0];
+                let removed = all.iter().filter(|(from, _)| *from < begin);
+                last += removed.last().map_or(0, |(_, bytes)| bytes + 2 * PAGE);
+            }
+            assert!(
+                left + last + 8 * PAGE > bytes,
+                "{left} + {last} under {bytes}"
+            );
+        }
+        let newest_only = content(&db).values().all(|times| times.len() <= 1);
+        assert!(left <= bytes || newest_only, "{left} of {bytes}");
+        assert!(db.check().unwrap().is_clean());
+        assert_eq!(db.maintain(&budget()).unwrap().rows, 0, "it holds");
+    }
+}
+
+/// First time and bytes of the leaves of each series, as far as its blocks tell.
+fn leaves(db: &Database) -> BTreeMap<String, Vec<(i64, u64)>> {
+    let snap = db.begin_read().unwrap();
+    let mut leaves = BTreeMap::new();
+    for info in snap.list("").unwrap() {
+        let series = snap.series_by_id(info.id).unwrap().unwrap();
+        // Leaves of random values have 16,384 rows at most, of about 8 bytes.
+        let rows = series.count().unwrap();
+        let each =
+            series.stored_bytes().max(8 * series.waiting_rows()) / rows.div_ceil(16_384).max(1);
+        let mut times = Vec::new();
+        series.all().for_each(|time, _| times.push(time)).unwrap();
+        let firsts = times.chunks(16_384).map(|chunk| (chunk[0], each));
+        leaves.insert(info.label(), firsts.collect());
+    }
+    leaves
+}
