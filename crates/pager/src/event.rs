@@ -42,6 +42,16 @@ pub enum Event {
         /// The newest one that has a record.
         recorded: TxnId,
     },
+    /// The lock file named a lazy commit of a process that is gone, and not all of its pages are in the file: the file was copied or replaced without its
+    /// lock file, or its disk lost what was not synced. The commit was dropped.
+    DroppedUnrecorded {
+        /// The newest commit that was dropped.
+        txn: TxnId,
+        /// The newest commit that is used instead.
+        used: TxnId,
+        /// The first page or block that is not there.
+        reason: String,
+    },
     /// The file's end was cut off.
     Cut {
         /// Bytes before.
@@ -120,6 +130,13 @@ impl fmt::Display for Event {
                 write!(
                     f,
                     "goes on from {txn}, which has no record yet; the newest record is of {recorded}"
+                )
+            }
+            Self::DroppedUnrecorded { txn, used, reason } => {
+                write!(
+                    f,
+                    "{txn}, which only the lock file names, is not all in the file and was dropped ({reason}); \
+                     goes on from {used}"
                 )
             }
             Self::Cut { from, to } => write!(f, "cut from {from} to {to} bytes"),

@@ -1,6 +1,8 @@
 //! What is found in the file and the lock area: which record is the newest.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::large_file::{self, LargePlace};
 use crate::layout::first_page;
 use crate::lock::Lock;
 use crate::lost::{self, LostCommits};
@@ -8,14 +10,15 @@ use crate::meta::{Confirmation, Meta, MetaBlocks};
 use crate::open::check_length;
 use crate::options::Options;
 use crate::pipeline::{Weak, checksum_of};
-use crate::redo::{self, Logged, Replayed};
+use crate::redo::{self, Logged, Recovery, Replayed};
 use crate::seeded::{Bug, active};
 use crate::storage::Storage;
 use crate::superblock::{Superblock, read_failed};
+use crate::unrecorded;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tidalite_base::Corrupt;
+use tidalite_base::{Corrupt, TxnId};
 
 /// A record that was published is looked for this long.
 const PUBLISHED_WAIT: Duration = Duration::from_secs(2);
@@ -52,27 +55,103 @@ impl Found {
         })
     }
 
-    /// The same with the newest weak record that stands on it, if there is one.
+    /// The same with the newest weak record that stands on it, if there is one. Only beside a live handle, which has opened the file since the
+    /// record was written, or has verified it: see `unrecorded`.
     pub(crate) fn with_weak(
-        mut self,
+        self,
         storage: &dyn Storage,
         page_size: usize,
         lock: &Lock,
     ) -> Result<Self> {
         let len = storage.len().map_err(|error| read_failed(0, error))?;
-        for slot in [0, 1] {
-            if let Some(record) = weak_record(lock, slot, &self.durable)
-                && record.txn > self.meta.txn
-                && (first_page(page_size)..=len / page_size as u64).contains(&record.pages)
-            {
-                self.weak = Some(Weak {
-                    txn: record.txn,
-                    slot,
-                });
-                self.meta = record;
+        let pages = first_page(page_size)..=len / page_size as u64;
+        let mut records = self.weak_records(lock);
+        records.retain(|(_, record)| pages.contains(&record.pages));
+        Ok(match records.pop() {
+            Some(newest) => self.with(newest),
+            None => self,
+        })
+    }
+
+    /// The weak records that stand on the durable record and are newer than this, ascending.
+    fn weak_records(&self, lock: &Lock) -> Vec<(Weak, Meta)> {
+        let record = |slot| {
+            let record = weak_record(lock, slot, &self.durable)?;
+            let txn = record.txn;
+            (txn > self.meta.txn).then_some((Weak { txn, slot }, record))
+        };
+        let mut found: Vec<_> = [0, 1].into_iter().filter_map(record).collect();
+        found.sort_by_key(|(weak, _)| weak.txn);
+        found
+    }
+
+    fn with(self, (weak, meta): (Weak, Meta)) -> Self {
+        Self {
+            meta,
+            weak: Some(weak),
+            ..self
+        }
+    }
+
+    /// What an opener finds who is alone: the newest commit of the durable record, of the log, and of the weak records that are verified.
+    /// The slots of the others are emptied: no later commit that gets their number may be taken for them.
+    pub(crate) fn recovered(
+        self,
+        storage: &dyn Storage,
+        superblock: &Superblock,
+        lock: &Lock,
+        place: &LargePlace<'_>,
+        options: &Options,
+        recovery: &mut Recovery,
+    ) -> Result<(Self, Option<Event>)> {
+        let mut logged = self.logged(storage, superblock.page_size)?;
+        let records = self.weak_records(lock);
+        let mut found = match logged.replayed.take() {
+            Some(replayed) => self.with_replayed(replayed),
+            None => self,
+        };
+        let mut dropped = None;
+        for (weak, record) in records.into_iter().rev() {
+            // What the log reaches needs nobody's word.
+            if record.txn <= found.meta.txn {
+                break;
+            }
+            if !found.durable.large.is_null() {
+                // That it is missing is told, and says nothing about the record.
+                large_file::open(storage, superblock, &found.durable, place, options)?;
+            }
+            let records = (&record, &found.durable);
+            let (bytes, verified) =
+                unrecorded::verify(storage, superblock, records, place, options);
+            recovery.verified_bytes += bytes;
+            match verified {
+                // A page that cannot be read may be sound: nothing is dropped, and the next attempt may succeed.
+                Err(Error::Io { what, at, source }) => {
+                    let (txn, without) = (TxnId(record.txn), TxnId(found.meta.txn));
+                    let what = format!(
+                        "{what} of {txn}, which only the lock file names (to give it up and open \
+                         {without}, delete the lock file),"
+                    );
+                    return Err(Error::Io { what, at, source });
+                }
+                Err(error) if !active(Bug::WeakUnverified) => {
+                    dropped.get_or_insert((TxnId(record.txn), error.to_string()));
+                }
+                _ => {
+                    found.replayed = None;
+                    found = found.with((weak, record));
+                    break;
+                }
             }
         }
-        Ok(self)
+        recovery.lost = found.lost(storage, superblock.page_size, options, &logged);
+        lost::refuse(recovery.lost, options)?;
+        lock.area.clear_weak(found.weak.map(|weak| weak.slot));
+        recovery.replayed = found.replayed.as_ref().map_or(0, |log| log.commits);
+        recovery.dropped_unrecorded = dropped.as_ref().map(|(txn, _)| *txn);
+        let used = TxnId(found.meta.txn);
+        let told = dropped.map(|(txn, reason)| Event::DroppedUnrecorded { txn, used, reason });
+        Ok((found, told))
     }
 
     /// The log of the durable record, where it leads further than this.

@@ -11,6 +11,7 @@
 //! salvage   RawFile, by headers alone                 ticket
 //! check     Check, claims of every page     found     which record is newest
 //! handle    Pager, Stat                     pipeline  from committed to durable
+//!                                           unrecorded: is it in the file?
 //! metrics   phases of commits
 //!                                           redo      the log: one barrier instead of two
 //!                                           flusher   the thread that flushes
@@ -65,6 +66,7 @@ pub mod storage;
 mod superblock;
 mod turns;
 mod txn;
+mod unrecorded;
 mod unwritten;
 mod verified;
 mod writer;
@@ -92,3 +94,4 @@ pub use salvage::{Candidate, RawFile, RawState};
 pub use snapshot::{Parked, Shown, Snapshot};
 pub use storage::{FileStorage, MemoryStorage, Storage};
 pub use txn::{CommitInfo, Durability, Savepoint, SecondFile, Ticket, UncommittedRead, WriteTxn};
+pub use unrecorded::{Unrecorded, Verifier};

@@ -161,7 +161,7 @@ impl Pager {
         let (exclusive, read_only) = (options.exclusive, options.read_only);
         let (lock, first) = seat.attach(&identity, exclusive, read_only, place.path)?;
         let mut recovery = Recovery::default();
-        let mut healed = Vec::new();
+        let (mut healed, mut dropped) = (Vec::new(), None);
         let found = if first {
             let mut blocks = MetaBlocks::load(&*storage, &superblock.uuid);
             storage = storage::watched(storage, place.path, first);
@@ -180,14 +180,14 @@ impl Pager {
                 found = Found::newest(&blocks)?;
             }
             if !options.older_record {
-                found = found.with_weak(&*storage, superblock.page_size, &lock)?;
-                let logged = found.logged(&*storage, superblock.page_size)?;
-                recovery.lost = found.lost(&*storage, superblock.page_size, options, &logged);
-                lost::refuse(recovery.lost, options)?;
-                if let Some(replayed) = logged.replayed {
-                    recovery.replayed = replayed.commits;
-                    found = found.with_replayed(replayed);
-                }
+                (found, dropped) = found.recovered(
+                    &*storage,
+                    &superblock,
+                    &lock,
+                    &place.large,
+                    options,
+                    &mut recovery,
+                )?;
             }
             protocol::publish(lock.area.published(), found.meta.txn);
             found
@@ -229,6 +229,9 @@ impl Pager {
         }
         if let Some(lost) = recovery.lost {
             inner.log(&Event::WentBack(lost));
+        }
+        if let Some(dropped) = dropped {
+            inner.log(&dropped);
         }
         if let Some((txn, recorded)) = unrecorded {
             inner.log(&Event::FoundUnrecorded { txn, recorded });
@@ -383,7 +386,7 @@ mod tests {
     use crate::meta::COUNT_MAX;
     use crate::redo::Redo;
     use crate::storage::MemoryStorage;
-    use crate::{Durability, PageWrite};
+    use crate::{Durability, PageWrite, Verifier};
 
     fn image(change: impl Fn(&mut Meta)) -> Vec<u8> {
         let mut image = initial_image(4096, 0).expect("a size of pages");
@@ -458,7 +461,12 @@ mod tests {
                 path: Path::new("(memory)"),
                 boot: [start; 16],
             };
-            Pager::open_seated(place, &Options::default(), seat).expect("open")
+            let options = Options {
+                // What is committed is in the record.
+                verifier: Some(Verifier::new(|_| Ok(()))),
+                ..Options::default()
+            };
+            Pager::open_seated(place, &options, seat).expect("open")
         }
     }
 

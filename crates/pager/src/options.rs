@@ -4,6 +4,7 @@ use crate::clock::ClockSource;
 use crate::event::Logger;
 use crate::ptr::Ptr;
 use crate::readers::{OnLaggard, OnWait};
+use crate::unrecorded::Verifier;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidalite_base::limits::PAGE_SIZE_DEFAULT;
@@ -112,6 +113,9 @@ pub struct Options {
     /// Bytes of pages that `None` commits keep in memory, for this process to read, until a commit of another kind writes
     /// them. When there would be more the commit writes them.
     pub unwritten_bytes_max: usize,
+    /// Verifies a state that only the lock file names: lazy commits of a process that is gone, whose pages need not be in the file if it was
+    /// replaced, copied or cut off meanwhile. Without a verifier whoever opens the file first drops such a state and uses the newest durable commit.
+    pub verifier: Option<Verifier>,
     /// Who is told when something happens to the file.
     pub logger: Option<Logger>,
     /// The logger hears of commits that take longer than this.
@@ -183,6 +187,7 @@ impl Default for Options {
             dirty_bytes_max: 64 << 20,
             early_bytes: 8 << 20,
             unwritten_bytes_max: 128 << 20,
+            verifier: None,
             logger: None,
             slow_commit: Duration::from_secs(1),
             clock: ClockSource::default(),

@@ -32,6 +32,8 @@ pub enum Bug {
     LogUnsynced,
     /// Who finds a log forgets to look for commits in it.
     LogIgnored,
+    /// A weak record is believed although nobody has verified that its pages are in the file.
+    WeakUnverified,
     /// The second file is not synced before a record.
     SkipLargeSync,
 }
@@ -47,7 +49,7 @@ pub const BUGS: [Bug; 6] = [
 ];
 
 /// Those of lazy commits and of commits that share a flush.
-pub const LAZY_BUGS: [Bug; 7] = [
+pub const LAZY_BUGS: [Bug; 8] = [
     Bug::WeakInOneSlot,
     Bug::WeakBeforeData,
     Bug::WeakStandsOnOne,
@@ -55,6 +57,7 @@ pub const LAZY_BUGS: [Bug; 7] = [
     Bug::LogTooEarly,
     Bug::LogUnsynced,
     Bug::LogIgnored,
+    Bug::WeakUnverified,
 ];
 
 #[cfg(feature = "seeded-bugs")]

@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tidalite_pager::{
-    Durability, Error, Extent, OpenMode, Options, PageRead, PageWrite, Pager, RawFile,
+    Durability, Error, Extent, OpenMode, Options, PageRead, PageWrite, Pager, RawFile, Verifier,
 };
 
 const MIB: u64 = 1 << 20;
@@ -73,6 +73,7 @@ fn backing(folder: &Folder, bytes: u64) -> PathBuf {
 fn options(folder: &Folder) -> Options {
     Options {
         lock_path: Some(folder.0.join("lock")),
+        verifier: Some(Verifier::new(|_| Ok(()))),
         ..Options::default()
     }
 }

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tidalite_pager::{
-    Durability, Error, Kind, LockMemory, Options, PageWrite, Pager, Phase, Ticket, WriteTxn,
+    Durability, Error, Kind, LockMemory, Options, PageWrite, Pager, Phase, Ticket, Verifier,
+    WriteTxn,
 };
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk, Tap};
@@ -265,7 +266,12 @@ fn a_lazy_commit_outlives_its_handle_and_none_does_not() {
     let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("a.tdl");
-    let open = || Pager::open(&path, &Options::default()).unwrap();
+    // What is committed is in the record.
+    let options = Options {
+        verifier: Some(Verifier::new(|_| Ok(()))),
+        ..Options::default()
+    };
+    let open = || Pager::open(&path, &options).unwrap();
     let page = |pager: &Pager, id: u8, durability| {
         let txn = pager.begin_write().unwrap();
         txn.commit(&[id], durability).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tidalite_pager::{
-    Durability, Event, LockMemory, Logger, OpenMode, Options, PageWrite, Pager, Storage,
+    Durability, Event, LockMemory, Logger, OpenMode, Options, PageWrite, Pager, Storage, Verifier,
 };
 use tidalite_testkit::SimDisk;
 
@@ -19,6 +19,7 @@ fn options() -> (Options, Heard) {
     });
     let options = Options {
         logger: Some(logger),
+        verifier: Some(Verifier::new(|_| Ok(()))),
         shrink_bytes: 1 << 20,
         laggard_bytes: 1 << 20,
         ..Options::default()

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tidalite_pager::storage::Growth;
 use tidalite_pager::{
     Durability, Error, Extent, LockMemory, MemoryStorage, Options, PageRead, PageWrite, Pager,
-    Storage,
+    Storage, Verifier,
 };
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Monitor, SimDisk};
@@ -384,6 +384,7 @@ fn a_file_is_never_cut_below_a_record_that_may_be_found() {
         growth_bytes_max: 32 << 10,
         shrink_bytes: 16 << 10,
         reserve_bytes: 8 << 10,
+        verifier: Some(Verifier::new(|_| Ok(()))),
         ..Options::default()
     };
     let mut cuts = 0;

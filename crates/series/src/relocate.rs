@@ -90,9 +90,6 @@ impl Moving {
         Ok(moving)
     }
 
-<<<<<<< HEAD
-    /// Extents that are written anew because much of them is dead.
-=======
     /// Leaves in the extents that have the most dead bytes for what they keep, until about `wanted` bytes are free when these have moved; and
     /// how many that are. Extents that are dead by less than a page count for nothing.
     ///
@@ -133,8 +130,7 @@ impl Moving {
         Ok((moving, free))
     }
 
-    /// Extents that are mostly dead.
->>>>>>> 9494164 (tidalite, cli: caps count bytes in use; a commits' clock)
+    /// Extents that are written anew because much of them is dead.
     #[must_use]
     pub fn sparse_extents(&self) -> usize {
         self.sparse

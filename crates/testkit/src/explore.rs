@@ -10,8 +10,8 @@
 //! Second n     the second disk has gone through its first n operations
 //! ```
 //!
-//! Promised is, after a power cut (the lock area is gone), the newest content acknowledged as durable, or a later one with a
-//! record; after a kill (the area stays) the newest acknowledged as durable or lazy, or a later one. A failed sync, or
+//! Promised is, after a power cut, the newest content acknowledged as durable, or a later one with a record, whether the lock area is gone or is
+//! that of any instant of the run; after a kill (the area stays) the newest acknowledged as durable or lazy, or a later one. A failed sync, or
 //! a record that could not be written, voids what was lazy.
 
 use crate::rng::Rng;
@@ -23,6 +23,8 @@ const WEAK_AT: usize = 4096;
 const WEAK_BYTES: usize = 4096;
 /// Where it says that a sync, or the write of a record, has failed.
 const POISON_AT: usize = 128;
+/// One of so many power cuts is looked at with a lock area, too.
+const KEPT_ONE_IN: u64 = 3;
 /// Bits of a note that say what it is.
 const KIND_BITS: u32 = 3;
 
@@ -132,6 +134,9 @@ impl Promise {
 pub enum Cut {
     /// The power went: the lock area is empty.
     Power,
+    /// The disk lost what a power cut takes, and the system went on, or the file was replaced by one of another instant: the lock area is
+    /// there, as it is, as it was or as it will be.
+    Disk,
     /// The process died; the area may have been written half.
     Killed,
     /// Nothing: a commit was acknowledged as durable a moment ago. `from` is what was durable before.
@@ -216,7 +221,7 @@ pub fn explore(
     let mut promise = first.clone();
     // A lazy commit is acknowledged after its area and noted before: half an area holds to what was said before.
     let mut lazy_before = first.lazy;
-    let mut area: &[u8] = &[];
+    let (mut area, mut areas): (&[u8], usize) = (&[], 0);
     for (at, op) in taped.recording.ops.iter().enumerate() {
         disks.first.step(op);
         let place = |error: String| format!("operation {at}: {error}");
@@ -248,6 +253,7 @@ pub fn explore(
                 let crash = crash(Cut::Killed, disks.killed(), torn, from, &promise);
                 look(crash, rng).map_err(place)?;
                 (area, lazy_before) = (next, promise.lazy);
+                areas = number as usize + 1;
                 continue;
             }
             // The second disk goes on, and a sync of it has failed.
@@ -274,6 +280,19 @@ pub fn explore(
         }
         for _ in 0..images {
             let left = disks.power_cut(rng);
+            if rng.one_in(KEPT_ONE_IN) {
+                let (image, second) = left.clone();
+                let (area, allowed) = kept(taped, at, (area, areas), &promise, rng);
+                let crash = Crash {
+                    cut: Cut::Disk,
+                    image,
+                    second,
+                    area,
+                    from: promise.durable,
+                    promise: &allowed,
+                };
+                look(crash, rng).map_err(place)?;
+            }
             let crash = crash(Cut::Power, left, Vec::new(), promise.durable, &promise);
             look(crash, rng).map_err(place)?;
             if !disks.at_stake() {
@@ -287,6 +306,35 @@ pub fn explore(
         }
     }
     Ok(())
+}
+
+/// The lock area that is found with what the disk has left after operation `at`: that of this instant, the newest of `areas`, an older one, or a newer
+/// one. With a newer one the newest content that had begun by then may be found, if all of it is on the disk.
+fn kept(
+    taped: &Taped,
+    at: usize,
+    (area, areas): (&[u8], usize),
+    promise: &Promise,
+    rng: &mut Rng,
+) -> (Vec<u8>, Promise) {
+    let (older, newer) = taped.areas.split_at(areas);
+    match rng.below(3) {
+        0 if !older.is_empty() => (older[rng.index(older.len())].clone(), promise.clone()),
+        1 if !newer.is_empty() => {
+            let number = areas + rng.index(newer.len());
+            let mut later = promise.clone();
+            for op in &taped.recording.ops[at..] {
+                match op {
+                    Op::Mark(mark) if *mark == Note::Area(number as u64).encode() => break,
+                    Op::Mark(mark) => later.step(Note::decode(*mark)),
+                    _ => {}
+                }
+            }
+            later.durable = promise.durable;
+            (taped.areas[number].clone(), later)
+        }
+        _ => (area.to_vec(), promise.clone()),
+    }
 }
 
 /// The lock area while a weak record is being written: words in order.

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::parallel::{SCAN_THREADS_MAX, scan_threads_default};
 use crate::read::{Newest, ReadTxn};
 use crate::roots::Roots;
+use crate::unrecorded;
 use crate::watch::Watch;
 use crate::write::{OpenTable, WriteTxn};
 use std::path::Path;
@@ -54,6 +55,7 @@ impl Options {
         let store = tidalite_pager::Options {
             page_size: PAGE_SIZE_DEFAULT,
             roots: Some(Roots::pages),
+            verifier: Some(unrecorded::verifier()),
             ..Default::default()
         };
         Self {

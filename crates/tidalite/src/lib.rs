@@ -63,6 +63,7 @@
 //! page_walk  Database::pages, page       who takes which pages
 //! pins, diff                             old versions that stay, what changed since
 //! salvage    what is intact of a damaged file
+//! unrecorded verifies what only the lock file names
 //! watch      Watch, Progress            of what takes long
 //! ```
 
@@ -143,6 +144,7 @@ mod time;
 mod typed;
 mod typed_multi;
 mod uncommitted;
+mod unrecorded;
 mod value;
 mod watch;
 mod write;

@@ -47,7 +47,8 @@ fn of_front(bug: bugs::Bug) -> Switch {
 /// The deliberate bugs that the slice must find. The switches act on the calling thread.
 #[must_use]
 pub fn switches() -> Vec<Switch> {
-    let mut switches: Vec<Switch> = BUGS.into_iter().map(of_pager).collect();
+    let pager = BUGS.into_iter().chain([Bug::WeakUnverified]);
+    let mut switches: Vec<Switch> = pager.map(of_pager).collect();
     switches.extend(bugs::BUGS.into_iter().map(of_front));
     switches
 }

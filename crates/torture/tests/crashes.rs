@@ -28,13 +28,17 @@ fn a_power_cut_anywhere_leaves_a_promised_state() {
         }
     });
     let (states, nested) = (tally.states.into_inner(), tally.nested.into_inner());
+    let (kept, dropped) = (tally.kept.into_inner(), tally.dropped.into_inner());
     let (asked, deep) = (tally.asked.into_inner(), tally.deep.into_inner());
     println!(
-        "{states} crash states of {} seeds, {nested} in or after a reopening, {deep} times in one of that, {asked} asked questions",
+        "{states} crash states of {} seeds, {nested} in or after a reopening, {deep} times in one of that, {asked} asked questions, \
+         {kept} with a lock file of another instant, which named commits that were not there in {dropped}",
         next.into_inner()
     );
     assert!(nested > states / 50, "reopenings are cut too");
     assert!(deep > 0, "and reopenings after that");
+    assert!(kept > states / 10, "lock files outlive what the disk loses");
+    assert!(dropped > kept / 50, "and name what is not there");
     assert!(asked > states / 20, "answers are compared too");
     let read_only = tally.read_only.into_inner();
     assert!(

@@ -4,12 +4,8 @@ use super::{Terminal, maintain};
 use crate::args::{KeepFromName, RetentionArgs};
 use crate::database::{failure, open, open_to_write};
 use crate::exit::{Failure, Outcome};
-<<<<<<< HEAD
-use crate::output::{Cell, Column, bytes_text, grouped};
-use crate::store;
-=======
 use crate::output::{Cell, Column};
->>>>>>> 9494164 (tidalite, cli: caps count bytes in use; a commits' clock)
+use crate::store;
 use std::time::Duration;
 use tidalite::{KeepFrom, Retention};
 
@@ -62,40 +58,8 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
         return maintain::preview(&database, args, terminal);
     }
     if args.apply {
-<<<<<<< HEAD
-        let budget = Budget {
-            time: Duration::from_secs(args.budget),
-            ..Budget::default()
-        };
-        let done = database.maintain(&budget).map_err(fail)?;
-        let more = if done.more {
-            "; the time is up, there is more"
-        } else {
-            ""
-        };
-        if done.cold.rows > 0 {
-            let cold = &done.cold;
-            writeln!(
-                terminal.out,
-                "{} rows of {} leaves cold: {} instead of {}",
-                grouped(cold.rows),
-                grouped(cold.leaves),
-                bytes_text(cold.bytes_after),
-                bytes_text(cold.bytes_before)
-            )?;
-        }
-        writeln!(
-            terminal.out,
-            "{} rows removed from {} series in {} commits{more}",
-            grouped(done.rows),
-            grouped(done.series),
-            grouped(done.commits)
-        )?;
-        store::close(database).map_err(fail)?;
-        return Ok(terminal.out.flush()?);
-=======
-        return maintain::apply(&database, args, terminal);
->>>>>>> 9494164 (tidalite, cli: caps count bytes in use; a commits' clock)
+        maintain::apply(&database, args, terminal)?;
+        return store::close(database).map_err(fail);
     }
     let snapshot = database.begin_read().map_err(fail)?;
     let columns = vec![

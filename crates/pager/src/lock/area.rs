@@ -226,6 +226,16 @@ impl Area {
         }
     }
 
+    /// Zeroes the slots of weak records but for one of them. Only for who is alone, under the setup lock.
+    pub(crate) fn clear_weak(&self, kept: Option<usize>) {
+        for slot in [0, 1] {
+            if kept != Some(slot) {
+                let at = WEAK_AT + slot * WEAK_BYTES;
+                self.zero(at..at + WEAK_BYTES);
+            }
+        }
+    }
+
     /// A copy of a weak record's slot (0 or 1). It carries a checksum of its own: it may be half-written.
     pub(crate) fn weak(&self, slot: usize) -> Vec<u8> {
         assert!(slot < 2, "there are two weak records");

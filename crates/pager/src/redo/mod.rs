@@ -257,6 +257,10 @@ pub struct Recovery {
     /// Durable commits that cannot be found any more. A handle for writing has them only with
     /// [`Options::accept_lost_commits`](crate::Options::accept_lost_commits).
     pub lost: Option<LostCommits>,
+    /// The newest commit that the lock file named and of which pages are not in the file: it was dropped. No durable commit is lost by that.
+    pub dropped_unrecorded: Option<TxnId>,
+    /// Bytes read to verify what the lock file named.
+    pub verified_bytes: u64,
 }
 
 /// The pages of the file in which the log is.

@@ -211,11 +211,14 @@ impl Machine {
     /// What is left if the process is killed now, and by power cuts.
     fn judge(&self, rng: &mut Rng) {
         let (exact, area) = (&self.exact, self.memory.image());
-        let killed = exact.look(self.disk.image(), &area, exact.after_kill(&area));
+        let killed = exact.look(self.disk.image(), &area, exact.after_kill(&area), true);
         killed.expect("killed");
         let replay = Replay::at_end(&self.disk.recording());
         for _ in 0..CUTS {
-            let cut = exact.look(replay.power_cut(rng), &[], exact.durable);
+            let image = replay.power_cut(rng);
+            let kept = exact.look(image.clone(), &area, exact.durable, false);
+            kept.expect("after a power cut that left the lock area");
+            let cut = exact.look(image, &[], exact.durable, false);
             cut.expect("after a power cut");
         }
     }

@@ -172,8 +172,9 @@ impl Exact {
         Ok(id)
     }
 
-    /// Opens what was left and judges it; then one more commit must be durable, and be found again.
-    pub fn look(&self, image: Vec<u8>, area: &[u8], from: u64) -> Judged<u64> {
+    /// Opens what was left and judges it; then one more commit must be durable, and be found again. `killed`: the process died, and nothing that
+    /// was written is lost.
+    pub fn look(&self, image: Vec<u8>, area: &[u8], from: u64, killed: bool) -> Judged<u64> {
         let words = |error: tidalite_pager::Error| error.to_string();
         let disk = Arc::new(SimDisk::from_image(image));
         let memory = memory_of(area);
@@ -183,6 +184,9 @@ impl Exact {
             opened.map_err(|error| format!("open: {error}"))
         };
         let pager = open()?;
+        if let Some(dropped) = pager.recovery().dropped_unrecorded.filter(|_| killed) {
+            return Err(format!("{dropped} was dropped, although nothing was lost"));
+        }
         let found = self.judge(&pager, from)?;
         let mut next = self.clone();
         next.goes_on_from(found);

@@ -1,9 +1,10 @@
 //! The second crash harness: durable, one-flush, lazy and `None` commits, tickets, and commits that come while a flush is under
-//! way, all in one thread and from one seed. Looked at after every operation: a power cut (the lock area is gone) and
-//! the death of the process (the lock area stays, a weak record perhaps half-written). Some states are gone on with, to
-//! depth 3.
+//! way, all in one thread and from one seed. Looked at after every operation: a power cut (the lock area is gone), the same
+//! with the lock area of that instant, of an earlier one or of a later one (a disk that was lost and found while the system went on, a folder
+//! that was copied, a backup that was put in place), and the death of the process (the lock area stays, a weak record perhaps half-written).
+//! Some states are gone on with, to depth 3.
 //!
-//! What is promised: after a power cut the newest commit acknowledged as durable, or a later one; after the death of
+//! What is promised: after a power cut the newest commit acknowledged as durable, or a later one, whatever the lock area says; after the death of
 //! the process the newest acknowledged as durable or lazy, or a later one. (After a failed sync lazy commits are not promised.)
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
@@ -38,6 +39,8 @@ const READ_ONLY_ONE_IN: u64 = 2;
 #[derive(Default)]
 pub struct Tally {
     pub cuts: u64,
+    /// Power cuts after which the lock area is there: the disk was lost without the system, or replaced.
+    pub kept: u64,
     pub kills: u64,
     pub nested: u64,
     /// Those that were checked before a writer opened the file.
@@ -287,6 +290,35 @@ struct Promise {
     durable: u64,
     lazy: u64,
     begun: u64,
+    /// In a crash before the disk lost what the lock area named.
+    has_lost: bool,
+}
+
+/// What a crash leaves: the file, and the lock area.
+#[derive(Clone, Copy)]
+struct State<'a> {
+    image: &'a [u8],
+    area: &'a [u8],
+    /// The process died, and nothing else: all that was written is there.
+    killed: bool,
+}
+
+impl<'a> State<'a> {
+    fn killed(image: &'a [u8], area: &'a [u8]) -> Self {
+        let killed = true;
+        Self {
+            image,
+            area,
+            killed,
+        }
+    }
+
+    fn cut(image: &'a [u8], area: &'a [u8]) -> Self {
+        Self {
+            killed: false,
+            ..Self::killed(image, area)
+        }
+    }
 }
 
 struct Explorer<'a> {
@@ -299,7 +331,7 @@ impl Explorer<'_> {
     fn judge(&mut self, run: &Run, first: Promise, depth: u32) -> Judged {
         let mut replay = Replay::new(&run.recording);
         let (mut promise, mut before) = (first, first);
-        let mut area: &[u8] = &[];
+        let (mut area, mut areas): (&[u8], usize) = (&[], 0);
         for (at, op) in run.recording.ops.iter().enumerate() {
             replay.step(op);
             let place = |error: String| format!("depth {depth}, operation {at}: {error}");
@@ -318,9 +350,9 @@ impl Explorer<'_> {
                         before = promise;
                         let killed = replay.killed();
                         self.tally.kills += 1;
-                        self.look(run, (&killed, &torn), from, promise, depth)
+                        self.look(run, State::killed(&killed, &torn), from, promise, depth)
                             .map_err(|e| place(format!("killed: {e}")))?;
-                        area = next;
+                        (area, areas) = (next, number as usize + 1);
                     }
                 },
                 Op::SyncFailed => (promise.lazy, before.lazy) = (0, 0),
@@ -328,15 +360,32 @@ impl Explorer<'_> {
                     for _ in 0..self.images {
                         let image = replay.power_cut(&mut self.rng);
                         self.tally.cuts += 1;
-                        self.look(run, (&image, &[]), promise.durable, promise, depth)
-                            .map_err(|e| place(format!("power cut: {e}")))?;
+                        self.look(
+                            run,
+                            State::cut(&image, &[]),
+                            promise.durable,
+                            promise,
+                            depth,
+                        )
+                        .map_err(|e| place(format!("power cut: {e}")))?;
+                        if let Some((when, kept)) = self.kept(run, area, areas) {
+                            self.tally.kept += 1;
+                            self.look(
+                                run,
+                                State::cut(&image, kept),
+                                promise.durable,
+                                promise,
+                                depth,
+                            )
+                            .map_err(|e| place(format!("power cut, lock area {when}: {e}")))?;
+                        }
                         if !replay.at_stake() {
                             break;
                         }
                         let killed = replay.killed();
                         self.tally.kills += 1;
                         let from = promise.durable.max(promise.lazy);
-                        self.look(run, (&killed, area), from, promise, depth)
+                        self.look(run, State::killed(&killed, area), from, promise, depth)
                             .map_err(|e| place(format!("killed: {e}")))?;
                     }
                 }
@@ -345,14 +394,33 @@ impl Explorer<'_> {
         Ok(())
     }
 
+    /// A lock area that outlives a power cut: as it is, as it was at some time before, or as it will be.
+    fn kept<'r>(
+        &mut self,
+        run: &'r Run,
+        now: &'r [u8],
+        areas: usize,
+    ) -> Option<(&'static str, &'r [u8])> {
+        let (older, newer) = run.locks.split_at(areas);
+        let one_of = |rng: &mut Rng, of: &'r [Vec<u8>]| {
+            (!of.is_empty()).then(|| of[rng.index(of.len())].as_slice())
+        };
+        match self.rng.below(3) {
+            0 => Some(("of that instant", now)),
+            1 => Some(("of an earlier instant", one_of(&mut self.rng, older)?)),
+            _ => Some(("of a later instant", one_of(&mut self.rng, newer)?)),
+        }
+    }
+
     fn look(
         &mut self,
         run: &Run,
-        (image, area): (&[u8], &[u8]),
+        state: State<'_>,
         from: u64,
         promise: Promise,
         depth: u32,
     ) -> Judged {
+        let State { image, area, .. } = state;
         let disk = Arc::new(SimDisk::from_image(image.to_vec()));
         let storage = Arc::clone(&disk) as Arc<dyn Storage>;
         // A copy decides, so that the run is the same with and without this.
@@ -364,6 +432,13 @@ impl Explorer<'_> {
         let memory = memory_of(area);
         let pager = Pager::open_storage_with(storage, &memory, &options())
             .map_err(|error| format!("open: {error}"))?;
+        if let Some(dropped) = pager
+            .recovery()
+            .dropped_unrecorded
+            .filter(|_| state.killed && !promise.has_lost)
+        {
+            return Err(format!("{dropped} was dropped, although nothing was lost"));
+        }
         let reader = pager.begin_read().map_err(|error| error.to_string())?;
         let id = id_of(reader.app());
         let has_record = id == 0 || run.history.recorded.get(&id) == Some(&true);
@@ -393,6 +468,7 @@ impl Explorer<'_> {
                 durable: promise.durable,
                 lazy: if area.is_empty() { 0 } else { from },
                 begun: promise.begun,
+                has_lost: promise.has_lost || !state.killed && !area.is_empty(),
             };
             self.judge(&inner, first, depth + 1)
                 .map_err(|error| format!("{error}\n{}", described(&inner, 30)))?;

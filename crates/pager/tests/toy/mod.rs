@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tidalite_base::Corrupt;
 use tidalite_pager::{
     Check, Error, Extent, Header, Kind, LockMemory, Options, PageRead, PageWrite, Pager, Ptr,
-    Result, Storage, seal_block,
+    Result, Storage, Unrecorded, Verifier, seal_block,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -33,6 +33,7 @@ pub fn options() -> Options {
         // Full after a few commits.
         log_bytes: 24 << 10,
         roots: Some(|app| vec![root_of(app)]),
+        verifier: Some(Verifier::new(verify)),
         ..Options::default()
     }
 }
@@ -197,6 +198,31 @@ pub fn read<R: PageRead>(r: &R, root: &Ptr, claim: &mut dyn FnMut(u64, u64)) -> 
         }
     }
     Ok(content)
+}
+
+/// Reads what is younger than the durable record.
+fn verify(state: &Unrecorded<'_>) -> Result<()> {
+    let young = |ptr: &Ptr| ptr.birth > state.since();
+    let root = root_of(state.app());
+    if !young(&root) {
+        return Ok(());
+    }
+    let root_page = state.page(&root)?;
+    for i in (0..FAN).filter(|i| young(&entry(&root_page, *i))) {
+        let branch_page = state.page(&entry(&root_page, i))?;
+        for j in 0..FAN {
+            let leaf = entry(&branch_page, j);
+            if !young(&leaf) {
+                continue;
+            }
+            if is_extent(j) {
+                state.block(&leaf)?;
+            } else {
+                state.page(&leaf)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Slots, with their versions, of which something lies at or behind this address: to store them anew is to move them.

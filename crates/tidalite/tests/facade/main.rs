@@ -3,6 +3,7 @@
 //! ```text
 //! errors     files that cannot be opened, calls that cannot be: each a typed error with the next step
 //! disk_full  a disk that fills up or fails at every call; a small real file system
+//! lock_file  the lock file beside a data file of another instant
 //! limits     every bound of docs/limits.md, at it and one beyond
 //! model      random operations against plain maps, own reads and reopening included
 //! bounds     what a commit writes and a query reads, counted
@@ -42,6 +43,7 @@ mod large;
 mod lazy;
 mod lifecycle;
 mod limits;
+mod lock_file;
 mod model;
 mod oracle;
 mod pins;

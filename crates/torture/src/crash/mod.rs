@@ -3,8 +3,8 @@
 //! A seeded run of processes is recorded on the simulated disk: transactions over tables (plain, nested, of multi-values), series, appenders,
 //! policies and pins with every durability, tickets that wait, commits inside the syncs of others, compaction, maintenance,
 //! backups, two handles that take turns, snapshots held, kills, disks that fail, reopenings. Then, after every single operation of the recording, what a power cut or the
-//! death of the process could leave is opened: it must open, check clean (also before a writer has healed anything), and hold exactly
-//! the content of a commit that was promised
+//! death of the process could leave is opened, and what is left of the disk beside a lock file of another instant: it must open, check clean
+//! (also before a writer has healed anything), and hold exactly the content of a commit that was promised
 //! (`tidalite_testkit::Promise`). A share of the seeds has large values on a second disk, and both lose what they like. Some of it is gone on with (healing, further commits), and cut again inside that.
 //!
 //! ```text
@@ -150,6 +150,10 @@ pub struct Tally {
     pub states: AtomicU64,
     /// Those of them that a kill left.
     pub kills: AtomicU64,
+    /// Those with what a power cut left of the disk and a lock area of some instant of the run.
+    pub kept: AtomicU64,
+    /// Those of which the lock area named a commit that was not all there.
+    pub dropped: AtomicU64,
     /// Those that were cut inside a reopening or after it.
     pub nested: AtomicU64,
     /// Reopenings inside a crash of a reopening that were gone on with.
@@ -411,6 +415,8 @@ struct Judge<'a> {
     history: &'a History,
     /// Crashes before this one.
     depth: u32,
+    /// In one of these the disk lost what the lock area named.
+    has_lost: bool,
 }
 
 impl Judge<'_> {
@@ -431,10 +437,12 @@ impl Judge<'_> {
     fn count(&self, db: &Database, cut: Cut) {
         count(&self.tally.states, true);
         count(&self.tally.kills, cut == Cut::Killed);
+        count(&self.tally.kept, cut == Cut::Disk);
         count(&self.tally.nested, self.depth > 1);
         let recovery = db.recovery();
         count(&self.tally.replayed, recovery.replayed > 0);
         count(&self.tally.went_back, recovery.lost.is_some());
+        count(&self.tally.dropped, recovery.dropped_unrecorded.is_some());
     }
 
     /// A crash leaves no damage and loses no durable commit, and a check says so before anybody heals what it leaves.
@@ -466,6 +474,10 @@ impl Judge<'_> {
             options(self.plan.page_size),
         )?;
         self.count(&db, crash.cut);
+        let dropped = db.recovery().dropped_unrecorded;
+        if let Some(dropped) = dropped.filter(|_| crash.cut == Cut::Killed && !self.has_lost) {
+            return Err(format!("{dropped} was dropped, although nothing was lost"));
+        }
         let made = self.history.content(crash.promise.begun).made();
         count(&self.tally.leaves, made.leaves);
         count(&self.tally.blocks, made.blocks);
@@ -497,6 +509,7 @@ impl Judge<'_> {
         self.tally.deep.fetch_add(deep, Ordering::Relaxed);
         let mut inner = Rng::new(rng.u64());
         let promise = crash.promise.after(crash.cut, crash.from);
+        let has_lost = self.has_lost || crash.cut == Cut::Disk;
         let run = Start {
             image: crash.image,
             second: crash.second,
@@ -511,6 +524,7 @@ impl Judge<'_> {
         let deeper = Judge {
             history: &run.history,
             depth: self.depth + 1,
+            has_lost,
             ..*self
         };
         deeper.run(&run, &promise, rng).map_err(|error| {
@@ -562,6 +576,7 @@ pub fn examine(seed: u64, plan: &Plan, tally: &Tally) -> Result<(), String> {
         tally,
         history: &run.history,
         depth: 1,
+        has_lost: false,
     };
     judge.run(&run, &Promise::default(), &mut Rng::new(mix(seed ^ 0xc4a5)))
 }

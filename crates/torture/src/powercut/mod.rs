@@ -12,7 +12,8 @@
 //! file is being made or reopened, while the file system replays. After it the file system is mounted again, and
 //! 1. the file opens (it may be missing only while its making was not acknowledged), and its check is clean;
 //! 2. it stands on the last transaction acknowledged as durable, or on a later one whose durable commit, or a sync of it, had begun (so a
-//!    lazy commit that no flush has reached is gone, and one that a durable commit was built on is there with that);
+//!    lazy commit that no flush has reached is gone, and one that a durable commit was built on is there with that). After every other cut the lock
+//!    file is left as it is, as when a disk goes and comes back while the computer runs: then a later lazy commit may be found, if all of it is there;
 //! 3. its content is that of this transaction, to the byte.
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
@@ -71,6 +72,10 @@ pub struct Tally {
     pub lazy: u64,
     /// Cuts after which a commit was found that had begun and was not acknowledged.
     pub later_found: u64,
+    /// Cuts after which the lock file was that of the same run of the system.
+    pub same_boot: u64,
+    /// Those of them after which it named a lazy commit of which pages were lost.
+    pub dropped: u64,
     /// Cuts before the file's making was acknowledged.
     pub before_opened: u64,
     /// Sectors that were not flushed at a cut.
@@ -93,6 +98,8 @@ struct Promise {
     last: u64,
     /// Later ones whose durable commit began.
     begun: Vec<u64>,
+    /// Later ones whose lazy commit began.
+    lazy: Vec<u64>,
 }
 
 impl Promise {
@@ -104,14 +111,30 @@ impl Promise {
                 tally.acknowledged += 1;
                 self.last = number;
                 self.begun.clear();
+                self.lazy.clear();
             }
+            Said::Trying(number) => self.lazy.push(number),
             Said::Lazy(_) => tally.lazy += 1,
-            Said::Trying(_) | Said::Visible(_) | Said::Failed(_) | Said::Again(_) => {}
+            Said::Visible(_) | Said::Failed(_) | Said::Again(_) => {}
         }
     }
 
-    fn allows(&self, number: u64) -> bool {
-        number == self.last || self.begun.contains(&number)
+    fn allows(&self, number: u64, same_boot: bool) -> bool {
+        let lazy = same_boot && self.lazy.contains(&number);
+        number == self.last || self.begun.contains(&number) || lazy
+    }
+
+    /// What was found, and whether only the lock file says so: then it is not on the disk yet.
+    fn found(&mut self, number: u64, same_boot: bool) {
+        self.opened = true;
+        if same_boot && self.lazy.contains(&number) {
+            self.begun.retain(|begun| *begun <= number);
+            self.lazy.retain(|lazy| *lazy <= number);
+            return;
+        }
+        self.last = number;
+        self.begun.clear();
+        self.lazy.clear();
     }
 }
 
@@ -246,8 +269,12 @@ fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String>
         if !power_on(rig, &mut rng, plan.flavour, tally)? {
             return Ok(());
         }
-        end_the_boot(&rig.lock())?;
-        if !judge(rig, &mut promise, &mut oracle, &mut rng, tally)? {
+        let same_boot = rng.one_in(2);
+        if !same_boot {
+            end_the_boot(&rig.lock())?;
+        }
+        tally.same_boot += u64::from(same_boot);
+        if !judge(rig, &mut promise, &mut oracle, (&mut rng, same_boot), tally)? {
             break;
         }
     }
@@ -375,7 +402,7 @@ fn await_end(rig: &Rig, child: &mut Child) -> Result<std::process::ExitStatus, S
 const BOOT_ID: Range<u64> = 24..40;
 
 /// The power cut of a computer ends its run: the next one has another name, and what the lock file says of lazy commits is void. Here the
-/// computer runs on, so the lock file, if the file system has kept it, is made that of another run; the rest of it stays as it is.
+/// computer runs on, so the lock file, if the file system has kept it, is made that of another run after every other cut; the rest of it stays as it is.
 fn end_the_boot(lock: &Path) -> Result<(), String> {
     let opened = OpenOptions::new().write(true).open(lock);
     let Ok(lock) = opened else {
@@ -396,7 +423,7 @@ fn judge(
     rig: &Rig,
     promise: &mut Promise,
     oracle: &mut Oracle,
-    rng: &mut Rng,
+    (rng, same_boot): (&mut Rng, bool),
     tally: &mut Tally,
 ) -> Result<bool, String> {
     let file = rig.file();
@@ -419,10 +446,10 @@ fn judge(
     };
     let snap = db.begin_read().map_err(|error| format!("read: {error}"))?;
     let number = number_of(&snap).map_err(|error| format!("number: {error}"))?;
-    if !promise.allows(number) {
+    if !promise.allows(number, same_boot) {
         return Err(format!(
-            "stands on transaction {number}; {} was acknowledged, begun were {:?}",
-            promise.last, promise.begun
+            "stands on transaction {number}; {} was acknowledged, begun were {:?}, lazily {:?}",
+            promise.last, promise.begun, promise.lazy
         ));
     }
     let found = digest_of_snapshot(&snap).map_err(|error| format!("content: {error}"))?;
@@ -442,8 +469,8 @@ fn judge(
         return Err(format!("check: {problems:?}"));
     }
     tally.later_found += u64::from(number != promise.last);
-    // What was found is on the disk now, whatever comes.
-    (promise.last, promise.opened) = (number, true);
-    promise.begun.clear();
+    let dropped = db.recovery().dropped_unrecorded;
+    tally.dropped += u64::from(dropped.is_some());
+    promise.found(number, same_boot);
     Ok(true)
 }
