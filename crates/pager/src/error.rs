@@ -68,6 +68,29 @@ pub enum Error {
         /// Which file.
         path: PathBuf,
     },
+    /// The data file at this path was put there, or is missing there, while a process has the file open that was there before.
+    FileReplaced {
+        /// Which file.
+        path: PathBuf,
+        /// The process that has the old file open, as numbered where it runs; 0 when it cannot be told.
+        process: u32,
+    },
+    /// The data file was replaced, renamed or deleted while it was open here. This handle commits nothing more; reading goes on.
+    FileMoved {
+        /// Where it was opened, without links.
+        path: PathBuf,
+        /// What was found there.
+        found: &'static str,
+        /// Where it is now, if it has a name and the system tells it.
+        now_at: Option<PathBuf>,
+    },
+    /// A database on a file system that other computers write to, opened for several processes.
+    NetworkFileSystem {
+        /// The data file or the lock file.
+        path: PathBuf,
+        /// What the file system is called.
+        kind: &'static str,
+    },
     /// The lock file cannot be used.
     LockFile {
         /// Which file.
@@ -188,6 +211,23 @@ impl Error {
             },
             Self::IsTable { key } => Self::IsTable { key: key.clone() },
             Self::OpenElsewhere { path } => Self::OpenElsewhere { path: path.clone() },
+            Self::FileReplaced { path, process } => Self::FileReplaced {
+                path: path.clone(),
+                process: *process,
+            },
+            Self::FileMoved {
+                path,
+                found,
+                now_at,
+            } => Self::FileMoved {
+                path: path.clone(),
+                found,
+                now_at: now_at.clone(),
+            },
+            Self::NetworkFileSystem { path, kind } => Self::NetworkFileSystem {
+                path: path.clone(),
+                kind,
+            },
             Self::LockFile { path, problem } => Self::LockFile {
                 path: path.clone(),
                 problem: problem.clone(),
@@ -295,6 +335,35 @@ impl std::fmt::Display for Error {
             Self::OpenElsewhere { path } => write!(
                 f,
                 "{} is open elsewhere, by somebody who has it alone or works with another lock file: close it there first",
+                path.display()
+            ),
+            Self::FileReplaced { path, process } => write!(
+                f,
+                "the data file {} was replaced or deleted while process {process} has the old one open: have that process close it, or end it, then open it again",
+                path.display()
+            ),
+            Self::FileMoved {
+                path,
+                found,
+                now_at,
+            } => {
+                write!(
+                    f,
+                    "the data file {} is no longer the one that was opened: {found}, and the opened one ",
+                    path.display()
+                )?;
+                match now_at {
+                    Some(now) => write!(f, "is {} now", now.display())?,
+                    None => write!(f, "has no other name that is known")?,
+                }
+                write!(
+                    f,
+                    "; nothing more is committed to it, but reading goes on: copy its content to a new file if it is needed, close the database, then open the path again"
+                )
+            }
+            Self::NetworkFileSystem { path, kind } => write!(
+                f,
+                "{} is on a network file system ({kind}), where processes of several computers cannot share a database: put the database and its lock file on a local disk, or open it exclusively (Options::exclusive)",
                 path.display()
             ),
             Self::LockFile { path, problem } => write!(
@@ -464,6 +533,19 @@ mod tests {
             newest: tidalite_base::TxnId(9),
             cause: LossCause::Log,
         });
+        let replaced = Error::FileReplaced {
+            path: path.clone(),
+            process: 7,
+        };
+        let gone = |now_at| Error::FileMoved {
+            path: path.clone(),
+            found: "it was deleted",
+            now_at,
+        };
+        let network = Error::NetworkFileSystem {
+            path: path.clone(),
+            kind: "NFS",
+        };
         for (error, parts) in [
             (
                 medium,
@@ -482,6 +564,13 @@ mod tests {
             (table, ["\"a\\n\"", "remove it first"]),
             (elsewhere, ["plant.tdl", "close it"]),
             (lost, ["txn 9, 6 commits later", "restore a backup"]),
+            (replaced, ["process 7", "then open it again"]),
+            (gone(None), ["it was deleted", "open the path again"]),
+            (
+                gone(Some("old.tdl".into())),
+                ["is old.tdl now", "to a new file"],
+            ),
+            (network, ["(NFS)", "Options::exclusive"]),
             (lock, ["plant.tdl", "Options::lock_path"]),
             (refused, ["plant.tdl", "have its owner give it"]),
             (large, ["plant.tdl", "(Options::large_values)"]),

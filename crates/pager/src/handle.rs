@@ -14,6 +14,8 @@ use crate::redo::Recovery;
 use crate::snapshot::{Shown, Snapshot};
 use crate::space::large::Large;
 use crate::txn::{Durability, WriteTxn, make_durable};
+use crate::storage::Look;
+use crate::txn::{WriteTxn, make_durable};
 use crate::writer::Writer;
 use std::path::Path;
 use std::sync::Arc;
@@ -120,7 +122,7 @@ impl Pager {
     /// when the turn becomes free may have it before who sleeps and waits for it, for 5 ms at most.
     ///
     /// # Errors
-    /// `ReadOnly`, `Poisoned`, `Forked`; what reading the free space or confirming the newest state meets; `LargeFile` when another process
+    /// `ReadOnly`, `Poisoned`, `Forked`; `FileMoved` when the file is no longer the one at its path; what reading the free space or confirming the newest state meets; `LargeFile` when another process
     /// has given the database another second file than this handle has.
     pub fn begin_write(&self) -> Result<WriteTxn> {
         self.inner.check_writable()?;
@@ -199,7 +201,7 @@ impl Pager {
     /// commits are `None`; so it must not be called by who holds one after such a commit. Returns the newest commit.
     ///
     /// # Errors
-    /// `Poisoned`; any error of a sync or of writing the record (then nothing more is acknowledged until
+    /// `Poisoned`; `FileMoved`; any error of a sync or of writing the record (then nothing more is acknowledged until
     /// reopened); what reading the record of another process meets.
     pub fn sync(&self) -> Result<TxnId> {
         self.make_durable(Until::Kept)
@@ -216,6 +218,7 @@ impl Pager {
     fn make_durable(&self, wanted: Until) -> Result<TxnId> {
         let inner = &self.inner;
         inner.check_writable()?;
+        inner.check_moved(Look::Full)?;
         inner.refresh()?;
         let newest = inner.pipeline.base(inner.state()).txn;
         // Another process may have seen to it.
@@ -251,6 +254,7 @@ impl Pager {
                 done => return done,
             }
         }
+        self.inner.check_moved(Look::Full)?;
         make_durable(&self.inner, (newest, Until::Recorded), None).map(|_| ())
     }
 

@@ -22,7 +22,7 @@ use crate::options::Options;
 use crate::ptr::Ptr;
 use crate::seeded::{Bug, active};
 use crate::space::large::{LargeId, NAME_BYTES_MAX, read_id};
-use crate::storage::{FileStorage, Growth, Storage, create_file};
+use crate::storage::{FileStorage, Growth, Storage, create_file, sync_directory};
 use crate::superblock::{Superblock, read_block, read_failed, seal_copy, verify_own};
 use crate::{PageRef, verify_block};
 use std::fs::OpenOptions;
@@ -206,6 +206,9 @@ fn open_file(
             Error::Open { source, .. } => source,
             other => io::Error::other(other),
         })?;
+    } else if create {
+        // Whoever made it may have been killed before it has synced the folder.
+        sync_directory(path)?;
     }
     let opened = OpenOptions::new()
         .read(true)

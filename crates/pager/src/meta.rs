@@ -146,12 +146,15 @@ pub(crate) struct Meta {
     pub(crate) confirmations: u16,
 }
 
+/// The transaction of the record of a new file.
+pub(crate) const FIRST_TXN: u64 = 1;
+
 impl Meta {
     /// The record of a file with nothing in it.
     pub(crate) fn first(uuid: [u8; 16], pages: u64, time_ns: i64) -> Self {
         Self {
             uuid,
-            txn: 1,
+            txn: FIRST_TXN,
             sequence: 0,
             time_ns,
             pages,

@@ -9,12 +9,12 @@ use crate::large_file::{self, LargePlace};
 use crate::layout::{HEAD_BYTES, first_page, meta_at, page_size_ok, superblock_at};
 use crate::lock::{self, Identity, LockMemory, Seat, protocol};
 use crate::lost;
-use crate::meta::{Confirmation, Meta, MetaBlocks};
+use crate::meta::{Confirmation, FIRST_TXN, Meta, MetaBlocks};
 use crate::options::{OpenMode, Options};
 use crate::pager::Inner;
 use crate::redo::{self, Recovery, Replayed};
-use crate::storage::{self, FileStorage, Growth, Overlay, Storage};
-use crate::superblock::{self, Superblock};
+use crate::storage::{self, FileId, FileStorage, Growth, Named, Overlay, Storage};
+use crate::superblock::{self, Superblock, read_failed};
 use std::path::Path;
 use std::sync::Arc;
 use tidalite_base::limits::PAGE_SIZE_MAX;
@@ -68,7 +68,7 @@ impl Pager {
     /// Opens or creates the file at `path`, as the options say.
     ///
     /// # Errors
-    /// `Open` (with the system's reason), `OpenElsewhere`, `NotADatabase`, `Unsupported`, `Corrupt`, `Io`.
+    /// `Open` (with the system's reason), `OpenElsewhere`, `FileReplaced`, `NetworkFileSystem`, `NotADatabase`, `Unsupported`, `Corrupt`, `Io`.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let path = path.as_ref();
         let opened = storage::open(path, options, &|| {
@@ -82,7 +82,9 @@ impl Pager {
         if options.map && options.map_writes && !options.read_only {
             storage = storage.write_map();
         }
+        let named = storage.named(storage::real_path(path));
         let place = Place {
+            named: Some(named.map_err(|error| read_failed(0, error))?),
             storage: Arc::new(storage),
             large: LargePlace::Beside(path),
             path,
@@ -142,6 +144,7 @@ impl Pager {
             storage,
             large: large.map_or(LargePlace::Nowhere, LargePlace::Storage),
             path: Path::new("(memory)"),
+            named: None,
             boot: MEMORY_BOOT,
         };
         Self::open_seated(place, options, seat)
@@ -157,6 +160,7 @@ impl Pager {
         let identity = Identity {
             boot: place.boot,
             uuid: superblock.uuid,
+            file: place.named.as_ref().map_or(FileId::default(), |it| it.id),
         };
         let (exclusive, read_only) = (options.exclusive, options.read_only);
         let (lock, first) = seat.attach(&identity, exclusive, read_only, place.path)?;
@@ -210,6 +214,9 @@ impl Pager {
             (storage, found) = over(storage, found, &superblock, replayed, read_only)
                 .inspect_err(|_| lock.poison())?;
         }
+        if let Some(named) = place.named.as_ref().filter(|_| !read_only) {
+            storage::finish_creation(place.path, named, found.durable.txn == FIRST_TXN)?;
+        }
         lock.opened()?;
         let weak = found.weak.filter(|_| first);
         let unrecorded = weak.map(|weak| (TxnId(weak.txn), TxnId(found.durable.txn)));
@@ -219,6 +226,7 @@ impl Pager {
         if let LargePlace::Beside(path) = place.large {
             inner.path = Some(storage::real_path(path));
         }
+        inner.named = place.named;
         let inner = Arc::new(inner);
         for at in healed {
             inner.log(&Event::Healed { at });
@@ -275,6 +283,7 @@ struct Place<'a> {
     storage: Arc<dyn Storage>,
     large: LargePlace<'a>,
     path: &'a Path,
+    named: Option<Named>,
     boot: [u8; 16],
 }
 
@@ -459,6 +468,7 @@ mod tests {
                 storage: Arc::clone(&self.storage) as Arc<dyn Storage>,
                 large: LargePlace::Nowhere,
                 path: Path::new("(memory)"),
+                named: None,
                 boot: [start; 16],
             };
             let options = Options {

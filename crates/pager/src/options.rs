@@ -61,7 +61,8 @@ pub struct Options {
     pub page_size: usize,
     /// Nothing is written; several processes may do so at once, while none writes.
     pub read_only: bool,
-    /// Nobody else at all, not even readers beside a reader.
+    /// Nobody else at all, not even readers beside a reader. Needed on a network file system (else `NetworkFileSystem`):
+    /// its locks, where it has such, keep other computers out.
     pub exclusive: bool,
     /// Opens what the durable record *before* the newest one shows, to look at it or to copy it: the newest commit may be what one wants
     /// to be rid of. It is whole where writers had [`keep_older`](Self::keep_older); else pages of it may have been written over, which a read of them reports as

@@ -24,7 +24,7 @@ use crate::ptr::Ptr;
 use crate::readers::OnWait;
 use crate::redo::{self, Recovery};
 use crate::seeded::{Bug, active};
-use crate::storage::{Observer, Storage};
+use crate::storage::{Look, Named, Observer, Storage};
 use crate::superblock::{Superblock, read_failed};
 use crate::turns::{Came, Enough, Turn, Turns};
 use crate::txn::{Wakers, make_durable};
@@ -126,6 +126,8 @@ pub(crate) struct Inner {
     pub(crate) storage: Arc<dyn Storage>,
     /// Of a file that was opened by its path, without links.
     pub(crate) path: Option<PathBuf>,
+    /// The same with the file; `None` for a storage that is no file.
+    pub(crate) named: Option<Named>,
     /// The second file, if the database has one.
     pub(crate) large: Option<LargeFile>,
     pub(crate) superblock: Superblock,
@@ -159,11 +161,12 @@ impl Drop for Inner {
             flusher.unpark();
         }
         self.leader.call();
+        let moved = self.known_moved().is_err();
         let slot = self
             .writer
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        if self.options.read_only || self.poisoned.get().is_some() {
+        if self.options.read_only || self.poisoned.get().is_some() || moved {
             return;
         }
         let WriterSlot::Here(mut writer) = std::mem::replace(slot, WriterSlot::Taken) else {
@@ -191,6 +194,7 @@ impl Inner {
             observed: storage.observer().is_some(),
             storage,
             path: None,
+            named: None,
             large: None,
             page_size: superblock.page_size,
             verified: Verified::new(superblock.page_size),
@@ -423,7 +427,28 @@ impl Inner {
         self.check_poison()
     }
 
+    /// Fails when the data file was found moved from its path.
+    fn known_moved(&self) -> Result<()> {
+        self.named.as_ref().map_or(Ok(()), Named::known)
+    }
+
+    /// Looks whether the data file is still the one at its path. Where not, what this handle alone sees is given up, and with it the turn among
+    /// the handles that it may have kept for that. Not under the lock of the pipeline.
+    pub(crate) fn check_moved(&self, look: Look) -> Result<()> {
+        let Some(named) = &self.named else {
+            return Ok(());
+        };
+        named.check(look).inspect_err(|_| self.pipeline.shown(self))
+    }
+
+    /// Fails when nothing more may be acknowledged: a sync has failed, or the data file was found moved from its path.
     pub(crate) fn check_poison(&self) -> Result<()> {
+        self.known_moved()?;
+        self.check_synced()
+    }
+
+    /// Fails when a sync has failed, here or in another process.
+    pub(crate) fn check_synced(&self) -> Result<()> {
         if let Some(first) = self.poisoned.get() {
             return Err(Error::Poisoned {
                 first: first.clone(),

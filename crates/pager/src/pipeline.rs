@@ -408,7 +408,9 @@ impl Pipeline {
     fn may_give(&self, inner: &Inner, stages: &Stages) {
         let shown = inner.lock.area.published().load(Ordering::SeqCst);
         let hidden = stages.base.as_ref().is_some_and(|base| base.txn.0 > shown);
-        let keep = (hidden || stages.flushing.is_some()) && inner.check_poison().is_ok();
+        // A handle whose file was moved finishes the flush that it has begun, and shows nothing more.
+        let flushes = stages.flushing.is_some() && inner.check_synced().is_ok();
+        let keep = flushes || hidden && inner.check_poison().is_ok();
         inner.turns.set_keep(keep);
         if !keep {
             inner.turns.give_kept();

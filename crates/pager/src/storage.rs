@@ -8,6 +8,8 @@ mod length;
 mod machine;
 mod map;
 mod memory;
+mod named;
+mod network;
 mod overlay;
 mod places;
 mod stretches;
@@ -17,9 +19,10 @@ mod watch;
 mod write_back;
 mod write_map;
 
-pub(crate) use create::{create_file, give_name, open, real_path, sync_directory};
+pub(crate) use create::{create_file, finish_creation, give_name, open, real_path, sync_directory};
 pub use file::FileStorage;
 pub use memory::MemoryStorage;
+pub(crate) use named::{FileId, Look, Named};
 pub(crate) use overlay::Overlay;
 pub use places::Places;
 #[cfg(feature = "seeded-bugs")]

@@ -35,7 +35,7 @@ use crate::pages::Counters;
 use crate::ptr::Ptr;
 use crate::redo::Redo;
 use crate::space::TxnSpace;
-use crate::storage::WriteBack;
+use crate::storage::{Look, WriteBack};
 use crate::turns::Turn;
 use crate::writer::Writer;
 use dirty::Dirty;
@@ -72,6 +72,11 @@ pub struct WriteTxn {
 impl WriteTxn {
     pub(crate) fn begin(inner: Arc<Inner>, turn: Turn) -> Result<Self> {
         inner.check_poison()?;
+        let look = match inner.lock.is_last_writer() {
+            true => Look::Quick,
+            false => Look::Full,
+        };
+        inner.check_moved(look)?;
         inner.refresh()?;
         let mut writer = inner.take_writer(&inner.state())?;
         if let Err(error) = writer.confirm(&inner) {

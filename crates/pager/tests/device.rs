@@ -1,6 +1,6 @@
 //! A database on a block device (a loop device here), and the lock file elsewhere.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -287,6 +287,18 @@ fn a_lock_file_elsewhere_is_the_same_for_all() {
         .err()
         .unwrap();
     assert!(matches!(other, Error::LockFile { .. }), "{other}");
+    assert!(!folder.0.join("other.tdl").exists(), "nor is it made");
+    // A copy in its place is the same database, and another file.
+    let away = folder.0.join("away.tdl");
+    fs::rename(&path, &away).unwrap();
+    fs::copy(&away, &path).unwrap();
+    let found = Pager::open(&path, &here).err().unwrap();
+    let process = std::process::id();
+    assert!(
+        matches!(found, Error::FileReplaced { process: told, .. } if told == process),
+        "{found}"
+    );
+    fs::rename(&away, &path).unwrap();
     drop((pager, beside));
     // The lazy commit is in that lock file.
     let pager = Pager::open(&path, &here).unwrap();

@@ -423,6 +423,8 @@ fn placed(file: &File, meta: &Meta) -> Result<Meta> {
 fn drop_pins(path: &Path, second: Option<&Path>, uuid: [u8; 16]) -> Result<()> {
     let options = crate::Options {
         mode: crate::OpenMode::Open,
+        // Also on a network file system, where nothing else is opened.
+        exclusive: true,
         large_values_path: second.map(Path::to_owned),
         ..Default::default()
     };

@@ -5,6 +5,7 @@
 //! 0        64       magic 16, version u64, boot id 16, file uuid 16, 0
 //! 64        8       published: the newest commit that readers get
 //! 72        8       durable: the newest commit known to be on the medium
+//! 80      2 x 8     the data file: st_dev and st_ino; of a block device st_rdev and 0; zeros for a storage that is no file
 //! 128       8       poison: 0, or who failed (process id << 1 | 1)
 //! 192       8 x 4   writer: generation of the handle that wrote last, owner word of the one that writes now or 0,
 //!                   its thread, since when (ns)
@@ -23,11 +24,12 @@
 
 use super::map::SharedMap;
 use super::sync::AtomicU64;
+use crate::storage::FileId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 pub(crate) const MAGIC: [u8; 16] = *b"Tidalite lock\r\n\0";
-pub(crate) const VERSION: u64 = 4;
+pub(crate) const VERSION: u64 = 5;
 
 /// Databases opened at once on one file, in all processes together.
 pub const HANDLES_MAX: usize = 1024;
@@ -38,6 +40,7 @@ pub(crate) const WEAK_BYTES: usize = 4096;
 
 const PUBLISHED_AT: usize = 64;
 const DURABLE_AT: usize = 72;
+const FILE_AT: usize = 80;
 const POISON_AT: usize = 128;
 const WRITER_AT: usize = 192;
 const TICKET_AT: usize = 256;
@@ -58,6 +61,8 @@ const _: () = assert!(AREA_BYTES == 339_968);
 pub(crate) struct Identity {
     pub(crate) boot: [u8; 16],
     pub(crate) uuid: [u8; 16],
+    /// A copy of a file has the same uuid.
+    pub(crate) file: FileId,
 }
 
 #[derive(Debug)]
@@ -179,10 +184,19 @@ impl Area {
         self.word(16).load(Ordering::Relaxed)
     }
 
+    fn file(&self) -> FileId {
+        let word = |at| self.word(at).load(Ordering::Relaxed);
+        FileId {
+            device: word(FILE_AT),
+            inode: word(FILE_AT + 8),
+        }
+    }
+
     pub(crate) fn identity(&self) -> Identity {
         Identity {
             boot: self.bytes16(24),
             uuid: self.bytes16(40),
+            file: self.file(),
         }
     }
 
@@ -207,6 +221,9 @@ impl Area {
         self.word(16).store(VERSION, Ordering::Relaxed);
         self.set_bytes(24, &identity.boot);
         self.set_bytes(40, &identity.uuid);
+        for (at, number) in [(0, identity.file.device), (8, identity.file.inode)] {
+            self.word(FILE_AT + at).store(number, Ordering::Relaxed);
+        }
         self.set_bytes(8, &MAGIC[8..]);
         let mut first = [0; 8];
         first.copy_from_slice(&MAGIC[..8]);

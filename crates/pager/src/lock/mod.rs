@@ -32,6 +32,7 @@ pub use area::{HANDLES_MAX, READERS_MAX};
 pub(crate) use queue::{Patience, Ticket};
 
 use crate::error::{Error, Result};
+use crate::storage::real_path;
 use area::{MemoryWords, VERSION};
 use bytes::{ByteLocks, HANDLES, LockBoard, MemoryLocks, Mode, PRESENCE, SETUP};
 use slots::Slots;
@@ -145,6 +146,30 @@ fn failed(path: &Path, source: io::Error) -> Error {
     }
 }
 
+/// What is wrong when a lock file serves another file than the one at this path, which may be missing, and somebody has that open. Where the
+/// lock file has the name of the data file, or the other file is the same database (`is_copy`), it was at this path before. Under the setup lock.
+fn in_use(seat: &Seat, named: &Path, is_copy: bool) -> Error {
+    let handle = (0..HANDLES_MAX).find(|&index| {
+        let opened = seat.area.handle(index)[0].load(Ordering::SeqCst) != 0;
+        opened && matches!(seat.locks.taken(HANDLES + index as u64, 1), Ok(true))
+    });
+    let process = handle.map_or(0, |index| {
+        seat.area.handle(index)[1].load(Ordering::Relaxed)
+    });
+    if is_copy || seat.path == file::beside(&real_path(named)) {
+        return Error::FileReplaced {
+            path: named.to_owned(),
+            process: process as u32,
+        };
+    }
+    Error::LockFile {
+        path: seat.path.clone(),
+        problem: format!(
+            "process {process} uses it for another database, or for a file that was replaced"
+        ),
+    }
+}
+
 impl Seat {
     /// Waits for the setup lock: until [`Lock::opened`] nobody else opens, closes or cleans up.
     pub(crate) fn begin(&self) -> Result<()> {
@@ -159,8 +184,16 @@ impl Seat {
             .map_err(|source| failed(&self.path, source))
     }
 
+    /// Fails when somebody has a file open that this lock file serves, while there is none at this path. Under the setup lock.
+    pub(crate) fn expect_unused(&self, named: &Path) -> Result<()> {
+        if self.is_alone()? {
+            return Ok(());
+        }
+        Err(in_use(self, named, false))
+    }
+
     /// Becomes a handle, under the setup lock. Returns whether nobody else was alive; then the area was made
-    /// anew, but for weak records of the same file since the same start of the system.
+    /// anew, but for weak records of the same file (the inode, not a copy of it) since the same start of the system.
     pub(crate) fn attach(
         self,
         identity: &Identity,
@@ -187,6 +220,12 @@ impl Seat {
             let sound = area.poison().load(Ordering::SeqCst) == 0 && identity.boot != [0; 16];
             area.reset(identity, known && sound && area.identity() == *identity);
         } else if !area.is_ours() || area.version() != VERSION || area.identity() != *identity {
+            let served = area.identity();
+            let is_known = area.is_ours() && area.version() == VERSION;
+            if is_known && served.file != identity.file {
+                let seat = Self { area, locks, path };
+                return Err(in_use(&seat, named, served.uuid == identity.uuid));
+            }
             let problem = "it belongs to another database, another version of the library or \
                            another start of the system, and is in use";
             return Err(Error::LockFile {

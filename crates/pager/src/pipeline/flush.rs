@@ -8,6 +8,7 @@ use crate::meta::Meta;
 use crate::metrics::{Metrics, Phase};
 use crate::pager::Inner;
 use crate::seeded::{Bug, active};
+use crate::storage::Look;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::thread::Thread;
@@ -21,8 +22,12 @@ impl Pipeline {
             Chosen::Record(chosen) => self.write(inner, chosen),
             Chosen::Log(chosen) => self.append(inner, chosen),
         };
+        // Nothing is acknowledged in a file that nobody will find. It is as if the process had been killed behind the last barrier.
+        let done = done.and_then(|()| inner.check_moved(Look::Full));
         if let Err(error) = done {
-            inner.poison(&error);
+            if !matches!(error, Error::FileMoved { .. }) {
+                inner.poison(&error);
+            }
             std::mem::forget(unwound);
             return (self.broken(inner), Err(error));
         }

@@ -1,15 +1,19 @@
 //! Opening and creating the data file and its lock file, with an error for each way it can go wrong.
 //!
 //! A new file is written under a temporary name, synced, given its name without overwriting anything,
-//! and the directory is synced: a crash leaves no half-made database under the name.
+//! the directory is synced, and the temporary name removed: a crash leaves no half-made database under the name.
+//!
+//! A process that is killed in between leaves a database that is whole, in a directory that nobody has synced. So whoever opens it for writing
+//! syncs the directory first where that may be (`finish_creation`): while the file has a second name, and while nothing was committed to it.
 
-use super::device;
+use super::{FileId, Named, device, network};
 use crate::error::{Error, Result};
 use crate::lock::{self, Seat};
 use crate::options::{OpenMode, Options};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// An open data file and its part in the lock file.
@@ -72,8 +76,15 @@ pub(crate) fn open(
         Some(lock_path) => lock_path.clone(),
         None => lock::file::beside(&real_path(path)),
     };
+    if !options.exclusive {
+        network::refuse(path)?;
+        network::refuse(&lock_path)?;
+    }
     let opened = lock::file::open(lock_path, options.read_only)?;
     if !exists && !path.exists() {
+        if let lock::file::Opened::Here { seat, .. } = &opened {
+            seat.expect_unused(path)?;
+        }
         create_file(path, &initial()?)?;
     } else if !exists && !open_existing {
         return Err(failed(path, ErrorKind::AlreadyExists.into()));
@@ -106,6 +117,9 @@ fn open_device(
             problem: "a database on a block device has its lock file elsewhere: say where (Options::lock_path)".into(),
         });
     };
+    if !options.exclusive {
+        network::refuse(lock_path)?;
+    }
     let opened = lock::file::open(lock_path.clone(), options.read_only)?;
     if !options.read_only {
         device::check_unclaimed(path).map_err(|error| failed(path, error))?;
@@ -140,10 +154,53 @@ pub(crate) fn create_file(path: &Path, initial: &[u8]) -> Result<()> {
     let mut name = OsString::from(path.as_os_str());
     name.push(format!(".new-{}", std::process::id()));
     let temporary = PathBuf::from(name);
-    let created = write_file(&temporary, initial).and_then(|()| give_name(&temporary, path));
+    let created = write_file(&temporary, initial)
+        .and_then(|()| give_name(&temporary, path))
+        // While it has two names whoever opens it knows that this may be yet to come.
+        .and_then(|()| sync_directory(path));
     drop(fs::remove_file(&temporary));
-    created.map_err(|error| failed(path, error))?;
-    sync_directory(path).map_err(|error| failed(path, error))
+    created.map_err(|error| failed(path, error))
+}
+
+/// Does what a process that was killed while it created or restored this file has left to do: removes the temporary name and syncs the
+/// directory, without which a power cut could take the file with all that is committed to it. `is_new`: nothing was committed yet. Under the
+/// setup lock, so nobody is creating it now.
+pub(crate) fn finish_creation(path: &Path, named: &Named, is_new: bool) -> Result<()> {
+    let fail = |error| failed(path, error);
+    if !named.is_file() || !is_new && named.names().map_err(fail)? == 1 {
+        return Ok(());
+    }
+    let real = real_path(path);
+    remove_temporary_names(&real, named.id);
+    match sync_directory(&real) {
+        // Who may not read the directory cannot sync it alone.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => named.sync_file_system(),
+        synced => synced,
+    }
+    .map_err(fail)
+}
+
+/// Removes the names of this file that end as those do under which new files are written. What cannot be removed stays.
+fn remove_temporary_names(path: &Path, id: FileId) {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return;
+    };
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let is_temporary = entry
+            .file_name()
+            .as_bytes()
+            .strip_prefix(name.as_bytes())
+            .and_then(|rest| rest.strip_prefix(b".new-"))
+            .is_some_and(|number| number.iter().all(u8::is_ascii_digit));
+        // Of a link this is the link's own.
+        let is_this = || entry.metadata().is_ok_and(|found| FileId::of(&found) == id);
+        if is_temporary && is_this() {
+            drop(fs::remove_file(entry.path()));
+        }
+    }
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {

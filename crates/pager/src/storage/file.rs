@@ -7,6 +7,7 @@
 
 use super::length::Length;
 use super::map::{MAP_BYTES, MAPS_MAX, Map, place};
+use super::named::Named;
 use super::stretches::Stretches;
 use super::write_map::WriteMap;
 use super::{Growth, Places, Storage, device, machine, unnamed, write_back};
@@ -17,7 +18,7 @@ use std::fs::File;
 use std::io::{self, IoSlice};
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -31,7 +32,7 @@ const LARGE_PART: u64 = 4;
 /// A file of the operating system, or a block device.
 #[derive(Debug)]
 pub struct FileStorage {
-    file: File,
+    file: Arc<File>,
     is_device: bool,
     len: Length,
     use_map: bool,
@@ -62,7 +63,7 @@ impl FileStorage {
             metadata.len()
         };
         Ok(Self {
-            file,
+            file: Arc::new(file),
             is_device,
             len: Length::new(len),
             use_map,
@@ -81,6 +82,12 @@ impl FileStorage {
     /// The system's: a folder that is not there, or may not be written to.
     pub fn unnamed(folder: &Path, use_map: bool) -> io::Result<Self> {
         Self::new(unnamed::create(folder)?, use_map)
+    }
+
+    /// The file as the one that should be found at this path, without links.
+    pub(crate) fn named(&self, path: PathBuf) -> io::Result<Named> {
+        let metadata = self.file.metadata()?;
+        Ok(Named::new(Arc::clone(&self.file), path, &metadata))
     }
 
     /// The same, with a say in what is read ahead.

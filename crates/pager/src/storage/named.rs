@@ -1,0 +1,302 @@
+//! Whether the open data file is still the file at its path. Others may replace, rename or delete it while it is open: the system then
+//! goes on writing to the old file, which nobody will find again.
+//!
+//! ```text
+//! look         system calls                 when
+//! quick        fstat of the open file       each time the writer lock is acquired
+//! full         the same, stat of the path   before a flush is acknowledged; on taking the writer lock over from another handle; when the
+//!                                           number of links has changed; else every `FULL_LOOK_NS`
+//! ```
+//!
+//! Invariants
+//! 1. The path is the real one, found when the file was opened: a symbolic link that is pointed elsewhere later makes no difference.
+//! 2. A file that was found moved stays so for this handle, even if it comes back: another process may have opened the path meanwhile.
+//! 3. Only certainty counts. Where the path cannot be looked up (no permission, its folder is gone, as after renaming the folder or
+//!    `chroot`), a file that still has a name is taken for unmoved.
+
+use super::device;
+use crate::error::{Error, Result};
+use crate::lock::slots::clock_ns;
+use rustix::fs::{Stat, fstat, stat, syncfs};
+use rustix::io::Errno;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// While commits come, the path is looked up at least this often, in nanoseconds. That costs three times an `fstat` (decision 0028). A file that
+/// was renamed, unlike one that was deleted, loses nothing meanwhile.
+const FULL_LOOK_NS: u64 = 20_000_000;
+
+/// Which file it is: device and inode; of a block device the device that it stands for and 0. All zero: a storage that is no file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FileId {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+impl FileId {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        if device::is_device(metadata) {
+            return Self {
+                device: metadata.rdev(),
+                inode: 0,
+            };
+        }
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+
+    /// The same of what the system says, if it is of the kind that this is.
+    fn is_of(self, found: &Stat) -> bool {
+        let is_device = rustix::fs::FileType::from_raw_mode(found.st_mode).is_block_device();
+        match self.inode {
+            0 => is_device && found.st_rdev == self.device,
+            inode => !is_device && (found.st_dev, found.st_ino) == (self.device, inode),
+        }
+    }
+
+    fn is_device(self) -> bool {
+        self.inode == 0
+    }
+}
+
+/// The open data file and the path where it should be.
+#[derive(Debug)]
+pub(crate) struct Named {
+    file: Arc<File>,
+    path: PathBuf,
+    pub(crate) id: FileId,
+    /// Names that the file had at the last full look.
+    links: AtomicU64,
+    /// When that was; 0 before.
+    looked_ns: AtomicU64,
+    moved: OnceLock<Error>,
+}
+
+/// Which look it is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    Quick,
+    Full,
+}
+
+impl Named {
+    /// `path`: the real one.
+    pub(super) fn new(file: Arc<File>, path: PathBuf, metadata: &Metadata) -> Self {
+        Self {
+            id: FileId::of(metadata),
+            file,
+            path,
+            links: AtomicU64::new(metadata.nlink()),
+            looked_ns: AtomicU64::new(0),
+            moved: OnceLock::new(),
+        }
+    }
+
+    /// True of a file, false of a block device.
+    pub(super) fn is_file(&self) -> bool {
+        !self.id.is_device()
+    }
+
+    /// How many names it has now.
+    pub(super) fn names(&self) -> io::Result<u64> {
+        Ok(links(&fstat(&self.file)?))
+    }
+
+    /// Makes everything durable that was written to its file system, names of files too.
+    pub(super) fn sync_file_system(&self) -> io::Result<()> {
+        Ok(syncfs(&self.file)?)
+    }
+
+    /// Fails when an earlier look has found the file moved.
+    #[inline]
+    pub(crate) fn known(&self) -> Result<()> {
+        match self.moved.get() {
+            None => Ok(()),
+            Some(error) => Err(error.again()),
+        }
+    }
+
+    /// Fails when the file is no longer the one at its path.
+    pub(crate) fn check(&self, look: Look) -> Result<()> {
+        self.known()?;
+        let now = clock_ns();
+        let is_due = now.saturating_sub(self.looked_ns.load(Ordering::Relaxed)) >= FULL_LOOK_NS;
+        if look == Look::Full || is_due {
+            return self.look(now);
+        }
+        if self.id.is_device() {
+            return Ok(());
+        }
+        match fstat(&self.file) {
+            Ok(own) if links(&own) == self.links.load(Ordering::Relaxed) => Ok(()),
+            _ => self.look(now),
+        }
+    }
+
+    fn look(&self, now: u64) -> Result<()> {
+        let own = fstat(&self.file).map_err(|error| Error::Io {
+            what: "fstat of the data file".into(),
+            at: 0,
+            source: error.into(),
+        })?;
+        let links = links(&own);
+        let unlinked = links == 0 && !self.id.is_device();
+        let found = match stat(&self.path) {
+            Ok(there) if self.id.is_of(&there) => None,
+            Ok(_) => Some("another file has taken its place"),
+            Err(Errno::NOENT | Errno::NOTDIR) if unlinked => Some("it was deleted"),
+            // The folder is there, and has no such name.
+            Err(Errno::NOENT) if !self.id.is_device() && self.folder_exists() => {
+                Some("nothing has this name any more")
+            }
+            Err(_) if unlinked && self.links.load(Ordering::Relaxed) != 0 => Some("it was deleted"),
+            Err(_) => None,
+        };
+        let Some(found) = found else {
+            self.links.store(links, Ordering::Relaxed);
+            self.looked_ns.store(now, Ordering::Relaxed);
+            return Ok(());
+        };
+        let error = self.moved.get_or_init(|| Error::FileMoved {
+            path: self.path.clone(),
+            found,
+            now_at: (links > 0).then(|| self.name_now()).flatten(),
+        });
+        Err(error.again())
+    }
+
+    fn folder_exists(&self) -> bool {
+        self.path.parent().is_some_and(Path::is_dir)
+    }
+
+    /// The name that the system knows the open file by, where that leads to it.
+    fn name_now(&self) -> Option<PathBuf> {
+        let descriptor = self.file.as_fd().as_raw_fd();
+        let name = fs::read_link(format!("/proc/self/fd/{descriptor}")).ok()?;
+        let there = stat(&name).ok()?;
+        self.id.is_of(&there).then_some(name)
+    }
+}
+
+/// Names of a file. (The system says it in words of 4 or of 8 bytes.)
+fn links(found: &Stat) -> u64 {
+    u128::from(found.st_nlink) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path =
+                std::env::temp_dir().join(format!("tidalite-named-{name}-{}", std::process::id()));
+            fs::create_dir_all(&path).expect("a folder");
+            Self(fs::canonicalize(path).expect("its path"))
+        }
+
+        fn named(&self) -> Named {
+            let path = self.0.join("plant.tdl");
+            let file = File::create(&path).expect("a file");
+            let metadata = file.metadata().expect("its metadata");
+            Named::new(Arc::new(file), path, &metadata)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            drop(fs::remove_dir_all(&self.0));
+        }
+    }
+
+    /// What the error says of where the file is.
+    fn now_at(done: Result<()>) -> Option<PathBuf> {
+        match done {
+            Err(Error::FileMoved { now_at, .. }) => now_at,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "files of the system")]
+    fn a_deleted_file_is_found_by_the_next_quick_look() {
+        let folder = Folder::new("deleted");
+        let named = folder.named();
+        named.check(Look::Full).expect("as it was opened");
+        named.check(Look::Quick).expect("as it was opened");
+        fs::remove_file(&named.path).expect("deleted");
+        assert_eq!(now_at(named.check(Look::Quick)), None);
+        // It stays so, whatever comes back.
+        File::create(&named.path).expect("another one");
+        assert_eq!(now_at(named.known()), None);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "files of the system")]
+    fn a_file_that_loses_one_of_two_names_is_moved_only_if_it_is_that_of_its_path() {
+        let folder = Folder::new("links");
+        let named = folder.named();
+        named.check(Look::Full).expect("as it was opened");
+        let second = folder.0.join("second.tdl");
+        fs::hard_link(&named.path, &second).expect("a second name");
+        named.check(Look::Quick).expect("it has its name");
+        fs::remove_file(&second).expect("deleted");
+        named.check(Look::Quick).expect("it has its name");
+        fs::hard_link(&named.path, &second).expect("a second name");
+        named.check(Look::Quick).expect("it has its name");
+        fs::remove_file(&named.path).expect("deleted");
+        let found = named.check(Look::Quick).expect_err("it has not");
+        assert!(
+            found.to_string().contains("nothing has this name"),
+            "{found}"
+        );
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "files of the system")]
+    fn a_renamed_file_is_found_by_a_full_look_and_its_new_name_told() {
+        let folder = Folder::new("renamed");
+        let named = folder.named();
+        let away = folder.0.join("away.tdl");
+        fs::rename(&named.path, &away).expect("renamed");
+        assert_eq!(now_at(named.check(Look::Full)), Some(away));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "files of the system")]
+    fn a_file_whose_folder_was_renamed_is_used_until_another_one_is_at_its_path() {
+        let folder = Folder::new("folder");
+        let inner = Folder(folder.0.join("data"));
+        fs::create_dir_all(&inner.0).expect("a folder");
+        let named = inner.named();
+        let old = folder.0.join("data.old");
+        fs::rename(&inner.0, &old).expect("renamed");
+        named
+            .check(Look::Full)
+            .expect("the folder is gone, the file is not");
+        fs::create_dir_all(&inner.0).expect("a folder");
+        fs::write(&named.path, b"another").expect("a file");
+        assert_eq!(now_at(named.check(Look::Full)), Some(old.join("plant.tdl")));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "files of the system")]
+    fn a_file_whose_folder_was_deleted_with_it_is_moved() {
+        let folder = Folder::new("emptied");
+        let inner = Folder(folder.0.join("data"));
+        fs::create_dir_all(&inner.0).expect("a folder");
+        let named = inner.named();
+        fs::remove_dir_all(&inner.0).expect("deleted");
+        assert_eq!(now_at(named.check(Look::Quick)), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! File systems that other computers write to as well. A process there sees neither our lock area as shared memory nor, on some of them, our
+//! locks: two writers would not know of each other.
+
+use crate::error::{Error, Result};
+use rustix::fs::statfs;
+use std::path::Path;
+
+/// What the system calls the kinds of file systems (`statfs`, `linux/magic.h`) whose files other computers may have open, or, of `9p` and
+/// `vboxsf`, the host of this one.
+const NETWORK: [(u32, &str); 16] = [
+    (0x6969, "NFS"),
+    (0x517b, "SMB"),
+    (0xff53_4d42, "CIFS"),
+    (0xfe53_4d42, "SMB2"),
+    (0x564c, "NCP"),
+    (0x5346_414f, "AFS"),
+    (0x6b41_4653, "AFS"),
+    (0x7375_7245, "Coda"),
+    (0x0102_1997, "9p"),
+    (0x00c3_6400, "Ceph"),
+    (0x0bd0_0bd0, "Lustre"),
+    (0x4750_4653, "GPFS"),
+    (0x1983_0326, "BeeGFS"),
+    (0x7461_636f, "OCFS2"),
+    (0x0116_1970, "GFS2"),
+    (0x786f_4256, "vboxsf"),
+];
+
+/// The name of a file system that other computers may write to; `None` for one of this computer. FUSE is not among them: most such file
+/// systems are local, and its kind does not tell the others.
+pub(super) fn name_of(kind: u32) -> Option<&'static str> {
+    let known = NETWORK.iter().find(|(number, _)| *number == kind);
+    known.map(|(_, name)| *name)
+}
+
+/// Fails where a file of this path, which need not be there yet, would lie on such a file system.
+pub(super) fn refuse(path: &Path) -> Result<()> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    // Where neither can be asked, opening it tells why.
+    let Ok(found) = statfs(path).or_else(|_| statfs(folder)) else {
+        return Ok(());
+    };
+    match name_of(found.f_type as u32) {
+        None => Ok(()),
+        Some(kind) => Err(Error::NetworkFileSystem {
+            path: path.to_owned(),
+            kind,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_file_systems_are_told_apart() {
+        let names = [
+            (0x6969, Some("NFS")),
+            (0xfe53_4d42, Some("SMB2")),
+            (0x0102_1997, Some("9p")),
+            (0x00c3_6400, Some("Ceph")),
+            // ext4, XFS, btrfs, tmpfs, overlayfs, FUSE.
+            (0xef53, None),
+            (0x5846_5342, None),
+            (0x9123_683e, None),
+            (0x0102_1994, None),
+            (0x794c_7630, None),
+            (0x6573_5546, None),
+        ];
+        for (kind, name) in names {
+            assert_eq!(name_of(kind), name, "{kind:#x}");
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "a file system of the system")]
+    fn a_file_system_of_this_computer_is_not_refused() {
+        let folder = std::env::temp_dir();
+        refuse(&folder).expect("a local one");
+        refuse(&folder.join("not-there.tdl")).expect("a local one");
+        refuse(Path::new("/not-there/plant.tdl")).expect("opening it tells");
+    }
+}

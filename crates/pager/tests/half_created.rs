@@ -1,0 +1,157 @@
+//! A process was killed while it created a database: the file is whole and has its name, but nobody has synced the directory, and the temporary
+//! name may be there still. Whoever opens it for writing finishes that before anything is acknowledged.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tidalite_pager::{Durability, OpenMode, Options, Pager};
+
+const FILE: &str = "TIDALITE_HALF_CREATED_FILE";
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tidalite-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(fs::canonicalize(path).unwrap())
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+fn open(path: &Path, read_only: bool) -> Pager {
+    let options = Options {
+        read_only,
+        mode: match read_only {
+            true => OpenMode::Open,
+            false => OpenMode::CreateOrOpen,
+        },
+        ..Options::default()
+    };
+    Pager::open(path, &options).unwrap()
+}
+
+fn commit(pager: &Pager) {
+    let txn = pager.begin_write().unwrap();
+    txn.commit(b"something", Durability::Durable).unwrap();
+}
+
+fn names(path: &Path) -> u64 {
+    fs::metadata(path).unwrap().nlink()
+}
+
+/// What a process leaves that is killed before it has removed the temporary name.
+#[test]
+fn the_temporary_name_of_a_file_goes_when_it_is_opened_for_writing() {
+    tidalite_testkit::watch();
+    let folder = Folder::new("half-created");
+    let path = folder.at("plant.tdl");
+    let others = [
+        // Of another file, no number, of a file with another name, with something behind it.
+        "plant.tdl.new-77",
+        "plant.tdl.new-7x",
+        "plan.tdl.new-7",
+        "plant.tdl.new-7-lock",
+    ];
+    for with_commits in [false, true] {
+        drop(open(&path, false));
+        if with_commits {
+            let pager = open(&path, false);
+            commit(&pager);
+            pager.close().unwrap();
+        }
+        let temporary = folder.at("plant.tdl.new-7");
+        fs::hard_link(&path, &temporary).unwrap();
+        for (number, name) in others.iter().enumerate() {
+            match number {
+                0 => fs::write(folder.at(name), b"another").unwrap(),
+                _ => fs::hard_link(&path, folder.at(name)).unwrap(),
+            }
+        }
+        drop(open(&path, true));
+        assert!(temporary.exists(), "a reader changes nothing");
+        let pager = open(&path, false);
+        assert!(!temporary.exists(), "with commits: {with_commits}");
+        commit(&pager);
+        pager.close().unwrap();
+        for name in others {
+            fs::remove_file(folder.at(name)).unwrap();
+        }
+        assert_eq!(names(&path), 1);
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+/// Not a test: what the process under strace does.
+#[test]
+fn opens_and_commits() {
+    if let Ok(path) = std::env::var(FILE) {
+        tidalite_testkit::watch();
+        let pager = open(Path::new(&path), false);
+        commit(&pager);
+        pager.close().unwrap();
+    }
+}
+
+/// How often a process that opens the file and commits syncs the directory, and whether it does so before it syncs the file; `None` without
+/// a strace that may trace.
+fn directory_syncs(folder: &Folder, path: &Path) -> Option<(usize, bool)> {
+    let log = folder.at("log");
+    let done = Command::new("strace")
+        .args(["-f", "-qq", "-y", "-e", "trace=fsync,fdatasync,pwritev2"])
+        .arg("-o")
+        .arg(&log)
+        .arg(std::env::current_exe().unwrap())
+        .args(["opens_and_commits", "--exact", "--test-threads=1"])
+        .env(FILE, path)
+        .output();
+    if !done.is_ok_and(|output| output.status.success()) {
+        return None;
+    }
+    let log = fs::read_to_string(log).unwrap();
+    let of = |path: &Path| format!("<{}>", path.display());
+    let (directory, file) = (of(&folder.0), of(path));
+    let syncs: Vec<bool> = log
+        .lines()
+        .filter_map(|line| match () {
+            () if line.contains(&directory) => Some(true),
+            () if line.contains(&file) => Some(false),
+            () => None,
+        })
+        .collect();
+    assert!(syncs.contains(&false), "it syncs its commit: {log}");
+    let count = syncs.iter().filter(|&&is_directory| is_directory).count();
+    Some((count, syncs[0]))
+}
+
+#[test]
+fn the_directory_is_synced_where_a_killed_process_may_not_have_done_it() {
+    tidalite_testkit::watch();
+    let folder = Folder::new("half-created-directory");
+    let path = folder.at("plant.tdl");
+    drop(open(&path, false));
+    // Nothing is committed yet: it may have been killed right before the sync.
+    let Some(found) = directory_syncs(&folder, &path) else {
+        println!("skipped: no strace that may trace");
+        return;
+    };
+    assert_eq!(found, (1, true), "a new file");
+    // Somebody has committed, after such an opening.
+    assert_eq!(directory_syncs(&folder, &path), Some((0, false)));
+    // Restored, and killed before the sync: there are commits, and a second name.
+    fs::hard_link(&path, folder.at("plant.tdl.new-7")).unwrap();
+    assert_eq!(directory_syncs(&folder, &path), Some((1, true)));
+    assert_eq!(directory_syncs(&folder, &path), Some((0, false)));
+}
