@@ -185,6 +185,12 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
             .hint(format!("`tidalite pins {shown}` lists them")),
         Store::OpenElsewhere { .. } => Failure::new(Exit::Busy, error)
             .hint(format!("`fuser {shown}` shows which process has it open")),
+        Store::FileReplaced { process, .. } => Failure::new(Exit::Busy, error)
+            .hint(format!("`ps -p {process}` shows that process; when it has ended, repeat the command")),
+        Store::FileMoved { .. } => Failure::new(Exit::Failure, error)
+            .hint(format!("see what {shown} is now, then repeat the command: what was not confirmed is not in it")),
+        Store::NetworkFileSystem { .. } => Failure::new(Exit::Failure, error)
+            .hint("copy it to a local disk, or have it alone: --exclusive"),
         Store::LockFile { .. } => Failure::new(Exit::Failure, error)
             .hint("name it with --lock-path FILE, the same for all who use the database"),
         Store::LockRefused { path: lock, .. } => {
@@ -547,4 +553,39 @@ pub(crate) fn all_shown_columns(infos: &[Arc<SeriesInfo>], flags: bool) -> Vec<S
         }
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidalite::StoreError;
+
+    /// What the program says of a database that it cannot have where it is.
+    #[test]
+    fn files_that_were_moved_and_network_file_systems_have_a_next_step() {
+        let path = Path::new("plant.tdl");
+        let replaced = StoreError::FileReplaced {
+            path: path.to_owned(),
+            process: 7,
+        };
+        let moved = StoreError::FileMoved {
+            path: path.to_owned(),
+            found: "it was deleted",
+            now_at: None,
+        };
+        let network = StoreError::NetworkFileSystem {
+            path: path.to_owned(),
+            kind: "NFS",
+        };
+        for (error, exit, told, next) in [
+            (replaced, Exit::Busy, "process 7", "`ps -p 7`"),
+            (moved, Exit::Failure, "it was deleted", "repeat the command"),
+            (network, Exit::Failure, "(NFS)", "--exclusive"),
+        ] {
+            let failure = failure(path, &error.into());
+            assert_eq!(failure.exit, exit, "{}", failure.message);
+            assert!(failure.message.contains(told), "{}", failure.message);
+            assert!(failure.hint.is_some_and(|hint| hint.contains(next)));
+        }
+    }
 }

@@ -8,6 +8,7 @@ use tidalite::{Database, Durability, Options, WriteTxn};
 
 #[derive(Debug)]
 struct Said {
+    exclusive: bool,
     lock_path: Option<PathBuf>,
     accept_lost_commits: bool,
     /// The second file, and from how many bytes on values go there.
@@ -31,6 +32,7 @@ pub(crate) fn listen(cli: &Cli) {
     let lock_path = cli.lock_path.clone();
     // The program has one command line.
     let _ = SAID.set(Said {
+        exclusive: cli.exclusive,
         lock_path,
         accept_lost_commits: cli.accept_lost_commits,
         large: cli.large.clone().map(|large| (large, cli.large_from)),
@@ -72,6 +74,7 @@ fn created_by(command: &Command) -> Option<&CreatedArg> {
 pub(crate) fn options() -> Options {
     let accepts = SAID.get().is_some_and(|said| said.accept_lost_commits);
     let mut options = Options::new().accept_lost_commits(accepts);
+    let mut options = Options::new().exclusive(SAID.get().is_some_and(|said| said.exclusive));
     if let Some(lock_path) = SAID.get().and_then(|said| said.lock_path.as_ref()) {
         options = options.lock_path(lock_path);
     }

@@ -43,6 +43,8 @@ impl ReadTxn {
         let page_size = tidalite_pager::PageRead::page_size(&self.pages);
         let copy = Options::new()
             .mode(OpenMode::Create)
+            // A copy may go to a network file system, where nothing else is opened.
+            .exclusive(true)
             .page_size(page_size)
             .open(path)?;
         let copied = self.copy_into(&copy, running);

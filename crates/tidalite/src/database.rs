@@ -85,7 +85,8 @@ impl Options {
         self
     }
 
-    /// Nobody else at all, not even a reader beside a reader.
+    /// Nobody else at all, not even a reader beside a reader. Needed on a network file system (else: `StoreError::NetworkFileSystem`): its locks, where
+    /// it has such, keep other computers out.
     pub fn exclusive(mut self, exclusive: bool) -> Self {
         self.store.exclusive = exclusive;
         self
@@ -320,7 +321,8 @@ impl Options {
     /// Opens the file.
     ///
     /// # Errors
-    /// `Store` with: the system's reason; not a database; another version; damaged; open elsewhere.
+    /// `Store` with: the system's reason; not a database; another version; damaged; open elsewhere; replaced while another
+    /// process has the old file open (`FileReplaced`); on a network file system (`NetworkFileSystem`).
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
         self.wrap(Pager::open(path, &self.store)?)
     }

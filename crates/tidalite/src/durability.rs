@@ -49,7 +49,7 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// `Store`: poisoned; any error of a sync or of writing the record.
+    /// `Store`: poisoned; any error of a sync or of writing the record; `FileMoved` when the file is no longer the one at its path.
     pub fn sync(&self) -> Result<TxnId> {
         Ok(self.pager.sync()?)
     }

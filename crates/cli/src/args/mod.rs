@@ -83,6 +83,9 @@ pub(crate) struct Cli {
     /// Write to a database although durable commits are missing from it; without this, only commands that read open it
     #[arg(long, global = true)]
     pub accept_lost_commits: bool,
+    /// Have the database alone: nobody else may have it open meanwhile. Needed on a network file system
+    #[arg(long, global = true)]
+    pub exclusive: bool,
 
     /// Second file of the database, for large values, on another disk perhaps. It is made where there is none; named once it is found
     /// again, unless it is moved

@@ -379,3 +379,21 @@ fn a_copy_run_by_nobody(folder: &Folder) {
     drop(held);
     std::fs::remove_dir_all(&place).unwrap();
 }
+
+/// Another process has the old file open.
+#[test]
+fn a_file_that_was_replaced_while_it_is_open_is_named() {
+    let folder = Folder::with_plant("a_file_that_was_replaced_while_it_is_open_is_named");
+    let (path, copy) = (folder.path("plant.tdl"), folder.path("copy.tdl"));
+    let holder = Options::new().open(&path).unwrap();
+    std::fs::copy(&path, &copy).unwrap();
+    std::fs::rename(&copy, &path).unwrap();
+    let process = format!("process {} ", std::process::id());
+    for command in ["stat plant.tdl", "kv put plant.tdl config speed 7"] {
+        folder
+            .say(command)
+            .failed(6, &["was replaced or deleted", &process, "ps -p"]);
+    }
+    drop(holder);
+    folder.say("check plant.tdl").ok();
+}

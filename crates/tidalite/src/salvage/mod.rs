@@ -124,6 +124,8 @@ pub fn salvage_in_two(
 fn save_new(raw: &RawFile, to: &Path, watch: Watch<'_>) -> Result<SalvageReport> {
     let db = Options::new()
         .mode(OpenMode::Create)
+        // It may go to a network file system, where nothing else is opened.
+        .exclusive(true)
         .page_size(raw.page_size())
         .open(to)?;
     let saved = save(raw, &db, watch);
