@@ -72,9 +72,10 @@ fn created_by(command: &Command) -> Option<&CreatedArg> {
 
 /// Options for the file that the command names. (Not for a second one, such as a copy: that has its lock file beside it.)
 pub(crate) fn options() -> Options {
-    let accepts = SAID.get().is_some_and(|said| said.accept_lost_commits);
-    let mut options = Options::new().accept_lost_commits(accepts);
-    let mut options = Options::new().exclusive(SAID.get().is_some_and(|said| said.exclusive));
+    let said = |flag: fn(&Said) -> bool| SAID.get().is_some_and(flag);
+    let mut options = Options::new()
+        .accept_lost_commits(said(|said| said.accept_lost_commits))
+        .exclusive(said(|said| said.exclusive));
     if let Some(lock_path) = SAID.get().and_then(|said| said.lock_path.as_ref()) {
         options = options.lock_path(lock_path);
     }

@@ -85,7 +85,8 @@ fn a_hostile_weak_record_does_no_harm_to_the_durable_commit() {
     for (id, durability) in [(1, Durability::Durable), (2, Durability::Lazy)] {
         let mut txn = pager.begin_write().expect("the turn");
         let changes: Vec<_> = (0..30).map(|slot| (slot * 4, id)).collect();
-        let root = apply(&mut txn, &root_of(txn.app()), &changes).expect("changed");
+        let root = root_of(txn.app());
+        let root = apply(&mut txn, &root, &changes).expect("changed");
         txn.commit(&app(&root, id), durability).expect("committed");
     }
     let mut image = vec![0; storage.len().expect("a length") as usize];

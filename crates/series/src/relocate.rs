@@ -117,14 +117,15 @@ impl Moving {
         });
         let mut moving = Self {
             boundary: u64::MAX,
-            sparse: BTreeMap::new(),
+            ..Self::default()
         };
         let mut free = 0u64;
         for (addr, room, record) in dead {
             if free >= wanted {
                 break;
             }
-            moving.sparse.insert(addr, record.used);
+            moving.extents.insert(addr, record.used);
+            moving.sparse += 1;
             free = free.saturating_add(room);
         }
         Ok((moving, free))

@@ -139,7 +139,12 @@ fn a_command_that_writes_empties_the_log() {
         }
         folder.write("a.csv", csv);
         let import = format!("import a.tdl a.csv --commit-every 40 --page-size {page_size}");
-        for command in [import.as_str(), "kv put a.tdl t key value", "remove a.tdl level --to 2014-06-01T00:10:00", "compact a.tdl"] {
+        for command in [
+            import.as_str(),
+            "kv put a.tdl t key value",
+            "remove a.tdl level --to 2014-06-01T00:10:00",
+            "compact a.tdl",
+        ] {
             folder.say(command).ok();
             let alone = folder.path("alone.tdl");
             std::fs::copy(folder.path("a.tdl"), &alone).unwrap();
