@@ -109,6 +109,9 @@ pub(crate) fn commit(txn: WriteTxn) -> tidalite::Result<()> {
 pub(crate) fn close(database: Database) -> tidalite::Result<()> {
     match durability() {
         Durability::Durable | Durability::OneFlush => database.close(),
-        _ => Ok(database.close_without_sync()),
+        _ => {
+            database.close_without_sync();
+            Ok(())
+        }
     }
 }

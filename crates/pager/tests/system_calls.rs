@@ -2,6 +2,7 @@
 //! keeps it. Each test runs a second process of this program.
 
 #![cfg(target_os = "linux")]
+#![expect(clippy::print_stdout, reason = "a test says what it skips")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::ffi::OsStr;

@@ -295,7 +295,7 @@ mod tests {
         let bits = float.abs().to_bits();
         let exponent = (bits >> 52) as i32 - 1075;
         let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
-        let is_even = mantissa % 2 == 0;
+        let is_even = mantissa.is_multiple_of(2);
         // Middles have a bit more; below a power of two the floats lie twice as close.
         let above = compare(magnitude, scale, 2 * mantissa + 1, exponent - 1);
         let below = match mantissa == 1 << 52 {

@@ -61,13 +61,11 @@ fn verify_series<R: PageRead>(r: &R, roots: &Roots, since: TxnId) -> Result<()> 
     report.damages.first().map_or(Ok(()), damaged)
 }
 
+/// Called with the key and the value of an entry.
+type OnEntry<'f> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'f;
+
 /// Calls `f` with the key and the value of every entry in leaves that are younger.
-fn entries_since<R: PageRead>(
-    tree: &Tree,
-    r: &R,
-    since: TxnId,
-    f: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
-) -> Result<()> {
+fn entries_since<R: PageRead>(tree: &Tree, r: &R, since: TxnId, f: &mut OnEntry<'_>) -> Result<()> {
     tree.leaves_since(r, since, &mut |leaf| {
         let mut cursor = leaf.cursor(r);
         let mut there = cursor.first()?;

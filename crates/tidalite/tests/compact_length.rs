@@ -1,5 +1,8 @@
 //! A compacted file is about as short as a packed copy of it, whatever was removed, and its content stays.
 
+#![expect(clippy::print_stdout, reason = "a test tells its figures")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tidalite::{Compaction, Database, Options, ReadTxn};

@@ -1,7 +1,5 @@
 //! Sums whose parts are beyond the floats: in leaves, in the front, in windows and in groups, after reopening, in any order.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::sync::Arc;
 use tidalite::{Figure, Grid, MemoryStorage, Options, Storage, Timestamp};
 

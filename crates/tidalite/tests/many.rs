@@ -124,7 +124,7 @@ fn assert_near(found: &Aggregate, rows: &[(i64, f64)], what: &str) {
     );
     assert_eq!(
         found.last(),
-        last.and_then(|t| at(t).last()),
+        last.and_then(|t| at(t).next_back()),
         "{what}: last"
     );
 }

@@ -1,5 +1,7 @@
 //! A small database is a small file, and the data file alone is all of it once it is closed.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::path::PathBuf;
 use tidalite::{Database, Options};
 
