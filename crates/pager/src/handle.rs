@@ -246,7 +246,7 @@ impl Pager {
         if self.inner.pipeline.is_as_found(newest.0) {
             return Ok(());
         }
-        if self.log_is_ballast()? {
+        if self.pages_behind_ballast()?.is_some() {
             match self.give_log_back() {
                 // No room for such a record: the log stays, empty.
                 Err(Error::DiskFull { .. } | Error::FileFull { .. }) => {}
@@ -268,21 +268,25 @@ impl Pager {
         Ok(())
     }
 
-    /// Whether the file would be much shorter without its log.
-    fn log_is_ballast(&self) -> Result<bool> {
+    /// Where the file would be much shorter without its log: how many pages lie behind that, few compared with it. `None` too where somebody else has the
+    /// file open or writes to it.
+    ///
+    /// # Errors
+    /// What reading the free space meets.
+    pub fn pages_behind_ballast(&self) -> Result<Option<u64>> {
         let inner = &self.inner;
         let mut alone = false;
         inner.lock.if_alone(|| alone = inner.lock.is_last_writer());
         if !alone || !inner.storage.resizes() {
-            return Ok(false);
+            return Ok(None);
         }
         let Some(_turn) = inner.turns.try_take()? else {
-            return Ok(false);
+            return Ok(None);
         };
         let writer = inner.take_writer(&inner.state())?;
-        let ballast = writer.log_is_ballast();
+        let behind = writer.pages_behind_ballast();
         inner.put_writer(writer);
-        Ok(ballast)
+        Ok(behind)
     }
 
     /// Closes this handle without a sync, as dropping it does: lazy commits survive the process, not a power cut;

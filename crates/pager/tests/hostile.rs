@@ -6,12 +6,13 @@
 mod toy;
 
 use std::sync::Arc;
-use tidalite_base::{TxnId, get_u64, put_u64};
+use tidalite_base::{TxnId, checksum, get_u64, put_u64};
 use tidalite_pager::{
-    Durability, Error, Header, Kind, MemoryStorage, Options, Pager, Ptr, seal_block,
+    Durability, Error, Header, Kind, LockMemory, MemoryStorage, Options, Pager, Ptr, Storage,
+    seal_block,
 };
 use tidalite_testkit::rng::Rng;
-use toy::{app, apply, changes, options, problems, read, root_of};
+use toy::{app, apply, changes, id_of, options, problems, read, root_of};
 
 const BLOCK: usize = 4096;
 /// Offsets of docs/format.md sections 3 and 4.
@@ -183,4 +184,63 @@ fn a_hostile_file_never_brings_a_panic() {
     }
     println!("{refused} refused, {used} usable");
     assert!(refused > 300 && used > 300, "{refused} {used}");
+}
+
+/// Whoever writes the lock file may say anything, under right checksums: what is opened is a typed error at worst, and the durable commit stays.
+#[test]
+fn a_hostile_weak_record_does_no_harm_to_the_durable_commit() {
+    const WEAK_AT: usize = 4096;
+    const WEAK_BYTES: usize = 4096;
+    let storage = Arc::new(MemoryStorage::new());
+    let memory = LockMemory::new();
+    let open = |storage: &Arc<MemoryStorage>, memory: &LockMemory| {
+        let storage = Arc::clone(storage) as Arc<dyn Storage>;
+        Pager::open_storage_with(storage, memory, &options())
+    };
+    let pager = open(&storage, &memory).unwrap();
+    for (id, durability) in [(1, Durability::Durable), (2, Durability::Lazy)] {
+        let mut txn = pager.begin_write().unwrap();
+        let changes: Vec<_> = (0..30).map(|slot| (slot * 4, id)).collect();
+        let root = root_of(txn.app());
+        let root = apply(&mut txn, &root, &changes).unwrap();
+        txn.commit(&app(&root, id), durability).unwrap();
+    }
+    let mut image = vec![0; storage.len().unwrap() as usize];
+    storage.read_at(0, &mut image).unwrap();
+    let area = memory.image();
+    drop(pager);
+    let mut rng = Rng::new(24);
+    let (mut dropped, mut believed) = (0, 0);
+    for round in 0..4000 {
+        let mut area = area.clone();
+        let record = &mut area[WEAK_AT..WEAK_AT + WEAK_BYTES];
+        for _ in 0..=rng.below(2) {
+            // Pointers and counts, the app area and the changes; not the standing.
+            let at = *rng.pick(&[56, 384, 1920, 2048]) + 8 * rng.index(20);
+            let value = match rng.below(4) {
+                0 => rng.u64(),
+                1 => rng.below(1 << 20),
+                2 => 1 << rng.below(64),
+                _ => u64::from_le_bytes(record[at..at + 8].try_into().unwrap()) + 512,
+            };
+            put_u64(record, at, value);
+        }
+        let sum = checksum(&record[8..]);
+        put_u64(record, 0, sum);
+        let storage = Arc::new(MemoryStorage::from_image(image.clone()));
+        let pager = open(&storage, &LockMemory::from_image(&area)).unwrap();
+        if pager.recovery().dropped_unrecorded.is_some() {
+            dropped += 1;
+        } else {
+            believed += 1;
+            continue;
+        }
+        let reader = pager.begin_read().unwrap();
+        assert_eq!(id_of(reader.app()), 1, "round {round}");
+        read(&reader, &root_of(reader.app()), &mut |_, _| {}).unwrap();
+    }
+    println!(
+        "{dropped} were dropped, {believed} not: what was changed did not matter, or is no record"
+    );
+    assert!(dropped > 500);
 }

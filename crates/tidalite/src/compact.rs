@@ -11,7 +11,7 @@
 //! ```
 
 use crate::database::Database;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::write::WriteTxn;
 use std::ops::Bound;
 use std::sync::PoisonError;
@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use tidalite_base::limits::SECOND_FILE_AT;
 use tidalite_base::{Corrupt, SeriesId};
 use tidalite_kv::{Relocation, Tree};
-use tidalite_pager::{Durability, PageRead};
+use tidalite_pager::{Durability, Error as StoreError, PageRead};
 use tidalite_series::Moving;
 
 /// Branch pages that a step reads for each page that it may move.
@@ -37,6 +37,10 @@ const SLACK_PAGES: u64 = 2;
 const SECOND_STEP_BYTES: u64 = 1 << 20;
 /// Commits at most before the first pass and after each, until pages that were moved away are free and cut off.
 const SETTLING: u32 = 6;
+
+/// Steps of so many bytes before a file is closed.
+const CLOSING_STEPS: usize = 8;
+const CLOSING_BYTES: u64 = 256 << 10;
 
 /// How far a compaction has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -156,11 +160,27 @@ impl Database {
         self.compacted(done, moved * page_size)
     }
 
-    /// Where nobody has committed since the last compaction ended, and nothing waits to become free, there is nothing to gain.
+    /// Where nobody has committed since a compaction ended that no reader and no pin kept from freeing anything, there is nothing to gain.
     fn nothing_changed(&self) -> Result<Option<Compaction>> {
         let tx = self.begin_write()?;
         let known = self.shared.compacted.load(Ordering::Relaxed) == tx.pages.base_txn().0;
-        Ok((known && tx.pages.pages_waiting() == 0).then(|| Self::figures(&tx, true, 0)))
+        Ok(known.then(|| Self::figures(&tx, true, 0)))
+    }
+
+    /// Before a small file is closed: the few pages behind the log would keep the file as long as it is.
+    pub(crate) fn make_room_behind_log(&self) -> Result<()> {
+        for _ in 0..CLOSING_STEPS {
+            match self.compact(CLOSING_BYTES) {
+                Ok(step) if !step.done => {}
+                Ok(_) => break,
+                // The file is as long as it was.
+                Err(Error::Store(StoreError::DiskFull { .. } | StoreError::FileFull { .. })) => {
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Commits until the log is given up and the pages that commits before have freed are free, as far as no reader and no pin holds them:
@@ -210,8 +230,10 @@ impl Database {
 
     fn compacted(&self, done: bool, moved_bytes: u64) -> Result<Compaction> {
         let tx = self.begin_write()?;
+        // Pages that a reader or a pin holds are a reason to look again when these are gone.
         if done {
-            let newest = tx.pages.base_txn().0;
+            let is_final = tx.pages.pages_waiting() == 0;
+            let newest = if is_final { tx.pages.base_txn().0 } else { 0 };
             self.shared.compacted.store(newest, Ordering::Relaxed);
         }
         Ok(Self::figures(&tx, done, moved_bytes))

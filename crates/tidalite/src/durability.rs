@@ -60,6 +60,14 @@ impl Database {
     /// # Errors
     /// As for `sync`.
     pub fn close(self) -> Result<()> {
+        if !self.pager.options().read_only
+            && self
+                .pager
+                .pages_behind_ballast()?
+                .is_some_and(|pages| pages > 0)
+        {
+            self.make_room_behind_log()?;
+        }
         Ok(self.pager.clone().close()?)
     }
 

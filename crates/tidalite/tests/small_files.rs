@@ -79,7 +79,7 @@ fn small_databases_of_4_kib_pages() {
         4096,
         &[
             ("one pair", ONE, 57_344),
-            ("one series of one point", point, 81_920),
+            ("one series of one point", point, 73_728),
             ("100 pairs", HUNDRED, 57_344),
             ("100 pairs in 100 commits", HUNDRED_COMMITS, 57_344),
         ],
@@ -92,9 +92,9 @@ fn small_databases_of_512_byte_pages() {
         512,
         &[
             ("one pair", ONE, 28_672),
-            ("one series of one point", point, 32_768),
-            ("100 pairs", HUNDRED, 40_960),
-            ("100 pairs in 100 commits", HUNDRED_COMMITS, 40_960),
+            ("one series of one point", point, 30_720),
+            ("100 pairs", HUNDRED, 35_840),
+            ("100 pairs in 100 commits", HUNDRED_COMMITS, 35_840),
         ],
     );
 }
@@ -105,7 +105,7 @@ fn small_databases_of_64_kib_pages() {
         65_536,
         &[
             ("one pair", ONE, 589_824),
-            ("one series of one point", point, 983_040),
+            ("one series of one point", point, 851_968),
             ("100 pairs", HUNDRED, 589_824),
             ("100 pairs in 100 commits", HUNDRED_COMMITS, 589_824),
         ],

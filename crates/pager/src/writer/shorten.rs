@@ -114,12 +114,12 @@ impl Writer {
         }
     }
 
-    /// Whether the log is most of what lies at the file's end, and much of the file.
-    pub(crate) fn log_is_ballast(&self) -> bool {
-        self.meta.redo.is_some_and(|redo| {
-            let behind = self.space.end().saturating_sub(redo.page + redo.pages);
-            redo.pages > self.space.pages() / LOG_PART && behind < redo.pages / LOG_PART
-        })
+    /// How many pages lie behind the log, when that is much of the file and they are few compared with it.
+    pub(crate) fn pages_behind_ballast(&self) -> Option<u64> {
+        let redo = self.meta.redo?;
+        let behind = self.space.end().saturating_sub(redo.page + redo.pages);
+        let ballast = redo.pages > self.space.pages() / LOG_PART && behind < redo.pages / LOG_PART;
+        ballast.then_some(behind)
     }
 
     /// At the end, when nobody reads: cuts what was grown ahead. What the newest durable record counts stays: the newest
