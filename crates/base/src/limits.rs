@@ -21,5 +21,8 @@ pub const PAGE_SIZE_DEFAULT: usize = 4096;
 /// Largest page size.
 pub const PAGE_SIZE_MAX: usize = 256 * 1024;
 
+/// No extent has more pages; a table that names one is damaged. Address and length of an extent add up without overflow.
+pub const EXTENT_PAGES_MAX: u64 = 1 << 40;
+
 /// Byte addresses from here on lie in the second file, the first of them at its byte 0.
 pub const SECOND_FILE_AT: u64 = 1 << 62;

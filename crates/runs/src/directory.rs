@@ -10,6 +10,7 @@
 
 use crate::key::{KEY_BYTES, Key};
 use std::collections::BTreeMap;
+use tidalite_base::limits::{EXTENT_PAGES_MAX, SECOND_FILE_AT};
 use tidalite_base::{Corrupt, SeriesId, TxnId, get_u32, get_u64, put_u64};
 use tidalite_codec::short;
 use tidalite_kv::{Cursor, Tree};
@@ -205,6 +206,11 @@ fn decode_extent(key: &[u8], value: &[u8], tree: &Tree) -> Result<(Extent, u64)>
         pages: get_u64(value, 0),
         birth: TxnId(get_u64(value, BIRTH_AT)),
     };
+    if extent.addr >= SECOND_FILE_AT || extent.pages > EXTENT_PAGES_MAX {
+        let what = "extent entry in the directory of a run";
+        let found = format!("{} pages at {}", extent.pages, extent.addr);
+        return Err(Corrupt::new(what, tree.root().addr, found, "an extent of the file").into());
+    }
     Ok((extent, get_u64(value, BLOCKS_AT)))
 }
 

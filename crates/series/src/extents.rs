@@ -11,6 +11,7 @@
 //! `live` counts the bytes of leaves that the newest version reaches, `used` those that were ever
 //! written; behind them are zeros. `last time` is the newest timestamp in the extent.
 
+use tidalite_base::limits::{EXTENT_PAGES_MAX, SECOND_FILE_AT};
 use tidalite_base::{Corrupt, TxnId, get_i64, get_u64, put_i64, put_u64};
 use tidalite_kv::Tree;
 use tidalite_pager::{Extent, PageRead, PageWrite, Result};
@@ -71,9 +72,13 @@ impl ExtentRecord {
             used: get_u64(bytes, USED_AT),
             last_time: get_i64(bytes, LAST_TIME_AT),
         };
-        if record.live > record.used || record.used > 1 << 48 || record.pages > 1 << 40 {
+        if record.live > record.used || record.used > 1 << 48 {
             let found = format!("{record:?}");
             return Err(Corrupt::new("extents table", addr, found, "live <= used").into());
+        }
+        if addr >= SECOND_FILE_AT || record.pages > EXTENT_PAGES_MAX {
+            let found = format!("{record:?}");
+            return Err(Corrupt::new("extents table", addr, found, "an extent of the file").into());
         }
         Ok(record)
     }

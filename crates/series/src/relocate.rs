@@ -52,7 +52,7 @@ impl Moving {
             ..Self::default()
         };
         let page_bytes = r.page_size() as u64;
-        let (mut wasteful, mut all_bytes, mut dead_bytes) = (Vec::new(), 0, 0);
+        let (mut wasteful, mut all_bytes, mut dead_bytes) = (Vec::new(), 0u64, 0u64);
         extents::each(extents, r, |addr, record| {
             let bytes = record.pages * page_bytes;
             if addr < boundary && addr + bytes > boundary {
@@ -62,8 +62,8 @@ impl Moving {
             let is_short = record.pages < SHORT_PAGES;
             let written = if is_short { bytes } else { record.used };
             let dead = written.saturating_sub(record.live);
-            all_bytes += bytes;
-            dead_bytes += dead;
+            all_bytes = all_bytes.saturating_add(bytes);
+            dead_bytes = dead_bytes.saturating_add(dead);
             if dead > 0 {
                 // A 64th is as exact as the order need be.
                 wasteful.push((
@@ -85,7 +85,7 @@ impl Moving {
         {
             moving.extents.insert(addr, used);
             moving.sparse += 1;
-            dead_bytes -= dead;
+            dead_bytes = dead_bytes.saturating_sub(dead);
         }
         Ok(moving)
     }
