@@ -29,6 +29,8 @@ pub(crate) enum InputForm {
 #[command(after_long_help = "\
 Each value column becomes a series PREFIXcolumn{tag=\"...\"}, one for every combination of tags.
 Importing a file again changes nothing: a point with the same time replaces the old one.
+An import that would replace more than one in a thousand of its own points fails: a tag is
+missing, or --merge says what is meant.
 
 A series that is there keeps its unit of time, and a time that lies between two of its steps is a bad
 row. Single values go only into series of the columns flags:i64 value:f64, with the flags 0; a series

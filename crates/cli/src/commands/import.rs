@@ -89,18 +89,34 @@ fn summary(path: &Path, tally: Tally, took: Duration, terminal: &mut Terminal<'_
         terminal.out,
         "{} rows, {} points in {} series in {} s: {} rows/s, {} points/s",
         grouped(tally.rows),
-        grouped(tally.points),
+        grouped(tally.stored()),
         grouped(tally.series),
         rounded_text((seconds * 1000.0).round() / 1000.0),
         rate(tally.rows),
         rate(tally.points),
     )?;
-    if tally.replaced > 0 {
-        writeln!(
-            terminal.out,
-            "{} points replaced the one before them, at the same time in the same series: is a --tag missing?",
-            grouped(tally.replaced)
-        )?;
+    for (points, one, many) in [
+        (
+            tally.replaced.own,
+            "of this import was replaced by another at the same time in the same series: is a --tag missing?",
+            "of this import were replaced by others at the same time in the same series: is a --tag missing?",
+        ),
+        (
+            tally.replaced.older,
+            "that was stored before was replaced",
+            "that were stored before were replaced",
+        ),
+        (
+            tally.replaced.left_out,
+            "was not stored: its time was taken, and its series keeps what it has",
+            "were not stored: their times were taken, and their series keep what they have",
+        ),
+    ] {
+        match points {
+            0 => {}
+            1 => writeln!(terminal.out, "1 point {one}")?,
+            _ => writeln!(terminal.out, "{} points {many}", grouped(points))?,
+        }
     }
     if tally.bad_rows > 0 {
         writeln!(terminal.out, "{} rows left out", grouped(tally.bad_rows))?;

@@ -13,6 +13,7 @@ use crate::database::{failure, step_at};
 use crate::exit::{Failure, Outcome};
 use crate::import::batch::Batch;
 use crate::import::layout::Named;
+use crate::import::replaced::{Replaced, Times};
 use crate::import::texts::Texts;
 use crate::store;
 use std::collections::HashMap;
@@ -37,16 +38,24 @@ const POINT_BYTES: usize = size_of::<i64>() + size_of::<u64>();
 pub(crate) struct Tally {
     /// Rows read.
     pub rows: u64,
-    /// Values stored.
+    /// Values read.
     pub points: u64,
-    /// Of these, points that took the place of the one before them in the input, at the same time.
-    pub replaced: u64,
+    /// Of these, values that took the place of others at the same time, or were left out, in what was committed.
+    pub replaced: Replaced,
     /// Series that got values.
     pub series: u64,
     /// Rows left out.
     pub bad_rows: u64,
     /// Durable commits.
     pub commits: u64,
+}
+
+impl Tally {
+    /// Values that are in the database now.
+    pub(crate) fn stored(&self) -> u64 {
+        let lost = self.replaced.own + self.replaced.left_out;
+        self.points.saturating_sub(lost)
+    }
 }
 
 /// One series that is being filled.
@@ -63,9 +72,10 @@ struct Slot {
     /// Of each column that the input has: words, and numbers of texts.
     words: Vec<Vec<u64>>,
     texts: Texts,
-    last_time: Option<i64>,
-    /// Of the points that wait, those at the same time as the one before them.
-    repeated: u64,
+    /// Which rows may replace others.
+    order: Times,
+    /// Whether its merge policy lets the newer row of a time win.
+    replaces: bool,
     /// What waits here.
     waiting_bytes: usize,
 }
@@ -73,8 +83,7 @@ struct Slot {
 impl Slot {
     /// Takes the time of a row whose words are there.
     fn end_row(&mut self, time: i64, bytes: usize) {
-        self.repeated += u64::from(self.last_time == Some(time));
-        self.last_time = Some(time);
+        self.order.push(time);
         self.times.push(time);
         self.waiting_bytes += bytes;
     }
@@ -310,12 +319,52 @@ impl<'a> Loader<'a> {
     /// Commits everything so far.
     pub(crate) fn commit(&mut self) -> Outcome {
         self.hand_over_all()?;
+        self.count_replaced()?;
         if let Some(open) = self.open.take() {
             drop(open.before);
             store::commit(open.txn).map_err(|error| failure(self.path, &error))?;
             self.tally.commits += 1;
         }
         Ok(())
+    }
+
+    /// Counts the points that this transaction replaces.
+    ///
+    /// # Errors
+    /// `BadInput` where it replaces too many of its own and nobody said that it may.
+    fn count_replaced(&mut self) -> Outcome {
+        let path = self.path;
+        let fail = |error: tidalite::Error| failure(path, &error);
+        let Some(open) = &mut self.open else {
+            return Ok(());
+        };
+        let mut after = None;
+        let mut example = None;
+        for slot in &mut self.slots {
+            if slot.order.may_replace() {
+                let after = match &after {
+                    Some(after) => after,
+                    None => after.insert(open.txn.reader().map_err(fail)?),
+                };
+                let old = open.before.series(&slot.name).map_err(fail)?;
+                if let Some(new) = after.series(&slot.name).map_err(fail)? {
+                    let replaced = slot.order.replaced(old.as_ref(), &new, slot.replaces);
+                    let replaced = replaced.map_err(fail)?;
+                    if replaced.own > 0 && example.is_none() {
+                        example = Some(slot.name.clone());
+                    }
+                    self.tally.replaced.add(replaced);
+                }
+            }
+            slot.order.end_transaction();
+        }
+        let (replaced, points) = (self.tally.replaced, self.tally.points);
+        match example {
+            Some(name) if self.aim.merge.is_none() && replaced.is_suspicious(points) => {
+                Err(replaced.refusal(points, &name))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Closes the database; what was not committed is given up.
@@ -360,8 +409,8 @@ impl<'a> Loader<'a> {
             is_checked: false,
             times: Vec::new(),
             texts: Texts::default(),
-            last_time: None,
-            repeated: 0,
+            order: Times::default(),
+            replaces: true,
             waiting_bytes: 0,
         });
         Ok(self.slots.len() - 1)
@@ -392,10 +441,16 @@ impl<'a> Loader<'a> {
 
     /// What is known of the series of a slot, if it was there before the transaction.
     fn series_before(&mut self, index: usize) -> Outcome<Option<SeriesInfo>> {
-        let before = &begin(&mut self.open, &self.database, self.path)?.before;
-        let found = before.series(&self.slots[index].name);
-        let found = found.map_err(|error| failure(self.path, &error))?;
-        Ok(found.map(|series| series.info().clone()))
+        let path = self.path;
+        let fail = |error: tidalite::Error| failure(path, &error);
+        let before = &begin(&mut self.open, &self.database, path)?.before;
+        let slot = &mut self.slots[index];
+        let Some(series) = before.series(&slot.name).map_err(fail)? else {
+            return Ok(None);
+        };
+        let last = series.latest().map_err(fail)?;
+        slot.order.begin_behind(last.map(|row| row.time));
+        Ok(Some(series.info().clone()))
     }
 
     /// The unit of a series that takes single values. One that is there has to have the columns of the default point: into
@@ -451,7 +506,7 @@ impl<'a> Loader<'a> {
             self.tally.series += 1;
         }
         let points = slot.times.len();
-        let replaces = series.info().merge == MergePolicy::Replace;
+        slot.replaces = series.info().merge == MergePolicy::Replace;
         let stored = match &slot.typed {
             None => {
                 if self.flags.len() < points {
@@ -459,13 +514,9 @@ impl<'a> Loader<'a> {
                 }
                 series.append_rows(&slot.times, &[&self.flags[..points], &slot.words[0]])
             }
-            Some(columns) => append_typed(&mut series, columns, slot, replaces),
+            Some(columns) => append_typed(&mut series, columns, slot),
         };
         stored.map_err(fail)?;
-        let repeated = std::mem::take(&mut slot.repeated);
-        if replaces {
-            self.tally.replaced += repeated;
-        }
         slot.times.clear();
         slot.words.iter_mut().for_each(Vec::clear);
         slot.texts.truncate(0);
@@ -479,10 +530,9 @@ fn append_typed(
     series: &mut SeriesMut<'_>,
     columns: &[Column],
     slot: &Slot,
-    replaces: bool,
 ) -> tidalite::Result<()> {
     let is_text = |column: &Column| column.ty.is_text();
-    if !replaces && columns.iter().any(is_text) {
+    if !slot.replaces && columns.iter().any(is_text) {
         // The series has to see the time before it takes the texts: a row that is left out leaves none.
         let mut values = Vec::with_capacity(columns.len());
         for (row, &time) in slot.times.iter().enumerate() {

@@ -11,6 +11,7 @@
 //! texts    texts of rows, by their numbers
 //! batch    blocks become rows on some threads, handed over in batches
 //! load     batches into series of a database
+//! replaced points that take the place of others, counted before a commit
 //! progress a bar on the terminal meanwhile
 //! ```
 
@@ -22,6 +23,7 @@ pub(crate) mod layout;
 pub(crate) mod load;
 pub(crate) mod progress;
 pub(crate) mod record;
+pub(crate) mod replaced;
 pub(crate) mod rows;
 pub(crate) mod source;
 pub(crate) mod texts;

@@ -431,16 +431,13 @@ fn a_forgotten_tag_is_mentioned() {
         "time,site,v\n2014-06-01,x,1\n2014-06-01,y,2\n2014-06-02,x,3\n",
     );
     let ran = folder.say("import a.tdl a.csv");
-    assert!(
-        ran.err.contains("not used: site") && ran.err.contains("--tag site"),
-        "{}",
-        ran.err
-    );
+    ran.failed(5, &["not used: site", "1 of 3 points", "--tag COLUMN"]);
+    assert!(!folder.path("a.tdl").exists());
+    let ran = folder.say("import a.tdl a.csv --merge replace");
+    assert!(ran.err.contains("--tag site"), "{}", ran.err);
     let out = ran.ok();
-    assert!(
-        out.contains("1 points replaced the one before them"),
-        "{out}"
-    );
+    assert!(out.starts_with("3 rows, 2 points in 1 series"), "{out}");
+    assert!(out.contains("1 point of this import was replaced"), "{out}");
     let ran = folder.say("import b.tdl a.csv --tag site");
     assert!(ran.err.is_empty(), "{}", ran.err);
     assert!(!ran.ok().contains("replaced"));
@@ -449,6 +446,58 @@ fn a_forgotten_tag_is_mentioned() {
         let out = folder.say(&format!("import c.tdl a.csv {merge}")).ok();
         assert!(!out.contains("replaced"), "{out}");
     }
+}
+
+/// Rows of a second sensor behind all rows of the first, at the same times: half of the points would be lost.
+#[test]
+fn points_that_replace_others_anywhere_are_counted_or_refused() {
+    let folder = Folder::new("points_that_replace_others_anywhere");
+    let mut text = "sensor,time,temp\n".to_owned();
+    for sensor in ["A", "B"] {
+        for row in 0..20_000 {
+            text += &format!("{sensor},{},{}\n", 1_700_000_000 + row * 60, row % 7);
+        }
+    }
+    folder.write("two.csv", &text);
+    let ran = folder.say("import z.tdl two.csv");
+    ran.failed(5, &["20,000 of 40,000 points", "--tag", "--merge replace"]);
+    assert!(!folder.path("z.tdl").exists());
+    for every in ["", " --commit-every 15000"] {
+        let import = format!("import z.tdl two.csv --merge replace{every}");
+        let out = folder.say(&import).ok();
+        assert!(
+            out.starts_with("40,000 rows, 20,000 points in 1 series"),
+            "{out}"
+        );
+        assert!(out.contains("20,000 points of this import were"), "{out}");
+        std::fs::remove_file(folder.path("z.tdl")).unwrap();
+    }
+    // With the tag nothing is lost, and importing again replaces older points, which is no error.
+    let out = folder.say("import y.tdl two.csv --tag sensor").ok();
+    assert!(
+        out.starts_with("40,000 rows, 40,000 points in 2 series"),
+        "{out}"
+    );
+    assert!(!out.contains("replaced"), "{out}");
+    let out = folder.say("import y.tdl two.csv --tag sensor").ok();
+    assert!(
+        out.contains("40,000 points that were stored before were replaced"),
+        "{out}"
+    );
+    // Few points of many may be replaced without a question.
+    folder.write("few.csv", format!("{text}A,1700000000,9\n"));
+    let out = folder.say("import x.tdl few.csv --tag sensor").ok();
+    assert!(out.contains("1 point of this import was"), "{out}");
+    let out = folder.say("import w.tdl two.csv --merge keep-first").ok();
+    assert!(
+        out.contains("20,000 points were not stored: their times were taken"),
+        "{out}"
+    );
+    let out = folder.say("import v.tdl two.csv --merge keep-all").ok();
+    assert!(
+        out.starts_with("40,000 rows, 40,000 points in 1 series"),
+        "{out}"
+    );
 }
 
 /// One series with a column of every type; what it prints is what a second import takes.

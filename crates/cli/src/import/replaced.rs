@@ -1,0 +1,165 @@
+//! Points that replace others at the same time in the same series: how many, and whether an import may do so.
+//!
+//! No times are kept. A row behind everything that its series has is new, which one comparison tells. Only where a row was not, the rows
+//! of the series are counted before the commit: what the transaction has fewer than it got was replaced.
+//!
+//! Whether points of the import itself or older ones were replaced, counts alone tell exactly unless the import both overlaps older rows
+//! of a series and goes back in time within it. Then as many as possible are taken for older ones.
+
+use crate::exit::Failure;
+use crate::output::{grouped, printable};
+use tidalite::{Result, Series};
+
+/// An import that replaces more of its own points than one in so many fails.
+const OWN_REPLACED_PART: u64 = 1000;
+
+/// Times of the rows that an import adds to one series.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    /// Last time of the series before the import.
+    older_last: Option<i64>,
+    /// First and last time of the import.
+    own: Option<(i64, i64)>,
+    /// Some row of the import was not behind all rows before it.
+    goes_back: bool,
+    /// Some row of this transaction was not behind all rows of the series.
+    may_replace: bool,
+    /// Rows of this transaction, and of the transactions before.
+    rows: u64,
+    committed: u64,
+}
+
+/// Replaced points, and points that were not stored because their times were taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Replaced {
+    /// Points of the import.
+    pub own: u64,
+    /// Points that were stored before.
+    pub older: u64,
+    /// Points that the merge policy of their series left out.
+    pub left_out: u64,
+}
+
+impl Times {
+    /// The series is there, and ends at this time.
+    pub(crate) fn begin_behind(&mut self, last: Option<i64>) {
+        self.older_last = self.older_last.max(last);
+    }
+
+    /// Takes the time of a row.
+    pub(crate) fn push(&mut self, time: i64) {
+        let (first, last) = self.own.unwrap_or((time, i64::MIN));
+        let goes_back = self.own.is_some() && time <= last;
+        self.goes_back |= goes_back;
+        self.may_replace |= goes_back || self.older_last.is_some_and(|last| time <= last);
+        self.own = Some((first.min(time), last.max(time)));
+        self.rows += 1;
+    }
+
+    /// Whether the rows of the series must be counted to know what was replaced.
+    pub(crate) fn may_replace(&self) -> bool {
+        self.may_replace
+    }
+
+    /// Compares the series before and after the rows of this transaction. `replaces`: its merge policy lets the newer row win.
+    pub(crate) fn replaced(
+        &self,
+        before: Option<&Series<'_>>,
+        after: &Series<'_>,
+        replaces: bool,
+    ) -> Result<Replaced> {
+        let count_before = before.map_or(Ok(0), Series::count)?;
+        let missing = (count_before + self.rows).saturating_sub(after.count()?);
+        if !replaces {
+            return Ok(Replaced {
+                left_out: missing,
+                ..Replaced::default()
+            });
+        }
+        let own = match (self.goes_back, self.own, before) {
+            (false, ..) | (_, None, _) => 0,
+            (true, Some((first, _)), _) if self.older_last.is_none_or(|last| last < first) => {
+                missing
+            }
+            (true, Some((first, last)), Some(before)) => {
+                let older = before.between(first..=last).count()?;
+                missing.saturating_sub(older.saturating_sub(self.committed))
+            }
+            (true, Some(_), None) => missing,
+        };
+        Ok(Replaced {
+            own,
+            older: missing - own,
+            left_out: 0,
+        })
+    }
+
+    /// The transaction was committed.
+    pub(crate) fn end_transaction(&mut self) {
+        self.committed += std::mem::take(&mut self.rows);
+        self.may_replace = false;
+    }
+}
+
+impl Replaced {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.own += other.own;
+        self.older += other.older;
+        self.left_out += other.left_out;
+    }
+
+    /// Whether so many of the import's own points are lost that it is more likely a mistake.
+    pub(crate) fn is_suspicious(&self, points: u64) -> bool {
+        self.own.saturating_mul(OWN_REPLACED_PART) > points
+    }
+
+    /// Why such an import fails. `example`: a series that loses points.
+    pub(crate) fn refusal(&self, points: u64, example: &str) -> Failure {
+        Failure::bad_input(format!(
+            "{} of {} points would be replaced by other points of this import, at the same time in the same series (such as {})",
+            grouped(self.own),
+            grouped(points),
+            printable(example)
+        ))
+        .hint(
+            "nothing since the last commit was stored; name the column that tells the series apart: --tag COLUMN; or, if the last row \
+             of a time shall win, say so: --merge replace",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_behind_all_others_replace_nothing() {
+        let mut times = Times::default();
+        times.begin_behind(Some(10));
+        for time in [11, 12, 20] {
+            times.push(time);
+        }
+        assert!(!times.may_replace());
+        times.push(20);
+        assert!(times.may_replace());
+        times.end_transaction();
+        times.push(21);
+        assert!(!times.may_replace());
+        let mut times = Times::default();
+        times.begin_behind(Some(10));
+        times.push(10);
+        assert!(times.may_replace());
+    }
+
+    #[test]
+    fn one_in_a_thousand_is_let_pass() {
+        let own = |own| Replaced {
+            own,
+            ..Replaced::default()
+        };
+        assert!(!own(0).is_suspicious(0));
+        assert!(!own(1).is_suspicious(1000));
+        assert!(own(1).is_suspicious(999));
+        assert!(own(2).is_suspicious(1999));
+    }
+}
