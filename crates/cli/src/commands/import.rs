@@ -9,6 +9,7 @@ use crate::import::blocks::LinesBefore;
 use crate::import::field::Nulls;
 use crate::import::layout::{Layout, Wishes};
 use crate::import::load::{Aim, Loader, Tally};
+use crate::import::local_times::{LocalTally, Policy, Resolver};
 use crate::import::progress::Progress;
 use crate::import::rows::{BadRow, Form, Rows};
 use crate::import::source::{self, Source};
@@ -39,9 +40,10 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
         unit: args.unit.unit(),
     };
     let mut loader = Loader::new(database, &args.file, aim);
+    let mut local = LocalTally::default();
     let mut done = Ok(());
     for (path, source) in inputs {
-        done = one_input(args, path, source, &mut loader, terminal);
+        done = one_input(args, path, source, (&mut loader, &mut local), terminal);
         if done.is_err() {
             break;
         }
@@ -55,6 +57,10 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     if !args.quiet {
         summary(&args.file, tally, began.elapsed(), terminal)?;
+        for line in local.lines(local_times(args)) {
+            writeln!(terminal.out, "{line}")?;
+        }
+        terminal.out.flush()?;
     }
     Ok(())
 }
@@ -134,7 +140,7 @@ fn one_input(
     args: &ImportArgs,
     path: &Path,
     source: Source,
-    loader: &mut Loader<'_>,
+    (loader, local): (&mut Loader<'_>, &mut LocalTally),
     terminal: &Terminal<'_>,
 ) -> Outcome {
     let what = if path.as_os_str() == "-" {
@@ -147,6 +153,7 @@ fn one_input(
         time: args.time.clone(),
         time_format: args.time_format.clone(),
         zone: Some(args.tz.clone()),
+        local_times: local_times(args),
         tags: args.tags.clone(),
         series: args.target.series.clone(),
         values: args.values.clone(),
@@ -168,11 +175,15 @@ fn one_input(
     }
     loader.next_input(names_series);
     let before = loader.tally();
+    let zone = rows.layout().reader.zone().clone();
+    let mut resolver = Resolver::new(rows.layout().reader.is_local());
     let mut batches = Batches::start(rows);
-    while let Some(batch) = batches.next()? {
+    while let Some(batch) = resolver.next(&mut batches)? {
+        local.add(batch.local.tally);
         loader.meet(&batch, &tags, &values, &typed)?;
         let mut lines = LinesBefore::default();
         let mut bad = batch.bad.iter().peekable();
+        let mut refused = batch.local.refused.iter().peekable();
         let leave_out = |line: &BadRow, loader: &mut Loader<'_>| {
             loader.bad_row();
             if args.on_error == OnError::Stop {
@@ -189,7 +200,9 @@ fn one_input(
             if row == batch.times.len() {
                 break;
             }
-            let stored = if typed.is_empty() {
+            let stored = if let Some(time) = refused.next_if(|time| time.row == row) {
+                Err(time.complaint(&zone))
+            } else if typed.is_empty() {
                 loader.row(&batch, row)?
             } else {
                 loader.typed_row(&batch, row, &typed)?
@@ -215,6 +228,13 @@ fn one_input(
             .hint("the complaints above say why; --time, --time-format, --tag and --value choose the columns"));
     }
     Ok(())
+}
+
+fn local_times(args: &ImportArgs) -> Policy {
+    Policy {
+        ambiguous: args.ambiguous.policy(),
+        nonexistent: args.nonexistent.policy(),
+    }
 }
 
 /// A forgotten tag would mix series: say what was not used.

@@ -8,6 +8,7 @@
 use crate::args::TypedColumn;
 use crate::exit::{Failure, Outcome};
 use crate::import::field::{Nulls, field};
+use crate::import::local_times::Policy;
 use crate::output::printable;
 use crate::time::{TimeFormat, TimeReader};
 use csv::ByteRecord;
@@ -25,6 +26,8 @@ pub(crate) struct Wishes {
     pub time_format: Option<TimeFormat>,
     /// `--tz`, for times without an offset.
     pub zone: Option<TimeZone>,
+    /// `--ambiguous` and `--nonexistent`, for times that clocks repeat or skip.
+    pub local_times: Policy,
     /// `--tag`
     pub tags: Vec<String>,
     /// `--series`: in place of `tags`.

@@ -6,6 +6,7 @@ use crate::import::batch::{Batch, Combinations};
 use crate::import::blocks::{Block, Blocks, Ends, LinesBefore, empty_lines, lines_in};
 use crate::import::field::{Nulls, field, read_value, whole_field};
 use crate::import::layout::{Layout, Named, Wishes};
+use crate::import::local_times::Policy;
 use crate::import::record::{JsonLines, Keys, Records};
 use crate::import::texts::{NO_TEXT, Texts};
 use crate::output::printable;
@@ -61,6 +62,8 @@ pub(crate) struct Reading {
     header: bool,
     layout: Layout,
     nulls: Nulls,
+    /// What local times mean that clocks repeat or skip.
+    policy: Policy,
 }
 
 /// What is known of the form.
@@ -171,6 +174,7 @@ impl<R: Read> Rows<R> {
                 header,
                 layout,
                 nulls,
+                policy: wishes.local_times,
             },
         })
     }
@@ -268,7 +272,11 @@ impl Reading {
         if nulls.contains(time) {
             return Err(format!("no time in column {}", layout.time.index + 1));
         }
-        let time = layout.reader.read(time).map_err(|why| printable(&why))?;
+        let moment = layout.reader.read(time).map_err(|why| printable(&why))?;
+        let zone = layout.reader.zone();
+        let time = batch
+            .local
+            .settle(moment, self.policy, &printable(time), zone)?;
         tags.resize_with(layout.tags.len(), String::new);
         for (slot, column) in tags.iter_mut().zip(&layout.tags) {
             let text = field(record, column.index)?;
@@ -294,6 +302,7 @@ impl Reading {
             batch.words.truncate(words);
             batch.texts.truncate(texts);
         })?;
+        batch.local.note(batch.times.len(), moment, self.policy);
         Ok(time)
     }
 

@@ -17,6 +17,7 @@ mod injected;
 mod integrity;
 mod kv_bytes;
 mod lmdb_tools;
+mod local_times;
 mod lost_commits;
 mod pictures;
 mod queries;
