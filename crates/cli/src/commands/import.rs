@@ -4,9 +4,10 @@ use super::Terminal;
 use crate::args::{ImportArgs, InputForm, MergeName, OnError};
 use crate::database::{length_of, open_or_create};
 use crate::exit::{Failure, Outcome};
+use crate::import::advice;
 use crate::import::batch::Batches;
 use crate::import::blocks::LinesBefore;
-use crate::import::field::Nulls;
+use crate::import::field::{NOT_UTF_8, Nulls};
 use crate::import::layout::{Layout, Wishes};
 use crate::import::load::{Aim, Loader, Tally};
 use crate::import::local_times::{LocalTally, Policy, Resolver};
@@ -43,7 +44,11 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let mut local = LocalTally::default();
     let mut done = Ok(());
     for (path, source) in inputs {
-        done = one_input(args, path, source, (&mut loader, &mut local), terminal);
+        let to = Target {
+            loader: &mut loader,
+            local: &mut local,
+        };
+        done = one_input(args, path, source, to, terminal);
         if done.is_err() {
             break;
         }
@@ -136,13 +141,20 @@ pub(crate) fn rate_text(rate: f64) -> String {
     }
 }
 
+/// What an input goes into.
+struct Target<'t, 'a> {
+    loader: &'t mut Loader<'a>,
+    local: &'t mut LocalTally,
+}
+
 fn one_input(
     args: &ImportArgs,
     path: &Path,
     source: Source,
-    (loader, local): (&mut Loader<'_>, &mut LocalTally),
+    to: Target<'_, '_>,
     terminal: &Terminal<'_>,
 ) -> Outcome {
+    let Target { loader, local } = to;
     let what = if path.as_os_str() == "-" {
         "standard input".to_owned()
     } else {
@@ -166,6 +178,7 @@ fn one_input(
         Some(InputForm::Csv) => Some(Form::Csv(args.delimiter)),
         None => args.delimiter.map(|delimiter| Form::Csv(Some(delimiter))),
     };
+    let is_packed = source.is_packed;
     let rows = Rows::open(source.reader, &what, form, &wishes, nulls)?;
     let (tags, values) = (rows.layout().tags.clone(), rows.layout().values.clone());
     let typed: Arc<[Column]> = rows.layout().typed.clone().into();
@@ -195,7 +208,8 @@ fn one_input(
         };
         for row in 0..=batch.times.len() {
             while let Some((_, line)) = bad.next_if(|(before, _)| *before == row) {
-                leave_out(line, loader)?;
+                leave_out(line, loader)
+                    .map_err(|failure| damage_behind(&mut batches, is_packed).unwrap_or(failure))?;
             }
             if row == batch.times.len() {
                 break;
@@ -209,7 +223,8 @@ fn one_input(
             };
             if let Err(why) = stored {
                 let line = batch.line(row, &mut lines);
-                leave_out(&BadRow { line, why }, loader)?;
+                leave_out(&BadRow { line, why }, loader)
+                    .map_err(|failure| damage_behind(&mut batches, is_packed).unwrap_or(failure))?;
                 continue;
             }
             if let Some(every) = args.commit_every
@@ -228,6 +243,20 @@ fn one_input(
             .hint("the complaints above say why; --time, --time-format, --tag and --value choose the columns"));
     }
     Ok(())
+}
+
+/// The damage of a packed input, of which a bad row may be the first sign.
+fn damage_behind(batches: &mut Batches, is_packed: bool) -> Option<Failure> {
+    /// 256 MiB of input.
+    const BATCHES_MAX: usize = 1024;
+    for _ in 0..if is_packed { BATCHES_MAX } else { 0 } {
+        match batches.next() {
+            Ok(Some(batch)) => batches.recycle(batch),
+            Ok(None) => break,
+            Err(failure) => return Some(failure),
+        }
+    }
+    None
 }
 
 fn local_times(args: &ImportArgs) -> Policy {
@@ -263,7 +292,11 @@ fn stopped(what: &str, bad: &BadRow, args: &ImportArgs) -> Failure {
     } else {
         "nothing was stored"
     };
-    Failure::bad_input(format!("{what}, line {}: {}", bad.line, bad.why)).hint(format!(
+    let failure = Failure::bad_input(format!("{what}, line {}: {}", bad.line, bad.why));
+    if bad.why.ends_with(NOT_UTF_8) {
+        return failure.hint(format!("{stored}; {}", advice::NOT_UTF_8));
+    }
+    failure.hint(format!(
         "{stored}; correct the line, name it null with --null WORD, or leave out such rows with \
          --on-error continue"
     ))

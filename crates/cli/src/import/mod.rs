@@ -8,6 +8,7 @@
 //! field       a field as a text or a value, or nothing
 //! blocks      the bytes taken apart where records end
 //! rows        a record becomes a time, tags and values, or a complaint with its line number
+//! advice      what an input seems to be that cannot be used as it is
 //! texts       texts of rows, by their numbers
 //! local_times which instant a local time stands for that clocks repeat or skip
 //! batch       blocks become rows on some threads, handed over in batches
@@ -15,6 +16,7 @@
 //! progress    a bar on the terminal meanwhile
 //! ```
 
+pub(crate) mod advice;
 pub(crate) mod ahead;
 pub(crate) mod batch;
 pub(crate) mod blocks;

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on should say where"
 )]
 
+mod bad_inputs;
 mod check_json;
 mod corners;
 mod device;

@@ -14,7 +14,7 @@ fn resolved(zone: &str, rows: &[(&str, &str)], size: usize, waiting_max: usize) 
         let block = Block {
             number: number as u64,
             line: 1,
-            bytes: Vec::new(),
+            ..Block::default()
         };
         batch.begin(block, 0);
         for (site, time) in rows {
