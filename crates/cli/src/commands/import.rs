@@ -1,6 +1,7 @@
 //! `import`: files become series.
 
 use super::Terminal;
+use super::unfinished::{self, Unfinished};
 use crate::args::{ImportArgs, InputForm, MergeName, OnError};
 use crate::database::{length_of, open_or_create};
 use crate::exit::{Failure, Outcome};
@@ -34,6 +35,10 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let is_new = !args.file.exists();
     let database = open_or_create(&args.file)?;
+    let unfinished = match is_new {
+        true => Unfinished::watch(&args.file),
+        false => Unfinished::default(),
+    };
     let aim = Aim {
         prefix: &args.prefix,
         into: args.target.into.as_deref(),
@@ -47,13 +52,17 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let to = Target {
             loader: &mut loader,
             local: &mut local,
+            unfinished: &unfinished,
         };
         done = one_input(args, path, source, to, terminal);
         if done.is_err() {
             break;
         }
     }
-    let done = done.and_then(|()| loader.commit());
+    let done = done.and_then(|()| {
+        unfinished.keep();
+        loader.commit()
+    });
     let tally = loader.tally();
     let closed = loader.close();
     let done = done.and(closed);
@@ -83,10 +92,7 @@ fn after_failure(failure: Failure, args: &ImportArgs, tally: Tally, is_new: bool
         };
     }
     if is_new {
-        let _ = std::fs::remove_file(&args.file);
-        let mut lock = args.file.clone().into_os_string();
-        lock.push("-lock");
-        let _ = std::fs::remove_file(lock);
+        unfinished::remove(&args.file);
     }
     failure
 }
@@ -145,6 +151,7 @@ pub(crate) fn rate_text(rate: f64) -> String {
 struct Target<'t, 'a> {
     loader: &'t mut Loader<'a>,
     local: &'t mut LocalTally,
+    unfinished: &'t Unfinished,
 }
 
 fn one_input(
@@ -154,7 +161,11 @@ fn one_input(
     to: Target<'_, '_>,
     terminal: &Terminal<'_>,
 ) -> Outcome {
-    let Target { loader, local } = to;
+    let Target {
+        loader,
+        local,
+        unfinished,
+    } = to;
     let what = if path.as_os_str() == "-" {
         "standard input".to_owned()
     } else {
@@ -230,6 +241,7 @@ fn one_input(
             if let Some(every) = args.commit_every
                 && loader.tally().rows.is_multiple_of(every)
             {
+                unfinished.keep();
                 loader.commit()?;
             }
         }

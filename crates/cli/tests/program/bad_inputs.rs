@@ -237,3 +237,52 @@ fn negative_numbers_are_wrong_values() {
         ran.failed(2, &[]);
     }
 }
+
+/// A signal that the program was started to ignore stays ignored: nothing is tested of that here, since the shell would need `trap`.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_interrupted_first_import_leaves_nothing() {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+    let folder = Folder::new("an_interrupted_first_import");
+    for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+        for (name, had_before) in [("new.tdl", false), ("old.tdl", true)] {
+            if had_before {
+                folder.write("a.csv", "time,v\n2014-06-01,1\n");
+                folder.say("import old.tdl a.csv --quiet").ok();
+            }
+            let mut child = folder
+                .command(&["import", name, "-", "--quiet"])
+                .stdin(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut pipe = child.stdin.take().unwrap();
+            let mut rows = String::from("time,v\n");
+            for second in 0..40_000 {
+                rows += &format!("{},{second}\n", 1_401_580_800 + second);
+            }
+            pipe.write_all(rows.as_bytes()).unwrap();
+            let begun = Instant::now();
+            while !folder.path(name).exists()
+                || !folder.say(&format!("readers {name}")).out.contains("write")
+            {
+                assert!(begun.elapsed() < Duration::from_secs(20), "it never writes");
+            }
+            let kill = Command::new("kill")
+                .args([format!("-{signal}"), child.id().to_string()])
+                .status();
+            assert!(kill.unwrap().success());
+            let status = child.wait().unwrap();
+            assert_eq!(status.signal(), Some(number), "{status:?}");
+            drop(pipe);
+            assert_eq!(folder.path(name).exists(), had_before, "{signal}");
+            if had_before {
+                let out = folder.say("scan old.tdl v -f csv").ok();
+                assert_eq!(out, "time,value\n2014-06-01T00:00:00Z,1\n");
+            } else {
+                assert!(!folder.path("new.tdl-lock").exists());
+            }
+        }
+    }
+}
