@@ -138,6 +138,21 @@ fn a_folder(path: &Path) -> Failure {
         .hint("a database is one file, usually called something.tdl")
 }
 
+/// The same for a call on a series of this unit, so that a time can be told as one.
+pub(crate) fn failure_in(path: &Path, error: &tidalite::Error, unit: Unit) -> Failure {
+    let failure = failure(path, error);
+    match error {
+        tidalite::Error::TimeTaken { series, time } => Failure {
+            message: format!(
+                "series {series} has a row at {} already, and its merge policy refuses another",
+                unit.text(*time)
+            ),
+            ..failure
+        },
+        _ => failure,
+    }
+}
+
 /// What a failed call means for the user.
 pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
     use tidalite::StoreError as Store;
@@ -205,6 +220,10 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
             .hint(format!("tidalite readers {shown} shows who has it")),
         // Of its lock file, perhaps.
         Store::Open { path, source } => Failure::file("cannot open", path, source),
+        // Of a copy to standard output: its reader has seen what it wanted.
+        Store::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
+            Failure::new(Exit::Ok, "")
+        }
         Store::Io { source, .. } => Failure::new(Exit::Failure, format!("{shown}: {error}")).hint(
             if source.kind() == std::io::ErrorKind::StorageFull {
                 "free some space on the disk and repeat the command"

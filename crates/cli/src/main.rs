@@ -31,7 +31,6 @@ mod style;
 mod time;
 
 use args::Cli;
-use clap::Parser;
 use commands::Terminal;
 use exit::{Exit, Failure, Outcome};
 use std::io::{self, BufWriter, Write};
@@ -39,7 +38,7 @@ use std::process::ExitCode;
 use style::Palette;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = args::parse();
     store::listen(&cli);
     let palette = Palette::of(cli.color, &io::stderr());
     match run(&cli, palette) {

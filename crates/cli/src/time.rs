@@ -7,19 +7,56 @@
 //! out   2014-06-01T00:10:00Z, or with the offset of the zone asked for
 //! ```
 //!
-//! Times without an offset belong to a zone (UTC unless the user names one). Where clocks
-//! go back, the earlier of the two instants is taken; in the hour that is skipped, the
-//! instant after the gap. A zone in brackets holds for its time; an offset beside it must be one that the zone has then.
+//! Times without an offset belong to a zone (UTC unless the user names one). A local time that clocks repeat or skip is a [`Moment`] of its
+//! own: an import decides with `import::local_times` which instant it stands for, the command line takes the first of two, and the instant
+//! after the gap. A zone in brackets holds for its time; an offset beside it must be one that the zone has then.
+//!
+//! `24:00` is midnight at the end of its day. The second 60 of a leap second is refused: time since 1970 has no place for it, so it would
+//! replace the second before or after it.
 
-use jiff::civil::{Date, DateTime};
+use jiff::civil::{Date, DateTime, Time};
 use jiff::fmt::strtime::BrokenDownTime;
-use jiff::tz::TimeZone;
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
 
 /// Nanoseconds since 1970 in UTC: wide enough for every unit that a series can have.
 pub(crate) type Nanos = i128;
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
+
+const NANOS_PER_DAY: i128 = 86_400 * NANOS_PER_SECOND;
+
+/// What a written time stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// One instant.
+    At(Nanos),
+    /// Two instants: a local time that came twice, because clocks were set back.
+    Ambiguous {
+        /// Before the change of the clocks.
+        earlier: Nanos,
+        /// After it.
+        later: Nanos,
+    },
+    /// No instant: a local time that clocks skipped when they were set forward.
+    Missing {
+        /// The instant after the gap: the time that clocks would have shown had they been set forward later.
+        shifted: Nanos,
+    },
+}
+
+impl Moment {
+    /// The first of two instants, and the instant after a gap.
+    pub(crate) fn compatible(self) -> Nanos {
+        match self {
+            Self::At(instant)
+            | Self::Ambiguous {
+                earlier: instant, ..
+            }
+            | Self::Missing { shifted: instant } => instant,
+        }
+    }
+}
 
 /// Digits of a number of any unit: 2^63 seconds are so many nanoseconds, and as many seconds fit 128 bits as nanoseconds.
 const WHOLE_DIGITS_MAX: usize = 28;
@@ -164,12 +201,22 @@ impl TimeReader {
         &self.format
     }
 
-    /// Nanoseconds since 1970.
-    pub(crate) fn read(&self, text: &str) -> Result<Nanos, String> {
+    /// The zone of times without an offset.
+    pub(crate) fn zone(&self) -> &TimeZone {
+        &self.zone
+    }
+
+    /// Whether a time without an offset may stand for two instants or for none. Times with a zone in brackets may in any case.
+    pub(crate) fn is_local(&self) -> bool {
+        !matches!(self.format, TimeFormat::Epoch(_)) && self.zone.to_fixed_offset().is_err()
+    }
+
+    /// What a time stands for.
+    pub(crate) fn read(&self, text: &str) -> Result<Moment, String> {
         let text = text.trim();
         match &self.format {
             TimeFormat::Iso => read_iso(text, &self.zone),
-            TimeFormat::Epoch(epoch) => read_epoch(text, *epoch),
+            TimeFormat::Epoch(epoch) => read_epoch(text, *epoch).map(Moment::At),
             TimeFormat::Pattern(pattern) => read_pattern(text, pattern, &self.zone),
         }
     }
@@ -178,18 +225,20 @@ impl TimeReader {
 /// A time on the command line (`--from`, `--to`, `--origin`): any of the known ways.
 pub(crate) fn read_any(text: &str, zone: &TimeZone) -> Result<Nanos, String> {
     let text = text.trim();
-    match decimal(text) {
+    let moment = match decimal(text) {
         // Four digits are a year: `--from 2014` means its first day.
         Some((year, 0)) if text.len() == 4 => read_iso(&format!("{year}-01-01"), zone),
-        Some((whole, _)) => read_epoch(text, Epoch::of_magnitude(whole)),
+        Some(_) if is_compact_date(text) => read_pattern(text, COMPACT_DATE, zone),
+        Some((whole, _)) => read_epoch(text, Epoch::of_magnitude(whole)).map(Moment::At),
         None if text.len() == 7 && text.as_bytes().get(4) == Some(&b'-') => {
             read_iso(&format!("{text}-01"), zone)
         }
         None => read_iso(text, zone),
-    }
+    };
+    moment.map(Moment::compatible)
 }
 
-fn read_iso(text: &str, zone: &TimeZone) -> Result<Nanos, String> {
+fn read_iso(text: &str, zone: &TimeZone) -> Result<Moment, String> {
     let complaint = || format!("`{text}` is no time like 2014-06-01T00:10:00Z or 2014-06-01 00:10");
     let bytes = text.as_bytes();
     // A date has two hyphens; whatever sign follows it belongs to an offset.
@@ -203,43 +252,112 @@ fn read_iso(text: &str, zone: &TimeZone) -> Result<Nanos, String> {
     } else {
         text
     };
-    if let Some((_, annotation)) = text.split_once('[') {
-        return read_annotated(text, annotation);
+    let ended;
+    let text = match at_end_of_day(text) {
+        Some(next_day) => {
+            ended = next_day;
+            &ended
+        }
+        None => text,
+    };
+    if let Some((written, annotation)) = text.split_once('[') {
+        return read_annotated(text, written, annotation);
     }
-    let rest = text.as_bytes().get(10..).unwrap_or_default();
-    let has_offset = rest
-        .iter()
-        .any(|byte| matches!(byte, b'Z' | b'z' | b'+' | b'-'));
-    if has_offset {
-        return text
-            .parse::<Timestamp>()
-            .map(Timestamp::as_nanosecond)
-            .map_err(|_| complaint());
+    if has_offset(text) {
+        let instant = text.parse::<Timestamp>().map_err(|_| complaint())?;
+        let nanos = instant.as_nanosecond();
+        if nanos.div_euclid(NANOS_PER_SECOND).rem_euclid(60) == 59 && says_second_60(text) {
+            return Err(leap_second(text));
+        }
+        return Ok(Moment::At(nanos));
     }
     let civil = text.parse::<DateTime>().map_err(|_| complaint())?;
+    if civil.second() == 59 && says_second_60(text) {
+        return Err(leap_second(text));
+    }
     in_zone(civil, zone).map_err(|_| complaint())
+}
+
+fn has_offset(text: &str) -> bool {
+    let rest = text.as_bytes().get(10..).unwrap_or_default();
+    rest.iter()
+        .any(|byte| matches!(byte, b'Z' | b'z' | b'+' | b'-'))
+}
+
+/// Where the time of day begins in a date with one.
+fn time_of_day(text: &str) -> Option<usize> {
+    let at = text
+        .bytes()
+        .position(|byte| matches!(byte, b'T' | b't' | b' '))?;
+    Some(at + 1)
+}
+
+/// A time at 24:00 as the same instant at 0:00 of the next day.
+fn at_end_of_day(text: &str) -> Option<String> {
+    let at = time_of_day(text)?;
+    let rest = text.get(at..)?.strip_prefix("24")?;
+    let nothing = rest
+        .bytes()
+        .take_while(|byte| !matches!(byte, b'Z' | b'z' | b'+' | b'-' | b'['))
+        .all(|byte| matches!(byte, b'0' | b':' | b'.' | b',' | b' '));
+    let next = text[..at - 1].parse::<Date>().ok()?.tomorrow().ok()?;
+    nothing.then(|| format!("{next}{}00{rest}", &text[at - 1..at]))
+}
+
+/// Whether the second of a time is written as 60, which jiff reads as 59.
+fn says_second_60(text: &str) -> bool {
+    let Some(rest) = time_of_day(text).and_then(|at| text.get(at..)) else {
+        return false;
+    };
+    match rest.as_bytes() {
+        [_, _, b':', _, _, b':', b'6', b'0', ..] => true,
+        [_, _, minute, _, b'6', b'0', ..] => minute.is_ascii_digit(),
+        _ => false,
+    }
+}
+
+fn leap_second(text: &str) -> String {
+    format!(
+        "`{text}` is a leap second, which time since 1970 has no place for: write :59 or the next minute"
+    )
 }
 
 /// A time with its zone in brackets, as Java's `ZonedDateTime` and JavaScript's Temporal write it. Other annotations of RFC 9557, such as a
 /// calendar, would be ignored by jiff: they are refused.
-fn read_annotated(text: &str, annotation: &str) -> Result<Nanos, String> {
+fn read_annotated(text: &str, written: &str, annotation: &str) -> Result<Moment, String> {
     if annotation.find(']') != Some(annotation.len() - 1) || annotation.contains('=') {
         return Err(format!(
             "`{text}`: only one time zone is read in brackets, and nothing behind it: write it like 2014-06-01T02:10:00[Europe/Paris]"
         ));
     }
-    let zoned: Result<Zoned, _> = text.parse();
-    zoned
-        .map(|zoned| zoned.timestamp().as_nanosecond())
-        .map_err(|why| {
-            format!("`{text}` is no time in the zone that it names ({why}): correct the zone or the offset, or leave one of them out")
-        })
+    let complaint = |why| {
+        format!(
+            "`{text}` is no time in the zone that it names ({why}): correct the zone or the offset, or leave one of them out"
+        )
+    };
+    let zoned: Zoned = text.parse().map_err(complaint)?;
+    if zoned.second() == 59 && says_second_60(text) {
+        return Err(leap_second(text));
+    }
+    if has_offset(written) {
+        return Ok(Moment::At(zoned.timestamp().as_nanosecond()));
+    }
+    let civil = written.parse::<DateTime>().map_err(complaint)?;
+    in_zone(civil, zoned.time_zone()).map_err(complaint)
 }
 
-fn in_zone(civil: DateTime, zone: &TimeZone) -> Result<Nanos, jiff::Error> {
-    zone.to_ambiguous_timestamp(civil)
-        .compatible()
-        .map(Timestamp::as_nanosecond)
+fn in_zone(civil: DateTime, zone: &TimeZone) -> Result<Moment, jiff::Error> {
+    let at = |offset: Offset| offset.to_timestamp(civil).map(Timestamp::as_nanosecond);
+    Ok(match zone.to_ambiguous_timestamp(civil).offset() {
+        AmbiguousOffset::Unambiguous { offset } => Moment::At(at(offset)?),
+        AmbiguousOffset::Fold { before, after } => Moment::Ambiguous {
+            earlier: at(before)?,
+            later: at(after)?,
+        },
+        AmbiguousOffset::Gap { before, .. } => Moment::Missing {
+            shifted: at(before)?,
+        },
+    })
 }
 
 /// Whole part (truncated) and nanoseconds of its fraction (0..10^9, same sign as the number).
@@ -279,22 +397,51 @@ fn read_epoch(text: &str, epoch: Epoch) -> Result<Nanos, String> {
     Ok(whole * epoch.nanos() + billionths * epoch.nanos() / NANOS_PER_SECOND)
 }
 
-fn read_pattern(text: &str, pattern: &str, zone: &TimeZone) -> Result<Nanos, String> {
+fn read_pattern(text: &str, pattern: &str, zone: &TimeZone) -> Result<Moment, String> {
     let complaint =
         |why: jiff::Error| format!("`{text}` does not fit the pattern {pattern}: {why}");
-    let broken = BrokenDownTime::parse(pattern, text).map_err(complaint)?;
-    if broken.offset().is_some() || broken.timestamp().is_some() {
-        return broken
-            .to_timestamp()
-            .map(Timestamp::as_nanosecond)
-            .map_err(complaint);
+    let (broken, at_end) = match BrokenDownTime::parse(pattern, text) {
+        Ok(broken) => (broken, false),
+        // 24:00 is midnight at the end of the day.
+        Err(why) => match text.contains("24:00") {
+            false => return Err(complaint(why)),
+            true => {
+                let begin = text.replacen("24:00", "00:00", 1);
+                let broken = BrokenDownTime::parse(pattern, &begin);
+                let midnight =
+                    |broken: &BrokenDownTime| broken.to_time().is_ok_and(|t| t == Time::midnight());
+                match broken {
+                    Ok(broken) if midnight(&broken) => (broken, true),
+                    _ => return Err(complaint(why)),
+                }
+            }
+        },
+    };
+    if broken.second() == Some(59) && pattern_says_second_60(text, pattern) {
+        return Err(leap_second(text));
     }
-    let date = broken.to_date().map_err(complaint)?;
+    if broken.offset().is_some() || broken.timestamp().is_some() {
+        let instant = broken.to_timestamp().map_err(complaint)?;
+        let more = if at_end { NANOS_PER_DAY } else { 0 };
+        return Ok(Moment::At(instant.as_nanosecond() + more));
+    }
+    let mut date = broken.to_date().map_err(complaint)?;
+    if at_end {
+        date = date.tomorrow().map_err(complaint)?;
+    }
     let civil = match broken.to_time() {
         Ok(time) => date.to_datetime(time),
         Err(_) => date.at(0, 0, 0, 0),
     };
     in_zone(civil, zone).map_err(complaint)
+}
+
+/// Whether a text with the second 59 says 60: where one of its 60 may not be 61, that one is the second.
+fn pattern_says_second_60(text: &str, pattern: &str) -> bool {
+    text.match_indices("60").any(|(at, found)| {
+        let other = format!("{}61{}", &text[..at], &text[at + found.len()..]);
+        BrokenDownTime::parse(pattern, other).is_err()
+    })
 }
 
 /// Whether this text begins like a date: to tell a line of data from a line of names.
@@ -542,7 +689,9 @@ mod tests {
     fn patterns_with_and_without_time_of_day_and_offset() {
         let read = |pattern: &str, text: &str| {
             let format = TimeFormat::named(pattern).unwrap();
-            TimeReader::new(format, UTC).read(text)
+            TimeReader::new(format, UTC)
+                .read(text)
+                .map(Moment::compatible)
         };
         let day = Ok(1_401_580_800 * NANOS_PER_SECOND);
         assert_eq!(read("%d.%m.%Y", "01.06.2014"), day);
@@ -551,6 +700,108 @@ mod tests {
         assert_eq!(read("%d.%m.%Y %H:%M %z", "01.06.2014 02:00 +0200"), day);
         assert!(read("%d.%m.%Y", "2014-06-01").is_err());
         assert!(TimeFormat::named("sometimes").is_err());
+    }
+
+    #[test]
+    fn a_local_time_may_stand_for_two_instants_or_none() {
+        let at = |text| read_any(text, &UTC).unwrap();
+        let twice = |earlier, later| {
+            Ok(Moment::Ambiguous {
+                earlier: at(earlier),
+                later: at(later),
+            })
+        };
+        let berlin = zone_named("Europe/Berlin").unwrap();
+        let lord_howe = zone_named("Australia/Lord_Howe").unwrap();
+        for (zone, text, expected) in [
+            (
+                &berlin,
+                "2024-10-27 02:30",
+                twice("2024-10-27T00:30Z", "2024-10-27T01:30Z"),
+            ),
+            (
+                &UTC,
+                "2024-10-27T02:30[Europe/Berlin]",
+                twice("2024-10-27T00:30Z", "2024-10-27T01:30Z"),
+            ),
+            (
+                &lord_howe,
+                "2024-04-07 01:45",
+                twice("2024-04-06T14:45Z", "2024-04-06T15:15Z"),
+            ),
+            (
+                &berlin,
+                "2024-03-31T02:30",
+                Ok(Moment::Missing {
+                    shifted: at("2024-03-31T01:30Z"),
+                }),
+            ),
+            (
+                &berlin,
+                "2024-10-27T02:30+01:00",
+                Ok(Moment::At(at("2024-10-27T01:30Z"))),
+            ),
+        ] {
+            assert_eq!(read_iso(text, zone), expected, "{text}");
+        }
+        let german = read_pattern("27.10.2024 02:30", "%d.%m.%Y %H:%M", &berlin);
+        assert_eq!(german, twice("2024-10-27T00:30Z", "2024-10-27T01:30Z"));
+    }
+
+    #[test]
+    fn the_end_of_a_day_may_be_written_as_24() {
+        let berlin = zone_named("Europe/Berlin").unwrap();
+        for (text, zone, same) in [
+            ("2024-02-28 24:00", &UTC, "2024-02-29 00:00"),
+            ("2024-12-31T24:00:00.000Z", &UTC, "2025-01-01T00:00Z"),
+            ("2024-12-31T24:00+01:00", &UTC, "2024-12-31T23:00Z"),
+            ("2024/06/30 24:00", &berlin, "2024-07-01 00:00"),
+            ("20240630T240000", &UTC, "2024-07-01 00:00"),
+            ("2024-06-30T24:00[Europe/Berlin]", &UTC, "2024-06-30T22:00Z"),
+        ] {
+            assert_eq!(read_any(text, zone), read_any(same, zone), "{text}");
+            assert!(read_any(text, zone).is_ok(), "{text}");
+        }
+        for wrong in [
+            "2024-06-30 24:01",
+            "2024-06-30 24:00:01",
+            "2024-06-31 24:00",
+        ] {
+            assert!(read_any(wrong, &UTC).is_err(), "{wrong}");
+        }
+        let pattern = |text| read_pattern(text, "%d.%m.%Y %H:%M:%S %z", &UTC);
+        assert_eq!(
+            pattern("31.12.2024 24:00:00 +0100"),
+            pattern("01.01.2025 00:00:00 +0100")
+        );
+        assert!(pattern("31.12.2024 24:00:01 +0100").is_err());
+        let pattern = |text| read_pattern(text, "%d.%m.%Y %H:%M", &berlin);
+        assert_eq!(pattern("31.12.2024 24:00"), pattern("01.01.2025 00:00"));
+    }
+
+    #[test]
+    fn a_leap_second_is_refused() {
+        for text in [
+            "2016-12-31T23:59:60Z",
+            "2016-12-31 23:59:60.5",
+            "20161231T235960Z",
+            "2017-01-01T00:59:60+01:00",
+            "2017-01-01T00:59:60[Europe/Berlin]",
+        ] {
+            let error = read_any(text, &UTC).unwrap_err();
+            assert!(error.contains("leap second"), "{error}");
+        }
+        assert!(read_any("2016-12-31T23:59:59.60Z", &UTC).is_ok());
+        let pattern = |text| read_pattern(text, "%d.%m.%Y %H:%M:%S%.f", &UTC);
+        assert!(pattern("31.12.1960 23:59:60.60").is_err());
+        assert!(pattern("31.12.1960 23:59:59.60").is_ok());
+    }
+
+    #[test]
+    fn eight_digits_are_a_date() {
+        assert_eq!(seconds("20140601"), 1_401_580_800);
+        assert_eq!(seconds("20140601T000000Z"), 1_401_580_800);
+        assert_eq!(seconds("20141399"), 20_141_399);
     }
 
     #[test]

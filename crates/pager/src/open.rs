@@ -338,7 +338,10 @@ pub(crate) fn check_length(
         "file length",
         len,
         format!("{len} bytes (was the file truncated?)"),
-        format!("{} pages of {} bytes", meta.pages, superblock.page_size),
+        match needed {
+            Some(needed) => format!("{needed} bytes or more, which are {} pages", meta.pages),
+            None => format!("{} pages of {} bytes", meta.pages, superblock.page_size),
+        },
     )
     .into())
 }

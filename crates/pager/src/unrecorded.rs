@@ -133,8 +133,9 @@ impl<'a> Files<'a> {
         };
         let end = record.pages.saturating_mul(self.page_size as u64);
         if end > self.first_bytes || record.pages < first_page(self.page_size) {
-            let expected = format!("{} pages of {} bytes", record.pages, self.page_size);
-            return Err(Corrupt::new("file length", 0, self.first_bytes, expected).into());
+            let expected = format!("{end} bytes or more, which are {} pages", record.pages);
+            let found = format!("{} bytes", self.first_bytes);
+            return Err(Corrupt::new("file length", 0, found, expected).into());
         }
         let newest = self.state(record, since, end);
         newest.verify_space(record)?;

@@ -86,6 +86,9 @@ pub(crate) struct RangeArgs {
 pub(crate) struct ZoneArg {
     /// Zone of times that are shown, and of times given without an offset:
     /// Europe/Berlin, local, UTC
+    ///
+    /// A time given without an offset that clocks repeat is the earlier of its two instants; one that clocks skip is the
+    /// instant after the gap.
     #[arg(long, value_name = "ZONE", value_parser = zone_named, default_value = "UTC")]
     pub tz: TimeZone,
 }

@@ -1,6 +1,7 @@
 //! `import`.
 
 use super::common::{CreatedArg, DurabilityArg};
+use crate::import::local_times::{Ambiguous, Nonexistent};
 use crate::time::{TimeFormat, zone_named};
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::tz::TimeZone;
@@ -35,6 +36,15 @@ missing, or --merge says what is meant.
 A series that is there keeps its unit of time, and a time that lies between two of its steps is a bad
 row. Single values go only into series of the columns flags:i64 value:f64, with the flags 0; a series
 of other columns takes them with --into or --series, and --columns.
+
+Local times (--tz) that come twice because clocks were set back get their instants from the order
+of the rows with the same tags. In a file that goes up, the second pass begins at the first time
+that is not after the time before it; in a file that goes down, the first pass does. If each time
+comes only once, the second pass is taken to begin where most steps between rows stay as long as
+the last one before that hour, or else where the longest step is shortest; if that does not decide
+either, the earlier instant is taken and the summary counts it as guessed. Rows without an order,
+and an hour that comes three times, are bad rows. 24:00 is 0:00 of the next day; a leap second
+(23:59:60) is a bad row.
 
 The whole import is one transaction: it is stored completely or, after an error, not at all,
 and readers see it all at once. With --commit-every ROWS there is a durable commit in between;
@@ -88,6 +98,14 @@ pub(crate) struct ImportArgs {
     /// Zone of times without an offset
     #[arg(long, value_name = "ZONE", value_parser = zone_named, default_value = "UTC")]
     pub tz: TimeZone,
+
+    /// What a local time means that comes twice because clocks were set back
+    #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
+    pub ambiguous: AmbiguousName,
+
+    /// What to do with a local time that clocks skipped because they were set forward
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub nonexistent: NonexistentName,
 
     /// Column that tells series apart; =NAME after it renames. Repeatable
     #[arg(long = "tag", value_name = "COLUMN[=NAME]")]
@@ -205,6 +223,50 @@ impl MergeName {
             Self::Error => MergePolicy::Error,
             Self::KeepAll => MergePolicy::KeepAll,
             Self::KeepDistinct => MergePolicy::KeepDistinct,
+        }
+    }
+}
+
+/// Which of two instants a local time means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AmbiguousName {
+    /// The order of the rows decides, for each series; where it does not, the row is a bad row
+    #[default]
+    Infer,
+    /// The instant before clocks were set back
+    Earlier,
+    /// The instant after clocks were set back
+    Later,
+    /// The row is a bad row
+    Refuse,
+}
+
+impl AmbiguousName {
+    pub(crate) fn policy(self) -> Ambiguous {
+        match self {
+            Self::Infer => Ambiguous::Infer,
+            Self::Earlier => Ambiguous::Earlier,
+            Self::Later => Ambiguous::Later,
+            Self::Refuse => Ambiguous::Refuse,
+        }
+    }
+}
+
+/// What to do with a local time that does not exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NonexistentName {
+    /// The row is a bad row
+    #[default]
+    Refuse,
+    /// Move it forward by the length of the gap: 02:30 becomes 03:30
+    Shift,
+}
+
+impl NonexistentName {
+    pub(crate) fn policy(self) -> Nonexistent {
+        match self {
+            Self::Refuse => Nonexistent::Refuse,
+            Self::Shift => Nonexistent::Shift,
         }
     }
 }

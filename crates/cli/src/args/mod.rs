@@ -29,7 +29,7 @@ pub(crate) use query::*;
 pub(crate) use remove::*;
 
 use crate::style::{ColorWhen, help_styles};
-use clap::{Parser, Subcommand, ValueHint};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
 use std::path::PathBuf;
 
 const ABOUT_LONG: &str = "\
@@ -169,10 +169,25 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+/// What the command line says; a wrong one ends the program.
+pub(crate) fn parse() -> Cli {
+    let mut matches = with_negative_numbers(Cli::command()).get_matches();
+    Cli::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit())
+}
+
+/// Lets every option take `-1`, so that what takes the value says what is wrong with it; else it would be an unknown option.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|arg| match arg.get_action().takes_values() {
+            true => arg.allow_negative_numbers(true),
+            false => arg,
+        })
+        .mut_subcommands(with_negative_numbers)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_sound() {

@@ -1,14 +1,17 @@
 //! `import`: files become series.
 
 use super::Terminal;
+use super::unfinished::{self, Unfinished};
 use crate::args::{ImportArgs, InputForm, MergeName, OnError};
 use crate::database::{length_of, open_or_create};
 use crate::exit::{Failure, Outcome};
+use crate::import::advice;
 use crate::import::batch::Batches;
 use crate::import::blocks::LinesBefore;
-use crate::import::field::Nulls;
+use crate::import::field::{NOT_UTF_8, Nulls};
 use crate::import::layout::{Layout, Wishes};
 use crate::import::load::{Aim, Loader, Tally};
+use crate::import::local_times::{LocalTally, Policy, Resolver};
 use crate::import::progress::Progress;
 use crate::import::rows::{BadRow, Form, Rows};
 use crate::import::source::{self, Source};
@@ -32,6 +35,10 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let is_new = !args.file.exists();
     let database = open_or_create(&args.file)?;
+    let unfinished = match is_new {
+        true => Unfinished::watch(&args.file),
+        false => Unfinished::default(),
+    };
     let aim = Aim {
         prefix: &args.prefix,
         into: args.target.into.as_deref(),
@@ -39,14 +46,23 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
         unit: args.unit.unit(),
     };
     let mut loader = Loader::new(database, &args.file, aim);
+    let mut local = LocalTally::default();
     let mut done = Ok(());
     for (path, source) in inputs {
-        done = one_input(args, path, source, &mut loader, terminal);
+        let to = Target {
+            loader: &mut loader,
+            local: &mut local,
+            unfinished: &unfinished,
+        };
+        done = one_input(args, path, source, to, terminal);
         if done.is_err() {
             break;
         }
     }
-    let done = done.and_then(|()| loader.commit());
+    let done = done.and_then(|()| {
+        unfinished.keep();
+        loader.commit()
+    });
     let tally = loader.tally();
     let closed = loader.close();
     let done = done.and(closed);
@@ -55,6 +71,10 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     if !args.quiet {
         summary(&args.file, tally, began.elapsed(), terminal)?;
+        for line in local.lines(local_times(args)) {
+            writeln!(terminal.out, "{line}")?;
+        }
+        terminal.out.flush()?;
     }
     Ok(())
 }
@@ -72,10 +92,7 @@ fn after_failure(failure: Failure, args: &ImportArgs, tally: Tally, is_new: bool
         };
     }
     if is_new {
-        let _ = std::fs::remove_file(&args.file);
-        let mut lock = args.file.clone().into_os_string();
-        lock.push("-lock");
-        let _ = std::fs::remove_file(lock);
+        unfinished::remove(&args.file);
     }
     failure
 }
@@ -146,13 +163,25 @@ pub(crate) fn rate_text(rate: f64) -> String {
     }
 }
 
+/// What an input goes into.
+struct Target<'t, 'a> {
+    loader: &'t mut Loader<'a>,
+    local: &'t mut LocalTally,
+    unfinished: &'t Unfinished,
+}
+
 fn one_input(
     args: &ImportArgs,
     path: &Path,
     source: Source,
-    loader: &mut Loader<'_>,
+    to: Target<'_, '_>,
     terminal: &Terminal<'_>,
 ) -> Outcome {
+    let Target {
+        loader,
+        local,
+        unfinished,
+    } = to;
     let what = if path.as_os_str() == "-" {
         "standard input".to_owned()
     } else {
@@ -163,6 +192,7 @@ fn one_input(
         time: args.time.clone(),
         time_format: args.time_format.clone(),
         zone: Some(args.tz.clone()),
+        local_times: local_times(args),
         tags: args.tags.clone(),
         series: args.target.series.clone(),
         values: args.values.clone(),
@@ -175,6 +205,7 @@ fn one_input(
         Some(InputForm::Csv) => Some(Form::Csv(args.delimiter)),
         None => args.delimiter.map(|delimiter| Form::Csv(Some(delimiter))),
     };
+    let is_packed = source.is_packed;
     let rows = Rows::open(source.reader, &what, form, &wishes, nulls)?;
     let (tags, values) = (rows.layout().tags.clone(), rows.layout().values.clone());
     let typed: Arc<[Column]> = rows.layout().typed.clone().into();
@@ -184,11 +215,15 @@ fn one_input(
     }
     loader.next_input(names_series);
     let before = loader.tally();
+    let zone = rows.layout().reader.zone().clone();
+    let mut resolver = Resolver::new(rows.layout().reader.is_local());
     let mut batches = Batches::start(rows);
-    while let Some(batch) = batches.next()? {
+    while let Some(batch) = resolver.next(&mut batches)? {
+        local.add(batch.local.tally);
         loader.meet(&batch, &tags, &values, &typed)?;
         let mut lines = LinesBefore::default();
         let mut bad = batch.bad.iter().peekable();
+        let mut refused = batch.local.refused.iter().peekable();
         let leave_out = |line: &BadRow, loader: &mut Loader<'_>| {
             loader.bad_row();
             if args.on_error == OnError::Stop {
@@ -200,24 +235,29 @@ fn one_input(
         };
         for row in 0..=batch.times.len() {
             while let Some((_, line)) = bad.next_if(|(before, _)| *before == row) {
-                leave_out(line, loader)?;
+                leave_out(line, loader)
+                    .map_err(|failure| damage_behind(&mut batches, is_packed).unwrap_or(failure))?;
             }
             if row == batch.times.len() {
                 break;
             }
-            let stored = if typed.is_empty() {
+            let stored = if let Some(time) = refused.next_if(|time| time.row == row) {
+                Err(time.complaint(&zone))
+            } else if typed.is_empty() {
                 loader.row(&batch, row)?
             } else {
                 loader.typed_row(&batch, row, &typed)?
             };
             if let Err(why) = stored {
                 let line = batch.line(row, &mut lines);
-                leave_out(&BadRow { line, why }, loader)?;
+                leave_out(&BadRow { line, why }, loader)
+                    .map_err(|failure| damage_behind(&mut batches, is_packed).unwrap_or(failure))?;
                 continue;
             }
             if let Some(every) = args.commit_every
                 && loader.tally().rows.is_multiple_of(every)
             {
+                unfinished.keep();
                 loader.commit()?;
             }
         }
@@ -231,6 +271,27 @@ fn one_input(
             .hint("the complaints above say why; --time, --time-format, --tag and --value choose the columns"));
     }
     Ok(())
+}
+
+/// The damage of a packed input, of which a bad row may be the first sign.
+fn damage_behind(batches: &mut Batches, is_packed: bool) -> Option<Failure> {
+    /// 256 MiB of input.
+    const BATCHES_MAX: usize = 1024;
+    for _ in 0..if is_packed { BATCHES_MAX } else { 0 } {
+        match batches.next() {
+            Ok(Some(batch)) => batches.recycle(batch),
+            Ok(None) => break,
+            Err(failure) => return Some(failure),
+        }
+    }
+    None
+}
+
+fn local_times(args: &ImportArgs) -> Policy {
+    Policy {
+        ambiguous: args.ambiguous.policy(),
+        nonexistent: args.nonexistent.policy(),
+    }
 }
 
 /// A forgotten tag would mix series: say what was not used.
@@ -259,7 +320,11 @@ fn stopped(what: &str, bad: &BadRow, args: &ImportArgs) -> Failure {
     } else {
         "nothing was stored"
     };
-    Failure::bad_input(format!("{what}, line {}: {}", bad.line, bad.why)).hint(format!(
+    let failure = Failure::bad_input(format!("{what}, line {}: {}", bad.line, bad.why));
+    if bad.why.ends_with(NOT_UTF_8) {
+        return failure.hint(format!("{stored}; {}", advice::NOT_UTF_8));
+    }
+    failure.hint(format!(
         "{stored}; correct the line, name it null with --null WORD, or leave out such rows with \
          --on-error continue"
     ))

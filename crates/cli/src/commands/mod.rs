@@ -28,6 +28,7 @@ pub(crate) mod remove;
 pub(crate) mod retention;
 pub(crate) mod scan;
 pub(crate) mod series;
+pub(crate) mod unfinished;
 pub(crate) mod upkeep;
 mod walk;
 pub(crate) mod window;

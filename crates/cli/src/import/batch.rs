@@ -16,6 +16,7 @@
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::import::blocks::{Block, Blocks, LinesBefore};
+use crate::import::local_times::LocalRows;
 use crate::import::rows::{BadRow, Reading, Rows};
 use crate::import::texts::Texts;
 use crate::time::Nanos;
@@ -53,6 +54,8 @@ pub(crate) struct Batch {
     pub combinations: Vec<Vec<String>>,
     /// Lines that are no rows, and how many rows of the batch stand before each.
     pub bad: Vec<(usize, BadRow)>,
+    /// Local times that clocks repeat or skip.
+    pub local: LocalRows,
 }
 
 impl Batch {
@@ -68,6 +71,7 @@ impl Batch {
         self.texts.truncate(0);
         self.combinations.clear();
         self.bad.clear();
+        self.local.clear();
     }
 
     /// Ends a row whose values are there.

@@ -35,6 +35,8 @@ pub(crate) struct Block {
     pub line: u64,
     /// Whole records.
     pub bytes: Vec<u8>,
+    /// One record, which ends with the input although a quote is open.
+    pub is_open: bool,
 }
 
 /// Counts the lines of a block up to places that ascend.
@@ -61,6 +63,26 @@ impl Block {
         before.at = start;
         self.line + before.lines
     }
+}
+
+/// The line of a quote that is opened and not closed.
+pub(crate) fn open_quote(bytes: &[u8], delimiter: u8) -> Option<u64> {
+    let (mut place, mut opened) = (Place::Begin, None);
+    for (at, &byte) in bytes.iter().enumerate() {
+        let before = place;
+        place = match (place, byte) {
+            (Place::Quoted, b'"') => Place::Quote,
+            (Place::Quoted, _) => Place::Quoted,
+            (Place::Begin | Place::Quote, b'"') => Place::Quoted,
+            (_, byte) if is_line_end(byte) || byte == delimiter => Place::Begin,
+            _ => Place::Field,
+        };
+        if before == Place::Begin && place == Place::Quoted {
+            opened = Some(at);
+        }
+    }
+    let opened = opened.filter(|_| place == Place::Quoted)?;
+    Some(1 + lines_in(&bytes[..opened]))
 }
 
 fn is_line_end(byte: u8) -> bool {
@@ -147,12 +169,15 @@ impl<R: Read> Blocks<R> {
                 self.read();
                 self.look();
             }
-            let cut = match self.ended && self.failed.is_none() {
+            let is_last = self.ended && self.failed.is_none();
+            let is_open = is_last && self.place == Place::Quoted && self.cut == 0;
+            let cut = match is_last && (is_open || self.place != Place::Quoted) {
                 true => self.rest.len(),
                 false => self.cut,
             };
             if cut > 0 {
-                return Ok(Some(self.cut_off(cut)));
+                let block = self.cut_off(cut);
+                return Ok(Some(Block { is_open, ..block }));
             }
             if let Some(error) = self.failed.take() {
                 self.rest.clear();
@@ -195,6 +220,7 @@ impl<R: Read> Blocks<R> {
             number: self.number,
             line: self.line,
             bytes,
+            is_open: false,
         };
         self.number += 1;
         self.line += lines_in(&block.bytes);
@@ -341,6 +367,7 @@ mod tests {
         let block = Block {
             number: 0,
             line: 10,
+            is_open: false,
             bytes: b"a\n\r\n\nb\nc".to_vec(),
         };
         let mut before = LinesBefore::default();

@@ -35,6 +35,9 @@ impl Nulls {
     }
 }
 
+/// What is said of bytes that are no text.
+pub(crate) const NOT_UTF_8: &str = "is not UTF-8 text";
+
 /// A field as trimmed text.
 pub(crate) fn field(record: &ByteRecord, index: usize) -> Result<&str, String> {
     whole_field(record, index).map(str::trim)
@@ -43,7 +46,7 @@ pub(crate) fn field(record: &ByteRecord, index: usize) -> Result<&str, String> {
 /// A field as it stands there, blanks at its ends included.
 pub(crate) fn whole_field(record: &ByteRecord, index: usize) -> Result<&str, String> {
     let bytes = record.get(index).unwrap_or_default();
-    std::str::from_utf8(bytes).map_err(|_| format!("field {} is not UTF-8 text", index + 1))
+    std::str::from_utf8(bytes).map_err(|_| format!("field {} {NOT_UTF_8}", index + 1))
 }
 
 /// A field as a value of a type; `None` when it is none.

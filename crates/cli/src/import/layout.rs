@@ -7,12 +7,17 @@
 
 use crate::args::TypedColumn;
 use crate::exit::{Failure, Outcome};
+use crate::import::advice::{near_1970, no_numbers};
 use crate::import::field::{Nulls, field};
+use crate::import::local_times::Policy;
 use crate::output::printable;
-use crate::time::{TimeFormat, TimeReader};
+use crate::time::{Moment, Nanos, TimeFormat, TimeReader};
 use csv::ByteRecord;
 use jiff::tz::TimeZone;
 use tidalite::Column;
+
+/// Numbers that were guessed to be times and lie within ten days of 1970 are no times.
+const NEAR_1970: Nanos = 10 * 86_400 * 1_000_000_000;
 
 /// What the user said about the columns.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +30,8 @@ pub(crate) struct Wishes {
     pub time_format: Option<TimeFormat>,
     /// `--tz`, for times without an offset.
     pub zone: Option<TimeZone>,
+    /// `--ambiguous` and `--nonexistent`, for times that clocks repeat or skip.
+    pub local_times: Policy,
     /// `--tag`
     pub tags: Vec<String>,
     /// `--series`: in place of `tags`.
@@ -88,8 +95,10 @@ impl Layout {
         wishes: &Wishes,
         nulls: &Nulls,
     ) -> Outcome<Self> {
+        let (names, unnamed) = &numbered(names);
         let table = Table {
             names,
+            unnamed,
             sample,
             nulls,
         };
@@ -159,6 +168,31 @@ impl Layout {
         ))
     }
 
+    /// How to say what was found, with another name for one column.
+    fn with_another_name(&self, renamed: &Named) -> String {
+        const SHOWN: usize = 12;
+        let is_value = self.values.contains(renamed);
+        let option = if is_value { "--value" } else { "--tag" };
+        let rename = format!("{option} {}=other_name", renamed.index + 1);
+        if !is_value || self.values.len() > SHOWN || !self.typed.is_empty() {
+            return format!(
+                "choose columns by number and give one another name: {rename}; where --value is given, only the columns that it names are stored"
+            );
+        }
+        let all: Vec<String> = self
+            .values
+            .iter()
+            .map(|value| match value == renamed {
+                true => rename.clone(),
+                false => format!("--value {}", value.index + 1),
+            })
+            .collect();
+        format!(
+            "choose columns by number and give one another name: {}",
+            all.join(" ")
+        )
+    }
+
     fn refuse_double_use(&self) -> Outcome {
         let named: Vec<&Named> = self.tags.iter().chain(&self.values).collect();
         for (position, column) in named.iter().enumerate() {
@@ -178,14 +212,20 @@ impl Layout {
                     column.index + 1,
                     printable(&column.name)
                 ))
-                .hint(format!(
-                    "choose them by number and name one anew: --value {}=other_name",
-                    column.index + 1
-                )));
+                .hint(self.with_another_name(column)));
             }
         }
         Ok(())
     }
+}
+
+/// The names of the columns, where those without one have their number: `column1`. And which these are.
+fn numbered(names: &[String]) -> (Vec<String>, Vec<bool>) {
+    let named = names.iter().enumerate().map(|(index, name)| match name {
+        name if name.is_empty() => (format!("column{}", index + 1), true),
+        name => (name.clone(), false),
+    });
+    named.unzip()
 }
 
 fn shown(column: &Named) -> String {
@@ -194,6 +234,8 @@ fn shown(column: &Named) -> String {
 
 struct Table<'a> {
     names: &'a [String],
+    /// Columns that have no name in the header: an index that pandas wrote, or nothing behind a separator at the end.
+    unnamed: &'a [bool],
     sample: &'a [ByteRecord],
     nulls: &'a Nulls,
 }
@@ -331,6 +373,7 @@ impl Table<'_> {
 
     fn time_format(&self, column: &Named) -> Outcome<TimeFormat> {
         if let Some(format) = self.likely_format(column.index) {
+            self.refuse_near_1970(column, &format)?;
             return Ok(format);
         }
         let example = self.fields(column.index).next().unwrap_or("");
@@ -342,7 +385,33 @@ impl Table<'_> {
         .hint("say how it is written: --time-format '%d.%m.%Y %H:%M', or s, ms, us, ns"))
     }
 
-    /// What is neither time nor tag nor value.
+    /// Numbers that are all of the first days of 1970 count from somewhere else, or in another unit than was guessed.
+    fn refuse_near_1970(&self, column: &Named, format: &TimeFormat) -> Outcome {
+        if !matches!(format, TimeFormat::Epoch(_)) {
+            return Ok(());
+        }
+        let reader = TimeReader::new(format.clone(), TimeZone::UTC);
+        let is_near = |text: &str| {
+            let read = reader.read(text).map(Moment::compatible);
+            read.is_ok_and(|time| time.abs() < NEAR_1970)
+        };
+        let readable = |text: &&str| reader.read(text).is_ok();
+        let mut fields = self.fields(column.index).filter(readable);
+        let Some(first) = fields.next() else {
+            return Ok(());
+        };
+        let last = self
+            .fields(column.index)
+            .filter(readable)
+            .last()
+            .unwrap_or(first);
+        match is_near(first) && fields.all(is_near) {
+            true => Err(near_1970(&shown(column), first, last, &format.to_string())),
+            false => Ok(()),
+        }
+    }
+
+    /// What is neither time nor tag nor value. Of columns without a name, only those that hold text: others are a number of the row.
     fn others(&self, time: &Named, tags: &[Named], values: &[Named]) -> Vec<Named> {
         let taken = |index| {
             [time]
@@ -353,6 +422,10 @@ impl Table<'_> {
         };
         (0..self.names.len())
             .filter(|index| !taken(*index))
+            .filter(|index| {
+                !self.unnamed[*index]
+                    || self.fields(*index).any(|text| text.parse::<f64>().is_err())
+            })
             .map(|index| Named {
                 index,
                 name: self.names[index].clone(),
@@ -360,10 +433,18 @@ impl Table<'_> {
             .collect()
     }
 
+    /// A cell of a column that is no number, or else any.
+    fn example(&self, index: usize) -> Option<&str> {
+        let is_word = |text: &&str| text.parse::<f64>().is_err();
+        let word = self.fields(index).find(is_word);
+        word.or_else(|| self.fields(index).next())
+    }
+
     fn numeric(&self, time: &Named, tags: &[Named]) -> Outcome<Vec<Named>> {
         let taken = |index: usize| index == time.index || tags.iter().any(|t| t.index == index);
         let numeric: Vec<Named> = (0..self.names.len())
             .filter(|index| !taken(*index))
+            .filter(|index| !self.unnamed[*index] || self.fields(*index).next().is_some())
             .filter(|index| {
                 // Mostly numbers: single bad fields are reported as rows, later.
                 let (mut numbers, mut others) = (0_usize, 0_usize);
@@ -382,12 +463,18 @@ impl Table<'_> {
             })
             .collect();
         if numeric.is_empty() {
-            return Err(Failure::bad_input("no column holds numbers").hint(format!(
-                "name one with --value COLUMN; the columns are: {}",
-                self.listing()
-            )));
+            let others = (0..self.names.len()).filter(|index| !taken(*index));
+            let cells: Vec<_> = others
+                .map(|index| (self.names[index].as_str(), self.example(index)))
+                .collect();
+            return Err(no_numbers(&cells));
         }
-        Ok(numeric)
+        let is_named = |column: &Named| !self.unnamed[column.index];
+        let only_numbers = !numeric.iter().any(is_named);
+        Ok(numeric
+            .into_iter()
+            .filter(|column| only_numbers || is_named(column))
+            .collect())
     }
 }
 

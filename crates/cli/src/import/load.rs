@@ -9,7 +9,7 @@
 //!    into the columns of the default point. Which series are there is asked of the newest commit, once the transaction
 //!    has begun: from then on nobody else changes them.
 
-use crate::database::{failure, step_at};
+use crate::database::{failure, failure_in, step_at};
 use crate::exit::{Failure, Outcome};
 use crate::import::batch::Batch;
 use crate::import::layout::Named;
@@ -516,7 +516,7 @@ impl<'a> Loader<'a> {
             }
             Some(columns) => append_typed(&mut series, columns, slot),
         };
-        stored.map_err(fail)?;
+        stored.map_err(|error| failure_in(path, &error, series.info().schema.unit))?;
         slot.times.clear();
         slot.words.iter_mut().for_each(Vec::clear);
         slot.texts.truncate(0);

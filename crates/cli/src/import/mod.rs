@@ -1,26 +1,30 @@
 //! Files in: bytes, records, rows, series.
 //!
 //! ```text
-//! source   a file, plain, gzipped or in zstd, or standard input; counts what was read
-//! ahead    unpacking on a thread of its own
-//! record   CSV or JSON lines as records of texts
-//! layout   which column is the time, which are tags, which are values
-//! field    a field as a text or a value, or nothing
-//! blocks   the bytes taken apart where records end
-//! rows     a record becomes a time, tags and values, or a complaint with its line number
-//! texts    texts of rows, by their numbers
-//! batch    blocks become rows on some threads, handed over in batches
-//! load     batches into series of a database
-//! replaced points that take the place of others, counted before a commit
-//! progress a bar on the terminal meanwhile
+//! source      a file, plain, gzipped or in zstd, or standard input; counts what was read
+//! ahead       unpacking on a thread of its own
+//! record      CSV or JSON lines as records of texts
+//! layout      which column is the time, which are tags, which are values
+//! field       a field as a text or a value, or nothing
+//! blocks      the bytes taken apart where records end
+//! rows        a record becomes a time, tags and values, or a complaint with its line number
+//! advice      what an input seems to be that cannot be used as it is
+//! texts       texts of rows, by their numbers
+//! local_times which instant a local time stands for that clocks repeat or skip
+//! batch       blocks become rows on some threads, handed over in batches
+//! load        batches into series of a database
+//! replaced    points that take the place of others, counted before a commit
+//! progress    a bar on the terminal meanwhile
 //! ```
 
+pub(crate) mod advice;
 pub(crate) mod ahead;
 pub(crate) mod batch;
 pub(crate) mod blocks;
 pub(crate) mod field;
 pub(crate) mod layout;
 pub(crate) mod load;
+pub(crate) mod local_times;
 pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod replaced;

@@ -4,6 +4,7 @@
 //! Keys of an object inside another are joined with dots: `{"wind": {"speed": 7}}` has a column
 //! `wind.speed`. A list is taken as its text.
 
+use crate::import::field::NOT_UTF_8;
 use csv::{ByteRecord, Position};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -176,7 +177,7 @@ impl<R: Read> JsonLines<R> {
         }
         self.fields.resize(self.columns.len(), String::new());
         let line = std::str::from_utf8(self.line.trim_ascii())
-            .map_err(|_| "the line is not UTF-8 text".to_owned())?;
+            .map_err(|_| format!("the line {NOT_UTF_8}"))?;
         let mut flat = Flat {
             columns: &mut self.columns,
             fields: &mut self.fields,

@@ -1,11 +1,13 @@
 //! Records become rows: a time, tags, values. A line that does not is described with
 //! its number; whether the import goes on is up to the caller.
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::import::advice::{self, foreign, json_array, lines_to_skip};
 use crate::import::batch::{Batch, Combinations};
-use crate::import::blocks::{Block, Blocks, Ends, LinesBefore, empty_lines, lines_in};
+use crate::import::blocks::{Block, Blocks, Ends, LinesBefore, empty_lines, lines_in, open_quote};
 use crate::import::field::{Nulls, field, read_value, whole_field};
 use crate::import::layout::{Layout, Named, Wishes};
+use crate::import::local_times::Policy;
 use crate::import::record::{JsonLines, Keys, Records};
 use crate::import::texts::{NO_TEXT, Texts};
 use crate::output::printable;
@@ -20,6 +22,9 @@ const SAMPLE_ROWS: usize = 1000;
 
 /// Bytes of these rows at most.
 const SAMPLE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Bytes behind a zero byte that are read to see whether packed data are damaged.
+const DAMAGE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// What a text in UTF-8 may begin with.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -61,6 +66,8 @@ pub(crate) struct Reading {
     header: bool,
     layout: Layout,
     nulls: Nulls,
+    /// What local times mean that clocks repeat or skip.
+    policy: Policy,
 }
 
 /// What is known of the form.
@@ -100,10 +107,15 @@ impl<R: Read> Rows<R> {
         nulls: Nulls,
     ) -> Outcome<Self> {
         let mut head = read_head(&mut input).map_err(|error| unreadable(what, &error))?;
-        refuse_what_is_no_text(&head, what)?;
+        refuse_what_is_no_text(&head, &mut input, what)?;
         // Editors of Windows put it in front of JSON, too.
         if head.starts_with(BYTE_ORDER_MARK) {
             head.drain(..BYTE_ORDER_MARK.len());
+        }
+        if form.is_none()
+            && let Some(failure) = json_array(&head, what)
+        {
+            return Err(failure);
         }
         let form = form.unwrap_or(if head.trim_ascii_start().first() == Some(&b'{') {
             Form::JsonLines
@@ -147,14 +159,32 @@ impl<R: Read> Rows<R> {
         let good: Vec<ByteRecord> = sample.iter().flatten().cloned().collect();
         if good.is_empty() {
             let why = sample.into_iter().find_map(Result::err);
+            if why
+                .as_ref()
+                .is_some_and(|bad| bad.why.contains("EOF while parsing"))
+            {
+                return Err(Failure::bad_input(format!(
+                    "{what} has no JSON object on a line of its own"
+                ))
+                .hint(
+                    "JSON that spans several lines: jq -c . FILE | tidalite import DATABASE.tdl -",
+                ));
+            }
             let why = why.map_or(String::new(), |bad| {
                 format!(": line {}: {}", bad.line, bad.why)
             });
             return Err(Failure::bad_input(format!("{what} has no rows{why}"))
                 .hint("CSV has a line of column names and rows; JSON lines one object a line"));
         }
-        let layout =
-            Layout::decide(&names, &good, wishes, &nulls).map_err(|failure| failure.about(what))?;
+        let layout = Layout::decide(&names, &good, wishes, &nulls).map_err(|failure| {
+            let failure = failure.about(what);
+            match (ends, failure.exit) {
+                (Ends::Csv { delimiter }, Exit::BadInput) => {
+                    explained(failure, &kept.bytes, delimiter, what)
+                }
+                _ => failure,
+            }
+        })?;
         // The sample is read once more, as the rest is. Behind empty lines, so that the first block has the first record: the names.
         let empty = match ends {
             Ends::Csv { .. } => empty_lines(&kept.bytes),
@@ -171,6 +201,7 @@ impl<R: Read> Rows<R> {
                 header,
                 layout,
                 nulls,
+                policy: wishes.local_times,
             },
         })
     }
@@ -235,7 +266,10 @@ impl Reading {
             }
             let start = record.position().map_or(0, csv::Position::byte);
             let start = usize::try_from(start).unwrap_or(0).saturating_sub(front);
-            let row = read.and_then(|_| self.read_row(&record, &mut tags, batch));
+            let row = match batch.block.is_open {
+                true => Err("a quote is opened and not closed".to_owned()),
+                false => read.and_then(|_| self.read_row(&record, &mut tags, batch)),
+            };
             match row {
                 Ok(time) => {
                     let number = known.number(&tags, batch);
@@ -268,7 +302,11 @@ impl Reading {
         if nulls.contains(time) {
             return Err(format!("no time in column {}", layout.time.index + 1));
         }
-        let time = layout.reader.read(time).map_err(|why| printable(&why))?;
+        let moment = layout.reader.read(time).map_err(|why| printable(&why))?;
+        let zone = layout.reader.zone();
+        let time = batch
+            .local
+            .settle(moment, self.policy, &printable(time), zone)?;
         tags.resize_with(layout.tags.len(), String::new);
         for (slot, column) in tags.iter_mut().zip(&layout.tags) {
             let text = field(record, column.index)?;
@@ -294,6 +332,7 @@ impl Reading {
             batch.words.truncate(words);
             batch.texts.truncate(texts);
         })?;
+        batch.local.note(batch.times.len(), moment, self.policy);
         Ok(time)
     }
 
@@ -415,19 +454,40 @@ fn read_head(input: &mut impl Read) -> std::io::Result<Vec<u8>> {
     Ok(head)
 }
 
-fn refuse_what_is_no_text(head: &[u8], what: &str) -> Outcome {
+fn refuse_what_is_no_text(head: &[u8], rest: &mut impl Read, what: &str) -> Outcome {
     if head.is_empty() {
         return Err(Failure::bad_input(format!("{what} is empty"))
             .hint("CSV begins with a line of column names, JSON lines with {"));
     }
-    if head.contains(&0) {
+    if let Some(failure) = foreign(head, what) {
+        return Err(failure);
+    }
+    if let Some(at) = head.iter().position(|byte| *byte == 0) {
+        // Packed data that are damaged may unpack to anything before that is noticed.
+        let read = std::io::copy(&mut rest.take(DAMAGE_BYTES_MAX), &mut std::io::sink());
+        read.map_err(|error| unreadable(what, &error))?;
+        let line = 1 + lines_in(&head[..at]);
         return Err(
-            Failure::bad_input(format!("{what} is not CSV or JSON: it holds binary data")).hint(
+            Failure::bad_input(format!("{what} is not CSV or JSON: it holds binary data (a zero byte in line {line})")).hint(
                 "text in UTF-8 is read, plain, gzipped or in zstd; unpack or convert other formats first",
             ),
         );
     }
     Ok(())
+}
+
+/// A failure to find the columns, where the reason can be seen in the first bytes.
+fn explained(failure: Failure, bytes: &[u8], delimiter: u8, what: &str) -> Failure {
+    if let Some(line) = open_quote(bytes, delimiter) {
+        return Failure::bad_input(format!(
+            "{what}: a quote is opened in line {line} and not closed"
+        ))
+        .hint(format!("close it: sed -n {line}p FILE shows the line"));
+    }
+    match lines_to_skip(bytes, None) {
+        Some(next) => failure.hint(next),
+        None => failure,
+    }
 }
 
 /// The separator that the first line uses most often.
@@ -453,18 +513,14 @@ fn names_of(
     let texts = (0..first.len())
         .map(|index| field(first, index).map(str::to_owned))
         .collect::<Result<Vec<String>, String>>()
-        .map_err(|why| Failure::bad_input(format!("{what}: the first line is no text: {why}")))?;
+        .map_err(|why| {
+            Failure::bad_input(format!("{what}: the first line is no text: {why}"))
+                .hint(advice::NOT_UTF_8)
+        })?;
     if !wishes.header {
         return Ok((1..=texts.len())
             .map(|number| format!("column{number}"))
             .collect());
-    }
-    if texts
-        .first()
-        .is_some_and(|text| text.trim_start().starts_with('['))
-    {
-        return Err(Failure::bad_input(format!("{what} is an array of JSON"))
-            .hint("write one object a line: jq -c '.[]' does"));
     }
     let numbers = texts
         .iter()

@@ -58,6 +58,8 @@ pub(crate) struct Source {
     pub bytes_read: BytesRead,
     /// Size of the file; none for standard input.
     pub bytes_total: Option<u64>,
+    /// Whether the file is gzipped or in zstd.
+    pub is_packed: bool,
 }
 
 /// Opens a file; `-` is standard input. Gzip and Zstandard are known by their first bytes, not by name, and
@@ -105,6 +107,7 @@ fn decoded(input: impl Read + Send + 'static, path: &Path, total: Option<u64>) -
         reader,
         bytes_read,
         bytes_total: total,
+        is_packed: is_gzip || is_zstd,
     })
 }
 
@@ -232,7 +235,9 @@ impl<R: BufRead> GzipMembers<R> {
 impl<R: BufRead> Read for GzipMembers<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while let Some(member) = &mut self.member {
-            let read = member.read(buffer)?;
+            let read = member.read(buffer).map_err(|error| {
+                io::Error::new(error.kind(), format!("the gzip data are damaged ({error})"))
+            })?;
             if read > 0 || buffer.is_empty() {
                 return Ok(read);
             }

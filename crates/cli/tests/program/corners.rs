@@ -140,7 +140,7 @@ fn what_a_file_holds_is_not_taken_for_something_else() {
     folder.write("a.json", "[{\"time\":\"2014-06-01\",\"v\":1}]\n");
     folder
         .say("import t.tdl a.json")
-        .failed(5, &["array of JSON", "one object a line"]);
+        .failed(5, &["JSON array", "one object a line"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on should say where"
 )]
 
+mod bad_inputs;
 mod check_json;
 mod corners;
 mod device;
@@ -17,6 +18,7 @@ mod injected;
 mod integrity;
 mod kv_bytes;
 mod lmdb_tools;
+mod local_times;
 mod lost_commits;
 mod pictures;
 mod queries;

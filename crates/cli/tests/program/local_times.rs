@@ -1,0 +1,201 @@
+//! Local times that clocks repeat or skip, at import.
+
+use crate::support::Folder;
+use std::fmt::Write;
+
+const AUTUMN: &str = "time,v\n2024-10-27 01:30,1\n2024-10-27 02:00,2\n2024-10-27 02:30,3\n\
+    2024-10-27 02:00,4\n2024-10-27 02:30,5\n2024-10-27 03:00,6\n";
+
+const AUTUMN_SCANNED: &str = "time,value\n2024-10-26T23:30:00Z,1\n2024-10-27T00:00:00Z,2\n\
+    2024-10-27T00:30:00Z,3\n2024-10-27T01:00:00Z,4\n2024-10-27T01:30:00Z,5\n2024-10-27T02:00:00Z,6\n";
+
+#[test]
+fn the_repeated_hour_is_told_apart_by_the_order_of_rows() {
+    let folder = Folder::new("the_repeated_hour_is_told_apart");
+    folder.write("a.csv", AUTUMN);
+    let mut json = String::new();
+    let mut german = String::from("wann;v\n");
+    for line in AUTUMN.lines().skip(1) {
+        let (time, v) = line.split_once(',').unwrap();
+        writeln!(json, "{{\"time\":\"{time}\",\"v\":{v}}}").unwrap();
+        writeln!(german, "27.10.2024 {};{v}", &time[11..]).unwrap();
+    }
+    folder.write("a.jsonl", json);
+    folder.write("german.csv", german);
+    let pattern = ["--time-format", "%d.%m.%Y %H:%M", "--time", "wann"];
+    for (name, input, more) in [
+        ("a.tdl", "a.csv", &[][..]),
+        ("b.tdl", "a.jsonl", &[]),
+        ("c.tdl", "german.csv", &pattern),
+    ] {
+        let words = ["import", name, input, "--tz", "Europe/Berlin"];
+        let out = folder.run(&[&words[..], more].concat()).ok();
+        assert!(out.starts_with("6 rows, 6 points"), "{out}");
+        assert!(
+            out.contains("repeated hour (clocks set back): 4; the order of the rows"),
+            "{out}"
+        );
+        assert!(!out.contains("guessed"), "{out}");
+        let out = folder.say(&format!("scan {name} v -f csv")).ok();
+        assert_eq!(out, AUTUMN_SCANNED, "{input}");
+    }
+    // The columns of one series are read in the same way.
+    folder
+        .say("import d.tdl a.csv --tz Europe/Berlin --into log --columns v:i64 --quiet")
+        .ok();
+    let out = folder.say("scan d.tdl log -f csv").ok();
+    assert_eq!(out, AUTUMN_SCANNED.replace("value", "v"));
+    // An import without a zone has nothing to tell.
+    assert!(!folder.say("import e.tdl a.csv").ok().contains("hour"));
+}
+
+/// 60,000 rows of two sensors in ten blocks and more, each minute of the repeated hour twice.
+#[test]
+fn the_repeated_hour_is_found_in_inputs_of_many_blocks() {
+    let folder = Folder::new("the_repeated_hour_in_many_blocks");
+    let zone = "America/New_York";
+    // From 8 hours before the change of the clocks to 8 hours behind it, a row a second.
+    let begin = 1_730_613_600 - 8 * 3600;
+    let seconds = 16 * 3600;
+    let local = |second: i64| {
+        let offset = if second < 8 * 3600 { 4 } else { 5 };
+        let wall = begin + second - offset * 3600 - 1_730_505_600;
+        let (day, wall) = (2 + wall / 86_400, wall % 86_400);
+        let (hour, minute, second) = (wall / 3600, wall / 60 % 60, wall % 60);
+        format!("2024-11-{day:02} {hour:02}:{minute:02}:{second:02}")
+    };
+    let row = |csv: &mut String, site: &str, second: i64| {
+        writeln!(csv, "{},{site},{second}", local(second)).unwrap();
+    };
+    let (mut in_turn, mut after) = (String::from("time,site,v\n"), String::from("time,site,v\n"));
+    for second in 0..seconds {
+        row(&mut in_turn, "x", second);
+        row(&mut in_turn, "y", second);
+    }
+    for site in ["x", "y"] {
+        (0..seconds).for_each(|second| row(&mut after, site, second));
+    }
+    for (name, csv) in [("in_turn", in_turn), ("after", after)] {
+        folder.write("a.csv", csv);
+        let out = folder
+            .say(&format!("import {name}.tdl a.csv --tag site --tz {zone}"))
+            .ok();
+        assert!(out.contains("clocks set back): 14400;"), "{name}: {out}");
+        for site in ["x", "y"] {
+            let series = format!("v{{site=\"{site}\"}}");
+            let words = ["scan", &format!("{name}.tdl"), &series, "-f", "csv"];
+            let out = folder.run(&words).ok();
+            let mut expected = String::from("time,value\n");
+            for second in 0..seconds {
+                let time = jiff::Timestamp::from_second(begin + second).unwrap();
+                writeln!(expected, "{time},{second}").unwrap();
+            }
+            assert!(out == expected, "{name} {site}");
+        }
+    }
+}
+
+#[test]
+fn a_skipped_time_is_a_bad_row() {
+    let folder = Folder::new("a_skipped_time_is_a_bad_row");
+    folder.write(
+        "gap.csv",
+        "time,v\n2024-03-31 01:30,1\n2024-03-31 02:30,3\n2024-03-31 04:00,6\n",
+    );
+    let line = "import a.tdl gap.csv --tz Europe/Berlin";
+    folder.say(line).failed(
+        5,
+        &[
+            "gap.csv, line 3: `2024-03-31 02:30` does not exist in Europe/Berlin",
+            "--nonexistent shift",
+        ],
+    );
+    let out = folder.say(&format!("{line} --on-error continue")).ok();
+    assert!(
+        out.contains("skipped hour (clocks set forward): 1; rows left out"),
+        "{out}"
+    );
+    let out = folder.say(&format!("{line} --nonexistent shift")).ok();
+    assert!(
+        out.contains("skipped hour (clocks set forward): 1; moved forward"),
+        "{out}"
+    );
+    let out = folder.say("scan a.tdl v -f csv").ok();
+    assert!(out.contains("2024-03-31T01:30:00Z,3\n"), "{out}");
+}
+
+#[test]
+fn what_the_order_does_not_tell_is_refused_or_said_by_the_user() {
+    let folder = Folder::new("what_the_order_does_not_tell");
+    folder.write(
+        "thrice.csv",
+        "time,v\n2024-10-27 01:00,1\n2024-10-27 02:00,2\n2024-10-27 02:00,3\n2024-10-27 02:00,4\n2024-10-27 03:00,5\n",
+    );
+    let line = "import a.tdl thrice.csv --tz Europe/Berlin";
+    folder.say(line).failed(
+        5,
+        &[
+            "thrice.csv, line 3: ",
+            "2024-10-27T02:00:00+02:00",
+            "2024-10-27T02:00:00+01:00",
+            "--tag",
+            "--ambiguous",
+        ],
+    );
+    assert!(!folder.path("a.tdl").exists());
+    let ran = folder.say(&format!("{line} --on-error continue"));
+    for told in ["line 3: ", "line 4: ", "line 5: "] {
+        assert!(ran.err.contains(told), "{}", ran.err);
+    }
+    let out = ran.ok();
+    assert!(
+        out.contains("a repeated local time is ambiguous: 3"),
+        "{out}"
+    );
+    folder.write("once.csv", "time,v\n2024-10-27 02:00,2\n");
+    for (which, instant) in [("earlier", "00"), ("later", "01"), ("infer", "00")] {
+        let name = format!("{which}.tdl");
+        let out = folder
+            .say(&format!(
+                "import {name} once.csv --tz Europe/Berlin --ambiguous {which}"
+            ))
+            .ok();
+        assert!(out.contains("clocks set back): 1;"), "{out}");
+        assert_eq!(out.contains("guessed: 1"), which == "infer", "{out}");
+        let out = folder.say(&format!("scan {name} v -f csv")).ok();
+        assert_eq!(out, format!("time,value\n2024-10-27T{instant}:00:00Z,2\n"));
+    }
+    folder
+        .say("import b.tdl once.csv --tz Europe/Berlin --ambiguous refuse")
+        .failed(5, &["once.csv, line 2: `2024-10-27 02:00` came twice"]);
+}
+
+/// Before, it came out as the second before and took the place of its row.
+#[test]
+fn leap_seconds_are_refused_and_24_hours_are_midnight() {
+    let folder = Folder::new("leap_seconds_and_24_hours");
+    folder.write(
+        "leap.csv",
+        "time,v\n2016-12-31T23:59:59Z,1\n2016-12-31T23:59:60Z,2\n2017-01-01T00:00:00Z,3\n",
+    );
+    folder
+        .say("import a.tdl leap.csv")
+        .failed(5, &["leap.csv, line 3: ", "leap second"]);
+    folder.write(
+        "day.csv",
+        "time,v\n2024-12-31 23:00,1\n2024-12-31 24:00,2\n2025-01-01 01:00,3\n",
+    );
+    folder.say("import a.tdl day.csv").ok();
+    assert_eq!(
+        folder.say("scan a.tdl v -f csv").ok(),
+        "time,value\n2024-12-31T23:00:00Z,1\n2025-01-01T00:00:00Z,2\n2025-01-01T01:00:00Z,3\n"
+    );
+    folder.write("german.csv", "time;v\n31.12.2024 24:00;2\n");
+    let pattern = ["--time-format", "%d.%m.%Y %H:%M", "--quiet"];
+    let words = ["import", "b.tdl", "german.csv"];
+    folder.run(&[&words[..], &pattern].concat()).ok();
+    assert_eq!(
+        folder.say("scan b.tdl v -f csv").ok(),
+        "time,value\n2025-01-01T00:00:00Z,2\n"
+    );
+}
