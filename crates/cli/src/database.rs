@@ -1,7 +1,7 @@
 //! The library as the commands use it: opening with a clear answer, choosing series,
 //! times in a series' own unit.
 
-use crate::args::{ColumnArg, RangeArgs, VersionArgs};
+use crate::args::{RangeArgs, VersionArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, printable};
 use crate::store;
@@ -11,8 +11,8 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite::{
-    Column, Database, OpenMode, ReadTxn, Schema, Series, SeriesId, SeriesInfo, SeriesName,
-    Timestamp, Unit, Value,
+    Column, Database, OpenMode, ReadTxn, Series, SeriesId, SeriesInfo, SeriesName, Timestamp, Unit,
+    Value,
 };
 
 /// Names shown when a pattern matches nothing.
@@ -218,6 +218,10 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
             .hint("say where it is: --large FILE"),
         Store::WriterBusy { .. } => Failure::new(Exit::Busy, error)
             .hint(format!("tidalite readers {shown} shows who has it")),
+        // A database is no pipe: the reader of what is written to standard output has gone away (`copy FILE - | head`).
+        Store::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
+            Failure::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe))
+        }
         // Of its lock file, perhaps.
         Store::Open { path, source } => Failure::file("cannot open", path, source),
         // Of a copy to standard output: its reader has seen what it wanted.
@@ -507,23 +511,6 @@ impl Span {
     }
 }
 
-/// The column that the user means.
-pub(crate) fn column_of(info: &SeriesInfo, wanted: &ColumnArg) -> Outcome<usize> {
-    let Some(name) = &wanted.column else {
-        return Ok(info.schema.main_column());
-    };
-    info.schema.column(name).ok_or_else(|| {
-        let names: Vec<&str> = info
-            .schema
-            .columns
-            .iter()
-            .map(|c| c.name.as_str())
-            .collect();
-        Failure::not_found(format!("{} has no column `{name}`", info.label()))
-            .hint(format!("it has {}", names.join(", ")))
-    })
-}
-
 /// A stored word as it is printed.
 pub(crate) fn word_cell(column: &Column, word: u64) -> Cell {
     value_cell(column.value(word))
@@ -550,28 +537,6 @@ pub(crate) fn value_cell(value: Value) -> Cell {
 /// A time of a series as it is printed.
 pub(crate) fn time_cell(show: &TimeShow, unit: Unit, time: i64) -> Cell {
     Cell::Text(show.show(to_nanos(unit, time)))
-}
-
-/// Columns that are printed: all, but the flags of the default point only if asked for.
-pub(crate) fn shown_columns(schema: &Schema, flags: bool) -> Vec<usize> {
-    let hide_flags = !flags && schema.columns == Schema::point().columns;
-    (0..schema.columns.len())
-        .filter(|index| !(hide_flags && *index == 0))
-        .collect()
-}
-
-/// The names of the columns that are printed of any of these series, in the order in which they come up.
-pub(crate) fn all_shown_columns(infos: &[Arc<SeriesInfo>], flags: bool) -> Vec<String> {
-    let (mut names, mut known) = (Vec::new(), HashSet::new());
-    for info in infos {
-        for column in shown_columns(&info.schema, flags) {
-            let name = &info.schema.columns[column].name;
-            if known.insert(name) {
-                names.push(name.clone());
-            }
-        }
-    }
-    names
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! time        times and widths, in and out
 //! store       what is said about every file that is opened
 //! database    the library as the commands use it
+//! columns     which columns of a series a command works on
 //! import      CSV and JSON lines in
 //! export      where these go out to
 //! plot        pictures
@@ -17,6 +18,7 @@
 
 mod args;
 mod bytes;
+mod columns;
 mod commands;
 mod database;
 mod exit;

@@ -16,13 +16,27 @@ const MEASURED_ROWS: usize = 500;
 /// How rows are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Aligned columns, for reading
+    /// Aligned columns, for reading: computed figures are rounded to six significant digits, and large ones to one decimal place. The column
+    /// `series` is left out where there is only one
     #[default]
     Table,
-    /// Comma-separated with a header line, every digit
+    /// Comma-separated with a header line, every digit; the columns do not depend on the data
     Csv,
-    /// One JSON object a line, every digit
+    /// One JSON object a line, every digit; the names do not depend on the data
     Json,
+}
+
+impl Format {
+    /// Whether rows of so many series say of which one they are. CSV and JSON always do, so that a script finds the same columns
+    /// whatever a pattern matches; a table need not name the only series.
+    pub(crate) fn names_series(self, series: usize) -> bool {
+        series > 1 || !self.is_table()
+    }
+
+    /// Whether columns may be left out that would say nothing.
+    pub(crate) fn is_table(self) -> bool {
+        self == Self::Table
+    }
 }
 
 /// One field.
@@ -32,7 +46,7 @@ pub(crate) enum Cell {
     Text(String),
     /// A value as it was stored.
     Float(f64),
-    /// A value that was computed: a table shows six significant digits of it.
+    /// A value that was computed: a table rounds it, see [`computed_text`].
     Computed(f64),
     /// Signed.
     Int(i64),
@@ -239,6 +253,41 @@ pub(crate) fn rounded_text(value: f64) -> String {
     text
 }
 
+/// Six significant digits, of large values one decimal. A value that is exact in fewer digits is printed with those, a rounded one keeps
+/// its zeros: `0.3` is 0.3, and `0.300000` is about that.
+pub(crate) fn computed_text(value: f64) -> String {
+    let exact = float_text(value);
+    if !value.is_finite() || value == 0.0 {
+        return exact;
+    }
+    let magnitude = value.abs().log10().floor();
+    if !(-5.0..15.0).contains(&magnitude) {
+        let rounded = format!("{value:.5e}");
+        return if rounded.len() < exact.len() {
+            rounded
+        } else {
+            exact
+        };
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "in 1..=10"
+    )]
+    let places = (5.0 - magnitude).max(1.0) as usize;
+    let rounded = format!("{value:.places$}");
+    match rounded.parse::<f64>() {
+        Ok(same) if value == same => exact,
+        _ => rounded,
+    }
+}
+
+/// So many of something, by the noun that fits: `1 row`, `2 rows`, `1,234 rows`.
+pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
+    let noun = if count == 1 { one } else { many };
+    format!("{} {noun}", grouped(count))
+}
+
 /// 1234567 as `1,234,567`.
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
@@ -275,7 +324,7 @@ pub(crate) fn bytes_text(bytes: u64) -> String {
 fn table_text(cell: &Cell) -> String {
     match cell {
         Cell::Text(text) => printable(text),
-        Cell::Computed(value) => rounded_text(*value),
+        Cell::Computed(value) => computed_text(*value),
         Cell::Count(count) => grouped(*count),
         Cell::Missing => "-".to_owned(),
         Cell::Float(_) | Cell::Int(_) | Cell::Unsigned(_) | Cell::Bool(_) | Cell::Decimal(_) => {
@@ -439,6 +488,22 @@ mod tests {
         assert_eq!(rounded_text(1.0e-9), "1e-9");
         assert_eq!(rounded_text(1_048.360_58), "1048.36");
         assert_eq!(rounded_text(f64::INFINITY), "inf");
+        for (value, shown) in [
+            (8.5295, "8.5295"),
+            (0.1 + 0.2, "0.300000"),
+            (61.640_123_4, "61.6401"),
+            (16_688_623_782.547_45, "16688623782.5"),
+            (123_456.04, "123456.0"),
+            (123_456_789.0, "123456789"),
+            (-1e300, "-1e300"),
+            (-1.234_567_8e-9, "-1.23457e-9"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(computed_text(value), shown);
+        }
+        assert_eq!(plural(1, "row", "rows"), "1 row");
+        assert_eq!(plural(0, "row", "rows"), "0 rows");
+        assert_eq!(plural(1_234, "row", "rows"), "1,234 rows");
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(10_000_000), "10,000,000");

@@ -137,7 +137,8 @@ pub(crate) enum DurabilityName {
 /// Which column of a series; most have one value.
 #[derive(Debug, Args)]
 pub(crate) struct ColumnArg {
-    /// Column to use, where a series has several; the last one if not given
+    /// Column to use, where a series has several; if not given `value`, or else the last one that holds numbers (floats, integers, decimals,
+    /// truth values)
     #[arg(long, short = 'c', value_name = "COLUMN")]
     pub column: Option<String>,
 }

@@ -40,8 +40,9 @@ impl EpochUnit {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 One row for every row of every series: its name, the time, the columns. With --wide one row for every
-time and combination of tags, a column for each tag and each name of a series: the form that `import`
-takes apart. A file appears under its name only when it is whole; .gz and .zst are packed.
+time and combination of tags, a column for each tag and each metric: the form that `import` takes apart.
+A metric whose series have several columns gets one for each, called METRIC.COLUMN; read it back with
+import --into METRIC --columns METRIC.COLUMN=COLUMN:TYPE,... A file appears under its name only when it is whole; .gz and .zst are packed.
 CSV has NaN, inf and -inf as these words, and no value as an empty field. JSON has no such numbers:
 there they are the texts \"NaN\", \"Infinity\" and \"-Infinity\", and no value is null. `import` reads all
 of them back as what they are.

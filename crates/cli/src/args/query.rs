@@ -6,6 +6,7 @@ use super::common::{
 use super::filter::{FilterArgs, Wanted};
 use super::functions::{Arithmetic, RowFunction};
 use crate::time::{age_nanos, width_nanos};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use tidalite::Fill;
@@ -64,13 +65,19 @@ pub(crate) struct ScanArgs {
     #[command(flatten)]
     pub range: RangeArgs,
 
-    /// At most so many points of each series
-    #[arg(long, short = 'n', value_name = "POINTS")]
-    pub limit: Option<u64>,
-
-    /// Begin behind so many points of each series: the second page of --limit 10 has --offset 10
+    /// Maximum number of points of each series
     #[arg(
         long,
+        short = 'n',
+        value_name = "POINTS",
+        allow_negative_numbers = true
+    )]
+    pub limit: Option<u64>,
+
+    /// Number of points of each series to skip: the second page of --limit 10 has --offset 10
+    #[arg(
+        long,
+        allow_negative_numbers = true,
         value_name = "POINTS",
         default_value_t = 0,
         hide_default_value = true
@@ -85,6 +92,7 @@ pub(crate) struct ScanArgs {
     #[arg(
         long,
         value_name = "POINTS",
+        allow_negative_numbers = true,
         conflicts_with_all = ["limit", "offset", "function", "frequent"]
     )]
     pub tail: Option<usize>,
@@ -106,8 +114,9 @@ pub(crate) struct ScanArgs {
     #[arg(long = "fn", value_name = "FUNCTION", value_parser = RowFunction::parse, conflicts_with_all = ["flags", "filters"])]
     pub function: Option<RowFunction>,
 
-    /// In place of the points: so many values that come most often, and how often
-    #[arg(long, value_name = "VALUES", conflicts_with_all = ["function", "flags", "regex", "filters", "limit", "offset"])]
+    /// In place of the points: the VALUES values that come most often, and how often. If a series has more different values than fit into
+    /// 256 MiB, the counts are estimates, from at_least to at_most, and count is empty
+    #[arg(long, value_name = "VALUES", allow_negative_numbers = true, conflicts_with_all = ["function", "flags", "regex", "filters", "limit", "offset"])]
     pub frequent: Option<usize>,
 
     #[command(flatten)]
@@ -198,8 +207,9 @@ Examples:
   tidalite window plant.tdl power --by 1w --origin 2014-01-06 --fn count,sum
   tidalite window plant.tdl power --by 1d --where '0<..' --fn count,mean
 
-With --group-by the series are put together: one line for each window and each combination of values
-that these tags have. With --fill windows without a value are printed too.
+With --group-by the series of a metric are put together: one line for each window and each combination
+of values that these tags have. Series of several metrics are refused, unless --by-metric keeps them
+apart or --mix-metrics mixes them. With --fill windows without a value are printed too; count is 0 there.
   tidalite window plant.tdl power --by 1h --fn mean,max --group-by park
   tidalite window plant.tdl power --by 1h --fn mean --group-by '' --fill linear
 
@@ -242,7 +252,11 @@ pub(crate) struct WindowArgs {
     #[arg(long, requires = "group_by")]
     pub by_metric: bool,
 
-    /// What a window without a value gets: null, previous, linear, or a number
+    /// Put the values of different metrics together, which --group-by refuses
+    #[arg(long, requires = "group_by", conflicts_with = "by_metric")]
+    pub mix_metrics: bool,
+
+    /// What a window without a value gets: null, previous, linear, or a number. Its count is 0 whatever is given
     #[arg(long, value_name = "WHAT", value_parser = fill_named, allow_hyphen_values = true, conflicts_with = "filters")]
     pub fill: Option<Fill>,
 
@@ -362,9 +376,9 @@ pub(crate) struct PlotArgs {
     /// Which value of a window
     #[arg(
         long = "fn",
-        value_enum,
         value_name = "FUNCTION",
         default_value = "mean",
+        value_parser = drawable(),
         requires = "by"
     )]
     pub function: Function,
@@ -380,15 +394,28 @@ pub(crate) struct PlotArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub png: Option<PathBuf>,
 
+    /// Write over files that are there
+    #[arg(long)]
+    pub replace: bool,
+
     /// Above the picture; the name of the series if not given
     #[arg(long)]
     pub title: Option<String>,
 
-    /// Width in characters; in pixels for --svg and --png
+    /// Width in characters; in pixels for --svg and --png, 160 at least
     #[arg(long, value_parser = clap::value_parser!(u32).range(20..=10_000))]
     pub width: Option<u32>,
 
-    /// Height in lines; in pixels for --svg and --png
+    /// Height in lines; in pixels for --svg and --png, 90 at least
     #[arg(long, value_parser = clap::value_parser!(u32).range(3..=10_000))]
     pub height: Option<u32>,
+}
+
+/// The functions that give a number to draw: not the times.
+fn drawable() -> impl TypedValueParser<Value = Function> {
+    let all = Function::value_variants().iter();
+    let drawable =
+        all.filter(|function| !matches!(function, Function::MinTime | Function::MaxTime));
+    let names = drawable.filter_map(ValueEnum::to_possible_value);
+    PossibleValuesParser::new(names).try_map(|name| Function::from_str(&name, false))
 }

@@ -3,7 +3,8 @@
 use super::figures::{Figures, drawn};
 use super::{Terminal, filters};
 use crate::args::AggregateArgs;
-use crate::database::{Reader, Span, column_of};
+use crate::columns::figures_column;
+use crate::database::{Reader, Span};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::time::TimeShow;
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
     let mut ordered = Vec::new();
     let mut any = false;
     for info in &infos {
-        let column = column_of(info, &args.column)?;
+        let column = figures_column(info, &args.column, &args.functions)?;
         let series = reader.series(info)?;
         let Some((from, to)) = span.in_series(&series) else {
             continue;

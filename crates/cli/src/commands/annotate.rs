@@ -4,7 +4,7 @@ use super::Terminal;
 use crate::args::{AnnotateArgs, MergeName};
 use crate::database::{Reader, failure, open_to_write};
 use crate::exit::Outcome;
-use crate::output::{Cell, Column};
+use crate::output::{Cell, Column, plural};
 use crate::store;
 
 /// `tidalite annotate`
@@ -21,6 +21,7 @@ pub(crate) fn run(args: &AnnotateArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let fail = |error: tidalite::Error| failure(path, &error);
     let database = open_to_write(path)?;
     let mut txn = database.begin_write().map_err(fail)?;
+    let changed = plural(ids.len() as u64, "series", "series");
     for id in ids {
         let mut series = txn.series_by_id(id).map_err(fail)?;
         for key in &args.remove {
@@ -34,7 +35,9 @@ pub(crate) fn run(args: &AnnotateArgs, terminal: &mut Terminal<'_>) -> Outcome {
         }
     }
     txn.commit().map_err(fail)?;
-    store::close(database).map_err(fail)
+    store::close(database).map_err(fail)?;
+    writeln!(terminal.out, "{changed} changed")?;
+    Ok(terminal.out.flush()?)
 }
 
 fn list(args: &AnnotateArgs, terminal: &mut Terminal<'_>) -> Outcome {

@@ -3,7 +3,8 @@
 use super::Terminal;
 use super::figures::Figures;
 use crate::args::{CandlesArgs, Function};
-use crate::database::{Reader, Span, column_of, time_cell, width_in};
+use crate::columns::numeric_column;
+use crate::database::{Reader, Span, time_cell, width_in};
 use crate::exit::Outcome;
 use crate::output::{Cell, Column};
 use crate::time::TimeShow;
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &CandlesArgs, terminal: &mut Terminal<'_>) -> Outcome {
         functions: &functions,
         show: &show,
     };
-    let with_series = infos.len() > 1;
+    let with_series = args.format.format.names_series(infos.len());
     let columns = with_series
         .then(|| Column::text("series"))
         .into_iter()
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &CandlesArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let mut sheet = terminal.sheet(args.format.format, columns);
     let mut any = false;
     for info in &infos {
-        let (column, unit) = (column_of(info, &args.column)?, info.schema.unit);
+        let (column, unit) = (numeric_column(info, &args.column)?, info.schema.unit);
         let size = match (args.size.level, args.size.width) {
             (Some(level), _) => CandleSize::Level(level),
             (None, width) => {

@@ -2,10 +2,11 @@
 
 use super::Terminal;
 use crate::args::{ExportArgs, ExportForm};
-use crate::database::{Reader, Span, all_shown_columns, series_cell, to_nanos};
+use crate::columns::{all_shown_columns, shown_columns};
+use crate::database::{Reader, Span, series_cell, to_nanos};
 use crate::exit::{Failure, Outcome};
 use crate::export::Target;
-use crate::output::{Cell, Column, Format, Sheet, grouped};
+use crate::output::{Cell, Column, Format, Sheet, plural};
 use crate::style::Palette;
 use crate::time::TimeShow;
 use std::collections::BTreeMap;
@@ -35,8 +36,8 @@ pub(crate) fn run(args: &ExportArgs, terminal: &mut Terminal<'_>) -> Outcome {
             let mut target = Target::create(path, args.replace)?;
             let rows = export.write(&infos, &mut target)?;
             target.finish()?;
-            let (rows, path) = (grouped(rows), path.display());
-            writeln!(terminal.out, "{rows} rows in {path}")?;
+            let rows = plural(rows, "row", "rows");
+            writeln!(terminal.out, "{rows} in {}", path.display())?;
             terminal.out.flush()?;
             return Ok(());
         }
@@ -137,101 +138,127 @@ impl Export<'_> {
         Ok(rows)
     }
 
-    /// One row for each time and combination of tags, a column for each metric.
+    /// One row for each time and combination of tags, a column for each metric, or for each column of one that has several.
     fn wide(&self, infos: &[Arc<SeriesInfo>], out: &mut dyn Write) -> Outcome<u64> {
-        let (mut groups, mut tags, mut metrics) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let (mut groups, mut tags) = (BTreeMap::new(), Vec::new());
+        let mut values: Vec<(String, &str)> = Vec::new();
         for info in infos {
             let Some(name) = &info.name else {
                 return Err(Failure::usage(format!("{} has no name", info.label()))
                     .hint("--wide makes columns of names: leave it out, or choose other series"));
             };
-            let push = |list: &mut Vec<String>, text: &str| {
-                if !list.iter().any(|known| known == text) {
-                    list.push(text.to_owned());
+            for (tag, _) in name.tags() {
+                if !tags.contains(tag) {
+                    tags.push(tag.clone());
                 }
-            };
-            name.tags().iter().for_each(|(tag, _)| push(&mut tags, tag));
-            push(&mut metrics, name.metric());
+            }
+            for (_, value) in wide_columns(info) {
+                match values.iter().find(|(known, _)| *known == value) {
+                    None => values.push((value, name.metric())),
+                    Some((_, metric)) if *metric == name.metric() => {}
+                    // The metric `a.b`, and the column `b` of `a`.
+                    Some(_) => return Err(two_columns(&value)),
+                }
+            }
             let series = self.reader.series(info)?;
             let group: &mut Vec<Series<'_>> = groups.entry(name.tags().to_vec()).or_default();
             group.push(series);
         }
-        if let Some(name) = tags
+        let values: Vec<String> = values.into_iter().map(|(value, _)| value).collect();
+        if let Some(name) = ["time".to_owned()]
             .iter()
-            .find(|tag| *tag == "time" || metrics.contains(tag))
+            .chain(&values)
+            .find(|name| tags.contains(name))
+            .or(values.iter().find(|value| *value == "time"))
         {
-            return Err(
-                Failure::usage(format!("two columns would be called {name}"))
-                    .hint("leave out --wide, or choose other series"),
-            );
+            return Err(two_columns(name));
         }
         let columns = [Column::text("time")]
             .into_iter()
             .chain(tags.iter().map(Column::text))
-            .chain(metrics.iter().map(Column::number))
+            .chain(values.iter().map(Column::number))
             .collect();
         let mut sheet = self.sheet(out, columns);
-        let mut rows = 0;
+        let (mut rows, mut lost) = (0, 0);
         for (own, group) in groups {
-            rows += self.group(&own, group, &tags, &metrics, &mut sheet)?;
+            let (written, left_out) = self.group(&own, group, &tags, &values, &mut sheet)?;
+            rows += written;
+            lost += left_out;
         }
         sheet.finish()?;
+        if lost > 0 {
+            eprintln!(
+                "note: {} left out: of several points of a series at one time only the last fits a row; without --wide all are written",
+                plural(lost, "point", "points")
+            );
+        }
         Ok(rows)
     }
 
+    /// The rows of series with the same tags; how many were written, and how many points have no place in them.
     fn group(
         &self,
         own: &[(String, String)],
         group: Vec<Series<'_>>,
         tags: &[String],
-        metrics: &[String],
+        values: &[String],
         sheet: &mut Sheet<&mut dyn Write>,
-    ) -> Outcome<u64> {
-        let mut cells = vec![Cell::Missing; 1 + tags.len() + metrics.len()];
+    ) -> Outcome<(u64, u64)> {
+        let fail = |error: tidalite::Error| self.reader.fail(&error);
+        let mut cells = vec![Cell::Missing; 1 + tags.len() + values.len()];
         for (cell, tag) in cells[1..].iter_mut().zip(tags) {
             if let Some((_, value)) = own.iter().find(|(key, _)| key == tag) {
                 *cell = Cell::Text(value.clone());
             }
         }
-        // Where each series' value goes, which column that is, and which rows are asked for.
+        // Which columns of each series go where, and which rows are asked for.
         let mut places = Vec::new();
+        let mut points = 0;
         for series in &group {
             let info = series.info();
-            let metric = info.name.as_ref().map(|name| name.metric());
-            let place = metrics.iter().position(|own| Some(own.as_str()) == metric);
-            let column = info.schema.main_column();
+            let columns = wide_columns(info).into_iter().map(|(column, name)| {
+                let place = values.iter().position(|value| *value == name);
+                (column, 1 + tags.len() + place.unwrap_or(0))
+            });
             let span = self.span.in_series(series);
+            if let Some((from, to)) = span {
+                points += series.between(from..=to).count().map_err(fail)?;
+            }
             let unit = info.schema.unit;
             let nanos = span.map(|(from, to)| (to_nanos(unit, from), to_nanos(unit, to)));
-            places.push((1 + tags.len() + place.unwrap_or(0), column, nanos));
+            places.push((columns.collect::<Vec<_>>(), nanos));
         }
-        let spans = || places.iter().filter_map(|(.., span)| *span);
+        let spans = || places.iter().filter_map(|(_, span)| *span);
         let bound = |nanos: Option<i128>| {
             let nanos = nanos.unwrap_or(0);
             Timestamp(nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
         };
         if spans().next().is_none() {
-            return Ok(0);
+            return Ok((0, 0));
         }
         let from = bound(spans().map(|(from, _)| from).min());
         let to = bound(spans().map(|(_, to)| to).max());
         let selection = Selection::of(group);
-        let fail = |error: tidalite::Error| self.reader.fail(&error);
         let mut joined = selection.join(from..=to, Join::Outer).map_err(fail)?;
-        let mut rows = 0;
+        let (mut rows, mut placed) = (0, 0);
         while let Some(row) = joined.next().map_err(fail)? {
             let time = i128::from(row.time.0);
             let mut any = false;
-            for (i, (place, column, span)) in places.iter().enumerate() {
+            for (i, (columns, span)) in places.iter().enumerate() {
                 let asked = span.is_some_and(|(from, to)| from <= time && time <= to);
-                cells[*place] = match row.words(i).filter(|_| asked) {
-                    Some(words) => {
-                        let series = &selection.series()[i];
-                        series_cell(series, *column, words[*column]).map_err(fail)?
-                    }
-                    None => Cell::Missing,
-                };
-                any |= cells[*place] != Cell::Missing;
+                let words = row.words(i).filter(|_| asked);
+                for (column, place) in columns {
+                    cells[*place] = match words {
+                        Some(words) => {
+                            let series = &selection.series()[i];
+                            series_cell(series, *column, words[*column]).map_err(fail)?
+                        }
+                        None => Cell::Missing,
+                    };
+                }
+                // A row of nulls is a row.
+                any |= words.is_some();
+                placed += u64::from(words.is_some());
             }
             if any {
                 cells[0] = self.time(time);
@@ -239,8 +266,29 @@ impl Export<'_> {
                 sheet.row(&cells)?;
             }
         }
-        Ok(rows)
+        Ok((rows, points.saturating_sub(placed)))
     }
+}
+
+/// The columns of a series that --wide writes, and what they are called: as the metric, or `metric.column` where there are several.
+fn wide_columns(info: &SeriesInfo) -> Vec<(usize, String)> {
+    let metric = info.name.as_ref().map_or("", |name| name.metric());
+    let shown = shown_columns(&info.schema, false);
+    if let [column] = shown[..] {
+        return vec![(column, metric.to_owned())];
+    }
+    let columns = shown.into_iter();
+    columns
+        .map(|column| {
+            let name = &info.schema.columns[column].name;
+            (column, format!("{metric}.{name}"))
+        })
+        .collect()
+}
+
+fn two_columns(name: &str) -> Failure {
+    Failure::usage(format!("two columns would be called {name}"))
+        .hint("leave out --wide, or choose other series")
 }
 
 /// `log.json`, `log.jsonl.gz`.

@@ -1,7 +1,8 @@
 //! `--where`: the filters of the command line as those of the library.
 
 use crate::args::{ColumnArg, Filter, FilterArgs, Values};
-use crate::database::{Span, column_of};
+use crate::columns::{column_named, column_of};
+use crate::database::Span;
 use crate::exit::{Failure, Outcome};
 use tidalite::{SeriesInfo, ValueFilter};
 
@@ -13,12 +14,7 @@ pub(super) fn of(
 ) -> Outcome<Vec<ValueFilter>> {
     let filter = |filter: &Filter| {
         let place = match &filter.column {
-            Some(name) => column_of(
-                info,
-                &ColumnArg {
-                    column: Some(name.clone()),
-                },
-            )?,
+            Some(name) => column_named(info, name)?,
             None => column_of(info, column)?,
         };
         Ok(on(place, filter.values))

@@ -2,7 +2,8 @@
 
 use super::Terminal;
 use crate::args::{Arithmetic, JoinArgs, Mean, RowFunction, ScanArgs};
-use crate::database::{Reader, Span, column_of, time_cell, width_in};
+use crate::columns::numeric_column;
+use crate::database::{Reader, Span, time_cell, width_in};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::time::TimeShow;
@@ -16,7 +17,7 @@ pub(crate) fn scan(args: &ScanArgs, function: RowFunction, terminal: &mut Termin
     let infos = reader.select(&args.which.pattern)?;
     let span = Span::of(&args.range)?;
     let show = TimeShow::new(args.range.zone.tz.clone());
-    let with_series = infos.len() > 1;
+    let with_series = args.format.format.names_series(infos.len());
     let columns = with_series
         .then(|| Column::text("series"))
         .into_iter()
@@ -25,7 +26,7 @@ pub(crate) fn scan(args: &ScanArgs, function: RowFunction, terminal: &mut Termin
     let mut sheet = terminal.sheet(args.format.format, columns);
     let mut any = args.limit == Some(0);
     for info in &infos {
-        let column = column_of(info, &args.column)?;
+        let column = numeric_column(info, &args.column)?;
         let series = reader.series(info)?;
         let Some((from, to)) = span.in_series(&series) else {
             continue;
@@ -97,8 +98,8 @@ pub(crate) fn combine(
         )));
     };
     let (a, b) = (
-        column_of(first, &args.column)?,
-        column_of(second, &args.column)?,
+        numeric_column(first, &args.column)?,
+        numeric_column(second, &args.column)?,
     );
     let names = (
         first.schema.columns[a].name.as_str(),

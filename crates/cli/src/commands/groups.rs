@@ -4,14 +4,15 @@ use super::Terminal;
 use super::figures::figure_of;
 use super::window::midnight_of_1970;
 use crate::args::{Function, WindowArgs};
-use crate::database::{Reader, Span, column_of};
+use crate::columns::figures_column;
+use crate::database::{Reader, Span};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::time::{TimeShow, read_any};
 use clap::ValueEnum;
+use std::collections::BTreeSet;
 use std::ops::Bound;
-use std::sync::Arc;
-use tidalite::{Figure, Fill, Grid, Group, GroupWindow, Selection, SeriesInfo, Timestamp};
+use tidalite::{Figure, Fill, Grid, Group, GroupWindow, Selection, Timestamp};
 
 /// `tidalite window --group-by`, `--fill`
 pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -30,10 +31,6 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         return Err(Failure::usage(format!("series {label} has no metric"))
             .hint("leave it out of the pattern, or leave out --by-metric"));
     }
-    let column_in = |info: &SeriesInfo| -> Outcome<String> {
-        let column = column_of(info, &args.column)?;
-        Ok(info.schema.columns[column].name.clone())
-    };
     let series = infos.iter().map(|info| reader.series(info));
     let selection = Selection::of(series.collect::<Outcome<Vec<_>>>()?);
     let times = Span::of(&args.range)?.on_clock(selection.series());
@@ -45,7 +42,8 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             .collect(),
         None => Vec::new(),
     };
-    // Without --group-by every series is a group, and its name the first column.
+    // Without --group-by every series is a group, and its name the first column, as it is without --fill.
+    let with_series = args.format.format.names_series(infos.len());
     let groups: Vec<(Vec<Cell>, Group<'_, '_>)> = match &args.group_by {
         Some(_) => {
             let groups = selection.groups(&tags).into_iter();
@@ -62,35 +60,27 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         None => {
             let alone = selection.each().into_iter();
             let label = |group: &Group<'_, '_>| {
-                Vec::from_iter(
-                    group
-                        .series()
-                        .iter()
-                        .map(|series| Cell::Text(series.info().label())),
-                )
+                let series = group.series().iter().filter(|_| with_series);
+                Vec::from_iter(series.map(|series| Cell::Text(series.info().label())))
             };
             alone.map(|group| (label(&group), group)).collect()
         }
     };
+    if args.group_by.is_some() && !args.by_metric && !args.mix_metrics {
+        for (_, group) in &groups {
+            refuse_mixed(group)?;
+        }
+    }
     let head = match &args.group_by {
         Some(_) => tags.iter().map(|tag| Column::text(*tag)).collect(),
-        None => vec![Column::text("series")],
+        None => Vec::from_iter(with_series.then(|| Column::text("series"))),
     };
     // Without --by-metric the series of a group are one, whatever they measure.
-    let mut metrics: Vec<(Option<&str>, String)> = Vec::new();
-    if args.by_metric {
-        for metric in selection.metrics() {
-            let has = |info: &&Arc<SeriesInfo>| {
-                let name = info.name.as_ref();
-                name.is_some_and(|name| name.metric() == metric)
-            };
-            let first = infos.iter().find(has).unwrap_or(&infos[0]);
-            metrics.push((Some(metric), column_in(first)?));
-        }
-    } else {
-        metrics.push((None, column_in(&infos[0])?));
-    }
-    let names = metrics.iter().flat_map(|(metric, _)| {
+    let metrics: Vec<Option<&str>> = match args.by_metric {
+        true => selection.metrics().into_iter().map(Some).collect(),
+        false => vec![None],
+    };
+    let names = metrics.iter().flat_map(|metric| {
         args.functions.iter().map(move |function| {
             let name = function.to_possible_value();
             let name = name.map_or(String::new(), |name| name.get_name().to_owned());
@@ -126,18 +116,18 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             width: args.by,
             origin: Timestamp(i64::try_from(origin).unwrap_or(0)),
         };
-        let windows_of = |(metric, column): &(Option<&str>, String)| {
-            let figures = &figures[..];
-            let windows = match metric {
-                Some(metric) => {
-                    let group = group.of_metric(metric);
-                    group.figures(figures).windows(column, times, &grid)
-                }
-                None => group.figures(figures).windows(column, times, &grid),
+        let windows_in = |group: &Group<'_, '_>| {
+            let Some(column) = column_of_all(group, args)? else {
+                return Ok(Vec::new());
             };
+            let windows = group.figures(&figures[..]).windows(&column, times, &grid);
             windows.map_err(|error| reader.fail(&error))
         };
-        let windows: Vec<_> = metrics.iter().map(windows_of).collect::<Outcome<_>>()?;
+        let windows = metrics.iter().map(|metric| match metric {
+            Some(metric) => windows_in(&group.of_metric(metric)),
+            None => windows_in(&group),
+        });
+        let windows: Vec<_> = windows.collect::<Outcome<_>>()?;
         let fill = args.fill.unwrap_or(Fill::None);
         // Gaps of a metric are filled as far as any metric has windows.
         let starts = || windows.iter().flatten().map(|window| window.start);
@@ -149,6 +139,14 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let lines = windows.iter().flat_map(|windows| {
             let line = |place: usize| {
                 let value = move |values: &Vec<Option<f64>>| values[place];
+                let fill = match (figures[place], fill) {
+                    // A window without points has none, whatever the other figures get.
+                    (
+                        Figure::Count,
+                        Fill::Null | Fill::Previous | Fill::Linear | Fill::Value(_),
+                    ) => Fill::Value(0.0),
+                    _ => fill,
+                };
                 GroupWindow::filled_by(windows, &filled, &grid, fill, value).peekable()
             };
             (0..figures.len()).map(line)
@@ -179,6 +177,51 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(sheet.finish()?)
 }
 
+/// Figures over the values of different metrics mean nothing: a mean of degrees and percent.
+fn refuse_mixed(group: &Group<'_, '_>) -> Outcome {
+    let metrics = group
+        .series()
+        .iter()
+        .map(|series| match &series.info().name {
+            Some(name) => name.metric().to_owned(),
+            None => series.info().label(),
+        });
+    let metrics: BTreeSet<String> = metrics.collect();
+    if metrics.len() < 2 {
+        return Ok(());
+    }
+    const SHOWN: usize = 4;
+    let more = if metrics.len() > SHOWN { ", ..." } else { "" };
+    let names: Vec<String> = metrics.into_iter().take(SHOWN).collect();
+    Err(Failure::usage(format!(
+        "--group-by would mix the values of different metrics: {}{more}",
+        names.join(", ")
+    ))
+    .hint("--by-metric gives each metric its own columns; choose one metric, or mix them with --mix-metrics"))
+}
+
+/// The column of these series that the figures are of; none where there are no series.
+fn column_of_all(group: &Group<'_, '_>, args: &WindowArgs) -> Outcome<Option<String>> {
+    let mut found: Option<(String, String)> = None;
+    for series in group.series() {
+        let info = series.info();
+        let column = figures_column(info, &args.column, &args.functions)?;
+        let column = &info.schema.columns[column].name;
+        match &found {
+            Some((other, label)) if other != column => {
+                return Err(Failure::usage(format!(
+                    "the figures would be of different columns: `{other}` of {label}, `{column}` of {}",
+                    info.label()
+                ))
+                .hint("name a column that all of them have with --column"));
+            }
+            Some(_) => {}
+            None => found = Some((column.clone(), info.label())),
+        }
+    }
+    Ok(found.map(|(column, _)| column))
+}
+
 /// A bound that is not given is that of what is there.
 fn bounded(given: Bound<Timestamp>, there: Option<Timestamp>) -> Bound<Timestamp> {
     match (given, there) {
@@ -204,7 +247,8 @@ fn cell_of(figure: Figure, value: f64) -> Cell {
         reason = "a count is a whole number, and positive"
     )]
     match figure {
-        Figure::Count if value.fract() == 0.0 && value >= 0.0 => Cell::Count(value as u64),
+        Figure::Count => Cell::Count(value as u64),
+        Figure::Min | Figure::Max | Figure::First | Figure::Last => Cell::Float(value),
         _ => Cell::Computed(value),
     }
 }

@@ -5,7 +5,7 @@ use super::damage::finding_json;
 use crate::args::{BackupArgs, PageArgs, PinsArgs, RestoreArgs, SalvageArgs, StatArgs};
 use crate::database::{failure, open, open_to_back_up, open_to_write, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{Cell, Column, bytes_text, grouped, printable};
+use crate::output::{Cell, Column, bytes_text, grouped, plural, printable};
 use crate::store::{self, second_file};
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
@@ -165,10 +165,10 @@ pub(crate) fn salvage(args: &SalvageArgs, terminal: &mut Terminal<'_>) -> Outcom
         }
         writeln!(
             terminal.out,
-            "{}: {} rows of {} tables and {} series saved",
+            "{}: {} of {} and {} series saved",
             printable(&to.display().to_string()),
-            grouped(report.rows()),
-            grouped(report.tables.len() as u64),
+            plural(report.rows(), "row", "rows"),
+            plural(report.tables.len() as u64, "table", "tables"),
             grouped(report.series.len() as u64),
         )?;
     }
@@ -204,7 +204,9 @@ pub(crate) fn pins(args: &PinsArgs, terminal: &mut Terminal<'_>) -> Outcome {
             return Err(Failure::not_found(format!("there is no pin {name}"))
                 .hint(format!("`tidalite pins {}` lists them", path.display())));
         }
-        return store::close(database).map_err(fail);
+        store::close(database).map_err(fail)?;
+        writeln!(terminal.out, "{} is no longer pinned", printable(name))?;
+        return Ok(terminal.out.flush()?);
     }
     let columns = vec![
         Column::text("name"),

@@ -2,7 +2,8 @@
 
 use super::Terminal;
 use crate::args::{JoinArgs, JoinKind};
-use crate::database::{Reader, Span, column_of, series_cell};
+use crate::columns::column_of;
+use crate::database::{Reader, Span, series_cell};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::time::TimeShow;
@@ -26,10 +27,7 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let reader = Reader::open(&args.file)?;
     let infos = reader.select_all(&args.patterns)?;
-    let places = infos.iter().map(|info| {
-        let column = column_of(info, &args.column)?;
-        Ok(column)
-    });
+    let places = infos.iter().map(|info| column_of(info, &args.column));
     let places = places.collect::<Outcome<Vec<_>>>()?;
     let series = infos.iter().map(|info| reader.series(info));
     let selection = Selection::of(series.collect::<Outcome<Vec<_>>>()?);

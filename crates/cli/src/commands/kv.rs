@@ -5,7 +5,7 @@ use crate::args::{KvArgs, KvCommand, KvForm, KvPlace};
 use crate::bytes::{hex, typeable, unescaped, unhex};
 use crate::database::{failure, open, open_or_create, open_to_write};
 use crate::exit::{Failure, Outcome};
-use crate::output::grouped;
+use crate::output::{plural, printable};
 use crate::store;
 use std::io::Read;
 use std::path::Path;
@@ -25,7 +25,8 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
             ..
         } => {
             let value = given(place, value.as_deref(), value_file.as_deref())?;
-            put(place, (key, &value), *new, *multi)
+            put(place, (key, &value), *new, *multi)?;
+            told(&format!("{key} stored in {}", place.table), terminal)
         }
         KvCommand::Del {
             place,
@@ -33,7 +34,14 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
             value,
             all,
             ..
-        } => del(place, key, value.as_deref(), *all),
+        } => {
+            let values = del(place, key, value.as_deref(), *all)?;
+            let what = match values {
+                0 | 1 => key.clone(),
+                values => format!("{} of {key}", plural(values, "value", "values")),
+            };
+            told(&format!("{what} removed from {}", place.table), terminal)
+        }
         KvCommand::Scan {
             place,
             from,
@@ -59,16 +67,39 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
             };
             scan(place, &bounds, terminal)
         }
-        KvCommand::Clear { place, .. } => clear(place),
+        KvCommand::Clear { place, .. } => {
+            clear(place)?;
+            let path = place.path.iter().map(|key| format!(" under {key}"));
+            let path: String = path.collect();
+            told(&format!("table {}{path} cleared", place.table), terminal)
+        }
         KvCommand::Create {
             file, table, multi, ..
-        } => create(&file.file, table, *multi),
-        KvCommand::Drop { file, table, .. } => change(&file.file, table, |tx| tx.drop_table(table)),
+        } => {
+            let done = match create(&file.file, table, *multi)? {
+                true => "created",
+                false => "is there already",
+            };
+            told(&format!("table {table} {done}"), terminal)
+        }
+        KvCommand::Drop { file, table, .. } => {
+            change(&file.file, table, |tx| tx.drop_table(table))?;
+            told(&format!("table {table} dropped"), terminal)
+        }
         KvCommand::Rename {
             file, table, name, ..
-        } => change(&file.file, table, |tx| tx.rename_table(table, name)),
+        } => {
+            change(&file.file, table, |tx| tx.rename_table(table, name))?;
+            told(&format!("{table} is called {name} now"), terminal)
+        }
         KvCommand::Stat(args) => super::kv_stat::run(args, terminal),
     }
+}
+
+/// One line on standard output that says what was done.
+fn told(what: &str, terminal: &mut Terminal<'_>) -> Outcome {
+    writeln!(terminal.out, "{}", printable(what))?;
+    Ok(terminal.out.flush()?)
 }
 
 /// The bytes that a text of this form stands for.
@@ -288,16 +319,21 @@ fn clear(place: &KvPlace) -> Outcome {
     store::close(db).map_err(fail)
 }
 
-fn create(path: &Path, table: &str, multi: bool) -> Outcome {
+/// Makes a table; whether it was not there before.
+fn create(path: &Path, table: &str, multi: bool) -> Outcome<bool> {
     let fail = |error: tidalite::Error| failure(path, &error);
     let db = open_or_create(path)?;
+    let snap = db.begin_read().map_err(fail)?;
+    let is_new = snap.is_multi_table(table).map_err(fail)?.is_none();
+    drop(snap);
     let mut tx = db.begin_write().map_err(fail)?;
     match multi {
         true => tx.multi_table(table).map(drop).map_err(fail)?,
         false => tx.table(table).map(drop).map_err(fail)?,
     }
     store::commit(tx).map_err(fail)?;
-    store::close(db).map_err(fail)
+    store::close(db).map_err(fail)?;
+    Ok(is_new)
 }
 
 fn put(place: &KvPlace, (key, value): (&str, &[u8]), new: bool, make_multi: bool) -> Outcome {
@@ -347,7 +383,8 @@ fn holds_a_table(table: &tidalite::TableMut<'_>, key: &[u8]) -> tidalite::Result
     Ok(cursor.seek(key)? && cursor.is_nested())
 }
 
-fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome {
+/// Removes a pair, or all of a key; how many values went.
+fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome<u64> {
     let bytes = place.key(key)?;
     let multi = place.is_multi(&place.snapshot()?)?;
     let value = value.map(|value| place.value(value)).transpose()?;
@@ -357,28 +394,30 @@ fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome {
     let removed = if multi {
         let mut table = tx.multi_table(&place.table).map_err(fail)?;
         match (&value, all) {
-            (Some(value), _) => table.remove(&bytes, value).map_err(fail)?,
-            (None, true) => table.remove_all(&bytes).map_err(fail)? > 0,
+            (Some(value), _) => u64::from(table.remove(&bytes, value).map_err(fail)?),
+            (None, true) => table.remove_all(&bytes).map_err(fail)?,
             (None, false) => match table.take(&bytes) {
                 Err(error @ tidalite::Error::Ambiguous { .. }) => {
                     return Err(Failure::usage(error).hint("give the value, or --all"));
                 }
-                taken => taken.map_err(fail)?.is_some(),
+                taken => u64::from(taken.map_err(fail)?.is_some()),
             },
         }
     } else {
         let mut table = tx.table(&place.table).map_err(fail)?;
         let mut table = table.nested_at(&place.path()?);
-        match &value {
+        let removed = match &value {
             Some(value) => table.remove_if(&bytes, value).map_err(fail)?,
             None => table.remove(&bytes).map_err(fail)?,
-        }
+        };
+        u64::from(removed)
     };
-    if !removed {
+    if removed == 0 {
         return Err(absent(key));
     }
     store::commit(tx).map_err(fail)?;
-    store::close(db).map_err(fail)
+    store::close(db).map_err(fail)?;
+    Ok(removed)
 }
 
 struct Bounds {
@@ -477,7 +516,7 @@ fn shown(
     if cursor.is_nested() {
         let below = table.nested(cursor.key()).map_err(fail)?;
         let rows = below.map_or(0, |below| below.count());
-        let shown = || format!("({} pairs)", grouped(rows));
+        let shown = || format!("({})", plural(rows, "pair", "pairs"));
         return Ok(bounds.any_value().then(shown));
     }
     let value = cursor.value().map_err(fail)?;

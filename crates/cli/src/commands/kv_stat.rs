@@ -5,7 +5,7 @@ use super::kv::bytes_of;
 use crate::args::{KvForm, KvStatArgs};
 use crate::database::{failure, open};
 use crate::exit::{Failure, Outcome};
-use crate::output::{grouped, printable};
+use crate::output::{plural, printable};
 use std::io::Write;
 use tidalite::{Database, READERS_MAX, ReadTxn, Reader, TableShape};
 
@@ -129,13 +129,14 @@ fn list(snap: &ReadTxn, out: &mut dyn Write, fail: impl Fn(tidalite::Error) -> F
         if let Some(true) = snap.is_multi_table(&name).map_err(&fail)? {
             let table = snap.multi_table(&name).map_err(&fail)?;
             let counts = table.map_or((0, 0), |table| (table.count(), table.count_keys()));
-            let (pairs, keys) = (grouped(counts.0), grouped(counts.1));
-            writeln!(out, "{shown}\t{pairs} pairs\t{keys} keys")?;
+            let pairs = plural(counts.0, "pair", "pairs");
+            let keys = plural(counts.1, "key", "keys");
+            writeln!(out, "{shown}\t{pairs}\t{keys}")?;
             continue;
         }
         let table = snap.table(&name).map_err(&fail)?;
-        let pairs = grouped(table.map_or(0, |table| table.count()));
-        writeln!(out, "{shown}\t{pairs} pairs")?;
+        let pairs = table.map_or(0, |table| table.count());
+        writeln!(out, "{shown}\t{}", plural(pairs, "pair", "pairs"))?;
     }
     Ok(())
 }

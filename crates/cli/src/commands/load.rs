@@ -8,7 +8,7 @@ use crate::args::{ForeignFlag, LoadArgs};
 use crate::bytes::{unescaped, unhex};
 use crate::database::{failure, open_or_create};
 use crate::exit::{Failure, Outcome};
-use crate::output::printable;
+use crate::output::{plural, printable};
 use crate::store;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -112,8 +112,9 @@ fn section(
         .map_err(|error| error.about(format!("table {}", printable(name))))?;
     Ok(writeln!(
         terminal.out,
-        "{}: {pairs} pairs",
-        printable(name)
+        "{}: {}",
+        printable(name),
+        plural(pairs, "pair", "pairs")
     )?)
 }
 

@@ -4,7 +4,7 @@ use super::Terminal;
 use crate::args::RetentionArgs;
 use crate::database::{failure, time_cell};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{Cell, Column, bytes_text, grouped, printable};
+use crate::output::{Cell, Column, bytes_text, plural, printable};
 use crate::time::TimeShow;
 use jiff::tz::TimeZone;
 use std::time::Duration;
@@ -19,15 +19,6 @@ fn budget(args: &RetentionArgs) -> Budget {
         confirm_clock: args.yes,
         ..Budget::default()
     }
-}
-
-/// A count with its noun.
-fn counted(count: u64, one: &str, several: &str) -> String {
-    format!(
-        "{} {}",
-        grouped(count),
-        if count == 1 { one } else { several }
-    )
 }
 
 /// Shows what would be removed.
@@ -63,8 +54,8 @@ pub(super) fn preview(
     let series = preview.removals.len() as u64;
     eprintln!(
         "{note} nothing was removed; without --dry-run {} of {}, {}, would be",
-        counted(preview.rows, "row", "rows"),
-        counted(series, "series", "series"),
+        plural(preview.rows, "row", "rows"),
+        plural(series, "series", "series"),
         bytes_text(preview.bytes)
     );
     if let Some(reading) = &preview.clock_ahead {
@@ -102,8 +93,8 @@ fn told(done: &Maintained, terminal: &mut Terminal<'_>) -> Outcome {
         writeln!(
             terminal.out,
             "{} of {} made cold: {} instead of {}",
-            counted(cold.rows, "row", "rows"),
-            counted(cold.leaves, "leaf", "leaves"),
+            plural(cold.rows, "row", "rows"),
+            plural(cold.leaves, "leaf", "leaves"),
             bytes_text(cold.bytes_after),
             bytes_text(cold.bytes_before)
         )?;
@@ -124,9 +115,9 @@ fn told(done: &Maintained, terminal: &mut Terminal<'_>) -> Outcome {
     writeln!(
         terminal.out,
         "{} removed from {} in {}{used}{more}",
-        counted(done.rows, "row", "rows"),
-        counted(done.series, "series", "series"),
-        counted(done.commits, "commit", "commits"),
+        plural(done.rows, "row", "rows"),
+        plural(done.series, "series", "series"),
+        plural(done.commits, "commit", "commits"),
     )?;
     Ok(terminal.out.flush()?)
 }
@@ -156,7 +147,7 @@ fn about_cap(cap: &CapState, more: bool) -> Vec<String> {
     let mut holders: Vec<String> = cap.holders.iter().take(HOLDERS_SHOWN).map(named).collect();
     let others = cap.holders.len().saturating_sub(HOLDERS_SHOWN) as u64;
     if others > 0 {
-        holders.push(counted(others, "other", "others"));
+        holders.push(plural(others, "other", "others"));
     }
     lines.push(format!(
         "the file has {file}, the cap is {bound}: {} of old versions are held by {}",

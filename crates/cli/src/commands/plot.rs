@@ -3,11 +3,12 @@
 use super::Terminal;
 use super::figures::{drawn, figure_of};
 use super::window::{midnight_of_1970, origin_within};
-use crate::args::{Function, PlotArgs};
-use crate::database::{Reader, Span, column_of, to_nanos, width_in};
-use crate::exit::{Failure, Outcome};
-use crate::output::grouped;
-use crate::plot::{Extent, Figure, Line, Point, png, raster, reduce, svg, terminal};
+use crate::args::PlotArgs;
+use crate::columns::numeric_column;
+use crate::database::{Reader, Span, to_nanos, width_in};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::plural;
+use crate::plot::{Extent, Figure, Line, Point, chart, png, raster, reduce, svg, terminal};
 use crate::time::TimeShow;
 use clap::ValueEnum;
 use std::path::Path;
@@ -30,17 +31,16 @@ const PNG_SCALE: u32 = 2;
 
 /// `tidalite plot`
 pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
-    if matches!(args.function, Function::MinTime | Function::MaxTime) {
-        return Err(Failure::usage(
-            "a time cannot be drawn; use `window` to print it",
-        ));
-    }
     let to_output = |path: &Option<std::path::PathBuf>| path.as_deref() == Some(Path::new("-"));
     if to_output(&args.svg) && to_output(&args.png) {
         return Err(Failure::usage(
             "one picture can go to standard output, not two",
         ));
     }
+    for path in [&args.svg, &args.png].into_iter().flatten() {
+        refuse_present(path, args.replace)?;
+    }
+    refuse_tiny(args)?;
     let reader = Reader::open(&args.file)?;
     let span = Span::of(&args.range)?;
     let pixels = match (&args.svg, &args.png) {
@@ -53,15 +53,7 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let mut lines = Vec::new();
     let mut points = 0;
     for info in &infos {
-        let column = column_of(info, &args.column)?;
-        let drawn = &info.schema.columns[column];
-        if drawn.ty.is_text() {
-            let (name, label) = (&drawn.name, info.label());
-            return Err(Failure::usage(format!(
-                "column {name} of {label} holds texts, which cannot be drawn"
-            ))
-            .hint("choose another one with --column"));
-        }
+        let column = numeric_column(info, &args.column)?;
         let series = reader.series(info)?;
         let Some(range) = span.in_series(&series) else {
             continue;
@@ -95,6 +87,32 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let figure = described(lines, points, args);
     draw(&figure, args, terminal)
+}
+
+/// A file that is there is not written over by mistake.
+fn refuse_present(path: &Path, replace: bool) -> Outcome {
+    if !replace && path.as_os_str() != "-" && path.exists() {
+        let problem = format!("{} is there already", path.display());
+        return Err(Failure::new(Exit::Failure, problem).hint("give another name, or --replace"));
+    }
+    Ok(())
+}
+
+/// A smaller picture has no room for axes.
+fn refuse_tiny(args: &PlotArgs) -> Outcome {
+    if args.svg.is_none() && args.png.is_none() {
+        return Ok(());
+    }
+    let (width_min, height_min) = chart::SIZE_MIN;
+    if args.width.is_some_and(|width| width < width_min)
+        || args.height.is_some_and(|height| height < height_min)
+    {
+        return Err(Failure::usage(format!(
+            "a picture has at least {width_min} by {height_min} pixels"
+        ))
+        .hint("give a larger --width or --height"));
+    }
+    Ok(())
 }
 
 fn columns_of(args: &PlotArgs, terminal: &Terminal<'_>) -> usize {
@@ -131,9 +149,9 @@ fn described(lines: Vec<Line>, points: u64, args: &PlotArgs) -> Figure {
             let name = name
                 .map(|value| value.get_name().to_owned())
                 .unwrap_or_default();
-            format!("{name} of {} windows", grouped(points))
+            format!("{name} of {}", plural(points, "window", "windows"))
         }
-        None => format!("{} points", grouped(points)),
+        None => plural(points, "point", "points"),
     };
     figure.subtitle = format!("{what}, {} to {}", show.show(from), show.show(to));
     figure
@@ -159,7 +177,8 @@ fn draw(figure: &Figure, args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcom
     if let Some(path) = &args.png {
         let width = args.width.unwrap_or(PICTURE.0 * PNG_SCALE);
         let height = args.height.unwrap_or(PICTURE.1 * PNG_SCALE);
-        let picture = raster::render(figure, width, height, f64::from(PNG_SCALE));
+        let scale = png_scale(width, height);
+        let picture = raster::render(figure, width, height, scale);
         let bytes = png::encode(&picture)?;
         if path.as_os_str() == "-" {
             terminal.out.write_all(&bytes)?;
@@ -176,6 +195,13 @@ fn draw(figure: &Figure, args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcom
             .write_all(terminal::render(figure, size, terminal.palette).as_bytes())?;
     }
     Ok(terminal.out.flush()?)
+}
+
+/// Pixels of a PNG for one unit: fewer for a small one, which has to have room for the same texts as an SVG of its size.
+fn png_scale(width: u32, height: u32) -> f64 {
+    let room =
+        (f64::from(width) / f64::from(PICTURE.0)).min(f64::from(height) / f64::from(PICTURE.1));
+    room.clamp(1.0, f64::from(PNG_SCALE))
 }
 
 fn save(path: &Path, bytes: &[u8], terminal: &mut Terminal<'_>) -> Outcome {

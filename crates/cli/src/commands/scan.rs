@@ -3,9 +3,8 @@
 use super::walk::{Walk, Wanted};
 use super::{Terminal, filters};
 use crate::args::{LatestArgs, ScanArgs};
-use crate::database::{
-    Reader, Span, all_shown_columns, series_cell, shown_columns, time_cell, to_nanos,
-};
+use crate::columns::{all_shown_columns, shown_columns};
+use crate::database::{Reader, Span, series_cell, time_cell, to_nanos};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column, Format, Sheet};
 use crate::time::{Nanos, TimeShow};
@@ -26,7 +25,7 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let span = Span::of(&args.range)?;
     let printer = Printer::new(
         &infos,
-        infos.len() > 1,
+        args.format.format.names_series(infos.len()),
         args.flags,
         args.column.column.as_deref(),
         args.range.zone.tz.clone(),

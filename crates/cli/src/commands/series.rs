@@ -18,8 +18,9 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
         return show_names(&names, args, terminal);
     }
     let show = TimeShow::new(args.zone.tz.clone());
-    // Most databases hold default points only; then the column would repeat itself.
-    let schemas = infos.iter().any(|info| info.schema != Schema::point());
+    // Most databases hold default points only; then the column would repeat itself in a table.
+    let all_columns = !args.format.format.is_table();
+    let schemas = all_columns || infos.iter().any(|info| info.schema != Schema::point());
     let mut columns = vec![
         Column::text("series"),
         Column::number("points"),
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
     if schemas {
         columns.push(Column::text("columns"));
     }
-    let merges = infos.iter().any(|info| info.merge != MergePolicy::Replace);
+    let merges = all_columns || infos.iter().any(|info| info.merge != MergePolicy::Replace);
     if merges {
         columns.push(Column::text("merge"));
     }

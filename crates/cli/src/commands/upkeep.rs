@@ -6,7 +6,7 @@ use crate::database::{
     failure, open, open_to_back_up, open_to_write, refuse_missing, refuse_wrong_place, try_open,
 };
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{Cell, Column, Format, bytes_text, grouped, printable};
+use crate::output::{Cell, Column, Format, bytes_text, grouped, plural, printable};
 use crate::progress::Progress;
 use crate::store;
 use std::io::{self, Write};
@@ -209,13 +209,13 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
             let clean = terminal.palette.good("clean");
             writeln!(
                 terminal.out,
-                "{shown}: {clean}; {} pages in use, {} free; {} tables, {} series, {} points in {} leaves, {} in the front",
-                grouped(report.pages_used),
+                "{shown}: {clean}; {} in use, {} free; {}, {} series, {} in {}, {} in the front",
+                plural(report.pages_used, "page", "pages"),
                 grouped(report.pages_free + report.pages_pending),
-                grouped(report.tables),
+                plural(report.tables, "table", "tables"),
                 grouped(report.series),
-                grouped(report.leaf_rows),
-                grouped(report.leaves),
+                plural(report.leaf_rows, "point", "points"),
+                plural(report.leaves, "leaf", "leaves"),
                 grouped(report.front_rows),
             )?;
         }
@@ -243,10 +243,9 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
         ),
         false => advice,
     };
-    let noun = if count == 1 { "problem" } else { "problems" };
     Err(Failure::new(
         Exit::Damage,
-        format!("{shown}: {} {noun} found", grouped(count)),
+        format!("{shown}: {} found", plural(count, "problem", "problems")),
     )
     .hint(advice))
 }
@@ -340,9 +339,9 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
         let done = done.map_err(|error| failure(path, &error))?;
         writeln!(
             terminal.out,
-            "{} rows of {} leaves cold: {} instead of {}",
-            grouped(done.rows),
-            grouped(done.leaves),
+            "{} of {} cold: {} instead of {}",
+            plural(done.rows, "row", "rows"),
+            plural(done.leaves, "leaf", "leaves"),
             bytes_text(done.bytes_after),
             bytes_text(done.bytes_before)
         )?;

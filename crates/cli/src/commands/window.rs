@@ -3,7 +3,8 @@
 use super::figures::Figures;
 use super::{Terminal, filters};
 use crate::args::WindowArgs;
-use crate::database::{Reader, Span, column_of, time_cell, to_nanos, width_in};
+use crate::columns::figures_column;
+use crate::database::{Reader, Span, time_cell, to_nanos, width_in};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::time::{Nanos, TimeShow, read_any};
@@ -29,7 +30,8 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         functions: &args.functions,
         show: &show,
     };
-    let series_column = (infos.len() > 1).then(|| Column::text("series"));
+    let with_series = args.format.format.names_series(infos.len());
+    let series_column = with_series.then(|| Column::text("series"));
     let columns = series_column
         .into_iter()
         .chain([Column::text("time")])
@@ -38,7 +40,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let mut sheet = terminal.sheet(args.format.format, columns);
     let mut any = false;
     for info in &infos {
-        let column = column_of(info, &args.column)?;
+        let column = figures_column(info, &args.column, &args.functions)?;
         let unit = info.schema.unit;
         let width = width_in(unit, args.by, "--by")?;
         if origin.is_some_and(|origin| origin.rem_euclid(unit.nanos().into()) != 0) {
@@ -56,7 +58,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let range = series.between(from..=to);
         let own = &info.schema.columns[column];
         let head = |start| {
-            let series_cell = (infos.len() > 1).then(|| Cell::Text(info.label()));
+            let series_cell = with_series.then(|| Cell::Text(info.label()));
             let time = time_cell(&show, unit, start);
             series_cell.into_iter().chain([time])
         };

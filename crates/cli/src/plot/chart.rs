@@ -69,6 +69,21 @@ const TEXT_SIZE: f64 = 12.5;
 const MARGIN: f64 = 18.0;
 const LEGEND_ROW: f64 = 20.0;
 
+/// Between the head and the plot.
+const HEAD_GAP: f64 = 18.0;
+
+/// Below the plot: the labels of the times.
+const FOOT: f64 = MARGIN + TEXT_SIZE + 8.0;
+
+/// At least this share of the height is the plot's: the legend, the subtitle and the title give way, in this order.
+const PLOT_SHARE: f64 = 0.4;
+
+/// At least this share of the width is the plot's: the labels of the values give way.
+const PLOT_SHARE_ACROSS: f64 = 0.5;
+
+/// Width and height of the smallest picture that has room for a plot: 33 of 90 lines are left between the margin and the foot.
+pub(crate) const SIZE_MIN: (u32, u32) = (160, 90);
+
 /// So few points are shown as such, with a dot for each.
 const DOTTED_MAX: usize = 60;
 
@@ -78,8 +93,8 @@ pub(crate) const LEGEND_MAX: usize = 24;
 /// Draws the figure on a canvas of this size.
 pub(crate) fn draw(figure: &Figure, width: f64, height: f64, canvas: &mut impl Canvas) {
     canvas.rect(0.0, 0.0, width, height, BACKGROUND);
-    let top = head(figure, width, canvas);
-    let plot = Plot::new(figure, width, top, height - MARGIN - TEXT_SIZE - 8.0);
+    let top = head(figure, width, height, canvas);
+    let plot = Plot::new(figure, width, top, height - FOOT);
     plot.value_axis(canvas);
     plot.time_axis(width, canvas);
     for (index, line) in figure.lines.iter().enumerate() {
@@ -103,13 +118,17 @@ struct Plot {
 impl Plot {
     fn new(figure: &Figure, width: f64, top: f64, bottom: f64) -> Self {
         let (low, high) = figure.value_span();
-        let values = ValueScale::over(low, high, ticks_in(bottom - top, 44.0));
+        let mut values = ValueScale::over(low, high, ticks_in(bottom - top, 44.0));
         let label_width = values
             .ticks
             .iter()
             .map(|(_, text)| text_width(text, TEXT_SIZE));
-        let left = MARGIN + label_width.fold(0.0, f64::max) + 8.0;
+        let mut left = MARGIN + label_width.fold(0.0, f64::max) + 8.0;
         let right = width - MARGIN;
+        if right - left < width * PLOT_SHARE_ACROSS {
+            left = MARGIN;
+            values.ticks.iter_mut().for_each(|(_, label)| label.clear());
+        }
         let (from, to) = figure.time_span();
         #[expect(
             clippy::cast_possible_truncation,
@@ -152,8 +171,9 @@ impl Plot {
             canvas.polyline(&[(x, self.top), (x, self.bottom)], 1.0, GRID);
             canvas.polyline(&[(x, self.bottom), (x, self.bottom + 4.0)], 1.0, AXIS);
             let half = text_width(label, TEXT_SIZE) / 2.0;
-            let center = x.min(width - MARGIN / 2.0 - half);
-            if center - half < free_from {
+            let center = x.max(half).min(width - MARGIN / 2.0 - half);
+            // Also one that is wider than the picture.
+            if center - half < free_from.max(0.0) {
                 continue;
             }
             let y = self.bottom + TEXT_SIZE + 8.0;
@@ -199,47 +219,80 @@ impl Plot {
     }
 }
 
-/// Title and legend; returns where the plot may begin.
-fn head(figure: &Figure, width: f64, canvas: &mut impl Canvas) -> f64 {
+/// Title and legend, as far as they leave the plot its share; returns where the plot may begin.
+fn head(figure: &Figure, width: f64, height: f64, canvas: &mut impl Canvas) -> f64 {
+    let top_max = height - FOOT - height * PLOT_SHARE;
     let mut y = MARGIN + TITLE_SIZE * 0.8;
+    if y + HEAD_GAP > top_max {
+        return MARGIN;
+    }
     let title = fitting(&figure.title, TITLE_SIZE, width);
     canvas.text(MARGIN, y, TITLE_SIZE, Anchor::Start, INK, &title);
-    if !figure.subtitle.is_empty() {
+    if !figure.subtitle.is_empty() && y + TEXT_SIZE * 1.5 + HEAD_GAP <= top_max {
         y += TEXT_SIZE * 1.5;
         let subtitle = fitting(&figure.subtitle, TEXT_SIZE, width);
         canvas.text(MARGIN, y, TEXT_SIZE, Anchor::Start, FAINT_INK, &subtitle);
     }
-    if figure.lines.len() > 1 {
+    let rows = if top_max > y + HEAD_GAP {
+        ((top_max - y - HEAD_GAP) / LEGEND_ROW) as usize
+    } else {
+        0
+    };
+    if figure.lines.len() > 1 && rows > 0 {
+        y = legend(figure, width, (y, rows), canvas);
+    }
+    y + HEAD_GAP
+}
+
+/// The names of the lines, in so many rows at most, from `y` on; returns where it ends.
+fn legend(
+    figure: &Figure,
+    width: f64,
+    (y, rows_max): (f64, usize),
+    canvas: &mut impl Canvas,
+) -> f64 {
+    let mut rows: Vec<Vec<(f64, usize, String)>> = Vec::new();
+    let mut x = MARGIN;
+    for (index, line) in figure.lines.iter().take(LEGEND_MAX).enumerate() {
+        let label = fitting(&line.label, TEXT_SIZE, width - 28.0);
+        let entry = 28.0 + text_width(&label, TEXT_SIZE);
+        if x > MARGIN && x + entry > width - MARGIN || rows.is_empty() {
+            x = MARGIN;
+            rows.push(Vec::new());
+        }
+        if let Some(row) = rows.last_mut() {
+            row.push((x, index, label));
+        }
+        x += entry + 16.0;
+    }
+    // The last row counts those that are not named.
+    if rows.len() > rows_max || rows.len() == rows_max && figure.lines.len() > LEGEND_MAX {
+        rows.truncate(rows_max - 1);
+    }
+    let mut y = y;
+    for row in &rows {
         y += LEGEND_ROW;
-        let mut x = MARGIN;
-        for (index, line) in figure.lines.iter().take(LEGEND_MAX).enumerate() {
-            let label = fitting(&line.label, TEXT_SIZE, width - 28.0);
-            let entry = 28.0 + text_width(&label, TEXT_SIZE);
-            if x > MARGIN && x + entry > width - MARGIN {
-                x = MARGIN;
-                y += LEGEND_ROW;
-            }
+        for (x, index, label) in row {
             let middle = y - TEXT_SIZE * 0.35;
             canvas.polyline(
                 &[(x + 2.0, middle), (x + 18.0, middle)],
                 3.0,
                 LINES[index % LINES.len()],
             );
-            canvas.text(x + 24.0, y, TEXT_SIZE, Anchor::Start, INK, &label);
-            x += entry + 16.0;
-        }
-        if let Some(more) = figure
-            .lines
-            .len()
-            .checked_sub(LEGEND_MAX)
-            .filter(|more| *more > 0)
-        {
-            y += LEGEND_ROW;
-            let text = format!("and {more} more");
-            canvas.text(MARGIN, y, TEXT_SIZE, Anchor::Start, FAINT_INK, &text);
+            canvas.text(x + 24.0, y, TEXT_SIZE, Anchor::Start, INK, label);
         }
     }
-    y + 18.0
+    let named: usize = rows.iter().map(Vec::len).sum();
+    let more = figure.lines.len() - named;
+    if more > 0 {
+        y += LEGEND_ROW;
+        let text = match named {
+            0 => format!("{more} series"),
+            _ => format!("and {more} more"),
+        };
+        canvas.text(MARGIN, y, TEXT_SIZE, Anchor::Start, FAINT_INK, &text);
+    }
+    y
 }
 
 fn ticks_in(length: f64, room: f64) -> usize {
@@ -269,4 +322,116 @@ fn fitting(text: &str, size: f64, width: f64) -> String {
         return text;
     }
     text.chars().take(room - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::tests::points;
+
+    /// Only looks at what lies outside.
+    struct Bounds {
+        width: f64,
+        height: f64,
+        texts: Vec<String>,
+    }
+
+    impl Bounds {
+        fn check(&self, x: f64, y: f64, what: &str) {
+            let across = (-0.5..=self.width + 0.5).contains(&x);
+            let down = (-0.5..=self.height + 0.5).contains(&y);
+            assert!(
+                across && down,
+                "{what} at {x} {y} of {} {}",
+                self.width,
+                self.height
+            );
+        }
+    }
+
+    impl Canvas for Bounds {
+        fn rect(&mut self, _: f64, _: f64, _: f64, _: f64, _: Color) {}
+
+        fn polyline(&mut self, points: &[(f64, f64)], _: f64, _: Color) {
+            points
+                .iter()
+                .for_each(|(x, y)| self.check(*x, *y, "a line"));
+        }
+
+        fn veil(&mut self, _: &[(f64, f64, f64, f64)], _: Color) {}
+
+        fn text(&mut self, x: f64, y: f64, size: f64, anchor: Anchor, _: Color, text: &str) {
+            let width = text_width(text, size);
+            let left = match anchor {
+                Anchor::Start => x,
+                Anchor::Middle => x - width / 2.0,
+                Anchor::End => x - width,
+            };
+            self.check(left, y - size * 0.8, text);
+            self.check(left + width, y, text);
+            self.texts.push(text.to_owned());
+        }
+    }
+
+    fn figure(lines: usize, values: &[f64]) -> Figure {
+        let line = |number| Line {
+            label: format!("Temperature{{region=\"north\",state=\"VIC\",station=\"{number}\"}}"),
+            points: points(values),
+            ..Line::default()
+        };
+        Figure {
+            title: "Temperature".to_owned(),
+            subtitle: "345 points, 2014-01-14T00:00:00Z to 2014-01-17T23:30:00Z".to_owned(),
+            lines: (0..lines).map(line).collect(),
+            zone: jiff::tz::TimeZone::UTC,
+        }
+    }
+
+    #[test]
+    fn every_size_has_room_for_its_plot() {
+        for lines in [1, 2, 5, 24, 25, 300] {
+            for values in [&[20.0, 40.0, 30.0][..], &[-1.234_567e-300, 1e-300], &[5.0]] {
+                let figure = figure(lines, values);
+                for width in [160.0, 161.5, 300.0, 450.0, 960.0, 4000.0] {
+                    for height in [90.0, 100.0, 130.0, 200.0, 400.0, 480.0, 2000.0] {
+                        let mut canvas = Bounds {
+                            width,
+                            height,
+                            texts: Vec::new(),
+                        };
+                        draw(&figure, width, height, &mut canvas);
+                        let top = head(&figure, width, height, &mut canvas);
+                        let plot = Plot::new(&figure, width, top, height - FOOT);
+                        assert!(plot.bottom - plot.top >= 30.0, "{lines} {width} {height}");
+                        assert!(
+                            plot.bottom - plot.top >= height * 0.35,
+                            "{lines} {width} {height}"
+                        );
+                        assert!(
+                            plot.right - plot.left >= width * 0.5,
+                            "{lines} {width} {height}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lines_without_room_in_the_legend_are_counted() {
+        let texts = |lines, height| {
+            let mut canvas = Bounds {
+                width: 450.0,
+                height,
+                texts: Vec::new(),
+            };
+            draw(&figure(lines, &[1.0, 2.0]), 450.0, height, &mut canvas);
+            canvas.texts
+        };
+        let has = |texts: &[String], text: &str| texts.iter().any(|own| own == text);
+        assert!(has(&texts(5, 250.0), "and 4 more"), "{:?}", texts(5, 250.0));
+        assert!(has(&texts(5, 210.0), "5 series"), "{:?}", texts(5, 210.0));
+        assert!(!texts(5, 400.0).iter().any(|text| text.ends_with("more")));
+        assert!(has(&texts(30, 1000.0), "and 6 more"));
+    }
 }

@@ -16,8 +16,8 @@ use std::io::{self, Write};
 
 const SIGNATURE: [u8; 8] = [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n'];
 
-/// 144 dots an inch: twice the usual, as the picture is drawn at twice the usual size.
-const PIXELS_A_METRE: u32 = 5669;
+/// 72 dots an inch, of a picture that is drawn at the usual size.
+const PIXELS_A_METRE: f64 = 2834.65;
 
 /// The file's bytes.
 pub(crate) fn encode(raster: &Raster) -> io::Result<Vec<u8>> {
@@ -40,8 +40,14 @@ pub(crate) fn encode(raster: &Raster) -> io::Result<Vec<u8>> {
     header.extend(size(raster.height)?.to_be_bytes());
     header.extend([8, 2, 0, 0, 0]);
     chunk(&mut file, *b"IHDR", &header)?;
-    let mut density = PIXELS_A_METRE.to_be_bytes().to_vec();
-    density.extend(PIXELS_A_METRE.to_be_bytes());
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a small scale"
+    )]
+    let pixels = (PIXELS_A_METRE * raster.scale).round() as u32;
+    let mut density = pixels.to_be_bytes().to_vec();
+    density.extend(pixels.to_be_bytes());
     density.push(1);
     chunk(&mut file, *b"pHYs", &density)?;
     chunk(&mut file, *b"IDAT", &rows.finish()?)?;

@@ -27,7 +27,8 @@ pub(crate) struct Raster {
     pub height: usize,
     /// Three bytes for every pixel.
     pub pixels: Vec<u8>,
-    scale: f64,
+    /// Pixels for one unit.
+    pub scale: f64,
     coverage: Vec<u8>,
 }
 

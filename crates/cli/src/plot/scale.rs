@@ -102,14 +102,27 @@ const DAY: i64 = 24 * HOUR;
 impl TimeScale {
     /// An axis over these times with at most about this many ticks.
     pub(crate) fn over(from: Nanos, to: Nanos, ticks_max: usize, zone: &TimeZone) -> Self {
-        let (from, to) = if from < to {
-            (from, to)
-        } else {
-            (from - 1, to + 1)
-        };
+        if from >= to {
+            return Self::at(from, zone);
+        }
         let step = step_for((to - from) / ticks_max.max(1) as i128);
         let ticks = ticks(from, to, step, zone).unwrap_or_default();
         Self { from, to, ticks }
+    }
+
+    /// The axis of a single time, which is the only tick.
+    fn at(time: Nanos, zone: &TimeZone) -> Self {
+        let shown = Timestamp::from_nanosecond(time).map(|timestamp| {
+            let at = timestamp.to_zoned(zone.clone()).datetime();
+            let is_midnight = at.time() == jiff::civil::Time::midnight();
+            let form = if is_midnight { "%F" } else { "%F %H:%M:%S%.f" };
+            at.strftime(form).to_string()
+        });
+        Self {
+            from: time - 1,
+            to: time + 1,
+            ticks: shown.map(|label| (time, label)).into_iter().collect(),
+        }
     }
 
     /// An axis with as many ticks as have room for their labels; `room` is in characters.
@@ -124,7 +137,7 @@ impl TimeScale {
                 .max();
             let widest = widest.unwrap_or(0);
             // The outermost labels may stick out by half.
-            if (widest + 1) * finer.ticks.len() <= room + widest {
+            if !finer.ticks.is_empty() && (widest + 1) * finer.ticks.len() <= room + widest {
                 scale = finer;
             }
         }
@@ -338,6 +351,25 @@ mod tests {
             labels("2013-05-01T10:00:00Z", "2013-05-01T10:00:00.1Z", 2, &utc),
             ["10:00:00", "10:00:00.05", "10:00:00.1"]
         );
+    }
+
+    #[test]
+    fn an_axis_without_room_for_two_labels_has_one() {
+        let utc = TimeZone::UTC;
+        let [from, to] =
+            ["2014-01-14", "2014-01-18T03:30"].map(|time| read_any(time, &utc).unwrap());
+        for room in [5, 8, 13, 20] {
+            let scale = TimeScale::fitting(from, to, room, &utc);
+            assert!(!scale.ticks.is_empty(), "{room}");
+        }
+    }
+
+    #[test]
+    fn a_single_time_is_the_only_tick() {
+        let utc = TimeZone::UTC;
+        let at = |time: &str| labels(time, time, 6, &utc);
+        assert_eq!(at("2024-01-01"), ["2024-01-01"]);
+        assert_eq!(at("2024-01-01T10:00:00.25Z"), ["2024-01-01 10:00:00.25"]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::import::field::Nulls;
 use crate::import::layout::Wishes;
 use crate::import::load::{Aim, Loader};
 use crate::import::rows::Rows;
-use crate::output::{bytes_text, grouped, rounded_text};
+use crate::output::{bytes_text, grouped, plural, rounded_text};
 use clap::Parser;
 use flate2::read::GzDecoder;
 use std::io::Read;
@@ -137,9 +137,9 @@ impl Tour {
         let seconds = began.elapsed().as_secs_f64();
         writeln!(
             terminal.out,
-            "{} rows, {} points in {} series in {} s, stored in {}:",
-            grouped(tally.rows),
-            grouped(tally.points),
+            "{}, {} in {} series in {} s, stored in {}:",
+            plural(tally.rows, "row", "rows"),
+            plural(tally.points, "point", "points"),
             grouped(tally.series),
             rounded_text((seconds * 1000.0).round() / 1000.0),
             palette.bold(self.file.display()),

@@ -6,7 +6,7 @@ use crate::commands::Terminal;
 use crate::commands::import::rate_text;
 use crate::database::failure;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{grouped, rounded_text};
+use crate::output::{plural, rounded_text};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tidalite::{OpenMode, Options, Series};
@@ -28,7 +28,8 @@ pub(crate) fn run(args: &QuickstartArgs, terminal: &mut Terminal<'_>) -> Outcome
     if path.exists() {
         remove_database(&path)?;
     }
-    let heading = format!("{} generated points on this machine", grouped(args.points));
+    let points = plural(args.points, "generated point", "generated points");
+    let heading = format!("{points} on this machine");
     writeln!(
         terminal.out,
         "\n{}\nA random walk with two decimals, one point a second, in one thread; generating is not counted.",
@@ -80,9 +81,9 @@ fn measure(path: &Path, points: u64, terminal: &mut Terminal<'_>) -> Outcome {
     let (from, to) = middle(&series);
     let part = series.between(from..to).aggregate(1).map_err(fail)?;
     let note = format!(
-        "mean {} of {} points",
+        "mean {} of {}",
         text(part.mean()),
-        grouped(part.count())
+        plural(part.count(), "point", "points")
     );
     line("any part of it, by the tree", began.elapsed(), note)?;
     let began = Instant::now();

@@ -105,7 +105,7 @@ fn tables_are_dropped_and_renamed() {
     folder
         .say("kv drop none.tdl two")
         .failed(3, &["no database"]);
-    assert_eq!(folder.say("kv stat t.tdl").ok(), "three\t1 pairs\n");
+    assert_eq!(folder.say("kv stat t.tdl").ok(), "three\t1 pair\n");
     assert_eq!(folder.say("kv get t.tdl three k").ok(), "1\n");
 }
 
@@ -135,7 +135,7 @@ fn what_a_file_holds_is_not_taken_for_something_else() {
     let days = folder.say("scan t.tdl v -f csv").ok();
     assert_eq!(
         days,
-        "time,value\n2014-06-01T00:00:00Z,1\n2014-06-02T00:00:00Z,2\n"
+        "series,time,value\nv,2014-06-01T00:00:00Z,1\nv,2014-06-02T00:00:00Z,2\n"
     );
     folder.write("a.json", "[{\"time\":\"2014-06-01\",\"v\":1}]\n");
     folder
@@ -152,7 +152,7 @@ fn texts_are_not_drawn() {
         .ok();
     folder
         .say("plot t.tdl log -c s")
-        .failed(2, &["holds texts"]);
+        .failed(2, &["holds strings"]);
     folder.say("plot t.tdl log -c n").ok();
 }
 

@@ -22,7 +22,8 @@ fn events_by_their_text_and_page_by_page() {
     let rows = |words: &[&str]| -> Vec<String> {
         let words = [&["scan", "e.tdl", "events", "-f", "csv"], words].concat();
         let out = folder.run(&words).ok();
-        out.lines().skip(1).map(str::to_owned).collect()
+        let without_name = |line: &str| line.trim_start_matches("events,").to_owned();
+        out.lines().skip(1).map(without_name).collect()
     };
     assert_eq!(rows(&["--regex", "timeout$"]).len(), 15);
     assert_eq!(rows(&["--regex", "(?i)^valve"]).len(), 30);
@@ -45,7 +46,7 @@ fn events_by_their_text_and_page_by_page() {
     let late = rows(&["--from", "2014-06-01T00:30", "--offset", "29"]);
     assert_eq!(late, all[59..]);
     let most = rows(&["--frequent", "2"]);
-    assert_eq!(most, ["Valve open,15,15", "valve shut,15,15"]);
+    assert_eq!(most, ["Valve open,15,15,15", "valve shut,15,15,15"]);
 
     let say = |line: &str| folder.say(&format!("scan e.tdl events {line}"));
     say("--regex nothing").failed(3, &["no text in this range matches"]);
@@ -62,13 +63,16 @@ fn events_by_their_text_and_page_by_page() {
         .ok();
     assert_eq!(
         out,
-        "time,error\n2014-06-01T00:02:00Z,1.5\n2014-06-01T00:03:00Z,2\n"
+        "series,time,error\n\
+         \"hb.wind{turbine=\"\"B\"\"}\",2014-06-01T00:02:00Z,1.5\n\
+         \"hb.wind{turbine=\"\"B\"\"}\",2014-06-01T00:03:00Z,2\n"
     );
     let out = folder.say(&format!("{wind} --fn ewma(3) --limit 2")).ok();
+    let name = "\"hb.wind{turbine=\"\"B\"\"}\"";
     assert_eq!(
         out,
         format!(
-            "time,ewma\n2014-06-01T00:00:00Z,0\n2014-06-01T00:01:00Z,{}\n",
+            "series,time,ewma\n{name},2014-06-01T00:00:00Z,0\n{name},2014-06-01T00:01:00Z,{}\n",
             1.0 / 1.5
         )
     );

@@ -145,7 +145,7 @@ fn names_that_are_no_text_do_not_fall_into_one_table() {
     folder.write("one.dump", section(b"n\xff", b"2"));
     assert_eq!(
         folder.say("load a.tdl one.dump --table n").ok(),
-        "n: 1 pairs\n"
+        "n: 1 pair\n"
     );
     assert_eq!(folder.say("kv get a.tdl n k").ok(), "2\n");
     // The same behind an escape.
@@ -186,7 +186,8 @@ fn odd_ends_are_read_and_damage_is_named_with_its_line() {
         assert_eq!(ran.err, "", "{text}");
         ran.ok();
         let stat = folder.say(&format!("kv stat {file}")).ok();
-        assert_eq!(stat, format!("main\t{pairs} pairs\n"), "{text}");
+        let noun = if pairs == 1 { "pair" } else { "pairs" };
+        assert_eq!(stat, format!("main\t{pairs} {noun}\n"), "{text}");
     }
     for (text, told) in [
         (

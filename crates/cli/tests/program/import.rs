@@ -35,7 +35,7 @@ fn these_words_are_null_unless_others_are_given() {
     assert!(out.starts_with("6 rows, 7 points in 2 series in "), "{out}");
     assert_eq!(
         folder.say("scan a.tdl v --format csv").ok(),
-        "time,value\n2014-06-08T00:00:00Z,2.5\n"
+        "series,time,value\nv,2014-06-08T00:00:00Z,2.5\n"
     );
     // With a word of one's own the others are bad rows, but for the empty one.
     folder
@@ -151,7 +151,7 @@ fn json_behind_a_byte_order_mark() {
     folder.say("import a.tdl a.jsonl --quiet").ok();
     assert_eq!(
         folder.say("scan a.tdl v -f csv").ok(),
-        "time,value\n2014-06-01T00:00:00Z,1\n2014-06-02T00:00:00Z,2\n"
+        "series,time,value\nv,2014-06-01T00:00:00Z,1\nv,2014-06-02T00:00:00Z,2\n"
     );
 }
 
@@ -199,7 +199,7 @@ fn a_number_that_stands_for_null_is_a_bad_row() {
     let out = folder.say("scan a.tdl log -f csv").ok();
     assert_eq!(
         out,
-        "time,u\n2014-06-01T00:00:00Z,1\n2014-06-03T00:00:00Z,3\n"
+        "series,time,u\nlog,2014-06-01T00:00:00Z,1\nlog,2014-06-03T00:00:00Z,3\n"
     );
 }
 
@@ -278,11 +278,17 @@ fn local_times_patterns_numbers_and_new_names() {
     ];
     folder.run(&words).ok();
     let rows = folder.say("scan a.tdl old.level --format csv").ok();
-    assert_eq!(rows, "time,value\n2014-06-01T00:10:00Z,7.5\n");
+    assert_eq!(
+        rows,
+        "series,time,value\nold.level,2014-06-01T00:10:00Z,7.5\n"
+    );
     let local = folder
         .say("scan a.tdl old.count --format csv --tz Europe/Berlin --limit 1")
         .ok();
-    assert_eq!(local, "time,value\n2014-06-01T02:10:00+02:00,1\n");
+    assert_eq!(
+        local,
+        "series,time,value\nold.count,2014-06-01T02:10:00+02:00,1\n"
+    );
 }
 
 const WITH_BAD_ROWS: &str =
@@ -516,9 +522,9 @@ fn columns_of_every_type_in_one_series() {
     let rows = folder.say("scan a.tdl log --format csv").ok();
     assert_eq!(
         rows,
-        "time,level,message,took,ok,id,raw,ratio,cpu\n\
-         2014-06-01T00:00:00Z,-3,\"all, \"\"well\"\"\",1.250,true,00112233-4455-6677-8899-aabbccddeeff,00ff,0.10000000149011612,7\n\
-         2014-06-01T00:00:01Z,4,,,false,00000000-0000-0000-0000-000000000000,,2.5,\n"
+        "series,time,level,message,took,ok,id,raw,ratio,cpu\n\
+         \"log{site=\"\"x\"\"}\",2014-06-01T00:00:00Z,-3,\"all, \"\"well\"\"\",1.250,true,00112233-4455-6677-8899-aabbccddeeff,00ff,0.10000000149011612,7\n\
+         \"log{site=\"\"x\"\"}\",2014-06-01T00:00:01Z,4,,,false,00000000-0000-0000-0000-000000000000,,2.5,\n"
     );
     let rows = folder.say("scan a.tdl log --format json").ok();
     let second = rows.lines().nth(1).unwrap();

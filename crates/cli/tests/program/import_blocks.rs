@@ -232,6 +232,6 @@ fn files_that_call_columns_otherwise_do_not_go_into_one_series() {
         .ok();
     assert_eq!(
         folder.say("scan a.tdl log -f csv").ok(),
-        "time,temp,humidity\n2014-06-01T00:00:00Z,1,2\n2014-06-02T00:00:00Z,1,2\n"
+        "series,time,temp,humidity\nlog,2014-06-01T00:00:00Z,1,2\nlog,2014-06-02T00:00:00Z,1,2\n"
     );
 }

@@ -137,7 +137,7 @@ fn a_time_that_the_unit_has_not_is_a_bad_row() {
     assert!(out.contains("1 rows left out"), "{out}");
     assert_eq!(
         folder.say("scan a.tdl v -f csv").ok(),
-        "time,value\n2014-06-01T00:00:00Z,1\n2014-06-02T00:00:00Z,4\n9000-01-01T00:00:00Z,3\n"
+        "series,time,value\nv,2014-06-01T00:00:00Z,1\nv,2014-06-02T00:00:00Z,4\nv,9000-01-01T00:00:00Z,3\n"
     );
     // So in a series of named columns.
     let into = "--into log --columns v:f64?,w:f64?";

@@ -102,7 +102,7 @@ fn tables_of_multi_values_are_made_by_hand() {
         .ok();
     assert_eq!(
         folder.say("kv stat a.tdl").ok(),
-        "plain\t0 pairs\nreadings\t3 pairs\t2 keys\ntags\t2 pairs\t1 keys\n"
+        "plain\t0 pairs\nreadings\t3 pairs\t2 keys\ntags\t2 pairs\t1 key\n"
     );
 }
 
@@ -257,7 +257,7 @@ fn scans_pick_values_and_stat_tells_how_tables_lie() {
     let limited = format!("long {form} --to 1000 --value-from 8 --value-to 9 --limit 2 --reverse");
     assert_eq!(say(&limited), "998\t8\n988\t8\n");
     assert_eq!(say("long --from t --value-from zz"), "");
-    assert_eq!(say("long --from t --to u"), "topic\t(1 pairs)\n");
+    assert_eq!(say("long --from t --to u"), "topic\t(1 pair)\n");
     assert_eq!(
         say(&format!("pairs {form} --value-from 10 --value-to 12")),
         "7\t10\n7\t11\n"

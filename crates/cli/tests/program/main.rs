@@ -28,5 +28,6 @@ mod schemas;
 mod support;
 mod tables;
 mod trouble;
+mod truth;
 mod upkeep;
 mod walks;

@@ -58,7 +58,7 @@ fn svg_and_png_files() {
         .failed(3, &["no/such/x.svg"]);
     folder
         .say("plot plant.tdl hb.wind --by 1h --fn max-time")
-        .failed(2, &["cannot be drawn"]);
+        .failed(2, &["invalid value 'max-time'"]);
 }
 
 #[test]

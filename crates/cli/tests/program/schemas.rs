@@ -36,9 +36,9 @@ fn ticks_and_integers_are_exact() {
     let out = folder.say("scan a.tdl trades -f csv").ok();
     assert_eq!(
         out,
-        "time,volume,price\n\
-         2020-01-02T12:00:00Z,18446744073709551615,-5\n\
-         2020-01-02T13:00:00Z,7,9223372036854775807\n"
+        "series,time,volume,price\n\
+         trades,2020-01-02T12:00:00Z,18446744073709551615,-5\n\
+         trades,2020-01-02T13:00:00Z,7,9223372036854775807\n"
     );
     let out = folder
         .say("scan a.tdl trades -f csv --from 2020-01-02T12:00:00.0000001Z")
@@ -56,7 +56,7 @@ fn ticks_and_integers_are_exact() {
         .ok();
     assert_eq!(
         out,
-        "time,count\n2020-01-02T12:00:00Z,1\n2020-01-02T13:00:00Z,1\n"
+        "series,time,count\ntrades,2020-01-02T12:00:00Z,1\ntrades,2020-01-02T13:00:00Z,1\n"
     );
     let out = folder.say("series a.tdl trades").ok();
     assert!(out.contains("volume:u64 price:i64, time in ticks"), "{out}");
@@ -83,10 +83,10 @@ fn the_ends_of_time_are_shown() {
     let out = folder.say("scan a.tdl ends -f csv --flags").ok();
     assert_eq!(
         out,
-        "time,flags,value\n\
-         1677-09-21T00:12:43.145224192Z,1,-inf\n\
-         1970-01-01T00:00:00Z,2,NaN\n\
-         2262-04-11T23:47:16.854775807Z,3,-0\n"
+        "series,time,flags,value\n\
+         ends,1677-09-21T00:12:43.145224192Z,1,-inf\n\
+         ends,1970-01-01T00:00:00Z,2,NaN\n\
+         ends,2262-04-11T23:47:16.854775807Z,3,-0\n"
     );
     let json = folder.say("scan a.tdl ends -f json").ok();
     assert!(
@@ -113,7 +113,10 @@ fn a_series_without_a_name_is_found_by_its_guid() {
     let guid = "30313233-3435-3637-3839-616263646566";
     assert!(folder.say("series a.tdl").ok().contains(guid));
     let out = folder.say(&format!("scan a.tdl {guid} -f csv")).ok();
-    assert_eq!(out, "time,value\n1970-01-01T00:00:00Z,1\n");
+    assert_eq!(
+        out,
+        format!("series,time,value\n{guid},1970-01-01T00:00:00Z,1\n")
+    );
 }
 
 /// All columns that any of them has; nothing where a series lacks one.

@@ -145,7 +145,7 @@ fn a_dump_comes_back_byte_for_byte() {
     folder.run(&["kv", "del", "m.tdl", "m", "k", "--all"]).ok();
     assert_eq!(
         folder.run(&["kv", "stat", "m.tdl"]).ok(),
-        "m\t1 pairs\t1 keys\n"
+        "m\t1 pair\t1 key\n"
     );
     for (text, told) in [
         ("", "empty"),

@@ -1,0 +1,155 @@
+//! Which column of a series a command works on, and which columns it prints.
+//!
+//! ```text
+//! --column given    that column
+//! not given         `value` if it holds numbers, else the last column that holds numbers, else the last column
+//! ```
+//!
+//! Numbers are floats, integers, decimals and truth values. The words of strings, bytes and GUIDs are places of texts in the file:
+//! a command that computes figures of a column refuses them ([`figures_column`]), since all it could print is those places.
+
+use crate::args::{ColumnArg, Function};
+use crate::exit::{Failure, Outcome};
+use std::collections::HashSet;
+use std::sync::Arc;
+use tidalite::{Schema, SeriesInfo};
+
+/// The column that the user means.
+pub(crate) fn column_of(info: &SeriesInfo, wanted: &ColumnArg) -> Outcome<usize> {
+    match &wanted.column {
+        Some(name) => column_named(info, name),
+        None => Ok(default_column(&info.schema)),
+    }
+}
+
+/// The column of this name.
+pub(crate) fn column_named(info: &SeriesInfo, name: &str) -> Outcome<usize> {
+    info.schema.column(name).ok_or_else(|| {
+        let names: Vec<&str> = info
+            .schema
+            .columns
+            .iter()
+            .map(|column| column.name.as_str())
+            .collect();
+        Failure::not_found(format!("{} has no column `{name}`", info.label()))
+            .hint(format!("it has {}", names.join(", ")))
+    })
+}
+
+/// As [`column_of`], for a command that computes these figures: `count` is the only one that a column of texts has.
+pub(crate) fn figures_column(
+    info: &SeriesInfo,
+    wanted: &ColumnArg,
+    functions: &[Function],
+) -> Outcome<usize> {
+    let column = column_of(info, wanted)?;
+    let only_count = functions
+        .iter()
+        .all(|function| matches!(function, Function::Count));
+    if !only_count {
+        refuse_texts(info, column)
+            .map_err(|failure| match numbers_of(&info.schema).is_empty() {
+                true => failure.hint("none of its columns holds numbers: --fn count is the only function for texts, and tidalite scan prints them"),
+                false => failure,
+            })?;
+    }
+    Ok(column)
+}
+
+/// As [`column_of`], for a command that draws or combines values.
+pub(crate) fn numeric_column(info: &SeriesInfo, wanted: &ColumnArg) -> Outcome<usize> {
+    let column = column_of(info, wanted)?;
+    refuse_texts(info, column)?;
+    Ok(column)
+}
+
+fn refuse_texts(info: &SeriesInfo, column: usize) -> Outcome {
+    let own = &info.schema.columns[column];
+    if !own.ty.is_text() {
+        return Ok(());
+    }
+    let numbers: Vec<&str> = numbers_of(&info.schema)
+        .into_iter()
+        .map(|column| info.schema.columns[column].name.as_str())
+        .collect();
+    let failure = Failure::usage(format!(
+        "column `{}` of {} holds {}, not numbers",
+        own.name,
+        info.label(),
+        match own.ty {
+            tidalite::ColumnType::String => "strings",
+            tidalite::ColumnType::Bytes => "bytes",
+            _ => "GUIDs",
+        }
+    ));
+    Err(match &numbers[..] {
+        [] => failure.hint("none of its columns holds numbers; tidalite scan prints its values"),
+        numbers => failure.hint(format!(
+            "choose a column of numbers with --column: {}",
+            numbers.join(", ")
+        )),
+    })
+}
+
+/// The columns that hold numbers.
+fn numbers_of(schema: &Schema) -> Vec<usize> {
+    let columns = schema.columns.iter().enumerate();
+    columns
+        .filter(|(_, column)| !column.ty.is_text())
+        .map(|(place, _)| place)
+        .collect()
+}
+
+fn default_column(schema: &Schema) -> usize {
+    let numbers = numbers_of(schema);
+    let value = schema
+        .column("value")
+        .filter(|column| numbers.contains(column));
+    value
+        .or(numbers.last().copied())
+        .unwrap_or(schema.columns.len().saturating_sub(1))
+}
+
+/// Columns that are printed: all, but the flags of the default point only if asked for.
+pub(crate) fn shown_columns(schema: &Schema, flags: bool) -> Vec<usize> {
+    let hide_flags = !flags && schema.columns == Schema::point().columns;
+    (0..schema.columns.len())
+        .filter(|index| !(hide_flags && *index == 0))
+        .collect()
+}
+
+/// The names of the columns that are printed of any of these series, in the order in which they come up.
+pub(crate) fn all_shown_columns(infos: &[Arc<SeriesInfo>], flags: bool) -> Vec<String> {
+    let (mut names, mut known) = (Vec::new(), HashSet::new());
+    for info in infos {
+        for column in shown_columns(&info.schema, flags) {
+            let name = &info.schema.columns[column].name;
+            if known.insert(name) {
+                names.push(name.clone());
+            }
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidalite::{ColumnType, Unit};
+
+    #[test]
+    fn the_column_of_figures_is_value_or_the_last_one_of_numbers() {
+        use ColumnType::{Bool, F64, Guid, I64, String};
+        for (columns, chosen) in [
+            (&[("g", Guid), ("b", Bool), ("t", ColumnType::Bytes)][..], 1),
+            (&[("n", I64), ("msg", String)], 0),
+            (&[("value", F64), ("other", F64)], 0),
+            (&[("value", String), ("a", F64), ("b", I64)], 2),
+            (&[("a", String), ("b", String)], 1),
+        ] {
+            let schema = Schema::new(Unit::Seconds, columns.iter().copied());
+            assert_eq!(default_column(&schema), chosen, "{schema}");
+        }
+        assert_eq!(default_column(&Schema::point()), 1);
+    }
+}
