@@ -122,7 +122,8 @@ impl Replaced {
             printable(example)
         ))
         .hint(
-            "nothing since the last commit was stored; name the column that tells the series apart: --tag COLUMN; or, if the last row \
+            "nothing since the last commit was stored; name the column that tells the series apart: --tag COLUMN; \
+             of local times, name the zone, whose clocks may repeat an hour: --tz ZONE; or, if the last row \
              of a time shall win, say so: --merge replace",
         )
     }

@@ -99,6 +99,9 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
+/// Ticks of an axis that has little room, at most.
+const COARSE_TICKS_MAX: usize = 8;
+
 impl TimeScale {
     /// An axis over these times with at most about this many ticks.
     pub(crate) fn over(from: Nanos, to: Nanos, ticks_max: usize, zone: &TimeZone) -> Self {
@@ -127,7 +130,13 @@ impl TimeScale {
 
     /// An axis with as many ticks as have room for their labels; `room` is in characters.
     pub(crate) fn fitting(from: Nanos, to: Nanos, room: usize, zone: &TimeZone) -> Self {
-        let mut scale = Self::over(from, to, 2, zone);
+        // A short span may lie between two round times of a coarse step: then the next finer step that has a tick. Where labels do not
+        // fit beside each other, the picture leaves out all but the first.
+        let coarse = |ticks_max| Self::over(from, to, ticks_max, zone);
+        let mut scale = (2..=COARSE_TICKS_MAX)
+            .map(coarse)
+            .find(|scale| !scale.ticks.is_empty())
+            .unwrap_or_else(|| coarse(2));
         for characters in [14, 11, 9, 7, 6] {
             let finer = Self::over(from, to, room / characters, zone);
             let widest = finer

@@ -207,7 +207,7 @@ fn numbers_that_are_no_times_are_refused() {
         let line = format!("scan b.tdl v --from {from} --to {to} -f csv");
         assert_eq!(
             folder.say(&line).ok(),
-            "time,value\n2014-06-01T00:00:00Z,2\n"
+            "series,time,value\nv,2014-06-01T00:00:00Z,2\n"
         );
     }
 }
@@ -279,7 +279,7 @@ fn an_interrupted_first_import_leaves_nothing() {
             assert_eq!(folder.path(name).exists(), had_before, "{signal}");
             if had_before {
                 let out = folder.say("scan old.tdl v -f csv").ok();
-                assert_eq!(out, "time,value\n2014-06-01T00:00:00Z,1\n");
+                assert_eq!(out, "series,time,value\nv,2014-06-01T00:00:00Z,1\n");
             } else {
                 assert!(!folder.path("new.tdl-lock").exists());
             }
