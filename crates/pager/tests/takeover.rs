@@ -8,7 +8,7 @@ mod toy;
 use std::io::{self, Cursor, Read, Write};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
-use tidalite_pager::{Durability, Error, LockMemory, Pager, Storage, Ticket, restore};
+use tidalite_pager::{Durability, Error, LockMemory, Options, Pager, Storage, Ticket, restore};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Hook, Replay, SimDisk, Tap, forward_storage};
 use toy::{Content, SLOTS, app, apply, id_of, options, read, root_of};
@@ -271,6 +271,42 @@ fn a_new_log_leaves_out_what_its_record_has() {
         assert_eq!(found_in(left).unwrap().0, number);
     }
     assert!(pager.metrics().appends > appends);
+}
+
+/// A lock file of another instant names lazy commits on the record before the newest one. They count only where they also name the newest
+/// record, by its checksum: it may be of another history, in which they never were.
+#[test]
+fn weak_records_of_another_history_of_the_file_do_not_count() {
+    tidalite_testkit::watch();
+    let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+    // Free pages stay as they are.
+    let options = Options {
+        shrink_bytes: 1 << 20,
+        ..options()
+    };
+    let open_beside = |disk: &Arc<SimDisk>, memory: &LockMemory| {
+        Pager::open_storage_with(Arc::clone(disk) as Arc<dyn Storage>, memory, &options).unwrap()
+    };
+    let pager = open_beside(&disk, &memory);
+    commit(&pager, 0..40, 1).unwrap();
+    for version in [2, 3] {
+        drop(change(&pager, 0..5, version, Durability::Lazy).unwrap());
+    }
+    let lock_file = memory.image();
+    assert_eq!(found(&pager).unwrap().0, 3);
+    // The pages of the lazy commits are in the file; without the lock file they are not found.
+    let other = Arc::new(SimDisk::from_image(disk.image()));
+    drop(pager);
+    let pager = open_beside(&other, &LockMemory::new());
+    let mut txn = pager.begin_write().unwrap();
+    let root = root_of(txn.app());
+    // Without a page of its own.
+    txn.commit(&app(&root, 4), Durability::Durable).unwrap();
+    let expected = found(&pager).unwrap();
+    assert_eq!(expected.0, 4);
+    drop(pager);
+    let pager = open_beside(&other, &LockMemory::from_image(&lock_file));
+    assert_eq!(found(&pager).unwrap(), expected);
 }
 
 /// Commits while a backup looks for the pages that it copies, and while its stream is written, must not reach into the version that it
