@@ -243,8 +243,8 @@ impl Snapshot {
     pub fn park(mut self) -> Parked {
         let parked = self.state.txn.0 | PARKED;
         let lock = &self.inner.lock;
-        // A clone shares the slot, and goes on reading.
-        let is_parked = lock.is_only_user(self.slot) && lock.exchange(self.slot, self.word, parked);
+        // Not where a clone shares the slot, which goes on reading.
+        let is_parked = lock.exchange(self.slot, self.word, parked);
         if is_parked {
             self.tell_ended();
         }

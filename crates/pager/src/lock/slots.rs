@@ -175,11 +175,6 @@ impl Lock {
         self.slots.users[slot].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// True when no clone shares the slot.
-    pub(crate) fn is_only_user(&self, slot: usize) -> bool {
-        self.slots.users[slot].load(Ordering::Acquire) == 1
-    }
-
     /// One user less; the last one gives the slot back. Not in a forked child: it is the parent's.
     #[inline]
     pub(crate) fn leave_slot(&self, slot: usize) {
