@@ -85,14 +85,17 @@ pub(crate) fn find(
 ) -> Option<LostCommits> {
     let shown = logged.replayed.as_ref().map_or(0, |all| all.meta.txn);
     let shown = shown.max(known);
+    let is_missing = |newest: &TxnId| newest.0 > shown;
     let stale = || {
         logged
             .newer
             .or_else(|| later(storage, page_size, durable, roots))
     };
-    let record = stale().map(|newest| (newest, LossCause::Record));
-    let hole = logged.lost.map(|newest| (newest, LossCause::Log));
-    let (newest, cause) = record.or(hole).filter(|(newest, _)| newest.0 > shown)?;
+    let record = stale().filter(is_missing);
+    let record = record.map(|newest| (newest, LossCause::Record));
+    let hole = logged.lost.filter(is_missing);
+    let hole = hole.map(|newest| (newest, LossCause::Log));
+    let (newest, cause) = record.or(hole)?;
     Some(LostCommits {
         found: TxnId(shown),
         newest,
@@ -135,7 +138,8 @@ pub(crate) fn refuse(lost: Option<LostCommits>, options: &Options) -> Result<()>
     }
 }
 
-/// The newest commit that has written over a page which this durable record points to.
+/// The newest commit that has written over a page which this durable record points to. It may be an older one, where the page that the
+/// record means was lost.
 fn later(
     storage: &dyn Storage,
     page_size: usize,
@@ -150,10 +154,8 @@ fn later(
         durable.large,
     ];
     let app = roots.map_or_else(Vec::new, |roots| roots(&durable.app));
-    let births = own.iter().chain(&app).filter_map(|ptr| {
-        let birth = birth_of_another(storage, page_size, ptr)?;
-        (birth.0 > durable.txn).then_some(birth)
-    });
+    let pages = own.iter().chain(&app);
+    let births = pages.filter_map(|ptr| birth_of_another(storage, page_size, ptr));
     births.max()
 }
 

@@ -2,13 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::layout::first_page;
-use crate::lock::protocol::{EVICTABLE, PARKED};
+use crate::lock::protocol::{self, EVICTABLE, PARKED};
 use crate::meta::Meta;
 use crate::pager::{Inner, State};
 use crate::pages::{Counters, PageRead, PageRef};
 use crate::pins::{self, Pin};
 use crate::ptr::Ptr;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use tidalite_base::{Corrupt, TxnId};
 
@@ -63,7 +62,9 @@ impl Shown {
 /// written: nothing newer was shown before it was seen.
 #[inline]
 fn enters(inner: &Inner, slot: usize, word: u64, newest: &State) -> bool {
-    inner.lock.enter(slot, word, newest.word) && inner.local.load(Ordering::SeqCst) == newest.txn.0
+    let published = (inner.lock.area.published(), newest.word);
+    let own = (&inner.local, newest.txn.0);
+    protocol::enter(inner.lock.state(slot), word, &[published, own])
 }
 
 impl Snapshot {
@@ -168,7 +169,8 @@ impl Snapshot {
     /// A slot that holds the published state, if it is this one.
     pub(crate) fn hold(inner: &Inner, txn: u64) -> Result<Option<usize>> {
         let slot = inner.lock.take_slot()?;
-        if inner.lock.enter(slot, txn, txn) {
+        let published = (inner.lock.area.published(), txn);
+        if protocol::enter(inner.lock.state(slot), txn, &[published]) {
             return Ok(Some(slot));
         }
         inner.lock.leave_slot(slot);
@@ -241,8 +243,8 @@ impl Snapshot {
     pub fn park(mut self) -> Parked {
         let parked = self.state.txn.0 | PARKED;
         let lock = &self.inner.lock;
-        // A clone shares the slot, and goes on reading.
-        let is_parked = lock.is_only_user(self.slot) && lock.exchange(self.slot, self.word, parked);
+        // Not where a clone shares the slot, which goes on reading.
+        let is_parked = lock.exchange(self.slot, self.word, parked);
         if is_parked {
             self.tell_ended();
         }

@@ -14,7 +14,7 @@ use tidalite_pager::{
 };
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk, Tap};
-use toy::{app, apply, id_of, options, problems, read, root_of};
+use toy::{SLOTS, app, apply, id_of, options, problems, read, root_of};
 
 fn open(disk: &Arc<SimDisk>, options: &Options) -> Pager {
     Pager::open_storage(disk.clone(), options).unwrap()
@@ -399,4 +399,52 @@ fn the_log_goes_on_after_a_record_that_others_did_not_wait_for() {
         let found = id_of(pager.begin_read().unwrap().app());
         assert!(found + 2 >= id.load(Ordering::Relaxed), "{found}");
     }
+}
+
+/// A block of the log is there once for these commits, and damage of it undoes them. A pin is promised to stay.
+#[test]
+fn a_commit_with_a_pin_does_not_go_to_the_log() {
+    tidalite_testkit::watch();
+    let pager = open(&Arc::new(SimDisk::new()), &options());
+    for id in 1..6 {
+        commit(&pager, id, Durability::OneFlush).wait().unwrap();
+    }
+    let before = pager.metrics();
+    assert!(before.appends > 0, "there is a log");
+    let mut txn = pager.begin_write().unwrap();
+    txn.pin("kept").unwrap();
+    let content = txn.app().to_vec();
+    txn.commit(&content, Durability::OneFlush).unwrap();
+    let after = pager.metrics();
+    assert_eq!(after.appends, before.appends);
+    assert!(after.records > before.records);
+}
+
+/// What a lazy commit shows is held until a newer one is shown, and no longer.
+#[test]
+fn pages_of_a_lazy_commit_come_back_after_durable_ones() {
+    tidalite_testkit::watch();
+    let pending = |lazy: bool| {
+        let pager = open(&Arc::new(SimDisk::new()), &options());
+        let everything = |id: u64, durability| {
+            let mut txn = pager.begin_write().unwrap();
+            let mut root = root_of(txn.app());
+            let slots: Vec<_> = (0..SLOTS).map(|slot| (slot, id)).collect();
+            for part in slots.chunks(40) {
+                root = apply(&mut txn, &root, part).unwrap();
+            }
+            txn.commit(&app(&root, id), durability).unwrap();
+        };
+        everything(1, Durability::Durable);
+        if lazy {
+            everything(2, Durability::Lazy);
+        }
+        (3..9).for_each(|id| everything(id, Durability::Durable));
+        pager.stat().unwrap().pages_pending
+    };
+    let (without, with) = (pending(false), pending(true));
+    assert!(
+        with <= without + SLOTS as u64 / 8,
+        "{with}, {without} without"
+    );
 }

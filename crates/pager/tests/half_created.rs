@@ -7,9 +7,14 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use tidalite_pager::{Durability, OpenMode, Options, Pager};
 
 const FILE: &str = "TIDALITE_HALF_CREATED_FILE";
+
+/// One test starts processes: until such a child runs its program it holds the locks of all open files, also of those that the other test
+/// has closed meanwhile, which then looks as if somebody had them open.
+static ALONE: Mutex<()> = Mutex::new(());
 
 struct Folder(PathBuf);
 
@@ -55,6 +60,7 @@ fn names(path: &Path) -> u64 {
 /// What a process leaves that is killed before it has removed the temporary name.
 #[test]
 fn the_temporary_name_of_a_file_goes_when_it_is_opened_for_writing() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     tidalite_testkit::watch();
     let folder = Folder::new("half-created");
     let path = folder.at("plant.tdl");
@@ -138,6 +144,7 @@ fn directory_syncs(folder: &Folder, path: &Path) -> Option<(usize, bool)> {
 
 #[test]
 fn the_directory_is_synced_where_a_killed_process_may_not_have_done_it() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     tidalite_testkit::watch();
     let folder = Folder::new("half-created-directory");
     let path = folder.at("plant.tdl");

@@ -8,7 +8,7 @@ mod toy;
 use std::io::{self, Cursor, Read, Write};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
-use tidalite_pager::{Durability, Error, LockMemory, Pager, Storage, Ticket, restore};
+use tidalite_pager::{Durability, Error, LockMemory, Options, Pager, Storage, Ticket, restore};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Hook, Replay, SimDisk, Tap, forward_storage};
 use toy::{Content, SLOTS, app, apply, id_of, options, read, root_of};
@@ -271,6 +271,140 @@ fn a_new_log_leaves_out_what_its_record_has() {
         assert_eq!(found_in(left).unwrap().0, number);
     }
     assert!(pager.metrics().appends > appends);
+}
+
+/// Its data was reached by the last barrier of the flush before, so its own flush begins with the record. The length that it needs was
+/// not: the first barrier is for that.
+#[test]
+fn growth_of_a_commit_whose_data_is_synced_is_synced_too() {
+    tidalite_testkit::watch();
+    let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+    let storage = Arc::clone(&disk) as Arc<dyn Storage>;
+    let tap = Tap::new(storage, &disk, &memory, Vec::new());
+    let options = Options {
+        log_bytes: 0,
+        ..options()
+    };
+    let storage = Arc::clone(&tap) as Arc<dyn Storage>;
+    let pager = Pager::open_storage_with(storage, &memory, &options).unwrap();
+    commit(&pager, 0..12, 1).unwrap();
+    let first = change(&pager, 0..12, 2, Durability::Durable).unwrap();
+    let len = disk.image().len();
+    let during: Arc<Mutex<Option<Ticket>>> = Arc::default();
+    let (beside, kept) = (pager.clone(), Arc::clone(&during));
+    tap.set_hook(Some(Box::new(move || {
+        let mut kept = kept.lock().unwrap();
+        if kept.is_none() {
+            // What is grown after a lazy commit is not synced at once.
+            drop(change(&beside, 0..1, 3, Durability::Lazy).unwrap());
+            *kept = change(&beside, 0..SLOTS, 4, Durability::Durable).ok();
+        }
+    })));
+    first.wait().unwrap();
+    tap.set_hook(None);
+    let second = during.lock().unwrap().take().unwrap();
+    second.wait().unwrap();
+    assert!(disk.image().len() > len, "the file has grown");
+    is_kept(&pager, &disk, 4);
+}
+
+/// All that was found in the lock area is made durable, the length of the file too.
+#[test]
+fn growth_of_a_lazy_commit_that_was_found_is_synced() {
+    tidalite_testkit::watch();
+    let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+    let open = |memory: &LockMemory| {
+        let storage = Arc::clone(&disk) as Arc<dyn Storage>;
+        Pager::open_storage_with(storage, memory, &options()).unwrap()
+    };
+    let pager = open(&memory);
+    commit(&pager, 0..12, 1).unwrap();
+    let len = disk.image().len();
+    drop(change(&pager, 0..1, 2, Durability::Lazy).unwrap());
+    drop(change(&pager, 0..SLOTS, 3, Durability::Lazy).unwrap());
+    assert!(disk.image().len() > len, "the file has grown");
+    let area = memory.image();
+    memory.kill_all();
+    drop(pager);
+    let pager = open(&LockMemory::from_image(&area));
+    assert_eq!(found(&pager).unwrap().0, 3);
+    pager.sync().unwrap();
+    is_kept(&pager, &disk, 3);
+}
+
+/// Small commits that follow such growth are durable, too, by whatever way.
+#[test]
+fn commits_after_growth_that_is_not_synced_are_durable() {
+    tidalite_testkit::watch();
+    for durability in [Durability::OneFlush, Durability::Durable] {
+        let disk = Arc::new(SimDisk::new());
+        let pager = open(&disk).unwrap();
+        commit(&pager, 0..12, 1).unwrap();
+        for version in 2..6 {
+            let ticket = change(&pager, 0..1, version, Durability::OneFlush).unwrap();
+            ticket.wait().unwrap();
+        }
+        assert!(pager.metrics().appends > 0, "there is a log");
+        for (slots, version) in [(0..1, 6), (0..SLOTS / 2, 7)] {
+            drop(change(&pager, slots, version, Durability::Lazy).unwrap());
+        }
+        for version in 8..12 {
+            let ticket = change(&pager, 0..3, version, durability).unwrap();
+            ticket.wait().unwrap();
+            is_kept(&pager, &disk, version);
+        }
+    }
+}
+
+/// A power cut leaves this version whole.
+fn is_kept(pager: &Pager, disk: &Arc<SimDisk>, version: u64) {
+    let expected = found(pager).unwrap();
+    assert_eq!(expected.0, version);
+    let replay = Replay::at_end(&disk.recording());
+    for seed in 0..SEEDS {
+        let after = found_in(replay.power_cut(&mut Rng::new(seed)));
+        assert_eq!(
+            after.as_ref().ok(),
+            Some(&expected),
+            "seed {seed}: {after:?}"
+        );
+    }
+}
+
+/// A lock file of another instant names lazy commits on the record before the newest one. They count only where they also name the newest
+/// record, by its checksum: it may be of another history, in which they never were.
+#[test]
+fn weak_records_of_another_history_of_the_file_do_not_count() {
+    tidalite_testkit::watch();
+    let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+    // Free pages stay as they are.
+    let options = Options {
+        shrink_bytes: 1 << 20,
+        ..options()
+    };
+    let open_beside = |disk: &Arc<SimDisk>, memory: &LockMemory| {
+        Pager::open_storage_with(Arc::clone(disk) as Arc<dyn Storage>, memory, &options).unwrap()
+    };
+    let pager = open_beside(&disk, &memory);
+    commit(&pager, 0..40, 1).unwrap();
+    for version in [2, 3] {
+        drop(change(&pager, 0..5, version, Durability::Lazy).unwrap());
+    }
+    let lock_file = memory.image();
+    assert_eq!(found(&pager).unwrap().0, 3);
+    // The pages of the lazy commits are in the file; without the lock file they are not found.
+    let other = Arc::new(SimDisk::from_image(disk.image()));
+    drop(pager);
+    let pager = open_beside(&other, &LockMemory::new());
+    let txn = pager.begin_write().unwrap();
+    let root = root_of(txn.app());
+    // Without a page of its own.
+    txn.commit(&app(&root, 4), Durability::Durable).unwrap();
+    let expected = found(&pager).unwrap();
+    assert_eq!(expected.0, 4);
+    drop(pager);
+    let pager = open_beside(&other, &LockMemory::from_image(&lock_file));
+    assert_eq!(found(&pager).unwrap(), expected);
 }
 
 /// Commits while a backup looks for the pages that it copies, and while its stream is written, must not reach into the version that it

@@ -264,6 +264,10 @@ mod tests {
         let reading = commit.read(&clocks(1725, 7, 8), &opened);
         assert!(reading.is_ahead);
         assert_eq!(reading.now().0, 1005 * HOUR);
+        // Nor when the other start is longer ago than that of the commit was.
+        let opened = clocks(1720, 12, 8);
+        let reading = commit.read(&clocks(1725, 17, 8), &opened);
+        assert_eq!(reading.now().0, 1005 * HOUR);
     }
 
     #[test]

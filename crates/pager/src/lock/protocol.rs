@@ -46,17 +46,19 @@ pub(crate) fn can_be_ousted(word: u64) -> bool {
     word != OUSTED && word & (EVICTABLE | PARKED) != 0
 }
 
-/// Enters a state into a slot of one's own. False: something newer was published, and the state may have
-/// lost its pages before the slot was seen.
+/// Enters a state into a slot of one's own. `newest`: the words that name the newest state, of all processes and of this handle, each
+/// with what the reader knows it to be. False: something newer was shown, and the state may have lost its pages before the slot was
+/// seen.
 #[inline]
-pub(crate) fn enter(slot: &AtomicU64, word: u64, published: &AtomicU64, expected: u64) -> bool {
+pub(crate) fn enter(slot: &AtomicU64, word: u64, newest: &[(&AtomicU64, u64)]) -> bool {
     slot.store(word, Ordering::SeqCst);
-    published.load(Ordering::SeqCst) == expected
+    let mut newest = newest.iter();
+    newest.all(|(newest, known)| newest.load(Ordering::SeqCst) == *known)
 }
 
 /// Ends a reader. What it has read comes before whatever is written over it.
 #[inline]
-pub(crate) fn leave(slot: &AtomicU64) {
+fn leave(slot: &AtomicU64) {
     slot.store(IDLE, Ordering::Release);
 }
 
@@ -101,7 +103,7 @@ pub(crate) fn claim(owner: &AtomicU64, mine: u64) -> bool {
 
 /// Frees a slot whose state was cleared.
 #[inline]
-pub(crate) fn free(owner: &AtomicU64) {
+fn free(owner: &AtomicU64) {
     owner.store(FREE, Ordering::SeqCst);
 }
 
@@ -115,6 +117,16 @@ pub(crate) fn clean(slot: &AtomicU64, owner: &AtomicU64) {
 #[inline]
 pub(crate) fn is_last(users: &AtomicU64) -> bool {
     users.load(Ordering::Acquire) == 1 || users.fetch_sub(1, Ordering::AcqRel) == 1
+}
+
+/// Gives back a slot that nobody of its owner uses any more: to the idle slots of the owner, as this bit, or to everybody.
+#[inline]
+pub(crate) fn give_back(slot: &AtomicU64, owner: &AtomicU64, idle: Option<(&AtomicU64, u32)>) {
+    leave(slot);
+    match idle {
+        Some((idle, bit)) => give_idle(idle, bit),
+        None => free(owner),
+    }
 }
 
 /// Takes one of the idle slots that these bits stand for: the lowest.
@@ -133,6 +145,6 @@ pub(crate) fn take_idle(idle: &AtomicU64) -> Option<u32> {
 
 /// Gives an idle slot back.
 #[inline]
-pub(crate) fn give_idle(idle: &AtomicU64, bit: u32) {
+fn give_idle(idle: &AtomicU64, bit: u32) {
     idle.fetch_or(1 << bit, Ordering::Release);
 }

@@ -165,20 +165,14 @@ impl Lock {
         })
     }
 
-    /// Enters a state; false when something newer than `expected` was published.
+    /// The word of a slot that holds its state.
     #[inline]
-    pub(crate) fn enter(&self, slot: usize, word: u64, expected: u64) -> bool {
-        let state = &self.area.slot(slot)[STATE];
-        protocol::enter(state, word, self.area.published(), expected)
+    pub(crate) fn state(&self, slot: usize) -> &AtomicU64 {
+        &self.area.slot(slot)[STATE]
     }
 
     pub(crate) fn share_slot(&self, slot: usize) {
         self.slots.users[slot].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// True when no clone shares the slot.
-    pub(crate) fn is_only_user(&self, slot: usize) -> bool {
-        self.slots.users[slot].load(Ordering::Acquire) == 1
     }
 
     /// One user less; the last one gives the slot back. Not in a forked child: it is the parent's.
@@ -188,13 +182,10 @@ impl Lock {
             return;
         }
         let line = self.area.slot(slot);
-        protocol::leave(&line[STATE]);
         let idle = &self.slots.idle[slot % GROUPS];
-        if slot >= KEPT_END || idle.load(Ordering::Relaxed).count_ones() >= KEPT_MAX {
-            protocol::free(&line[OWNER]);
-            return;
-        }
-        protocol::give_idle(idle, (slot / GROUPS) as u32);
+        let is_kept = slot < KEPT_END && idle.load(Ordering::Relaxed).count_ones() < KEPT_MAX;
+        let kept = is_kept.then_some((idle, (slot / GROUPS) as u32));
+        protocol::give_back(&line[STATE], &line[OWNER], kept);
     }
 
     fn slots_used(&self) -> usize {

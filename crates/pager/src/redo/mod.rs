@@ -157,8 +157,8 @@ impl Log {
     pub(crate) fn go_on_from(&mut self, txn: u64) {
         if self.top < txn {
             self.top = txn;
+            // Commits that wait are in the record: the log that begins with it leaves them out.
             self.replay_bytes = 0;
-            self.waiting.clear();
         }
     }
 

@@ -137,19 +137,49 @@ pub(crate) fn walk(
 mod tests {
     use super::super::Space;
     use super::super::base::Base;
-    use crate::error::Error;
+    use super::super::lists::Stack;
+    use crate::error::{Error, Result};
     use crate::meta::Dead;
+    use crate::pages::PageRef;
     use crate::ptr::Ptr;
+
+    fn unreadable(ptr: &Ptr) -> Result<PageRef<'static>> {
+        Err(Error::Unsupported {
+            found: format!("{ptr:?}"),
+            expected: "nothing to read".into(),
+        })
+    }
+
+    /// A stack goes unread to the youngest snapshot that holds all of it. An older one that does too would seem to hold pages that go
+    /// on being held when it ends.
+    #[test]
+    fn the_youngest_snapshot_that_holds_all_of_a_stack_inherits_it() {
+        for (live, heir) in [
+            (&[5, 9, 20][..], Some(9)),
+            (&[5, 11, 12], Some(11)),
+            (&[5, 12], Some(5)),
+            (&[4, 12], None),
+        ] {
+            let mut space = Space::new(512, 100, Base::default(), [1, 0]);
+            space.stacks.push(Stack {
+                holder: 7,
+                lists: 1,
+                pages: 3,
+                newest_birth: 5,
+                oldest_freed: 12,
+                top: Ptr::NULL,
+                broken: false,
+            });
+            space.reclaim(live, 1, &unreadable);
+            // Without an heir the list is read.
+            let stack = &space.stacks[0];
+            assert_eq!((!stack.broken).then_some(stack.holder), heir, "{live:?}");
+        }
+    }
 
     /// A damaged list may name pages that are free already; they may have been cut off when their holder is gone.
     #[test]
     fn dead_ranges_that_are_free_and_cut_off_stay_away() {
-        let read = |ptr: &Ptr| {
-            Err(Error::Unsupported {
-                found: format!("{ptr:?}"),
-                expected: "nothing to read".into(),
-            })
-        };
         let mut space = Space::new(512, 100, Base::default(), [1, 0]);
         space.grow(9000);
         // In the zone where the file ends after the cut, and in one that is no more.
@@ -164,7 +194,7 @@ mod tests {
         }
         space.cut(200);
         let free = space.free_pages();
-        space.reclaim(&[20], 1, &read);
+        space.reclaim(&[20], 1, &unreadable);
         assert_eq!((space.pages(), space.free_pages()), (200, free));
         assert_eq!(space.held().count(), 0);
     }

@@ -629,3 +629,19 @@ fn a_dropped_table_is_bounded_work() {
     }
     println!("free again after {commits} commits");
 }
+
+/// When only punched pages are left one of them is taken, which is written then.
+#[test]
+fn a_page_that_is_taken_of_a_punched_stretch_is_punched_no_more() {
+    let first = first_page(PAGE);
+    let mut space = Space::new(PAGE, first, Base::default(), [1, 1]);
+    space.grow(first + 40);
+    space.punch(first, 40);
+    assert_eq!(space.written_free_pages(), 0);
+    for left in (0..40).rev() {
+        assert!(space.take_page().is_some());
+        assert_eq!((space.free_pages(), space.written_free_pages()), (left, 0));
+    }
+    space.release(first, 40);
+    assert_eq!(space.written_free_pages(), 40);
+}

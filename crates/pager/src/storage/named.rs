@@ -269,7 +269,25 @@ mod tests {
         let named = folder.named();
         let away = folder.0.join("away.tdl");
         fs::rename(&named.path, &away).expect("renamed");
+        assert_eq!(now_at(named.check(Look::Full)), Some(away.clone()));
+        // Another process may have opened the path meanwhile.
+        fs::rename(&away, &named.path).expect("renamed back");
         assert_eq!(now_at(named.check(Look::Full)), Some(away));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "files of the system")]
+    fn a_file_of_this_inode_on_another_device_is_another_file() {
+        let folder = Folder::new("device");
+        let named = folder.named();
+        let found = stat(&named.path).expect("its metadata");
+        let FileId { device, inode } = named.id;
+        assert!(named.id.is_of(&found));
+        let elsewhere = FileId {
+            device: device + 1,
+            inode,
+        };
+        assert!(!elsewhere.is_of(&found));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::dirty::{Kept, KeptPages, read_back};
 use super::epochs::Token;
 use crate::error::{Error, Result};
 use crate::header::verify_block;
+use crate::lock::protocol;
 use crate::pager::{Inner, State};
 use crate::pages::{Counters, PageRead, PageRef};
 use crate::ptr::Ptr;
@@ -38,7 +39,7 @@ impl UncommittedRead {
     pub(super) fn hold(inner: &Inner, base: &State) -> Result<usize> {
         let slot = inner.lock.take_slot()?;
         // Whatever is published: it is held already.
-        let _ = inner.lock.enter(slot, base.txn.0, base.word);
+        protocol::enter(inner.lock.state(slot), base.txn.0, &[]);
         if let Some(observer) = inner.observer() {
             observer.reader_began(base.txn.0);
         }

@@ -208,3 +208,66 @@ fn the_last_deleted_row_frees_everything() {
     assert_eq!(world.pages.live_pages(), world.table.height().into());
     assert_eq!(world.tree.height(), 0);
 }
+
+/// So many rows that they would make a leaf of their own begin with the last time of a leaf: of that the new row stays, and no time is
+/// there twice.
+#[test]
+fn many_rows_that_begin_with_the_end_of_a_leaf_replace_its_last_row() {
+    let mut world = World::new(4096, 4, &POINT);
+    world.link(ramp(0, 1, 3000).view());
+    world.link(ramp(10_000, 1, 3000).view());
+    let columns: Vec<usize> = (0..POINT.len()).collect();
+    for (number, end) in [2999, 12_999].into_iter().enumerate() {
+        let mut rows = ramp(end, 1, 2000);
+        rows.columns[0].fill(number as u64);
+        world.link(rows.view());
+        world.check();
+        let mut times = Vec::new();
+        let mut words = Vec::new();
+        let read = world
+            .view()
+            .for_each_vector(i64::MIN, i64::MAX, &columns, |vector| {
+                times.extend_from_slice(vector.times());
+                words.extend_from_slice(vector.words(0));
+            });
+        read.unwrap();
+        let expected = world.rows();
+        assert!(
+            times == expected.times && words == expected.columns[0],
+            "{end}"
+        );
+    }
+}
+
+/// Where a time has several rows a leaf ends behind the last of them, whatever fits it.
+#[test]
+fn rows_of_one_time_are_in_one_leaf() {
+    for each in [3, 7, 100] {
+        let mut world = World::new(4096, 4, &POINT);
+        let mut rows = Rows::with_capacity(2, 200_000);
+        for i in 0..200_000 {
+            rows.push_row(i / each, &[0, (i as f64).to_bits()]);
+        }
+        world.transact(|tree, pages, packer| tree.link(pages, packer, rows.view()).unwrap());
+        let (mut leaves, mut end) = (0, -1);
+        let walked = world.tree.for_each_leaf_while(&world.pages, |leaf| {
+            assert!(leaf.begin > end, "{each} rows each: {end} is in two leaves");
+            (leaves, end) = (leaves + 1, leaf.end);
+            true
+        });
+        walked.unwrap();
+        assert!(leaves > 2);
+    }
+}
+
+/// A tree of several levels of which one leaf is left has that leaf for its root, and the nodes above it are free.
+#[test]
+fn a_tree_that_shrinks_to_a_leaf_frees_its_nodes() {
+    let mut world = World::new(512, 4, &POINT);
+    world.link(ramp(0, 1, 100_000).view());
+    for rows in [90_000, 9000, 5000, 100] {
+        world.delete(rows, i64::MAX);
+        world.check();
+    }
+    assert_eq!(world.tree.shape(&world.pages).unwrap().nodes, 0);
+}

@@ -1,8 +1,10 @@
 //! The reader table under a model checker: every interleaving of readers and a writer, and every value that a weakly
 //! ordered load may give.
 //!
-//! `crates/pager/src/lock/protocol.rs` is taken as it is; only its atomics are loom's. A page that state 1 alone shows stands
-//! for all pages: the writer overwrites it when the table says that nobody holds state 1.
+//! `crates/pager/src/lock/protocol.rs` is taken as it is; only its atomics are loom's. The pager's snapshots and its reader table call it
+//! with words alone, so the order of their steps is in the model: the slot is entered before the newest states are looked at, and cleared
+//! before it is given back. A page that state 1 alone shows stands for all pages: the writer overwrites it when the table says that
+//! nobody holds state 1.
 
 #![allow(
     dead_code,
@@ -28,13 +30,15 @@ macro_rules! table {
             use crate::$with::protocol;
             use crate::$with::sync::{AtomicU64, Ordering, fence};
 
-            /// Slots with their owners, the users and the idle bits of the first one's handle, what is published, and the page.
+            /// Slots, the owner, the users and the idle bits of the first one's handle, what is published, the newest state of the reader's own
+            /// handle, and the page.
             pub(crate) struct Table {
                 pub(crate) slots: [AtomicU64; 2],
                 pub(crate) owner: AtomicU64,
                 pub(crate) users: AtomicU64,
                 pub(crate) idle: AtomicU64,
                 pub(crate) published: AtomicU64,
+                pub(crate) local: AtomicU64,
                 pub(crate) page: AtomicU64,
             }
 
@@ -46,26 +50,56 @@ macro_rules! table {
                         users: AtomicU64::new(2),
                         idle: AtomicU64::new(1),
                         published: AtomicU64::new(1),
+                        local: AtomicU64::new(1),
                         page: AtomicU64::new(OLD),
                     })
                 }
 
+                /// Enters a state that everybody sees into a slot.
+                fn enters(&self, slot: &AtomicU64, word: u64, known: u64) -> bool {
+                    protocol::enter(slot, word, &[(&self.published, known)])
+                }
+
                 /// As `Snapshot::begin` does it: the state that is known, entered, and looked at again.
-                pub(crate) fn read(&self, slot: usize) {
-                    let slot = &self.slots[slot];
+                fn begin(&self, slot: &AtomicU64) {
                     let mut known = 1;
-                    while !protocol::enter(slot, known, &self.published, known) {
+                    while !self.enters(slot, known, known) {
                         known = self.published.load(Ordering::SeqCst);
                     }
                     if known == 1 {
                         self.look_at_page();
                     }
-                    protocol::leave(slot);
+                }
+
+                pub(crate) fn read(&self, slot: usize) {
+                    let slot = &self.slots[slot];
+                    self.begin(slot);
+                    protocol::give_back(slot, &self.owner, Some((&self.idle, 1)));
+                }
+
+                /// A reader of the writer's own handle, which sees commits that nobody else does.
+                pub(crate) fn read_own(&self, slot: usize) {
+                    let slot = &self.slots[slot];
+                    let newest = [(&self.published, 1), (&self.local, 1)];
+                    if protocol::enter(slot, 1, &newest) {
+                        self.look_at_page();
+                    }
+                    protocol::give_back(slot, &self.owner, Some((&self.idle, 1)));
+                }
+
+                /// The writer shows state 2 to its own handle alone.
+                pub(crate) fn write_own(&self) {
+                    self.local.store(2, Ordering::SeqCst);
+                    self.overwrite();
                 }
 
                 /// As the writer does it: shows state 2, and writes over what nobody holds.
                 pub(crate) fn write(&self) {
                     protocol::publish(&self.published, 2);
+                    self.overwrite();
+                }
+
+                fn overwrite(&self) {
                     let seen = |slot: &AtomicU64| protocol::held(protocol::look(slot));
                     if self.slots.iter().all(|slot| seen(slot) != Some(1)) {
                         self.page.store(NEW, Ordering::Relaxed);
@@ -76,8 +110,8 @@ macro_rules! table {
                 pub(crate) fn copy(&self, slot: usize) {
                     let slot = &self.slots[slot];
                     let word = 1 | protocol::EVICTABLE;
-                    if !protocol::enter(slot, word, &self.published, 1) {
-                        protocol::leave(slot);
+                    if !self.enters(slot, word, 1) {
+                        protocol::give_back(slot, &self.owner, Some((&self.idle, 1)));
                         return;
                     }
                     let seen = self.page.load(Ordering::Relaxed);
@@ -90,7 +124,7 @@ macro_rules! table {
 
                 /// The first slot holds state 1 from the beginning.
                 pub(crate) fn enter(&self) {
-                    assert!(protocol::enter(&self.slots[0], 1, &self.published, 1));
+                    assert!(self.enters(&self.slots[0], 1, 1));
                 }
 
                 pub(crate) fn is_idle(&self) -> bool {
@@ -106,7 +140,7 @@ macro_rules! table {
                 pub(crate) fn park(&self, slot: usize) {
                     let slot = &self.slots[slot];
                     let parked = 1 | protocol::PARKED;
-                    if protocol::enter(slot, 1, &self.published, 1) {
+                    if self.enters(slot, 1, 1) {
                         self.look_at_page();
                         let is_parked = protocol::exchange(slot, 1, parked);
                         assert!(is_parked, "nobody takes the snapshot of who reads");
@@ -114,14 +148,14 @@ macro_rules! table {
                             self.look_at_page();
                         }
                     }
-                    protocol::leave(slot);
+                    protocol::give_back(slot, &self.owner, Some((&self.idle, 1)));
                 }
 
                 /// One of two users of the first slot, which was entered before.
                 pub(crate) fn share(&self) {
                     self.look_at_page();
                     if protocol::is_last(&self.users) {
-                        protocol::leave(&self.slots[0]);
+                        protocol::give_back(&self.slots[0], &self.owner, Some((&self.idle, 1)));
                     }
                 }
 
@@ -134,8 +168,8 @@ macro_rules! table {
                     let slot = &self.slots[0];
                     let before = protocol::look(slot);
                     assert_eq!(before, protocol::IDLE, "two have the slot");
-                    self.read(0);
-                    protocol::give_idle(&self.idle, bit);
+                    self.begin(slot);
+                    protocol::give_back(slot, &self.owner, Some((&self.idle, bit)));
                     true
                 }
 
@@ -147,8 +181,10 @@ macro_rules! table {
                 /// Claims the first slot, if it is free, and reads.
                 pub(crate) fn claim(&self) {
                     if protocol::claim(&self.owner, LIVING) {
-                        self.read(0);
-                        protocol::free(&self.owner);
+                        self.begin(&self.slots[0]);
+                        let mine = protocol::look(&self.slots[0]);
+                        assert_ne!(mine, protocol::IDLE, "a slot that is held was cleared");
+                        protocol::give_back(&self.slots[0], &self.owner, None);
                     }
                 }
 
@@ -207,6 +243,27 @@ fn a_page_that_a_reader_holds_is_never_overwritten() {
         &[|t| t.read(0), |t| t.read(1)],
         |t| t.write(),
         |_| (),
+    );
+}
+
+#[test]
+fn a_page_of_a_state_that_one_handle_sees_is_never_overwritten() {
+    sound::model(
+        |_| (),
+        &[|t| t.read_own(0), |t| t.read_own(1)],
+        |t| t.write_own(),
+        |_| (),
+    );
+}
+
+/// Whoever claims it next is not without its own state because the one before clears it late.
+#[test]
+fn a_slot_that_is_given_back_is_cleared_before_others_have_it() {
+    sound::model(
+        |t| t.clean(),
+        &[|t| t.claim()],
+        |t| t.claim(),
+        |t| assert!(t.is_idle(), "a state stayed in the slot"),
     );
 }
 

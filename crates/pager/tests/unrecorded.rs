@@ -1,0 +1,182 @@
+//! A state that only the lock file names is verified before it is believed, with all that it leads to: versions that pins hold, the table of
+//! pins, the clock, and the lists of free space.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod toy;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tidalite_pager::{Durability, LockMemory, Options, PageRead, Pager, Ticket, Verifier};
+use tidalite_testkit::rng::Rng;
+use tidalite_testkit::{Replay, SimDisk};
+use toy::{SLOTS, app, apply, id_of, problems, read, root_of};
+
+/// What a medium writes whole.
+const SECTOR: usize = 512;
+/// Commits: durable ones, lazy ones on top, and more lazy ones after a pin.
+const DURABLE: u64 = 60;
+const PINNED: u64 = 110;
+const NEWEST: u64 = 160;
+
+/// A commit to some slots, here and there; with `pin`, of the version that it makes or builds on.
+fn commit(pager: &Pager, id: u64, durability: Durability, pin: bool) -> Ticket {
+    let mut txn = pager.begin_write().unwrap();
+    let root = root_of(txn.app());
+    let slots: Vec<_> = (0..8)
+        .map(|i| ((id * 37 + i * 29) as usize % SLOTS, id))
+        .collect();
+    let root = apply(&mut txn, &root, &slots).unwrap();
+    if pin {
+        txn.pin("held").unwrap();
+    }
+    txn.commit_ticket(&app(&root, id), durability).unwrap()
+}
+
+/// Any sector that was written since the newest durable commit may have been lost, while the lock file is as it was.
+#[test]
+fn a_lost_sector_of_anything_that_the_lock_file_leads_to_is_noticed() {
+    tidalite_testkit::watch();
+    let options = Options {
+        log_bytes: 0,
+        shrink_bytes: 1 << 20,
+        clock_step: Duration::ZERO,
+        ..toy::options()
+    };
+    let open = |disk: &Arc<SimDisk>, memory: &LockMemory| {
+        Pager::open_storage_with(disk.clone(), memory, &options).unwrap()
+    };
+    let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+    let pager = open(&disk, &memory);
+    for id in 1..=DURABLE {
+        commit(&pager, id, Durability::Durable, id == 1)
+            .wait()
+            .unwrap();
+    }
+    let before = disk.image();
+    for id in DURABLE + 1..PINNED {
+        drop(commit(&pager, id, Durability::Lazy, false));
+    }
+    // Commits with pins are durable ones. Nobody waits for it, so no record is made of it.
+    let mut txn = pager.begin_write().unwrap();
+    txn.unpin("held").unwrap();
+    txn.pin("again").unwrap();
+    let content = txn.app().to_vec();
+    let waiting = txn.commit_ticket(&content, Durability::Durable).unwrap();
+    for id in PINNED..=NEWEST {
+        drop(commit(&pager, id, Durability::Lazy, false));
+    }
+    let (after, area) = (disk.image(), memory.image());
+    memory.kill_all();
+    drop((waiting, pager));
+    let (mut dropped, mut unused) = (0, 0);
+    for at in (0..after.len()).step_by(SECTOR) {
+        let end = (at + SECTOR).min(after.len());
+        let mut old = vec![0; end - at];
+        if let Some(there) = before.get(at..end.min(before.len())) {
+            old[..there.len()].copy_from_slice(there);
+        }
+        if at >= before.len() {
+            // All of it was written since, if only zeros.
+            old.fill(0xa5);
+        }
+        if old == after[at..end] {
+            continue;
+        }
+        let mut image = after.clone();
+        image[at..end].copy_from_slice(&old);
+        let disk = Arc::new(SimDisk::from_image(image));
+        let pager = open(&disk, &LockMemory::from_image(&area));
+        let found = id_of(pager.begin_read().unwrap().app());
+        let name = if pager.recovery().dropped_unrecorded.is_some() {
+            assert!((DURABLE..NEWEST).contains(&found), "byte {at}: {found}");
+            dropped += 1;
+            if found < PINNED - 1 { "held" } else { "again" }
+        } else {
+            assert_eq!(found, NEWEST, "byte {at}");
+            unused += 1;
+            "again"
+        };
+        let problems = problems(&pager).unwrap();
+        assert!(problems.is_empty(), "byte {at}: {problems:?}");
+        if let Some(pinned) = pager.begin_read_at(name).unwrap() {
+            let whole = read(&pinned, &root_of(pinned.app()), &mut |_, _| ());
+            assert!(whole.is_ok(), "byte {at}, {name}: {whole:?}");
+        }
+        let txn = pager.begin_read().unwrap();
+        let now = txn.txn_at(i64::MAX);
+        assert!(now.is_ok(), "byte {at}: {now:?}");
+    }
+    println!("{dropped} sectors were missed, {unused} that nothing reaches were not");
+    assert!(dropped > 100 && unused > 0);
+}
+
+/// A record may be made so that walking over what it leads to never ends.
+#[test]
+fn reads_of_an_unrecorded_state_are_bounded() {
+    const READS_MAX: u64 = 1 << 20;
+    tidalite_testkit::watch();
+    let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+    let pager = Pager::open_storage_with(disk.clone(), &memory, &toy::options()).unwrap();
+    commit(&pager, 1, Durability::Durable, false)
+        .wait()
+        .unwrap();
+    drop(commit(&pager, 2, Durability::Lazy, false));
+    let (image, area) = (disk.image(), memory.image());
+    memory.kill_all();
+    drop(pager);
+    let reads = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&reads);
+    let options = Options {
+        verifier: Some(Verifier::new(move |state| {
+            let root = root_of(state.app());
+            while counted.fetch_add(1, Ordering::Relaxed) < READS_MAX {
+                state.page(&root)?;
+            }
+            Ok(())
+        })),
+        ..toy::options()
+    };
+    let len = image.len() as u64;
+    let disk = Arc::new(SimDisk::from_image(image));
+    let pager = Pager::open_storage_with(disk, &LockMemory::from_image(&area), &options).unwrap();
+    assert!(pager.recovery().dropped_unrecorded.is_some());
+    assert_eq!(id_of(pager.begin_read().unwrap().app()), 1);
+    let bytes = reads.load(Ordering::Relaxed) * toy::PAGE as u64;
+    assert!(bytes < 32 * len, "{bytes} bytes read of {len}");
+}
+
+/// Commits in the log are made anew from it. That their pages are lost, which the lock file names too, is nothing to tell.
+#[test]
+fn commits_in_the_log_need_no_word_of_the_lock_file() {
+    tidalite_testkit::watch();
+    let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
+    let options = Options {
+        log_bytes: 256 << 10,
+        ..toy::options()
+    };
+    let pager = Pager::open_storage_with(disk.clone(), &memory, &options).unwrap();
+    for id in 1..20 {
+        commit(&pager, id, Durability::OneFlush, false)
+            .wait()
+            .unwrap();
+    }
+    assert!(pager.metrics().appends > 0);
+    let (replay, area) = (Replay::at_end(&disk.recording()), memory.image());
+    memory.kill_all();
+    drop(pager);
+    let mut lost = 0;
+    for seed in 0..16 {
+        let image = replay.power_cut(&mut Rng::new(seed));
+        lost += u64::from(image != disk.image());
+        let disk = Arc::new(SimDisk::from_image(image));
+        let area = LockMemory::from_image(&area);
+        let pager = Pager::open_storage_with(disk, &area, &options).unwrap();
+        assert_eq!(id_of(pager.begin_read().unwrap().app()), 19);
+        let recovery = pager.recovery();
+        assert!(recovery.replayed > 0, "seed {seed}: {recovery:?}");
+        assert_eq!(recovery.dropped_unrecorded, None, "seed {seed}");
+    }
+    assert!(lost > 0, "sectors were at stake");
+}
