@@ -182,11 +182,12 @@ impl WriteTxn {
     }
 
     /// This transaction makes the file shorter: it takes the lowest free pages, its commit moves the pages of the free-space structure that
-    /// lie at or beyond `boundary` (bytes), is written even when nothing else changed, and cuts the file's end as far as it is free.
+    /// lie at or beyond `boundary` (bytes), and the block of the clock, is written even when nothing else changed, and cuts the file's end as far as it is free.
     pub fn compact(&mut self, boundary: u64) {
         self.space.compacts = true;
         self.space.frees_space = true;
         let boundary = boundary / self.inner.page_size as u64;
+        self.space.boundary = boundary;
         self.writer().space.move_structure(boundary);
     }
 

@@ -302,3 +302,28 @@ fn a_compacted_file_is_as_short_as_a_copy() {
     }
     assert!(problems.is_empty(), "{problems:#?}");
 }
+
+/// A file that nobody wrote to for a minute: the removal writes the clock of the commits behind everything that is there.
+#[test]
+fn the_clock_does_not_keep_a_file_long() {
+    let folder = Folder::new("clock");
+    let path = folder.file("a.tdl");
+    let rng = &mut Rng::new(20_261_127);
+    append(&Database::open(&path).unwrap(), 40, 2000, rng);
+    let before = length(&path);
+    let options = Options::new().clock_step(std::time::Duration::ZERO);
+    let db = options.open(&path).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    for series in 0..SERIES {
+        let mut series = tx.series(&format!("s{series}")).unwrap();
+        series.delete(..60_000 * 10).unwrap();
+    }
+    tx.commit().unwrap();
+    let (_, done) = compact(&db, 1 << 20);
+    assert!(done.file_bytes * 5 < before * 2, "{done:?} of {before}");
+    drop(db);
+    let copy = folder.file("copy.tdl");
+    Database::open(&path).unwrap().copy_to(&copy).unwrap();
+    let most = length(&copy) + length(&copy) / 20 + PAGES_MORE * 4096;
+    assert!(length(&path) <= most, "{} {}", length(&path), most);
+}

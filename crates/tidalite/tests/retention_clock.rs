@@ -260,6 +260,18 @@ fn a_copy_and_another_handle_do_not_believe_it_either() {
     // The copy was made by the system's clock, years later.
     let copy = Database::open(&path).unwrap();
     assert!(copy.clock().unwrap().is_ahead);
+    // So was what salvage saves of it.
+    let saved = path.with_extension("saved");
+    let _ = std::fs::remove_file(&saved);
+    drop(copy);
+    tidalite::salvage(&path, &saved, tidalite::Watch::new()).unwrap();
+    let rescued = Database::open(&saved).unwrap();
+    assert!(rescued.clock().unwrap().is_ahead);
+    assert!(rescued.maintain(&Budget::default()).unwrap().rows <= 1);
+    drop(rescued);
+    std::fs::remove_file(&saved).unwrap();
+    let _ = std::fs::remove_file(path.with_extension("saved-lock"));
+    let copy = Database::open(&path).unwrap();
     // One row was just about to be too old.
     assert!(copy.maintain(&Budget::default()).unwrap().rows <= 1);
     drop(copy);

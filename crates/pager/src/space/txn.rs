@@ -67,6 +67,8 @@ pub(crate) struct TxnSpace {
     pub(crate) took_reserve: bool,
     /// It takes the lowest pages that there are, and the file is cut behind it.
     pub(crate) compacts: bool,
+    /// Where it compacts: the page from which on things move.
+    pub(crate) boundary: u64,
 }
 
 impl TxnSpace {

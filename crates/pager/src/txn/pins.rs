@@ -103,6 +103,14 @@ impl WriteTxn {
             .map_or(old.since_ns, |(_, time)| (*time).max(old.since_ns));
         let step = i64::try_from(self.inner.options.clock_step.as_nanos()).unwrap_or(i64::MAX);
         let due = durable && self.inner.options.clock.wall_ns().saturating_sub(last) >= step;
+        // A transaction that compacts writes the clock anew only to move it: at the file's end it would keep the file as long as it is.
+        let clock = &old.clock_block;
+        let is_beyond = !clock.is_null() && clock.addr / page_size as u64 >= self.space.boundary;
+        let due = if self.space.compacts {
+            durable && is_beyond
+        } else {
+            due
+        };
         let pages = |bytes: usize| bytes.div_ceil(page_size) as u64;
         if self.pins.any() {
             let names = self.pin_names();

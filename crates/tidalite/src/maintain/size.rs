@@ -283,11 +283,10 @@ impl Database {
             txn.commit()?;
         }
         let stat = self.pager.stat()?;
-        let options = self.pager.options();
-        let page_size = stat.page_size as u64;
-        let used = stat.pages_total.saturating_sub(stat.pages_free) * page_size;
-        // As short as compaction can make it: what is in use or held, the reserve, and room to grow.
-        let least = used + options.reserve_bytes + options.growth_bytes_min;
+        let reserved = self.begin_write()?.pages.pages_reserved();
+        let used = stat.pages_total.saturating_sub(stat.pages_free);
+        // As short as compaction can make it: what is in use or held, and the reserve.
+        let least = used.saturating_add(reserved) * stat.page_size as u64;
         if stat.file_bytes <= cap || stat.file_bytes < least + least / WORTH_PART {
             return Ok(());
         }

@@ -174,6 +174,8 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
         match Roots::decode(&state.app) {
             Ok(roots) => {
                 rescue.report.txn = Some(state.txn);
+                // A wall clock that is ahead of the damaged file's commits is not believed in the new file either.
+                rescue.tx.roots.clock = roots.clock;
                 rescue.roots = Some(roots);
             }
             Err(error) => rescue.lose_file(error.finding()),
