@@ -324,8 +324,8 @@ fn a_file_that_cannot_be_cut() {
     let mut tally = Tally::default();
     for forever in [false, true] {
         let calls = at_every_call(&MIXED, FaultKind::CutFails, forever, &mut tally);
-        // As many cuts as the day has: one less than when a small file grew by a whole step.
-        assert!(calls >= 9, "only {calls} calls to fail");
+        // As many cuts as the day has. Commits that compact do not write the clock anew, so fewer of them change where the file ends.
+        assert!(calls >= 5, "only {calls} calls to fail");
     }
     assert_eq!(tally.rolled_back + tally.poisoned + tally.not_opened, 0);
 }
