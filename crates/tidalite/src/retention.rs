@@ -46,7 +46,7 @@ pub enum KeepFrom {
 /// What is kept of the series that a pattern selects, and in which form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Which series, as for [`ReadTxn::list`]; the empty text selects all.
+    /// Which series, as for [`ReadTxn::list`](crate::ReadTxn::list); the empty text selects all.
     pub pattern: String,
     /// Rows older than this are removed.
     pub keep: Option<Duration>,
@@ -145,7 +145,7 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 
 impl WriteTxn {
     /// Stores a policy under a name, in place of one that has this name. It takes effect with
-    /// [`Database::maintain`]. It may take a page or two of the reserve, so that it can be set on a full disk.
+    /// [`Database::maintain`](crate::Database::maintain). It may take a page or two of the reserve, so that it can be set on a full disk.
     ///
     /// # Errors
     /// `Name` for a name, pattern or bound that cannot be; what the file reports.
