@@ -6,6 +6,8 @@
 //! arrows     dependencies between rooms are those of ARCHITECTURE.md; every room takes the shared lints
 //! documents  paths and items that a document names exist
 //! excerpts   the Rust that README.md shows stands in an example that is compiled
+//! imports    which file of a crate imports from which
+//! layers     imports inside a crate point down, without cycles, as ARCHITECTURE.md lists the layers
 //! limits     docs/limits.md shows every shared bound with its value
 //! licences   the dependencies' licences allow what ours promises
 //! fence      `unsafe` stays in the files that ARCHITECTURE.md names, with a reason at each block
@@ -24,6 +26,8 @@ pub mod built;
 pub mod documents;
 pub mod excerpts;
 pub mod fence;
+pub mod imports;
+pub mod layers;
 pub mod leftovers;
 pub mod licences;
 pub mod limits;

@@ -1,12 +1,20 @@
-//! Prints the sizes of files, functions and rooms, for the eye; and of each compiled program that is named. The checks are tests.
+//! Prints the sizes of files, functions and rooms, for the eye; and of each compiled program that is named. With `layers CRATE LAYER...`
+//! it prints the import cycles of a crate and every import that leads from a layer to one named later. The checks are tests.
 
-use tidalite_tidy::{Tree, built, root, sizes};
+use tidalite_tidy::{Tree, built, layers, root, sizes};
 
 #[expect(clippy::print_stdout, reason = "printing is what this program is for")]
 fn main() -> std::io::Result<()> {
     let tree = Tree::load(&root())?;
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, krate, order @ ..] = &args[..]
+        && word == "layers"
+    {
+        print!("{}", layers::report(&tree, krate, order));
+        return Ok(());
+    }
     print!("{}\n{}", sizes::report(&tree), built::report(&tree));
-    for program in std::env::args().skip(1) {
+    for program in args {
         let bytes = std::fs::read(&program)?;
         match built::sections(&bytes) {
             Some((code, constants)) => println!(

@@ -180,7 +180,7 @@ fn block_comment(chars: &[char], at: usize) -> usize {
     chars.len()
 }
 
-fn is_word(c: char) -> bool {
+pub(crate) fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 

@@ -1,8 +1,8 @@
 //! Every structure check on the project itself.
 
 use tidalite_tidy::{
-    Finding, Tree, arrows, documents, excerpts, fence, leftovers, licences, limits, parity, root,
-    watched,
+    Finding, Tree, arrows, documents, excerpts, fence, layers, leftovers, licences, limits, parity,
+    root, watched,
 };
 
 fn tree() -> Tree {
@@ -23,6 +23,11 @@ fn none(findings: &[Finding]) {
 #[test]
 fn arrows_between_rooms_are_those_of_the_architecture() {
     none(&arrows::check(&tree()));
+}
+
+#[test]
+fn imports_inside_a_crate_point_down() {
+    none(&layers::check(&tree()));
 }
 
 #[test]
