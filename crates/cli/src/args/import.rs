@@ -10,11 +10,13 @@ use tidalite::{ColumnType, MergePolicy, Unit};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnError {
-    /// Stop at the first bad row and store nothing
+    /// Stop at the first bad value or row and store nothing
     #[default]
     Stop,
-    /// Report bad rows, store the others
-    Continue,
+    /// Report bad rows and rows with a bad value, store the others
+    Skip,
+    /// Report bad values and store the others of their rows; report rows without a time or of another length, and leave them out
+    Null,
 }
 
 /// How an input is written.
@@ -34,8 +36,9 @@ An import that would replace more than one in a thousand of its own points fails
 missing, or --merge says what is meant.
 
 A series that is there keeps its unit of time, and a time that lies between two of its steps is a bad
-row. Single values go only into series of the columns flags:i64 value:f64, with the flags 0; a series
-of other columns takes them with --into or --series, and --columns.
+row. Single values go only into series of the columns flags:i64 value:f64, with the flags 0, and into
+series of value:i64 or value:u64 alone; a series of other columns takes them with --into or --series,
+and --columns.
 
 Local times (--tz) that come twice because clocks were set back get their instants from the order
 of the rows with the same tags. In a file that goes up, the second pass begins at the first time
@@ -45,6 +48,11 @@ the last one before that hour, or else where the longest step is shortest; if th
 either, the earlier instant is taken and the summary counts it as guessed. Rows without an order,
 and an hour that comes three times, are bad rows. 24:00 is 0:00 of the next day; a leap second
 (23:59:60) is a bad row.
+
+A column is taken for values if half of the cells among the first rows are numbers. Values are stored
+as doubles; where a whole number among the first values of a new series needs more than the 53 bits
+of a double, the series stores 64-bit whole numbers (value:i64, or value:u64). A value that its series
+does not have exactly, or that lies beyond the range of doubles, is a bad one.
 
 The whole import is one transaction: it is stored completely or, after an error, not at all,
 and readers see it all at once. With --commit-every ROWS there is a durable commit in between;
@@ -156,7 +164,7 @@ pub(crate) struct ImportArgs {
     )]
     pub nulls: Vec<String>,
 
-    /// What to do with a row that cannot be read
+    /// What to do with a value or a row that cannot be read
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub on_error: OnError,
 

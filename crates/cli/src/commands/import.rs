@@ -9,8 +9,8 @@ use crate::import::advice;
 use crate::import::batch::Batches;
 use crate::import::blocks::LinesBefore;
 use crate::import::field::{NOT_UTF_8, Nulls};
-use crate::import::layout::{Layout, Wishes};
-use crate::import::load::{Aim, Loader, Tally};
+use crate::import::layout::{Layout, LeftOut, Wishes};
+use crate::import::load::{Aim, Columns, Loader, Tally};
 use crate::import::local_times::{LocalTally, Policy, Resolver};
 use crate::import::progress::Progress;
 use crate::import::rows::{BadRow, Form, Rows};
@@ -18,11 +18,12 @@ use crate::import::source::{self, Source};
 use crate::output::{bytes_text, grouped, printable, rounded_text};
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidalite::Column;
 
-/// Bad rows that are described; the others are counted.
+/// A bad row among so many lines may be no row at all: a title, or a line of units.
+const FIRST_LINES: u64 = 10;
+
+/// Bad rows, and bad values, that are described; the others are counted.
 const BAD_ROWS_SHOWN: u64 = 10;
 
 /// `tidalite import`
@@ -44,6 +45,7 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
         into: args.target.into.as_deref(),
         merge: args.merge.map(MergeName::policy),
         unit: args.unit.unit(),
+        bad_cells_are_null: args.on_error == OnError::Null,
     };
     let mut loader = Loader::new(database, &args.file, aim);
     let mut local = LocalTally::default();
@@ -135,8 +137,12 @@ fn summary(path: &Path, tally: Tally, took: Duration, terminal: &mut Terminal<'_
             _ => writeln!(terminal.out, "{} points {many}", grouped(points))?,
         }
     }
-    if tally.bad_rows > 0 {
-        writeln!(terminal.out, "{} rows left out", grouped(tally.bad_rows))?;
+    for (count, what) in [(tally.bad_rows, "row"), (tally.bad_cells, "value")] {
+        match count {
+            0 => {}
+            1 => writeln!(terminal.out, "1 {what} left out")?,
+            _ => writeln!(terminal.out, "{} {what}s left out", grouped(count))?,
+        }
     }
     writeln!(
         terminal.out,
@@ -197,6 +203,7 @@ fn one_input(
         series: args.target.series.clone(),
         values: args.values.clone(),
         columns: args.columns.clone(),
+        bad_cells_are_null: args.on_error == OnError::Null,
     };
     let nulls = Nulls::new(args.nulls.clone());
     let progress = Progress::new(&source, args.quiet);
@@ -207,31 +214,36 @@ fn one_input(
     };
     let is_packed = source.is_packed;
     let rows = Rows::open(source.reader, &what, form, &wishes, nulls)?;
-    let (tags, values) = (rows.layout().tags.clone(), rows.layout().values.clone());
-    let typed: Arc<[Column]> = rows.layout().typed.clone().into();
-    let names_series = rows.layout().names_series;
+    let columns = Columns::of(rows.layout());
+    let first_lines = rows.advice.clone();
     if !args.quiet {
         mention_left_out(&what, rows.layout(), terminal);
     }
-    loader.next_input(names_series);
+    loader.next_input();
     let before = loader.tally();
     let zone = rows.layout().reader.zone().clone();
     let mut resolver = Resolver::new(rows.layout().reader.is_local());
     let mut batches = Batches::start(rows);
     while let Some(batch) = resolver.next(&mut batches)? {
         local.add(batch.local.tally);
-        loader.meet(&batch, &tags, &values, &typed)?;
+        loader.meet(&batch, &columns)?;
         let mut lines = LinesBefore::default();
         let mut bad = batch.bad.iter().peekable();
+        let mut bad_cells = batch.bad_cells.iter().peekable();
         let mut refused = batch.local.refused.iter().peekable();
         let leave_out = |line: &BadRow, loader: &mut Loader<'_>| {
             loader.bad_row();
             if args.on_error == OnError::Stop {
-                return Err(stopped(&what, line, args));
+                return Err(stopped(&what, line, first_lines.as_deref(), args));
             }
             let number = loader.tally().bad_rows;
-            progress.aside(|| tell(&what, line, number, terminal));
+            progress.aside(|| tell("row left out", &what, line, number, terminal));
             Ok(())
+        };
+        let leave_empty = |line: &BadRow, loader: &mut Loader<'_>| {
+            loader.bad_cell();
+            let number = loader.tally().bad_cells;
+            progress.aside(|| tell("value left out", &what, line, number, terminal));
         };
         for row in 0..=batch.times.len() {
             while let Some((_, line)) = bad.next_if(|(before, _)| *before == row) {
@@ -243,11 +255,20 @@ fn one_input(
             }
             let stored = if let Some(time) = refused.next_if(|time| time.row == row) {
                 Err(time.complaint(&zone))
-            } else if typed.is_empty() {
+            } else if columns.typed.is_empty() {
                 loader.row(&batch, row)?
             } else {
-                loader.typed_row(&batch, row, &typed)?
+                loader.typed_row(&batch, row, &columns.typed)?
             };
+            while let Some((_, cell)) = bad_cells.next_if(|(of, _)| *of == row) {
+                if stored.is_ok() {
+                    leave_empty(cell, loader);
+                }
+            }
+            for why in loader.take_bad_cells() {
+                let line = batch.line(row, &mut lines);
+                leave_empty(&BadRow { line, why }, loader);
+            }
             if let Err(why) = stored {
                 let line = batch.line(row, &mut lines);
                 leave_out(&BadRow { line, why }, loader)
@@ -266,6 +287,10 @@ fn one_input(
     }
     progress.clear();
     let now = loader.tally();
+    if now.points == before.points && now.bad_cells > before.bad_cells {
+        return Err(Failure::bad_input(format!("{what}: not one value of {} rows can be read", grouped(now.rows - before.rows)))
+            .hint("the complaints above say why; --value chooses the columns, --null names words for \"no value\""));
+    }
     if now.rows == before.rows {
         return Err(Failure::bad_input(format!("{what}: not one of {} rows can be read", grouped(now.bad_rows)))
             .hint("the complaints above say why; --time, --time-format, --tag and --value choose the columns"));
@@ -299,11 +324,7 @@ fn mention_left_out(what: &str, layout: &Layout, terminal: &Terminal<'_>) {
     let Some(first) = layout.left_out.first() else {
         return;
     };
-    let names: Vec<String> = layout
-        .left_out
-        .iter()
-        .map(|column| printable(&column.name))
-        .collect();
+    let names: Vec<String> = layout.left_out.iter().map(described).collect();
     let mut stderr = std::io::stderr().lock();
     let _ = writeln!(
         stderr,
@@ -314,7 +335,20 @@ fn mention_left_out(what: &str, layout: &Layout, terminal: &Terminal<'_>) {
     );
 }
 
-fn stopped(what: &str, bad: &BadRow, args: &ImportArgs) -> Failure {
+/// The name of a column; one that has numbers, too, would be missed.
+fn described(column: &LeftOut) -> String {
+    let name = printable(&column.name);
+    match column.numbers {
+        0 => name,
+        numbers => format!(
+            "{name} (numbers in {} of the first {} cells: --value {name} --on-error null stores them)",
+            grouped(numbers as u64),
+            grouped(column.cells as u64)
+        ),
+    }
+}
+
+fn stopped(what: &str, bad: &BadRow, first_lines: Option<&str>, args: &ImportArgs) -> Failure {
     let stored = if args.commit_every.is_some() {
         "rows after the last commit are not stored"
     } else {
@@ -324,18 +358,24 @@ fn stopped(what: &str, bad: &BadRow, args: &ImportArgs) -> Failure {
     if bad.why.ends_with(NOT_UTF_8) {
         return failure.hint(format!("{stored}; {}", advice::NOT_UTF_8));
     }
+    if let Some(next) = first_lines
+        && bad.line <= FIRST_LINES
+    {
+        return failure.hint(format!("{stored}; {next}"));
+    }
     failure.hint(format!(
-        "{stored}; correct the line, name it null with --null WORD, or leave out such rows with \
-         --on-error continue"
+        "{stored}; correct the line, name a word for \"no value\" with --null WORD, or leave out such values with \
+         --on-error null, such rows with --on-error skip"
     ))
 }
 
-fn tell(what: &str, bad: &BadRow, number: u64, terminal: &Terminal<'_>) {
+/// Describes the first rows or values that are left out.
+fn tell(lost: &str, what: &str, bad: &BadRow, number: u64, terminal: &Terminal<'_>) {
     let mut stderr = std::io::stderr().lock();
-    let mark = terminal.messages.warning("left out:");
+    let mark = terminal.messages.warning(&format!("{lost}:"));
     if number <= BAD_ROWS_SHOWN {
         let _ = writeln!(stderr, "{mark} {what}, line {}: {}", bad.line, bad.why);
     } else if number == BAD_ROWS_SHOWN + 1 {
-        let _ = writeln!(stderr, "{mark} more rows follow and are only counted");
+        let _ = writeln!(stderr, "{mark} more follow and are only counted");
     }
 }

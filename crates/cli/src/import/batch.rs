@@ -17,6 +17,7 @@
 use crate::exit::{Exit, Failure, Outcome};
 use crate::import::blocks::{Block, Blocks, LinesBefore};
 use crate::import::local_times::LocalRows;
+use crate::import::number::Number;
 use crate::import::rows::{BadRow, Reading, Rows};
 use crate::import::texts::Texts;
 use crate::time::Nanos;
@@ -46,7 +47,7 @@ pub(crate) struct Batch {
     /// Number of each row's combination of tags.
     pub tags: Vec<u32>,
     /// The values of each row, one after the other.
-    pub values: Vec<Option<f64>>,
+    pub values: Vec<Option<Number>>,
     /// The same where the columns have types: words, and numbers of texts.
     pub words: Vec<u64>,
     pub texts: Texts,
@@ -54,6 +55,8 @@ pub(crate) struct Batch {
     pub combinations: Vec<Vec<String>>,
     /// Lines that are no rows, and how many rows of the batch stand before each.
     pub bad: Vec<(usize, BadRow)>,
+    /// Cells that are empty because they are bad, with the row of the batch that each is of.
+    pub bad_cells: Vec<(usize, BadRow)>,
     /// Local times that clocks repeat or skip.
     pub local: LocalRows,
 }
@@ -71,6 +74,7 @@ impl Batch {
         self.texts.truncate(0);
         self.combinations.clear();
         self.bad.clear();
+        self.bad_cells.clear();
         self.local.clear();
     }
 

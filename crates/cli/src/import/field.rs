@@ -1,5 +1,6 @@
 //! One field of a record: whether it says anything, its text, its value.
 
+use crate::import::number::double;
 use csv::ByteRecord;
 use tidalite::{ColumnType, Decimal, Value};
 
@@ -51,10 +52,9 @@ pub(crate) fn whole_field(record: &ByteRecord, index: usize) -> Result<&str, Str
 
 /// A field as a value of a type; `None` when it is none.
 pub(crate) fn read_value(text: &str, ty: ColumnType) -> Option<Value> {
-    let float = |text: &str| text.parse::<f64>().ok();
     Some(match ty {
-        ColumnType::F64 => Value::F64(float(text)?),
-        ColumnType::F32 => Value::from(text.parse::<f32>().ok()?),
+        ColumnType::F64 => Value::F64(double(text).ok()?),
+        ColumnType::F32 => Value::from(single(text)?),
         ColumnType::I64 => Value::I64(text.parse().ok()?),
         ColumnType::U64 => Value::U64(text.parse().ok()?),
         ColumnType::Bool => Value::Bool(match text.to_ascii_lowercase().as_str() {
@@ -68,6 +68,13 @@ pub(crate) fn read_value(text: &str, ty: ColumnType) -> Option<Value> {
         ColumnType::Guid => Value::Guid(hex(&text.replace('-', ""))?.try_into().ok()?),
         _ => return None,
     })
+}
+
+/// The nearest float of 32 bits, unless the number is beyond their range.
+fn single(text: &str) -> Option<f32> {
+    let (double, single) = (double(text).ok()?, text.parse::<f32>().ok()?);
+    let is_beyond = double.is_finite() != single.is_finite() || (double == 0.0) != (single == 0.0);
+    (!is_beyond).then_some(single)
 }
 
 fn hex(text: &str) -> Option<Vec<u8>> {

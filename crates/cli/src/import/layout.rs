@@ -2,8 +2,8 @@
 //!
 //! A column is named by its header or by its number, counted from 1; `=NAME` after it gives
 //! it another name in the database. What the user does not say is found in a sample of the
-//! first rows: the time is the first column whose fields all read as times, values are all
-//! other columns whose fields all read as numbers.
+//! first rows: the time is the first column whose fields mostly read as times, values are all
+//! other columns at least half of whose fields read as numbers.
 
 use crate::args::TypedColumn;
 use crate::exit::{Failure, Outcome};
@@ -40,6 +40,8 @@ pub(crate) struct Wishes {
     pub values: Vec<String>,
     /// `--columns`: in place of `values`, with a type each.
     pub columns: Vec<TypedColumn>,
+    /// `--on-error null`: a bad cell of a value column is as good as an empty one.
+    pub bad_cells_are_null: bool,
 }
 
 /// A column that is used.
@@ -49,6 +51,16 @@ pub(crate) struct Named {
     pub index: usize,
     /// Name in the database.
     pub name: String,
+}
+
+/// A column that is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    /// As the header calls it.
+    pub name: String,
+    /// Cells of the sample that are numbers, and all that say something.
+    pub numbers: usize,
+    pub cells: usize,
 }
 
 /// The decision.
@@ -68,8 +80,8 @@ pub(crate) struct Layout {
     pub values: Vec<Named>,
     /// What the columns of one series are; empty where each becomes a series.
     pub typed: Vec<Column>,
-    /// Columns of text that the user did not speak of.
-    pub left_out: Vec<Named>,
+    /// Columns that the user did not speak of and that hold few numbers or none.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// Header names that mean a time, in lower case.
@@ -412,7 +424,7 @@ impl Table<'_> {
     }
 
     /// What is neither time nor tag nor value. Of columns without a name, only those that hold text: others are a number of the row.
-    fn others(&self, time: &Named, tags: &[Named], values: &[Named]) -> Vec<Named> {
+    fn others(&self, time: &Named, tags: &[Named], values: &[Named]) -> Vec<LeftOut> {
         let taken = |index| {
             [time]
                 .into_iter()
@@ -426,11 +438,22 @@ impl Table<'_> {
                 !self.unnamed[*index]
                     || self.fields(*index).any(|text| text.parse::<f64>().is_err())
             })
-            .map(|index| Named {
-                index,
-                name: self.names[index].clone(),
+            .map(|index| {
+                let (numbers, others) = self.numbers_and_others(index);
+                LeftOut {
+                    name: self.names[index].clone(),
+                    numbers,
+                    cells: numbers + others,
+                }
             })
             .collect()
+    }
+
+    /// Cells of a column that are numbers, and others that say something.
+    fn numbers_and_others(&self, index: usize) -> (usize, usize) {
+        let is_number = |text: &&str| text.parse::<f64>().is_ok();
+        let numbers = self.fields(index).filter(is_number).count();
+        (numbers, self.fields(index).count() - numbers)
     }
 
     /// A cell of a column that is no number, or else any.
@@ -446,16 +469,9 @@ impl Table<'_> {
             .filter(|index| !taken(*index))
             .filter(|index| !self.unnamed[*index] || self.fields(*index).next().is_some())
             .filter(|index| {
-                // Mostly numbers: single bad fields are reported as rows, later.
-                let (mut numbers, mut others) = (0_usize, 0_usize);
-                for text in self.fields(*index) {
-                    if text.parse::<f64>().is_ok() {
-                        numbers += 1
-                    } else {
-                        others += 1
-                    }
-                }
-                others * 10 <= numbers
+                // Half of them at least: what is no number is reported as a bad cell, later.
+                let (numbers, others) = self.numbers_and_others(*index);
+                others <= numbers
             })
             .map(|index| Named {
                 index,
@@ -505,7 +521,8 @@ mod tests {
         assert_eq!(*layout.reader.format(), TimeFormat::Iso);
         // An all-null column may hold numbers later.
         assert_eq!(names(&layout.values), ["temp", "gust"]);
-        assert_eq!(names(&layout.left_out), ["site", "note"]);
+        let left_out: Vec<_> = layout.left_out.iter().map(|own| &own.name[..]).collect();
+        assert_eq!(left_out, ["site", "note"]);
     }
 
     #[test]

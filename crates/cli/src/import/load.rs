@@ -6,22 +6,24 @@
 //! 2. A series is created with its first value: a column that is null throughout leaves none.
 //! 3. What was committed is whole: buffers are emptied before every commit.
 //! 4. A series that is there keeps its unit of time and its columns: times go into its own steps, and single values only
-//!    into the columns of the default point. Which series are there is asked of the newest commit, once the transaction
-//!    has begun: from then on nobody else changes them.
+//!    into the columns of the default point, or into `value` alone where that holds whole numbers. Which series are there is asked
+//!    of the newest commit, once the transaction has begun: from then on nobody else changes them.
 
 use crate::database::{failure, failure_in, step_at};
 use crate::exit::{Failure, Outcome};
 use crate::import::batch::Batch;
-use crate::import::layout::Named;
+use crate::import::layout::{Layout, Named};
+use crate::import::number::{Number, type_of_all};
 use crate::import::replaced::{Replaced, Times};
 use crate::import::texts::Texts;
+use crate::output::printable;
 use crate::store;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite::{
-    Column, Database, MergePolicy, ReadTxn, Schema, SeriesId, SeriesInfo, SeriesMut, SeriesName,
-    Unit, WriteTxn,
+    Column, ColumnType, Database, MergePolicy, ReadTxn, Schema, SeriesId, SeriesInfo, SeriesMut,
+    SeriesName, Unit, WriteTxn,
 };
 
 /// Bytes of rows that wait in all buffers together.
@@ -46,6 +48,8 @@ pub(crate) struct Tally {
     pub series: u64,
     /// Rows left out.
     pub bad_rows: u64,
+    /// Cells left out of rows that were stored.
+    pub bad_cells: u64,
     /// Durable commits.
     pub commits: u64,
 }
@@ -66,6 +70,10 @@ struct Slot {
     unit: Option<Unit>,
     /// `--columns`; none: single values.
     typed: Option<Arc<[Column]>>,
+    /// What single values are stored as, known with the unit. A new series is one of doubles; as long as all of its values wait here, it
+    /// may become one of whole numbers that doubles do not have.
+    single: ColumnType,
+    is_new: bool,
     /// Whether the series is known to have these columns.
     is_checked: bool,
     times: Vec<i64>,
@@ -81,6 +89,24 @@ struct Slot {
 }
 
 impl Slot {
+    /// The word of a single value.
+    ///
+    /// # Errors
+    /// Why the series cannot store it.
+    fn word(&mut self, number: Number) -> Result<u64, String> {
+        let word = number.word(self.single);
+        // Nothing is stored of it yet.
+        if word.is_err()
+            && self.is_new
+            && self.id.is_none()
+            && let Some((ty, words)) = type_of_all(&self.words[0], self.single, number)
+        {
+            (self.single, self.words[0]) = (ty, words);
+            return number.word(ty);
+        }
+        word
+    }
+
     /// Takes the time of a row whose words are there.
     fn end_row(&mut self, time: i64, bytes: usize) {
         self.order.push(time);
@@ -100,6 +126,32 @@ pub(crate) struct Aim<'a> {
     pub merge: Option<MergePolicy>,
     /// `--unit`: of the times of series that are not there yet.
     pub unit: Unit,
+    /// `--on-error null`: a value that its series cannot store is left out of its row.
+    pub bad_cells_are_null: bool,
+}
+
+/// What the columns of an input are.
+#[derive(Clone, Debug)]
+pub(crate) struct Columns {
+    /// They become tags; with `names_series` the one that has the whole name.
+    pub tags: Vec<Named>,
+    /// A column names the series of each row.
+    pub names_series: bool,
+    /// They become series, or are the columns of one.
+    pub values: Vec<Named>,
+    /// What the columns of one series are; empty where each becomes a series.
+    pub typed: Arc<[Column]>,
+}
+
+impl Columns {
+    pub(crate) fn of(layout: &Layout) -> Self {
+        Self {
+            tags: layout.tags.clone(),
+            names_series: layout.names_series,
+            values: layout.values.clone(),
+            typed: layout.typed.clone().into(),
+        }
+    }
 }
 
 /// The transaction under way.
@@ -135,14 +187,14 @@ pub(crate) struct Loader<'a> {
     slots: Vec<Slot>,
     /// Slots by name: inputs with other columns may lead to the same series.
     by_name: HashMap<String, usize>,
-    /// `--series`: a row has the whole name of its series.
-    names_series: bool,
     /// For the columns of the current input and each thread that reads it: the slots of each combination of tags, by its number.
     by_tags: Vec<Vec<Vec<usize>>>,
     /// Zeros, as long as the longest stretch: the flags of the points.
     flags: Vec<u64>,
-    /// The time of a row for each of its series, whose units may differ.
-    steps: Vec<i64>,
+    /// The time and the word of each value of a row, whose series may differ in their units and types.
+    points: Vec<Option<(i64, u64)>>,
+    /// Why values of the last row were left out.
+    bad_cells: Vec<String>,
     waiting_bytes: usize,
     tally: Tally,
 }
@@ -151,7 +203,6 @@ impl<'a> Loader<'a> {
     pub(crate) fn new(database: Database, path: &'a Path, aim: Aim<'a>) -> Self {
         Self {
             aim,
-            names_series: false,
             database,
             path,
             open: None,
@@ -159,7 +210,8 @@ impl<'a> Loader<'a> {
             by_name: HashMap::new(),
             by_tags: Vec::new(),
             flags: Vec::new(),
-            steps: Vec::new(),
+            points: Vec::new(),
+            bad_cells: Vec::new(),
             waiting_bytes: 0,
             tally: Tally::default(),
         }
@@ -170,8 +222,7 @@ impl<'a> Loader<'a> {
     }
 
     /// Another input with other columns follows.
-    pub(crate) fn next_input(&mut self, names_series: bool) {
-        self.names_series = names_series;
+    pub(crate) fn next_input(&mut self) {
         self.by_tags.clear();
     }
 
@@ -180,15 +231,19 @@ impl<'a> Loader<'a> {
         self.tally.bad_rows += 1;
     }
 
+    /// A cell that was left out.
+    pub(crate) fn bad_cell(&mut self) {
+        self.tally.bad_cells += 1;
+    }
+
+    /// Why values of the last row were left out.
+    pub(crate) fn take_bad_cells(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.bad_cells)
+    }
+
     /// Makes the slots of the combinations of tags that a batch is the first of its thread to use. With `typed` columns a
     /// combination has one, else one for each of the values.
-    pub(crate) fn meet(
-        &mut self,
-        batch: &Batch,
-        tags: &[Named],
-        values: &[Named],
-        typed: &Arc<[Column]>,
-    ) -> Outcome {
+    pub(crate) fn meet(&mut self, batch: &Batch, columns: &Columns) -> Outcome {
         let into = self.aim.into.map(|name| Named {
             index: 0,
             name: name.to_owned(),
@@ -196,8 +251,8 @@ impl<'a> Loader<'a> {
         let values = match &into {
             Some(into) => std::slice::from_ref(into),
             // The name is that of the row: of the columns any does.
-            None if !typed.is_empty() => &values[..1],
-            None => values,
+            None if !columns.typed.is_empty() => &columns.values[..1],
+            None => &columns.values,
         };
         if self.by_tags.len() <= batch.reader {
             self.by_tags.resize_with(batch.reader + 1, Vec::new);
@@ -205,48 +260,60 @@ impl<'a> Loader<'a> {
         for texts in &batch.combinations {
             let slots = values
                 .iter()
-                .map(|value| self.slot(value, tags, texts, typed))
+                .map(|value| self.slot(value, texts, columns))
                 .collect::<Outcome<Vec<usize>>>()?;
             self.by_tags[batch.reader].push(slots);
         }
         Ok(())
     }
 
-    /// One row of a batch that was met; why it is a bad one, if a series cannot have its time.
+    /// One row of a batch that was met; why it is a bad one, if a series cannot have its time or its value.
     pub(crate) fn row(&mut self, batch: &Batch, row: usize) -> Outcome<Result<(), String>> {
         let (nanos, tags) = (batch.times[row], batch.tags[row] as usize);
         let width = self.by_tags[batch.reader][tags].len();
         let values = &batch.values[row * width..(row + 1) * width];
-        // All of a row or nothing of it: its times come first.
+        // All of a row or nothing of it: what it becomes is known before anything is kept.
         let mut known = None;
-        self.steps.clear();
+        self.points.clear();
         for (column, value) in values.iter().enumerate() {
-            if value.is_none() {
-                self.steps.push(0);
+            let &Some(number) = value else {
+                self.points.push(None);
                 continue;
-            }
+            };
             let index = self.by_tags[batch.reader][tags][column];
             let unit = match self.slots[index].unit {
                 Some(unit) => unit,
                 None => self.unit_of_values(index)?,
             };
+            let slot = &mut self.slots[index];
             let step = match known {
                 Some((own, step)) if own == unit => step,
-                _ => match step_at(unit, nanos, &self.slots[index].name) {
+                _ => match step_at(unit, nanos, &slot.name) {
                     Ok(step) => step,
                     Err(why) => return Ok(Err(why)),
                 },
             };
             known = Some((unit, step));
-            self.steps.push(step);
+            let point = match slot.word(number) {
+                Ok(word) => Some((step, word)),
+                Err(why) => {
+                    let why = format!("series {}: {why}", printable(&slot.name));
+                    if !self.aim.bad_cells_are_null {
+                        return Ok(Err(why));
+                    }
+                    self.bad_cells.push(why);
+                    None
+                }
+            };
+            self.points.push(point);
         }
         self.tally.rows += 1;
         let slots = &self.by_tags[batch.reader][tags];
         let mut full = false;
-        for ((index, value), &time) in slots.iter().zip(values).zip(&self.steps) {
-            let Some(value) = value else { continue };
+        for (index, point) in slots.iter().zip(&self.points) {
+            let &Some((time, word)) = point else { continue };
             let slot = &mut self.slots[*index];
-            slot.words[0].push(value.to_bits());
+            slot.words[0].push(word);
             slot.end_row(time, POINT_BYTES);
             self.waiting_bytes += POINT_BYTES;
             self.tally.points += 1;
@@ -373,20 +440,16 @@ impl<'a> Loader<'a> {
         store::close(self.database).map_err(|error| failure(self.path, &error))
     }
 
-    fn slot(
-        &mut self,
-        value: &Named,
-        tags: &[Named],
-        texts: &[String],
-        typed: &Arc<[Column]>,
-    ) -> Outcome<usize> {
-        let name = if self.names_series {
+    fn slot(&mut self, value: &Named, texts: &[String], columns: &Columns) -> Outcome<usize> {
+        let name = if columns.names_series {
             self.named(texts)?
         } else {
-            self.made_of_tags(value, tags, texts)?
+            self.made_of_tags(value, &columns.tags, texts)?
         };
         let name = name.to_string();
-        let typed = Some(typed).filter(|typed| !typed.is_empty()).cloned();
+        let typed = Some(&columns.typed)
+            .filter(|typed| !typed.is_empty())
+            .cloned();
         if let Some(&index) = self.by_name.get(&name) {
             if self.slots[index].typed != typed {
                 // Another input calls the columns otherwise: whether that fits is seen when its rows are handed over.
@@ -406,6 +469,8 @@ impl<'a> Loader<'a> {
             unit: None,
             words: vec![Vec::new(); typed.as_ref().map_or(1, |typed| typed.len())],
             typed,
+            single: ColumnType::F64,
+            is_new: false,
             is_checked: false,
             times: Vec::new(),
             texts: Texts::default(),
@@ -453,15 +518,20 @@ impl<'a> Loader<'a> {
         Ok(Some(series.info().clone()))
     }
 
-    /// The unit of a series that takes single values. One that is there has to have the columns of the default point: into
-    /// others the values would go where they do not belong.
+    /// The unit of a series that takes single values, of which the first has come. One that is there has to have the columns of the
+    /// default point, or `value` alone: into others the values would go where they do not belong.
     fn unit_of_values(&mut self, index: usize) -> Outcome<Unit> {
-        let unit = match self.series_before(index)? {
-            None => self.aim.unit,
-            Some(info) if info.schema.columns == Schema::point().columns => info.schema.unit,
-            Some(info) => return Err(other_columns(&info)),
+        let there = self.series_before(index)?;
+        let slot = &mut self.slots[index];
+        slot.is_new = there.is_none();
+        let (unit, single) = match there {
+            None => (self.aim.unit, ColumnType::F64),
+            Some(info) => match single_type(&info.schema) {
+                Some(single) => (info.schema.unit, single),
+                None => return Err(other_columns(&info)),
+            },
         };
-        self.slots[index].unit = Some(unit);
+        (slot.unit, slot.single) = (Some(unit), single);
         Ok(unit)
     }
 
@@ -487,7 +557,7 @@ impl<'a> Loader<'a> {
                 let unit = slot.unit.unwrap_or_default();
                 let columns = match &slot.typed {
                     Some(typed) => typed.to_vec(),
-                    None => Schema::point().columns,
+                    None => single_columns(slot.single),
                 };
                 let schema = Schema { unit, columns };
                 match slot.typed {
@@ -508,6 +578,9 @@ impl<'a> Loader<'a> {
         let points = slot.times.len();
         slot.replaces = series.info().merge == MergePolicy::Replace;
         let stored = match &slot.typed {
+            None if slot.single != ColumnType::F64 => {
+                series.append_rows(&slot.times, &[&slot.words[0]])
+            }
             None => {
                 if self.flags.len() < points {
                     self.flags.resize(points, 0);
@@ -566,6 +639,21 @@ fn append_typed(
         })
         .collect();
     series.append_rows(&slot.times, &words)
+}
+
+/// The columns of a series of single values.
+fn single_columns(ty: ColumnType) -> Vec<Column> {
+    match ty {
+        ColumnType::F64 => Schema::point().columns,
+        _ => vec![Column::new("value", ty)],
+    }
+}
+
+/// What a series with these columns stores single values as, if it takes them.
+fn single_type(schema: &Schema) -> Option<ColumnType> {
+    let types = [ColumnType::F64, ColumnType::I64, ColumnType::U64];
+    let mut types = types.into_iter();
+    types.find(|ty| schema.columns == single_columns(*ty))
 }
 
 fn other_columns(info: &SeriesInfo) -> Failure {

@@ -6,6 +6,7 @@
 //! record      CSV or JSON lines as records of texts
 //! layout      which column is the time, which are tags, which are values
 //! field       a field as a text or a value, or nothing
+//! number      numbers without a loss, and what a series of them stores
 //! blocks      the bytes taken apart where records end
 //! rows        a record becomes a time, tags and values, or a complaint with its line number
 //! advice      what an input seems to be that cannot be used as it is
@@ -25,6 +26,7 @@ pub(crate) mod field;
 pub(crate) mod layout;
 pub(crate) mod load;
 pub(crate) mod local_times;
+pub(crate) mod number;
 pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod replaced;

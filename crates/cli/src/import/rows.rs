@@ -8,6 +8,7 @@ use crate::import::blocks::{Block, Blocks, Ends, LinesBefore, empty_lines, lines
 use crate::import::field::{Nulls, field, read_value, whole_field};
 use crate::import::layout::{Layout, Named, Wishes};
 use crate::import::local_times::Policy;
+use crate::import::number::Number;
 use crate::import::record::{JsonLines, Keys, Records};
 use crate::import::texts::{NO_TEXT, Texts};
 use crate::output::printable;
@@ -54,6 +55,8 @@ type Whole<R> = Chain<Cursor<Vec<u8>>, Chain<Cursor<Vec<u8>>, R>>;
 pub(crate) struct Rows<R> {
     pub(crate) blocks: Blocks<Whole<R>>,
     pub(crate) reading: Reading,
+    /// What to do about the first lines, if one of them cannot be read.
+    pub(crate) advice: Option<String>,
 }
 
 /// How blocks of an input become rows.
@@ -68,6 +71,8 @@ pub(crate) struct Reading {
     nulls: Nulls,
     /// What local times mean that clocks repeat or skip.
     policy: Policy,
+    /// A bad cell of a value column is as good as an empty one.
+    bad_cells_are_null: bool,
 }
 
 /// What is known of the form.
@@ -185,6 +190,10 @@ impl<R: Read> Rows<R> {
                 _ => failure,
             }
         })?;
+        let advice = match ends {
+            Ends::Csv { .. } => lines_to_skip(&kept.bytes, None),
+            Ends::Lines => None,
+        };
         // The sample is read once more, as the rest is. Behind empty lines, so that the first block has the first record: the names.
         let empty = match ends {
             Ends::Csv { .. } => empty_lines(&kept.bytes),
@@ -194,6 +203,7 @@ impl<R: Read> Rows<R> {
         kept.bytes.drain(..empty);
         let whole = Cursor::new(kept.bytes).chain(kept.inner);
         Ok(Self {
+            advice,
             blocks: Blocks::new(whole, ends).begin_at_line(line),
             reading: Reading {
                 what: what.to_owned(),
@@ -202,6 +212,7 @@ impl<R: Read> Rows<R> {
                 layout,
                 nulls,
                 policy: wishes.local_times,
+                bad_cells_are_null: wishes.bad_cells_are_null,
             },
         })
     }
@@ -251,7 +262,7 @@ impl Reading {
         batch: &mut Batch,
     ) -> Outcome {
         let mut record = ByteRecord::new();
-        let mut tags = Vec::new();
+        let (mut tags, mut bad_cells) = (Vec::new(), Vec::new());
         let mut before = LinesBefore::default();
         let mut skip = self.header && batch.block.number == 0;
         loop {
@@ -268,10 +279,17 @@ impl Reading {
             let start = usize::try_from(start).unwrap_or(0).saturating_sub(front);
             let row = match batch.block.is_open {
                 true => Err("a quote is opened and not closed".to_owned()),
-                false => read.and_then(|_| self.read_row(&record, &mut tags, batch)),
+                false => {
+                    read.and_then(|_| self.read_row(&record, &mut tags, &mut bad_cells, batch))
+                }
             };
             match row {
                 Ok(time) => {
+                    for why in bad_cells.drain(..) {
+                        let line = batch.block.line_in(bytes, start, &mut before);
+                        let row = batch.times.len();
+                        batch.bad_cells.push((row, BadRow { line, why }));
+                    }
                     let number = known.number(&tags, batch);
                     batch.end_row(time, start, number);
                 }
@@ -288,6 +306,7 @@ impl Reading {
         &self,
         record: &ByteRecord,
         tags: &mut Vec<String>,
+        bad_cells: &mut Vec<String>,
         batch: &mut Batch,
     ) -> Result<Nanos, String> {
         let (layout, nulls) = (&self.layout, &self.nulls);
@@ -327,39 +346,69 @@ impl Reading {
             }
         }
         let (values, words, texts) = (batch.values.len(), batch.words.len(), batch.texts.len());
-        self.read_values(record, batch).inspect_err(|_| {
-            batch.values.truncate(values);
-            batch.words.truncate(words);
-            batch.texts.truncate(texts);
-        })?;
+        bad_cells.clear();
+        self.read_values(record, bad_cells, batch)
+            .inspect_err(|_| {
+                batch.values.truncate(values);
+                batch.words.truncate(words);
+                batch.texts.truncate(texts);
+            })?;
         batch.local.note(batch.times.len(), moment, self.policy);
         Ok(time)
     }
 
-    fn read_values(&self, record: &ByteRecord, batch: &mut Batch) -> Result<(), String> {
+    fn read_values(
+        &self,
+        record: &ByteRecord,
+        bad_cells: &mut Vec<String>,
+        batch: &mut Batch,
+    ) -> Result<(), String> {
         let (layout, nulls) = (&self.layout, &self.nulls);
+        for (named, column) in layout.values.iter().zip(&layout.typed) {
+            let word = match typed(record, named, column, nulls, &mut batch.texts) {
+                Err(why) if self.bad_cells_are_null && column.nullable => {
+                    bad_cells.push(why);
+                    null_word(column)?
+                }
+                word => word?,
+            };
+            batch.words.push(word);
+        }
         if !layout.typed.is_empty() {
-            for (named, column) in layout.values.iter().zip(&layout.typed) {
-                let word = typed(record, named, column, nulls, &mut batch.texts)?;
-                batch.words.push(word);
-            }
             return Ok(());
         }
         for column in &layout.values {
-            let text = field(record, column.index)?;
-            batch.values.push(if nulls.contains(text) {
-                None
-            } else {
-                Some(text.parse().map_err(|_| {
-                    format!(
-                        "`{}` in column `{}` is no number",
-                        printable(text),
-                        printable(&column.name)
-                    )
-                })?)
-            });
+            let number = match number(record, column, nulls) {
+                Err(why) if self.bad_cells_are_null => {
+                    bad_cells.push(why);
+                    None
+                }
+                number => number?,
+            };
+            batch.values.push(number);
         }
         Ok(())
+    }
+}
+
+/// The number in a field; none where there is none.
+fn number(record: &ByteRecord, column: &Named, nulls: &Nulls) -> Result<Option<Number>, String> {
+    let text = field(record, column.index)?;
+    if nulls.contains(text) {
+        return Ok(None);
+    }
+    let number = Number::read(text).map_err(|why| {
+        let (text, name) = (printable(text), printable(&column.name));
+        format!("`{text}` in column `{name}` {why}")
+    });
+    number.map(Some)
+}
+
+/// The word of a cell without a value, in a column that may have some.
+fn null_word(column: &Column) -> Result<u64, String> {
+    match column.ty.is_text() {
+        true => Ok(NO_TEXT),
+        false => column.word(&Value::Null).map_err(|error| error.to_string()),
     }
 }
 
@@ -411,10 +460,7 @@ fn typed(
     };
     let word = |value: &Value| column.word(value).map_err(|error| error.to_string());
     if column.nullable && nulls.contains(text) {
-        return match column.ty.is_text() {
-            true => Ok(NO_TEXT),
-            false => word(&Value::Null),
-        };
+        return null_word(column);
     }
     let is_null = !is_string && !text.is_empty() && nulls.contains(text);
     let value = if is_null {
@@ -626,9 +672,9 @@ mod tests {
         assert_eq!(
             good,
             [
-                "1357020000000000000 [\"EWR\"] [Some(39.02)]",
+                "1357020000000000000 [\"EWR\"] [Some(Float(39.02))]",
                 "1357023600000000000 [\"EWR\"] [None]",
-                "1357030800000000000 [\"\"] [Some(-1.0)]",
+                "1357030800000000000 [\"\"] [Some(Float(-1.0))]",
             ]
         );
         let lines: Vec<u64> = bad.iter().map(|row| row.line).collect();
@@ -647,9 +693,9 @@ mod tests {
         assert_eq!(
             good,
             [
-                "1357020000000000000 [\"EWR\"] [Some(39.02), None]",
-                "1357023600000000000 [\"EWR\"] [None, Some(3.0)]",
-                "1357027200000000000 [\"\"] [None, Some(10.0)]",
+                "1357020000000000000 [\"EWR\"] [Some(Float(39.02)), None]",
+                "1357023600000000000 [\"EWR\"] [None, Some(Float(3.0))]",
+                "1357027200000000000 [\"\"] [None, Some(Float(10.0))]",
             ]
         );
         assert_eq!((bad.len(), bad[0].line), (1, 3));
@@ -668,7 +714,11 @@ mod tests {
         )
         .unwrap();
         assert_eq!(good.len(), 2);
-        assert!(good[0].ends_with("[Some(1.0), Some(2.0)]"), "{}", good[0]);
+        assert!(
+            good[0].ends_with("[Some(Float(1.0)), Some(Float(2.0))]"),
+            "{}",
+            good[0]
+        );
         assert!(bad.is_empty());
     }
 
@@ -689,7 +739,7 @@ mod tests {
             ..Wishes::default()
         };
         let (good, _) = read_all(text, &wishes).unwrap();
-        assert_eq!(good[1], "1401581460000000000 [] [Some(2.5)]");
+        assert_eq!(good[1], "1401581460000000000 [] [Some(Float(2.5))]");
     }
 
     #[test]

@@ -16,14 +16,13 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::import::batch::Batches;
 use crate::import::field::Nulls;
 use crate::import::layout::Wishes;
-use crate::import::load::{Aim, Loader};
+use crate::import::load::{Aim, Columns, Loader};
 use crate::import::rows::Rows;
 use crate::output::{bytes_text, grouped, plural, rounded_text};
 use clap::Parser;
 use flate2::read::GzDecoder;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 use tidalite::{Database, OpenMode, Options};
 
@@ -165,7 +164,7 @@ impl Tour {
             &wishes,
             Nulls::default(),
         )?;
-        let (tags, values) = (rows.layout().tags.clone(), rows.layout().values.clone());
+        let columns = Columns::of(rows.layout());
         let mut loader = Loader::new(
             database,
             &self.file,
@@ -175,12 +174,11 @@ impl Tour {
             },
         );
         let mut batches = Batches::start(rows);
-        let typed = Arc::default();
         while let Some(batch) = batches.next()? {
             if let Some((_, bad)) = batch.bad.first() {
                 return Err(Failure::new(Exit::Failure, &bad.why));
             }
-            loader.meet(&batch, &tags, &values, &typed)?;
+            loader.meet(&batch, &columns)?;
             for row in 0..batch.times.len() {
                 let stored = loader.row(&batch, row)?;
                 stored.map_err(|why| Failure::new(Exit::Failure, why))?;

@@ -194,8 +194,8 @@ fn a_number_that_stands_for_null_is_a_bad_row() {
     folder
         .say(line)
         .failed(5, &["a.csv, line 3", "column u", "stands for null"]);
-    let out = folder.say(&format!("{line} --on-error continue")).ok();
-    assert!(out.contains("1 rows left out"), "{out}");
+    let out = folder.say(&format!("{line} --on-error skip")).ok();
+    assert!(out.contains("1 row left out"), "{out}");
     let out = folder.say("scan a.tdl log -f csv").ok();
     assert_eq!(
         out,
@@ -303,7 +303,7 @@ fn bad_rows_stop_the_import_and_store_nothing() {
         &[
             "bad.csv, line 3: `yesterday`",
             "nothing was stored",
-            "--on-error continue",
+            "--on-error skip",
         ],
     );
     assert!(
@@ -326,7 +326,7 @@ fn bad_rows_stop_the_import_and_store_nothing() {
 fn bad_rows_are_left_out_if_wanted() {
     let folder = Folder::new("bad_rows_are_left_out_if_wanted");
     folder.write("bad.csv", WITH_BAD_ROWS);
-    let ran = folder.say("import a.tdl bad.csv --value v --on-error continue");
+    let ran = folder.say("import a.tdl bad.csv --value v --on-error skip");
     assert_eq!(ran.code, 0);
     for told in [
         "line 3: `yesterday`",
@@ -339,7 +339,7 @@ fn bad_rows_are_left_out_if_wanted() {
     assert!(ran.out.contains("3 rows left out"), "{}", ran.out);
     folder.write("worse.csv", "time,v\n2014-06-01,a\n2014-06-02,b\n");
     folder
-        .say("import b.tdl worse.csv --value v --on-error continue")
+        .say("import b.tdl worse.csv --value v --on-error skip")
         .failed(5, &["not one of 2 rows can be read"]);
     assert!(!folder.path("b.tdl").exists());
 }

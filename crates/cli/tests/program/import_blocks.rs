@@ -175,7 +175,7 @@ fn errors_in_late_blocks_have_their_lines() {
         .failed(5, &[&first, "3 durable commits before it remain"]);
     let out = folder.say("aggregate a.tdl v --fn count,last -f csv").ok();
     assert!(out.ends_with(",15000,14999\n"), "{out}");
-    let ran = folder.say("import a.tdl a.csv --value v --on-error continue");
+    let ran = folder.say("import a.tdl a.csv --value v --on-error skip");
     for line in lines {
         assert!(
             ran.err.contains(&format!("line {line}:")),

@@ -72,7 +72,7 @@ fn single_values_go_into_no_other_columns() {
         let found = format!("series v has {schema}");
         let unit = schema.unit;
         let expected = format!("flags:i64 value:f64, time in {unit}");
-        for line in ["import", "import --commit-every 1 --on-error continue"] {
+        for line in ["import", "import --commit-every 1 --on-error skip"] {
             let line = line.replacen("import", &format!("import {file} a.csv"), 1);
             folder
                 .say(&line)
@@ -130,11 +130,11 @@ fn a_time_that_the_unit_has_not_is_a_bad_row() {
             "millis",
         ],
     );
-    let ran = folder.say("import a.tdl a.csv --unit s --on-error continue");
+    let ran = folder.say("import a.tdl a.csv --unit s --on-error skip");
     assert!(ran.err.contains("line 3:"), "{}", ran.err);
     let out = ran.ok();
     assert!(out.starts_with("3 rows, 5 points in 2 series"), "{out}");
-    assert!(out.contains("1 rows left out"), "{out}");
+    assert!(out.contains("1 row left out"), "{out}");
     assert_eq!(
         folder.say("scan a.tdl v -f csv").ok(),
         "series,time,value\nv,2014-06-01T00:00:00Z,1\nv,2014-06-02T00:00:00Z,4\nv,9000-01-01T00:00:00Z,3\n"
@@ -144,7 +144,7 @@ fn a_time_that_the_unit_has_not_is_a_bad_row() {
     folder
         .say(&format!("import b.tdl a.csv {into} --unit us"))
         .failed(5, &["a.csv, line 3", "two steps of series log"]);
-    let ran = folder.say(&format!("import b.tdl a.csv {into} --on-error continue"));
+    let ran = folder.say(&format!("import b.tdl a.csv {into} --on-error skip"));
     assert!(ran.err.contains("a.csv, line 4"), "{}", ran.err);
     assert_eq!(folder.say("scan b.tdl log -f csv").ok().lines().count(), 4);
 }

@@ -119,7 +119,7 @@ fn a_skipped_time_is_a_bad_row() {
             "--nonexistent shift",
         ],
     );
-    let out = folder.say(&format!("{line} --on-error continue")).ok();
+    let out = folder.say(&format!("{line} --on-error skip")).ok();
     assert!(
         out.contains("skipped hour (clocks set forward): 1; rows left out"),
         "{out}"
@@ -152,7 +152,7 @@ fn what_the_order_does_not_tell_is_refused_or_said_by_the_user() {
         ],
     );
     assert!(!folder.path("a.tdl").exists());
-    let ran = folder.say(&format!("{line} --on-error continue"));
+    let ran = folder.say(&format!("{line} --on-error skip"));
     for told in ["line 3: ", "line 4: ", "line 5: "] {
         assert!(ran.err.contains(told), "{}", ran.err);
     }

@@ -13,6 +13,7 @@ mod events;
 mod foreign_dumps;
 mod import;
 mod import_blocks;
+mod import_numbers;
 mod import_schemas;
 mod injected;
 mod integrity;

@@ -1,0 +1,241 @@
+//! Numbers as an input writes them, without a loss.
+//!
+//! Most are doubles. A double does not have every whole number from 2^53 on, so such a number keeps its digits until it is known what
+//! its series stores, and a series that begins with such numbers stores whole numbers. What would not come back as it was written is
+//! refused: digits that a double does not have, and magnitudes beyond its range.
+
+use crate::output::printable;
+use tidalite::ColumnType;
+
+/// From here on a double does not have every whole number.
+const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
+
+/// A number of an input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Number {
+    /// A double: a fraction, or a whole number below 2^53, or one beyond 64 bits that a double has.
+    Float(f64),
+    /// A whole number; of those that are read one from 2^53 on, or below -2^53.
+    Int(i64),
+    /// A whole number; of those that are read one from 2^63 on.
+    UInt(u64),
+}
+
+/// The double that is nearest to a number.
+///
+/// # Errors
+/// What is wrong with the text, to be put behind it: it is no number, or beyond the range of doubles.
+pub(crate) fn double(text: &str) -> Result<f64, &'static str> {
+    let float: f64 = text.parse().map_err(|_| "is no number")?;
+    if float.is_finite() && float != 0.0 {
+        return Ok(float);
+    }
+    let mut digits = text.split(['e', 'E']).next().unwrap_or_default().bytes();
+    if float == 0.0 && digits.any(|byte| matches!(byte, b'1'..=b'9')) {
+        return Err("is too small for a double, which would make it zero");
+    }
+    if float.is_infinite() && text.bytes().any(|byte| byte.is_ascii_digit()) {
+        return Err("is too large for a double, which would make it infinite");
+    }
+    Ok(float)
+}
+
+impl Number {
+    /// Reads a number.
+    ///
+    /// # Errors
+    /// What is wrong with the text, to be put behind it: `is no number`.
+    pub(crate) fn read(text: &str) -> Result<Self, &'static str> {
+        let float = double(text)?;
+        // One comparison for nearly all.
+        if float.abs() < EXACT_BELOW || !float.is_finite() {
+            return Ok(Self::Float(float));
+        }
+        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Ok(Self::Float(float));
+        }
+        if let Ok(whole) = text.parse() {
+            return Ok(Self::Int(whole));
+        }
+        if let Ok(whole) = text.parse() {
+            return Ok(Self::UInt(whole));
+        }
+        match format!("{:.0}", float.abs()) == digits.trim_start_matches('0') {
+            true => Ok(Self::Float(float)),
+            false => Err("has more digits than 64 bits or a double can hold"),
+        }
+    }
+
+    /// What a word of a column stands for.
+    fn of(word: u64, ty: ColumnType) -> Self {
+        match ty {
+            ColumnType::I64 => Self::Int(word.cast_signed()),
+            ColumnType::U64 => Self::UInt(word),
+            _ => Self::Float(f64::from_bits(word)),
+        }
+    }
+
+    /// The word that a column of this type stores.
+    ///
+    /// # Errors
+    /// Why the column cannot store it.
+    pub(crate) fn word(self, ty: ColumnType) -> Result<u64, String> {
+        match ty {
+            ColumnType::I64 => match self.whole().and_then(|whole| i64::try_from(whole).ok()) {
+                Some(whole) => Ok(whole.cast_unsigned()),
+                None => Err(self.refused("holds whole numbers (i64)")),
+            },
+            ColumnType::U64 => match self.whole().and_then(|whole| u64::try_from(whole).ok()) {
+                Some(whole) => Ok(whole),
+                None => Err(self.refused("holds whole numbers without a sign (u64)")),
+            },
+            _ => match self.double() {
+                Some(double) => Ok(double.to_bits()),
+                None => Err(self.refused("holds doubles, which have 53 bits")),
+            },
+        }
+    }
+
+    /// The whole number that this is; none for a fraction, and for a zero with a minus sign.
+    fn whole(self) -> Option<i128> {
+        match self {
+            Self::Int(whole) => Some(whole.into()),
+            Self::UInt(whole) => Some(whole.into()),
+            #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
+            Self::Float(float) => {
+                let fits = float.abs() < EXACT_BELOW && float.fract() == 0.0;
+                let is_minus_zero = float == 0.0 && float.is_sign_negative();
+                (fits && !is_minus_zero).then_some(float as i128)
+            }
+        }
+    }
+
+    /// The double that is exactly this.
+    fn double(self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "compared with what it was")]
+        #[expect(clippy::cast_possible_truncation, reason = "below 2^65")]
+        let exact = |whole: i128| {
+            let double = whole as f64;
+            (double as i128 == whole).then_some(double)
+        };
+        match self {
+            Self::Float(float) => Some(float),
+            Self::Int(whole) => exact(whole.into()),
+            Self::UInt(whole) => exact(whole.into()),
+        }
+    }
+
+    fn refused(self, holds: &str) -> String {
+        let text = match self {
+            Self::Float(float) => float.to_string(),
+            Self::Int(whole) => whole.to_string(),
+            Self::UInt(whole) => whole.to_string(),
+        };
+        format!("{} does not fit a series that {holds}", printable(&text))
+    }
+}
+
+/// What a new series stores that holds these words of one type and is given one more number: the first type that has them all, and the
+/// words of that type.
+pub(crate) fn type_of_all(
+    words: &[u64],
+    of: ColumnType,
+    more: Number,
+) -> Option<(ColumnType, Vec<u64>)> {
+    let types = [ColumnType::F64, ColumnType::I64, ColumnType::U64];
+    types.into_iter().find_map(|ty| {
+        more.word(ty).ok()?;
+        let words = words.iter().map(|word| Number::of(*word, of).word(ty).ok());
+        Some((ty, words.collect::<Option<_>>()?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_come_back_as_written_is_refused() {
+        for text in ["1e400", "-1e400", "1e-400", "0.0001e-330"] {
+            assert!(Number::read(text).is_err(), "{text}");
+        }
+        for text in ["36893488147419103233", "-9223372036854775809"] {
+            assert!(Number::read(text).unwrap_err().contains("more digits"));
+        }
+        for text in ["0", "-0.0", "0e-999", "000", "NaN", "inf", "-infinity"] {
+            assert!(matches!(Number::read(text), Ok(Number::Float(_))), "{text}");
+        }
+        assert_eq!(Number::read("x"), Err("is no number"));
+        assert_eq!(Number::read(""), Err("is no number"));
+        // Beyond 64 bits, but a power of two.
+        assert_eq!(
+            Number::read("36893488147419103232"),
+            Ok(Number::Float(36_893_488_147_419_103_232.0))
+        );
+    }
+
+    #[test]
+    fn whole_numbers_keep_their_digits() {
+        let largest = i64::MAX.to_string();
+        for (text, number) in [
+            ("9007199254740991", Number::Float(9_007_199_254_740_991.0)),
+            ("9007199254740992", Number::Int(9_007_199_254_740_992)),
+            ("+9007199254740993", Number::Int(9_007_199_254_740_993)),
+            ("-9007199254740993", Number::Int(-9_007_199_254_740_993)),
+            (&largest, Number::Int(i64::MAX)),
+            ("18446744073709551615", Number::UInt(u64::MAX)),
+            ("9007199254740993.0", Number::Float(9_007_199_254_740_992.0)),
+        ] {
+            assert_eq!(Number::read(text), Ok(number), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_the_number_or_there_is_none() {
+        use ColumnType::{F64, I64, U64};
+        let read = |text| Number::read(text).unwrap();
+        assert_eq!(
+            read("9007199254740993").word(I64),
+            Ok(9_007_199_254_740_993)
+        );
+        assert!(read("9007199254740993").word(F64).is_err());
+        let even = 9_007_199_254_740_994.0_f64;
+        assert_eq!(read("9007199254740994").word(F64), Ok(even.to_bits()));
+        assert_eq!(read("-7").word(I64), Ok((-7_i64).cast_unsigned()));
+        for (text, ty) in [("-7", U64), ("0.5", I64), ("-0.0", I64), ("NaN", I64)] {
+            assert!(read(text).word(ty).is_err(), "{text}");
+        }
+        assert!(read("18446744073709551615").word(I64).is_err());
+        assert!(read("18446744073709551615").word(F64).is_err());
+        assert_eq!(read("18446744073709551615").word(U64), Ok(u64::MAX));
+    }
+
+    #[test]
+    fn the_type_is_one_that_all_allow() {
+        use ColumnType::{F64, I64, U64};
+        let words = |numbers: &[i64]| numbers.iter().map(|own| own.cast_unsigned()).collect();
+        let doubles = [1.0_f64.to_bits(), 2.0_f64.to_bits()];
+        let large = Number::Int(9_007_199_254_740_993);
+        assert_eq!(
+            type_of_all(&doubles, F64, large),
+            Some((I64, words(&[1, 2])))
+        );
+        let largest = Number::UInt(u64::MAX);
+        assert_eq!(
+            type_of_all(&doubles, F64, largest),
+            Some((U64, words(&[1, 2])))
+        );
+        assert_eq!(type_of_all(&[7], I64, largest), Some((U64, vec![7])));
+        // Whole numbers that doubles have, too.
+        let half = Number::Float(0.5);
+        let even = 1_u64 << 60;
+        assert_eq!(
+            type_of_all(&[even], I64, half),
+            Some((F64, vec![(even as f64).to_bits()]))
+        );
+        assert_eq!(type_of_all(&[even + 1], I64, half), None);
+        assert_eq!(type_of_all(&words(&[-1]), I64, largest), None);
+        assert_eq!(type_of_all(&[0.5_f64.to_bits()], F64, large), None);
+    }
+}
