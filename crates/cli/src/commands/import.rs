@@ -372,7 +372,7 @@ fn stopped(what: &str, bad: &BadRow, first_lines: Option<&str>, args: &ImportArg
 /// Describes the first rows or values that are left out.
 fn tell(lost: &str, what: &str, bad: &BadRow, number: u64, terminal: &Terminal<'_>) {
     let mut stderr = std::io::stderr().lock();
-    let mark = terminal.messages.warning(&format!("{lost}:"));
+    let mark = terminal.messages.warning(format!("{lost}:"));
     if number <= BAD_ROWS_SHOWN {
         let _ = writeln!(stderr, "{mark} {what}, line {}: {}", bad.line, bad.why);
     } else if number == BAD_ROWS_SHOWN + 1 {
