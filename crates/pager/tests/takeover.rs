@@ -308,7 +308,10 @@ fn growth_of_a_commit_whose_data_is_synced_is_synced_too() {
     let of_length = |op: &&Op| matches!(op, Op::Sync(true));
     let ops = disk.recording().ops;
     let synced = ops[begun..].iter().filter(of_length).count();
-    assert_eq!(synced, 0, "the first flush synced what the second one has to");
+    assert_eq!(
+        synced, 0,
+        "the first flush synced what the second one has to"
+    );
     let second = during.lock().unwrap().take().unwrap();
     second.wait().unwrap();
     assert!(disk.image().len() > len, "the file has grown");
