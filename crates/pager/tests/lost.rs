@@ -7,7 +7,6 @@ mod toy;
 
 use std::io;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use tidalite_pager::{
     Durability, Error, Event, LockMemory, Logger, LossCause, LostCommits, Options, Pager, Storage,
 };
@@ -262,59 +261,6 @@ fn a_page_of_a_later_commit_shows_that_the_newest_record_is_stale() {
     }
     println!("{told} of {} stale records are told", told + silent);
     assert!(told > 10 && silent > 10, "{told} told, {silent} silent");
-}
-
-/// The only page that a later commit has written over may be one of the structure of free space, of which the layers above know nothing.
-/// If nobody looks there, a file that lacks durable commits is opened as if it were whole.
-#[test]
-fn a_page_of_the_free_space_shows_that_the_newest_record_is_stale() {
-    tidalite_testkit::watch();
-    let of_space_alone = |options: Options| Options {
-        roots: None,
-        clock_step: Duration::ZERO,
-        ..options
-    };
-    let (mut told, mut silent) = (0, 0);
-    for seed in 0..40 {
-        let mut rng = Rng::new(seed);
-        let disk = Arc::new(SimDisk::new());
-        let pager = open(&disk, &of_space_alone(options(0))).unwrap();
-        // Free space becomes so scattered that a record does not describe it by itself.
-        let change = |id: u64, durability: Durability| {
-            let mut txn = pager.begin_write().unwrap();
-            let old = root_of(txn.app());
-            let slots: Vec<_> = (0..20)
-                .map(|i| ((id * 37 + i * 29) as usize % toy::SLOTS, id))
-                .collect();
-            let root = apply(&mut txn, &old, &slots).unwrap();
-            txn.commit(&app(&root, id), durability).unwrap();
-        };
-        let commits = 60 + rng.below(40);
-        (1..commits).for_each(|id| change(id, Durability::Durable));
-        let old = disk.image();
-        change(commits, Durability::Durable);
-        (1..=6).for_each(|id| change(commits + id, Durability::Lazy));
-        let mut image = disk.image();
-        let pair = PAIRS
-            .iter()
-            .max_by_key(|pair| word(&image, pair[0] * BLOCK + 48));
-        for block in pair.unwrap() {
-            let bytes = block * BLOCK..(block + 1) * BLOCK;
-            image[bytes.clone()].copy_from_slice(&old[bytes]);
-        }
-        let disk = disk_of(&image);
-        let reader = open(&disk, &of_space_alone(reading())).unwrap();
-        let Some(lost) = reader.recovery().lost else {
-            silent += 1;
-            continue;
-        };
-        assert_eq!(lost.cause, LossCause::Record);
-        assert!(lost.newest > lost.found, "seed {seed}: {lost}");
-        assert_eq!(refused(open(&disk, &of_space_alone(options(0)))), lost);
-        told += 1;
-    }
-    println!("{told} of {} stale records are told", told + silent);
-    assert!(told > 5, "{told} told, {silent} silent");
 }
 
 /// A disk on which something happens before a read.
