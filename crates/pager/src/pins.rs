@@ -122,6 +122,12 @@ impl Pins {
         pinned.chain(self.gone.iter().map(|(txn, _)| *txn))
     }
 
+    /// Whether moving the table lets its old place go. A pin holds the table and the record that its own commit wrote, as it holds everything that this
+    /// version has: they stay where they are as long as it does.
+    pub(crate) fn can_move_table(&self) -> bool {
+        self.list.iter().all(|pin| pin.txn < self.table.birth)
+    }
+
     /// Every block of pins and clock, and the pages of its extent.
     pub(crate) fn extents(&self, page_size: usize) -> Vec<(Ptr, u64)> {
         let records = self.list.iter().map(|pin| pin.record);

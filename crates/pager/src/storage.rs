@@ -19,7 +19,9 @@ mod watch;
 mod write_back;
 mod write_map;
 
-pub(crate) use create::{create_file, finish_creation, give_name, open, real_path, sync_directory};
+pub(crate) use create::{
+    create_file, finish_creation, give_name, open, real_path, sync_directory, sync_name,
+};
 pub use file::FileStorage;
 pub use memory::MemoryStorage;
 pub(crate) use named::{FileId, Look, Named};

@@ -182,7 +182,7 @@ impl WriteTxn {
     }
 
     /// This transaction makes the file shorter: it takes the lowest free pages, its commit moves the pages of the free-space structure that
-    /// lie at or beyond `boundary` (bytes), and the block of the clock, is written even when nothing else changed, and cuts the file's end as far as it is free.
+    /// lie at or beyond `boundary` (bytes), and the blocks of the clock and of the pins, is written even when nothing else changed, and cuts the file's end as far as it is free.
     pub fn compact(&mut self, boundary: u64) {
         self.space.compacts = true;
         self.space.frees_space = true;
@@ -216,6 +216,12 @@ impl WriteTxn {
     pub fn pages_reserved(&self) -> u64 {
         let writer = self.writer.as_ref();
         writer.map_or(0, |writer| writer.reserve_pages(&self.inner))
+    }
+
+    /// Pages that this transaction has taken and not given back, and pages of earlier ones that it has freed; of the first file.
+    #[must_use]
+    pub fn pages_changed(&self) -> (u64, u64) {
+        (self.space.own_pages, self.space.freed_pages)
     }
 
     /// Pages in use, waiting ones included, and where the last of them ends.

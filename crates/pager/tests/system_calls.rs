@@ -7,9 +7,11 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use tidalite_pager::{Durability, FileStorage, Kind, Options, PageWrite, Pager, Storage};
+use tidalite_pager::{Durability, FileStorage, Kind, Options, PageWrite, Pager, Storage, restore};
 
 const ROLE: &str = "TIDALITE_TEST_SYSTEM_CALLS_ROLE";
 const FOLDER: &str = "TIDALITE_TEST_SYSTEM_CALLS_FOLDER";
@@ -60,6 +62,15 @@ fn role_of_a_child() {
     match role.to_str().unwrap() {
         "short writes" => write_beyond_the_limit(&folder),
         "commits" => commit_in_every_way(&folder),
+        "restore" => {
+            let backup = Box::new(File::open(folder.join("backup")).unwrap());
+            let mut chain = std::iter::once(Ok(backup as Box<dyn Read>));
+            restore(&mut chain, &folder.join("b.tdl"), None, &mut |_, _, _| {
+                Ok(())
+            })
+            .unwrap();
+        }
+        "open" => drop(Pager::open(folder.join("b.tdl"), &Options::default()).unwrap()),
         other => panic!("no role {other}"),
     }
 }
@@ -143,9 +154,16 @@ fn commit_in_every_way(folder: &Path) {
 
 /// The calls of a process, by strace; `None` where that may not trace.
 fn calls(role: &str, folder: &Path) -> Option<Vec<String>> {
+    let (output, calls) = injected(&[], role, folder)?;
+    expect_success(&output);
+    Some(calls)
+}
+
+/// The same of a process that meets errors and signals, as strace injects them.
+fn injected(what: &[&str], role: &str, folder: &Path) -> Option<(Output, Vec<String>)> {
     let log = folder.join("calls");
     let watched = "trace=openat,linkat,renameat2,fsync,fdatasync,pwrite64,pwritev,pwritev2";
-    let by = [
+    let mut by = vec![
         "strace",
         "-f",
         "-qq",
@@ -155,14 +173,17 @@ fn calls(role: &str, folder: &Path) -> Option<Vec<String>> {
         "-o",
         log.to_str()?,
     ];
+    for what in what {
+        by.extend(["-e", what]);
+    }
     let there = Command::new(by[0]).args(&by[1..]).arg("true").output();
     if !there.is_ok_and(|output| output.status.success()) {
         println!("skipped: strace");
         return None;
     }
-    expect_success(&run(&by, role, folder));
+    let output = run(&by, role, folder);
     let text = fs::read_to_string(&log).unwrap();
-    Some(text.lines().map(str::to_owned).collect())
+    Some((output, text.lines().map(str::to_owned).collect()))
 }
 
 /// The calls between two that name these files.
@@ -202,4 +223,64 @@ fn every_barrier_is_a_call_of_the_system() {
     assert_eq!(count(logged, "pwritev2", "RWF_DSYNC"), 1, "{logged:?}");
     let grown = between(&calls, "before-Durable-4000\"", "after-Durable-4000\"");
     assert!(count(grown, "fsync", "a.tdl>") > 0, "its length: {grown:?}");
+}
+
+/// Where the file system has no hard links a restored file has one name at once. Its folder is synced all the same: by who restores it, and when that
+/// one is killed just before, by who opens it next.
+#[test]
+fn the_folder_of_a_restored_file_is_synced_without_hard_links() {
+    const NO_LINKS: &str = "inject=linkat:error=EPERM";
+    let folder = Folder::new("links");
+    let pager = Pager::open(folder.0.join("a.tdl"), &Options::default()).unwrap();
+    for app in [b"one", b"two"] {
+        let txn = pager.begin_write().unwrap();
+        txn.commit(app, Durability::Durable).unwrap();
+    }
+    let mut backup = File::create(folder.0.join("backup")).unwrap();
+    let moved = &mut |_, _, _| Ok(());
+    pager.backup(None, None, &mut backup, moved).unwrap();
+    drop(pager);
+    let restored = folder.0.join("b.tdl");
+    let folder_name = fs::canonicalize(&folder.0).unwrap();
+    let folder_name = format!("<{}>", folder_name.to_str().unwrap());
+
+    let Some((output, calls)) = injected(&[NO_LINKS], "restore", &folder.0) else {
+        return;
+    };
+    expect_success(&output);
+    let renamed = calls.iter().position(|call| call.contains("renameat2("));
+    let renamed = renamed.expect("it has no other way");
+    let is_sync = |call: &String| call.contains("fsync(") && call.contains(&folder_name);
+    let synced = calls[renamed..].iter().position(is_sync);
+    let synced = renamed + synced.expect("the folder");
+    let left = || {
+        let names = fs::read_dir(&folder.0).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names
+            .filter(|name| name.starts_with("b.") && !name.ends_with("-lock"))
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(left(), ["b.tdl"], "nothing else is left");
+
+    // The thread that does it is killed there.
+    fs::remove_file(&restored).unwrap();
+    let thread = calls[synced].split(' ').next().unwrap();
+    let of_thread = |call: &&String| call.starts_with(thread) && call.contains("fsync(");
+    let before = calls[..=synced].iter().filter(of_thread).count();
+    let kill = format!("inject=fsync:signal=SIGKILL:when={before}");
+    let (output, calls) = injected(&[NO_LINKS, &kill], "restore", &folder.0).unwrap();
+    let killed = output.status.signal() == Some(9) || output.status.code() == Some(137);
+    assert!(killed, "{:?}: {calls:#?}", output.status);
+    assert!(count(&calls, "renameat2", "b.tdl") > 0, "{calls:?}");
+    assert!(restored.exists());
+    let (output, calls) = injected(&[], "open", &folder.0).unwrap();
+    expect_success(&output);
+    assert!(calls.iter().any(is_sync), "the folder: {calls:#?}");
+    assert_eq!(left(), ["b.tdl"], "nothing else is left");
+    // After that there is nothing to be done.
+    let (output, calls) = injected(&[], "open", &folder.0).unwrap();
+    expect_success(&output);
+    assert!(!calls.iter().any(is_sync), "{calls:#?}");
 }

@@ -98,6 +98,13 @@ pub enum Error {
         /// What was to be added.
         weight: f64,
     },
+    /// A cap for the whole file below what is left when all rows are gone but the newest of each series. No row was removed for it.
+    CapTooSmall {
+        /// The cap.
+        cap_bytes: u64,
+        /// The smallest that could be reached now, about.
+        least_bytes: u64,
+    },
     /// A bound of docs/limits.md.
     Limit {
         /// Which bound.
@@ -191,6 +198,13 @@ impl fmt::Display for Error {
             Self::WeightSum { total, weight } => write!(
                 f,
                 "weights of {total:e} and {weight:e} add up to more than a float can hold: scale them down"
+            ),
+            Self::CapTooSmall {
+                cap_bytes,
+                least_bytes,
+            } => write!(
+                f,
+                "a cap of {cap_bytes} bytes cannot be kept to: without any row but the newest of each series {least_bytes} bytes are in use; raise the cap above that, or remove tables or whole series"
             ),
             // Below the least that can be: `what` says how much that is.
             Self::Limit { what, found, limit } if found < limit => {
@@ -306,6 +320,13 @@ mod tests {
             (
                 wrong("config"),
                 ["a value of table config is no f64: 2 bytes", "or its bytes"],
+            ),
+            (
+                Error::CapTooSmall {
+                    cap_bytes: 5,
+                    least_bytes: 6,
+                },
+                ["a cap of 5 bytes", "raise the cap"],
             ),
             (limit, ["bytes: 6", "limit of 5; docs/limits.md"]),
         ] {

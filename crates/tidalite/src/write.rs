@@ -357,19 +357,11 @@ impl WriteTxn {
             let first = format!("{} appenders never gave their rows", self.appending);
             return Err(Error::TransactionBroken { first });
         }
-        self.store_rows()?;
-        self.roots.front =
-            self.front
-                .commit(&mut self.pages, &mut self.staging, &mut self.leaves)?;
-        self.leaves.finish(&mut self.pages, &mut self.roots)?;
-        self.texts.flush(&mut self.pages, &mut self.roots.texts)?;
+        self.bring_into_pages()?;
         if matches!(durability, Durability::Durable | Durability::OneFlush) {
             self.pages.hand_over()?;
         }
-        self.keep_table_roots()?;
-        for tree in self.roots.catalog_trees() {
-            tree.seal(&mut self.pages)?;
-        }
+        self.seal_catalog()?;
         let app = self.app_with_clock();
         let done = commit(self.pages, &app)?;
         let staged = self.shared.give_staging(self.staging, self.open.count());
@@ -377,6 +369,24 @@ impl WriteTxn {
         let tables = still_known(self.tables, self.known, &self.roots.tables);
         self.shared.give_roots(app, self.roots, tables);
         Ok(done)
+    }
+
+    /// All rows and texts are in pages then, and the roots lead to them.
+    pub(crate) fn bring_into_pages(&mut self) -> Result<()> {
+        self.store_rows()?;
+        self.roots.front =
+            self.front
+                .commit(&mut self.pages, &mut self.staging, &mut self.leaves)?;
+        self.leaves.finish(&mut self.pages, &mut self.roots)?;
+        self.texts.flush(&mut self.pages, &mut self.roots.texts)
+    }
+
+    fn seal_catalog(&mut self) -> Result<()> {
+        self.keep_table_roots()?;
+        for tree in self.roots.catalog_trees() {
+            tree.seal(&mut self.pages)?;
+        }
+        Ok(())
     }
 
     /// What the front did in this transaction: for the searches that must reach all of it.

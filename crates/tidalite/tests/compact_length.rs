@@ -94,6 +94,10 @@ fn compact(db: &Database, step: u64) -> (u64, Compaction) {
 
 /// Rows of all series in many commits, so that what each commit writes lies side by side.
 fn append(db: &Database, commits: u64, rows: u64, rng: &mut Rng) {
+    append_and(db, commits, rows, rng, || ());
+}
+
+fn append_and(db: &Database, commits: u64, rows: u64, rng: &mut Rng, mut then: impl FnMut()) {
     for commit in 0..commits {
         let mut tx = db.begin_write().unwrap();
         for series in 0..SERIES {
@@ -106,6 +110,7 @@ fn append(db: &Database, commits: u64, rows: u64, rng: &mut Rng) {
             to.append_rows(&times, &[&flags, &values]).unwrap();
         }
         tx.commit().unwrap();
+        then();
     }
 }
 
@@ -303,27 +308,88 @@ fn a_compacted_file_is_as_short_as_a_copy() {
     assert!(problems.is_empty(), "{problems:#?}");
 }
 
-/// A file that nobody wrote to for a minute: the removal writes the clock of the commits behind everything that is there.
+/// Where the newest meta record says that its table of pins and its clock are; docs/format.md, section 3.
+fn pins_and_clock(path: &Path) -> [u64; 2] {
+    let bytes = std::fs::read(path).unwrap();
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    let (sequence, pins, clock) = (48, 152, 184);
+    let copies = [4096, 8192];
+    let newest = copies.into_iter().max_by_key(|at| word(at + sequence));
+    let newest = newest.unwrap();
+    [pins, clock].map(|pointer| word(newest + pointer))
+}
+
+/// As the removal of a file that nobody wrote to for a minute leaves it: the clock of the commits lies behind everything that is there.
 #[test]
 fn the_clock_does_not_keep_a_file_long() {
     let folder = Folder::new("clock");
     let path = folder.file("a.tdl");
     let rng = &mut Rng::new(20_261_127);
-    append(&Database::open(&path).unwrap(), 40, 2000, rng);
-    let before = length(&path);
-    let options = Options::new().clock_step(std::time::Duration::ZERO);
-    let db = options.open(&path).unwrap();
-    let mut tx = db.begin_write().unwrap();
-    for series in 0..SERIES {
-        let mut series = tx.series(&format!("s{series}")).unwrap();
-        series.delete(..60_000 * 10).unwrap();
-    }
-    tx.commit().unwrap();
+    let each = Options::new().clock_step(std::time::Duration::ZERO);
+    let db = each.open(&path).unwrap();
+    // As long as somebody reads each version no page comes free, and all that is written lies behind what was there.
+    let mut readers = Vec::new();
+    append_and(&db, 40, 2000, rng, || {
+        readers.push(db.begin_read().unwrap());
+    });
+    drop((readers, db));
+    // Of these commits none is so much later that it would write the clock anew.
+    let db = Database::open(&path).unwrap();
+    delete(&db, every, &[(i64::MIN, 600_000)]);
+    let (before, clock) = (length(&path), pins_and_clock(&path)[1]);
+    assert!(clock * 10 > before * 8, "{clock} of {before}");
     let (_, done) = compact(&db, 1 << 20);
-    assert!(done.file_bytes * 5 < before * 2, "{done:?} of {before}");
+    println!("{before}, clock at {clock}: {done:?}");
+    assert!(done.file_bytes * 5 < clock * 4, "{done:?} of {before}");
     drop(db);
     let copy = folder.file("copy.tdl");
     Database::open(&path).unwrap().copy_to(&copy).unwrap();
-    let most = length(&copy) + length(&copy) / 20 + PAGES_MORE * 4096;
+    // A copy fills its pages anew.
+    let most = length(&copy) + length(&copy) / 20 + 2 * PAGES_MORE * 4096;
     assert!(length(&path) <= most, "{} {}", length(&path), most);
+}
+
+/// A table of pins that an unpin wrote behind everything that is there moves; what a pin holds goes with the pin.
+#[test]
+fn the_table_of_pins_does_not_keep_a_file_long() {
+    let folder = Folder::new("pins");
+    let path = folder.file("a.tdl");
+    let rng = &mut Rng::new(20_261_128);
+    let db = Database::open(&path).unwrap();
+    append(&db, 1, 100, rng);
+    db.pin("old").unwrap();
+    let mut readers = Vec::new();
+    append_and(&db, 40, 2000, rng, || {
+        readers.push(db.begin_read().unwrap());
+    });
+    // Until the single pages that are free further down are used up.
+    let at_end = (0..500).any(|_| {
+        db.pin("new").unwrap();
+        readers.push(db.begin_read().unwrap());
+        db.unpin("new").unwrap();
+        readers.push(db.begin_read().unwrap());
+        pins_and_clock(&path)[0] * 10 > length(&path) * 8
+    });
+    assert!(at_end, "{:?} of {}", pins_and_clock(&path), length(&path));
+    drop(readers);
+    delete(&db, every, &[(i64::MIN, i64::MAX)]);
+    let (before, table) = (length(&path), pins_and_clock(&path)[0]);
+    let (_, done) = compact(&db, 1 << 20);
+    println!("{before}, table at {table}: {done:?}");
+    // The table lies with the rest, and the file ends before the place where it was. What the pin holds stays.
+    let now = pins_and_clock(&path)[0];
+    assert!(now * 10 < table && done.file_bytes <= table, "{done:?}");
+    assert!(done.used_bytes * 10 < table, "{done:?}");
+    let pins = db.pins().unwrap();
+    assert_eq!(pins.len(), 1);
+    let read = db.begin_read_at("old").unwrap();
+    assert_eq!(content_of(&read).len(), SERIES as usize);
+    assert!(db.check().unwrap().is_clean());
+    // Closed and opened, the pin is there.
+    drop((read, db));
+    let db = Database::open(&path).unwrap();
+    assert_eq!(db.pins().unwrap(), pins);
+    assert!(db.unpin("old").unwrap());
+    let (_, done) = compact(&db, 1 << 20);
+    assert!(done.file_bytes * 10 < table, "{done:?}");
 }

@@ -17,7 +17,7 @@ use crate::open::{new_uuid, uuid_text};
 use crate::pages::PageRef;
 use crate::ptr::Ptr;
 use crate::space::large::read_id;
-use crate::storage::{give_name, sync_directory};
+use crate::storage::{give_name, sync_directory, sync_name};
 use crate::txn::Durability;
 use std::fmt::Display;
 use std::fs::{File, OpenOptions};
@@ -182,7 +182,7 @@ pub fn restore(
             sync_directory(second).map_err(failed)?;
         }
         give_name(&temporary, path).map_err(failed)?;
-        if let Err(error) = sync_directory(path) {
+        if let Err(error) = sync_name(path) {
             // Without the second file, which goes too, it would be half a database.
             drop(std::fs::remove_file(path));
             return Err(failed(error));

@@ -4,7 +4,8 @@
 //! the directory is synced, and the temporary name removed: a crash leaves no half-made database under the name.
 //!
 //! A process that is killed in between leaves a database that is whole, in a directory that nobody has synced. So whoever opens it for writing
-//! syncs the directory first where that may be (`finish_creation`): while the file has a second name, and while nothing was committed to it.
+//! syncs the directory first where that may be (`finish_creation`): while the file has a second name, while nothing was committed to it, and, where
+//! the file system has no hard links, while an empty file beside it says so (`unsynced_mark`).
 
 use super::{FileId, Named, device, network};
 use crate::error::{Error, Result};
@@ -157,7 +158,7 @@ pub(crate) fn create_file(path: &Path, initial: &[u8]) -> Result<()> {
     let created = write_file(&temporary, initial)
         .and_then(|()| give_name(&temporary, path))
         // While it has two names whoever opens it knows that this may be yet to come.
-        .and_then(|()| sync_directory(path));
+        .and_then(|()| sync_name(path));
     drop(fs::remove_file(&temporary));
     created.map_err(|error| failed(path, error))
 }
@@ -167,17 +168,23 @@ pub(crate) fn create_file(path: &Path, initial: &[u8]) -> Result<()> {
 /// setup lock, so nobody is creating it now.
 pub(crate) fn finish_creation(path: &Path, named: &Named, is_new: bool) -> Result<()> {
     let fail = |error| failed(path, error);
-    if !named.is_file() || !is_new && named.names().map_err(fail)? == 1 {
+    if !named.is_file() {
         return Ok(());
     }
     let real = real_path(path);
+    let mark = unsynced_mark(&real);
+    if !is_new && named.names().map_err(fail)? == 1 && !mark.exists() {
+        return Ok(());
+    }
     remove_temporary_names(&real, named.id);
     match sync_directory(&real) {
         // Who may not read the directory cannot sync it alone.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => named.sync_file_system(),
         synced => synced,
     }
-    .map_err(fail)
+    .map_err(fail)?;
+    drop(fs::remove_file(mark));
+    Ok(())
 }
 
 /// Removes the names of this file that end as those do under which new files are written. What cannot be removed stays.
@@ -211,22 +218,37 @@ fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Gives a file its name, where nothing has it yet.
+/// The empty file that stands for the second name, where the file system has no hard links.
+fn unsynced_mark(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path.as_os_str());
+    name.push(".unsynced");
+    PathBuf::from(name)
+}
+
+/// Gives a file its name, where nothing has it yet. `sync_name` makes that durable.
 pub(crate) fn give_name(temporary: &Path, path: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     match fs::hard_link(temporary, path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-            // Some file systems have no links.
-            Ok(renameat_with(
-                CWD,
-                temporary,
-                CWD,
-                path,
-                RenameFlags::NOREPLACE,
-            )?)
+            // Some file systems have no links. A file that is renamed has one name at once.
+            let mark = unsynced_mark(path);
+            File::create(&mark)?;
+            let renamed = renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE);
+            if renamed.is_err() {
+                drop(fs::remove_file(mark));
+            }
+            Ok(renamed?)
         }
         other => other,
     }
+}
+
+/// Syncs the directory in which a file was given its name.
+pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
+    let synced = sync_directory(path);
+    // After an error the file is removed, or the error is told.
+    drop(fs::remove_file(unsynced_mark(path)));
+    synced
 }
 
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {

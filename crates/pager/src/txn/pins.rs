@@ -103,16 +103,18 @@ impl WriteTxn {
             .map_or(old.since_ns, |(_, time)| (*time).max(old.since_ns));
         let step = i64::try_from(self.inner.options.clock_step.as_nanos()).unwrap_or(i64::MAX);
         let due = durable && self.inner.options.clock.wall_ns().saturating_sub(last) >= step;
-        // A transaction that compacts writes the clock anew only to move it: at the file's end it would keep the file as long as it is.
-        let clock = &old.clock_block;
-        let is_beyond = !clock.is_null() && clock.addr / page_size as u64 >= self.space.boundary;
+        // A transaction that compacts writes clock and table anew only to move them: at the file's end they would keep the file as long as it is.
+        let boundary = self.space.boundary;
+        let is_beyond = |ptr: &Ptr| !ptr.is_null() && ptr.addr / page_size as u64 >= boundary;
+        let moves = self.space.compacts && durable;
+        let moves_table = moves && old.can_move_table() && is_beyond(&old.table);
         let due = if self.space.compacts {
-            durable && is_beyond
+            moves && is_beyond(&old.clock_block)
         } else {
             due
         };
         let pages = |bytes: usize| bytes.div_ceil(page_size) as u64;
-        if self.pins.any() {
+        if self.pins.any() || moves_table {
             let names = self.pin_names();
             if !names.is_empty() {
                 let bytes = table_bytes(names.iter().map(String::as_str));
@@ -133,7 +135,7 @@ impl WriteTxn {
                 self.free_alone(&ptr);
             }
         }
-        if due || self.pins.any() {
+        if due || moves_table || self.pins.any() {
             self.pins.clock_at = Some(self.alloc_extent(pages(CLOCK_BYTES_MAX))?);
             self.free_alone(&old.clock_block);
         }
@@ -161,7 +163,7 @@ impl WriteTxn {
         let page_size = self.inner.page_size;
         let mut next = writer.pins.clone();
         next.tick(meta.txn, meta.time_ns);
-        if changes.any() {
+        if changes.any() || changes.table_at.is_some() {
             for gone in next
                 .list
                 .iter()

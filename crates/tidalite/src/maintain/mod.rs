@@ -110,7 +110,8 @@ pub struct CapState {
     pub cap_bytes: u64,
     /// Bytes in use before, as the cap counts them.
     pub used_before: u64,
-    /// Bytes in use now. More than the cap only where nothing is left that could be removed, or where the time was up.
+    /// Bytes in use now. More than the cap only where nothing is left that could be removed, or where the time was up. (A cap that was out of
+    /// reach from the start is refused.)
     pub used_bytes: u64,
     /// Bytes of the file now.
     pub file_bytes: u64,
@@ -178,7 +179,8 @@ impl Database {
     /// While the wall clock is ahead ([`Database::clock`]) the commits' clock says how old rows are; [`Budget::confirm_clock`] confirms the wall clock.
     ///
     /// # Errors
-    /// What reading and committing report; `Unsupported` where leaves are to become cold and the build has not the feature `cold`.
+    /// What reading and committing report; `CapTooSmall` for a cap for the whole file that cannot be kept to: no row is removed for any cap then, and
+    /// nothing made cold; `Unsupported` where leaves are to become cold and the build has not the feature `cold`.
     /// Commits done before stay.
     ///
     /// ```
@@ -210,10 +212,16 @@ impl Database {
             let mut state = self.cap_state(cap_bytes, used_before)?;
             if state.used_bytes > cap_bytes && cap.used_bytes <= cap_bytes {
                 // What is moved down may take a page or two more than before.
-                let again = self.maintain_with(budget, || self.begin_write().map(Some))?;
-                done.rows += again.rows;
-                done.commits += again.commits;
-                done.series = done.series.max(again.series);
+                match self.maintain_with(budget, || self.begin_write().map(Some)) {
+                    // By a page or two, then.
+                    Err(Error::CapTooSmall { .. }) => {}
+                    again => {
+                        let again = again?;
+                        done.rows += again.rows;
+                        done.commits += again.commits;
+                        done.series = done.series.max(again.series);
+                    }
+                }
                 state = self.cap_state(cap_bytes, used_before)?;
             }
             done.cap = Some(state);

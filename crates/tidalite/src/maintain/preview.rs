@@ -45,7 +45,7 @@ impl Database {
     /// cap it may in the end be a leaf of a series more or less, as how much a removal frees is known only when it is done.
     ///
     /// # Errors
-    /// As for [`begin_read`](Self::begin_read); damage in a series that would lose rows.
+    /// `CapTooSmall` as for `maintain`, unless somebody writes or the handle may only read; as for [`begin_read`](Self::begin_read); damage in a series that would lose rows.
     ///
     /// # Cost
     /// The records of the series that policies select, and the nodes of those that would lose rows.
@@ -84,6 +84,9 @@ impl Database {
             }
         }
         if file_cap < u64::MAX {
+            if !self.pager.options().read_only {
+                self.expect_possible(file_cap, &|| self.try_begin_write())?;
+            }
             let used = used_bytes(&self.pager.stat()?, file_cap);
             let excess = used.saturating_sub(file_cap);
             if excess > 0 {

@@ -6,10 +6,13 @@
 use super::age::Candidate;
 use super::{CapState, Cuts, Holder, Run, add_cut, clock_of};
 use crate::database::Database;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::read::ReadTxn;
+use crate::write::WriteTxn;
 use tidalite_base::SeriesId;
+use tidalite_pager::PageRead as _;
 use tidalite_pager::Stat;
+use tidalite_series::Moving;
 
 /// The newest leaf of a series, and its rows in the front, are removed in so many parts.
 const PARTS: i64 = 16;
@@ -18,6 +21,12 @@ const WAITING_ROW_BYTES: u64 = 8;
 /// Of a cap for the whole file, the log counts for this part at most: it is emptied and made again by small commits, and under a small cap all
 /// rows would go for it.
 const LOG_PART: u64 = 4;
+/// At most this part of all rows goes before it is measured again what that has freed.
+const SHARE_PART: u64 = 2;
+/// By so many times less than before a byte of rows frees at least.
+const GAIN_FALL: f64 = 4.0;
+/// Where so many times the excess can be removed, a cap is possible without a closer look.
+const SURE_TIMES: u64 = 4;
 /// Commits after which what was freed is cut off the file's end, where that can be.
 const SETTLING: u32 = 3;
 /// The file is compacted when it is this part longer than it has to be. Where rows come and go under a cap a tenth or so of it is free in pieces,
@@ -117,6 +126,31 @@ impl ReadTxn {
         Ok(bytes)
     }
 
+    /// Bytes of leaves that could be removed, about, and of room that is dead.
+    fn removable_bytes(&self) -> Result<u64> {
+        let mut bytes = self.dead_room()?;
+        for info in self.list("")? {
+            let tree = self.tree_of(&info)?;
+            if tree.span().is_some_and(|(begin, end)| begin < end) {
+                bytes = bytes.saturating_add(tree.stored_bytes());
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// The newest row of each series.
+    fn newest_rows(&self) -> Result<Cuts> {
+        let waiting = self.waiting()?;
+        let mut cuts = Cuts::new();
+        for info in self.list("")? {
+            let id = info.id;
+            if let Some(own) = self.candidate(info, &waiting)? {
+                cuts.insert(id, own.end);
+            }
+        }
+        Ok(cuts)
+    }
+
     /// What can be removed of the pattern's series, of each series no more than `excess` bytes and the unit that goes beyond.
     pub(super) fn units(&self, pattern: &str, excess: u64) -> Result<Vec<Unit>> {
         let waiting = self.waiting()?;
@@ -159,12 +193,15 @@ impl Run<'_> {
         let caps = policies
             .into_iter()
             .filter_map(|(_, policy)| Some((policy.pattern, policy.bytes?)));
-        let mut file_cap = None;
+        let (whole, caps): (Vec<_>, Vec<_>) = caps.partition(|(pattern, _)| pattern.is_empty());
+        let file_cap = whole.into_iter().map(|(_, cap)| cap).min();
+        if let Some(cap) = file_cap
+            && !self.budget.time.is_zero()
+        {
+            self.database.expect_possible(cap, self.begin)?;
+        }
         for (pattern, cap) in caps {
-            if pattern.is_empty() {
-                let least = file_cap.get_or_insert(cap);
-                *least = cap.min(*least);
-            } else if !self.cap_series(&pattern, cap)? {
+            if !self.cap_series(&pattern, cap)? {
                 return Ok(false);
             }
         }
@@ -203,6 +240,8 @@ impl Run<'_> {
     fn remove_until(&mut self, cap: u64) -> Result<bool> {
         // Moving leaves brings nothing more, as things are.
         let mut packed = false;
+        // Bytes that a byte of rows frees, as measured: pages beside the leaves go with them.
+        let mut measured = None;
         loop {
             let stat = self.database.pager.stat()?;
             let used = used_bytes(&stat, cap);
@@ -211,7 +250,8 @@ impl Run<'_> {
             }
             let excess = used - cap;
             let snap = self.database.begin_read()?;
-            let room = if packed { 0 } else { snap.dead_room()? };
+            let dead = snap.dead_room()?;
+            let room = if packed { 0 } else { dead };
             if room >= excess {
                 drop(snap);
                 if !self.repack(excess)? {
@@ -221,11 +261,21 @@ impl Run<'_> {
                 packed = now.saturating_add(stat.page_size as u64) > used;
                 continue;
             }
-            let excess = excess - room;
-            let cuts = cuts_of(&oldest(snap.units("", excess)?, excess));
+            let (live, rows) = (used.saturating_sub(dead), snap.series_bytes("")?);
+            let gain = measured.unwrap_or(live as f64 / rows.max(1) as f64);
+            let wanted = ((excess - room) as f64 / f64::max(gain, 1.0)) as u64;
+            let wanted = wanted.min(rows / SHARE_PART).max(1);
+            let units = oldest(snap.units("", wanted)?, wanted);
+            let bytes: u64 = units.iter().map(|unit| unit.bytes).sum();
             drop(snap);
-            if self.remove_some(cuts)? {
+            if self.remove_some(cuts_of(&units))? {
                 packed = false;
+                let now = used_bytes(&self.database.pager.stat()?, cap);
+                let dead = self.database.begin_read()?.dead_room()?;
+                let freed = live.saturating_sub(now.saturating_sub(dead));
+                // What one removal frees comes in whole pages.
+                let now = freed as f64 / bytes.max(1) as f64;
+                measured = Some(now.max(gain / GAIN_FALL));
             } else if self.done.more || room == 0 {
                 return Ok(!self.done.more);
             } else if !self.repack(room)? {
@@ -244,7 +294,49 @@ impl Run<'_> {
     }
 }
 
+impl WriteTxn {
+    /// Bytes that would be in use instead of `used` were all rows before these times gone. They are removed, and nothing is committed.
+    fn used_without(mut self, cuts: Cuts, used: u64) -> Result<u64> {
+        self.free_space();
+        for (id, cut) in cuts {
+            self.series_by_id(id)?.delete(..cut)?;
+        }
+        self.bring_into_pages()?;
+        let page_size = self.pages.page_size() as u64;
+        let (taken, freed) = self.pages.pages_changed();
+        let (_, dead) = Moving::most_dead(&self.pages, &self.roots.extents, page_size, u64::MAX)?;
+        let used = used.saturating_add(taken * page_size);
+        Ok(used.saturating_sub(freed * page_size).saturating_sub(dead))
+    }
+}
+
 impl Database {
+    /// Refuses a cap that cannot be kept to: were all rows gone but the newest of each series, more would be in use. Where `begin` gives no
+    /// transaction nothing is refused.
+    pub(super) fn expect_possible(
+        &self,
+        cap: u64,
+        begin: &dyn Fn() -> Result<Option<WriteTxn>>,
+    ) -> Result<()> {
+        let used = used_bytes(&self.pager.stat()?, cap);
+        let enough = used.saturating_sub(cap).saturating_mul(SURE_TIMES);
+        if enough == 0 || self.begin_read()?.removable_bytes()? >= enough {
+            return Ok(());
+        }
+        let Some(txn) = begin()? else {
+            return Ok(());
+        };
+        let cuts = self.begin_read()?.newest_rows()?;
+        let least_bytes = txn.used_without(cuts, used)?;
+        if least_bytes > cap {
+            return Err(Error::CapTooSmall {
+                cap_bytes: cap,
+                least_bytes,
+            });
+        }
+        Ok(())
+    }
+
     /// How the file stands to a cap.
     pub(super) fn cap_state(&self, cap: u64, used_before: u64) -> Result<CapState> {
         let stat = self.pager.stat()?;

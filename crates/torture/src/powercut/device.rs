@@ -5,7 +5,11 @@
 //!
 //! 1. `durable` holds what a flush has covered; `unsynced` every version of each 512-byte sector since, oldest first.
 //! 2. From the cut on every call is answered with EIO, and nothing that arrives is kept.
-//! 3. `revive` decides what the cut left: each unsynced sector by itself is what it was, or any version since. Only the
+//!    A cut may come in two parts (`lie_after`): from the first one on nothing that is written is kept, though calls are answered as if it was, and at
+//!    the second one the disk dies.
+//! 3. A disk that was told to stop at a call (`stop_after`) answers it, and everything else, only when `go_on` is called: meanwhile the oracle looks at
+//!    what the computer's memory holds, and kills whom it likes.
+//! 4. `revive` decides what the cut left: each unsynced sector by itself is what it was, or any version since. Only the
 //!    1,024 bytes of ext4's superblock and of its journal's are kept together: ext4 takes them for atomic, and a disk that tears
 //!    them costs the file system, not the file.
 
@@ -14,14 +18,17 @@ use fuser::{
     Generation, INodeNo, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty,
     ReplyEntry, ReplyOpen, ReplyWrite, Request, WriteFlags,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 use tidalite_testkit::SECTOR_BYTES;
 use tidalite_testkit::rng::Rng;
+
+/// A stopped disk goes on by itself after this time: who reads what the computer has not cached would wait for ever.
+const STOP: Duration = Duration::from_secs(1);
 
 /// The name of the file that is the disk.
 pub const NAME: &str = "disk";
@@ -39,6 +46,11 @@ struct State {
     /// Writes and flushes since the last `revive`.
     calls: u64,
     cut_at: Option<u64>,
+    /// From this call on what is written is answered and not kept.
+    lie_at: Option<u64>,
+    /// Calls at which it stops.
+    stops: BTreeSet<u64>,
+    stopped: bool,
     /// The first flush from this call on fails, once, with EIO, without a power cut.
     fail_flush_at: Option<u64>,
 }
@@ -53,9 +65,18 @@ impl State {
         !self.dead
     }
 
+    /// Whether what a call brings may reach the medium.
+    fn keeps(&self) -> bool {
+        !self.dead && self.lie_at.is_none_or(|at| self.calls < at)
+    }
+
+    fn write(&mut self, offset: usize, data: &[u8]) {
+        self.bytes[offset..offset + data.len()].copy_from_slice(data);
+    }
+
     fn keep(&mut self, offset: usize, data: &[u8]) {
         let end = offset + data.len();
-        self.bytes[offset..end].copy_from_slice(data);
+        self.write(offset, data);
         for sector in offset / SECTOR_BYTES..end.div_ceil(SECTOR_BYTES) {
             let from = sector * SECTOR_BYTES;
             if let Some(bytes) = self.bytes[from..].first_chunk() {
@@ -82,15 +103,43 @@ pub struct Loss {
     pub lost: u64,
 }
 
+/// What an oracle waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Nothing came in time.
+    Nothing,
+    /// It has stopped at this call, and waits.
+    Stopped(u64),
+    /// The power is gone.
+    Cut,
+}
+
 struct Shared {
     state: Mutex<State>,
-    /// Signalled at the cut.
+    /// Signalled at the cut, when the disk stops and when it goes on.
     cut: Condvar,
 }
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stops at the call that was counted last, if that was asked for.
+    fn stop<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let call = state.calls;
+        if !state.stops.remove(&call) {
+            return state;
+        }
+        state.stopped = true;
+        self.cut.notify_all();
+        let waits = |state: &mut State| state.stopped;
+        let mut state = self
+            .cut
+            .wait_timeout_while(state, STOP, waits)
+            .map_or_else(|poisoned| poisoned.into_inner().0, |(state, _)| state);
+        state.stopped = false;
+        state
     }
 }
 
@@ -157,23 +206,41 @@ impl Device {
         self.0.state().dead
     }
 
-    /// Waits for the cut, at most so long; true when it came.
-    #[must_use]
-    pub fn wait_for_cut(&self, at_most: Duration) -> bool {
-        let until = Instant::now() + at_most;
+    /// From the `calls`-th write or flush from now on nothing is kept, and everything is answered as if it was.
+    pub fn lie_after(&self, calls: u64) {
         let mut state = self.0.state();
-        while !state.dead {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            state = self
-                .0
-                .cut
-                .wait_timeout(state, left)
-                .map_or_else(|poisoned| poisoned.into_inner().0, |(state, _)| state);
+        state.lie_at = Some(state.calls + calls);
+    }
+
+    /// It stops at the `calls`-th write or flush from now on; the number that `wait` tells.
+    pub fn stop_after(&self, calls: u64) -> u64 {
+        let mut state = self.0.state();
+        let at = state.calls + calls;
+        state.stops.insert(at);
+        at
+    }
+
+    /// A stopped disk answers.
+    pub fn go_on(&self) {
+        self.0.state().stopped = false;
+        self.0.cut.notify_all();
+    }
+
+    /// Waits for the cut or a stop, at most so long.
+    #[must_use]
+    pub fn wait(&self, at_most: Duration) -> Seen {
+        let state = self.0.state();
+        let nothing = |state: &mut State| !state.dead && !state.stopped;
+        let state = self
+            .0
+            .cut
+            .wait_timeout_while(state, at_most, nothing)
+            .map_or_else(|poisoned| poisoned.into_inner().0, |(state, _)| state);
+        match (state.stopped, state.dead) {
+            (true, _) => Seen::Stopped(state.calls),
+            (_, true) => Seen::Cut,
+            _ => Seen::Nothing,
         }
-        true
     }
 
     /// Decides what the cut left, and gives the power back.
@@ -303,17 +370,19 @@ impl Filesystem for Server {
         reply: ReplyWrite,
     ) {
         let mut state = self.0.0.state();
-        let was_dead = state.dead;
+        let (was_dead, kept) = (state.dead, state.keeps());
         let lives = state.count();
         let offset = offset as usize;
         if offset + data.len() > state.bytes.len() {
             return reply.error(Errno::ENOSPC);
         }
         // What is on its way when the power goes may arrive as well.
-        if !was_dead {
+        if kept {
             state.keep(offset, data);
+        } else if !was_dead {
+            state.write(offset, data);
         }
-        drop(state);
+        drop(self.0.0.stop(state));
         if lives {
             reply.written(data.len() as u32);
         } else {
@@ -324,7 +393,12 @@ impl Filesystem for Server {
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         let mut state = self.0.0.state();
-        if !state.count() {
+        let lives = state.count();
+        if lives && state.fail_flush_at.is_none_or(|at| state.calls < at) && state.keeps() {
+            state.flush();
+        }
+        state = self.0.0.stop(state);
+        if !lives {
             drop(state);
             self.0.0.cut.notify_all();
             return reply.error(Errno::EIO);
@@ -333,7 +407,6 @@ impl Filesystem for Server {
             state.fail_flush_at = None;
             return reply.error(Errno::EIO);
         }
-        state.flush();
         reply.ok();
     }
 

@@ -18,21 +18,17 @@
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
+mod cut;
 pub mod device;
 pub mod rig;
 pub mod writer;
 
-use crate::arguments::{Arguments, own_program};
+use crate::arguments::Arguments;
 use crate::ledger::{Oracle, Script, number_of};
 use crate::model::digest_of_snapshot;
+use crate::seeded::enable_by_name;
+use cut::{Cut, Ended, Writer};
 use rig::{FLAVOURS, Rig};
-use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader};
-use std::ops::Range;
-use std::os::unix::fs::FileExt;
-use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tidalite::{Error, StoreError};
@@ -47,10 +43,8 @@ const CUTS_OF_A_LIFE: u64 = 25;
 const FAILED_FLUSH_ONE_IN: u64 = 8;
 /// One of so many replays of the file system is cut as well.
 const CUT_REPLAY_ONE_IN: u64 = 8;
-/// A writer that makes no disk call for so long hangs.
-const SILENCE: Duration = Duration::from_secs(30);
-/// A writer whose disk is gone comes to its end within this time.
-const END: Duration = Duration::from_secs(10);
+/// A deliberate bug of who opens a file: this process has it, too.
+const OPENING_BUG: &str = "WeakUnverified";
 
 /// Without a cut for so long something is stuck that is not the database: writers that hang are found before.
 const STUCK_AFTER: Duration = Duration::from_secs(90);
@@ -74,8 +68,12 @@ pub struct Tally {
     pub later_found: u64,
     /// Cuts after which the lock file was that of the same run of the system.
     pub same_boot: u64,
-    /// Those of them after which it named a lazy commit of which pages were lost.
+    /// Those of them after which it was that of the cut, or of an instant before or after, the writer killed.
+    pub lock_files: u64,
+    /// Cuts after which it named a lazy commit of which pages were lost.
     pub dropped: u64,
+    /// Those after which it named a lazy commit that was all there.
+    pub lazy_found: u64,
     /// Cuts before the file's making was acknowledged.
     pub before_opened: u64,
     /// Sectors that were not flushed at a cut.
@@ -84,6 +82,8 @@ pub struct Tally {
     pub sectors_lost: u64,
     /// File systems of the experimental kind that did not come back themselves.
     pub file_systems_lost: u64,
+    /// Writers that were killed at the cut.
+    pub killed: u64,
     /// Writers that ended with a typed error.
     pub typed_errors: u64,
     /// Writers that the system ended because their map had lost its disk.
@@ -103,6 +103,16 @@ struct Promise {
 }
 
 impl Promise {
+    /// What was acknowledged when the disk had stopped to keep anything may be lost, or not have been asked for.
+    fn hear_all(&mut self, ended: &Ended, tally: &mut Tally) {
+        for (at, said) in ended.said.iter().enumerate() {
+            let is_late = at >= ended.before_cut;
+            if !(is_late && matches!(said, Said::Acknowledged(_) | Said::Opened)) {
+                self.hear(said, tally);
+            }
+        }
+    }
+
     fn hear(&mut self, said: &Said, tally: &mut Tally) {
         match *said {
             Said::Opened => self.opened = true,
@@ -172,6 +182,9 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     };
     if let Err(why) = rig.mount().and_then(|()| rig.unmount()) {
         return skipped(&why);
+    }
+    if let Some(name @ OPENING_BUG) = arguments.text("--bug") {
+        enable_by_name(name)?;
     }
     let started = Instant::now();
     let mut tally = Tally::default();
@@ -248,8 +261,7 @@ fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String>
         if rng.one_in(FAILED_FLUSH_ONE_IN) {
             rig.device.fail_flush_after(rng.below(60));
         }
-        let bound = *rng.pick(&[12, 60, 600]);
-        rig.device.cut_after(1 + rng.below(bound));
+        let cut = Cut::plan(rig, &mut rng);
         // A loop device has another number each time.
         let (file, lock) = (rig.file(), rig.lock());
         let writer = Writer {
@@ -259,9 +271,8 @@ fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String>
             map: !rng.one_in(4),
             bug: plan.bug,
         };
-        for said in writer.run(rig, tally)? {
-            promise.hear(&said, tally);
-        }
+        let ended = writer.run(rig, &cut, tally)?;
+        promise.hear_all(&ended, tally);
         tally.cuts += 1;
         PROGRESS.fetch_add(1, Ordering::Relaxed);
         tally.before_opened += u64::from(!promise.opened);
@@ -269,10 +280,8 @@ fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String>
         if !power_on(rig, &mut rng, plan.flavour, tally)? {
             return Ok(());
         }
-        let same_boot = rng.one_in(2);
-        if !same_boot {
-            end_the_boot(&rig.lock())?;
-        }
+        let same_boot = cut.kept.is_same_run();
+        cut::leave_lock(rig, cut.kept, ended.image.as_deref())?;
         tally.same_boot += u64::from(same_boot);
         if !judge(rig, &mut promise, &mut oracle, (&mut rng, same_boot), tally)? {
             break;
@@ -311,110 +320,6 @@ fn power_on(
         }
         tally.replays_cut += 1;
     }
-}
-
-/// The process that writes.
-struct Writer<'a> {
-    file: &'a Path,
-    lock: &'a Path,
-    script: u64,
-    map: bool,
-    bug: Option<&'a str>,
-}
-
-impl Writer<'_> {
-    fn command(&self) -> Command {
-        let mut command = own_program();
-        command
-            .arg("write")
-            .args(["--script", &self.script.to_string()])
-            .args(["--map", if self.map { "1" } else { "0" }])
-            .arg("--file")
-            .arg(self.file)
-            .arg("--lock")
-            .arg(self.lock)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
-        if let Some(bug) = self.bug {
-            command.args(["--bug", bug]);
-        }
-        command
-    }
-
-    /// Runs until the power is gone and the process has ended; returns what it said.
-    fn run(&self, rig: &Rig, tally: &mut Tally) -> Result<Vec<Said>, String> {
-        let mut child = self
-            .command()
-            .spawn()
-            .map_err(|error| format!("writer: {error}"))?;
-        let out = child.stdout.take().ok_or("no pipe")?;
-        let listener = std::thread::spawn(move || {
-            let lines = BufReader::new(out).lines().map_while(Result::ok);
-            lines
-                .map(|line| Said::parse(&line).ok_or(line))
-                .collect::<Result<Vec<Said>, String>>()
-        });
-        let ended = await_end(rig, &mut child);
-        if ended.is_err() {
-            rig.device.cut_now();
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-        let said = listener.join().map_err(|_| "the listener panicked")?;
-        let said = said.map_err(|line| format!("the writer says {line:?}"))?;
-        let status = ended?;
-        let failed = said.iter().any(|said| matches!(said, Said::Failed(_)));
-        match (status.code(), status.signal()) {
-            (Some(0), _) if failed => tally.typed_errors += 1,
-            // SIGBUS: a map whose disk is gone. `pread` has no such excuse.
-            (_, Some(7)) if self.map => tally.bus_errors += 1,
-            _ => return Err(format!("the writer ended with {status}: {:?}", said.last())),
-        }
-        Ok(said)
-    }
-}
-
-/// Waits until the writer has ended, and cuts the power if that has not happened then.
-fn await_end(rig: &Rig, child: &mut Child) -> Result<std::process::ExitStatus, String> {
-    let (mut until, mut dead) = (Instant::now() + SILENCE, false);
-    loop {
-        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
-            rig.device.cut_now();
-            return Ok(status);
-        }
-        if !dead && rig.device.wait_for_cut(Duration::from_millis(5)) {
-            (dead, until) = (true, Instant::now() + END);
-        }
-        if Instant::now() > until {
-            return Err(if dead {
-                "the writer hangs without its disk".to_owned()
-            } else {
-                "the writer hangs".to_owned()
-            });
-        }
-        if dead {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-}
-
-/// Where the lock file names the run of the system that wrote it; `docs/format.md`, section 10.
-const BOOT_ID: Range<u64> = 24..40;
-
-/// The power cut of a computer ends its run: the next one has another name, and what the lock file says of lazy commits is void. Here the
-/// computer runs on, so the lock file, if the file system has kept it, is made that of another run after every other cut; the rest of it stays as it is.
-fn end_the_boot(lock: &Path) -> Result<(), String> {
-    let opened = OpenOptions::new().write(true).open(lock);
-    let Ok(lock) = opened else {
-        return Ok(());
-    };
-    let len = lock.metadata().map_err(|error| error.to_string())?.len();
-    if len < BOOT_ID.end {
-        return Ok(());
-    }
-    let other = [0xb0; (BOOT_ID.end - BOOT_ID.start) as usize];
-    lock.write_all_at(&other, BOOT_ID.start)
-        .map_err(|error| format!("lock file: {error}"))
 }
 
 /// Opens what is there, and compares. False when that is a device on which a database was begun to be made, and nobody was told that it
@@ -462,15 +367,13 @@ fn judge(
         ));
     }
     let report = db.check().map_err(|error| format!("check: {error}"))?;
-    // A commit under way leaves torn or unequal blocks in the other pair; opening for writing heals them, reading leaves them.
-    let torn = |problem: &&String| read_only && problem.starts_with("meta ");
-    let problems: Vec<&String> = report.problems.iter().filter(|p| !torn(p)).collect();
-    if !problems.is_empty() {
-        return Err(format!("check: {problems:?}"));
+    if !report.problems.is_empty() {
+        return Err(format!("check: {:?}", report.problems));
     }
     tally.later_found += u64::from(number != promise.last);
     let dropped = db.recovery().dropped_unrecorded;
     tally.dropped += u64::from(dropped.is_some());
+    tally.lazy_found += u64::from(same_boot && promise.lazy.contains(&number));
     promise.found(number, same_boot);
     Ok(true)
 }

@@ -1,0 +1,322 @@
+//! One cut: how the power goes, the process that writes until then, and the lock file that is found after it.
+//!
+//! A lock file is shared memory. A process that outlives a failed sync voids what it says of lazy commits, and what a file system has kept of it is
+//! mostly older than the disk. So at some cuts the writer is killed while the disk has stopped, and the lock file of that instant, of an earlier or of
+//! a later one, is put back: its weak record may then name pages that the disk has lost.
+
+use super::Tally;
+use super::device::Seen;
+use super::rig::Rig;
+use super::writer::Said;
+use crate::arguments::own_program;
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tidalite_testkit::rng::Rng;
+
+/// A writer that makes no disk call for so long hangs.
+const SILENCE: Duration = Duration::from_secs(30);
+/// A writer whose disk is gone comes to its end within this time.
+const END: Duration = Duration::from_secs(10);
+/// What the writer said before the disk stopped is heard within this time.
+const HEARING: Duration = Duration::from_millis(3);
+/// Disk calls between the cut and a later lock file at most.
+const LATER_MAX: u64 = 24;
+
+/// Lazy commits before a cut that comes after one, at most.
+const LAZY_MAX: usize = 8;
+
+/// Where the lock file names the run of the system that wrote it, and the data file; `docs/format.md`, section 10.
+const BOOT_ID: Range<usize> = 24..40;
+const DATA_FILE: Range<usize> = 80..96;
+
+/// The lock file after the cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// That of another run of the system, as after the power cut of a computer.
+    OtherRun,
+    /// What the file system has kept of it.
+    AsFound,
+    /// As it was at the cut, the writer killed.
+    AtCut,
+    /// As it was some time before the cut.
+    Older,
+    /// As it was some time after the disk had stopped to keep anything.
+    Newer,
+}
+
+impl Kept {
+    /// Seven in ten of the same run of the system.
+    pub(super) fn draw(rng: &mut Rng) -> Self {
+        use Kept::{AsFound, AtCut, Newer, Older, OtherRun};
+        let kinds = [
+            OtherRun, OtherRun, OtherRun, AsFound, AtCut, AtCut, AtCut, AtCut, Older, Newer,
+        ];
+        *rng.pick(&kinds)
+    }
+
+    /// Whether its weak records may count.
+    pub(super) fn is_same_run(self) -> bool {
+        self != Self::OtherRun
+    }
+
+    fn kills(self) -> bool {
+        matches!(self, Self::AtCut | Self::Older | Self::Newer)
+    }
+}
+
+/// When the power goes, in calls of the disk, and what is found then.
+pub(super) struct Cut {
+    pub(super) kept: Kept,
+    /// Where the disk stops for the lock file, for the cut, and for the death of the writer.
+    image_at: Option<u64>,
+    cut_at: u64,
+    death_at: u64,
+    /// Or when the writer has said that so many lazy commits are done, if that comes first: then there is a weak record, and its pages are unsynced.
+    lazy_commits: usize,
+}
+
+impl Cut {
+    /// Tells the disk.
+    pub(super) fn plan(rig: &Rig, rng: &mut Rng) -> Self {
+        let bound = *rng.pick(&[12, 60, 600]);
+        let calls = 1 + rng.below(bound);
+        let kept = Kept::draw(rng);
+        let device = &rig.device;
+        let beyond = match kept {
+            Kept::Newer => 1 + rng.below(LATER_MAX),
+            _ => 0,
+        };
+        device.cut_after(calls + beyond);
+        let mut cut = Self {
+            kept,
+            image_at: None,
+            cut_at: u64::MAX,
+            death_at: u64::MAX,
+            lazy_commits: usize::MAX,
+        };
+        if kept.kills() {
+            cut.cut_at = device.stop_after(calls);
+            cut.death_at = device.stop_after(calls + beyond);
+            cut.image_at = match kept {
+                Kept::Older => Some(device.stop_after(rng.below(calls).max(1))),
+                _ => Some(cut.death_at),
+            };
+        }
+        if kept == Kept::AtCut && rng.one_in(2) {
+            cut.lazy_commits = 1 + rng.index(LAZY_MAX);
+        }
+        if beyond > 0 {
+            device.lie_after(calls);
+        }
+        cut
+    }
+}
+
+/// What is known after a cut.
+pub(super) struct Ended {
+    /// What the writer said.
+    pub(super) said: Vec<Said>,
+    /// How much of it before the disk had stopped to keep anything.
+    pub(super) before_cut: usize,
+    /// The lock file to be put back.
+    pub(super) image: Option<Vec<u8>>,
+}
+
+/// The process that writes.
+pub(super) struct Writer<'a> {
+    pub(super) file: &'a Path,
+    pub(super) lock: &'a Path,
+    pub(super) script: u64,
+    pub(super) map: bool,
+    pub(super) bug: Option<&'a str>,
+}
+
+impl Writer<'_> {
+    fn command(&self) -> Command {
+        let mut command = own_program();
+        command
+            .arg("write")
+            .args(["--script", &self.script.to_string()])
+            .args(["--map", if self.map { "1" } else { "0" }])
+            .arg("--file")
+            .arg(self.file)
+            .arg("--lock")
+            .arg(self.lock)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        if let Some(bug) = self.bug {
+            command.args(["--bug", bug]);
+        }
+        command
+    }
+
+    /// Runs until the power is gone and the process has ended.
+    pub(super) fn run(&self, rig: &Rig, cut: &Cut, tally: &mut Tally) -> Result<Ended, String> {
+        let mut child = self
+            .command()
+            .spawn()
+            .map_err(|error| format!("writer: {error}"))?;
+        let out = child.stdout.take().ok_or("no pipe")?;
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&heard);
+        let listener = std::thread::spawn(move || {
+            let mut lines = BufReader::new(out).lines().map_while(Result::ok);
+            lines.try_for_each(|line| {
+                let said = Said::parse(&line).ok_or(line)?;
+                told.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(said);
+                Ok(())
+            })
+        });
+        let count = || heard.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let lazy_commits = || {
+            let heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+            let lazy = heard.iter().filter(|said| matches!(said, Said::Lazy(_)));
+            lazy.count()
+        };
+        let mut watch = Watch {
+            cut,
+            lock: self.lock,
+            count: &count,
+            lazy_commits: &lazy_commits,
+            before_cut: None,
+            image: None,
+            killed: false,
+        };
+        let ended = watch.await_end(rig, &mut child);
+        if ended.is_err() {
+            rig.device.cut_now();
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let listened: Result<(), String> = listener.join().map_err(|_| "the listener panicked")?;
+        listened.map_err(|line| format!("the writer says {line:?}"))?;
+        let (before_cut, image, killed) = (watch.before_cut, watch.image, watch.killed);
+        let said = std::mem::take(&mut *heard.lock().unwrap_or_else(PoisonError::into_inner));
+        let status = ended?;
+        let failed = said.iter().any(|said| matches!(said, Said::Failed(_)));
+        match (status.code(), status.signal()) {
+            (_, Some(9)) if killed => tally.killed += 1,
+            (Some(0), _) if failed => tally.typed_errors += 1,
+            // SIGBUS: a map whose disk is gone. `pread` has no such excuse.
+            (_, Some(7)) if self.map => tally.bus_errors += 1,
+            _ => return Err(format!("the writer ended with {status}: {:?}", said.last())),
+        }
+        tally.lock_files += u64::from(image.is_some());
+        Ok(Ended {
+            before_cut: before_cut.unwrap_or(said.len()),
+            said,
+            image,
+        })
+    }
+}
+
+/// Waits for the end of a writer, and does what is to be done when the disk stops.
+struct Watch<'a> {
+    cut: &'a Cut,
+    lock: &'a Path,
+    /// How much the writer has said.
+    count: &'a dyn Fn() -> usize,
+    /// How many lazy commits it said were done.
+    lazy_commits: &'a dyn Fn() -> usize,
+    before_cut: Option<usize>,
+    image: Option<Vec<u8>>,
+    killed: bool,
+}
+
+impl Watch<'_> {
+    /// Waits until the writer has ended, and cuts the power if that has not happened then.
+    fn await_end(&mut self, rig: &Rig, child: &mut Child) -> Result<ExitStatus, String> {
+        let (mut until, mut dead) = (Instant::now() + SILENCE, false);
+        loop {
+            if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+                rig.device.cut_now();
+                return Ok(status);
+            }
+            if !dead && !self.killed && (self.lazy_commits)() >= self.cut.lazy_commits {
+                self.killed = child.kill().is_ok();
+                rig.device.cut_now();
+                self.take_image();
+            }
+            if !dead {
+                match rig.device.wait(Duration::from_millis(1)) {
+                    Seen::Nothing => {}
+                    Seen::Stopped(call) => {
+                        self.stopped(call, child);
+                        rig.device.go_on();
+                    }
+                    Seen::Cut => (dead, until) = (true, Instant::now() + END),
+                }
+            }
+            if Instant::now() > until {
+                return Err(if dead {
+                    "the writer hangs without its disk".to_owned()
+                } else {
+                    "the writer hangs".to_owned()
+                });
+            }
+            if dead {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    /// The disk has stopped. A commit that was acknowledged as durable by now is one whose syncs the disk has seen.
+    fn stopped(&mut self, call: u64, child: &mut Child) {
+        if call == self.cut.cut_at {
+            std::thread::sleep(HEARING);
+            self.before_cut = Some((self.count)());
+        }
+        if call == self.cut.death_at {
+            // A thread that waits for the disk dies when it gets its answer.
+            self.killed = child.kill().is_ok();
+        }
+        if self.cut.image_at == Some(call) {
+            self.take_image();
+        }
+    }
+
+    /// Missing while the file is being made.
+    fn take_image(&mut self) {
+        self.image = fs::read(self.lock).ok().filter(|image| !image.is_empty());
+    }
+}
+
+/// Makes the lock file, where it is there, what it is to be after this cut. The power cut of a computer ends its run, so that what the lock file
+/// says of lazy commits is void; the rest of it stays as it is. Where the computer runs on, the disk comes back under its own name.
+pub(super) fn leave_lock(rig: &Rig, kept: Kept, image: Option<&[u8]>) -> Result<(), String> {
+    let path = rig.lock();
+    let failed = |error: std::io::Error| format!("lock file: {error}");
+    if let Some(image) = image {
+        let mut image = image.to_vec();
+        let found = fs::metadata(rig.file());
+        if let (Ok(found), Some(place)) = (found, image.get_mut(DATA_FILE)) {
+            let id = match found.file_type().is_block_device() {
+                true => [found.rdev(), 0],
+                false => [found.dev(), found.ino()],
+            };
+            let words: Vec<u8> = id.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            place.copy_from_slice(&words);
+        }
+        return fs::write(path, image).map_err(failed);
+    }
+    if kept.is_same_run() {
+        return Ok(());
+    }
+    let Ok(lock) = OpenOptions::new().write(true).open(path) else {
+        return Ok(());
+    };
+    if lock.metadata().map_err(failed)?.len() < BOOT_ID.end as u64 {
+        return Ok(());
+    }
+    lock.write_all_at(&[0xb0; BOOT_ID.end - BOOT_ID.start], BOOT_ID.start as u64)
+        .map_err(failed)
+}
