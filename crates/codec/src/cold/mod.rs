@@ -12,23 +12,18 @@
 //! The feature `cold` brings pco along. Without it nothing is written in this form, and what is to be read is refused; callers ask
 //! [`COLD`] first, to say so in an error of their own.
 
-use crate::{Chunk, ColumnType};
+use crate::chunk::Chunk;
+use crate::column::ColumnType;
 use tidalite_base::Corrupt;
 
+mod column;
 #[cfg(feature = "cold")]
 mod pages;
 
+pub use column::ColdColumn;
+
 /// Whether this build reads and writes the cold form of columns: the feature `cold`.
 pub const COLD: bool = cfg!(feature = "cold");
-
-/// A column in cold form.
-#[derive(Clone, Debug, Default)]
-pub struct ColdColumn {
-    /// What every vector needs to be read.
-    pub model: Vec<u8>,
-    /// Chunk and payload of each vector; `None` where there is nothing to gain: it has one word.
-    pub vectors: Vec<Option<(Chunk, Vec<u8>)>>,
-}
 
 /// Encodes the vectors of a column, each of 1 to 1024 words; `None` when that cannot be done, nothing is to gain, or the build is
 /// without the feature.

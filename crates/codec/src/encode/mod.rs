@@ -3,25 +3,33 @@
 //! Costs are counted in bits, exactly but for the row that a step column has too many. A hint is
 //! tried first and kept while it fits; a search runs when it does not.
 
+pub(crate) mod batch;
+mod block;
 mod correct;
+mod dictionary;
 mod few;
+pub(crate) mod fit;
+pub(crate) mod hint;
+pub(crate) mod hint_bytes;
+mod layout;
 mod nested;
 mod split;
 mod write;
 
 use crate::chunk::{self, Chunk, Correction};
-use crate::fit::scattered;
-use crate::float::{Alp, DIVIDE, EXPONENT_MAX};
-use crate::layout::{Laid, Layout, Preference};
-use crate::{ColumnType, Hint, hint, kernel, narrow, nulls};
+use crate::column::ColumnType;
+use crate::loops::float::{Alp, DIVIDE, EXPONENT_MAX};
+use crate::{kernel, narrow, nulls};
+use block::Block;
 use core::cell::RefCell;
-use few::{Dictionary, Few};
+use dictionary::Dictionary;
+use few::Few;
+use fit::scattered;
+use hint::Hint;
+use layout::{Laid, Layout, Preference};
 use split::Split;
 use tidalite_base::limits::VECTOR_ROWS;
 use write::Exceptions;
-
-/// A vector of integers, and what they become.
-type Block = [u64; VECTOR_ROWS];
 
 /// Room to work in, one per thread: to zero it anew for a vector of a few rows would cost more than
 /// to encode them.
@@ -244,7 +252,7 @@ fn integers(
         hint.learn(chunk::FOR, bits, rows);
         // Lanes are padded: what is no better than the words as they are is none.
         let bits = bits.min(64 * rows as u64);
-        if let Some(found) = Few::search(ty, words, bits, hint, below) {
+        if let Some(found) = Few::search(ty, words, bits, hint, below, column) {
             hint.encoding = found.encoding();
             return found.write(chunk, out);
         }
@@ -312,7 +320,7 @@ impl Decimals {
         let width = correction.width();
         let bits = layout.fit.bits
             + exceptions.bits()
-            + 8 * crate::pack::packed_bytes(words.len(), width) as u64;
+            + 8 * crate::loops::pack::packed_bytes(words.len(), width) as u64;
         Some(Self {
             correction,
             alp,
@@ -436,7 +444,7 @@ fn floats(
                 }
             }
             chunk::LIST | chunk::RUNS => {
-                if let Some(found) = Few::again(ColumnType::F64, words, hint)
+                if let Some(found) = Few::again(ColumnType::F64, words, hint, column)
                     && found.bits(rows) < 64 * rows as u64
                     && (searched || hint.holds(found.bits(rows), rows))
                 {
@@ -504,7 +512,14 @@ fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint, below: u8) -> u8 
         hint.learn(chunk::SPLIT, best, rows);
         hint.detail = found.high() as u8;
     }
-    if let Some(found) = Few::search(ColumnType::F64, words, best - best / 32, hint, below) {
+    if let Some(found) = Few::search(
+        ColumnType::F64,
+        words,
+        best - best / 32,
+        hint,
+        below,
+        column,
+    ) {
         hint.learn(found.encoding(), found.bits(rows), rows);
     }
     hint.encoding
@@ -545,7 +560,7 @@ fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
         }
         right[..count].copy_from_slice(ints);
         fill_gaps(ints, &bad[..wrong]);
-        let width = crate::scan::bits(kernel::extent(ints).span());
+        let width = crate::loops::scan::bits(kernel::extent(ints).span());
         let beside = match wrong {
             0 => 0,
             _ => correct::sample_bits(alp, sample, &right, &bad[..wrong]),

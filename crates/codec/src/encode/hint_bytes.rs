@@ -8,9 +8,9 @@
 //!
 //! Writers may leave it all zero. It says nothing about any chunk: readers do not need it.
 
-use crate::float::Alp;
-use crate::hint::{Hint, Inner};
-use crate::layout::Laid;
+use crate::encode::hint::{Hint, Inner};
+use crate::encode::layout::Laid;
+use crate::loops::float::Alp;
 
 /// Bytes of an encoded [`Hint`].
 pub const HINT_BYTES: usize = 8;

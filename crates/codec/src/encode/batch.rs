@@ -9,8 +9,11 @@
 //! ```
 
 use crate::chunk::{self, Chunk};
+use crate::encode::encode_times;
+use crate::encode::hint::Hint;
+use crate::kernel;
+use crate::loops::slope;
 use crate::short::{unzigzag, zigzag};
-use crate::{Hint, encode_times, kernel, slope};
 use core::ops::Range;
 use tidalite_base::Corrupt;
 use tidalite_base::limits::VECTOR_ROWS;

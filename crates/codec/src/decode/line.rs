@@ -5,8 +5,8 @@
 
 use crate::chunk::{self, Chunk};
 use crate::decode;
-use crate::float::{Alp, Rule};
 use crate::kernel;
+use crate::loops::float::{Alp, Rule};
 use tidalite_base::Corrupt;
 
 /// The words of a vector by their rule: word i is made of start + i * step.

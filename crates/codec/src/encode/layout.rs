@@ -3,10 +3,10 @@
 //! A search looks at both and for outliers in each: 3 ns a value. What was found is tried first for the next
 //! vector, in passes that cost a tenth of that, and kept while it costs the same number of bits.
 
-use crate::fit::{Fit, scattered};
+use crate::encode::fit::{Fit, scattered};
 use crate::kernel;
-use crate::scan::Extent;
-use crate::slope;
+use crate::loops::scan::Extent;
+use crate::loops::slope;
 
 /// Integers laid down near a base, or by their steps.
 #[derive(Clone, Copy, Debug)]
@@ -317,9 +317,9 @@ mod tests {
             let values: Vec<u64> = (0..50)
                 .map(|_| ends[rng.below(5) as usize].wrapping_add(rng.below(4)))
                 .collect();
-            let extent = crate::scan::extent(&values);
+            let extent = crate::loops::scan::extent(&values);
             if let Some(found) = fit.again(&values, extent) {
-                assert!(crate::scan::all_divisible(
+                assert!(crate::loops::scan::all_divisible(
                     &values,
                     extent.low as u64,
                     found.scale

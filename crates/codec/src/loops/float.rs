@@ -6,8 +6,8 @@
 //! is faster, and is what made numbers that were computed as count * 0.01. A word that the rule
 //! does not give back bit by bit is an exception.
 
-use crate::pack::{self, Packed};
-use crate::scan;
+use crate::loops::pack::{self, Packed};
+use crate::loops::scan;
 
 /// Greatest e, and greatest f of a multiplication.
 pub(crate) const EXPONENT_MAX: u8 = 18;

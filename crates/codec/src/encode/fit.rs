@@ -5,8 +5,8 @@
 //! together than all of them, narrower windows around the middle of the sample are counted.
 
 use crate::kernel;
-use crate::pack::packed_bytes;
-use crate::scan::{Extent, bits};
+use crate::loops::pack::packed_bytes;
+use crate::loops::scan::{Extent, bits};
 
 /// A window, and what the vector costs with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     fn find(values: &[u64]) -> Fit {
-        Fit::find(values, crate::scan::extent(values))
+        Fit::find(values, crate::loops::scan::extent(values))
     }
 
     #[test]

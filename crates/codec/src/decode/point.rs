@@ -6,9 +6,9 @@
 
 use crate::chunk::{self, Chunk};
 use crate::decode::Parts;
-use crate::float::Alp;
 use crate::kernel;
-use crate::pack::Packed;
+use crate::loops::float::Alp;
+use crate::loops::pack::Packed;
 use tidalite_base::Corrupt;
 
 /// Word `row` of the vector, the same as `decode_column` puts there; `None` where only decoding tells it, and when there is no

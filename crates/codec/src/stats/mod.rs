@@ -3,9 +3,7 @@
 //! ```text
 //! bytes   the 104 bytes of a node
 //! fields  the short numbers of a directory and a record
-//! fold    passes over rows
-//! parts   which figures there are
-//! dd      sums of floats in two halves
+//! fold    figures from the passes of `kernel`
 //! sums    sums of floats, also beyond the floats
 //! squares sums of squares, also beyond the floats
 //! ```
@@ -21,16 +19,14 @@
 //!    are told to nobody, and are never written.
 
 pub(crate) mod bytes;
-pub(crate) mod dd;
 pub(crate) mod fields;
 pub(crate) mod fold;
-pub(crate) mod parts;
 mod squares;
 mod sums;
 
-use crate::ColumnType;
-use dd::Dd;
-use parts::Parts;
+use crate::column::ColumnType;
+use crate::loops::dd::Dd;
+use crate::loops::parts::Parts;
 
 /// Count, sums, extremes with their times, first and last of a stretch of one column.
 #[derive(Clone, Copy, Debug, PartialEq)]

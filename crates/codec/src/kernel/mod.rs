@@ -1,5 +1,5 @@
 //! The hot loops, each compiled for AVX-512, for AVX2, for NEON and for any processor, and chosen once per
-//! process. The bodies are the same safe code (pack.rs, scan.rs, float.rs, stats/fold.rs) inlined
+//! process. The bodies are the same safe code (`loops`) inlined
 //! into functions with different target features, so all variants give the same bits: Rust never
 //! contracts or reorders floating-point operations.
 
@@ -13,11 +13,11 @@ mod neon;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-use crate::float::{self, Alp, AlpScan};
-use crate::pack::{self, Packed};
-use crate::scan::{self, Extent};
-use crate::stats::dd::Dd;
-use crate::stats::fold;
+use crate::loops::dd::Dd;
+use crate::loops::float::{self, Alp, AlpScan};
+use crate::loops::fold;
+use crate::loops::pack::{self, Packed};
+use crate::loops::scan::{self, Extent};
 
 /// What the processor offers.
 #[cfg(target_arch = "x86_64")]

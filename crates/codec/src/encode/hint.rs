@@ -1,8 +1,8 @@
 //! What the last vector of times or of a column taught: tried first for the next one.
 
 use crate::chunk;
-use crate::float::Alp;
-use crate::layout::Laid;
+use crate::encode::layout::Laid;
+use crate::loops::float::Alp;
 
 /// The choice made for the last vector of one column of one series, or of its times. Wrong hints cost time and
 /// bytes, never correctness. Keep one per series and column; `Hint::default()` knows nothing.

@@ -1,6 +1,6 @@
 //! Passes over integers. All arithmetic wraps: the values of a column may span all of i64.
 
-use crate::pack::{self, Packed};
+use crate::loops::pack::{self, Packed};
 
 /// Smallest and greatest, as signed values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

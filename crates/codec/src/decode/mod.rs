@@ -4,13 +4,16 @@
 //! 2. Rows of patches and exceptions ascend and lie inside the vector.
 //! 3. All arithmetic on values wraps.
 
+pub(crate) mod line;
+pub(crate) mod point;
+
 use crate::chunk::{self, CHUNK_BYTES, Chunk, Correction};
-use crate::float::Alp;
 use crate::kernel;
+use crate::loops::float::Alp;
+use crate::loops::pack::{Packed, packed_bytes};
+use crate::loops::scan;
 use crate::narrow;
 use crate::nulls::Nulls;
-use crate::pack::{Packed, packed_bytes};
-use crate::scan;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, get_u64};
 
