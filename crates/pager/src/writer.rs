@@ -225,6 +225,11 @@ impl Writer {
         self.space.durable_is(txn);
     }
 
+    /// The older durable state was asked for, or the newest may not be on the medium.
+    fn keeps_older(&self, inner: &Inner) -> bool {
+        inner.options.keep_older || self.confirmed < 2
+    }
+
     /// Frees what no snapshot holds any more, a bounded step. Only for who has the turn.
     pub(crate) fn reclaim(&mut self, inner: &Inner) {
         self.reclaim_in_memory(inner);
@@ -234,9 +239,7 @@ impl Writer {
 
     /// The same, and nobody learns of it.
     pub(crate) fn reclaim_in_memory(&mut self, inner: &Inner) {
-        // The older durable state was asked for, or the newest may not be on the medium.
-        let keeps_older = inner.options.keep_older || self.confirmed < 2;
-        let durable = &self.space.durable[..=usize::from(keeps_older)];
+        let durable = &self.space.durable[..=usize::from(self.keeps_older(inner))];
         self.live = inner.live();
         self.live.extend(self.pins.live(durable[durable.len() - 1]));
         if !active(Bug::ReuseEarly) {

@@ -5,12 +5,13 @@
 
 mod toy;
 
+use std::io;
 use std::sync::{Arc, Mutex};
 use tidalite_pager::{
-    Durability, Error, Event, LockMemory, Logger, LossCause, LostCommits, Options, Pager,
+    Durability, Error, Event, LockMemory, Logger, LossCause, LostCommits, Options, Pager, Storage,
 };
-use tidalite_testkit::SimDisk;
 use tidalite_testkit::rng::Rng;
+use tidalite_testkit::{Hook, SimDisk, forward_storage};
 use toy::{app, apply, id_of, problems, read, root_of};
 
 const BLOCK: usize = 4096;
@@ -260,4 +261,62 @@ fn a_page_of_a_later_commit_shows_that_the_newest_record_is_stale() {
     }
     println!("{told} of {} stale records are told", told + silent);
     assert!(told > 10 && silent > 10, "{told} told, {silent} silent");
+}
+
+/// A disk on which something happens before a read.
+struct Reads {
+    disk: Arc<SimDisk>,
+    /// Reads that pass before it happens.
+    left: Mutex<u64>,
+    hook: Mutex<Option<Hook>>,
+}
+
+impl Storage for Reads {
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let mut left = self.left.lock().unwrap();
+        if *left > 0 {
+            *left -= 1;
+        } else if let Some(mut hook) = self.hook.lock().unwrap().take() {
+            hook();
+        }
+        drop(left);
+        self.disk.read_at(at, bytes)
+    }
+    forward_storage!(disk: write_at, sync, sync_all, len, grow);
+}
+
+/// A handle joins another one that begins to write just then, at any read of the opening one: the pages of the record that it has found are
+/// written over by commits that are all there. It must not be refused for commits that nobody has lost.
+#[test]
+fn commits_beside_an_opening_handle_are_no_loss() {
+    tidalite_testkit::watch();
+    for log_bytes in [0, 256 << 10] {
+        let options = options(log_bytes);
+        let (mut opened, mut reads) = (0, 0);
+        for left in 0.. {
+            let disk = Arc::new(SimDisk::new());
+            let pager = open(&disk, &options).unwrap();
+            (1..20).for_each(|id| commit(&pager, id, Durability::Durable));
+            drop(pager);
+            // The first handle has written nothing yet.
+            let memory = LockMemory::new();
+            let first = Pager::open_storage_with(disk.clone(), &memory, &options).unwrap();
+            let writes = move || (20..30).for_each(|id| commit(&first, id, Durability::Durable));
+            let storage = Arc::new(Reads {
+                disk,
+                left: Mutex::new(left),
+                hook: Mutex::new(Some(Box::new(writes))),
+            });
+            let pager = Pager::open_storage_with(storage.clone(), &memory, &options);
+            if storage.hook.lock().unwrap().is_some() {
+                break;
+            }
+            let pager = pager.unwrap_or_else(|error| panic!("at read {left}: {error}"));
+            assert_eq!(pager.recovery().lost, None, "at read {left}");
+            assert_eq!(newest(&pager), 29, "at read {left}");
+            (opened, reads) = (opened + 1, left);
+        }
+        println!("{opened} times, of {reads} reads");
+        assert!(opened > 5, "{opened} reads");
+    }
 }

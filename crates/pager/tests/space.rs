@@ -5,11 +5,11 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex};
 use tidalite_pager::storage::Growth;
 use tidalite_pager::{
-    Durability, Error, Extent, LockMemory, MemoryStorage, Options, PageRead, PageWrite, Pager,
-    Storage, Verifier,
+    Durability, Error, Extent, Kind, LockMemory, MemoryStorage, OpenMode, Options, PageRead,
+    PageWrite, Pager, Storage, Verifier,
 };
 use tidalite_testkit::rng::Rng;
-use tidalite_testkit::{Fault, FaultKind, Monitor, SimDisk};
+use tidalite_testkit::{Fault, FaultKind, Monitor, Op, SimDisk};
 
 const MIB: u64 = 1 << 20;
 
@@ -346,6 +346,48 @@ fn what_is_reserved_frees_space_on_a_full_disk() {
     );
 }
 
+/// The reserve is not given back to the file system: on a full disk a hole has no room for what is written there, and nobody could delete
+/// anything any more.
+#[test]
+fn holes_leave_the_reserve_written() {
+    tidalite_testkit::watch();
+    let disk = Arc::new(SimDisk::new());
+    // Much less than the reserve may stay free, and little is grown ahead.
+    let options = Options {
+        shrink_bytes: 64 << 10,
+        growth_bytes_min: 64 << 10,
+        growth_bytes_max: 64 << 10,
+        reserve_bytes: MIB,
+        ..options()
+    };
+    let pager = Pager::open_storage(Monitor::new(disk.clone()), &options).unwrap();
+    let (first, second, _last) = (
+        fill(&pager, 4 * MIB),
+        fill(&pager, 4 * MIB),
+        fill(&pager, 4 * MIB),
+    );
+    free(&pager, &first);
+    idle(&pager, 6);
+    let punched = disk.recording().ops.iter().any(
+        |op| matches!(op, Op::Write(_, bytes) if bytes.len() >= MIB as usize && bytes[0] == 0),
+    );
+    assert!(punched, "most of what is free was given back");
+    disk.set_fault(Some(Fault {
+        at_call: 0,
+        forever: true,
+        kind: FaultKind::NoSpace,
+    }));
+    // A deletion that copies 200 pages first.
+    let mut txn = pager.begin_write().unwrap();
+    txn.free_space();
+    for _ in 0..200 {
+        let page = txn.new_page(Kind::KvLeaf, 1).unwrap();
+        txn.seal_page(&page).unwrap();
+    }
+    txn.free_extent(&second);
+    txn.commit(b"deleted", Durability::Durable).unwrap();
+}
+
 /// A disk on which the process dies, and the power goes with all on the medium, right after every cut: what is left opens.
 struct Cuts {
     disk: SimDisk,
@@ -370,6 +412,20 @@ impl Storage for Cuts {
         ];
         for (what, image, memory) in crashes {
             let disk = Arc::new(SimDisk::from_image(image));
+            // Who is to be rid of the newest commit opens the record before it.
+            let older = Options {
+                older_record: true,
+                read_only: true,
+                exclusive: true,
+                mode: OpenMode::Open,
+                ..self.options.clone()
+            };
+            if self.options.keep_older
+                && let Err(error) =
+                    Pager::open_storage_with(disk.clone(), &LockMemory::new(), &older)
+            {
+                seen.1.push(format!("{what}, older record: {error}"));
+            }
             if let Err(error) = Pager::open_storage_with(disk, &memory, &self.options) {
                 seen.1.push(format!("{what}: {error}"));
             }
@@ -394,6 +450,10 @@ fn a_file_is_never_cut_below_a_record_that_may_be_found() {
     };
     let mut cuts = 0;
     for seed in 0..30 {
+        let options = Options {
+            keep_older: seed % 2 == 1,
+            ..options.clone()
+        };
         let mut rng = Rng::new(seed);
         let storage = Arc::new(Cuts {
             disk: SimDisk::new(),
@@ -426,7 +486,12 @@ fn a_file_is_never_cut_below_a_record_that_may_be_found() {
             };
             txn.commit(&step.to_le_bytes(), durability).unwrap();
             if rng.one_in(40) {
-                drop(pager);
+                if rng.one_in(2) {
+                    drop(pager);
+                } else {
+                    // The newest record is that of a lazy commit then.
+                    pager.close_without_sync();
+                }
                 pager = open();
             }
         }

@@ -123,10 +123,21 @@ impl Writer {
     }
 
     /// At the end, when nobody reads: cuts what was grown ahead. What the newest durable record counts stays: the newest
-    /// record of all may be a lazy one that is shorter.
+    /// record of all may be a lazy one that is shorter. So does what the durable record before it counts, where that one is kept.
     pub(crate) fn cut_at_close(&mut self, inner: &Inner) {
         let page_bytes = inner.page_size as u64;
         let durable = inner.pipeline.durable();
+        self.durable_is(durable.txn);
+        let older = if self.keeps_older(inner) {
+            let [_, older] = self.space.durable;
+            let Some(&pages) = self.ends.get(&older) else {
+                // How long a file it asks for is unknown.
+                return;
+            };
+            pages
+        } else {
+            0
+        };
         // Little of a long file stays for whoever opens it next: to grow takes a sync.
         let step = self.growth_bytes(inner);
         let much = (self.space.pages() / KEPT_PART).min(step / page_bytes);
@@ -134,6 +145,7 @@ impl Writer {
             .meta
             .pages
             .max(durable.pages)
+            .max(older)
             .max(inner.bounds.least_bytes() / page_bytes);
         self.cut(inner, least, much.max(1));
     }
