@@ -1,7 +1,9 @@
 use super::*;
 use crate::exit::Exit;
 use crate::import::blocks::Block;
-use crate::time::{TimeFormat, TimeReader, read_any, zone_named};
+use crate::import::local_times::Policy;
+use crate::time::{Moment, TimeFormat, TimeReader, TimeShow, read_any, zone_named};
+use jiff::tz::TimeZone;
 
 /// Rows as `site time`, resolved in batches of so many rows; each as `site instant`, or `site ?` where it was refused.
 fn resolved(zone: &str, rows: &[(&str, &str)], size: usize, waiting_max: usize) -> Vec<String> {
