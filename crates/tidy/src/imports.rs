@@ -307,6 +307,10 @@ fn uses(modules: &Modules, name: &[String]) -> Vec<Use> {
 /// Takes a tree of `use` apart: paths, and what each is called.
 fn spread(text: &str, before: Vec<String>, found: &mut Vec<(Vec<String>, String)>) {
     let text = text.trim();
+    // Behind the last comma.
+    if text.is_empty() {
+        return;
+    }
     if let Some(open) = text.find('{') {
         let mut path = before;
         path.extend(word_indices(&text[..open]).map(|(_, word)| word.to_owned()));

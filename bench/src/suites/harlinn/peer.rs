@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::digest::{Digest, Record, Touch};
 use super::plan::{Plan, Result, Writer, write_all};
-use super::records::Source;
 use super::side::{Side, Total, guids};
 use crate::lmdb_engine::{Engine, Guid, SEGMENT_POINTS, SeriesCursor, WriteTxn};
+use crate::records::Source;
 
 /// An engine, and the GUIDs that the programs know.
 pub(crate) struct Lmdb<P: Record> {

@@ -10,9 +10,9 @@ use super::digest::Record;
 use super::ours::{Columns, Tidalite};
 use super::peer::Lmdb;
 use super::plan::{self, Order, Plan, Result};
-use super::records::{Counting, Reading, Source, Trade, Walks};
 use super::side::{Expected, Side};
 use crate::os;
+use crate::records::{Counting, Reading, Source, Trade, Walks};
 use crate::report::Line;
 
 /// What to measure, where.

@@ -20,9 +20,9 @@
 //! Questions are in milliseconds, the median of many, warm, each at a random place; every answer equals SQLite's.
 
 mod ours;
+mod shape;
 mod sqlite;
 
-use std::path::Path;
 use std::time::Instant;
 
 use crate::args::Options;
@@ -32,65 +32,16 @@ use crate::engine::{Kind, PEERS, Result, TIDALITE_SERIES};
 use crate::meter::{Latencies, Meter, Sample};
 use crate::os;
 use crate::report::median;
+use shape::{Answer, HOSTS, HOUR, METRICS, MINUTE, Question, Row, Side};
 
-pub(crate) const HOSTS: usize = 100;
-pub(crate) const METRICS: usize = 10;
 /// Nanoseconds between the rows of a host.
 const STEP: i64 = 10_000_000_000;
-const MINUTE: i64 = 60_000_000_000;
-const HOUR: i64 = 60 * MINUTE;
 /// 2024-01-01, a whole hour.
 const BEGIN: i64 = 1_704_067_200_000_000_000;
 /// Rows of a transaction.
 const EACH: usize = 1_000_000;
 /// How often a question is asked; the dear ones of the slow side less often.
 const ASKED: usize = 21;
-
-/// What a question came to: things found, and the sum of their values.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Answer {
-    pub(crate) found: u64,
-    pub(crate) sum: f64,
-}
-
-/// A question; times are `from <= t < to`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Question {
-    /// Maxima of the first `metrics` of a host by windows of `width`.
-    Max {
-        host: usize,
-        metrics: usize,
-        from: i64,
-        to: i64,
-        width: i64,
-    },
-    /// Means of the first `metrics` by hour and host.
-    Mean { metrics: usize, from: i64, to: i64 },
-    /// First metric of the newest row of every host.
-    Latest,
-    /// Second metric of the rows whose first is above 90.
-    Above { from: i64, to: i64 },
-    /// Sum and count of the first metric.
-    Sum,
-}
-
-/// One row of a host.
-pub(crate) struct Row {
-    pub(crate) host: usize,
-    pub(crate) time: i64,
-    /// In hundredths, or whole.
-    pub(crate) metrics: [i32; METRICS],
-}
-
-/// A database of either side.
-pub(crate) trait Side: Sized {
-    fn create(dir: &Path, decimals: bool) -> Result<Self>;
-    /// One durable transaction.
-    fn write(&mut self, rows: &[Row]) -> Result<()>;
-    fn ask(&self, question: Question) -> Result<Answer>;
-    /// Stores what there is in as few bytes as can be.
-    fn shrink(&mut self) -> Result<()>;
-}
 
 /// Runs the suite.
 pub(crate) fn run(options: &Options) -> Result<Contest> {

@@ -9,7 +9,7 @@ use ::tidalite::{
     Timestamp, Unit, ValueFilter,
 };
 
-use super::{Answer, HOUR, METRICS, Question, Row, Side};
+use super::shape::{Answer, HOUR, METRICS, Question, Row, Side};
 use crate::engine::Result;
 
 /// A database, and the numbers of the hosts' series.

@@ -8,8 +8,8 @@
 
 #![expect(unsafe_code, reason = "functions compiled for what the machine has")]
 
-use super::records::{Reading, Trade};
 use crate::lmdb_engine::Point;
+use crate::records::{Reading, Trade};
 
 /// A record with one float and some integers.
 pub(crate) trait Record: Point {

@@ -43,7 +43,7 @@ struct Plan {
 /// Reads them all; those whose name contains none of `only` are left out.
 pub(crate) fn read(folder: &Path, only: &[String]) -> Result<Vec<Column>> {
     let mut columns = Vec::new();
-    for plan in plans(include_str!("../../columns.toml"))? {
+    for plan in plans(include_str!("../../../columns.toml"))? {
         for path in &plan.paths {
             let mut plan_of_file = Vec::new();
             for (name, kind) in &plan.columns {
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_list_can_be_read_and_names_no_column_twice() {
-        let plans = plans(include_str!("../../columns.toml")).unwrap();
+        let plans = plans(include_str!("../../../columns.toml")).unwrap();
         let mut names = Vec::new();
         for plan in &plans {
             for path in &plan.paths {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::records::{Source, splitmix};
 use crate::lmdb_engine::SEGMENT_POINTS;
+use crate::records::{Source, splitmix};
 
 /// The result of anything that can go wrong here.
 pub(crate) use crate::engine::Result;
@@ -229,7 +229,7 @@ fn late<P>(plan: &Plan, source: &mut impl Source<P>, writer: &mut impl Writer<P>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harlinn::records::{Counting, Reading};
+    use crate::records::{Counting, Reading};
 
     struct Times(Vec<i64>);
 

@@ -12,8 +12,8 @@ use tidalite::{
 
 use super::digest::{Digest, Record, Touch};
 use super::plan::{Plan, Result, Writer, write_all};
-use super::records::{Reading, Source, Trade};
 use super::side::{Side, Total, guids};
+use crate::records::{Reading, Source, Trade};
 
 /// A record as the library takes it and gives it back.
 pub(crate) trait Columns: Record {

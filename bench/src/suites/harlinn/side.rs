@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::digest::{Digest, Record, Touch};
 use super::plan::{Plan, Result};
-use super::records::{Source, splitmix};
+use crate::records::{Source, splitmix};
 
 /// A database with records of one kind. Dropping it closes it.
 pub(crate) trait Side<P: Record>: Sized {

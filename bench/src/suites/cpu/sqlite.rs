@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, params_from_iter, types::Value};
 
-use super::{Answer, HOSTS, HOUR, METRICS, Question, Row, Side};
+use super::shape::{Answer, HOSTS, HOUR, METRICS, Question, Row, Side};
 use crate::engine::Result;
 
 /// A connection.

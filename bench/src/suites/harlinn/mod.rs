@@ -2,7 +2,6 @@
 //!
 //! ```text
 //! plan     the cases: series, rows, batches; the loop that writes them
-//! records  the two record types, the simple and the hard data
 //! digest   the consumer that touches every column
 //! side     what a side can do; what every pass must come to
 //! ours     Tidalite, by its public face
@@ -14,7 +13,6 @@ mod digest;
 mod ours;
 mod peer;
 mod plan;
-pub(crate) mod records;
 mod run;
 mod side;
 

@@ -29,12 +29,13 @@
 use std::path::Path;
 use std::time::Instant;
 
+use super::multi_values;
 use crate::args::Options;
 use crate::contest::Contest;
 use crate::engine::data::{Data, Random, Shape};
 use crate::engine::{Engine, Kind, Promise, Result, Setup, TIDALITE, TIDALITE_ONE_FLUSH, Write};
 use crate::meter::{Latencies, Meter, Sample, side_by_side};
-use crate::{multi_values, os};
+use crate::os;
 
 const SMALL: Shape = Shape {
     key_bytes: 16,

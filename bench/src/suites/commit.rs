@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use super::floor;
 use crate::args::Options;
 use crate::contest::Contest;
 use crate::engine::data::Key;
@@ -23,7 +24,7 @@ use crate::engine::{
     TIDALITE_SERIES_ONE_FLUSH, TIDALITE_TWO_BARRIERS, Write,
 };
 use crate::meter::{Latencies, Meter, Sample, side_by_side};
-use crate::{floor, os};
+use crate::os;
 
 /// Series that rows go to.
 const SERIES: u64 = 100;
