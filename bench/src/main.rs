@@ -2,49 +2,28 @@
 //!
 //! ```text
 //! args           the command line
-//! harlinn        suite: five programs of the article, ours against the LMDB engine
-//!  └ lmdb_engine   its peer: the article's engine, ported
-//! commit         suite: durable commits, alone and in groups
-//!  └ floor         what the disk itself takes for them
-//! mdbx           suite: small transactions, loads, gets, ranges, removals, sizes
-//! ioarena        suite: the six benchmarks of IOArena, each operation a transaction
-//! beyond_memory  suite: a file larger than memory
-//! long_reader    suite: a snapshot held while everything is overwritten
-//! ticks          suite: a point for each of many series in every durable commit
-//! growth         suite: whether anything gets slower as a database grows
-//! nested         suite: a million small tables in a table, topics level by level
-//! cpu            suite: hosts and metrics, ours and SQLite
-//! akumuli        suite: the measurements of the numeric B+tree
-//! codec          suite: bits and rates of real columns, ours and other encodings
-//!  └ engine        ours and the peers behind one face
-//!  └ contest       who takes part, in which order; lines and table
-//! meter, syncs   what work costs: time, CPU, bytes, calls, waits on the disk
-//! report         medians, spreads, harlinn's table and lines
 //! os             memory touched beforehand, page cache dropped, free space
+//! syncs          waits on the disk
+//! report         medians, spreads, harlinn's table and lines
+//! lmdb_engine    the article's engine on LMDB, ported
+//! records        the record types of the article
+//! engine         ours and the peers behind one interface
+//! meter          what work costs: time, CPU, bytes, calls, waits on the disk
+//! contest        the engines that take part, in which order; lines and table
+//! suites         one file or folder a suite: harlinn (the article's five programs), commit, mdbx, ioarena, beyond_memory,
+//!                long_reader, ticks, growth, nested, cpu, akumuli, codec
 //! ```
 
-mod akumuli;
 mod args;
-mod beyond_memory;
-mod codec;
-mod commit;
 mod contest;
-mod cpu;
 mod engine;
-mod floor;
-mod growth;
-mod harlinn;
-mod ioarena;
 mod lmdb_engine;
-mod long_reader;
-mod mdbx;
 mod meter;
-mod multi_values;
-mod nested;
 mod os;
+mod records;
 mod report;
+mod suites;
 mod syncs;
-mod ticks;
 
 use std::fs::File;
 use std::io::Write as _;
@@ -53,6 +32,10 @@ use std::process::ExitCode;
 use args::{Options, Suite};
 use contest::Contest;
 use engine::Result;
+use suites::{
+    akumuli, beyond_memory, codec, commit, cpu, growth, harlinn, ioarena, long_reader, mdbx,
+    nested, ticks,
+};
 
 fn main() -> ExitCode {
     let options = match args::parse(std::env::args().skip(1)) {

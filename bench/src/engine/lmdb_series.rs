@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use super::{Engine, Reading, Result, Setup, Write, Writing, point_of, touch};
-use crate::harlinn::records::Reading as Point;
 use crate::lmdb_engine::{self, Guid, SEGMENT_POINTS};
+use crate::records::Reading as Point;
 
 /// The engine; its transactions want it alone.
 pub(crate) struct Segments(Mutex<lmdb_engine::Engine<Point, SEGMENT_POINTS>>);

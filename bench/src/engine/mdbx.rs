@@ -13,7 +13,9 @@ use std::ptr;
 
 use super::data::Ascending;
 use super::mdbx_sys::*;
-use super::{Digest, Engine, Promise, Read, Reading, Result, Setup, Write, Writing, sets, touch};
+use super::{
+    Digest, Engine, Promise, Read, Reading, Result, Setup, Write, Writing, sets_face, touch,
+};
 
 /// An error code of libmdbx or of the system.
 #[derive(Debug)]
@@ -258,8 +260,8 @@ impl Sets {
     }
 }
 
-impl sets::Sets for Sets {
-    fn load(&self, pairs: sets::Pairs<'_>) -> Result<()> {
+impl sets_face::Sets for Sets {
+    fn load(&self, pairs: sets_face::Pairs<'_>) -> Result<()> {
         let mut txn = self.0.begin(MDBX_TXN_READWRITE)?;
         let mut last = None;
         for (key, value) in pairs {
@@ -271,7 +273,7 @@ impl sets::Sets for Sets {
         txn.commit()
     }
 
-    fn put(&self, pairs: sets::Pairs<'_>) -> Result<()> {
+    fn put(&self, pairs: sets_face::Pairs<'_>) -> Result<()> {
         let mut txn = self.0.begin(MDBX_TXN_READWRITE)?;
         for (key, value) in pairs {
             txn.store(&key, &value, MDBX_UPSERT)?;
@@ -279,7 +281,7 @@ impl sets::Sets for Sets {
         txn.commit()
     }
 
-    fn read(&self, work: sets::ReadingSets<'_>) -> Result<()> {
+    fn read(&self, work: sets_face::ReadingSets<'_>) -> Result<()> {
         work(&mut self.0.begin(MDBX_TXN_RDONLY)?)
     }
 
@@ -288,12 +290,12 @@ impl sets::Sets for Sets {
     }
 }
 
-impl sets::ReadSets for Txn {
+impl sets_face::ReadSets for Txn {
     fn scan(&mut self) -> Result<Digest> {
         self.walk(&[], u64::MAX, (MDBX_SET_RANGE, MDBX_NEXT))
     }
 
-    fn values(&mut self, key: &sets::Word) -> Result<Digest> {
+    fn values(&mut self, key: &sets_face::Word) -> Result<Digest> {
         self.walk(key, u64::MAX, (MDBX_SET_KEY, MDBX_NEXT_DUP))
     }
 }

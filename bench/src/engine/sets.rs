@@ -8,39 +8,9 @@ use ::redb::{MultimapTableDefinition, ReadableDatabase};
 use ::tidalite::{Database, Durability};
 use lmdb_master_sys as sys;
 
+pub(crate) use super::sets_face::{Pairs, ReadSets, ReadingSets, Sets, Word};
 use super::{Digest, Kind, Result, Setup, mdbx};
 use crate::lmdb_engine::lmdb::Env;
-
-/// A key or a value.
-pub(crate) type Word = [u8; 8];
-
-/// Pairs, one after the other.
-pub(crate) type Pairs<'p> = &'p mut dyn Iterator<Item = (Word, Word)>;
-
-/// What is done inside a read transaction.
-pub(crate) type ReadingSets<'w> = &'w mut dyn FnMut(&mut dyn ReadSets) -> Result<()>;
-
-/// An open database; dropping it closes it. Commits are durable.
-pub(crate) trait Sets {
-    /// Stores ascending pairs above all others in one transaction, by the engine's own way for that.
-    fn load(&self, pairs: Pairs<'_>) -> Result<()>;
-    /// Stores pairs in one transaction.
-    fn put(&self, pairs: Pairs<'_>) -> Result<()>;
-    /// One read transaction.
-    fn read(&self, work: ReadingSets<'_>) -> Result<()>;
-    /// Waits on the disk in each commit that no call of `fsync` and its like shows.
-    fn silent_syncs(&self) -> u64 {
-        0
-    }
-}
-
-/// A snapshot.
-pub(crate) trait ReadSets {
-    /// Goes through all pairs.
-    fn scan(&mut self) -> Result<Digest>;
-    /// Goes through the values of a key.
-    fn values(&mut self, key: &Word) -> Result<Digest>;
-}
 
 /// Opens or creates the database of an engine; `None`: it has no multi-values, or not in this mode.
 pub(crate) fn open(kind: Kind, dir: &Path, setup: &Setup) -> Result<Option<Box<dyn Sets>>> {

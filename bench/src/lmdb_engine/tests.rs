@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::segment::Point as _;
 use super::*;
-use crate::harlinn::records::Reading;
 use crate::os::TempDir;
+use crate::records::Reading;
 
 const MAP_BYTES: usize = 64 << 20;
 
@@ -24,7 +24,7 @@ fn guid(n: u8) -> Guid {
 }
 
 fn next(state: &mut u64) -> u64 {
-    crate::harlinn::records::splitmix(state)
+    crate::records::splitmix(state)
 }
 
 /// Everything a cursor can do, against the model.

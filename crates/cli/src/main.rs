@@ -1,19 +1,23 @@
 //! The `tidalite` program.
 //!
 //! ```text
-//! args        what can be said on the command line, and its help
 //! exit        exit codes, failures with their next step
+//! bytes       keys and values of tables as text
 //! style       colours
-//! output      rows as table, CSV or JSON lines
 //! time        times and widths, in and out
-//! store       what is said about every file that is opened
+//! output      rows as table, CSV or JSON lines
+//! progress    bars on standard error
+//! export      where CSV and JSON lines go out to
+//! plot        pictures
+//! args        what can be said on the command line, and its help
+//! terminal    where a command prints
+//! store       options for every file that is opened
 //! database    the library as the commands use it
 //! columns     which columns of a series a command works on
 //! import      CSV and JSON lines in
-//! export      where these go out to
-//! plot        pictures
 //! commands    one file a command
-//! quickstart  the first minute with it
+//! quickstart  the first minute with the program
+//! dispatch    which command a command line names
 //! ```
 
 mod args;
@@ -21,6 +25,7 @@ mod bytes;
 mod columns;
 mod commands;
 mod database;
+mod dispatch;
 mod exit;
 mod export;
 mod import;
@@ -30,14 +35,15 @@ mod progress;
 mod quickstart;
 mod store;
 mod style;
+mod terminal;
 mod time;
 
 use args::Cli;
-use commands::Terminal;
 use exit::{Exit, Failure, Outcome};
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use style::Palette;
+use terminal::Terminal;
 
 fn main() -> ExitCode {
     let cli = args::parse();
@@ -63,7 +69,7 @@ fn run(cli: &Cli, messages: Palette) -> Outcome {
         messages,
         columns,
     };
-    commands::run(cli, &mut terminal)
+    dispatch::dispatch(cli, &mut terminal)
 }
 
 /// Errors of writing to standard error have nowhere to go.

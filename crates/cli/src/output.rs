@@ -395,6 +395,22 @@ fn beyond_json(value: f64) -> Option<&'static str> {
     }
 }
 
+/// 1234567 as `1.23 million`.
+pub(crate) fn rate_text(rate: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "below a million"
+    )]
+    if rate < 1e6 {
+        grouped(rate as u64)
+    } else if rate < 1e8 {
+        format!("{:.2} million", rate / 1e6)
+    } else {
+        format!("{:.0} million", rate / 1e6)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,9 +18,8 @@
 //!     24    8  start         delta: the first value;  slope: what a row is above the one before it;  else 0
 //! ```
 
-use crate::float::Alp;
+use crate::loops::float::Alp;
 use crate::short::{self, unzigzag, zigzag};
-use crate::stats::fields::Anchors;
 use tidalite_base::{get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
 
 /// Bytes of an encoded [`Chunk`].
@@ -389,6 +388,28 @@ impl Correction {
     /// How far below zero the least correction is.
     pub(crate) fn depth(self) -> u64 {
         u64::from(Self::ALL[usize::from(self.number)].1)
+    }
+}
+
+/// What base and start of a chunk are counted from (`Chunk::to_fields`): the first word of its rows and the least one, or their integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchors {
+    pub(crate) first: u64,
+    pub(crate) least: u64,
+    /// They are the integers of the chunk's decimal rule.
+    pub(crate) decimals: bool,
+}
+
+impl Anchors {
+    /// Words.
+    #[must_use]
+    #[inline]
+    pub fn words(first: u64, least: u64) -> Self {
+        Self {
+            first,
+            least,
+            decimals: false,
+        }
     }
 }
 

@@ -1,27 +1,21 @@
 //! Encoded vectors of up to 1024 values, and statistics over them.
 //!
 //! ```text
-//! rows      Rows, RowsRef            a columnar batch: times, and one Vec<u64> of words a column
 //! column    ColumnType               what the 64 bits of a word mean
-//! chunk     Chunk                    32 bytes: everything a reader must know about a payload
-//! encode    encode_times, _column    picks the cheapest encoding; Hint remembers the choice
-//! layout    Layout, Laid             near a base, by steps or near a line; the last choice is tried first
-//! slope     of                       the line that the times of a clock lie near
-//! turns     encode_times_in_turns    times of several series behind one another, each near its line
 //! short     lengths, put, get        whole numbers in few bytes, their lengths in front
+//! loops/    plain loops over values: pack (1 to 64 bits a value, in lanes), scan, float (floats as decimals,
+//!           or as ordered integers), slope (the line that the times of a clock lie near), fold (statistics)
+//! kernel/   the loops compiled for AVX-512, AVX2, NEON and any processor, chosen once per process
+//! chunk     Chunk                    32 bytes: everything a reader must know about a payload
 //! nulls     Nulls                    which rows have no value, in front of the payload of the others
 //! narrow    f32 as decimals, or four bytes each
-//! fit       Fit                      which base, unit and width suit a vector of integers
-//! float     Alp                      floats as decimals, or as ordered integers
-//! encode/   correct, split, nested   units beside decimals; words cut in two; lists and runs
-//! pack      1 to 64 bits a value     the layout in lanes
-//! kernel    the loops above          for AVX-512, AVX2, NEON, any; as_floats, as_integers, fill_steps
-//! kernel/   avx512: steps summed up in registers; neon: whole vectors unpacked
-//! decode    decode_times, _column    payload -> words; any bytes give values or Corrupt
-//! point     word_at, count_up_to     one word of a vector, without the others
-//! cold      ColdColumn                many vectors as pages of pco, which share a model; a feature
-//! line      Line                     vectors by a rule: a word is made when it is asked for
-//! stats     Stats, Parts             count, sums, extremes with their times, first, last; or some of them
+//! rows      Rows, RowsRef            a columnar batch: times, and one Vec<u64> of words a column
+//! stats/    Stats, Parts             count, sums, extremes with their times, first, last; or some of them
+//! decode/   decode_times, _column    payload to words; any bytes give values or Corrupt
+//!           point: one word of a vector; line: vectors whose words follow a rule
+//! encode/   encode_times, _column    picks the cheapest encoding; Hint remembers the choice
+//!           fit, layout: base, unit and width; batch: times of several series behind one another
+//! cold/     ColdColumn               many vectors as pages of pco, which share a model; a feature
 //! ```
 //!
 //! The bytes are described in section 6 of `docs/format.md`.
@@ -47,43 +41,33 @@ mod cold;
 mod column;
 mod decode;
 mod encode;
-mod fit;
-mod float;
-mod hint;
-mod hint_bytes;
 mod kernel;
-mod layout;
-mod line;
+mod loops;
 mod narrow;
 mod nulls;
-mod pack;
-mod point;
 mod rows;
-mod scan;
 pub mod short;
-mod slope;
 mod stats;
-mod turns;
 
-pub use chunk::{CHUNK_BYTES, CHUNK_FIELDS, CHUNK_SHORT_BYTES_MAX, Chunk};
+pub use chunk::{Anchors, CHUNK_BYTES, CHUNK_FIELDS, CHUNK_SHORT_BYTES_MAX, Chunk};
 pub use cold::{COLD, ColdColumn, decode_cold, encode_cold};
 pub use column::ColumnType;
+pub use decode::line::{Line, LineWords};
+pub use decode::point::{count_up_to, word_at};
 pub use decode::{decode_column, decode_times};
+pub use encode::batch::{SHIFTS_BYTES_MAX, encode_times_in_turns, shift_at, unshift};
+pub use encode::hint::Hint;
+pub use encode::hint_bytes::HINT_BYTES;
 pub use encode::{encode_column, encode_times};
-pub use hint::Hint;
-pub use hint_bytes::HINT_BYTES;
 #[cfg(feature = "levels")]
 pub use kernel::{LEVEL_VARIABLE, level_name};
 pub use kernel::{as_floats, as_integers, fill_steps, is_ascending, sum_floats};
 pub use kernel::{time_span, times_mut, words, words_mut};
-pub use line::{Line, LineWords};
-pub use point::{count_up_to, word_at};
+pub use loops::parts::Parts;
 pub use rows::{Rows, RowsRef};
 pub use stats::Stats;
 pub use stats::bytes::STATS_BYTES;
-pub use stats::fields::{Anchors, Clock, STATS_FIELDS, WordForm, last_word};
-pub use stats::parts::Parts;
-pub use turns::{SHIFTS_BYTES_MAX, encode_times_in_turns, shift_at, unshift};
+pub use stats::fields::{Clock, STATS_FIELDS, WordForm, last_word};
 
 #[cfg(test)]
 mod tests;

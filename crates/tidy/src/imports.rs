@@ -149,7 +149,8 @@ fn reached<'a>(next: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &str) -> BTree
 
 impl Module {
     fn new(file: &str, code: String) -> Self {
-        const KEYWORDS: [&str; 9] = [
+        const KEYWORDS: [&str; 10] = [
+            "mod",
             "fn",
             "struct",
             "enum",
@@ -248,9 +249,12 @@ fn is_test_only(attribute: &str) -> bool {
     matches!(words[..], ["cfg", "test", ..] | ["cfg", "all", "test", ..])
 }
 
-/// Where the item behind an attribute begins and ends.
+/// Where the item behind an attribute, or the item that begins here, begins and ends.
 fn item_behind(code: &str, attribute: usize) -> (usize, usize) {
-    let start = attribute + code[attribute..].find(']').map_or(0, |end| end + 1);
+    let start = match code[attribute..].starts_with('#') {
+        true => attribute + code[attribute..].find(']').map_or(0, |end| end + 1),
+        false => attribute,
+    };
     let mut depth = 0;
     for (at, byte) in code.bytes().enumerate().skip(start) {
         match byte {
@@ -287,7 +291,8 @@ fn uses(modules: &Modules, name: &[String]) -> Vec<Use> {
         let mut leaves = Vec::new();
         spread(&code[at + 3..end], Vec::new(), &mut leaves);
         for (path, alias) in leaves {
-            if let Some(path) = from_root(modules, name, &path) {
+            let scope = scope(code, name, at);
+            if let Some(path) = from_root(modules, &scope, &path) {
                 found.push(Use {
                     alias,
                     path,
@@ -302,6 +307,10 @@ fn uses(modules: &Modules, name: &[String]) -> Vec<Use> {
 /// Takes a tree of `use` apart: paths, and what each is called.
 fn spread(text: &str, before: Vec<String>, found: &mut Vec<(Vec<String>, String)>) {
     let text = text.trim();
+    // Behind the last comma.
+    if text.is_empty() {
+        return;
+    }
     if let Some(open) = text.find('{') {
         let mut path = before;
         path.extend(word_indices(&text[..open]).map(|(_, word)| word.to_owned()));
@@ -371,6 +380,22 @@ fn paths(modules: &Modules, name: &[String]) -> Vec<(Vec<String>, usize)> {
         }
     }
     found
+}
+
+/// The module that has the code at a place: that of the file, or one inside it.
+fn scope(code: &str, file: &[String], at: usize) -> Vec<String> {
+    let mut scope = file.to_vec();
+    for (start, word) in word_indices(&code[..at]) {
+        if word != "mod" {
+            continue;
+        }
+        let (_, end) = item_behind(code, start);
+        let is_inside = at < end && code[start..at].contains('{');
+        if let (true, Some((_, name))) = (is_inside, word_indices(&code[start + 3..at]).next()) {
+            scope.push(name.to_owned());
+        }
+    }
+    scope
 }
 
 /// A path from the root of the crate, if it leads into the crate.
@@ -499,6 +524,19 @@ mod tests {
             found,
             ["a.rs -> a/child.rs", "b.rs -> a.rs", "b.rs -> a/child.rs"]
         );
+    }
+
+    #[test]
+    fn modules_inside_a_file_are_of_that_file() {
+        let found = arrows(&[
+            ("lib.rs", "mod a;\nmod b;\n"),
+            (
+                "a.rs",
+                "struct X;\nmod inside { use super::X; use super::super::b::Y; }\nfn f(x: inside::Z) {}\n",
+            ),
+            ("b.rs", "pub struct Y;\nuse crate::a::inside::Z;\n"),
+        ]);
+        assert_eq!(found, ["a.rs -> b.rs", "b.rs -> a.rs"]);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! `import`.
 
 use super::common::{CreatedArg, DurabilityArg};
-use crate::import::local_times::{Ambiguous, Nonexistent};
 use crate::time::{TimeFormat, zone_named};
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::tz::TimeZone;
@@ -249,17 +248,6 @@ pub(crate) enum AmbiguousName {
     Refuse,
 }
 
-impl AmbiguousName {
-    pub(crate) fn policy(self) -> Ambiguous {
-        match self {
-            Self::Infer => Ambiguous::Infer,
-            Self::Earlier => Ambiguous::Earlier,
-            Self::Later => Ambiguous::Later,
-            Self::Refuse => Ambiguous::Refuse,
-        }
-    }
-}
-
 /// What to do with a local time that does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NonexistentName {
@@ -268,15 +256,6 @@ pub(crate) enum NonexistentName {
     Refuse,
     /// Move it forward by the length of the gap: 02:30 becomes 03:30
     Shift,
-}
-
-impl NonexistentName {
-    pub(crate) fn policy(self) -> Nonexistent {
-        match self {
-            Self::Refuse => Nonexistent::Refuse,
-            Self::Shift => Nonexistent::Shift,
-        }
-    }
 }
 
 /// What one step of a series' times is.

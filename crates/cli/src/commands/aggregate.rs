@@ -1,12 +1,13 @@
 //! `aggregate`: one line of figures for every series.
 
 use super::figures::{Figures, drawn};
-use super::{Terminal, filters};
+use super::filters;
 use crate::args::AggregateArgs;
 use crate::columns::figures_column;
 use crate::database::{Reader, Span};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
+use crate::terminal::Terminal;
 use crate::time::TimeShow;
 
 /// `tidalite aggregate`

@@ -1,11 +1,11 @@
 //! `annotate`: words about series, and what they do with points at times that are taken.
 
-use super::Terminal;
 use crate::args::{AnnotateArgs, MergeName};
 use crate::database::{Reader, failure, open_to_write};
 use crate::exit::Outcome;
 use crate::output::{Cell, Column, plural};
 use crate::store;
+use crate::terminal::Terminal;
 
 /// `tidalite annotate`
 pub(crate) fn run(args: &AnnotateArgs, terminal: &mut Terminal<'_>) -> Outcome {

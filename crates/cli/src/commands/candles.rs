@@ -1,12 +1,12 @@
 //! `candles`: a series in pieces, as the file has them.
 
-use super::Terminal;
 use super::figures::Figures;
 use crate::args::{CandlesArgs, Function};
 use crate::columns::numeric_column;
 use crate::database::{Reader, Span, time_cell, width_in};
 use crate::exit::Outcome;
 use crate::output::{Cell, Column};
+use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use tidalite::CandleSize;
 

@@ -1,10 +1,10 @@
 //! `changed`: at which times a version differs from an older one.
 
-use super::Terminal;
 use crate::args::ChangedArgs;
 use crate::database::{Reader, open, time_cell};
 use crate::exit::Outcome;
 use crate::output::{Cell, Column};
+use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use std::sync::Arc;
 use tidalite::SeriesInfo;

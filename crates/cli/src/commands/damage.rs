@@ -3,9 +3,9 @@
 //! Keys and names are whole. Keys are written as `tidalite kv` prints and takes them: printable ASCII as it is, every other byte
 //! and the backslash as a backslash and two hex digits. Times are in the series' own unit, as text.
 
-use super::Terminal;
 use crate::bytes::typeable;
 use crate::exit::{Failure, Outcome};
+use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use tidalite::{CheckReport, Error, Finding, HitSeries, LossCause, LostCommits, Place, StoreError};
 

@@ -30,13 +30,13 @@
 //!
 //! `mdb_load` passes over `sequence` and `escaped`, and refuses a section with a nested table.
 
-use super::Terminal;
 use super::foreign::{self, Part};
 use crate::args::{DumpArgs, ForeignFlag};
 use crate::bytes::{escaped, hex};
 use crate::database::{failure, open};
 use crate::exit::{Failure, Outcome};
 use crate::output::printable;
+use crate::terminal::Terminal;
 use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;

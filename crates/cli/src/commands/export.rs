@@ -1,6 +1,5 @@
 //! `export`: series become CSV or JSON lines that `import` reads back.
 
-use super::Terminal;
 use crate::args::{ExportArgs, ExportForm};
 use crate::columns::{all_shown_columns, shown_columns};
 use crate::database::{Reader, Span, series_cell, to_nanos};
@@ -8,6 +7,7 @@ use crate::exit::{Failure, Outcome};
 use crate::export::Target;
 use crate::output::{Cell, Column, Format, Sheet, plural};
 use crate::style::Palette;
+use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -5,12 +5,12 @@
 //! they do not                         read again with the Space-Saving algorithm: between at_least and at_most
 //! ```
 
-use super::Terminal;
 use crate::args::ScanArgs;
 use crate::columns::column_of;
 use crate::database::{Reader, Span, value_cell};
 use crate::exit::Outcome;
 use crate::output::{Cell, Column};
+use crate::terminal::Terminal;
 use std::collections::HashMap;
 use tidalite::{Column as Own, ColumnType, Range, Series, Value};
 

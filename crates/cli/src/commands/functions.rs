@@ -1,11 +1,11 @@
 //! Functions over rows: `scan --fn`, and two series as one with `join --combine`.
 
-use super::Terminal;
 use crate::args::{Arithmetic, JoinArgs, Mean, RowFunction, ScanArgs};
 use crate::columns::numeric_column;
 use crate::database::{Reader, Span, time_cell, width_in};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
+use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use tidalite::{Dot, DotFunctions, Join, Selection, Unit};
 
@@ -49,7 +49,7 @@ pub(crate) fn scan(args: &ScanArgs, function: RowFunction, terminal: &mut Termin
         }
     }
     if !any {
-        return Err(super::scan::nothing(args, &span));
+        return Err(super::filters::nothing_scanned(args, &span));
     }
     Ok(sheet.finish()?)
 }

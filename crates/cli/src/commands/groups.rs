@@ -1,13 +1,13 @@
 //! `window` over groups of series, and with gaps filled.
 
-use super::Terminal;
 use super::figures::figure_of;
-use super::window::midnight_of_1970;
+use super::origin::midnight_of_1970;
 use crate::args::{Function, WindowArgs};
 use crate::columns::figures_column;
 use crate::database::{Reader, Span};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
+use crate::terminal::Terminal;
 use crate::time::{TimeShow, read_any};
 use clap::ValueEnum;
 use std::collections::BTreeSet;

@@ -1,10 +1,10 @@
 //! `stat --head`: what a file says of itself, before anybody opens it.
 
-use super::Terminal;
 use crate::args::StatArgs;
 use crate::database::failure;
 use crate::exit::Outcome;
 use crate::output::{Cell, Column};
+use crate::terminal::Terminal;
 use tidalite::Timestamp;
 
 pub(super) fn run(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {

@@ -1,21 +1,23 @@
 //! `import`: files become series.
 
-use super::Terminal;
 use super::unfinished::{self, Unfinished};
 use crate::args::{ImportArgs, InputForm, MergeName, OnError};
 use crate::database::{length_of, open_or_create};
 use crate::exit::{Failure, Outcome};
 use crate::import::advice;
-use crate::import::batch::Batches;
+use crate::import::batch::BadRow;
 use crate::import::blocks::LinesBefore;
 use crate::import::field::{NOT_UTF_8, Nulls};
 use crate::import::layout::{Layout, LeftOut, Wishes};
 use crate::import::load::{Aim, Columns, Loader, Tally};
-use crate::import::local_times::{LocalTally, Policy, Resolver};
+use crate::import::local_times::{LocalTally, Policy};
 use crate::import::progress::Progress;
-use crate::import::rows::{BadRow, Form, Rows};
+use crate::import::readers::Batches;
+use crate::import::resolver::Resolver;
+use crate::import::rows::{Form, Rows};
 use crate::import::source::{self, Source};
-use crate::output::{bytes_text, grouped, printable, rounded_text};
+use crate::output::{bytes_text, grouped, printable, rate_text, rounded_text};
+use crate::terminal::Terminal;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -151,22 +153,6 @@ fn summary(path: &Path, tally: Tally, took: Duration, terminal: &mut Terminal<'_
         bytes_text(bytes)
     )?;
     Ok(terminal.out.flush()?)
-}
-
-/// 1234567 as `1.23 million`.
-pub(crate) fn rate_text(rate: f64) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "below a million"
-    )]
-    if rate < 1e6 {
-        grouped(rate as u64)
-    } else if rate < 1e8 {
-        format!("{:.2} million", rate / 1e6)
-    } else {
-        format!("{:.0} million", rate / 1e6)
-    }
 }
 
 /// What an input goes into.
@@ -314,8 +300,8 @@ fn damage_behind(batches: &mut Batches, is_packed: bool) -> Option<Failure> {
 
 fn local_times(args: &ImportArgs) -> Policy {
     Policy {
-        ambiguous: args.ambiguous.policy(),
-        nonexistent: args.nonexistent.policy(),
+        ambiguous: args.ambiguous.into(),
+        nonexistent: args.nonexistent.into(),
     }
 }
 

@@ -1,12 +1,12 @@
 //! `backup`, `restore`, `salvage`, `pins`, `page`.
 
-use super::Terminal;
 use super::damage::finding_json;
 use crate::args::{BackupArgs, PageArgs, PinsArgs, RestoreArgs, SalvageArgs, StatArgs};
 use crate::database::{failure, open, open_to_back_up, open_to_write, refuse_wrong_place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, bytes_text, grouped, plural, printable};
 use crate::store::{self, second_file};
+use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};

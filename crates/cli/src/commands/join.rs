@@ -1,11 +1,11 @@
 //! `join`: several series side by side.
 
-use super::Terminal;
 use crate::args::{JoinArgs, JoinKind};
 use crate::columns::column_of;
 use crate::database::{Reader, Span, series_cell};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
+use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use std::sync::Arc;
 use tidalite::{Join, Selection, SeriesInfo, ValueFilter};

@@ -1,12 +1,13 @@
 //! `kv`: tables by hand.
 
-use super::Terminal;
+use super::key_forms::bytes_of;
 use crate::args::{KvArgs, KvCommand, KvForm, KvPlace};
-use crate::bytes::{hex, typeable, unescaped, unhex};
+use crate::bytes::{hex, typeable};
 use crate::database::{failure, open, open_or_create, open_to_write};
 use crate::exit::{Failure, Outcome};
 use crate::output::{plural, printable};
 use crate::store;
+use crate::terminal::Terminal;
 use std::io::Read;
 use std::path::Path;
 use tidalite::{Ordered, ReadTxn, Table, TableCursor, WriteTxn};
@@ -100,25 +101,6 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
 fn told(what: &str, terminal: &mut Terminal<'_>) -> Outcome {
     writeln!(terminal.out, "{}", printable(what))?;
     Ok(terminal.out.flush()?)
-}
-
-/// The bytes that a text of this form stands for.
-pub(super) fn bytes_of(form: KvForm, text: &str) -> Outcome<Vec<u8>> {
-    fn number<T: Ordered + std::str::FromStr>(text: &str) -> Option<Vec<u8>> {
-        text.parse().ok().map(|number: T| number.to_key())
-    }
-    let (bytes, expected) = match form {
-        KvForm::Text => (
-            unescaped(text.as_bytes()),
-            "text: a backslash is followed by two hex digits, or is doubled",
-        ),
-        KvForm::Hex => (unhex(text.as_bytes()), "made of pairs of hex digits"),
-        KvForm::U32 => (number::<u32>(text), "a whole number from 0 to 2^32 - 1"),
-        KvForm::U64 => (number::<u64>(text), "a whole number from 0 to 2^64 - 1"),
-        KvForm::I32 => (number::<i32>(text), "a whole number of 32 bits"),
-        KvForm::I64 => (number::<i64>(text), "a whole number of 64 bits"),
-    };
-    bytes.ok_or_else(|| Failure::usage(format!("`{text}` is not {expected}")))
 }
 
 /// What is typed for these bytes.

@@ -1,11 +1,11 @@
 //! `kv stat`: tables and how they lie in the file, laid out as `mdb_stat` and `mdbx_stat` do it, so that who reads those reads this.
 
-use super::Terminal;
-use super::kv::bytes_of;
+use super::key_forms::bytes_of;
 use crate::args::{KvForm, KvStatArgs};
 use crate::database::{failure, open};
 use crate::exit::{Failure, Outcome};
 use crate::output::{plural, printable};
+use crate::terminal::Terminal;
 use std::io::Write;
 use tidalite::{Database, READERS_MAX, ReadTxn, Reader, TableShape};
 

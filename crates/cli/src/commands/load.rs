@@ -2,7 +2,6 @@
 //!
 //! What the header has no room for here is passed over: sizes of pages and maps, numbers of readers, canaries.
 
-use super::Terminal;
 use super::foreign::{self, Part};
 use crate::args::{ForeignFlag, LoadArgs};
 use crate::bytes::{unescaped, unhex};
@@ -10,6 +9,7 @@ use crate::database::{failure, open_or_create};
 use crate::exit::{Failure, Outcome};
 use crate::output::{plural, printable};
 use crate::store;
+use crate::terminal::Terminal;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! `retention --apply`: removes what the policies do not keep, or shows it.
 
-use super::Terminal;
 use crate::args::RetentionArgs;
 use crate::database::{failure, time_cell};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, bytes_text, plural, printable};
+use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use jiff::tz::TimeZone;
 use std::time::Duration;

@@ -1,14 +1,14 @@
 //! `plot`: series as a picture.
 
-use super::Terminal;
 use super::figures::{drawn, figure_of};
-use super::window::{midnight_of_1970, origin_within};
+use super::origin::{midnight_of_1970, origin_within};
 use crate::args::PlotArgs;
 use crate::columns::numeric_column;
 use crate::database::{Reader, Span, to_nanos, width_in};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::plural;
 use crate::plot::{Extent, Figure, Line, Point, chart, png, raster, reduce, svg, terminal};
+use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use clap::ValueEnum;
 use std::path::Path;

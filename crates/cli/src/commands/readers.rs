@@ -1,10 +1,10 @@
 //! `readers`: who has the database open for what, in all processes.
 
-use super::Terminal;
 use crate::args::ReadersArgs;
 use crate::database::{failure, open};
 use crate::exit::Outcome;
 use crate::output::{Cell, Column};
+use crate::terminal::Terminal;
 use std::time::Duration;
 use tidalite::{Reader, ReaderKind, WriterSeen};
 

@@ -1,11 +1,11 @@
 //! `remove` and `rename`: series and points go, and get other names.
 
-use super::Terminal;
 use crate::args::{RemoveArgs, RenameArgs};
 use crate::database::{Reader, Span, failure, is_called, open, open_to_write, time_cell};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column, printable};
 use crate::store;
+use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use tidalite::{SeriesInfo, WriteTxn};
 

@@ -1,11 +1,12 @@
 //! `retention`: the policies, listed, set and removed.
 
-use super::{Terminal, maintain};
+use super::maintain;
 use crate::args::{KeepFromName, RetentionArgs};
 use crate::database::{failure, open, open_to_write};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::store;
+use crate::terminal::Terminal;
 use std::time::Duration;
 use tidalite::{KeepFrom, Retention};
 

@@ -1,12 +1,13 @@
 //! `scan` and `latest`: points as they are stored.
 
+use super::filters;
 use super::walk::{Walk, Wanted};
-use super::{Terminal, filters};
 use crate::args::{LatestArgs, ScanArgs};
 use crate::columns::{all_shown_columns, shown_columns};
 use crate::database::{Reader, Span, series_cell, time_cell, to_nanos};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column, Format, Sheet};
+use crate::terminal::Terminal;
 use crate::time::{Nanos, TimeShow};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
         }
     }
     if printed == 0 && args.limit != Some(0) && args.tail != Some(0) {
-        return Err(nothing(args, &span));
+        return Err(filters::nothing_scanned(args, &span));
     }
     Ok(sheet.finish()?)
 }
@@ -197,20 +198,6 @@ impl Scan<'_> {
 fn keep_newest(rows: &mut Vec<(Nanos, usize, Row)>, most: usize) {
     rows.sort_by_key(|(time, place, _)| (*time, *place));
     rows.drain(..rows.len().saturating_sub(most));
-}
-
-/// The complaint when there is nothing to print.
-pub(super) fn nothing(args: &ScanArgs, span: &Span) -> Failure {
-    if args.offset > 0 {
-        return Failure::not_found("no point behind the offset")
-            .hint("with a smaller --offset, or none, the earlier ones are printed");
-    }
-    if args.regex.is_some() {
-        return Failure::not_found("no text in this range matches").hint(
-            "a part of the text is enough; (?i) in front makes capitals match small letters",
-        );
-    }
-    filters::nothing(&args.wanted, span)
 }
 
 /// The column that an expression is for.

@@ -1,10 +1,10 @@
 //! `series`: what is in a database.
 
-use super::Terminal;
 use crate::args::SeriesArgs;
 use crate::database::{Reader, time_cell};
 use crate::exit::Outcome;
 use crate::output::{Cell, Column};
+use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use std::sync::Arc;
 use tidalite::{MergePolicy, Names, Schema};

@@ -1,6 +1,5 @@
 //! `stat`, `check`, `copy`: the file itself.
 
-use super::Terminal;
 use crate::args::{CheckArgs, CompactArgs, CopyArgs, StatArgs};
 use crate::database::{
     failure, open, open_to_back_up, open_to_write, refuse_missing, refuse_wrong_place, try_open,
@@ -9,6 +8,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, Format, bytes_text, grouped, plural, printable};
 use crate::progress::Progress;
 use crate::store;
+use crate::terminal::Terminal;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;

@@ -11,8 +11,10 @@
 //! rows        a record becomes a time, tags and values, or a complaint with its line number
 //! advice      what an input seems to be that cannot be used as it is
 //! texts       texts of rows, by their numbers
-//! local_times which instant a local time stands for that clocks repeat or skip
-//! batch       blocks become rows on some threads, handed over in batches
+//! local_times local times that clocks repeat or skip
+//! batch       rows of a block
+//! readers     blocks become batches on some threads
+//! resolver    decides on local times that come twice, from the order of the rows
 //! load        batches into series of a database
 //! replaced    points that take the place of others, counted before a commit
 //! progress    a bar on the terminal meanwhile
@@ -28,8 +30,10 @@ pub(crate) mod load;
 pub(crate) mod local_times;
 pub(crate) mod number;
 pub(crate) mod progress;
+pub(crate) mod readers;
 pub(crate) mod record;
 pub(crate) mod replaced;
+pub(crate) mod resolver;
 pub(crate) mod rows;
 pub(crate) mod source;
 pub(crate) mod texts;

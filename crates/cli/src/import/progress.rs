@@ -1,8 +1,7 @@
 //! How far an import is: a bar on standard error, where that is a terminal.
 
 use super::source::{BytesRead, Source};
-use crate::commands::import::rate_text;
-use crate::output::grouped;
+use crate::output::{grouped, rate_text};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Instant;

@@ -3,7 +3,7 @@
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::import::advice::{self, foreign, json_array, lines_to_skip};
-use crate::import::batch::{Batch, Combinations};
+use crate::import::batch::{BadRow, Batch, Combinations};
 use crate::import::blocks::{Block, Blocks, Ends, LinesBefore, empty_lines, lines_in, open_quote};
 use crate::import::field::{Nulls, field, read_value, whole_field};
 use crate::import::layout::{Layout, Named, Wishes};
@@ -29,15 +29,6 @@ const DAMAGE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// What a text in UTF-8 may begin with.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// A line that could not be used.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct BadRow {
-    /// Counted from 1, the header included; zero where the reader lost count.
-    pub line: u64,
-    /// What is wrong with it.
-    pub why: String,
-}
 
 /// How an input is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

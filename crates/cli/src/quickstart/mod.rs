@@ -2,24 +2,27 @@
 //!
 //! ```text
 //! mod        the steps, in order
+//! files      removes the database of an earlier run
 //! questions  five questions, each with the command that answers it
 //! speed      ten million generated points
 //! ```
 
+mod files;
 mod questions;
 mod speed;
 
 use crate::args::{Cli, QuickstartArgs};
-use crate::commands::{self, Terminal};
 use crate::database::{failure, open};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::import::batch::Batches;
 use crate::import::field::Nulls;
 use crate::import::layout::Wishes;
 use crate::import::load::{Aim, Columns, Loader};
+use crate::import::readers::Batches;
 use crate::import::rows::Rows;
 use crate::output::{bytes_text, grouped, plural, rounded_text};
+use crate::terminal::Terminal;
 use clap::Parser;
+use files::remove_database;
 use flate2::read::GzDecoder;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -37,9 +40,17 @@ const PREFIX: &str = "weather.";
 
 const FILE_NAME: &str = "quickstart.tdl";
 
+/// Runs a parsed command line: the tour shows commands of the program.
+pub(crate) type Dispatch = fn(&Cli, &mut Terminal<'_>) -> Outcome;
+
 /// `tidalite quickstart`
-pub(crate) fn run(args: &QuickstartArgs, terminal: &mut Terminal<'_>) -> Outcome {
+pub(crate) fn run(
+    args: &QuickstartArgs,
+    dispatch: Dispatch,
+    terminal: &mut Terminal<'_>,
+) -> Outcome {
     let tour = Tour {
+        dispatch,
         file: file_in(&args.dir),
         program: program(),
     };
@@ -56,6 +67,7 @@ pub(crate) fn run(args: &QuickstartArgs, terminal: &mut Terminal<'_>) -> Outcome
 }
 
 struct Tour {
+    dispatch: Dispatch,
     file: PathBuf,
     program: String,
 }
@@ -98,7 +110,7 @@ impl Tour {
                 .chain(words.iter().map(String::as_str)),
         )
         .map_err(|error| Failure::new(Exit::Failure, error))?;
-        commands::run(&cli, terminal)
+        (self.dispatch)(&cli, terminal)
     }
 
     fn show(&self, words: &[String], terminal: &mut Terminal<'_>) -> Outcome {
@@ -274,15 +286,6 @@ fn refuse_what_is_not_ours(path: &Path) -> Outcome {
         )
         .hint("choose another folder: tidalite quickstart --dir FOLDER")),
     }
-}
-
-/// Removes a database and its lock file.
-fn remove_database(path: &Path) -> Outcome {
-    std::fs::remove_file(path).map_err(|error| Failure::file("cannot replace", path, &error))?;
-    let mut lock = path.as_os_str().to_owned();
-    lock.push("-lock");
-    let _ = std::fs::remove_file(lock);
-    Ok(())
 }
 
 #[cfg(test)]

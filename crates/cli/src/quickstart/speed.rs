@@ -1,12 +1,11 @@
 //! Ten million generated points: written, committed, summed up, read.
 
-use super::remove_database;
+use super::files::remove_database;
 use crate::args::QuickstartArgs;
-use crate::commands::Terminal;
-use crate::commands::import::rate_text;
 use crate::database::failure;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{plural, rounded_text};
+use crate::output::{plural, rate_text, rounded_text};
+use crate::terminal::Terminal;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tidalite::{OpenMode, Options, Series};

@@ -5,9 +5,10 @@
 //! 2. A model and a page are read to their last byte.
 //! 3. Words that pco gives are those that it was given, bit by bit, NaN and -0.0 included.
 
-use super::ColdColumn;
+use super::column::ColdColumn;
 use crate::chunk::{self, Chunk};
-use crate::{ColumnType, narrow, nulls};
+use crate::column::ColumnType;
+use crate::{narrow, nulls};
 use core::cell::RefCell;
 use pco::data_types::Number;
 use pco::metadata::{DeltaEncoding, Mode};

@@ -2,8 +2,8 @@
 //! it. Such a unit is stored in a few bits beside the decimal, where the whole word would take 80.
 
 use crate::chunk::Correction;
-use crate::float::{self, Alp};
 use crate::kernel;
+use crate::loops::float::{self, Alp};
 use tidalite_base::limits::VECTOR_ROWS;
 
 /// What an exception costs: row and word.

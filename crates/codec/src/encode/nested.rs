@@ -1,12 +1,13 @@
 //! Vectors inside a vector: the words of its runs, or its distinct words in order, encoded like any others, and beside
 //! them how long each run is, or which word each row has.
 
-use super::Block;
-use super::few::Dictionary;
+use super::block::{Block, EncodeInner};
+use super::dictionary::Dictionary;
+use super::hint::Hint;
 use crate::chunk::{self, CHUNK_BYTES, Chunk};
-use crate::pack::packed_bytes;
-use crate::scan::bits;
-use crate::{ColumnType, Hint};
+use crate::column::ColumnType;
+use crate::loops::pack::packed_bytes;
+use crate::loops::scan::bits;
 use tidalite_base::limits::VECTOR_ROWS;
 
 /// A vector by the words of another.
@@ -28,7 +29,12 @@ pub(super) struct Nested {
 
 impl Nested {
     /// By runs of the same word, where these are half as many as the rows at most.
-    pub(super) fn runs(ty: ColumnType, words: &[u64], hint: Hint) -> Option<Box<Self>> {
+    pub(super) fn runs(
+        ty: ColumnType,
+        words: &[u64],
+        hint: Hint,
+        encode: EncodeInner,
+    ) -> Option<Box<Self>> {
         let runs = 1 + words.windows(2).filter(|pair| pair[0] != pair[1]).count();
         if runs > words.len() / 2 {
             return None;
@@ -48,13 +54,25 @@ impl Nested {
         });
         let width = bits(high - low);
         let beside = packed_bytes(runs, width);
-        Self::of(chunk::RUNS, ty, &values[..runs], hint, beside, |nested| {
-            (nested.numbers, nested.base, nested.width) = (numbers, low, width);
-        })
+        Self::of(
+            chunk::RUNS,
+            (ty, &values[..runs]),
+            hint,
+            encode,
+            beside,
+            |nested| {
+                (nested.numbers, nested.base, nested.width) = (numbers, low, width);
+            },
+        )
     }
 
     /// By the place of each word among the distinct ones, where these are half as many as the rows at most.
-    pub(super) fn list(ty: ColumnType, words: &[u64], hint: Hint) -> Option<Box<Self>> {
+    pub(super) fn list(
+        ty: ColumnType,
+        words: &[u64],
+        hint: Hint,
+        encode: EncodeInner,
+    ) -> Option<Box<Self>> {
         let found = Dictionary::of(words, u64::MAX)?;
         if found.entries.len() > words.len() / 2 {
             return None;
@@ -75,9 +93,9 @@ impl Nested {
         let beside = packed_bytes(words.len(), width);
         Self::of(
             chunk::LIST,
-            ty,
-            &values[..order.len()],
+            (ty, &values[..order.len()]),
             hint,
+            encode,
             beside,
             |nested| {
                 (nested.numbers, nested.width) = (numbers, width);
@@ -87,14 +105,14 @@ impl Nested {
 
     fn of(
         encoding: u8,
-        ty: ColumnType,
-        values: &[u64],
+        (ty, values): (ColumnType, &[u64]),
         mut hint: Hint,
+        encode: EncodeInner,
         beside: usize,
         fill: impl FnOnce(&mut Self),
     ) -> Option<Box<Self>> {
         let mut payload = Vec::new();
-        let inner = super::column(ty, values, &mut hint, encoding, &mut payload);
+        let inner = encode(ty, values, &mut hint, encoding, &mut payload);
         let mut nested = Box::new(Self {
             encoding,
             inner,

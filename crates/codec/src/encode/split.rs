@@ -3,8 +3,8 @@
 
 use crate::chunk::SPLIT_HIGH_MAX;
 use crate::kernel;
-use crate::pack::packed_bytes;
-use crate::scan::bits;
+use crate::loops::pack::packed_bytes;
+use crate::loops::scan::bits;
 use tidalite_base::limits::VECTOR_ROWS;
 
 /// Bits of an exception: row and word.

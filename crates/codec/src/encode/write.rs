@@ -15,15 +15,15 @@
 //! exception words     8 * exceptions, or 8 if SHARED
 //! ```
 
-use super::few::Dictionary;
+use super::dictionary::Dictionary;
 use super::nested::Nested;
 use super::split::Split;
 use crate::chunk::{self, CHUNK_BYTES, Chunk, Correction};
-use crate::fit::step_bytes;
+use crate::encode::fit::step_bytes;
+use crate::encode::layout::Layout;
 use crate::kernel;
-use crate::layout::Layout;
-use crate::pack::packed_bytes;
-use crate::scan::TILE;
+use crate::loops::pack::packed_bytes;
+use crate::loops::scan::TILE;
 use tidalite_base::limits::VECTOR_ROWS;
 
 const _: () = assert!(VECTOR_ROWS <= 64 * TILE, "a bit a tile");

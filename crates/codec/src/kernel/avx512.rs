@@ -5,8 +5,8 @@
 
 use core::arch::x86_64::*;
 
-use crate::float::{Alp, LIMIT, MAGIC, MAGIC_BITS, MANTISSA, Quotient, Rule};
-use crate::pack::{self, Packed};
+use crate::loops::float::{Alp, LIMIT, MAGIC, MAGIC_BITS, MANTISSA, Quotient, Rule};
+use crate::loops::pack::{self, Packed};
 use tidalite_base::limits::VECTOR_ROWS;
 
 /// Values of a register.
@@ -296,7 +296,7 @@ pub(super) fn prefix_sum(start: u64, out: &mut [u64]) {
     prefix_sum_with(start, out, |sums| sums, |sum| sum);
 }
 
-/// See [`crate::float::alp_sums`]. Sums begin by as much more as the rule wants.
+/// See [`crate::loops::float::alp_sums`]. Sums begin by as much more as the rule wants.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn alp_sums(alp: Alp, start: u64, words: &mut [u64]) {
     if let Some(rule) = Rule::of(alp) {
@@ -323,7 +323,7 @@ pub(super) fn unpack_sums(steps: Packed<'_>, start: u64, out: &mut [u64]) {
     }
 }
 
-/// See [`crate::float::alp_unpack_sums`].
+/// See [`crate::loops::float::alp_unpack_sums`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn alp_unpack_sums(alp: Alp, steps: Packed<'_>, start: u64, out: &mut [u64]) {
     match (out.as_mut_array(), Rule::of(alp)) {

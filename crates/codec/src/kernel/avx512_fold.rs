@@ -6,8 +6,8 @@
 use core::arch::x86_64::*;
 
 use super::avx512::{EIGHT, load, load_some, store};
-use crate::stats::dd::Dd;
-use crate::stats::fold::{Lanes, Reach, Total, gather_infinite};
+use crate::loops::dd::Dd;
+use crate::loops::fold::{Lanes, Reach, Total, gather_infinite};
 
 /// Eight lanes of a sum, and what additions round away.
 #[derive(Clone, Copy)]

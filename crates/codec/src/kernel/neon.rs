@@ -5,9 +5,9 @@
 
 use core::arch::aarch64::*;
 
-use crate::float::{self, Alp, LIMIT, MAGIC, MAGIC_BITS, MANTISSA, Quotient, Rule};
-use crate::pack::{self, Packed};
-use crate::scan;
+use crate::loops::float::{self, Alp, LIMIT, MAGIC, MAGIC_BITS, MANTISSA, Quotient, Rule};
+use crate::loops::pack::{self, Packed};
+use crate::loops::scan;
 use tidalite_base::limits::VECTOR_ROWS;
 
 /// Words of a register.

@@ -17,9 +17,9 @@
 //! ```
 
 use super::Stats;
-use super::dd::Dd;
-use super::parts::Parts;
 use crate::ColumnType;
+use crate::loops::dd::Dd;
+use crate::loops::parts::Parts;
 use tidalite_base::{Corrupt, get_i64, get_u64, put_i64, put_u64};
 
 /// Bytes of encoded [`Stats`].

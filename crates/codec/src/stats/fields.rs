@@ -14,12 +14,13 @@
 
 use super::Stats;
 use super::bytes::NULL_COUNT_MAX;
-use super::dd::Dd;
-use super::parts::Parts;
-use crate::chunk::Chunk;
-use crate::float::Alp;
+use crate::chunk::{Anchors, Chunk};
+use crate::column::ColumnType;
+use crate::kernel;
+use crate::loops::dd::Dd;
+use crate::loops::float::Alp;
+use crate::loops::parts::Parts;
 use crate::short::{unzigzag, zigzag};
-use crate::{ColumnType, kernel};
 use tidalite_base::Corrupt;
 
 /// Whole numbers that [`Stats::to_fields`] gives.
@@ -136,27 +137,7 @@ impl WordForm {
     }
 }
 
-/// What base and start of a chunk are counted from (`Chunk::to_fields`): the first word of its rows and the least one, or their integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Anchors {
-    pub(crate) first: u64,
-    pub(crate) least: u64,
-    /// They are the integers of the chunk's decimal rule.
-    pub(crate) decimals: bool,
-}
-
 impl Anchors {
-    /// Words.
-    #[must_use]
-    #[inline]
-    pub fn words(first: u64, least: u64) -> Self {
-        Self {
-            first,
-            least,
-            decimals: false,
-        }
-    }
-
     /// Those in the first two fields of statistics.
     #[must_use]
     #[inline]

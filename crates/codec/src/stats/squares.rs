@@ -6,7 +6,7 @@
 //! Invariants: 1. Only a sum that the plain form cannot hold has the second one, and the same rows in the same pieces have the
 //! same bits. 2. Infinity means that one of the values is infinite.
 
-use super::dd::{Dd, two_product};
+use crate::loops::dd::{Dd, two_product};
 
 /// A value times this has a square that fits: 2^-600.
 const DOWN: f64 = f64::from_bits((1023 - 600) << 52);

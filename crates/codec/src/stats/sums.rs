@@ -6,7 +6,7 @@
 //! Invariants: 1. Only a sum that the plain form cannot hold has the second one, and the same rows in the same pieces have the
 //! same bits. 2. An infinite `hi` means that a value is infinite, a NaN that infinities of both signs are among them.
 
-use super::dd::Dd;
+use crate::loops::dd::Dd;
 
 /// A sum of fewer than 2^64 floats times this is a float: 2^-128.
 const DOWN: f64 = f64::from_bits((1023 - 128) << 52);

@@ -51,7 +51,7 @@ fn generate() -> String {
     );
     // Late by up to 31 ms, without a pattern that steps would have.
     let late: Vec<i64> = (0..130)
-        .map(|i| 1000 * i + crate::fit::scattered(i as usize) as i64 % 32)
+        .map(|i| 1000 * i + crate::encode::fit::scattered(i as usize) as i64 % 32)
         .collect();
     describe(
         t,

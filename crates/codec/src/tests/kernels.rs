@@ -2,11 +2,11 @@
 //! makes as well, for a reader of damaged bytes gets the same everywhere.
 
 use super::{Rng, few};
-use crate::float::{Alp, DIVIDE, EXPONENT_MAX};
 use crate::kernel::{self, at_every_level};
-use crate::pack::{self, Packed, packed_bytes};
-use crate::stats::dd::Dd;
-use crate::stats::fold;
+use crate::loops::dd::Dd;
+use crate::loops::float::{Alp, DIVIDE, EXPONENT_MAX};
+use crate::loops::fold;
+use crate::loops::pack::{self, Packed, packed_bytes};
 
 /// Whole vectors, and lengths of every number of lanes.
 const LENGTHS: [usize; 9] = [1024, 1023, 700, 512, 300, 130, 17, 8, 1];
@@ -53,7 +53,7 @@ fn steps_are_summed_up_as_they_are_written() {
             })
             .collect();
         let mut floats = expected.clone();
-        crate::float::alp_decode::<false>(alp, &mut floats);
+        crate::loops::float::alp_decode::<false>(alp, &mut floats);
         at_every_level(|level| {
             let mut out = vec![7; n];
             kernel::unpack_sums(steps, start, &mut out);
@@ -111,7 +111,7 @@ fn steps_of_few_bits_do_not_run_into_each_other() {
             let expected: Vec<u64> = values.iter().map(next).collect();
             let alp = rule(&mut rng);
             let mut floats = expected.clone();
-            crate::float::alp_decode::<false>(alp, &mut floats);
+            crate::loops::float::alp_decode::<false>(alp, &mut floats);
             at_every_level(|level| {
                 let mut out = vec![7; ROWS];
                 kernel::unpack_sums(steps, start, &mut out);
@@ -143,7 +143,7 @@ fn decimals_are_the_same_bits_everywhere() {
         };
         let mut expected = vec![0; n];
         pack::unpack(&bytes, width, values.base, values.scale, &mut expected);
-        crate::float::alp_decode::<false>(alp, &mut expected);
+        crate::loops::float::alp_decode::<false>(alp, &mut expected);
         at_every_level(|level| {
             let mut out = vec![7; n];
             kernel::alp_unpack(alp, values, &mut out);

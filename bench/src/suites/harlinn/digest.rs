@@ -1,0 +1,211 @@
+//! What the consumers make of the rows, so that both sides can be held against each other and
+//! against the data itself.
+//!
+//! The consumer of `read` and `cold` touches every column of every row: the floats are summed
+//! with eight accumulators, times and integers are xor-ed. It is the same work on both sides, over
+//! rows here and over columns there; and on both sides it is compiled for the widest vectors of this machine, as a program
+//! built for its machine is: compiled for the oldest one, the loop it is in had 44 % of the samples of a profile of ours.
+
+#![expect(unsafe_code, reason = "functions compiled for what the machine has")]
+
+use crate::lmdb_engine::Point;
+use crate::records::{Reading, Trade};
+
+/// A record with one float and some integers.
+pub(crate) trait Record: Point {
+    /// The float.
+    fn float(&self) -> f64;
+    /// All the rest, xor-ed.
+    fn bits(&self) -> u64;
+}
+
+impl Record for Reading {
+    #[inline]
+    fn float(&self) -> f64 {
+        self.value
+    }
+
+    #[inline]
+    fn bits(&self) -> u64 {
+        self.time as u64 ^ self.flags as u64
+    }
+}
+
+impl Record for Trade {
+    #[inline]
+    fn float(&self) -> f64 {
+        self.volume
+    }
+
+    #[inline]
+    fn bits(&self) -> u64 {
+        self.time as u64 ^ self.bid ^ self.offer ^ self.price as u64
+    }
+}
+
+/// Defines a function that is compiled for AVX-512 and AVX2 as well, and does what the machine can.
+macro_rules! for_this_machine {
+    ($(#[$doc:meta])* fn $name:ident<$($p:ident: $bound:ident)?>($($arg:ident: $ty:ty),*) $(-> $out:ty)? $body:block) => {
+        $(#[$doc])*
+        #[inline]
+        fn $name$(<$p: $bound>)?($($arg: $ty),*) $(-> $out)? {
+            #[inline(always)]
+            fn plain$(<$p: $bound>)?($($arg: $ty),*) $(-> $out)? $body
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f")]
+                fn avx512$(<$p: $bound>)?($($arg: $ty),*) $(-> $out)? {
+                    plain($($arg),*)
+                }
+                #[target_feature(enable = "avx2")]
+                fn avx2$(<$p: $bound>)?($($arg: $ty),*) $(-> $out)? {
+                    plain($($arg),*)
+                }
+                if is_x86_feature_detected!("avx512f") {
+                    // SAFETY: the machine has what the function is compiled for.
+                    return unsafe { avx512($($arg),*) };
+                }
+                if is_x86_feature_detected!("avx2") {
+                    // SAFETY: the machine has what the function is compiled for.
+                    return unsafe { avx2($($arg),*) };
+                }
+            }
+            plain($($arg),*)
+        }
+    };
+}
+
+for_this_machine! {
+    /// Rows to eight sums and a xor.
+    fn touch_rows<P: Record>(rows: &[P], sums: &mut [f64; 8], bits: &mut u64) {
+        let (mut own, mut all) = (*sums, *bits);
+        let (eights, rest) = rows.as_chunks::<8>();
+        for eight in eights {
+            for (sum, row) in own.iter_mut().zip(eight) {
+                *sum += row.float();
+                all ^= row.bits();
+            }
+        }
+        for (sum, row) in own.iter_mut().zip(rest) {
+            *sum += row.float();
+            all ^= row.bits();
+        }
+        (*sums, *bits) = (own, all);
+    }
+}
+
+for_this_machine! {
+    /// A column of floats to eight sums.
+    fn touch_floats<>(floats: &[f64], sums: &mut [f64; 8]) {
+        let mut own = *sums;
+        let (eights, rest) = floats.as_chunks::<8>();
+        for eight in eights {
+            for (sum, float) in own.iter_mut().zip(eight) {
+                *sum += float;
+            }
+        }
+        for (sum, float) in own.iter_mut().zip(rest) {
+            *sum += float;
+        }
+        *sums = own;
+    }
+}
+
+for_this_machine! {
+    /// The xor of a column.
+    fn touch_words<>(words: &[u64]) -> u64 {
+        words.iter().fold(0, |bits, word| bits ^ word)
+    }
+}
+
+for_this_machine! {
+    /// The xor of the column of times.
+    fn touch_times<>(times: &[i64]) -> u64 {
+        times.iter().fold(0, |bits, time| bits ^ *time as u64)
+    }
+}
+
+/// Eight sums of floats and one xor of everything else.
+#[derive(Default)]
+pub(crate) struct Touch {
+    sums: [f64; 8],
+    bits: u64,
+    digest: Digest,
+}
+
+/// The result of a pass over all rows of all series.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Digest {
+    /// Number of rows.
+    pub(crate) rows: u64,
+    /// Sum of the floats.
+    pub(crate) sum: f64,
+    /// The xors of the series, mixed in their order (ten thousand equal series would cancel out).
+    pub(crate) bits: u64,
+}
+
+impl Touch {
+    /// Takes rows.
+    #[inline]
+    pub(crate) fn rows<P: Record>(&mut self, rows: &[P]) {
+        touch_rows(rows, &mut self.sums, &mut self.bits);
+        self.digest.rows += rows.len() as u64;
+    }
+
+    /// Takes a column of floats.
+    #[inline]
+    pub(crate) fn floats(&mut self, floats: &[f64]) {
+        touch_floats(floats, &mut self.sums);
+    }
+
+    /// Takes a column of words.
+    #[inline]
+    pub(crate) fn words(&mut self, words: &[u64]) {
+        self.bits ^= touch_words(words);
+    }
+
+    /// Takes the column of times, which also counts the rows.
+    #[inline]
+    pub(crate) fn times(&mut self, times: &[i64]) {
+        self.bits ^= touch_times(times);
+        self.digest.rows += times.len() as u64;
+    }
+
+    /// Ends a series.
+    pub(crate) fn end_series(&mut self) {
+        self.digest.sum += self.sums.iter().sum::<f64>();
+        self.digest.bits = (self.digest.bits ^ self.bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (self.sums, self.bits) = ([0.0; 8], 0);
+    }
+
+    /// What came of all series.
+    pub(crate) fn finish(self) -> Digest {
+        self.digest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_and_columns_give_the_same() {
+        let reading = |n: i64| Reading {
+            time: n * n,
+            flags: n % 3,
+            value: n as f64,
+        };
+        let rows: Vec<_> = (0..1003).map(reading).collect();
+        let mut by_row = Touch::default();
+        rows.chunks(77).for_each(|rows| by_row.rows(rows));
+        by_row.end_series();
+        let mut by_column = Touch::default();
+        for rows in rows.chunks(64) {
+            by_column.times(&rows.iter().map(|r| r.time).collect::<Vec<_>>());
+            by_column.words(&rows.iter().map(|r| r.flags as u64).collect::<Vec<_>>());
+            by_column.floats(&rows.iter().map(|r| r.value).collect::<Vec<_>>());
+        }
+        by_column.end_series();
+        assert_eq!(by_row.finish(), by_column.finish());
+    }
+}

@@ -1,0 +1,183 @@
+//! Our side: Tidalite, by its public face and nothing else.
+//!
+//! The programs know their series by GUID, as the article's do. Writing opens each once and then
+//! turns to it by the number that it was given, which is what the library offers where the article
+//! has `ChangeTimeseries`.
+
+use std::path::Path;
+
+use tidalite::{
+    ColumnType, Database, Options, Schema, Series, SeriesId, SeriesMut, Unit, Vector, WriteTxn,
+};
+
+use super::digest::{Digest, Record, Touch};
+use super::plan::{Plan, Result, Writer, write_all};
+use super::side::{Side, Total, guids};
+use crate::records::{Reading, Source, Trade};
+
+/// A record as the library takes it and gives it back.
+pub(crate) trait Columns: Record {
+    /// Column of the one float.
+    const FLOAT: usize;
+    /// The columns after the time, which counts the article's ticks.
+    fn schema() -> Schema;
+    /// Inserts one record by the call that inserts one.
+    fn insert(&self, series: &mut SeriesMut<'_>) -> tidalite::Result<()>;
+    /// Touches every column of a vector.
+    fn touch(vector: &Vector<'_>, touch: &mut Touch);
+}
+
+impl Columns for Reading {
+    const FLOAT: usize = 1;
+
+    fn schema() -> Schema {
+        Schema {
+            unit: Unit::Ticks,
+            ..Schema::point()
+        }
+    }
+
+    #[inline]
+    fn insert(&self, series: &mut SeriesMut<'_>) -> tidalite::Result<()> {
+        series.insert_point(self.time, self.flags, self.value)
+    }
+
+    #[inline]
+    fn touch(vector: &Vector<'_>, touch: &mut Touch) {
+        touch.times(vector.times());
+        touch.words(vector.words(0));
+        touch.floats(vector.f64(1));
+    }
+}
+
+impl Columns for Trade {
+    const FLOAT: usize = 2;
+
+    fn schema() -> Schema {
+        let (word, float, fixed) = (ColumnType::U64, ColumnType::F64, ColumnType::I64);
+        Schema::new(
+            Unit::Ticks,
+            [
+                ("bid", word),
+                ("offer", word),
+                ("volume", float),
+                ("price", fixed),
+            ],
+        )
+    }
+
+    #[inline]
+    fn insert(&self, series: &mut SeriesMut<'_>) -> tidalite::Result<()> {
+        let words = [
+            self.bid,
+            self.offer,
+            self.volume.to_bits(),
+            self.price as u64,
+        ];
+        series.insert_row(self.time, &words)
+    }
+
+    #[inline]
+    fn touch(vector: &Vector<'_>, touch: &mut Touch) {
+        touch.times(vector.times());
+        touch.words(vector.words(0));
+        touch.words(vector.words(1));
+        touch.floats(vector.f64(2));
+        touch.words(vector.words(3));
+    }
+}
+
+/// A database, and the GUIDs that the programs know.
+pub(crate) struct Tidalite {
+    db: Database,
+    guids: Vec<[u8; 16]>,
+}
+
+impl Tidalite {
+    /// One pass over all series.
+    fn pass(&self, mut f: impl FnMut(Series<'_>) -> Result<()>) -> Result<()> {
+        let txn = self.db.begin_read()?;
+        for guid in &self.guids {
+            let series = txn.series_of_guid(guid)?.ok_or("a series is missing")?;
+            f(series)?;
+        }
+        Ok(())
+    }
+}
+
+impl<P: Columns> Side<P> for Tidalite {
+    fn open(dir: &Path, plan: &Plan) -> Result<Self> {
+        Ok(Self {
+            db: Options::new()
+                .sealing_threads(plan.sealing)
+                .open(dir.join("harlinn.tdl"))?,
+            guids: guids(plan.series),
+        })
+    }
+
+    fn write(&self, plan: &Plan, source: &mut impl Source<P>) -> Result<()> {
+        let mut txn = self.db.begin_write()?;
+        let schema = P::schema();
+        let mut ids = Vec::with_capacity(self.guids.len());
+        for guid in &self.guids {
+            ids.push(txn.series_of_guid(*guid, &schema)?.id());
+        }
+        let mut writer = TidaliteWriter { txn, ids };
+        write_all(plan, source, &mut writer)?;
+        writer.txn.commit()?;
+        Ok(())
+    }
+
+    fn read(&self, _: &Plan) -> Result<Digest> {
+        let mut touch = Touch::default();
+        self.pass(|series| {
+            series
+                .all()
+                .for_each_vector(|vector| P::touch(vector, &mut touch))?;
+            touch.end_series();
+            Ok(())
+        })?;
+        Ok(touch.finish())
+    }
+
+    fn for_each(&self, _: &Plan) -> Result<Total> {
+        let mut total = Total::default();
+        self.pass(|series| {
+            let mut sum = total.sum;
+            total.rows += series
+                .all()
+                .for_each(|_, words| sum += f64::from_bits(words[P::FLOAT]))?;
+            total.sum = sum;
+            Ok(())
+        })?;
+        Ok(total)
+    }
+
+    /// Asks the tree.
+    fn sum(&self, _: &Plan) -> Result<Total> {
+        let mut total = Total::default();
+        self.pass(|series| {
+            let aggregate = series.all().aggregate(P::FLOAT)?;
+            total.rows += aggregate.count();
+            total.sum += aggregate.sum();
+            Ok(())
+        })?;
+        Ok(total)
+    }
+}
+
+struct TidaliteWriter {
+    txn: WriteTxn,
+    ids: Vec<SeriesId>,
+}
+
+impl<P: Columns> Writer<P> for TidaliteWriter {
+    #[inline]
+    fn batch(&mut self, series: usize, records: impl Iterator<Item = P>) -> Result<()> {
+        let mut series = self.txn.series_by_id(self.ids[series])?;
+        for record in records {
+            record.insert(&mut series)?;
+        }
+        Ok(())
+    }
+}

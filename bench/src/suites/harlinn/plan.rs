@@ -1,0 +1,260 @@
+//! The cases: which program of the article, how many series, how long, in what batches.
+
+use std::collections::BTreeMap;
+
+use crate::lmdb_engine::SEGMENT_POINTS;
+use crate::records::{Source, splitmix};
+
+/// The result of anything that can go wrong here.
+pub(crate) use crate::engine::Result;
+
+/// A program of the article, on one set of data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// `01`, `03`, `04` or `06`; with an `r` on the hard set; `04-2` with sealing on the second core.
+    pub(crate) name: &'static str,
+    /// Whether the data is the hard set.
+    pub(crate) hard: bool,
+    /// Whether the records are trades.
+    pub(crate) trades: bool,
+    /// Number of series.
+    pub(crate) series: usize,
+    /// Rows of each series.
+    pub(crate) rows_each: u64,
+    /// Rows written to a series before the next one gets its turn.
+    pub(crate) batch: u64,
+    pub(crate) order: Order,
+    /// Threads that help our side to encode.
+    pub(crate) sealing: usize,
+}
+
+/// In which order the rows of a program are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// By time.
+    Ascending,
+    /// By time, and when that is done and committed once more: every row is overwritten by the same.
+    Again,
+    /// From the newest to the oldest.
+    Descending,
+    /// By time, but one row in twenty some thousand rows late.
+    Late,
+}
+
+/// As in the article; fewer when that would leave a series less rows than it has of 100 million.
+const SERIES_MAX: u64 = 10_000;
+const SERIES_ROWS_MIN: u64 = 10_000;
+
+/// Every case with about `points` points, in the order in which they run.
+pub(crate) fn all(points: u64) -> Vec<Plan> {
+    let many = (points / SERIES_ROWS_MIN).clamp(1, SERIES_MAX);
+    let shape = |name, series: u64, batch| {
+        let rows_each = (points / series).max(1);
+        let batch = if batch == 0 { rows_each } else { batch };
+        let (hard, trades, order) = (false, name == "06", Order::Ascending);
+        Plan {
+            order,
+            sealing: 0,
+            name,
+            hard,
+            trades,
+            series: series as usize,
+            rows_each,
+            batch,
+        }
+    };
+    let hard = |name, plan: Plan| Plan {
+        name,
+        hard: true,
+        ..plan
+    };
+    let (one, batches) = (shape("01", 1, 0), shape("03", many, 250));
+    let (turns, trades) = (shape("04", many, 1), shape("06", 1, 0));
+    // Where rows do not ascend the article's engine hands a point on from each segment to the next and writes all of
+    // them again, a segment of 200 KB for nearly every such row: what a transaction can hold decides how many there are.
+    let ordered = |name, order, most: u64| {
+        let rows_each = (one.rows_each / 10).min(most).max(1);
+        Plan {
+            name,
+            order,
+            rows_each,
+            batch: rows_each,
+            ..one
+        }
+    };
+    let again = Plan {
+        name: "01-again",
+        order: Order::Again,
+        ..one
+    };
+    // The second core: only writing is another thing then.
+    let helped = Plan {
+        name: "04-2",
+        sealing: 1,
+        ..turns
+    };
+    vec![
+        one,
+        hard("01r", one),
+        again,
+        ordered("01-desc", Order::Descending, DESCENDING_MAX),
+        ordered("01-late", Order::Late, LATE_MAX),
+        batches,
+        hard("03r", batches),
+        turns,
+        helped,
+        hard("04r", turns),
+        trades,
+        hard("06r", trades),
+    ]
+}
+
+impl Plan {
+    /// Rows of all series.
+    pub(crate) fn rows(&self) -> u64 {
+        self.series as u64 * self.rows_each
+    }
+
+    fn row_bytes(&self) -> u64 {
+        if self.trades { 40 } else { 24 }
+    }
+
+    /// The most that either side's file may take: the peer's raw points, a page and more for each
+    /// series' last segment.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        let ordered = self.order == Order::Ascending;
+        // Elsewhere the peer leaves segments with few points, and the pages of those that it wrote anew.
+        let room = if ordered { 1 } else { 8 };
+        self.rows() * self.row_bytes() / 16 * 17 * room + self.series as u64 * 8192 + (64 << 20)
+    }
+
+    /// Bytes of addresses that the peer gets for its map, which is sparse. Where rows do not ascend it writes
+    /// segments again and again, and LMDB does not use their pages twice within a transaction.
+    pub(crate) fn map_bytes(&self) -> u64 {
+        let ordered = self.order == Order::Ascending;
+        self.file_bytes() + if ordered { 0 } else { 32 << 30 }
+    }
+
+    /// What either side may need on its heap: the peer a segment for each series.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        self.series as u64 * SEGMENT_POINTS as u64 * self.row_bytes() + (16 << 20)
+    }
+}
+
+/// Takes the rows as a program writes them.
+pub(crate) trait Writer<P> {
+    /// Turns to a series and inserts these records, one by one.
+    fn batch(&mut self, series: usize, records: impl Iterator<Item = P>) -> Result<()>;
+}
+
+/// The loop of the article's programs: a batch to every series, until all have their rows.
+pub(crate) fn write_all<P>(
+    plan: &Plan,
+    source: &mut impl Source<P>,
+    writer: &mut impl Writer<P>,
+) -> Result<()> {
+    match plan.order {
+        Order::Descending => return descending(plan, source, writer),
+        Order::Late => return late(plan, source, writer),
+        Order::Ascending | Order::Again => {}
+    }
+    let mut from = 0;
+    while from < plan.rows_each {
+        let count = plan.batch.min(plan.rows_each - from);
+        for series in 0..plan.series {
+            writer.batch(series, source.records(series, from, count))?;
+        }
+        from += count;
+    }
+    Ok(())
+}
+
+/// Rows of `01-desc` and `01-late` at most.
+const DESCENDING_MAX: u64 = 16_000;
+const LATE_MAX: u64 = 100_000;
+
+/// Rows that are made at once where they are not written as they come.
+const AT_ONCE: u64 = 1 << 16;
+
+fn descending<P>(
+    plan: &Plan,
+    source: &mut impl Source<P>,
+    writer: &mut impl Writer<P>,
+) -> Result<()> {
+    for series in 0..plan.series {
+        let mut left = plan.rows_each;
+        while left > 0 {
+            let count = AT_ONCE.min(left);
+            left -= count;
+            let mut records: Vec<P> = source.records(series, left, count).collect();
+            records.reverse();
+            writer.batch(series, records.into_iter())?;
+        }
+    }
+    Ok(())
+}
+
+/// Every twentieth row waits until 1,000 to 9,191 others have been written.
+fn late<P>(plan: &Plan, source: &mut impl Source<P>, writer: &mut impl Writer<P>) -> Result<()> {
+    for series in 0..plan.series {
+        // By the row that they wait for; of rows that wait for the same one the earlier first.
+        let mut waiting: BTreeMap<(u64, u64), P> = BTreeMap::new();
+        let mut from = 0;
+        while from < plan.rows_each {
+            let count = AT_ONCE.min(plan.rows_each - from);
+            let mut records = Vec::with_capacity(count as usize);
+            for (row, record) in (from..).zip(source.records(series, from, count)) {
+                let mut state = row;
+                let random = splitmix(&mut state);
+                if random.is_multiple_of(20) {
+                    waiting.insert((row + 1000 + (random >> 32) % 8192, row), record);
+                } else {
+                    records.push(record);
+                }
+                while waiting
+                    .first_key_value()
+                    .is_some_and(|(key, _)| key.0 <= row)
+                {
+                    records.extend(waiting.pop_first().map(|(_, record)| record));
+                }
+            }
+            writer.batch(series, records.into_iter())?;
+            from += count;
+        }
+        writer.batch(series, waiting.into_values())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::{Counting, Reading};
+
+    struct Times(Vec<i64>);
+
+    impl Writer<Reading> for Times {
+        fn batch(&mut self, _: usize, records: impl Iterator<Item = Reading>) -> Result<()> {
+            self.0.extend(records.map(|record| record.time));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn every_row_is_written_once_in_its_order() {
+        let plans = all(1_000_000);
+        for name in ["01-desc", "01-late"] {
+            let plan = plans.iter().find(|plan| plan.name == name).unwrap();
+            let mut times = Times(Vec::new());
+            write_all(plan, &mut Counting, &mut times).unwrap();
+            let late = times.0.windows(2).filter(|pair| pair[0] > pair[1]).count();
+            match plan.order {
+                Order::Descending => assert_eq!(late as u64, plan.rows_each - 1),
+                _ => assert!((4000..6000).contains(&late), "{late}"),
+            }
+            times.0.sort_unstable();
+            let all: Vec<i64> = (1..=plan.rows_each as i64).collect();
+            assert!(times.0 == all, "{name}");
+        }
+    }
+}

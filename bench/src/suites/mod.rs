@@ -1,0 +1,16 @@
+//! One file or folder a suite.
+
+pub(crate) mod akumuli;
+pub(crate) mod beyond_memory;
+pub(crate) mod codec;
+pub(crate) mod commit;
+pub(crate) mod cpu;
+mod floor;
+pub(crate) mod growth;
+pub(crate) mod harlinn;
+pub(crate) mod ioarena;
+pub(crate) mod long_reader;
+pub(crate) mod mdbx;
+mod multi_values;
+pub(crate) mod nested;
+pub(crate) mod ticks;

@@ -1,0 +1,249 @@
+//! Rows are read on some threads and stored on another, and travel in batches: a batch for each block of the input.
+//!
+//! ```text
+//! one thread    bytes --> blocks that end where records end
+//! some          a block --> a batch
+//! the caller    batches in the order of their blocks
+//! ```
+//!
+//! Invariants:
+//! 1. Batches keep the order of the lines. A bad line is told in the batch of the rows around it, with
+//!    the number of rows of that batch that stand before it.
+//! 2. A combination of tags is a small number for each of the threads that read: `combinations` of a batch says what
+//!    the numbers mean that it is the first of its thread to use. A thread takes blocks in their order, so what its numbers mean
+//!    is told before they are used.
+//! 3. A bounded number of blocks is under way, so the memory is bounded whichever thread is slower.
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::import::batch::{Batch, Combinations};
+use crate::import::blocks::{Block, Blocks};
+use crate::import::rows::{Reading, Rows};
+use std::io::Read;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// Threads that read at most: beyond some, the one that stores is what all wait for.
+const READERS_MAX: usize = 16;
+
+/// Batches that are done wait at most, for each thread that reads.
+const WAITING: usize = 2;
+
+/// A batch, and what ended the reading behind its rows.
+type Done = (Batch, Outcome);
+
+/// What comes next: a batch that is being read, or none behind the last.
+type Coming = Outcome<Option<Receiver<Done>>>;
+
+/// Batches of one input, in order.
+pub(crate) struct Batches {
+    coming: Receiver<Coming>,
+    spare: Arc<Mutex<Vec<Batch>>>,
+    /// What is to be told behind the batch that was given out.
+    failed: Option<Failure>,
+}
+
+impl Batches {
+    /// Reads rows on other threads, as many as there are cores, until the end, the first failure, or until this is dropped.
+    pub(crate) fn start<R: Read + Send + 'static>(rows: Rows<R>) -> Self {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        Self::on(rows, cores.min(READERS_MAX))
+    }
+
+    fn on<R: Read + Send + 'static>(rows: Rows<R>, readers: usize) -> Self {
+        let (send, coming) = sync_channel(WAITING * readers);
+        let (work, blocks) = sync_channel(readers);
+        let (blocks, reading) = (Arc::new(Mutex::new(blocks)), Arc::new(rows.reading));
+        let spare = Arc::default();
+        for reader in 0..readers {
+            let (blocks, reading) = (Arc::clone(&blocks), Arc::clone(&reading));
+            let spare = Arc::clone(&spare);
+            thread::spawn(move || read(reader, &blocks, &reading, &spare));
+        }
+        thread::spawn(move || take_apart(rows.blocks, &reading, &send, &work));
+        Self {
+            coming,
+            spare,
+            failed: None,
+        }
+    }
+
+    /// The next batch; none behind the last.
+    pub(crate) fn next(&mut self) -> Outcome<Option<Batch>> {
+        if let Some(failure) = self.failed.take() {
+            return Err(failure);
+        }
+        // A thread that has ended without a word must not pass for the end of the input.
+        let lost = |_| Failure::new(Exit::Failure, "a thread that reads rows has ended");
+        let Some(batch) = self.coming.recv().map_err(lost)?? else {
+            return Ok(None);
+        };
+        let (batch, done) = batch.recv().map_err(lost)?;
+        self.failed = done.err();
+        Ok(Some(batch))
+    }
+
+    /// Takes a batch back, for its memory.
+    pub(crate) fn recycle(&self, batch: Batch) {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        spare.push(batch);
+    }
+}
+
+/// A block to read, and where its batch goes.
+type Work = (Block, SyncSender<Done>);
+
+fn take_apart<R: Read>(
+    mut blocks: Blocks<R>,
+    reading: &Reading,
+    send: &SyncSender<Coming>,
+    work: &SyncSender<Work>,
+) {
+    loop {
+        let block = match blocks.next() {
+            Ok(Some(block)) => block,
+            Ok(None) => return drop(send.send(Ok(None))),
+            Err(error) => return drop(send.send(Err(reading.unreadable(&error)))),
+        };
+        let (done, batch) = sync_channel(1);
+        if send.send(Ok(Some(batch))).is_err() || work.send((block, done)).is_err() {
+            return;
+        }
+    }
+}
+
+fn read(
+    reader: usize,
+    blocks: &Mutex<Receiver<Work>>,
+    reading: &Reading,
+    spare: &Mutex<Vec<Batch>>,
+) {
+    let mut known = Combinations::of_reader(reader);
+    loop {
+        let work = blocks.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok((block, done)) = work else {
+            return;
+        };
+        let mut batch = {
+            let mut spare = spare.lock().unwrap_or_else(PoisonError::into_inner);
+            spare.pop().unwrap_or_default()
+        };
+        let read = reading.read(block, &mut known, &mut batch);
+        // Who does not want it any more has dropped the other end; so will the blocks end.
+        let _ = done.send((batch, read));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::blocks::LinesBefore;
+    use crate::import::field::Nulls;
+    use crate::import::layout::Wishes;
+    use std::fmt::Write;
+    use std::io;
+
+    fn rows<R: Read>(input: R) -> Rows<R> {
+        let wishes = Wishes {
+            header: true,
+            tags: vec!["site".into()],
+            ..Wishes::default()
+        };
+        Rows::open(input, "x", None, &wishes, Nulls::default()).unwrap()
+    }
+
+    fn text(rows: usize) -> String {
+        let mut text = String::from("time,site,v\n");
+        for row in 0..rows {
+            let v = if row % 1000 == 7 { "bad" } else { "1" };
+            writeln!(text, "{},{},{v}", 1_401_580_800 + row, row % 13).unwrap();
+        }
+        text
+    }
+
+    /// All that batches say, in order.
+    fn told(mut batches: Batches) -> (Vec<String>, Outcome) {
+        let mut lines = Vec::new();
+        let mut known: Vec<Vec<Vec<String>>> = vec![Vec::new(); 8];
+        loop {
+            let batch = match batches.next() {
+                Ok(Some(batch)) => batch,
+                Ok(None) => return (lines, Ok(())),
+                Err(failure) => return (lines, Err(failure)),
+            };
+            let known = &mut known[batch.reader];
+            known.extend(batch.combinations.iter().cloned());
+            let mut before = LinesBefore::default();
+            let mut bad = batch.bad.iter().peekable();
+            for row in 0..=batch.times.len() {
+                while let Some((_, bad)) = bad.next_if(|(before, _)| *before == row) {
+                    lines.push(format!("{}: {}", bad.line, bad.why));
+                }
+                if let Some(time) = batch.times.get(row) {
+                    let tags = &known[batch.tags[row] as usize];
+                    let line = batch.line(row, &mut before);
+                    lines.push(format!("{line}: {time} {tags:?} {:?}", batch.values[row]));
+                }
+            }
+            batches.recycle(batch);
+        }
+    }
+
+    #[test]
+    fn batches_come_in_order_from_any_number_of_threads() {
+        let text = text(30_000);
+        let (one, done) = told(Batches::on(rows(io::Cursor::new(text.clone())), 1));
+        done.unwrap();
+        assert_eq!(one.len(), 30_000);
+        for (row, line) in one.iter().enumerate() {
+            assert!(line.starts_with(&format!("{}: ", row + 2)), "{line}");
+            assert_eq!(
+                line.contains("`bad` in column `v`"),
+                row % 1000 == 7,
+                "{line}"
+            );
+            let site = format!(" [\"{}\"] ", row % 13);
+            assert!(row % 1000 == 7 || line.contains(&site), "{line}");
+        }
+        for readers in [2, 3, 8] {
+            let (many, done) = told(Batches::on(rows(io::Cursor::new(text.clone())), readers));
+            done.unwrap();
+            assert!(many == one, "{readers} threads");
+        }
+    }
+
+    #[test]
+    fn all_rows_before_an_error_come_first() {
+        struct Broken;
+        impl Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::other("it broke"))
+            }
+        }
+        let input = io::Cursor::new(text(30_000) + "1401680800,1").chain(Broken);
+        let (lines, done) = told(Batches::on(rows(input), 3));
+        assert_eq!(lines.len(), 30_000);
+        let failure = done.unwrap_err();
+        assert!(failure.message.contains("it broke"), "{}", failure.message);
+    }
+
+    #[test]
+    fn an_endless_input_can_be_left() {
+        let line = "2014-06-01,a,1\n".repeat(1000);
+        struct Again(String, usize);
+        impl Read for Again {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let rest = &self.0.as_bytes()[self.1..];
+                let bytes = rest.len().min(buffer.len());
+                buffer[..bytes].copy_from_slice(&rest[..bytes]);
+                self.1 = (self.1 + bytes) % self.0.len();
+                Ok(bytes)
+            }
+        }
+        let input = io::Cursor::new("time,site,v\n").chain(Again(line, 0));
+        let mut batches = Batches::on(rows(input), 2);
+        for _ in 0..10 {
+            assert!(batches.next().unwrap().unwrap().times.len() > 1000);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The database of an earlier run.
+
+use crate::exit::{Failure, Outcome};
+use std::path::Path;
+
+/// Removes a database and its lock file.
+pub(super) fn remove_database(path: &Path) -> Outcome {
+    std::fs::remove_file(path).map_err(|error| Failure::file("cannot replace", path, &error))?;
+    let mut lock = path.as_os_str().to_owned();
+    lock.push("-lock");
+    let _ = std::fs::remove_file(lock);
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! The cold form of a column: the vectors of a leaf as the pages of one chunk of `pco`, which share a *model*.
+//!
+//! ```text
+//! model     0       1         3
+//!           | kind  | version | modes and bins of pco, to the end |
+//!           | u8    | 2 B     |
+//! kind: what the words are to pco: 0 f64, 1 i64, 2 u64, 3 f32 (words of which every one is an f32 widened)
+//! vector    chunk: encoding 13, rows, length, the flag nulls; all else zero
+//!           payload: a page of pco, behind the nulls, if there are some (nulls.rs)
+//! ```
+//!
+//! The feature `cold` brings pco along. Without it nothing is written in this form, and what is to be read is refused; callers ask
+//! [`COLD`] first, to say so in an error of their own.
+
+use crate::chunk::Chunk;
+use crate::column::ColumnType;
+use tidalite_base::Corrupt;
+
+mod column;
+#[cfg(feature = "cold")]
+mod pages;
+
+pub use column::ColdColumn;
+
+/// Whether this build reads and writes the cold form of columns: the feature `cold`.
+pub const COLD: bool = cfg!(feature = "cold");
+
+/// Encodes the vectors of a column, each of 1 to 1024 words; `None` when that cannot be done, nothing is to gain, or the build is
+/// without the feature.
+///
+/// Cost: about 60 ns a value.
+#[must_use]
+pub fn encode_cold(ty: ColumnType, vectors: &[&[u64]]) -> Option<ColdColumn> {
+    #[cfg(feature = "cold")]
+    return pages::encode(ty, vectors);
+    #[cfg(not(feature = "cold"))]
+    {
+        let _ = (ty, vectors);
+        None
+    }
+}
+
+/// Decodes a vector in cold form; `out` has exactly `chunk.rows()` places.
+///
+/// # Errors
+/// [`Corrupt`] when model, chunk and payload contradict each other or the length of `out`, and in a build without the feature. What
+/// `out` holds then is unspecified.
+pub fn decode_cold(
+    model: &[u8],
+    chunk: &Chunk,
+    bytes: &[u8],
+    out: &mut [u64],
+) -> Result<(), Corrupt> {
+    #[cfg(feature = "cold")]
+    return pages::decode(model, chunk, bytes, out);
+    #[cfg(not(feature = "cold"))]
+    {
+        let _ = (model, chunk, bytes, out);
+        let found = "a build without the feature `cold`";
+        Err(Corrupt::new("cold vector", 0, found, "one that has it"))
+    }
+}

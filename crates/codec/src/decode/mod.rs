@@ -1,0 +1,568 @@
+//! Payload to words. The bytes are untrusted: any input gives values or [`Corrupt`].
+//!
+//! 1. The length of the payload follows from the chunk; it is compared before anything is read.
+//! 2. Rows of patches and exceptions ascend and lie inside the vector.
+//! 3. All arithmetic on values wraps.
+
+pub(crate) mod line;
+pub(crate) mod point;
+
+use crate::chunk::{self, CHUNK_BYTES, Chunk, Correction};
+use crate::kernel;
+use crate::loops::float::Alp;
+use crate::loops::pack::{Packed, packed_bytes};
+use crate::loops::scan;
+use crate::narrow;
+use crate::nulls::Nulls;
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_base::{Corrupt, get_u64};
+
+/// Decodes the timestamps of `chunk` from its payload; `out` has exactly `chunk.rows()` places.
+///
+/// # Errors
+/// [`Corrupt`], with the offset inside the payload as address, when chunk and payload contradict
+/// each other or the length of `out`. What `out` holds then is unspecified.
+pub fn decode_times(chunk: &Chunk, bytes: &[u8], out: &mut [i64]) -> Result<(), Corrupt> {
+    decode_column(chunk, bytes, kernel::words_mut(out))
+}
+
+/// Decodes the words of `chunk` from its payload; `out` has exactly `chunk.rows()` places.
+///
+/// # Errors
+/// [`Corrupt`], with the offset inside the payload as address, when chunk and payload contradict
+/// each other or the length of `out`. What `out` holds then is unspecified.
+pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(), Corrupt> {
+    if chunk.flags & (chunk::NULLS | chunk::NARROW) != 0 {
+        return decode_wrapped(chunk, bytes, out);
+    }
+    let parts = Parts::of(chunk, bytes, out.len())?;
+    let (width, base, scale) = (u32::from(chunk.width), chunk.base, parts.scale);
+    let alp = Alp {
+        exponent: chunk.exponent,
+        factor: chunk.factor,
+    };
+    match chunk.encoding {
+        chunk::CONSTANT => kernel::ramp(base, 0, out),
+        chunk::RAW => {
+            let (words, _) = bytes.as_chunks::<8>();
+            for (place, word) in out.iter_mut().zip(words) {
+                *place = u64::from_le_bytes(*word);
+            }
+        }
+        chunk::FOR => {
+            unpack(parts.packed, width, base, scale, out);
+            parts.patch(chunk, |_| {}, out)?;
+        }
+        chunk::SLOPE => {
+            unpack(parts.packed, width, base, scale, out);
+            parts.patch(chunk, |_| {}, out)?;
+            kernel::incline(chunk.start, out);
+        }
+        chunk::ORDERED_FOR => {
+            let finish = |words: &mut [u64]| kernel::unordered(words, u32::from(chunk.exponent));
+            unpack(parts.packed, width, base, scale, out);
+            finish(out);
+            parts.patch(chunk, finish, out)?;
+        }
+        chunk::SPLIT => parts.join(chunk, out)?,
+        chunk::LIST => parts.look_up_inside(chunk, out)?,
+        chunk::RUNS => parts.repeat(chunk, out)?,
+        chunk::ALP_FOR => {
+            if width == 0 {
+                kernel::alp_ramp(alp, base, 0, out);
+            } else {
+                kernel::alp_unpack(alp, parts.packed(chunk), out);
+            }
+            parts.patch(chunk, |words| kernel::alp_decode(alp, words), out)?;
+        }
+        chunk::ALP_DELTA if parts.is_ramp(chunk) => {
+            kernel::alp_ramp(alp, chunk.start, base, out);
+        }
+        chunk::DICTIONARY => parts.look_up(chunk, out)?,
+        // Parts::of let nothing else through.
+        delta => {
+            let start = chunk.start;
+            if parts.is_ramp(chunk) {
+                kernel::ramp(start, base, out);
+            } else if width > 0 && parts.patch_rows.is_empty() {
+                let steps = parts.packed(chunk);
+                if delta == chunk::ALP_DELTA {
+                    kernel::alp_unpack_sums(alp, steps, start, out);
+                } else {
+                    kernel::unpack_sums(steps, start, out);
+                }
+            } else {
+                unpack(parts.packed, width, base, scale, out);
+                parts.patch(chunk, |_| {}, out)?;
+                if delta == chunk::ALP_DELTA {
+                    kernel::alp_sums(alp, start, out);
+                } else {
+                    kernel::prefix_sum(start, out);
+                }
+            }
+            if delta == chunk::ORDERED_DELTA {
+                kernel::unordered(out, u32::from(chunk.exponent));
+            }
+        }
+    }
+    if !parts.corrections.is_empty() {
+        kernel::unpack_onto(parts.corrections(chunk), out);
+    }
+    parts.except(chunk, out)
+}
+
+/// Vectors with nulls, and those of f32.
+#[inline(never)]
+fn decode_wrapped(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(), Corrupt> {
+    if chunk.flags & chunk::NULLS != 0 {
+        if chunk.rows() != out.len() {
+            return Err(Corrupt::new("chunk: rows", 0, chunk.rows(), out.len()));
+        }
+        let (nulls, chunk, bytes) = Nulls::split(chunk, bytes)?;
+        decode_column(&chunk, bytes, out)?;
+        return nulls.put(out);
+    }
+    if chunk.encoding == chunk::RAW {
+        return narrow::read_raw(chunk, bytes, out);
+    }
+    let flags = chunk.flags & !chunk::NARROW;
+    decode_column(&Chunk { flags, ..*chunk }, bytes, out)?;
+    narrow::round(out);
+    Ok(())
+}
+
+/// Whether chunk and payload fit each other and the rows, without the rows of exceptions and patches.
+pub(crate) fn check(chunk: &Chunk, bytes: &[u8], rows: usize) -> Result<(), Corrupt> {
+    if chunk.flags & chunk::NULLS != 0 {
+        if chunk.rows() != rows {
+            return Err(Corrupt::new("chunk: rows", 0, chunk.rows(), rows));
+        }
+        let (_, chunk, bytes) = Nulls::split(chunk, bytes)?;
+        return check(&chunk, bytes, rows);
+    }
+    if chunk.flags & chunk::NARROW != 0 {
+        if chunk.encoding == chunk::RAW {
+            return narrow::check_raw(chunk, bytes, rows);
+        }
+        let flags = chunk.flags & !chunk::NARROW;
+        return check(&Chunk { flags, ..*chunk }, bytes, rows);
+    }
+    Parts::of(chunk, bytes, rows).map(|_| ())
+}
+
+fn unpack(bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]) {
+    if width == 0 {
+        kernel::ramp(base, 0, out);
+    } else {
+        kernel::unpack(bytes, width, base, scale, out);
+    }
+}
+
+/// The parts of a payload; see encode/write.rs.
+pub(crate) struct Parts<'a> {
+    scale: u64,
+    pub(crate) dictionary: &'a [u8],
+    pub(crate) packed: &'a [u8],
+    /// Of decimals.
+    pub(crate) corrections: &'a [u8],
+    /// Of a split.
+    low_bits: &'a [u8],
+    patch_rows: &'a [u8],
+    patch_steps: &'a [u8],
+    exception_rows: &'a [u8],
+    pub(crate) exception_words: &'a [u8],
+    /// Where the rows lie in the payload, for the report of damage.
+    patch_at: usize,
+    exception_at: usize,
+}
+
+impl<'a> Parts<'a> {
+    /// Patches that are made in one go: most vectors have fewer.
+    const PATCHES_AT_ONCE: usize = 32;
+
+    pub(crate) fn of(chunk: &Chunk, bytes: &'a [u8], rows: usize) -> Result<Self, Corrupt> {
+        let damaged =
+            |what: &str, found: &dyn core::fmt::Display, expected: &dyn core::fmt::Display| {
+                Err(Corrupt::new(what, 0, found, expected))
+            };
+        if chunk.rows() != rows || rows == 0 || rows > VECTOR_ROWS {
+            return damaged("chunk: rows", &chunk.rows, &rows);
+        }
+        let encoding = chunk.encoding;
+        if !matches!(encoding, chunk::CONSTANT..=chunk::RUNS | chunk::SLOPE) {
+            return damaged("chunk: encoding", &encoding, &"1 to 12 or 14");
+        }
+        let alp = matches!(encoding, chunk::ALP_FOR | chunk::ALP_DELTA);
+        let is_dictionary = encoding == chunk::DICTIONARY;
+        let is_split = encoding == chunk::SPLIT;
+        let is_nested = matches!(encoding, chunk::LIST | chunk::RUNS);
+        let has_entries = is_dictionary || is_split || is_nested;
+        let plain = matches!(encoding, chunk::CONSTANT | chunk::RAW);
+        let width_max = if plain { 0 } else { 64 };
+        if chunk.width > width_max {
+            return damaged("chunk: width", &chunk.width, &width_max);
+        }
+        let rule = Alp {
+            exponent: chunk.exponent,
+            factor: chunk.factor,
+        };
+        let rule_is_valid = match encoding {
+            _ if alp => rule.is_valid(),
+            chunk::ORDERED_FOR | chunk::ORDERED_DELTA => rule.exponent < 64 && rule.factor == 0,
+            // The list has what lies above the low bits and the zeros, 1 to 16 bits.
+            chunk::SPLIT => {
+                let below = u32::from(rule.exponent) + u32::from(rule.factor);
+                (64 - chunk::SPLIT_HIGH_MAX..64).contains(&below)
+            }
+            _ => rule == Alp::default(),
+        };
+        if !rule_is_valid {
+            let found = format!("{}, {}", rule.exponent, rule.factor);
+            return damaged("chunk: decimals", &found, &"a rule of the table");
+        }
+        let exceptions = usize::from(chunk.exceptions);
+        let patches = usize::from(chunk.patches);
+        let without = plain || is_dictionary || is_nested;
+        let exceptions_max = if without { 0 } else { rows };
+        if exceptions > exceptions_max {
+            return damaged("chunk: exceptions", &exceptions, &exceptions_max);
+        }
+        let patches_max = if plain { 0 } else { rows };
+        if patches > patches_max || (has_entries && patches == 0) {
+            return damaged("chunk: patches", &patches, &patches_max);
+        }
+        let with_steps = !has_entries && patches > 0;
+        if chunk.patch_bytes > 8 || (chunk.patch_bytes > 0) != with_steps {
+            return damaged("chunk: patch bytes", &chunk.patch_bytes, &"0 to 8");
+        }
+        let mut flags = chunk::SHARED * u8::from(exceptions > 1);
+        flags |= chunk::SCALED * u8::from(!plain && !has_entries && chunk.width > 0);
+        let correction = Correction::of_flags(chunk.flags);
+        if alp {
+            flags |= chunk::CORRECTION;
+        }
+        if chunk.flags & !flags != 0 {
+            return damaged("chunk: flags", &chunk.flags, &flags);
+        }
+        let scaled = chunk.flags & chunk::SCALED != 0;
+        let shared = chunk.flags & chunk::SHARED != 0;
+        let inner = match is_nested {
+            true if bytes.len() < CHUNK_BYTES => {
+                return damaged("payload: length", &bytes.len(), &"a chunk");
+            }
+            true => CHUNK_BYTES + Chunk::decode_at(bytes, 0).len(),
+            false => 0,
+        };
+        // Each below 2^33: no sum overflows.
+        let packed = match encoding {
+            chunk::RAW => 8 * rows,
+            chunk::RUNS => packed_bytes(patches, u32::from(chunk.width)),
+            _ => packed_bytes(rows, u32::from(chunk.width)),
+        };
+        let lengths = [
+            8 * usize::from(scaled),
+            match encoding {
+                chunk::DICTIONARY => 8 * patches,
+                chunk::SPLIT => 2 * patches,
+                chunk::LIST | chunk::RUNS => inner,
+                _ => 0,
+            },
+            packed,
+            packed_bytes(rows, correction.width()),
+            packed_bytes(rows, if is_split { u32::from(chunk.factor) } else { 0 }),
+            2 * if has_entries { 0 } else { patches },
+            usize::from(chunk.patch_bytes) * patches,
+            2 * exceptions,
+            8 * if shared { 1 } else { exceptions },
+        ];
+        let length: usize = lengths.iter().sum();
+        if chunk.len() != length {
+            return damaged("chunk: length", &chunk.len(), &length);
+        }
+        if bytes.len() != length {
+            return damaged("payload: length", &bytes.len(), &length);
+        }
+        let mut rest = bytes;
+        let [
+            scale,
+            dictionary,
+            packed,
+            corrections,
+            low_bits,
+            patch_rows,
+            patch_steps,
+            exception_rows,
+            words,
+        ] = lengths.map(|length| {
+            let (part, behind) = rest.split_at(length);
+            rest = behind;
+            part
+        });
+        let scale = if scaled { get_u64(scale, 0) } else { 1 };
+        let exception_at = length - words.len() - exception_rows.len();
+        Ok(Self {
+            scale,
+            dictionary,
+            packed,
+            corrections,
+            low_bits,
+            patch_rows,
+            patch_steps,
+            exception_rows,
+            exception_words: words,
+            patch_at: exception_at - patch_steps.len() - patch_rows.len(),
+            exception_at,
+        })
+    }
+
+    pub(crate) fn packed(&self, chunk: &Chunk) -> Packed<'a> {
+        Packed {
+            bytes: self.packed,
+            width: u32::from(chunk.width),
+            base: chunk.base,
+            scale: self.scale,
+        }
+    }
+
+    /// What is added to the words of decimals.
+    pub(crate) fn corrections(&self, chunk: &Chunk) -> Packed<'a> {
+        let correction = Correction::of_flags(chunk.flags);
+        Packed {
+            bytes: self.corrections,
+            width: correction.width(),
+            base: 0u64.wrapping_sub(correction.depth()),
+            scale: 1,
+        }
+    }
+
+    /// Whether all steps are `base`.
+    fn is_ramp(&self, chunk: &Chunk) -> bool {
+        chunk.width == 0 && chunk.patches == 0
+    }
+
+    #[inline(never)]
+    fn look_up(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+        let (entries, _) = self.dictionary.as_chunks::<8>();
+        self.replace(chunk, out, |table| {
+            for (word, entry) in table.iter_mut().zip(entries) {
+                *word = u64::from_le_bytes(*entry);
+            }
+            Ok(())
+        })
+    }
+
+    /// Puts words of a table in the place of their packed numbers. `fill` writes the table, of `chunk.patches` words.
+    #[inline]
+    fn replace(
+        &self,
+        chunk: &Chunk,
+        out: &mut [u64],
+        fill: impl FnOnce(&mut [u64]) -> Result<(), Corrupt>,
+    ) -> Result<(), Corrupt> {
+        /// Entries of a table that is cleared in no time.
+        const FEW: usize = 256;
+        let entries = usize::from(chunk.patches);
+        unpack(self.packed, u32::from(chunk.width), 0, 1, out);
+        let greatest = kernel::greatest(out);
+        if greatest >= entries as u64 {
+            let at = self.dictionary.len() as u64;
+            let expected = format!("below {}", chunk.patches);
+            return Err(Corrupt::new("payload: code", at, greatest, expected));
+        }
+        if entries <= FEW {
+            let mut table = [0; FEW];
+            fill(&mut table[..entries])?;
+            scan::look_up(&table, out);
+        } else {
+            let mut table = [0; VECTOR_ROWS];
+            fill(&mut table[..entries])?;
+            scan::look_up(&table, out);
+        }
+        Ok(())
+    }
+
+    /// The words of the vector inside, `out.len()` of them.
+    fn inside(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+        let (inner, payload) = self.dictionary.split_at(CHUNK_BYTES);
+        let inner = Chunk::decode_at(inner, 0);
+        if inner.flags & (chunk::NULLS | chunk::NARROW) != 0 {
+            let what = "payload: flags inside";
+            return Err(Corrupt::new(
+                what,
+                0,
+                inner.flags,
+                "neither nulls nor narrow",
+            ));
+        }
+        // Codes descend, so that no vector inside another goes on without end.
+        if inner.encoding >= chunk.encoding {
+            let expected = format!("below {}", chunk.encoding);
+            let what = "payload: encoding inside";
+            return Err(Corrupt::new(what, 0, inner.encoding, expected));
+        }
+        decode_column(&inner, payload, out)
+    }
+
+    #[inline(never)]
+    fn look_up_inside(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+        self.replace(chunk, out, |table| self.inside(chunk, table))
+    }
+
+    /// Each word of the vector inside as often as its length says.
+    #[inline(never)]
+    fn repeat(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+        let count = usize::from(chunk.patches);
+        let (mut words, mut lengths) = ([0; VECTOR_ROWS], [0; VECTOR_ROWS]);
+        let (words, lengths) = (&mut words[..count], &mut lengths[..count]);
+        self.inside(chunk, words)?;
+        unpack(self.packed, u32::from(chunk.width), chunk.base, 1, lengths);
+        if kernel::repeat(words, lengths, out) {
+            return Ok(());
+        }
+        let sum: u128 = lengths.iter().map(|&length| u128::from(length)).sum();
+        let found = format!("{sum} in {count} runs");
+        let at = self.dictionary.len() as u64;
+        Err(Corrupt::new("payload: rows of runs", at, found, chunk.rows))
+    }
+
+    /// High bits from the list, low bits, zeros.
+    #[inline(never)]
+    fn join(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+        let (entries, _) = self.dictionary.as_chunks::<2>();
+        self.replace(chunk, out, |table| {
+            for (high, entry) in table.iter_mut().zip(entries) {
+                *high = u64::from(u16::from_le_bytes(*entry));
+            }
+            Ok(())
+        })?;
+        let (width, zeros) = (u32::from(chunk.factor), u32::from(chunk.exponent));
+        if width == 0 {
+            out.iter_mut().for_each(|word| *word <<= zeros);
+        } else {
+            kernel::join(self.low_bits, width, zeros, out);
+        }
+        Ok(())
+    }
+
+    /// The rows of patches.
+    pub(crate) fn patch_rows(&self, end: usize) -> Result<&'a [[u8; 2]], Corrupt> {
+        rows(self.patch_rows, self.patch_at, end)
+    }
+
+    /// The rows of exceptions.
+    pub(crate) fn exception_rows(&self, end: usize) -> Result<&'a [[u8; 2]], Corrupt> {
+        rows(self.exception_rows, self.exception_at, end)
+    }
+
+    /// The value or step of patch `at`.
+    pub(crate) fn patched(&self, chunk: &Chunk, at: usize) -> u64 {
+        let size = usize::from(chunk.patch_bytes).clamp(1, 8);
+        let step = self.patch_steps.get(at * size..(at + 1) * size);
+        self.unpatched(chunk, last_bytes(step.unwrap_or_default()))
+    }
+
+    /// The value or step that a patch of `units` stands for.
+    #[inline(always)]
+    fn unpatched(&self, chunk: &Chunk, units: u64) -> u64 {
+        let units = (units >> 1) ^ 0u64.wrapping_sub(units & 1);
+        chunk.base.wrapping_add(units.wrapping_mul(self.scale))
+    }
+
+    /// Puts the values or steps that are stored whole among the others; `finish` makes of them what these already are.
+    fn patch(
+        &self,
+        chunk: &Chunk,
+        finish: impl Fn(&mut [u64]),
+        out: &mut [u64],
+    ) -> Result<(), Corrupt> {
+        if self.patch_rows.is_empty() {
+            return Ok(());
+        }
+        let rows = self.patch_rows(out.len())?;
+        let size = usize::from(chunk.patch_bytes).clamp(1, 8);
+        let mask = u64::MAX >> (64 - 8 * size);
+        let mut steps = self.patch_steps;
+        for rows in rows.chunks(Self::PATCHES_AT_ONCE) {
+            let mut words = [0; Self::PATCHES_AT_ONCE];
+            let words = &mut words[..rows.len()];
+            for word in &mut *words {
+                // Eight bytes at once, but for the last steps: copying so few as there are takes longer than all the rest.
+                let units = match steps.first_chunk() {
+                    Some(eight) => u64::from_le_bytes(*eight) & mask,
+                    None => last_bytes(&steps[..size]),
+                };
+                steps = &steps[size..];
+                *word = self.unpatched(chunk, units);
+            }
+            finish(words);
+            for (row, &word) in rows.iter().zip(&*words) {
+                out[usize::from(u16::from_le_bytes(*row))] = word;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the words that are stored whole among the others.
+    fn except(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+        if chunk.exceptions == 0 {
+            return Ok(());
+        }
+        let rows = self.exception_rows(out.len())?;
+        let (words, _) = self.exception_words.as_chunks::<8>();
+        let first = words.iter().take(1).cycle();
+        let shared = chunk.flags & chunk::SHARED != 0;
+        let mut put = |row: &[u8; 2], word: &[u8; 8]| {
+            out[usize::from(u16::from_le_bytes(*row))] = u64::from_le_bytes(*word);
+        };
+        if shared {
+            rows.iter()
+                .zip(first)
+                .for_each(|(row, word)| put(row, word));
+        } else {
+            rows.iter()
+                .zip(words)
+                .for_each(|(row, word)| put(row, word));
+        }
+        Ok(())
+    }
+}
+
+/// Fewer than eight bytes as a number.
+fn last_bytes(bytes: &[u8]) -> u64 {
+    let step = |number, &byte| number << 8 | u64::from(byte);
+    bytes.iter().rev().fold(0, step)
+}
+
+/// Row numbers: ascending, and below `end`. `at`: where they lie in the payload.
+fn rows(bytes: &[u8], at: usize, end: usize) -> Result<&[[u8; 2]], Corrupt> {
+    let (fields, _) = bytes.as_chunks::<2>();
+    let mut next = 0;
+    let mut wrong = false;
+    for field in fields {
+        let row = usize::from(u16::from_le_bytes(*field));
+        wrong |= row < next;
+        next = row + 1;
+    }
+    // They ascend, so the last one is the greatest.
+    if wrong || next > end {
+        return Err(first_wrong_row(fields, at, end));
+    }
+    Ok(fields)
+}
+
+#[cold]
+fn first_wrong_row(fields: &[[u8; 2]], at: usize, end: usize) -> Corrupt {
+    let mut next = 0;
+    let mut i = 0;
+    let mut row = 0;
+    for field in fields {
+        row = usize::from(u16::from_le_bytes(*field));
+        if row < next || row >= end {
+            break;
+        }
+        next = row + 1;
+        i += 1;
+    }
+    let expected = format!("{next} to {}", end - 1);
+    Corrupt::new("payload: row", (at + 2 * i) as u64, row, expected)
+}

@@ -1,0 +1,199 @@
+//! Single words of a vector.
+//!
+//! Who wants one row of a thousand pays for that row where the encoding allows it: words near a base or a line and tables of
+//! words are looked up, steps that are all the same but for a few are added up without the words between. Where it does not
+//! (other steps, lists, runs, splits, nulls, f32), the answer is `None`, and the caller decodes.
+
+use crate::chunk::{self, Chunk};
+use crate::decode::Parts;
+use crate::kernel;
+use crate::loops::float::Alp;
+use crate::loops::pack::Packed;
+use tidalite_base::Corrupt;
+
+/// Word `row` of the vector, the same as `decode_column` puts there; `None` where only decoding tells it, and when there is no
+/// such row.
+///
+/// # Errors
+/// [`Corrupt`], with the offset inside the payload as address, when chunk and payload contradict each other or `rows`.
+///
+/// # Cost
+/// Some ten nanoseconds; of steps a look at each that is another than most.
+///
+/// ```
+/// use tidalite_codec::{ColumnType, Hint, encode_column, word_at};
+///
+/// let words: Vec<u64> = (0..1000).map(|i: u64| 7_000 + i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 1021).collect();
+/// let mut payload = Vec::new();
+/// let chunk = encode_column(ColumnType::U64, &words, &mut Hint::default(), &mut payload);
+/// assert_eq!(word_at(&chunk, &payload, 1000, 876)?, Some(words[876]));
+/// # Ok::<(), tidalite_base::Corrupt>(())
+/// ```
+pub fn word_at(
+    chunk: &Chunk,
+    bytes: &[u8],
+    rows: usize,
+    row: usize,
+) -> Result<Option<u64>, Corrupt> {
+    if chunk.flags & (chunk::NULLS | chunk::NARROW) != 0 || row >= rows {
+        return Ok(None);
+    }
+    let parts = Parts::of(chunk, bytes, rows)?;
+    if let Some(word) = parts.exception(chunk, row, rows)? {
+        return Ok(Some(word));
+    }
+    let mut word = match chunk.encoding {
+        chunk::CONSTANT => [chunk.base],
+        chunk::RAW => [word_of(bytes, row)],
+        chunk::FOR | chunk::ORDERED_FOR | chunk::ALP_FOR => [parts.near(chunk, row, rows)?],
+        chunk::SLOPE => {
+            let above = chunk.start.wrapping_mul(row as u64);
+            [parts.near(chunk, row, rows)?.wrapping_add(above)]
+        }
+        // Where steps differ, adding them up up to here takes as long as a kernel takes for all of them.
+        chunk::DELTA | chunk::ORDERED_DELTA | chunk::ALP_DELTA if chunk.width == 0 => {
+            [parts.stepped(chunk, row, rows)?]
+        }
+        chunk::DICTIONARY => {
+            let codes = Packed {
+                bytes: parts.packed,
+                width: u32::from(chunk.width),
+                base: 0,
+                scale: 1,
+            };
+            let code = codes.at(row, rows);
+            if code >= u64::from(chunk.patches) {
+                return Ok(None); // Decoding reports it.
+            }
+            [word_of(parts.dictionary, code as usize)]
+        }
+        _ => return Ok(None),
+    };
+    match chunk.encoding {
+        chunk::ALP_FOR | chunk::ALP_DELTA => {
+            let alp = Alp {
+                exponent: chunk.exponent,
+                factor: chunk.factor,
+            };
+            kernel::alp_decode(alp, &mut word);
+        }
+        chunk::ORDERED_FOR | chunk::ORDERED_DELTA => {
+            kernel::unordered(&mut word, u32::from(chunk.exponent));
+        }
+        _ => {}
+    }
+    if !parts.corrections.is_empty() {
+        word[0] = word[0].wrapping_add(parts.corrections(chunk).at(row, rows));
+    }
+    Ok(Some(word[0]))
+}
+
+/// How many words of an ascending vector are `word` or less, as unsigned numbers; `None` where only decoding tells it. Of
+/// words that do not ascend any number of rows may be the answer.
+///
+/// # Errors
+/// As for [`word_at`].
+///
+/// # Cost
+/// A search by halves; of constant steps one look at each step that is another.
+pub fn count_up_to(
+    chunk: &Chunk,
+    bytes: &[u8],
+    rows: usize,
+    word: u64,
+) -> Result<Option<usize>, Corrupt> {
+    if chunk.flags & (chunk::NULLS | chunk::NARROW) != 0 {
+        return Ok(None);
+    }
+    let parts = Parts::of(chunk, bytes, rows)?;
+    match chunk.encoding {
+        chunk::CONSTANT => Ok(Some(if chunk.base <= word { rows } else { 0 })),
+        chunk::DELTA if chunk.width == 0 && chunk.exceptions == 0 => {
+            parts.steps_up_to(chunk, rows, word).map(Some)
+        }
+        chunk::FOR if chunk.exceptions == 0 => {
+            let (mut low, mut high) = (0, rows);
+            while low < high {
+                let middle = low.midpoint(high);
+                if parts.near(chunk, middle, rows)? <= word {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            Ok(Some(low))
+        }
+        _ => Ok(None),
+    }
+}
+
+impl Parts<'_> {
+    /// The word of a row that is stored whole.
+    fn exception(&self, chunk: &Chunk, row: usize, rows: usize) -> Result<Option<u64>, Corrupt> {
+        if chunk.exceptions == 0 {
+            return Ok(None);
+        }
+        let found = self.exception_rows(rows)?;
+        let found = found.binary_search_by_key(&row, |at| usize::from(u16::from_le_bytes(*at)));
+        let shared = chunk.flags & chunk::SHARED != 0;
+        Ok(found.ok().map(|at| {
+            let at = if shared { 0 } else { at };
+            word_of(self.exception_words, at)
+        }))
+    }
+
+    /// The integer of a row near the base, or its patch.
+    fn near(&self, chunk: &Chunk, row: usize, rows: usize) -> Result<u64, Corrupt> {
+        let patches = self.patch_rows(rows)?;
+        let found = patches.binary_search_by_key(&row, |at| usize::from(u16::from_le_bytes(*at)));
+        Ok(match found {
+            Ok(at) => self.patched(chunk, at),
+            Err(_) if chunk.width == 0 => chunk.base,
+            Err(_) => self.packed(chunk).at(row, rows),
+        })
+    }
+
+    /// The integer of a row by steps that are all the base but for patches: the first is `start`, whatever step 0 says.
+    fn stepped(&self, chunk: &Chunk, row: usize, rows: usize) -> Result<u64, Corrupt> {
+        let patches = self.patch_rows(rows)?.iter().enumerate();
+        let up_to = |at: &[u8; 2]| (1..=row).contains(&usize::from(u16::from_le_bytes(*at)));
+        let patched = patches.filter(|(_, at)| up_to(at));
+        let by = patched.fold(0u64, |sum, (at, _)| {
+            sum.wrapping_add(self.patched(chunk, at).wrapping_sub(chunk.base))
+        });
+        let even = chunk.base.wrapping_mul(row as u64);
+        Ok(chunk.start.wrapping_add(even).wrapping_add(by))
+    }
+
+    /// Of steps that are all the base but for patches, how many words are `word` or less.
+    fn steps_up_to(&self, chunk: &Chunk, rows: usize, word: u64) -> Result<usize, Corrupt> {
+        let patches = self.patch_rows(rows)?.iter().enumerate();
+        let patches = patches.map(|(at, row)| (at, usize::from(u16::from_le_bytes(*row))));
+        // Words from `from` on, the first of them `value`, are even up to the next patch.
+        let (mut from, mut value) = (0, chunk.start);
+        let even = |from: usize, value: u64, end: usize| match value <= word {
+            false => 0,
+            true if chunk.base == 0 => end - from,
+            true => (((word - value) / chunk.base) as usize)
+                .saturating_add(1)
+                .min(end - from),
+        };
+        for (at, end) in patches.filter(|(_, row)| *row > 0) {
+            let count = even(from, value, end);
+            if count < end - from {
+                return Ok(from + count);
+            }
+            let last = chunk.base.wrapping_mul((end - from - 1) as u64);
+            value = value
+                .wrapping_add(last)
+                .wrapping_add(self.patched(chunk, at));
+            from = end;
+        }
+        Ok(from + even(from, value, rows))
+    }
+}
+
+fn word_of(bytes: &[u8], at: usize) -> u64 {
+    let (words, _) = bytes.as_chunks::<8>();
+    words.get(at).map_or(0, |word| u64::from_le_bytes(*word))
+}

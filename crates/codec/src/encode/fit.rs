@@ -1,0 +1,264 @@
+//! Which base, unit and width suit a vector of integers, and which of them are better stored whole.
+//!
+//! A fit keeps a window `base ..= base + (2^width - 1) * scale`; what lies outside costs its own
+//! bits. The window of all values is always tried. When a sample of the values lies much closer
+//! together than all of them, narrower windows around the middle of the sample are counted.
+
+use crate::kernel;
+use crate::loops::pack::packed_bytes;
+use crate::loops::scan::{Extent, bits};
+
+/// A window, and what the vector costs with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fit {
+    pub(crate) base: u64,
+    pub(crate) scale: u64,
+    pub(crate) width: u32,
+    /// Values outside the window.
+    pub(crate) outliers: usize,
+    /// Of the payload.
+    pub(crate) bits: u64,
+}
+
+/// Bits of a value outside the window, at most: its row and its distance, in as many bytes as the greatest needs.
+fn outlier_bits(extent: Extent, scale: u64) -> u64 {
+    let units = extent.span() / scale;
+    ROW_BITS + 8 * u64::from(step_bytes(2 * units.min(u64::MAX / 2)))
+}
+
+/// Bits of a row number.
+const ROW_BITS: u64 = 16;
+
+/// Below this many values the search costs more than it saves.
+const ROWS_MIN: usize = 20;
+
+/// Values in the sample.
+const SAMPLE: usize = 96;
+
+/// Values dropped at either end of the sample.
+const DROPS: [usize; 8] = [0, 1, 2, 3, 5, 8, 12, 16];
+
+impl Fit {
+    /// The greatest distance from the base.
+    pub(crate) fn reach(&self) -> u64 {
+        if self.width == 0 {
+            0
+        } else {
+            (u64::MAX >> (64 - self.width)).saturating_mul(self.scale)
+        }
+    }
+
+    /// The best window found for at least one value, whose extent is known.
+    pub(crate) fn find(values: &[u64], extent: Extent) -> Self {
+        let all = Self::all(values.len(), extent, unit(values, extent));
+        if all.width == 0 || values.len() < ROWS_MIN {
+            return all;
+        }
+        let outlier_bits = outlier_bits(extent, all.scale);
+        all.narrowed(values, extent, outlier_bits)
+    }
+
+    /// The window of all values.
+    fn all(rows: usize, extent: Extent, scale: u64) -> Self {
+        let all = Self {
+            base: extent.low as u64,
+            scale,
+            width: bits(extent.span() / scale),
+            outliers: 0,
+            bits: 0,
+        };
+        all.priced(rows, 0)
+    }
+
+    /// The window of all values, or this window, which was found for other values; `None` when its unit does not
+    /// suit these. Nothing is searched for.
+    pub(crate) fn again(mut self, values: &[u64], extent: Extent) -> Option<Self> {
+        if self.scale > 1 {
+            let low = extent.low as u64;
+            let fits = extent.span() <= i64::MAX as u64
+                && extent.span().is_multiple_of(self.scale)
+                && kernel::all_divisible(values, low, self.scale);
+            if !fits {
+                return None;
+            }
+        }
+        let all = Self::all(values.len(), extent, self.scale);
+        if self.outliers == 0 || self.width >= all.width {
+            return Some(all);
+        }
+        if self.scale > 1 {
+            // Values outside are stored in units from the base, as a signed number.
+            let base = self.base as i64;
+            let (low, high) = (extent.low.checked_sub(base), extent.high.checked_sub(base));
+            if high.is_none() || low.is_none_or(|low| low % self.scale as i64 != 0) {
+                return Some(all);
+            }
+        }
+        self.outliers = kernel::count_outside(values, self.base, self.reach());
+        let same = self.priced(values.len(), outlier_bits(extent, self.scale));
+        Some(if same.bits < all.bits { same } else { all })
+    }
+
+    fn priced(mut self, rows: usize, outlier_bits: u64) -> Self {
+        self.bits = 8 * packed_bytes(rows, self.width) as u64
+            + if self.scale == 1 { 0 } else { 64 }
+            + self.outliers as u64 * outlier_bits;
+        self
+    }
+
+    fn narrowed(self, values: &[u64], extent: Extent, outlier_bits: u64) -> Self {
+        let mut sample = [0i64; SAMPLE];
+        let count = sample.len().min(values.len());
+        for (i, place) in sample[..count].iter_mut().enumerate() {
+            let (from, to) = (i * values.len() / count, (i + 1) * values.len() / count);
+            *place = values[from + scattered(i) % (to - from)] as i64;
+        }
+        let sample = &mut sample[..count];
+        sample.sort_unstable();
+        // The two most promising windows of different widths, by estimated bits.
+        let mut best = [(self.bits * 31 / 32, 64u32, 0usize, 0usize); 2];
+        for &low in &DROPS {
+            for &high in &DROPS {
+                if low + high > count / 4 {
+                    break;
+                }
+                let span = (sample[count - 1 - high] as u64).wrapping_sub(sample[low] as u64);
+                let width = bits(span / self.scale);
+                if width >= self.width {
+                    continue;
+                }
+                // Where the sample has no outlier, a few of the others will.
+                let dropped = (low + high) as u64 * 4 + 1;
+                let outside = dropped * values.len() as u64 / (4 * count as u64);
+                let estimate =
+                    8 * packed_bytes(values.len(), width) as u64 + outside * outlier_bits;
+                if best[0].1 == width {
+                    if estimate < best[0].0 {
+                        best[0] = (estimate, width, low, high);
+                    }
+                } else if estimate < best[0].0 {
+                    best[1] = best[0];
+                    best[0] = (estimate, width, low, high);
+                } else if estimate < best[1].0 {
+                    best[1] = (estimate, width, low, high);
+                }
+            }
+        }
+        let mut chosen = self;
+        for (_, width, low, high) in best {
+            if width < self.width {
+                let ends = [sample[low], sample[count - 1 - high]];
+                let fit = self.window(values, extent, width, ends, outlier_bits);
+                if fit.bits < chosen.bits {
+                    chosen = fit;
+                }
+            }
+        }
+        chosen
+    }
+
+    /// The window of `width` bits around `ends`, as far inside the extent as it goes.
+    fn window(
+        self,
+        values: &[u64],
+        extent: Extent,
+        width: u32,
+        ends: [i64; 2],
+        outlier_bits: u64,
+    ) -> Self {
+        let mut fit = Self { width, ..self };
+        let reach = fit.reach();
+        // Distances from the lowest value, in 64 bits without sign, cannot wrap.
+        let low = (ends[0] as u64).wrapping_sub(extent.low as u64);
+        let high = (ends[1] as u64).wrapping_sub(extent.low as u64);
+        let slack = reach.saturating_sub(high - low);
+        let offset = low
+            .saturating_sub(slack / 2)
+            .min(extent.span().saturating_sub(reach));
+        fit.base = (extent.low as u64).wrapping_add(offset - offset % self.scale);
+        // The values that a window with these ends in it can reach may fit one together.
+        let near = low.saturating_sub(slack);
+        let near_reach = high.saturating_add(slack).min(extent.span()) - near;
+        let from = (extent.low as u64).wrapping_add(near);
+        let within = kernel::extent_within(values, from, near_reach);
+        if within[1] - within[0] <= reach {
+            fit.base = from.wrapping_add(within[0]);
+        }
+        fit.outliers = kernel::count_outside(values, fit.base, reach);
+        fit.priced(values.len(), outlier_bits)
+    }
+}
+
+/// A number for `i` without a pattern, the same at every call.
+pub(crate) fn scattered(i: usize) -> usize {
+    ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20 & 0xffff) as usize
+}
+
+/// Bytes of a distance stored whole.
+pub(crate) fn step_bytes(step: u64) -> u8 {
+    (bits(step).div_ceil(8) as u8).max(1)
+}
+
+/// The greatest number that divides all distances between the values; 1 when their span does not
+/// fit 63 bits, so that a distance from any of them has a sign.
+fn unit(values: &[u64], extent: Extent) -> u64 {
+    /// Rows looked at one by one; the others are tested at once.
+    const AHEAD: usize = 48;
+    if extent.span() == 0 || extent.span() > i64::MAX as u64 {
+        return 1;
+    }
+    let base = extent.low as u64;
+    let (ahead, rest) = values.split_at(AHEAD.min(values.len()));
+    let mut unit = extent.span();
+    for &value in ahead {
+        unit = common_divisor(unit, value.wrapping_sub(base));
+        if unit == 1 {
+            return 1;
+        }
+    }
+    if kernel::all_divisible(rest, base, unit) {
+        return unit;
+    }
+    for &value in rest {
+        unit = common_divisor(unit, value.wrapping_sub(base));
+        if unit == 1 {
+            break;
+        }
+    }
+    unit
+}
+
+fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(values: &[u64]) -> Fit {
+        Fit::find(values, crate::loops::scan::extent(values))
+    }
+
+    #[test]
+    fn a_unit_is_found() {
+        let values: Vec<u64> = (0..1024).map(|i| 7 + (i * i % 97) * 250).collect();
+        let fit = find(&values);
+        assert_eq!((fit.base, fit.scale, fit.width), (7, 250, 7));
+        assert_eq!(find(&[0, i64::MIN as u64, 1]).width, 64);
+        assert_eq!(find(&[5; 3]).width, 0);
+    }
+
+    #[test]
+    fn outliers_on_both_sides_are_left_out() {
+        let mut values: Vec<u64> = (0..1024).map(|i| 10_000 + i * 37 % 256).collect();
+        values[100] = 0;
+        values[900] = 1 << 40;
+        values[901] = u64::MAX;
+        let fit = find(&values);
+        assert!(fit.width <= 9 && fit.outliers == 3, "{fit:?}");
+    }
+}

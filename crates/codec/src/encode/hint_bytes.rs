@@ -1,0 +1,82 @@
+//! A hint in eight bytes, for those who keep it between two runs of a program.
+//!
+//! ```text
+//! 0          1      2     3          4        5        6     8
+//! | encoding | bits | age | exponent | factor | detail | bad |
+//! |    u8    |  u8  | u8  |    u8    |   u8   |   u8   | u16 |
+//! ```
+//!
+//! Writers may leave it all zero. It says nothing about any chunk: readers do not need it.
+
+use crate::encode::hint::{Hint, Inner};
+use crate::encode::layout::Laid;
+use crate::loops::float::Alp;
+
+/// Bytes of an encoded [`Hint`].
+pub const HINT_BYTES: usize = 8;
+
+impl Hint {
+    /// The 8 bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; HINT_BYTES] {
+        let Alp { exponent, factor } = self.alp;
+        let [low, high] = self.bad.to_le_bytes();
+        [
+            self.encoding,
+            self.bits,
+            self.age,
+            exponent,
+            factor,
+            self.detail,
+            low,
+            high,
+        ]
+    }
+
+    /// Reads 8 bytes; any bytes are a hint, and one that makes no sense knows nothing.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; HINT_BYTES]) -> Self {
+        let [encoding, bits, age, exponent, factor, detail, low, high] = bytes;
+        let alp = Alp { exponent, factor };
+        if !alp.is_valid() {
+            return Self::default();
+        }
+        Self {
+            encoding,
+            bits,
+            age,
+            detail,
+            alp,
+            bad: u16::from_le_bytes([low, high]),
+            inner: Inner::default(),
+            laid: Laid::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ColumnType, encode_column};
+
+    #[test]
+    fn any_bytes_are_a_hint_that_encodes() {
+        let mut words: Vec<u64> = (0..1024).map(|i| (f64::from(i) / 10.0).to_bits()).collect();
+        words[300..304].fill(f64::NAN.to_bits());
+        let mut hint = Hint::default();
+        let mut out = Vec::new();
+        encode_column(ColumnType::F64, &words, &mut hint, &mut out);
+        assert_eq!(hint.bad, 4);
+        hint.laid = Laid::default(); // not among the bytes, as what is inside
+        hint.inner = Inner::default();
+        assert_eq!(Hint::from_bytes(hint.to_bytes()), hint);
+        for first in (0..=255).step_by(if cfg!(miri) { 51 } else { 1 }) {
+            for rest in [0, 1, 31, 255] {
+                let mut hint = Hint::from_bytes([first, rest, rest, 14, 13, rest, rest, rest]);
+                encode_column(ColumnType::F64, &words, &mut hint, &mut out);
+                encode_column(ColumnType::I64, &words, &mut hint, &mut out);
+                out.clear();
+            }
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Integers laid down near a base, or by their steps, and times also near a line; and what is remembered of the last choice.
+//!
+//! A search looks at both and for outliers in each: 3 ns a value. What was found is tried first for the next
+//! vector, in passes that cost a tenth of that, and kept while it costs the same number of bits.
+
+use crate::encode::fit::{Fit, scattered};
+use crate::kernel;
+use crate::loops::scan::Extent;
+use crate::loops::slope;
+
+/// Integers laid down near a base, or by their steps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    pub(crate) fit: Fit,
+    pub(crate) delta: bool,
+}
+
+/// What to do when bases and steps cost nearly the same.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Preference {
+    Smallest,
+    /// Steps are slower to read: they must save an eighth.
+    Bases,
+}
+
+/// The layout that the last search found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Laid {
+    /// Vectors since then; 0: there was none.
+    age: u8,
+    delta: bool,
+    /// With the bits that it took.
+    fit: Fit,
+    /// Rows of the vector that was searched.
+    rows: u16,
+    /// Of times that lie near a line, which `fit` is about then; 0: they do not.
+    slope: u64,
+}
+
+impl Laid {
+    /// Another search after this many vectors: the data may have become simple.
+    const AGE_MAX: u8 = 32;
+
+    /// As many steps that are not as all others are no reason to search: ids of the series in a block of a run.
+    const JUMPS_FEW: usize = 8;
+
+    /// What a vector of fewer rows needs says little of the others.
+    const ROWS_MIN: usize = 128;
+
+    /// The slope of the line that the times lay near; `Some(None)`: near none, and it is not yet time to look again. `None`: whoever wants to
+    /// know looks.
+    pub(crate) fn line(&self) -> Option<Option<u64>> {
+        match self.slope {
+            0 if self.age == 0 || self.age >= Self::AGE_MAX => None,
+            0 => Some(None),
+            slope => Some(Some(slope)),
+        }
+    }
+
+    /// Chooses between bases and steps; fills `steps`. At least two values.
+    pub(crate) fn lay_out(
+        &mut self,
+        ints: &[u64],
+        steps: &mut [u64],
+        preference: Preference,
+    ) -> Layout {
+        let step_extent = kernel::deltas(ints, steps);
+        if step_extent.span() == 0 {
+            let fit = Fit::find(steps, step_extent);
+            return Layout { fit, delta: true };
+        }
+        if let Some(layout) = self.again(ints, steps, step_extent) {
+            return layout;
+        }
+        let layout = search(ints, steps, step_extent, preference);
+        if ints.len() >= Self::ROWS_MIN {
+            *self = Self {
+                age: 1,
+                delta: layout.delta,
+                fit: layout.fit,
+                rows: ints.len() as u16,
+                slope: 0,
+            };
+        }
+        layout
+    }
+
+    /// The same for times, which may lie near a line; answers its slope, or 0: then it is as `lay_out` says. With a slope,
+    /// `rest` holds what is left of the times, and the layout is about that. At least two times.
+    pub(crate) fn lay_out_times(
+        &mut self,
+        times: &[u64],
+        steps: &mut [u64],
+        rest: &mut [u64],
+    ) -> (Layout, u64) {
+        if self.slope != 0 {
+            if self.age < Self::AGE_MAX {
+                let extent = kernel::level(times, self.slope, rest);
+                let fit = self.fit.again(rest, extent);
+                if let Some(fit) = fit.filter(|fit| self.keeps(fit.bits, times.len())) {
+                    self.age += 1;
+                    return (Layout { fit, delta: false }, self.slope);
+                }
+            }
+            // What is remembered is no layout without a slope.
+            self.age = 0;
+        }
+        let by_steps = self.lay_out(times, steps, Preference::Smallest);
+        // A choice that is kept was searched for without a line that is better.
+        let searched = self.age <= 1 && times.len() >= Self::ROWS_MIN;
+        if !searched || !by_steps.delta {
+            return (by_steps, 0);
+        }
+        let Some(slope) = slope::of(times, by_steps.fit.scale) else {
+            return (by_steps, 0);
+        };
+        let extent = kernel::level(times, slope, rest);
+        let fit = Fit::find(rest, extent);
+        if fit.bits + slope::BITS >= by_steps.fit.bits {
+            return (by_steps, 0);
+        }
+        *self = Self {
+            age: 1,
+            delta: false,
+            fit,
+            rows: times.len() as u16,
+            slope,
+        };
+        (Layout { fit, delta: false }, slope)
+    }
+
+    /// The remembered layout, when it is young and costs what it promised.
+    fn again(&mut self, ints: &[u64], steps: &[u64], step_extent: Extent) -> Option<Layout> {
+        if self.age == 0 || self.age >= Self::AGE_MAX {
+            return None;
+        }
+        let fit = if self.delta {
+            self.fit.again(steps, step_extent)
+        } else {
+            let extent = kernel::extent(ints);
+            self.fit.again(ints, extent)
+        }?;
+        // A few steps that differ from the others cost so little that their number may well change.
+        if fit.width == 0 && self.fit.width == 0 && self.delta && fit.outliers <= Self::JUMPS_FEW {
+            self.age += 1;
+            return Some(Layout { fit, delta: true });
+        }
+        if !self.keeps(fit.bits, ints.len()) {
+            return None;
+        }
+        self.age += 1;
+        let delta = self.delta;
+        Some(Layout { fit, delta })
+    }
+
+    /// Whether so many bits are about what the last search promised.
+    fn keeps(&self, bits: u64, rows: usize) -> bool {
+        // Bits for 2^20 rows; much fewer are suspect as well, for then the data is not what it was.
+        let found = (bits << 20) / rows as u64;
+        let promised = (self.fit.bits << 20) / u64::from(self.rows);
+        found <= promised + promised / 16 && found >= promised - promised / 4
+    }
+}
+
+/// The best layout of values whose steps differ.
+fn search(ints: &[u64], steps: &[u64], step_extent: Extent, preference: Preference) -> Layout {
+    if preference == Preference::Smallest && step_extent.low >= 0 {
+        // Where values ascend, no two steps are as far apart as the first value and the last one.
+        let fit = Fit::find(steps, step_extent);
+        return Layout { fit, delta: true };
+    }
+    let extent = kernel::extent(ints);
+    let near = Fit::find(ints, extent);
+    // Where steps spread as far as values, they are worth a look only when it is a few of them that do: levels that change now
+    // and then, a count that starts anew, another series in a block of a run.
+    let spread = step_extent.span() / 2 >= extent.span() / 2;
+    if preference == Preference::Bases && spread && !mostly_close(steps, extent.span()) {
+        return Layout {
+            fit: near,
+            delta: false,
+        };
+    }
+    let step = Fit::find(steps, step_extent);
+    let delta = match preference {
+        Preference::Smallest => step.bits < near.bits,
+        Preference::Bases => step.bits + step.bits / 8 < near.bits,
+    };
+    let fit = if delta { step } else { near };
+    Layout { fit, delta }
+}
+
+/// Whether most steps are one and the same, or closer together than an eighth of how far the values spread; by a small sample.
+fn mostly_close(steps: &[u64], spread: u64) -> bool {
+    const SAMPLE: usize = 9;
+    /// Of the sample, one at either end may be a jump.
+    const ENDS: usize = 1;
+    let mut sample = [0i64; SAMPLE];
+    for (i, place) in sample.iter_mut().enumerate() {
+        *place = steps[scattered(i) % steps.len()] as i64;
+    }
+    sample.sort_unstable();
+    let middle = sample[SAMPLE / 2];
+    if sample.iter().filter(|&&step| step == middle).count() >= SAMPLE / 2 {
+        return true;
+    }
+    let most = (sample[SAMPLE - 1 - ENDS] as u64).wrapping_sub(sample[ENDS] as u64);
+    most < spread / 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{Rng, few};
+
+    fn laid(laid: &mut Laid, values: &[u64]) -> Layout {
+        laid.lay_out(values, &mut vec![0; values.len()], Preference::Smallest)
+    }
+
+    /// Steps of a second and up to a millisecond, in units; now and then a gap.
+    fn times(rng: &mut Rng, unit: u64, gaps: usize) -> Vec<u64> {
+        let mut at = rng.next() >> 20;
+        let mut values: Vec<u64> = (0..1024)
+            .map(|_| {
+                at += (1_000_000 + rng.below(1000)) * unit;
+                at
+            })
+            .collect();
+        for _ in 0..gaps {
+            let from = 1 + rng.below(1023) as usize;
+            let gap = (1 + rng.below(1 << 30)) * unit;
+            values[from..].iter_mut().for_each(|value| *value += gap);
+        }
+        values
+    }
+
+    #[test]
+    fn what_is_remembered_costs_as_few_bits_as_what_is_searched_for() {
+        let mut rng = Rng(5);
+        for unit in [1, 10, 1000, 60_000_000] {
+            for gaps in [0, 5] {
+                let mut hint = Laid::default();
+                for _ in 0..few(100) {
+                    let values = times(&mut rng, unit, gaps);
+                    let found = laid(&mut hint, &values);
+                    let best = laid(&mut Laid::default(), &values);
+                    assert!(found.delta && found.fit.scale == best.fit.scale);
+                    let most = best.fit.bits + best.fit.bits / 16;
+                    assert!(found.fit.bits <= most, "{found:?} {best:?}");
+                }
+                assert!(hint.age > 0);
+            }
+        }
+    }
+
+    /// Walks of a few series behind each other, as in a block of a run: the step from one to the next is as wide as all of them, the
+    /// others are small.
+    #[test]
+    fn a_few_wide_steps_do_not_hide_the_small_ones() {
+        let mut rng = Rng(8);
+        for _ in 0..few(200) {
+            let mut values = Vec::new();
+            while values.len() < 1024 {
+                let mut at = (1 << 30) + rng.below(40_000);
+                values.extend((0..400).map(|_| {
+                    at += rng.below(101);
+                    at -= 50;
+                    at
+                }));
+            }
+            values.truncate(1024);
+            let mut steps = vec![0; values.len()];
+            let found = Laid::default().lay_out(&values, &mut steps, Preference::Bases);
+            assert!(found.delta && found.fit.width == 7, "{found:?}");
+        }
+        // Noise has steps that spread twice as far: they are not worth a look.
+        let noise: Vec<u64> = (0..1024).map(|_| rng.below(1000)).collect();
+        let mut steps = vec![0; noise.len()];
+        assert!(
+            !Laid::default()
+                .lay_out(&noise, &mut steps, Preference::Bases)
+                .delta
+        );
+        let sampled = kernel::deltas(&noise, &mut steps);
+        assert!(sampled.span() > 1000 && !mostly_close(&steps, 1000));
+    }
+
+    #[test]
+    fn what_no_longer_suits_is_searched_for() {
+        let mut rng = Rng(6);
+        let (coarse, fine) = (times(&mut rng, 1000, 0), times(&mut rng, 7, 0));
+        let mut hint = Laid::default();
+        assert_eq!(laid(&mut hint, &coarse).fit.scale, 1000);
+        assert_eq!(laid(&mut hint, &coarse).fit.scale, 1000);
+        assert_eq!(hint.age, 2);
+        assert_eq!(laid(&mut hint, &fine).fit.scale, 7);
+        assert_eq!(hint.age, 1);
+        // Steps of two kinds: far fewer bits than were promised.
+        let simple: Vec<u64> = (0..1024).map(|i| 70_000 * i + i % 2 * 7).collect();
+        assert_eq!(laid(&mut hint, &simple).fit.width, 1);
+        assert_eq!(hint.age, 1);
+    }
+
+    #[test]
+    fn windows_at_the_ends_of_the_range_are_correct() {
+        let ends = [0, 1, u64::MAX, i64::MAX as u64, i64::MIN as u64];
+        let mut rng = Rng(7);
+        for _ in 0..few(300) {
+            // Any remembered window with any values gives a layout that comes back: the round trip is written
+            // by encode, so here only that it answers and that its unit divides.
+            let fit = Fit {
+                base: ends[rng.below(5) as usize].wrapping_add(rng.below(3)),
+                scale: [1, 2, 10, 1 << 40, 1 << 62][rng.below(5) as usize],
+                width: rng.below(65) as u32,
+                outliers: rng.below(2) as usize,
+                bits: rng.below(1 << 16),
+            };
+            let values: Vec<u64> = (0..50)
+                .map(|_| ends[rng.below(5) as usize].wrapping_add(rng.below(4)))
+                .collect();
+            let extent = crate::loops::scan::extent(&values);
+            if let Some(found) = fit.again(&values, extent) {
+                assert!(crate::loops::scan::all_divisible(
+                    &values,
+                    extent.low as u64,
+                    found.scale
+                ));
+            }
+        }
+    }
+}

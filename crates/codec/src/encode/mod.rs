@@ -1,0 +1,607 @@
+//! Chooses an encoding for a vector and writes its payload.
+//!
+//! Costs are counted in bits, exactly but for the row that a step column has too many. A hint is
+//! tried first and kept while it fits; a search runs when it does not.
+
+pub(crate) mod batch;
+mod block;
+mod correct;
+mod dictionary;
+mod few;
+pub(crate) mod fit;
+pub(crate) mod hint;
+pub(crate) mod hint_bytes;
+mod layout;
+mod nested;
+mod split;
+mod write;
+
+use crate::chunk::{self, Chunk, Correction};
+use crate::column::ColumnType;
+use crate::loops::float::{Alp, DIVIDE, EXPONENT_MAX};
+use crate::{kernel, narrow, nulls};
+use block::Block;
+use core::cell::RefCell;
+use dictionary::Dictionary;
+use few::Few;
+use fit::scattered;
+use hint::Hint;
+use layout::{Laid, Layout, Preference};
+use split::Split;
+use tidalite_base::limits::VECTOR_ROWS;
+use write::Exceptions;
+
+/// Room to work in, one per thread: to zero it anew for a vector of a few rows would cost more than
+/// to encode them.
+struct Scratch {
+    ints: Block,
+    steps: Block,
+    corrections: Block,
+    bad: [u16; VECTOR_ROWS],
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Box<Scratch>> = RefCell::new(Scratch::new());
+}
+
+/// The part of the scratch that a vector uses.
+struct Desk<'a> {
+    ints: &'a mut [u64],
+    steps: &'a mut [u64],
+    corrections: &'a mut [u64],
+    bad: &'a mut [u16],
+}
+
+impl Scratch {
+    fn new() -> Box<Self> {
+        Box::new(Self {
+            ints: [0; VECTOR_ROWS],
+            steps: [0; VECTOR_ROWS],
+            corrections: [0; VECTOR_ROWS],
+            bad: [0; VECTOR_ROWS],
+        })
+    }
+
+    fn desk(&mut self, rows: usize) -> Desk<'_> {
+        Desk {
+            ints: &mut self.ints[..rows],
+            steps: &mut self.steps[..rows],
+            corrections: &mut self.corrections[..rows],
+            bad: &mut self.bad[..rows],
+        }
+    }
+}
+
+fn with_desk<T>(rows: usize, work: impl FnOnce(Desk<'_>) -> T) -> T {
+    SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
+        Ok(mut scratch) => work(scratch.desk(rows)),
+        // A vector inside a vector, while that one uses the room.
+        Err(_) => work(Scratch::new().desk(rows)),
+    })
+}
+
+/// Encodes 1 to 1024 timestamps, in any order, and appends the payload to `out`.
+///
+/// Cost: 0.2 ns a value where the step is constant, else 1 ns where the hint fits, 3 where it does not.
+///
+/// # Panics
+/// When there are none or more than 1024.
+pub fn encode_times(times: &[i64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk {
+    let words = kernel::words(times);
+    let chunk = new_chunk(words);
+    if kernel::constant_step(words) {
+        return constant_step(chunk, words);
+    }
+    with_desk(words.len(), |desk| {
+        let Desk {
+            ints,
+            steps,
+            corrections: rest,
+            ..
+        } = desk;
+        let (layout, slope) = hint.laid.lay_out_times(words, steps, rest);
+        if layout.fit.bits >= 64 * words.len() as u64 {
+            return write::raw(chunk, words, out);
+        }
+        let mut codes = [chunk::FOR, chunk::DELTA];
+        let ints = match slope {
+            0 => {
+                ints.copy_from_slice(words);
+                ints
+            }
+            _ => {
+                codes[0] = chunk::SLOPE;
+                rest
+            }
+        };
+        let values = write::Values {
+            ints,
+            steps,
+            words,
+            flip: 0,
+            corrections: &[],
+            correction: Correction::default(),
+        };
+        let mut chunk = write::layout(chunk, codes, layout, values, Exceptions::none(), out);
+        if slope != 0 {
+            chunk.start = slope;
+        }
+        chunk
+    })
+}
+
+/// Encodes 1 to 1024 words of a column and appends the payload to `out`.
+///
+/// Cost: 1 to 4 ns a value where the hint fits, 20 to 50 where it does not.
+///
+/// # Panics
+/// When there are none or more than 1024.
+pub fn encode_column(ty: ColumnType, values: &[u64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk {
+    column(ty, values, hint, chunk::RUNS + 1, out)
+}
+
+/// With an encoding whose code is less than `below`: a vector inside a vector must not hold another of its kind.
+fn column(ty: ColumnType, values: &[u64], hint: &mut Hint, below: u8, out: &mut Vec<u8>) -> Chunk {
+    let mut chunk = new_chunk(values);
+    if kernel::all_equal(values) {
+        chunk.encoding = chunk::CONSTANT;
+        chunk.base = values[0];
+        return chunk;
+    }
+    if let Some(null) = ty.null()
+        && values.contains(&null)
+    {
+        return with_nulls(ty, values, null, hint, out);
+    }
+    if ty.base() == ColumnType::F32 {
+        return narrow_floats(chunk, values, hint, below, out);
+    }
+    with_desk(values.len(), |desk| match ty.base() {
+        base @ (ColumnType::I64 | ColumnType::U64) => {
+            integers(chunk, values, desk, base, hint, below, out)
+        }
+        _ => floats(chunk, values, desk, hint, below, out),
+    })
+}
+
+/// Words of which some but not all are null.
+fn with_nulls(
+    ty: ColumnType,
+    words: &[u64],
+    null: u64,
+    hint: &mut Hint,
+    out: &mut Vec<u8>,
+) -> Chunk {
+    let begin = out.len();
+    let mut block = [0; VECTOR_ROWS];
+    let filled = &mut block[..words.len()];
+    nulls::fill_gaps(words, null, filled);
+    nulls::write(words, null, out);
+    let mut chunk = encode_column(ty.base(), filled, hint, out);
+    let length = out.len() - begin;
+    if length >= 8 * words.len() {
+        out.truncate(begin);
+        return write::raw(new_chunk(words), words, out);
+    }
+    chunk.flags |= chunk::NULLS;
+    chunk.length = length as u32;
+    chunk
+}
+
+/// Words that came from f32; others come back too.
+fn narrow_floats(
+    chunk: Chunk,
+    words: &[u64],
+    hint: &mut Hint,
+    below: u8,
+    out: &mut Vec<u8>,
+) -> Chunk {
+    let rows = words.len();
+    let begin = out.len();
+    let mut block = [0; VECTOR_ROWS];
+    let all_narrow = narrow::all_narrow(words);
+    let short = all_narrow && narrow::decimals(words, &mut block[..rows]);
+    let stored = if short { &block[..rows] } else { words };
+    let mut found = with_desk(rows, |desk| floats(chunk, stored, desk, hint, below, out));
+    if all_narrow && found.len() > 4 * rows {
+        out.truncate(begin);
+        return narrow::raw(chunk, words, out);
+    }
+    if short {
+        found.flags |= chunk::NARROW;
+    }
+    found
+}
+
+fn new_chunk(words: &[u64]) -> Chunk {
+    assert!((1..=VECTOR_ROWS).contains(&words.len()), "1 to 1024 rows");
+    Chunk {
+        rows: words.len() as u16,
+        ..Chunk::default()
+    }
+}
+
+fn constant_step(mut chunk: Chunk, words: &[u64]) -> Chunk {
+    chunk.encoding = chunk::DELTA;
+    chunk.start = words[0];
+    chunk.base = words.get(1).map_or(0, |next| next.wrapping_sub(words[0]));
+    chunk
+}
+
+fn integers(
+    chunk: Chunk,
+    words: &[u64],
+    desk: Desk<'_>,
+    ty: ColumnType,
+    hint: &mut Hint,
+    below: u8,
+    out: &mut Vec<u8>,
+) -> Chunk {
+    let rows = words.len();
+    let flip = if ty == ColumnType::U64 { 1 << 63 } else { 0 };
+    let Desk { ints, steps, .. } = desk;
+    for (int, &word) in ints.iter_mut().zip(words) {
+        *int = word ^ flip;
+    }
+    let layout = hint.laid.lay_out(ints, steps, Preference::Bases);
+    let bits = layout.fit.bits;
+    // Others are looked for where they may pay, and not again for a while where they did not.
+    let other = matches!(hint.encoding, chunk::DICTIONARY | chunk::LIST | chunk::RUNS);
+    let fits = hint.encoding != 0 && !other && hint.holds(bits, rows);
+    if bits > GOOD * rows as u64 && (!fits || hint.grow_old()) {
+        hint.learn(chunk::FOR, bits, rows);
+        // Lanes are padded: what is no better than the words as they are is none.
+        let bits = bits.min(64 * rows as u64);
+        if let Some(found) = Few::search(ty, words, bits, hint, below, column) {
+            hint.encoding = found.encoding();
+            return found.write(chunk, out);
+        }
+    }
+    if bits >= 64 * rows as u64 {
+        return write::raw(chunk, words, out);
+    }
+    let values = write::Values {
+        ints,
+        steps,
+        words,
+        flip,
+        corrections: &[],
+        correction: Correction::default(),
+    };
+    write::layout(
+        chunk,
+        [chunk::FOR, chunk::DELTA],
+        layout,
+        values,
+        Exceptions::none(),
+        out,
+    )
+}
+
+/// A vector as decimals.
+struct Decimals {
+    alp: Alp,
+    layout: Layout,
+    exceptions: Exceptions,
+    correction: Correction,
+    bits: u64,
+}
+
+impl Decimals {
+    /// Fills the desk; `None` when more than `bad_max` rows are exceptions. `correcting`: with corrections where they
+    /// pay.
+    fn of(
+        alp: Alp,
+        words: &[u64],
+        desk: &mut Desk<'_>,
+        laid: &mut Laid,
+        bad_max: usize,
+        correcting: bool,
+    ) -> Option<Self> {
+        let Desk {
+            ints,
+            steps,
+            corrections,
+            bad,
+        } = desk;
+        let mut count = kernel::alp_encode(alp, words, ints, bad).bad;
+        let mut correction = Correction::default();
+        if correcting && count > 0 {
+            (correction, count) =
+                correct::correct(alp, words, ints, &mut bad[..count], corrections);
+        }
+        if count > bad_max || count == words.len() {
+            return None;
+        }
+        let bad = &bad[..count];
+        fill_gaps(ints, bad);
+        let exceptions = Exceptions::of(bad, words);
+        let layout = laid.lay_out(ints, steps, Preference::Bases);
+        let width = correction.width();
+        let bits = layout.fit.bits
+            + exceptions.bits()
+            + 8 * crate::loops::pack::packed_bytes(words.len(), width) as u64;
+        Some(Self {
+            correction,
+            alp,
+            layout,
+            exceptions,
+            bits,
+        })
+    }
+}
+
+/// Gives each exception the integer before it (the first ones: that behind them), so that it
+/// neither widens the window nor makes a step.
+fn fill_gaps(ints: &mut [u64], bad: &[u16]) {
+    let lead = bad
+        .iter()
+        .enumerate()
+        .take_while(|&(i, &row)| usize::from(row) == i)
+        .count();
+    for i in 0..lead {
+        ints[i] = ints[lead];
+    }
+    for &row in &bad[lead..] {
+        ints[usize::from(row)] = ints[usize::from(row) - 1];
+    }
+}
+
+fn floats(
+    mut chunk: Chunk,
+    words: &[u64],
+    mut desk: Desk<'_>,
+    hint: &mut Hint,
+    below: u8,
+    out: &mut Vec<u8>,
+) -> Chunk {
+    let rows = words.len();
+    let mut encoding = hint.encoding;
+    if encoding == 0 || encoding >= below || hint.grow_old() {
+        encoding = search(words, &mut desk, hint, below);
+    }
+    // At most twice: as remembered, then as found.
+    loop {
+        let searched = hint.age == 0;
+        match encoding {
+            chunk::ALP_FOR => {
+                let bad_max = if searched { rows } else { hint.bad_max(rows) };
+                let decimals = Decimals::of(
+                    hint.alp,
+                    words,
+                    &mut desk,
+                    &mut hint.laid,
+                    bad_max,
+                    hint.detail == hint::CORRECTING,
+                );
+                if let Some(found) = decimals
+                    && (searched || hint.holds(found.bits, rows))
+                {
+                    hint.age = hint.age.max(1);
+                    if found.bits >= 64 * rows as u64 {
+                        return write::raw(chunk, words, out);
+                    }
+                    chunk.exponent = found.alp.exponent;
+                    chunk.factor = found.alp.factor;
+                    let codes = [chunk::ALP_FOR, chunk::ALP_DELTA];
+                    let values = write::Values {
+                        ints: desk.ints,
+                        steps: desk.steps,
+                        words,
+                        flip: 0,
+                        corrections: desk.corrections,
+                        correction: found.correction,
+                    };
+                    return write::layout(
+                        chunk,
+                        codes,
+                        found.layout,
+                        values,
+                        found.exceptions,
+                        out,
+                    );
+                }
+            }
+            chunk::ORDERED_FOR => {
+                desk.ints.copy_from_slice(words);
+                let zeros = trailing_zeros(words);
+                kernel::ordered(desk.ints, zeros);
+                chunk.exponent = zeros as u8;
+                let layout = hint.laid.lay_out(desk.ints, desk.steps, Preference::Bases);
+                if layout.fit.bits < 64 * rows as u64
+                    && (searched || hint.holds(layout.fit.bits, rows))
+                {
+                    hint.age = hint.age.max(1);
+                    let codes = [chunk::ORDERED_FOR, chunk::ORDERED_DELTA];
+                    let values = write::Values {
+                        ints: desk.ints,
+                        steps: desk.steps,
+                        words,
+                        flip: 0,
+                        corrections: &[],
+                        correction: Correction::default(),
+                    };
+                    return write::layout(chunk, codes, layout, values, Exceptions::none(), out);
+                }
+                chunk.exponent = 0;
+            }
+            chunk::SPLIT => {
+                let high = u32::from(hint.detail).clamp(1, chunk::SPLIT_HIGH_MAX);
+                if let Some(found) = Split::at(words, high)
+                    && found.bits < 64 * rows as u64
+                    && (searched || hint.holds(found.bits, rows))
+                {
+                    hint.age = hint.age.max(1);
+                    return write::split(chunk, &found, words, desk.ints, desk.steps, out);
+                }
+            }
+            chunk::DICTIONARY => {
+                if let Some(found) = Dictionary::of(words, 64 * rows as u64)
+                    && (searched || hint.holds(found.bits(rows), rows))
+                {
+                    hint.age = hint.age.max(1);
+                    return write::dictionary(chunk, &found, out);
+                }
+            }
+            chunk::LIST | chunk::RUNS => {
+                if let Some(found) = Few::again(ColumnType::F64, words, hint, column)
+                    && found.bits(rows) < 64 * rows as u64
+                    && (searched || hint.holds(found.bits(rows), rows))
+                {
+                    hint.age = hint.age.max(1);
+                    return found.write(chunk, out);
+                }
+            }
+            _ => {
+                hint.age = hint.age.max(1);
+                return write::raw(chunk, words, out);
+            }
+        }
+        encoding = if searched {
+            chunk::RAW
+        } else {
+            search(words, &mut desk, hint, below)
+        };
+    }
+}
+
+/// Up to this many bits a value nothing else than decimals, or integers near a base or by steps, is tried.
+const GOOD: u64 = 2;
+
+/// Tries everything; teaches the hint, sets its age to 0 and answers its encoding.
+fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint, below: u8) -> u8 {
+    let rows = words.len();
+    hint.learn(chunk::RAW, 64 * rows as u64, rows);
+    hint.laid = Laid::default();
+    let mut best = 64 * rows as u64;
+    let [multiply, divide] = search_decimals(words);
+    for (alp, fee) in [(multiply, 0), (divide, 2)] {
+        let Some(alp) = alp else { continue };
+        if let Some(found) = Decimals::of(alp, words, desk, &mut Laid::default(), rows / 2, true)
+            // A division takes three times as long to read as a product: it must save 2 %.
+            && found.bits + found.bits * fee / 100 < best
+        {
+            best = found.bits;
+            hint.learn(chunk::ALP_FOR, best, rows);
+            hint.alp = alp;
+            hint.detail = if found.correction.width() > 0 {
+                hint::CORRECTING
+            } else {
+                0
+            };
+            hint.bad = (found.exceptions.count() * 1024 / rows) as u16;
+        }
+    }
+    if best <= GOOD * rows as u64 {
+        return hint.encoding;
+    }
+    desk.ints.copy_from_slice(words);
+    kernel::ordered(desk.ints, trailing_zeros(words));
+    let ordered = Laid::default()
+        .lay_out(desk.ints, desk.steps, Preference::Bases)
+        .fit
+        .bits;
+    if ordered + ordered / 32 < best {
+        best = ordered;
+        hint.learn(chunk::ORDERED_FOR, best, rows);
+    }
+    if let Some(found) = Split::search(words, best)
+        && found.bits + found.bits / 32 < best
+    {
+        best = found.bits;
+        hint.learn(chunk::SPLIT, best, rows);
+        hint.detail = found.high() as u8;
+    }
+    if let Some(found) = Few::search(
+        ColumnType::F64,
+        words,
+        best - best / 32,
+        hint,
+        below,
+        column,
+    ) {
+        hint.learn(found.encoding(), found.bits(rows), rows);
+    }
+    hint.encoding
+}
+
+/// Zeros that all words end with, at most 63.
+fn trailing_zeros(words: &[u64]) -> u32 {
+    kernel::or(words).trailing_zeros().min(63)
+}
+
+/// The cheapest product and the cheapest division for a sample of the words; both, because the
+/// sample may not have what a product fails at.
+fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
+    const SAMPLE: usize = 64;
+    let mut sample = [0; SAMPLE];
+    let mut count = 0;
+    let finite = |word: u64| f64::from_bits(word).is_finite() && word != (-0.0f64).to_bits();
+    let stride = words.len().div_ceil(SAMPLE);
+    for (i, group) in words.chunks(stride).enumerate() {
+        // Not at a fixed stride: it would miss most of a periodic column.
+        let (before, from) = group.split_at(scattered(i) % group.len());
+        if let Some(&word) = from.iter().chain(before).find(|&&word| finite(word)) {
+            sample[count] = word;
+            count += 1;
+        }
+    }
+    let sample = &sample[..count];
+    if sample.is_empty() {
+        return [None, None];
+    }
+    let (mut ints, mut right, mut bad) = ([0; SAMPLE], [0; SAMPLE], [0; SAMPLE]);
+    // Bits of the sample, and whether all of it came back.
+    let mut try_rule = |alp: Alp| {
+        let ints = &mut ints[..count];
+        let wrong = kernel::alp_encode(alp, sample, ints, &mut bad).bad;
+        if wrong == count {
+            return (u64::MAX, false);
+        }
+        right[..count].copy_from_slice(ints);
+        fill_gaps(ints, &bad[..wrong]);
+        let width = crate::loops::scan::bits(kernel::extent(ints).span());
+        let beside = match wrong {
+            0 => 0,
+            _ => correct::sample_bits(alp, sample, &right, &bad[..wrong]),
+        };
+        // Another decimal costs more than three bits.
+        let complete = beside <= 3 * count as u64;
+        (u64::from(width) * count as u64 + beside, complete)
+    };
+    let mut multiply = (u64::MAX, None);
+    // By decimals, few first: when all came back, more decimals only make greater integers.
+    'decimals: for decimals in 0..=EXPONENT_MAX {
+        let mut all = false;
+        for exponent in decimals..=EXPONENT_MAX {
+            let factor = exponent - decimals;
+            let alp = Alp { exponent, factor };
+            let (bits, complete) = try_rule(alp);
+            if bits < multiply.0 {
+                multiply = (bits, Some(alp));
+            }
+            all |= complete;
+            if complete && exponent == 0 {
+                break 'decimals; // whole numbers
+            }
+        }
+        if all {
+            break;
+        }
+    }
+    let mut divide = (u64::MAX, None);
+    for exponent in 1..=EXPONENT_MAX {
+        let alp = Alp {
+            exponent,
+            factor: DIVIDE,
+        };
+        let (bits, complete) = try_rule(alp);
+        if bits < divide.0 {
+            divide = (bits, Some(alp));
+        }
+        if complete {
+            break;
+        }
+    }
+    [multiply.1, divide.1]
+}

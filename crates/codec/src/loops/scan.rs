@@ -1,0 +1,413 @@
+//! Passes over integers. All arithmetic wraps: the values of a column may span all of i64.
+
+use crate::loops::pack::{self, Packed};
+
+/// Smallest and greatest, as signed values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) low: i64,
+    pub(crate) high: i64,
+}
+
+impl Extent {
+    /// high - low, as an unsigned number: never wraps.
+    pub(crate) fn span(self) -> u64 {
+        (self.high as u64).wrapping_sub(self.low as u64)
+    }
+}
+
+/// Bits of `value`.
+#[inline(always)]
+pub(crate) fn bits(value: u64) -> u32 {
+    64 - value.leading_zeros()
+}
+
+/// start, start + step, start + 2 step ...
+#[inline(always)]
+pub(crate) fn ramp(start: u64, step: u64, out: &mut [u64]) {
+    ramp_with(
+        start,
+        step,
+        out,
+        #[inline(always)]
+        |x| x,
+    );
+}
+
+/// `out[i] = finish(start + i * step)`.
+#[inline(always)]
+pub(crate) fn ramp_with(
+    start: u64,
+    step: u64,
+    out: &mut [u64],
+    finish: impl Fn(u64) -> u64 + Copy,
+) {
+    let mut at = start;
+    for place in out {
+        *place = finish(at);
+        at = at.wrapping_add(step);
+    }
+}
+
+/// Adds 0, slope, 2 slope ...
+#[inline(always)]
+pub(crate) fn incline(slope: u64, out: &mut [u64]) {
+    let mut above = 0u64;
+    for place in out {
+        *place = place.wrapping_add(above);
+        above = above.wrapping_add(slope);
+    }
+}
+
+/// Takes 0, slope, 2 slope ... away; answers the extent of what is left.
+#[inline(always)]
+pub(crate) fn level(values: &[u64], slope: u64, out: &mut [u64]) -> Extent {
+    let mut above = 0u64;
+    for (place, value) in out.iter_mut().zip(values) {
+        *place = value.wrapping_sub(above);
+        above = above.wrapping_add(slope);
+    }
+    extent(&out[..values.len()])
+}
+
+/// `out` holds steps; turns them into values: the first is `start`, whatever step 0 says.
+#[inline(always)]
+pub(crate) fn prefix_sum(start: u64, out: &mut [u64]) {
+    prefix_sum_with(
+        start,
+        out,
+        #[inline(always)]
+        |x| x,
+    );
+}
+
+/// The same of packed steps.
+#[inline(always)]
+pub(crate) fn unpack_sums(steps: Packed<'_>, start: u64, out: &mut [u64]) {
+    pack::unpack(steps.bytes, steps.width, steps.base, steps.scale, out);
+    prefix_sum(start, out);
+}
+
+/// As `prefix_sum`, and `finish` of each value.
+#[inline(always)]
+pub(crate) fn prefix_sum_with(start: u64, out: &mut [u64], finish: impl Fn(u64) -> u64 + Copy) {
+    let Some(first) = out.first_mut() else {
+        return;
+    };
+    *first = start;
+    // One chain of additions takes a cycle a value. Inside a block of eight the sums are made in
+    // three steps of doubling distance, in registers; only the total goes from block to block.
+    const BLOCK: usize = 8;
+    let mut sum = 0u64;
+    let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
+    for block in blocks {
+        let ones = *block;
+        let mut twos = ones;
+        for i in 1..BLOCK {
+            twos[i] = ones[i].wrapping_add(ones[i - 1]);
+        }
+        let mut fours = twos;
+        for i in 2..BLOCK {
+            fours[i] = twos[i].wrapping_add(twos[i - 2]);
+        }
+        let mut eights = fours;
+        for i in 4..BLOCK {
+            eights[i] = fours[i].wrapping_add(fours[i - 4]);
+        }
+        for i in 0..BLOCK {
+            block[i] = finish(eights[i].wrapping_add(sum));
+        }
+        // Hidden from the compiler: it would take the sum out of the vector just made, which puts a broadcast and an
+        // extraction, twelve cycles, between one block and the next. So it is one addition.
+        sum = sum.wrapping_add(core::hint::black_box(eights[BLOCK - 1]));
+    }
+    for place in rest {
+        sum = sum.wrapping_add(*place);
+        *place = finish(sum);
+    }
+}
+
+/// Whether each time is greater than the one before it.
+#[inline(always)]
+pub(crate) fn ascending(times: &[i64]) -> bool {
+    let Some(next) = times.get(1..) else {
+        return true;
+    };
+    // No way out within a block, so that eight are compared at once.
+    let mut blocks = times.chunks(128).zip(next.chunks(128));
+    blocks.all(|(left, right)| {
+        let pairs = left.iter().zip(right);
+        pairs.fold(true, |ascending, (a, b)| ascending & (a < b))
+    })
+}
+
+/// Whether all words are the same.
+#[inline(always)]
+pub(crate) fn all_equal(values: &[u64]) -> bool {
+    let Some(&first) = values.first() else {
+        return true;
+    };
+    // Most vectors that vary do so at once.
+    let mut blocks = values.chunks(128);
+    blocks.all(|block| block.iter().fold(0, |or, &word| or | (word ^ first)) == 0)
+}
+
+/// Whether all steps are the same.
+#[inline(always)]
+pub(crate) fn constant_step(values: &[u64]) -> bool {
+    if values.len() < 3 {
+        return true;
+    }
+    let step = values[1].wrapping_sub(values[0]);
+    let (left, right) = (&values[..values.len() - 1], &values[1..]);
+    let mut blocks = left.chunks(128).zip(right.chunks(128));
+    blocks.all(|(left, right)| {
+        let mut or = 0;
+        for (&a, &b) in left.iter().zip(right) {
+            or |= b.wrapping_sub(a) ^ step;
+        }
+        or == 0
+    })
+}
+
+/// The bits that any value has.
+#[inline(always)]
+pub(crate) fn or(values: &[u64]) -> u64 {
+    values.iter().fold(0, |or, &value| or | value)
+}
+
+/// The greatest as an unsigned number; 0 of none.
+#[inline(always)]
+pub(crate) fn greatest(values: &[u64]) -> u64 {
+    values
+        .iter()
+        .fold(0, |greatest, &value| greatest.max(value))
+}
+
+/// Puts the words of the table in the place of their numbers; one outside the table gives some word of it. Compiled for any
+/// processor only: vector code would gather, which takes longer than one load after the other.
+pub(crate) fn look_up<const ENTRIES: usize>(table: &[u64; ENTRIES], numbers: &mut [u64]) {
+    const { assert!(ENTRIES.is_power_of_two()) };
+    // Without a test and a way out for each, which costs as much as the look-up.
+    for number in numbers {
+        *number = table[*number as usize % ENTRIES];
+    }
+}
+
+/// Writes each word as often as its length says; false, with `out` in any state, where a length is 0 or their sum is not
+/// that of the rows.
+#[inline(always)]
+pub(crate) fn repeat(words: &[u64], lengths: &[u64], out: &mut [u64]) -> bool {
+    /// Words written at once: those behind the run are written over by the runs behind it.
+    const AHEAD: usize = 8;
+    let rows = out.len() as u64;
+    let (mut sum, mut wrong) = (0u64, false);
+    for &length in lengths {
+        // None longer than the rows, so the sum does not wrap.
+        wrong |= length.wrapping_sub(1) >= rows;
+        sum = sum.wrapping_add(length);
+    }
+    if wrong || sum != rows {
+        return false;
+    }
+    let mut rest = out;
+    for (&word, &length) in words.iter().zip(lengths) {
+        let length = length as usize;
+        match rest.first_chunk_mut::<AHEAD>() {
+            Some(ahead) if length <= AHEAD => *ahead = [word; AHEAD],
+            _ => rest[..length].fill(word),
+        }
+        rest = &mut rest[length..];
+    }
+    true
+}
+
+/// Value i is added to lane i mod 32; then lane l + 16 to lane l, l + 8, l + 4, l + 2, l + 1.
+#[inline(always)]
+pub(crate) fn sum_floats(values: &[f64]) -> f64 {
+    // Four registers of eight: an addition begins before the one before it is done.
+    const LANES: usize = 32;
+    let mut sums = [0.0; LANES];
+    let (blocks, rest) = values.as_chunks::<LANES>();
+    for block in blocks {
+        for lane in 0..LANES {
+            sums[lane] += block[lane];
+        }
+    }
+    for (sum, value) in sums.iter_mut().zip(rest) {
+        *sum += value;
+    }
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            sums[lane] += sums[lane + half];
+        }
+        half /= 2;
+    }
+    sums[0]
+}
+
+/// Smallest and greatest of at least one value.
+#[inline(always)]
+pub(crate) fn extent(values: &[u64]) -> Extent {
+    let mut low = i64::MAX;
+    let mut high = i64::MIN;
+    for &value in values {
+        low = low.min(value as i64);
+        high = high.max(value as i64);
+    }
+    Extent { low, high }
+}
+
+/// The steps between values; step 0 repeats step 1. At least two values.
+#[inline(always)]
+pub(crate) fn deltas(values: &[u64], out: &mut [u64]) -> Extent {
+    let mut low = i64::MAX;
+    let mut high = i64::MIN;
+    let steps = values.len() - 1;
+    for ((&a, &b), place) in values[..steps]
+        .iter()
+        .zip(&values[1..])
+        .zip(&mut out[1..=steps])
+    {
+        let step = b.wrapping_sub(a);
+        *place = step;
+        low = low.min(step as i64);
+        high = high.max(step as i64);
+    }
+    out[0] = out[1];
+    Extent { low, high }
+}
+
+/// How many values lie outside `base ..= base + reach`.
+#[inline(always)]
+pub(crate) fn count_outside(values: &[u64], base: u64, reach: u64) -> usize {
+    let mut count = 0u64;
+    for &value in values {
+        count += u64::from(value.wrapping_sub(base) > reach);
+    }
+    count as usize
+}
+
+/// Values of a bit of `tiles_outside`.
+pub(crate) const TILE: usize = 64;
+
+/// A bit for each `TILE` values, of which there are 64 at most: whether one of them lies outside `base ..= base + reach`.
+#[inline(always)]
+pub(crate) fn tiles_outside(values: &[u64], base: u64, reach: u64) -> u64 {
+    let mut tiles = 0;
+    for (tile, values) in values.chunks(TILE).enumerate() {
+        tiles |= u64::from(count_outside(values, base, reach) > 0) << tile;
+    }
+    tiles
+}
+
+/// The smallest and the greatest distance from `base` among those up to `reach`, of which there is
+/// at least one.
+#[inline(always)]
+pub(crate) fn extent_within(values: &[u64], base: u64, reach: u64) -> [u64; 2] {
+    let (mut low, mut high) = (u64::MAX, 0);
+    for &value in values {
+        let distance = value.wrapping_sub(base);
+        let inside = distance <= reach;
+        low = low.min(if inside { distance } else { u64::MAX });
+        high = high.max(if inside { distance } else { 0 });
+    }
+    [low, high]
+}
+
+/// x with x * odd = 1 modulo 2^64 (Newton; each step doubles the correct bits, from 5).
+#[inline(always)]
+fn inverse(odd: u64) -> u64 {
+    let mut x = odd.wrapping_mul(3) ^ 2;
+    for _ in 0..4 {
+        x = x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x)));
+    }
+    x
+}
+
+/// Whether `divisor` divides every `value - base`, taken as unsigned.
+#[inline(always)]
+pub(crate) fn all_divisible(values: &[u64], base: u64, divisor: u64) -> bool {
+    // d * inverse, rotated by the twos in the divisor, is the quotient if there is one, and
+    // otherwise greater than any quotient (Granlund and Montgomery, section 9).
+    let twos = divisor.trailing_zeros();
+    let inverse = inverse(divisor >> twos);
+    // Hidden from the compiler: it would make the comparison a multiplication that overflows, which has no vector form.
+    let limit = core::hint::black_box(u64::MAX / divisor);
+    let mut fails = 0u64;
+    for &value in values {
+        let quotient = value
+            .wrapping_sub(base)
+            .wrapping_mul(inverse)
+            .rotate_right(twos);
+        fails += u64::from(quotient > limit);
+    }
+    fails == 0
+}
+
+/// `(value - base) / divisor`, signed, where that leaves no rest.
+#[inline(always)]
+pub(crate) fn divide(values: &mut [u64], base: u64, divisor: u64) {
+    let twos = divisor.trailing_zeros();
+    let inverse = inverse(divisor >> twos);
+    for value in values {
+        let difference = value.wrapping_sub(base) as i64;
+        *value = ((difference >> twos) as u64).wrapping_mul(inverse);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exact_division() {
+        for divisor in [1u64, 2, 3, 10, 1000, 1 << 40, 60_000_000_000, 3 << 29] {
+            let mut values: Vec<u64> = (0..100i64)
+                .map(|i| ((i * i - 50) * divisor as i64) as u64)
+                .map(|v| v.wrapping_add(17))
+                .collect();
+            let base = 17u64.wrapping_sub(divisor.wrapping_mul(50));
+            assert!(all_divisible(&values, base, divisor));
+            if divisor > 1 {
+                values[40] += 1;
+                assert!(!all_divisible(&values, base, divisor));
+                values[40] -= 1;
+            }
+            divide(&mut values, base, divisor);
+            assert!((0..100).all(|i| values[i] == (i * i) as u64));
+        }
+    }
+
+    #[test]
+    fn one_time_out_of_order_is_seen_wherever_it_is() {
+        for n in [0, 1, 2, 3, 127, 128, 129, 130, 1024] {
+            let mut times: Vec<i64> = (0..n).map(|i| i64::MIN + i).collect();
+            assert!(ascending(&times));
+            for i in (1..times.len()).step_by(if cfg!(miri) { 101 } else { 1 }) {
+                let own = std::mem::replace(&mut times[i], i64::MIN);
+                assert!(!ascending(&times), "place {i} of {n}");
+                times[i] = own - 1;
+                assert!(!ascending(&times), "place {i} of {n}");
+                times[i] = own;
+            }
+        }
+    }
+
+    #[test]
+    fn steps_and_sums_are_inverse() {
+        for n in [2, 3, 5, 8, 130, 1024] {
+            let values: Vec<u64> = (0..n as u64).map(|i| i.wrapping_mul(i << 50)).collect();
+            let mut steps = vec![0; n];
+            let extent = deltas(&values, &mut steps);
+            assert_eq!(extent, super::extent(&steps));
+            prefix_sum(values[0], &mut steps);
+            assert_eq!(steps, values);
+            ramp(5, u64::MAX / 3, &mut steps);
+            assert!(constant_step(&steps));
+            steps[n - 1] ^= 1;
+            assert_eq!(constant_step(&steps), n < 3);
+        }
+    }
+}

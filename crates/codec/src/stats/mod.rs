@@ -1,0 +1,520 @@
+//! Statistics over a stretch of one column.
+//!
+//! ```text
+//! bytes   the 104 bytes of a node
+//! fields  the short numbers of a directory and a record
+//! fold    figures from the passes of `kernel`
+//! sums    sums of floats, also beyond the floats
+//! squares sums of squares, also beyond the floats
+//! ```
+//!
+//! 1. NaN counts only in `count`, `nan_count`, `first` and `last`; null in `null_count` instead.
+//! 2. Extremes are in the order of bits (`ColumnType::order_key`), in which -0.0 lies just before +0.0: the same rows have the same extremes
+//!    whatever their order. Among equal bits the earliest time stays. A filter asks in the same order, with a bound that is a zero taken for
+//!    both zeros (`ValueRange` of the room series), so what the extremes rule out it does not match.
+//! 3. The same rows give the same bits on every processor: floats are summed in eight fixed lanes.
+//! 4. Sums are within 2^-50 of the exact value relative to the sum of the magnitudes, also where their parts are beyond the floats. An
+//!    infinite value makes them what plain addition would.
+//! 5. Statistics of some figures only ([`Parts`]) have these bit by bit as those of all figures have them. The others are zero,
+//!    are told to nobody, and are never written.
+
+pub(crate) mod bytes;
+pub(crate) mod fields;
+pub(crate) mod fold;
+mod squares;
+mod sums;
+
+use crate::column::ColumnType;
+use crate::loops::dd::Dd;
+use crate::loops::parts::Parts;
+
+/// Count, sums, extremes with their times, first and last of a stretch of one column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stats {
+    ty: ColumnType,
+    /// What it has beside the counts.
+    parts: Parts,
+    count: u64,
+    nan_count: u64,
+    null_count: u64,
+    /// Used by floats.
+    float_sum: Dd,
+    /// Used by integers.
+    int_sum: i128,
+    squares: Dd,
+    min: u64,
+    min_time: i64,
+    max: u64,
+    max_time: i64,
+    first: u64,
+    last: u64,
+}
+
+impl Stats {
+    /// Of no rows.
+    #[must_use]
+    pub fn empty(ty: ColumnType) -> Self {
+        Self::empty_with(Parts::ALL, ty)
+    }
+
+    /// Of no rows, with these figures.
+    #[must_use]
+    #[inline]
+    pub fn empty_with(parts: Parts, ty: ColumnType) -> Self {
+        Self {
+            ty,
+            parts,
+            count: 0,
+            nan_count: 0,
+            null_count: 0,
+            float_sum: Dd::default(),
+            int_sum: 0,
+            squares: Dd::default(),
+            min: 0,
+            min_time: 0,
+            max: 0,
+            max_time: 0,
+            first: 0,
+            last: 0,
+        }
+    }
+
+    /// Of rows in ascending order of time. Any sub-slice will do; so statistics of a part of a
+    /// vector are those of the sub-slices.
+    ///
+    /// # Panics
+    /// When there are not as many times as values.
+    #[must_use]
+    pub fn of(ty: ColumnType, times: &[i64], values: &[u64]) -> Self {
+        assert_eq!(times.len(), values.len(), "one word a row");
+        let mut stats = Self::empty(ty);
+        let (Some(&first), Some(&last)) = (values.first(), values.last()) else {
+            return stats;
+        };
+        if let Some(null) = ty.null()
+            && values.contains(&null)
+        {
+            return Self::of_nullable(Parts::ALL, ty, null, times, values);
+        }
+        stats.count = values.len() as u64;
+        (stats.first, stats.last) = (first, last);
+        let extremes = if ty.is_float() {
+            let fold = fold::floats(values);
+            stats.nan_count = fold.nan_count;
+            stats.float_sum = fold.sum;
+            stats.squares = fold.squares;
+            fold.extremes
+        } else {
+            let fold = fold::integers(ty.base(), values);
+            stats.int_sum = fold.sum;
+            stats.squares = fold.squares;
+            Some(fold.extremes)
+        };
+        if let Some(words) = extremes {
+            let [min, max] = crate::kernel::positions(values, words);
+            [stats.min, stats.max] = words;
+            (stats.min_time, stats.max_time) = (times[min], times[max]);
+        }
+        stats
+    }
+
+    /// As [`of`](Self::of), with these figures. The sum alone, and the extremes alone without their times, take a pass that makes
+    /// nothing else.
+    ///
+    /// # Panics
+    /// When there are not as many times as values.
+    #[must_use]
+    pub fn with(parts: Parts, ty: ColumnType, times: &[i64], values: &[u64]) -> Self {
+        let is_sum = parts.has(Parts::SUM) && Parts::SUM.and(Parts::ENDS).has(parts);
+        let has_no_sum = Parts::EXTREMES.and(Parts::ENDS).has(parts);
+        if parts == Parts::ALL {
+            return Self::of(ty, times, values);
+        }
+        if !is_sum && !has_no_sum {
+            return Self::of(ty, times, values).only(parts);
+        }
+        assert_eq!(times.len(), values.len(), "one word a row");
+        let mut stats = Self::empty_with(parts, ty);
+        let (Some(&first), Some(&last)) = (values.first(), values.last()) else {
+            return stats;
+        };
+        if let Some(null) = ty.null()
+            && values.contains(&null)
+        {
+            return Self::of_nullable(parts, ty, null, times, values);
+        }
+        stats.count = values.len() as u64;
+        if parts.has(Parts::ENDS) {
+            (stats.first, stats.last) = (first, last);
+        }
+        if ty.is_float() {
+            if is_sum {
+                (stats.float_sum, stats.nan_count) = fold::float_sum(values);
+            } else {
+                let reach = crate::kernel::float_reach(values);
+                stats.nan_count = reach.nan_count;
+                if parts.has(Parts::EXTREMES) && reach.nan_count < stats.count {
+                    [stats.min, stats.max] = fold::extremes_of(values, reach.low, reach.high);
+                }
+            }
+        } else if is_sum {
+            stats.int_sum = fold::integer_sum(ty.base(), values);
+        } else if parts.has(Parts::EXTREMES) {
+            [stats.min, stats.max] = fold::integer_extremes(ty.base(), values);
+        }
+        stats
+    }
+
+    /// Of rows some of which are null: those of the others, and the counts.
+    #[inline(never)]
+    fn of_nullable(parts: Parts, ty: ColumnType, null: u64, times: &[i64], values: &[u64]) -> Self {
+        let rows = times.iter().zip(values).filter(|&(_, &word)| word != null);
+        let (own_times, own_values): (Vec<i64>, Vec<u64>) = rows.unzip();
+        let mut stats = Self::with(parts, ty, &own_times, &own_values);
+        stats.count = values.len() as u64;
+        stats.null_count = (values.len() - own_values.len()) as u64;
+        if parts.has(Parts::ENDS) {
+            (stats.first, stats.last) = (values[0], values[values.len() - 1]);
+        }
+        stats
+    }
+
+    /// Of rows that were written before the column was added: `count` times the word [`ColumnType::fill`], the first
+    /// one at `begin`.
+    #[must_use]
+    pub fn of_fill(ty: ColumnType, begin: i64, count: u64) -> Self {
+        if count == 0 {
+            return Self::empty(ty);
+        }
+        let mut stats = Self::of(ty, &[begin], &[ty.fill()]);
+        stats.count = count;
+        if ty.null().is_some() {
+            stats.null_count = count;
+        }
+        stats
+    }
+
+    /// Of `count` rows from `begin` on whose words are all zero: what [`of`](Self::of) gives, without looking at rows.
+    #[must_use]
+    pub fn of_zeros(ty: ColumnType, begin: i64, count: u64) -> Self {
+        let empty = Self::empty(ty);
+        if count == 0 {
+            return empty;
+        }
+        debug_assert!(ty.null() != Some(0), "a zero is a value");
+        Self {
+            count,
+            min_time: begin,
+            max_time: begin,
+            ..empty
+        }
+    }
+
+    /// The same, with no more than these figures, all of which it has.
+    ///
+    /// # Panics
+    /// When it lacks one.
+    #[must_use]
+    pub fn only(&self, parts: Parts) -> Self {
+        let mut own = Self::empty_with(parts, self.ty);
+        own.merge_after(self);
+        own
+    }
+
+    /// Takes in the statistics of rows that lie after these in time: of those, what these have.
+    ///
+    /// # Panics
+    /// When the column types differ, or the others lack a figure.
+    pub fn merge_after(&mut self, later: &Self) {
+        assert!(
+            self.ty == later.ty && later.parts.has(self.parts),
+            "statistics of one column, and all figures"
+        );
+        if later.count == 0 {
+            return;
+        }
+        if self.count == 0 && self.parts == later.parts {
+            *self = *later;
+            return;
+        }
+        self.take(self.parts, later);
+    }
+
+    /// What `merge_after` does where `later` has rows; `parts` are those of `self`.
+    #[inline(always)]
+    fn take(&mut self, parts: Parts, later: &Self) {
+        let is_first = self.count == 0;
+        if parts.has(Parts::EXTREMES) && later.value_count() > 0 {
+            let key = |word| self.ty.order_key(word);
+            let none = self.value_count() == 0;
+            let has_times = parts.has(Parts::TIMES);
+            if none || key(later.min) < key(self.min) {
+                self.min = later.min;
+                self.min_time = if has_times { later.min_time } else { 0 };
+            }
+            if none || key(later.max) > key(self.max) {
+                self.max = later.max;
+                self.max_time = if has_times { later.max_time } else { 0 };
+            }
+        }
+        // Counts of a damaged file may be anything: they wrap rather than panic.
+        self.count = self.count.wrapping_add(later.count);
+        self.nan_count = self.nan_count.wrapping_add(later.nan_count);
+        self.null_count = self.null_count.wrapping_add(later.null_count);
+        // The first sums are taken as they are: zero and they would be other bits where they are -0.0.
+        if parts.has(Parts::SUM) {
+            self.float_sum = match is_first {
+                true => later.float_sum,
+                false => sums::add(self.float_sum, later.float_sum),
+            };
+            self.int_sum = self.int_sum.wrapping_add(later.int_sum);
+        }
+        if parts.has(Parts::SQUARES) {
+            self.squares = match is_first {
+                true => later.squares,
+                false => squares::add(self.squares, later.squares),
+            };
+        }
+        if parts.has(Parts::ENDS) {
+            if is_first {
+                self.first = later.first;
+            }
+            self.last = later.last;
+        }
+    }
+
+    /// Takes in the statistics of other rows, which may lie anywhere in time. `begins_first` and `ends_last` say
+    /// whether the first and the last row of all are among the others; of equal extremes the earliest time stays.
+    ///
+    /// # Panics
+    /// When the column types differ, or the others lack a figure.
+    pub fn merge_beside(&mut self, other: &Self, begins_first: bool, ends_last: bool) {
+        let before = *self;
+        self.merge_after(other);
+        if before.count == 0 || other.count == 0 {
+            return;
+        }
+        if begins_first && self.parts.has(Parts::ENDS) {
+            self.first = other.first;
+        }
+        if !ends_last {
+            self.last = before.last;
+        }
+        let has_times = self.parts.has(Parts::TIMES);
+        if has_times && other.value_count() > 0 && before.value_count() > 0 {
+            let key = |word| self.ty.order_key(word);
+            if key(before.min) == key(other.min) {
+                self.min_time = before.min_time.min(other.min_time);
+            }
+            if key(before.max) == key(other.max) {
+                self.max_time = before.max_time.min(other.max_time);
+            }
+        }
+    }
+
+    /// The same statistics with other times, for a series that is read on another clock.
+    #[must_use]
+    pub fn with_times(mut self, time: impl Fn(i64) -> i64) -> Self {
+        if self.value_count() > 0 && self.parts.has(Parts::TIMES) {
+            self.min_time = time(self.min_time);
+            self.max_time = time(self.max_time);
+        }
+        self
+    }
+
+    /// The figures it has. Sums that are not among them are NaN; of the others there is `None`.
+    #[must_use]
+    pub fn parts(&self) -> Parts {
+        self.parts
+    }
+
+    /// The column's type.
+    #[must_use]
+    pub fn column_type(&self) -> ColumnType {
+        self.ty
+    }
+
+    /// Rows, those with NaN or null included.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Rows with NaN.
+    #[must_use]
+    pub fn nan_count(&self) -> u64 {
+        self.nan_count
+    }
+
+    /// Rows without a value.
+    #[must_use]
+    pub fn null_count(&self) -> u64 {
+        self.null_count
+    }
+
+    /// Rows without NaN and null: what sums, mean and extremes are about.
+    #[must_use]
+    pub fn value_count(&self) -> u64 {
+        let others = self.nan_count.saturating_add(self.null_count);
+        self.count.saturating_sub(others)
+    }
+
+    /// The sum, rounded once; 0.0 of no value; infinite where it is beyond the floats.
+    #[must_use]
+    pub fn sum(&self) -> f64 {
+        sums::to_f64(self.exact_sum())
+    }
+
+    /// The exact sum of an integer column.
+    #[must_use]
+    pub fn int_sum(&self) -> Option<i128> {
+        (!self.ty.is_float() && self.parts.has(Parts::SUM)).then_some(self.int_sum)
+    }
+
+    /// The sum of the squares, rounded once; infinite where it is beyond the floats.
+    #[must_use]
+    pub fn square_sum(&self) -> f64 {
+        if self.parts.has(Parts::SQUARES) {
+            squares::to_f64(self.squares)
+        } else {
+            f64::NAN
+        }
+    }
+
+    /// The arithmetic mean, `None` of no value.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        let n = self.value_count();
+        (n > 0 && self.parts.has(Parts::SUM)).then(|| sums::mean(self.exact_sum(), n as f64))
+    }
+
+    /// The variance of the values as a whole population (divided by n), `None` of no value. Never negative; within 2^-47 of
+    /// the exact one relative to the mean of the squares. Infinite beyond the floats; NaN where a value is infinite.
+    #[must_use]
+    pub fn variance(&self) -> Option<f64> {
+        self.deviation(0).map(Deviation::square)
+    }
+
+    /// The variance estimated from the values as a sample (divided by n - 1), `None` below two; as near as
+    /// [`Stats::variance`].
+    #[must_use]
+    pub fn sample_variance(&self) -> Option<f64> {
+        self.deviation(1).map(Deviation::square)
+    }
+
+    /// The square root of [`Stats::variance`], also where that is beyond the floats.
+    #[must_use]
+    pub fn stddev(&self) -> Option<f64> {
+        self.deviation(0).map(Deviation::root)
+    }
+
+    /// The square root of [`Stats::sample_variance`], also where that is beyond the floats.
+    #[must_use]
+    pub fn sample_stddev(&self) -> Option<f64> {
+        self.deviation(1).map(Deviation::root)
+    }
+
+    /// The smallest value's word and its earliest time.
+    #[must_use]
+    pub fn min(&self) -> Option<(u64, i64)> {
+        let min = self.min_word().filter(|_| self.parts.has(Parts::TIMES));
+        min.map(|min| (min, self.min_time))
+    }
+
+    /// The greatest value's word and its earliest time.
+    #[must_use]
+    pub fn max(&self) -> Option<(u64, i64)> {
+        let max = self.max_word().filter(|_| self.parts.has(Parts::TIMES));
+        max.map(|max| (max, self.max_time))
+    }
+
+    /// The smallest value's word.
+    #[must_use]
+    pub fn min_word(&self) -> Option<u64> {
+        (self.value_count() > 0 && self.parts.has(Parts::EXTREMES)).then_some(self.min)
+    }
+
+    /// The greatest value's word.
+    #[must_use]
+    pub fn max_word(&self) -> Option<u64> {
+        (self.value_count() > 0 && self.parts.has(Parts::EXTREMES)).then_some(self.max)
+    }
+
+    /// The word of the first row, NaN included.
+    #[must_use]
+    pub fn first(&self) -> Option<u64> {
+        (self.count > 0 && self.parts.has(Parts::ENDS)).then_some(self.first)
+    }
+
+    /// The word of the last row, NaN included.
+    #[must_use]
+    pub fn last(&self) -> Option<u64> {
+        (self.count > 0 && self.parts.has(Parts::ENDS)).then_some(self.last)
+    }
+
+    /// In one of the forms of `sums`.
+    fn exact_sum(&self) -> Dd {
+        if !self.parts.has(Parts::SUM) {
+            return Dd::from_f64(f64::NAN);
+        }
+        if self.ty.is_float() {
+            self.float_sum
+        } else {
+            Dd::from_i128(self.int_sum)
+        }
+    }
+
+    /// squares - sum^2 / n, over n less `fewer`; `None` where that is below one. In double-double the difference loses
+    /// 2 log2(mean / stddev) of 106 bits.
+    fn deviation(&self, fewer: u64) -> Option<Deviation> {
+        let n = self.value_count();
+        if n <= fewer || !self.parts.has(Parts::SUM.and(Parts::SQUARES)) {
+            return None;
+        }
+        let (mut squares, mut sum) = (self.squares, self.exact_sum());
+        let is_beyond = squares::is_beyond(squares);
+        if is_beyond {
+            (squares, sum) = (squares::scaled_down(squares), sums::scaled_down(sum));
+        }
+        let spread = squares.add(sum.mul(sum.div(n as f64)).neg());
+        let square = match sum.hi.is_finite() {
+            true => positive(spread.div((n - fewer) as f64)),
+            false => f64::NAN,
+        };
+        Some(Deviation { square, is_beyond })
+    }
+}
+
+/// How far values are from their mean.
+#[derive(Clone, Copy)]
+struct Deviation {
+    /// The mean of the squares of the distances.
+    square: f64,
+    /// That is of the values scaled down (`squares.rs`).
+    is_beyond: bool,
+}
+
+impl Deviation {
+    fn square(self) -> f64 {
+        match self.is_beyond {
+            true => squares::scaled_up(squares::scaled_up(self.square)),
+            false => self.square,
+        }
+    }
+
+    fn root(self) -> f64 {
+        match self.is_beyond {
+            true => squares::scaled_up(self.square.sqrt()),
+            false => self.square.sqrt(),
+        }
+    }
+}
+
+/// Rounding may leave a variance of zero a hair below it.
+fn positive(x: Dd) -> f64 {
+    let x = x.to_f64();
+    if x < 0.0 { 0.0 } else { x }
+}
+
+#[cfg(test)]
+mod tests;
