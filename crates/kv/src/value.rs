@@ -21,9 +21,9 @@
 //! `next checksum` is that of the following chunk (0 in the last), so that the pointer in the leaf vouches for
 //! all of them, one after the other; every other field of the next pointer follows from the first.
 
-use crate::edit::{Payload, cell_size};
-use crate::key::{self, stored_bytes};
-use crate::node::{cell_bytes_max, damaged, slot_bytes, tag};
+use crate::page::edit::{Payload, cell_size};
+use crate::page::key::{self, stored_bytes};
+use crate::page::node::{cell_bytes_max, damaged, slot_bytes, tag};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::{Deref, Range};

@@ -1,7 +1,7 @@
 //! To a row by its number, and the number of a row.
 
-use super::{Cursor, Frame, Place, Way};
-use crate::node::{Node, damaged};
+use crate::cursor::tree_cursor::{Cursor, Frame, Place, Way};
+use crate::page::node::{Node, damaged};
 use tidalite_pager::{PageRead, Result};
 
 impl<R: PageRead> Cursor<'_, R> {

@@ -10,8 +10,10 @@
 //!    slots end at `end`; its offsets have two bytes, and that of the row lies at `slot`.
 //! 2. What is asked for ahead is a hint: bytes that nobody has verified yet decide only what is fetched from memory.
 
-use super::{Cursor, Frame, Place, Way};
-use crate::node::{SLOTS_AHEAD_BYTES_MAX, ShortRow, offset_bytes};
+use crate::cursor::tree_cursor::{Cursor, Frame, Place, Way};
+use crate::page::node::offset_bytes;
+use crate::page::prefetch::SLOTS_AHEAD_BYTES_MAX;
+use crate::page::row::ShortRow;
 use std::cmp::Ordering;
 use tidalite_base::prefetch_at;
 use tidalite_pager::{PageRead, PageRef, Result};
