@@ -13,12 +13,15 @@
 //!    the others right in the end.
 
 use crate::bulk::leaf_builder::Filling;
-use crate::page::edit::{self, Payload, Placed};
+use crate::page::edit::{self, Placed};
 use crate::page::entries::{Bias, common};
 use crate::page::key::{Key, KeyBuf};
-use crate::page::node::{Node, kind_of, tag};
-use crate::table::insert::{Split, Step};
-use crate::table::tree::{LEADS_ON, Tree, weight};
+use crate::page::layout::{Payload, kind_of, tag};
+use crate::page::node::Node;
+use crate::page::row_count::weight;
+use crate::table::path::Step;
+use crate::table::split::Split;
+use crate::table::tree::{LEADS_ON, Tree};
 use tidalite_pager::{PageWrite, Ptr, Result};
 
 /// A last leaf that has more than this part of a page left is written anew rather than left behind.

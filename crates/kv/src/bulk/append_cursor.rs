@@ -7,9 +7,11 @@
 
 use crate::bulk::append::inline;
 use crate::bulk::leaf_builder::Filling;
-use crate::page::edit::{self, Payload, Placed};
+use crate::page::edit::{self, Placed};
 use crate::page::key::Key;
-use crate::table::insert::{Old, Step};
+use crate::page::layout::Payload;
+use crate::table::free::Old;
+use crate::table::path::Step;
 use crate::table::tree::Tree;
 use crate::value::Stored;
 use tidalite_pager::{PageWrite, Ptr, Result};

@@ -5,21 +5,21 @@
 //! ```
 //!
 //! Invariants
-//! 1. Rows ascend, their keys are plain, all of them begin with the prefix; at every moment the page that `finish` makes is one that `node`
+//! 1. Rows ascend, their keys are plain, all of them begin with the prefix; at every moment the page that `finish` makes is one that `layout.rs`
 //!    describes, without dead bytes.
 //! 2. Head, offset and cell of a row are there, or nothing of it is.
 //!
 //! The prefix is chosen before the keys are known: as far as the first key agrees with what the last one will be if keys go on as they did
 //! on the leaf before. If a key comes that lacks it, the leaf is laid out anew with a shorter one.
 
-use crate::page::edit::{Payload, put_varint, small};
+use crate::page::edit::put_varint;
 use crate::page::entries::common;
 use crate::page::key::prefix_bytes_max;
-use crate::page::node::{
+use crate::page::layout::{
     COUNT_AT, DEAD_AT, FLAGS_AT, HEAD_BYTES, HEAP_AT, LEVEL_AT, NESTED, PREFIX_AT, PREFIX_LEN_AT,
-    head_of, offset_bytes, tag, varint, varint_len,
+    Payload, head_of, offset_bytes, small, tag, varint, varint_len,
 };
-use crate::table::tree::weight;
+use crate::page::row_count::weight;
 use tidalite_base::{put_u16, put_u32};
 
 /// A row that takes more than this part of a page belongs elsewhere: two of them always fit one page.

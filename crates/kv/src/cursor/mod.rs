@@ -1,5 +1,7 @@
 //! Cursors over the rows of a table, and what they ask for ahead.
 
+pub(crate) mod forward;
+pub(crate) mod frame;
 pub(crate) mod prefetcher;
 pub(crate) mod range;
 pub(crate) mod row_key;

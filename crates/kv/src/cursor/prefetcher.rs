@@ -10,11 +10,11 @@
 //! 3. It holds as long as the cursor leaves the leaf that it entered last by a step; whoever has moved otherwise, or turned, gets another one.
 //! 4. It begins with the next two leaves and goes further as the walk does, up to `AHEAD_BYTES`: a short range asks for little in vain.
 
+use crate::cursor::frame::Frame;
 use crate::cursor::sequential_range::Stretch;
-use crate::cursor::tree_cursor::{Cursor, Frame};
 use crate::page::node::Node;
 use crate::page::read_ahead::Runs;
-use tidalite_pager::{PageRead, PageRef, Ptr, Result};
+use tidalite_pager::{PageRead, Ptr};
 
 /// It goes no further ahead: what a disk reads in a millisecond or two, and little enough to stay in memory until the cursor comes.
 const AHEAD_BYTES: usize = 2 << 20;
@@ -26,18 +26,18 @@ const FURTHER: usize = 2;
 pub(super) struct Scout<'r> {
     /// The way to the branch of the leaf that was asked for last; empty at the end.
     frames: Vec<Frame<'r>>,
-    forward: bool,
+    pub(super) forward: bool,
     /// The leaf that the cursor entered last.
-    entered: u64,
+    pub(super) entered: u64,
     lead: usize,
     width: usize,
     /// Where the system reads ahead by itself; none on the way back.
-    stretch: Option<Stretch>,
+    pub(super) stretch: Option<Stretch>,
 }
 
 impl<'r> Scout<'r> {
     /// One at the leaf that these branches lead to.
-    fn at<R: PageRead>(r: &R, frames: &[Frame<'r>], forward: bool) -> Self {
+    pub(super) fn at<R: PageRead>(r: &R, frames: &[Frame<'r>], forward: bool) -> Self {
         Self {
             frames: frames.to_vec(),
             forward,
@@ -49,7 +49,7 @@ impl<'r> Scout<'r> {
     }
 
     /// The cursor goes on to the next leaf: asks for more when half of those asked for have been entered.
-    fn follow<R: PageRead>(&mut self, r: &'r R) {
+    pub(super) fn follow<R: PageRead>(&mut self, r: &'r R) {
         if self.lead <= self.width / 2 {
             let widest = AHEAD_BYTES / r.page_size();
             self.width = (self.width * FURTHER).clamp(FIRST, widest);
@@ -134,47 +134,4 @@ fn step(branch: &mut Frame<'_>, forward: bool) -> bool {
     let more = branch.index > 0;
     branch.index -= usize::from(more);
     more
-}
-
-impl<'r, R: PageRead> Cursor<'r, R> {
-    /// Before the cursor leaves its leaf for the next one, or the one before.
-    pub(super) fn ask_for_leaves(&mut self, forward: bool) {
-        if !self.reader.reads_alone() {
-            return;
-        }
-        let Some((leaf, branches)) = self.frames.split_last() else {
-            return;
-        };
-        let fits =
-            |scout: &&mut Box<Scout<'r>>| scout.forward == forward && scout.entered == leaf.at;
-        match self.scout.as_mut().filter(fits) {
-            Some(scout) => scout.follow(self.reader),
-            None => {
-                let scout = Scout::at(self.reader, branches, forward);
-                let scout = self.scout.insert(Box::new(scout));
-                scout.follow(self.reader);
-            }
-        }
-    }
-
-    /// The page that a step forward leads to.
-    pub(super) fn page_of_step(&mut self, ptr: &Ptr, level: u8) -> Result<PageRef<'r>> {
-        let stretch = self.scout.as_mut().and_then(|scout| scout.stretch.as_mut());
-        let holds = match (stretch, self.frames.last(), level) {
-            (Some(stretch), Some(branch), 0) => stretch.holds(branch.at, ptr),
-            (Some(stretch), _, 1) => stretch.holds_branch(ptr),
-            _ => false,
-        };
-        match holds {
-            true => self.reader.page_of_stretch(ptr),
-            false => self.reader.page(ptr),
-        }
-    }
-
-    /// After it.
-    pub(super) fn tell_scout(&mut self) {
-        if let (Some(scout), Some(leaf)) = (&mut self.scout, self.frames.last()) {
-            scout.entered = leaf.at;
-        }
-    }
 }

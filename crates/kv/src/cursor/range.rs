@@ -4,7 +4,7 @@
 //! not compare keys to know where they meet, and the length is exact.
 
 use crate::cursor::tree_cursor::Cursor;
-use crate::page::node::damaged;
+use crate::error::damaged;
 use crate::table::tree::Tree;
 use crate::value::Value;
 use std::ops::{Bound, RangeBounds};

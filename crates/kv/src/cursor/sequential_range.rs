@@ -15,7 +15,7 @@
 //!    first stretch, and each jump to a window elsewhere costs `JUMP_BYTES` of those walked.
 //! 4. It is a hint: of a hostile file pages are read another way, and verified as for everybody.
 
-use crate::cursor::tree_cursor::Frame;
+use crate::cursor::frame::Frame;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tidalite_pager::Ptr;

@@ -10,50 +10,20 @@
 //! 5. From leaf to leaf the first keys ascend, on the way back the last ones descend: else a few pages of a hostile file could be walked for
 //!    ever.
 
+use crate::cursor::frame::{Frame, Place, Way};
 use crate::cursor::prefetcher::Scout;
 use crate::cursor::row_key::RowKey;
 use crate::cursor::steps::Steps;
-use crate::nested::table_reader::{Sub, holds_a_table};
-use crate::page::header::Shape;
+use crate::error::{damaged, holds_a_table, is_a_table};
 use crate::page::key::read_rest;
-use crate::page::node::{Node, damaged, tag};
+use crate::page::layout::tag;
+use crate::page::node::Node;
 use crate::page::prefetch::{HEADS_AHEAD_BYTES, ask_for_slots, slots_ahead};
 use crate::table::tree::Tree;
 use crate::value::{self, Value};
 use std::cmp::Ordering;
+use std::ops::Range;
 use tidalite_pager::{PageRead, PageRef, Ptr, Result};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    Before,
-    At,
-    After,
-}
-
-#[derive(Clone)]
-pub(super) struct Frame<'r> {
-    pub(super) page: PageRef<'r>,
-    pub(super) shape: Shape,
-    pub(super) at: u64,
-    pub(super) index: usize,
-}
-
-impl<'r> Frame<'r> {
-    pub(super) fn node(&self) -> Node<'_> {
-        Node::with(&self.page, self.shape, self.at)
-    }
-}
-
-/// Which entry to take on the way down.
-#[derive(Clone, Copy)]
-pub(super) enum Way<'k> {
-    First,
-    /// The same, by a step from the leaf before.
-    Next,
-    Last,
-    /// Towards a key; in the leaf the first entry that is not below it, which may be one past the last.
-    To(&'k [u8]),
-}
 
 /// Steps through a table in either direction and finds places in it.
 ///
@@ -109,20 +79,21 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// The nested table at this row.
-    ///
-    /// # Errors
-    /// `Corrupt`; `Unsupported` where a value is.
+    /// Leaf of the row, tag and place of its payload in it, and the leaf's address.
     ///
     /// # Panics
     /// When the cursor is not at a row.
-    pub fn nested(&self) -> Result<Sub<'r>> {
+    pub(crate) fn payload_place(&self) -> (&PageRef<'r>, (u32, Range<usize>), u64) {
         let Some(leaf) = self.frames.last().filter(|_| self.place == Place::At) else {
             panic!("the cursor is not at a row");
         };
         let (tag, at) = self.payload;
-        let payload = (tag, at..at + tag::len(tag));
-        Sub::of_payload(self.reader, &leaf.page, payload, self.tree.id, leaf.at)
+        (&leaf.page, (tag, at..at + tag::len(tag)), leaf.at)
+    }
+
+    /// The number that the pages of the table carry.
+    pub(crate) fn owner(&self) -> u64 {
+        self.tree.id
     }
 
     /// True when the row holds a nested table, not a value.
@@ -218,7 +189,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         let page_size = self.reader.page_size();
         match value::reference(tag, &leaf.page[range], page_size, leaf.at)? {
             Some(found) => Ok(Value::referenced(self.reader, found)),
-            None => Err(value::is_a_table(leaf.at, self.key())),
+            None => Err(is_a_table(leaf.at, self.key())),
         }
     }
 

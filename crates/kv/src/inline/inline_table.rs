@@ -9,19 +9,15 @@
 //! Form 1 is for keys of one length without payloads: the duplicates of a table of multi-values, packed.
 //! Tags are those of a leaf; keys ascend strictly.
 
+use crate::error::damaged;
 use crate::inline::fixed_width::Even;
-use crate::page::edit::Payload;
-use crate::page::node::{VARINT_BYTES_MAX, damaged, tag, varint, varint_len};
+use crate::page::layout::{Payload, VARINT_BYTES_MAX, tag, varint, varint_len};
+use crate::page::row_count::{BEGUN, CELLS, PACKED, head};
 use std::cmp::Ordering;
 use tidalite_pager::Result;
 
 /// Bytes of the page that a small table becomes in memory, where offsets of two bytes reach.
 pub(crate) const PAGE_BYTES: usize = 1 << 16;
-
-const CELLS: u8 = 0;
-const PACKED: u8 = 1;
-/// The sequence has begun.
-const BEGUN: u8 = 2;
 
 /// Bytes that a key without a payload takes beside itself at most, and by which the number of entries may grow.
 const ENTRY_BYTES: usize = 2 * VARINT_BYTES_MAX + 1;
@@ -72,26 +68,9 @@ pub(crate) struct SmallCells<'a> {
     leaf_at: u64,
 }
 
-/// How many entries a small table says that it has.
-pub(crate) fn count(bytes: &[u8]) -> u64 {
-    let count = head(bytes).and_then(|(_, _, at)| varint(bytes, at));
-    count.map_or(0, |(count, _)| u64::from(count))
-}
-
 /// The next number of its sequence; 0 also for bytes that are no table.
 pub(crate) fn sequence(bytes: &[u8]) -> u64 {
     head(bytes).map_or(0, |(_, sequence, _)| sequence)
-}
-
-/// Whether the keys are packed, the sequence, and where the number of entries stands.
-fn head(bytes: &[u8]) -> Option<(bool, u64, usize)> {
-    let form = *bytes.first()?;
-    let (sequence, at) = match form & BEGUN {
-        0 => (0, 1),
-        _ => (u64::from_le_bytes(*bytes[1..].first_chunk()?), 9),
-    };
-    let known = form <= BEGUN | PACKED && (sequence > 0) == (form & BEGUN != 0);
-    known.then_some((form & PACKED != 0, sequence, at))
 }
 
 /// Whether it is of the packed form, whose keys lead nowhere; false also for bytes that are no table.

@@ -6,7 +6,7 @@
 
 use crate::inline::fixed_width::Even;
 use crate::inline::inline_table;
-use crate::value::Piece;
+use crate::page::overflow::Piece;
 use tidalite_pager::Result;
 
 #[derive(Clone, Debug)]

@@ -1,18 +1,20 @@
 //! A table for reading, wherever it lies: in pages of its own, or small inside its parent's leaf.
 
+use crate::cursor::select::cuts;
 use crate::cursor::tree_cursor::Cursor;
+use crate::error::{holds_a_table, unexpected};
 use crate::inline::inline_table;
 use crate::inline::packed_set::Packed;
-use crate::nested::table_writer::unexpected;
-use crate::page::edit::Payload;
 use crate::page::entries::{Entry, Group};
 use crate::page::key::Key;
-use crate::page::node::tag;
-use crate::sets::values::cuts;
+use crate::page::layout::{Payload, tag};
+use crate::page::overflow::Piece;
+use crate::page::row_count::count;
 use crate::table::tree::Tree;
-use crate::value::{self, Piece, Value};
+use crate::value::{self, Value};
 use std::sync::Arc;
-use tidalite_pager::{Error, PageRead, PageRef, Result};
+use tidalite_pager::PageWrite;
+use tidalite_pager::{PageRead, PageRef, Result};
 
 /// A table, nested or not.
 #[derive(Clone, Debug)]
@@ -67,7 +69,7 @@ impl<'r> Sub<'r> {
     pub fn len(&self) -> u64 {
         match &self.0 {
             Lies::Pages(tree) => tree.len(),
-            Lies::Leaf { bytes, .. } => inline_table::count(bytes),
+            Lies::Leaf { bytes, .. } => count(bytes),
         }
     }
 
@@ -260,12 +262,6 @@ impl<'r> Sub<'r> {
     }
 }
 
-/// A user asked for a value where a nested table is, or was to put one there: nothing is damaged.
-#[cold]
-pub(crate) fn holds_a_table(_: u64, key: &[u8]) -> Error {
-    Error::IsTable { key: key.to_vec() }
-}
-
 /// A leaf in memory with the rows of a small table. In the largest pages one has so many short rows that their slots take it beyond what
 /// offsets of two bytes reach.
 fn leaf_of(bytes: &[u8], at: u64) -> Result<Option<PageRef<'static>>> {
@@ -300,4 +296,43 @@ fn leaf_of(bytes: &[u8], at: u64) -> Result<Option<PageRef<'static>>> {
         "a nested table too large for its leaf",
         "a small one",
     ))
+}
+
+impl Tree {
+    /// The same of a key of the table at the end of a path of keys. A small table lies in a leaf of one above it; of one that
+    /// is not there it is asked where it would begin.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`; `Unsupported` where a key on the way holds a value.
+    pub fn is_dirty_at<W: PageWrite>(&self, w: &W, path: &[Vec<u8>], key: &[u8]) -> Result<bool> {
+        let mut sub = Sub::of(*self);
+        let (mut tree, mut held) = (*self, key);
+        for key in path {
+            if let Some(own) = sub.tree() {
+                (tree, held) = (*own, key);
+            }
+            match sub.nested(w, key)? {
+                Some(below) => sub = below,
+                None => return tree.is_dirty(w, held),
+            }
+        }
+        if let Some(own) = sub.tree() {
+            (tree, held) = (*own, key);
+        }
+        tree.is_dirty(w, held)
+    }
+}
+
+impl<'r, R: PageRead> Cursor<'r, R> {
+    /// The nested table at this row.
+    ///
+    /// # Errors
+    /// `Corrupt`; `Unsupported` where a value is.
+    ///
+    /// # Panics
+    /// When the cursor is not at a row.
+    pub fn nested(&self) -> Result<Sub<'r>> {
+        let (page, payload, at) = self.payload_place();
+        Sub::of_payload(self.reader(), page, payload, self.owner(), at)
+    }
 }

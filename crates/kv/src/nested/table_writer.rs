@@ -11,13 +11,12 @@
 
 use crate::bulk::append::PutRow;
 use crate::bulk::append_cursor::Ending;
+use crate::error::{damaged, holds_a_table, unexpected};
 use crate::inline::inline_table::{Small, SmallEntry};
-use crate::nested::table_reader::holds_a_table;
-use crate::page::edit::{Payload, cell_size};
 use crate::page::key;
-use crate::page::node::{Node, cell_bytes_max, damaged, key_bytes_max, slot_bytes, tag};
-use crate::table::insert::Old;
-use crate::table::remove::Freed;
+use crate::page::layout::{Payload, cell_bytes_max, cell_size, key_bytes_max, slot_bytes, tag};
+use crate::page::node::Node;
+use crate::table::free::{Freed, Old};
 use crate::table::tree::{LEADS_ON, Tree, check_depth};
 use crate::value::{self, Stored, Value};
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
@@ -51,15 +50,6 @@ pub struct Work {
 pub(crate) enum Form {
     Tree(Tree),
     Small(Small),
-}
-
-/// What a row holds where something else was looked for.
-#[cold]
-pub(crate) fn unexpected(found: &str, expected: &str) -> Error {
-    Error::Unsupported {
-        found: found.into(),
-        expected: format!("{expected}: ask for what is there, or remove it first"),
-    }
 }
 
 impl Work {

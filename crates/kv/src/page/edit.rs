@@ -1,55 +1,19 @@
-//! The bytes of one page of an ordered table, changed in place. The layout is in `node`.
+//! The bytes of one page of an ordered table, changed in place. The layout is in `layout.rs`.
 //!
 //! Every function checks the page that it is given (`Shape::of`), because a page that this transaction
 //! copied from the file may be damaged in ways that a checksum does not tell.
 
+use crate::error::damaged;
 use crate::page::header::Shape;
 use crate::page::key::{Key, Rest, prefix_bytes_max};
-use crate::page::node::{
-    CHILD_BYTES, COUNT_AT, DEAD_AT, FLAGS_AT, HEAP_AT, LEVEL_AT, NESTED, Node, PREFIX_AT,
-    PREFIX_LEN_AT, SPILLED, VARINT_BYTES_MAX, WHOSE, child_bytes, child_rows, damaged, head_of,
-    slot_bytes, slot_parts, tag, varint_len,
+use crate::page::layout::{
+    ASCENDS, CHILD_BYTES, COUNT_AT, DEAD_AT, FLAGS_AT, HEAP_AT, LEVEL_AT, NESTED, PREFIX_AT,
+    PREFIX_LEN_AT, Payload, SPILLED, WHOSE, cell_size, child_bytes, child_rows, head_of,
+    slot_bytes, slot_parts, small,
 };
+use crate::page::node::Node;
 use tidalite_base::{put_u16, put_u32};
 use tidalite_pager::{Ptr, Result};
-
-/// A number that is known to be smaller than a page.
-pub(crate) fn small(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or_else(|_| unreachable!("pages are smaller than 4 GiB"))
-}
-
-/// What an entry holds beside its key: in a leaf with its tag, in a branch a child.
-#[derive(Clone, Copy)]
-pub(crate) struct Payload<'a> {
-    /// As in `Cell`.
-    pub(crate) tag: u32,
-    pub(crate) bytes: &'a [u8],
-}
-
-impl Payload<'_> {
-    /// True for a nested table, inline or not.
-    pub(crate) fn nested(&self) -> bool {
-        tag::kind(self.tag) >= tag::NESTED
-    }
-}
-
-/// Bytes of a cell without its slot: of a key suffix, perhaps with the reference to a rest.
-pub(crate) fn cell_size(
-    leaf: bool,
-    (suffix_len, rest_len): (usize, usize),
-    payload: Payload<'_>,
-) -> usize {
-    let key = if rest_len == 0 {
-        varint_len(small(suffix_len)) + suffix_len
-    } else {
-        VARINT_BYTES_MAX + suffix_len + rest_len
-    };
-    if leaf {
-        key + varint_len(payload.tag) + payload.bytes.len()
-    } else {
-        key
-    }
-}
 
 /// Makes the page an empty one of this level and the same table; the caller writes the prefix.
 pub(crate) fn init(page: &mut [u8], level: u8, prefix_len: usize) {
@@ -320,4 +284,14 @@ pub(crate) fn fill(page: &[u8], level: u8, at: u64) -> Result<(usize, usize)> {
     let shape = Shape::of(page, level, at)?;
     let live = shape.slots_end - PREFIX_AT + page.len() - shape.heap - shape.dead;
     Ok((shape.count, live))
+}
+
+/// The mark of a page that was only written anew.
+pub(crate) fn keep_mark(page: &mut [u8], before: &[u8]) {
+    page[FLAGS_AT] |= before[FLAGS_AT] & ASCENDS;
+}
+
+/// Marks a leaf as one that is filled in order.
+pub(crate) fn mark(page: &mut [u8]) {
+    page[FLAGS_AT] |= ASCENDS;
 }

@@ -1,16 +1,19 @@
 //! Entries taken out of pages: what they would take in a page of their own, where to split them, and
-//! writing them back. The slow half of every change; the fast half is `edit`.
+//! writing them back. The slow half of every change; the fast half is `edit.rs`.
 //!
 //! Why two pages always suffice for what one page plus one entry holds: under the old page's prefix
-//! the entries take at most a page and half of what a page offers (invariant 6 of `node`), so filling
+//! the entries take at most a page and half of what a page offers (invariant 6 of `layout.rs`), so filling
 //! the left page until the next entry does not fit leaves at most that much for the right one; each
 //! side's own prefix is at least as long as the old one. A new key that does not begin with the old
 //! prefix sorts before or after all others, and then the old page as it was is one of the two sides.
 
-use crate::page::edit::{self, Payload, cell_size, put_cell, put_slot, small};
+use crate::page::edit::{self, put_cell, put_slot};
 use crate::page::key::{Key, KeyBuf, prefix_bytes_max, read_rest};
-use crate::page::node::{COUNT_AT, HEAP_AT, Node, PREFIX_AT, child_rows, head_of, slot_bytes};
-use crate::table::tree::weight;
+use crate::page::layout::{
+    COUNT_AT, HEAP_AT, PREFIX_AT, Payload, cell_size, child_rows, head_of, slot_bytes, small,
+};
+use crate::page::node::Node;
+use crate::page::row_count::weight;
 use std::ops::Range;
 use tidalite_base::{put_u16, put_u32};
 use tidalite_pager::{PageRead, Result};

@@ -1,7 +1,8 @@
 //! The header fields of a page: looked at once, before anything else of it.
 
-use crate::page::node::{
-    COUNT_AT, DEAD_AT, HEAP_AT, LEVEL_AT, PREFIX_AT, PREFIX_LEN_AT, damaged, slot_bytes,
+use crate::error::damaged;
+use crate::page::layout::{
+    COUNT_AT, DEAD_AT, HEAP_AT, LEVEL_AT, PREFIX_AT, PREFIX_LEN_AT, slot_bytes,
 };
 use tidalite_base::{get_u16, get_u32};
 use tidalite_pager::{Error, Result};

@@ -12,8 +12,9 @@
 //! Who looks for plain keys among plain keys never comes here: a spilled cell looks like one that is too long for its
 //! page, and only then is it asked whether it is spilled.
 
-use crate::page::node::{damaged, key_bytes_max};
-use crate::value::{REFERENCE_BYTES, Reference};
+use crate::error::damaged;
+use crate::page::layout::{REFERENCE_BYTES, key_bytes_max};
+use crate::page::overflow::Reference;
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
 /// Bytes of a key at most.

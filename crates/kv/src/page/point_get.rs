@@ -11,7 +11,7 @@
 //! often in the next cache line, while it still waits for the cell.
 
 use crate::page::header::Shape;
-use crate::page::node::{
+use crate::page::layout::{
     CHILD_BYTES, HEAD_BYTES, NARROW_PAGE_MAX, PREFIX_AT, child_of, head_of, tag, varint,
 };
 use crate::page::prefetch::slots_ahead;

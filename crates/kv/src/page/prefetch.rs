@@ -3,7 +3,7 @@
 //! The header says where the slots are, and they where the cell is. A page that is not in the processor's cache so costs three waits one
 //! after the other, unless header and slots are asked for together as soon as it is known which page comes next.
 
-use crate::page::node::{NARROW_PAGE_MAX, PREFIX_AT, slot_bytes};
+use crate::page::layout::{NARROW_PAGE_MAX, PREFIX_AT, slot_bytes};
 use tidalite_base::prefetch;
 
 /// What is asked for of any page: the header, and the heads of most.

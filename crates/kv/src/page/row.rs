@@ -1,7 +1,7 @@
 //! A row of a leaf by its number, taken apart in as few steps as can be: for walks.
 
 use crate::page::header::Shape;
-use crate::page::node::{offset_bytes, tag, varint};
+use crate::page::layout::{offset_bytes, tag, varint};
 use crate::page::prefetch::CELL_AHEAD_BYTES;
 use std::ops::Range;
 use tidalite_base::{get_u16, get_u32, prefetch_at};

@@ -1,7 +1,8 @@
 //! Looking for a key in one page: by heads first, by suffixes where heads are equal.
 
 use crate::page::key;
-use crate::page::node::{HEAD_BYTES, Node, head_of};
+use crate::page::layout::{HEAD_BYTES, head_of};
+use crate::page::node::Node;
 use std::cmp::Ordering;
 use tidalite_pager::{PageRead, Result};
 

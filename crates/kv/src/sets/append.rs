@@ -13,11 +13,10 @@
 use crate::bulk::append::{Place, PutRow};
 use crate::inline::inline_table::Keys;
 use crate::nested::table_writer::{Form, Work, fits_row, root_payload, small_bytes_max, to_pages};
-use crate::page::edit::Payload;
 use crate::page::key;
-use crate::page::node::tag;
+use crate::page::layout::{Payload, tag};
 use crate::sets::set_table::{Order, Pairs, only};
-use crate::table::insert::Old;
+use crate::table::free::Old;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageWrite, Result};
 

@@ -3,12 +3,13 @@
 use crate::bulk::append_cursor::{Ending, Place};
 use crate::bulk::leaf_builder::Filling;
 use crate::nested::table_writer::{fits_row, root_payload};
-use crate::page::edit::{self, Payload, Placed};
+use crate::page::edit::{self, Placed};
 use crate::page::entries::Bias;
 use crate::page::key::{self, Key};
-use crate::page::node::{Node, tag};
+use crate::page::layout::{Payload, tag};
+use crate::page::node::Node;
 use crate::sets::set_table::{Grown, Order, Pairs, Put, grown, only};
-use crate::table::insert::Path;
+use crate::table::path::Path;
 use crate::table::tree::{LEADS_ON, Tree};
 use std::cmp::Ordering;
 use tidalite_pager::{PageWrite, Result};

@@ -8,10 +8,10 @@
 
 use crate::bulk::append::PutRow;
 use crate::cursor::tree_cursor::Cursor;
+use crate::error::unexpected;
 use crate::inline::packed_set::Packed;
 use crate::nested::table_reader::Sub;
-use crate::nested::table_writer::unexpected;
-use crate::page::node::tag;
+use crate::page::layout::tag;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, Result};
 

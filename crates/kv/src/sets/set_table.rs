@@ -4,12 +4,12 @@
 //! beside each other in the leaf, many have pages of their own. Branches count pairs.
 
 use crate::bulk::append::inline;
+use crate::error::damaged;
 use crate::inline::inline_table::{Keys, Small, With, with_key};
 use crate::nested::table_writer::{Work, fits_row, root_payload, to_pages};
-use crate::page::edit::{Payload, cell_size};
 use crate::page::key;
-use crate::page::node::{cell_bytes_max, damaged, slot_bytes, tag};
-use crate::table::insert::Old;
+use crate::page::layout::{Payload, cell_bytes_max, cell_size, slot_bytes, tag};
+use crate::table::free::Old;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
@@ -106,7 +106,7 @@ impl Tree {
     /// `Corrupt`, `Io`.
     pub fn values_of<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<u64> {
         let entry = self.find_payload(r, key)?;
-        Ok(entry.map_or(0, |entry| crate::table::tree::weight(entry.payload())))
+        Ok(entry.map_or(0, |entry| crate::page::row_count::weight(entry.payload())))
     }
 }
 

@@ -1,11 +1,13 @@
 //! The values of keys, read without a cursor: of many keys at once, and the places of pairs among all.
 
+use crate::cursor::select::cuts;
+use crate::error::unexpected;
 use crate::nested::table_reader::Sub;
-use crate::nested::table_writer::unexpected;
-use crate::page::node::{Node, tag};
+use crate::page::layout::tag;
+use crate::page::node::Node;
+use crate::page::overflow::Piece;
 use crate::table::get_many::FoundRow;
 use crate::table::tree::Tree;
-use crate::value::Piece;
 use tidalite_pager::{PageRead, Result};
 
 /// The values of one key of a table of multi-values, where they lie.
@@ -170,11 +172,4 @@ impl Tree {
         }
         Ok(pairs)
     }
-}
-
-/// The ranks at which the second and later ones of `parts` equal parts of these ranks begin.
-pub(crate) fn cuts(from: u64, to: u64, parts: usize) -> impl Iterator<Item = u64> {
-    let rows = u128::from(to.saturating_sub(from));
-    let parts = (parts.max(1) as u128).min(rows);
-    (1..parts).map(move |part| from + (rows * part / parts) as u64)
 }

@@ -7,7 +7,7 @@
 //! 2. In place of a page that may still change there is the null pointer, which no page has. The root of an empty table is null as well: no
 //!    way begins there.
 
-use crate::nested::table_reader::holds_a_table;
+use crate::error::holds_a_table;
 use crate::page::node::Node;
 use crate::page::prefetch::{HEADS_AHEAD_BYTES, slots_ahead};
 use crate::table::tree::Tree;

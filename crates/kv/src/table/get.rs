@@ -1,10 +1,13 @@
 //! The way of one key down a table: through pages that are lent as long as it goes, else page by page.
 
-use crate::page::node::{Node, tag};
+use crate::error::is_a_table;
+use crate::page::layout::tag;
+use crate::page::node::Node;
 use crate::page::point_get::{Row, child_towards, row_of};
 use crate::page::prefetch::{HEADS_AHEAD_BYTES, ask_for_slots};
 use crate::table::tree::Tree;
 use crate::value::{self, Value};
+use tidalite_pager::PageWrite;
 use tidalite_pager::{Error, PageRead, PageRef, Ptr, Result};
 
 impl Tree {
@@ -17,7 +20,7 @@ impl Tree {
     /// One page a level.
     #[inline]
     pub fn get<'r, R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
-        self.get_else(r, key, value::is_a_table)
+        self.get_else(r, key, is_a_table)
     }
 
     /// As `get`; `nested` is what is wrong where a nested table is, in the leaf at this address.
@@ -95,6 +98,23 @@ impl Tree {
             };
         }
         Ok(Some((ptr, ahead)))
+    }
+
+    /// Whether the leaf that holds `key`, or would, was changed by the running transaction.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn is_dirty<W: PageWrite>(&self, w: &W, key: &[u8]) -> Result<bool> {
+        let mut ptr = self.root;
+        for level in (1..self.height).rev() {
+            if ptr.birth != w.txn() {
+                return Ok(false);
+            }
+            let page = w.page(&ptr)?;
+            let node = Node::open(&page, level, ptr.addr)?;
+            ptr = node.child(node.find_child(w, key)?)?.0;
+        }
+        Ok(!ptr.is_null() && ptr.birth == w.txn())
     }
 }
 

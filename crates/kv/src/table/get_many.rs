@@ -1,14 +1,13 @@
-//! Operations on many keys at once, and on places instead of keys.
+//! Looking many keys up at once.
 
-use crate::nested::table_reader::Sub;
-use crate::page::key;
-use crate::page::node::{Node, tag};
+use crate::error::is_a_table;
+use crate::page::layout::tag;
+use crate::page::node::Node;
 use crate::page::prefetch::slots_ahead;
-use crate::sets::values::cuts;
 use crate::table::tree::Tree;
 use crate::value::{self, Value};
 use std::ops::Range;
-use tidalite_pager::{Error, PageRead, PageRef, PageWrite, Result};
+use tidalite_pager::{Error, PageRead, PageRef, Result};
 
 /// Keys that go down the tree side by side: as many waits for memory overlap.
 const SIDE_BY_SIDE: usize = 16;
@@ -39,7 +38,7 @@ impl Tree {
         keys: &[K],
         found: impl FnMut(usize, Option<Value<'r>>) -> Result<()>,
     ) -> Result<()> {
-        self.get_many_else(r, keys, found, value::is_a_table)
+        self.get_many_else(r, keys, found, is_a_table)
     }
 
     /// As `get_many`; `nested` is what is wrong where a nested table is, in the leaf at this address.
@@ -132,114 +131,5 @@ impl Tree {
             }
         }
         Ok(())
-    }
-
-    /// Keys that cut the table into `parts` of equal size, within one row: one less than parts, fewer where
-    /// there are not so many rows.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`.
-    ///
-    /// # Cost
-    /// One descent a key.
-    pub fn split_keys<R: PageRead>(&self, r: &R, parts: usize) -> Result<Vec<Vec<u8>>> {
-        self.split_range(r, (0, self.rows), parts)
-    }
-
-    /// As `split_keys`, for the rows from one rank up to another.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`.
-    pub fn split_range<R: PageRead>(
-        &self,
-        r: &R,
-        (from, to): (u64, u64),
-        parts: usize,
-    ) -> Result<Vec<Vec<u8>>> {
-        let mut keys: Vec<Vec<u8>> = Vec::new();
-        let mut cursor = self.cursor(r);
-        for rank in cuts(from, to.min(self.rows), parts) {
-            if cursor.select(rank)?
-                && keys
-                    .last()
-                    .is_none_or(|last| last.as_slice() < cursor.key())
-            {
-                keys.push(cursor.key().to_vec());
-            }
-        }
-        Ok(keys)
-    }
-
-    /// Puts a row of `len` bytes in and lets `fill` write them where they will lie (a large value: in memory first).
-    /// They are zeros before. True when the key was there.
-    ///
-    /// # Errors
-    /// As for `insert`.
-    pub fn insert_with<W: PageWrite>(
-        &mut self,
-        w: &mut W,
-        key: &[u8],
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> Result<bool> {
-        key::check_len(key)?;
-        value::check_len(len as u64)?;
-        let mut bytes = vec![0; len];
-        if len > w.page_size() / 4 {
-            fill(&mut bytes);
-            return self.insert(w, key, &bytes);
-        }
-        let was = self.insert(w, key, &bytes)?;
-        let path = self.own_path(w, key)?;
-        let page = w.page_mut(&path.leaf)?;
-        let cell = Node::open(page, 0, path.leaf.addr)?.cell(path.index)?;
-        let (from, kind) = (cell.payload_at, tag::kind(cell.tag));
-        if kind == tag::INLINE {
-            fill(&mut page[from..from + len]);
-        } else {
-            fill(&mut bytes);
-            self.insert(w, key, &bytes)?;
-        }
-        Ok(was)
-    }
-
-    /// Whether the leaf that holds `key`, or would, was changed by the running transaction.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`.
-    pub fn is_dirty<W: PageWrite>(&self, w: &W, key: &[u8]) -> Result<bool> {
-        let mut ptr = self.root;
-        for level in (1..self.height).rev() {
-            if ptr.birth != w.txn() {
-                return Ok(false);
-            }
-            let page = w.page(&ptr)?;
-            let node = Node::open(&page, level, ptr.addr)?;
-            ptr = node.child(node.find_child(w, key)?)?.0;
-        }
-        Ok(!ptr.is_null() && ptr.birth == w.txn())
-    }
-
-    /// The same of a key of the table at the end of a path of keys. A small table lies in a leaf of one above it; of one that
-    /// is not there it is asked where it would begin.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`; `Unsupported` where a key on the way holds a value.
-    pub fn is_dirty_at<W: PageWrite>(&self, w: &W, path: &[Vec<u8>], key: &[u8]) -> Result<bool> {
-        let mut sub = Sub::of(*self);
-        let (mut tree, mut held) = (*self, key);
-        for key in path {
-            if let Some(own) = sub.tree() {
-                (tree, held) = (*own, key);
-            }
-            match sub.nested(w, key)? {
-                Some(below) => sub = below,
-                None => return tree.is_dirty(w, held),
-            }
-        }
-        if let Some(own) = sub.tree() {
-            (tree, held) = (*own, key);
-        }
-        tree.is_dirty(w, held)
     }
 }

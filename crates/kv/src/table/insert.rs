@@ -1,85 +1,22 @@
-//! Putting rows in: descent with shadowing, in-place edit, split, new root.
+//! Inserting rows: a descent that makes its pages the transaction's own (`path.rs`), then an edit in place.
 //!
-//! A descent for writing shadows each page on the way and stores its new address in the parent at
-//! once, so the tree is whole after every step. The leaf is then edited in place where there is room;
-//! else it is rewritten (a longer prefix, no dead bytes) or split, and the split carried upward.
+//! A leaf without room is rewritten (a longer prefix, no dead bytes), shares with a neighbour (`redistribute.rs`),
+//! or is split (`split.rs`).
 
-use crate::nested::table_reader::holds_a_table;
-use crate::page::edit::{self, Payload, Placed};
-use crate::page::entries::{Bias, Entry, Group, common};
+use crate::error::holds_a_table;
+use crate::page::edit::{self, Placed};
+use crate::page::entries::Bias;
 use crate::page::header::Shape;
-use crate::page::key::{self, Key, KeyBuf, Rest};
-use crate::page::node::{Node, PREFIX_AT, child_bytes, damaged, slot_bytes, tag};
-use crate::page::prefetch::slots_ahead;
-use crate::table::remove::Freed;
-use crate::table::sequential::{self, Likely, likely};
-use crate::table::tree::{HEIGHT_MAX, LEADS_ON, Tree, weight};
-use crate::value::Stored;
-use tidalite_pager::{Counters, Error, PageRead, PageWrite, Ptr, Result};
-
-/// A branch on the way down, owned by the transaction, and the entry taken there.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
-    pub(crate) ptr: Ptr,
-    pub(crate) index: usize,
-}
-
-/// The way to a leaf, all of it owned by the transaction.
-pub(crate) struct Path {
-    pub(crate) steps: Vec<Step>,
-    pub(crate) leaf: Ptr,
-    pub(crate) index: usize,
-    pub(crate) found: bool,
-    /// The place is behind every row of the table, or what grows there is the last of its rows.
-    at_end: bool,
-}
-
-impl Path {
-    /// The place of the last row, for one that takes its place.
-    pub(crate) fn to_last(steps: Vec<Step>, leaf: Ptr, index: usize) -> Self {
-        Self {
-            steps,
-            leaf,
-            index,
-            found: false,
-            at_end: true,
-        }
-    }
-}
-
-/// The way to a key as it was read: nothing on it has been made the transaction's own.
-pub(crate) struct Trail {
-    /// The pages with the entry taken in each, the leaf last.
-    steps: Vec<Step>,
-    pub(crate) found: bool,
-    /// The key is the last one of the table, or would be.
-    pub(crate) last: bool,
-}
-
-/// What becomes of what the old payload led to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Old {
-    /// It is freed: by a removal all of it, by a put the extent of a value. No put takes a nested table's place.
-    Free,
-    /// They belong to the new payload.
-    Keep,
-}
-
-/// A copy of a payload that leads to something; of a plain value nothing.
-pub(crate) fn leading_on(payload: Payload<'_>) -> Vec<u8> {
-    if tag::kind(payload.tag) == tag::INLINE {
-        return Vec::new();
-    }
-    payload.bytes.to_vec()
-}
-
-/// A page that became two.
-pub(crate) struct Split {
-    pub(crate) left_rows: u64,
-    pub(crate) separator: KeyBuf,
-    pub(crate) right: Ptr,
-    pub(crate) right_rows: u64,
-}
+use crate::page::key::{self, Key, Rest};
+use crate::page::layout::{PREFIX_AT, Payload, cell_size, slot_bytes, tag};
+use crate::page::node::Node;
+use crate::page::row_count::weight;
+use crate::table::free::{Freed, Old, leading_on};
+use crate::table::path::Path;
+use crate::table::sequential::{Likely, likely};
+use crate::table::tree::{LEADS_ON, Tree};
+use crate::value::{self, Stored};
+use tidalite_pager::{PageWrite, Result};
 
 impl Tree {
     /// Puts a row in, or replaces the value of one; true when the key was there.
@@ -184,7 +121,7 @@ impl Tree {
         let shared = &page[PREFIX_AT..shape.heads];
         let suffix = key.inline.strip_prefix(shared).unwrap_or(key.inline);
         let suffix = (suffix.len(), key.rest.len());
-        let size = edit::cell_size(true, suffix, payload) + slot_bytes(true, page.len());
+        let size = cell_size(true, suffix, payload) + slot_bytes(true, page.len());
         let overfull = shape.slots_end + size > shape.heap + shape.dead;
         if overfull && bias == Bias::Balance {
             let likely = likely(w.own_page(&leaf)?, &leaf, index)?;
@@ -195,142 +132,6 @@ impl Tree {
         }
         let split = self.place(w, &leaf, 0, index, key, payload, bias)?;
         self.carry(w, path.steps, leaf, 1, split, bias)
-    }
-
-    /// Descends to where `key` is or would be, making every page on the way the transaction's own.
-    pub(crate) fn own_path<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<Path> {
-        let mut steps = Vec::with_capacity(usize::from(self.height));
-        let mut at_end = true;
-        let mut ptr = w.shadow(&self.root)?;
-        self.root = ptr;
-        for level in (1..self.height).rev() {
-            let node = Node::open(w.own_page(&ptr)?, level, ptr.addr)?;
-            let found = match node.find_plain_child(key)? {
-                Some(index) => Some((index, node.child(index)?.0, index + 1 == node.count())),
-                None => None,
-            };
-            let (index, child, last) = match found {
-                Some(found) => found,
-                None => spilled_child(w, &ptr, level, key)?,
-            };
-            at_end &= last;
-            let own = w.shadow(&child)?;
-            if own != child {
-                edit::set_child_ptr(w.page_mut(&ptr)?, level, ptr.addr, index, &own)?;
-            }
-            steps.push(Step { ptr, index });
-            ptr = own;
-        }
-        let page = w.own_page(&ptr)?;
-        let (index, found) = if edit::fill(page, 0, ptr.addr)?.0 == 0 {
-            (0, false) // the first leaf of an empty table
-        } else {
-            let node = Node::open(page, 0, ptr.addr)?;
-            let (found, count) = (node.find_plain(key)?, node.count());
-            let (index, found) = match found {
-                Some(found) => found,
-                None => spilled_place(w, &ptr, key)?,
-            };
-            at_end &= index == count;
-            (index, found)
-        };
-        Ok(Path {
-            steps,
-            leaf: ptr,
-            index,
-            found,
-            at_end,
-        })
-    }
-
-    /// The way to where a key is or would be, as it is read, and what `look` makes of the leaf and the place in it; `None` in an empty table.
-    pub(crate) fn trail<R: PageRead, T>(
-        &self,
-        r: &R,
-        key: &[u8],
-        look: impl FnOnce(&Node<'_>, usize, bool) -> Result<T>,
-    ) -> Result<Option<(Trail, T)>> {
-        if self.root.is_null() {
-            return Ok(None);
-        }
-        let mut last = true;
-        let mut way = Vec::with_capacity(usize::from(self.height));
-        let mut ptr = self.root;
-        for level in (1..self.height).rev() {
-            let page = r.page(&ptr)?;
-            let node = Node::open(&page, level, ptr.addr)?;
-            let index = node.find_child(r, key)?;
-            last &= index + 1 == node.count();
-            way.push(Step { ptr, index });
-            let (child, rows) = node.child(index)?;
-            ptr = child;
-            r.prefetch(&ptr, slots_ahead(level, rows));
-        }
-        let page = r.page(&ptr)?;
-        let node = Node::open(&page, 0, ptr.addr)?;
-        let (index, found) = node.find(r, key)?;
-        last &= index + usize::from(found) == node.count();
-        way.push(Step { ptr, index });
-        let looked = look(&node, index, found)?;
-        let trail = Trail {
-            steps: way,
-            found,
-            last,
-        };
-        Ok(Some((trail, looked)))
-    }
-
-    /// Makes every page on a way the transaction's own: found once, the place need not be looked for again. `at_end`: what is put in there
-    /// goes behind all that the table holds.
-    pub(crate) fn own_trail<W: PageWrite>(
-        &mut self,
-        w: &mut W,
-        trail: Trail,
-        at_end: bool,
-    ) -> Result<Path> {
-        let mut way = trail.steps;
-        let mut above: Option<Step> = None;
-        for (step, level) in way.iter_mut().zip((1..=self.height).rev()) {
-            let own = w.shadow(&step.ptr)?;
-            match above {
-                None => self.root = own,
-                Some(parent) if own != step.ptr => {
-                    let page = w.page_mut(&parent.ptr)?;
-                    edit::set_child_ptr(page, level, parent.ptr.addr, parent.index, &own)?;
-                }
-                Some(_) => {}
-            }
-            step.ptr = own;
-            above = Some(*step);
-        }
-        let Some(leaf) = way.pop() else {
-            unreachable!("a way ends with a leaf")
-        };
-        Ok(Path {
-            steps: way,
-            leaf: leaf.ptr,
-            index: leaf.index,
-            found: trail.found,
-            at_end,
-        })
-    }
-
-    /// Changes the rows counted along a path.
-    pub(crate) fn count_rows<W: PageWrite>(
-        &mut self,
-        w: &mut W,
-        steps: &[Step],
-        change: i64,
-    ) -> Result<()> {
-        if change == 0 {
-            return Ok(());
-        }
-        self.rows = self.rows.wrapping_add_signed(change);
-        for (level, step) in (1..self.height).rev().zip(steps) {
-            let page = w.page_mut(&step.ptr)?;
-            edit::change_rows(page, level, step.ptr.addr, step.index, change)?;
-        }
-        Ok(())
     }
 
     /// Overwrites the payload at the path's end when the new one fits its place; else takes the row out. Tells the
@@ -367,211 +168,36 @@ impl Tree {
         Ok((rows, done, rest))
     }
 
-    /// Puts an entry at `index` of an owned page: in place, by rewriting the page, or by a split.
-    #[expect(clippy::too_many_arguments, reason = "a place, an entry and a hint")]
-    pub(crate) fn place<W: PageWrite>(
-        &self,
-        w: &mut W,
-        ptr: &Ptr,
-        level: u8,
-        index: usize,
-        key: Key<'_>,
-        payload: Payload<'_>,
-        bias: Bias,
-    ) -> Result<Option<Split>> {
-        let page = w.page_mut(ptr)?;
-        if edit::try_insert(page, level, ptr.addr, index, key, payload)? == Placed::Yes {
-            return Ok(None);
-        }
-        let copy = page.to_vec();
-        let mut group = self.group(level == 0, copy.len());
-        if edit::fill(&copy, level, ptr.addr)?.0 > 0 {
-            let node = Node::open(&copy, level, ptr.addr)?;
-            group.take_in(&node, Key::plain(&[]))?;
-        }
-        group.entries.insert(index, Entry::new(key, payload));
-        let count = group.entries.len();
-        if group.page_bytes(0..count) <= copy.len() {
-            let page = w.page_mut(ptr)?;
-            group.write(0..count, level, page);
-            sequential::keep_mark(page, &copy);
-            return Ok(None);
-        }
-        self.split(w, ptr, None, level, &group, bias).map(Some)
-    }
-
-    /// Spreads a group over two owned pages; the right one is made when there is none yet.
-    pub(crate) fn split<W: PageWrite>(
-        &self,
-        w: &mut W,
-        left: &Ptr,
-        right: Option<Ptr>,
-        level: u8,
-        group: &Group<'_>,
-        bias: Bias,
-    ) -> Result<Split> {
-        let count = group.entries.len();
-        let Some(at) = group.split_point(w.page_size(), bias) else {
-            return Err(damaged(
-                "table page",
-                left.addr,
-                format!("{count} entries that two pages cannot hold"),
-                "entries of at most half a page",
-            ));
-        };
-        self.split_at(w, left, right, level, group, at)
-    }
-
-    /// The same where it is known that both pages hold their part; the right one begins with entry `at`.
-    pub(crate) fn split_at<W: PageWrite>(
-        &self,
-        w: &mut W,
-        left: &Ptr,
-        right: Option<Ptr>,
-        level: u8,
-        group: &Group<'_>,
-        at: usize,
-    ) -> Result<Split> {
-        let count = group.entries.len();
-        let right = match right {
-            Some(right) => right,
-            None => {
-                Counters::bump(&w.counters().pages_split);
-                self.new_page(w, level)?
-            }
-        };
-        let separator = self.separator(w, group, at)?;
-        group.write(0..at, level, w.page_mut(left)?);
-        group.write(at..count, level, w.page_mut(&right)?);
-        Ok(Split {
-            left_rows: group.rows(0..at),
-            separator,
-            right,
-            right_rows: group.rows(at..count),
-        })
-    }
-
-    /// The shortest key between two entries; one that must be too long for a page gets an extent.
-    pub(crate) fn separator<W: PageWrite>(
-        &self,
-        w: &mut W,
-        group: &Group<'_>,
-        at: usize,
-    ) -> Result<KeyBuf> {
-        if let Some(separator) = group.separator(at) {
-            return Ok(separator);
-        }
-        let (before, mut key) = (group.whole_key(w, at - 1)?, group.whole_key(w, at)?);
-        key.truncate(common(&before, &key) + 1);
-        KeyBuf::store(w, self.id, key)
-    }
-
-    /// Carries a split of `page`, which lies below the last of `steps`, upward; `level` is that of the
-    /// step.
-    pub(crate) fn carry<W: PageWrite>(
+    /// Puts a row of `len` bytes in and lets `fill` write them where they will lie (a large value: in memory first).
+    /// They are zeros before. True when the key was there.
+    ///
+    /// # Errors
+    /// As for `insert`.
+    pub fn insert_with<W: PageWrite>(
         &mut self,
         w: &mut W,
-        mut steps: Vec<Step>,
-        mut page: Ptr,
-        mut level: u8,
-        mut split: Option<Split>,
-        bias: Bias,
-    ) -> Result<()> {
-        while let Some(done) = split {
-            let Some(parent) = steps.pop() else {
-                return self.grow(w, &page, level, &done);
-            };
-            let bytes = w.page_mut(&parent.ptr)?;
-            let at = parent.ptr.addr;
-            edit::set_child(bytes, level, at, parent.index, &page, done.left_rows)?;
-            split = self.place_child(w, &parent, level, &done, bias)?;
-            page = parent.ptr;
-            level += 1;
+        key: &[u8],
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<bool> {
+        key::check_len(key)?;
+        value::check_len(len as u64)?;
+        let mut bytes = vec![0; len];
+        if len > w.page_size() / 4 {
+            fill(&mut bytes);
+            return self.insert(w, key, &bytes);
         }
-        Ok(())
-    }
-
-    /// Puts the right half of a split behind its left half.
-    pub(crate) fn place_child<W: PageWrite>(
-        &self,
-        w: &mut W,
-        parent: &Step,
-        level: u8,
-        split: &Split,
-        bias: Bias,
-    ) -> Result<Option<Split>> {
-        let child = child_bytes(&split.right, split.right_rows);
-        let payload = Payload {
-            tag: 0,
-            bytes: &child,
-        };
-        let index = parent.index + 1;
-        self.place(
-            w,
-            &parent.ptr,
-            level,
-            index,
-            split.separator.key(),
-            payload,
-            bias,
-        )
-    }
-
-    /// A new root over the two halves of the old one.
-    pub(crate) fn grow<W: PageWrite>(
-        &mut self,
-        w: &mut W,
-        left: &Ptr,
-        level: u8,
-        split: &Split,
-    ) -> Result<()> {
-        if self.height >= HEIGHT_MAX {
-            return Err(Error::Limit {
-                what: "levels of a table",
-                found: u64::from(self.height) + 1,
-                limit: u64::from(HEIGHT_MAX),
-            });
+        let was = self.insert(w, key, &bytes)?;
+        let path = self.own_path(w, key)?;
+        let page = w.page_mut(&path.leaf)?;
+        let cell = Node::open(page, 0, path.leaf.addr)?.cell(path.index)?;
+        let (from, kind) = (cell.payload_at, tag::kind(cell.tag));
+        if kind == tag::INLINE {
+            fill(&mut page[from..from + len]);
+        } else {
+            fill(&mut bytes);
+            self.insert(w, key, &bytes)?;
         }
-        let root = self.new_page(w, level)?;
-        let child = child_bytes(left, split.left_rows);
-        let payload = Payload {
-            tag: 0,
-            bytes: &child,
-        };
-        let first = self.place(w, &root, level, 0, Key::plain(&[]), payload, Bias::Balance)?;
-        let step = Step {
-            ptr: root,
-            index: 0,
-        };
-        let second = self.place_child(w, &step, level, split, Bias::Balance)?;
-        if first.is_some() || second.is_some() {
-            let found = format!("a separator of {} bytes", split.separator.inline.len());
-            return Err(damaged("table page", left.addr, found, "a shorter one"));
-        }
-        self.root = root;
-        self.height += 1;
-        Ok(())
+        Ok(was)
     }
-}
-
-/// The entry of an owned branch that leads to `key`, its child, and whether it is the last: where spilled keys are in
-/// the way.
-#[cold]
-fn spilled_child<W: PageWrite>(
-    w: &W,
-    ptr: &Ptr,
-    level: u8,
-    key: &[u8],
-) -> Result<(usize, Ptr, bool)> {
-    let page = w.page(ptr)?;
-    let node = Node::open(&page, level, ptr.addr)?;
-    let index = node.find_child(w, key)?;
-    Ok((index, node.child(index)?.0, index + 1 == node.count()))
-}
-
-/// The place of `key` in an owned leaf where spilled keys are in the way.
-#[cold]
-fn spilled_place<W: PageWrite>(w: &W, ptr: &Ptr, key: &[u8]) -> Result<(usize, bool)> {
-    let page = w.page(ptr)?;
-    Node::open(&page, 0, ptr.addr)?.find(w, key)
 }

@@ -10,7 +10,7 @@
 use crate::page::entries::Group;
 use crate::page::key::{Key, free_rest};
 use crate::page::node::Node;
-use crate::table::remove::Freed;
+use crate::table::free::Freed;
 use crate::table::tree::{LEADS_ON, Tree};
 use tidalite_pager::{PageWrite, Ptr, Result};
 
@@ -106,7 +106,7 @@ impl Tree {
             }
             let bytes: Vec<_> = children
                 .iter()
-                .map(|(ptr, rows)| crate::page::node::child_bytes(ptr, *rows))
+                .map(|(ptr, rows)| crate::page::layout::child_bytes(ptr, *rows))
                 .collect();
             let mut left = self.group(false, copy.len());
             for (index, entry) in group.entries.iter().enumerate() {

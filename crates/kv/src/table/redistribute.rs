@@ -8,12 +8,13 @@
 //! So leaves of a table that grows at random places are about four fifths full instead of two thirds. It
 //! is done among leaves only: branches are one page in a hundred.
 
-use crate::page::edit::{self, Payload, Placed};
+use crate::page::edit::{self, Placed};
 use crate::page::entries::{Bias, Entry, Group};
 use crate::page::key::{Key, KeyBuf, free_rest};
-use crate::page::node::{Node, PREFIX_AT, VARINT_BYTES_MAX, child_bytes, slot_bytes};
-use crate::table::insert::{Path, Step};
-use crate::table::sequential::{self, Likely};
+use crate::page::layout::{PREFIX_AT, Payload, VARINT_BYTES_MAX, child_bytes, slot_bytes};
+use crate::page::node::Node;
+use crate::table::path::{Path, Step};
+use crate::table::sequential::Likely;
 use crate::table::tree::Tree;
 use tidalite_pager::{Counters, PageWrite, Ptr, Result};
 
@@ -85,7 +86,7 @@ impl Tree {
             let page = w.page_mut(&ptr)?;
             group.write(from..to, 0, page);
             if ascends != Likely::No && (from..to).contains(&new) {
-                sequential::mark(page);
+                edit::mark(page);
             }
             let rows = group.rows(from..to);
             if place == 0 {

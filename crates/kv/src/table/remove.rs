@@ -4,15 +4,16 @@
 //! in one page with room to spare, else the two share their entries evenly. A root branch with
 //! one child gives way to the child.
 
-use crate::inline::inline_table;
+use crate::error::damaged;
 use crate::page::edit;
 use crate::page::entries::{Bias, Group};
 use crate::page::key::{Key, KeyBuf, Rest, free_rest};
-use crate::page::node::{Node, damaged, tag};
-use crate::table::insert::{Old, Path, Split, Step, leading_on};
-use crate::table::tree::{LEADS_ON, Tree, check_depth, weight};
-use crate::value;
-use std::collections::HashSet;
+use crate::page::node::Node;
+use crate::page::row_count::weight;
+use crate::table::free::{Freed, Old, leading_on};
+use crate::table::path::{Path, Step};
+use crate::table::split::Split;
+use crate::table::tree::Tree;
 use tidalite_pager::{Counters, PageWrite, Ptr, Result};
 
 /// A page that holds less than one part in this many is sparse.
@@ -30,27 +31,6 @@ enum Evened {
     Merged,
     /// Shared with its neighbour; the new separator may have split the parent.
     Shared(Option<Split>),
-}
-
-/// What one operation has freed, or gone through, so far. A hostile file may lead to a page in many ways; each is gone through once, else
-/// a few pages could keep us busy for ever.
-#[derive(Default)]
-pub(crate) struct Freed {
-    /// How deep the table at hand is nested.
-    pub(crate) depth: usize,
-    /// How many keys went with what was freed, where they are counted: of a table of multi-values of which some stay.
-    pub(crate) keys: Option<u64>,
-    /// Branches, and roots of nested tables.
-    seen: HashSet<u64>,
-}
-
-impl Freed {
-    pub(crate) fn first_time(&mut self, ptr: &Ptr) -> Result<()> {
-        if self.seen.insert(ptr.addr) {
-            return Ok(());
-        }
-        Err(damaged("table page", ptr.addr, "a second way to it", "one"))
-    }
 }
 
 /// A neighbour as its parent names it.
@@ -113,48 +93,6 @@ impl Tree {
         self.mend(w, path.steps, leaf)
     }
 
-    /// Frees what a payload leads to. `bytes` may be left out for a plain value.
-    pub(crate) fn free_payload<W: PageWrite>(
-        &self,
-        w: &mut W,
-        tag: u32,
-        bytes: &[u8],
-        leaf_at: u64,
-        freed: &mut Freed,
-    ) -> Result<()> {
-        match tag::kind(tag) {
-            tag::INLINE => {}
-            tag::REFERENCE => {
-                if let Some(old) = value::reference(tag, bytes, w.page_size(), leaf_at)? {
-                    w.free_extent(&old.extent());
-                }
-            }
-            tag::NESTED => {
-                check_depth(freed.depth)?;
-                freed.depth += 1;
-                for cell in inline_table::cells(bytes, leaf_at)? {
-                    let cell = cell?;
-                    self.free_payload(w, cell.tag, cell.payload, leaf_at, freed)?;
-                }
-                freed.depth -= 1;
-            }
-            _ => {
-                let tree = Self::of_nested_root(bytes, self.id, w.page_size(), leaf_at)?;
-                check_depth(freed.depth)?;
-                if tree.height == 1 {
-                    freed.first_time(&tree.root)?;
-                }
-                freed.depth += 1;
-                // The rows of a set are no keys of this table.
-                let keys = freed.keys.take();
-                tree.free_below(w, &tree.root, tree.height - 1, freed)?;
-                freed.keys = keys;
-                freed.depth -= 1;
-            }
-        }
-        Ok(())
-    }
-
     /// Takes everything out and frees every page and extent.
     ///
     /// # Errors
@@ -167,47 +105,6 @@ impl Tree {
             self.free_below(w, &self.root, self.height - 1, &mut Freed::default())?;
         }
         *self = self.emptied();
-        Ok(())
-    }
-
-    /// Frees a page with all that it leads to. Leaves that lead nowhere are not read.
-    pub(crate) fn free_below<W: PageWrite>(
-        &self,
-        w: &mut W,
-        ptr: &Ptr,
-        level: u8,
-        freed: &mut Freed,
-    ) -> Result<()> {
-        if level > 0 {
-            freed.first_time(ptr)?;
-            let (children, rests) = {
-                let page = w.page(ptr)?;
-                let node = Node::open(&page, level, ptr.addr)?;
-                let children = (0..node.count()).map(|index| Ok(node.child(index)?.0));
-                let children: Vec<Ptr> = children.collect::<Result<_>>()?;
-                let leads_on = self.flags & LEADS_ON != 0;
-                let rests = if leads_on { node.rests()? } else { Vec::new() };
-                (children, rests)
-            };
-            for rest in rests {
-                free_rest(w, &rest, ptr.addr)?;
-            }
-            for child in children {
-                self.free_below(w, &child, level - 1, freed)?;
-            }
-        } else if self.flags & LEADS_ON != 0 || freed.keys.is_some() {
-            let copy = w.page(ptr)?.to_vec();
-            let node = Node::open(&copy, 0, ptr.addr)?;
-            if let Some(keys) = &mut freed.keys {
-                *keys += node.count() as u64;
-            }
-            for index in 0..node.count() {
-                let cell = node.cell(index)?;
-                free_rest(w, cell.rest, ptr.addr)?;
-                self.free_payload(w, cell.tag, cell.payload, ptr.addr, freed)?;
-            }
-        }
-        w.free_page(ptr);
         Ok(())
     }
 

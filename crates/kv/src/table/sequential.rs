@@ -7,7 +7,7 @@
 //!
 //! The rows behind do not go along to the next leaf: keys of two sensors have less in common, so leaves with both hold fewer rows.
 //!
-//! Halves, or a share of a neighbour's room (`share`), would never be filled there, and would be written again and again: what ascends
+//! Halves, or a share of a neighbour's room (`redistribute.rs`), would never be filled there, and would be written again and again: what ascends
 //! leaves full leaves behind instead, and changes one leaf at a time. The last place of a table is found by the descent alone
 //! (`Bias::Ascending`).
 //!
@@ -16,11 +16,12 @@
 //! written in one go has its cells in this order, too. So at the end of a leaf the first time counts for little: the row is put in as any
 //! other, and the leaf is marked (`ASCENDS`). If it becomes full in the same order again, rows do ascend there.
 
-use crate::page::edit::Payload;
+use crate::page::edit::{keep_mark, mark};
 use crate::page::entries::{Bias, Entry};
 use crate::page::key::Key;
-use crate::page::node::{ASCENDS, FLAGS_AT, Node};
-use crate::table::insert::Path;
+use crate::page::layout::{ASCENDS, FLAGS_AT, Payload};
+use crate::page::node::Node;
+use crate::table::path::Path;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageWrite, Ptr, Result};
 
@@ -61,16 +62,6 @@ pub(crate) fn likely(page: &[u8], leaf: &Ptr, index: usize) -> Result<Likely> {
     }
     let known = inside || page[FLAGS_AT] & ASCENDS != 0;
     Ok(if known { Likely::Yes } else { Likely::Perhaps })
-}
-
-/// The mark of a page that was only written anew.
-pub(crate) fn keep_mark(page: &mut [u8], before: &[u8]) {
-    page[FLAGS_AT] |= before[FLAGS_AT] & ASCENDS;
-}
-
-/// Marks a leaf as one that is filled in order.
-pub(crate) fn mark(page: &mut [u8]) {
-    page[FLAGS_AT] |= ASCENDS;
 }
 
 impl Tree {

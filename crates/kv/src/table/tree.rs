@@ -19,13 +19,15 @@
 //! 4. After an operation that failed the value is not to be used: the transaction must be rolled back.
 //!    Only `Limit` errors of keys and values are found before anything has been changed.
 
+use crate::error::damaged;
 use crate::inline::inline_table;
-use crate::page::edit::Payload;
 use crate::page::entries::Group;
-use crate::page::node::{
-    CHILD_BYTES, INNER_PAGE, NESTED, Node, SETS, child_bytes, child_of, child_rows, damaged,
-    kind_of, tag,
+use crate::page::layout::{
+    CHILD_BYTES, INNER_PAGE, NESTED, Payload, ROOT_BYTES, ROOT_PLAIN_BYTES, SETS, child_bytes,
+    child_of, kind_of, tag,
 };
+use crate::page::node::Node;
+use crate::page::row_count::weight;
 use tidalite_base::{get_u64, put_u64};
 use tidalite_pager::{Error, Kind, PTR_BYTES, PageRead, PageWrite, Ptr, Result};
 
@@ -50,10 +52,6 @@ pub(crate) const MULTI: u8 = 1;
 pub(crate) const LEADS_ON: u8 = 2;
 /// The table is nested in another. In memory only: where its root lies says so.
 pub(crate) const INNER: u8 = 4;
-
-/// Bytes of the root of a nested table whose sequence has not begun, and of one whose has.
-const ROOT_PLAIN_BYTES: usize = CHILD_BYTES + 2;
-pub(crate) const ROOT_BYTES: usize = ROOT_PLAIN_BYTES + 8;
 
 /// An ordered table: bytes to bytes, each key once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -351,20 +349,8 @@ impl Tree {
         let ptr = w.new_page(kind, self.id)?;
         let page = w.page_mut(&ptr)?;
         crate::page::edit::init(page, level, 0);
-        page[crate::page::node::FLAGS_AT] = self.page_flags();
+        page[crate::page::layout::FLAGS_AT] = self.page_flags();
         Ok(ptr)
-    }
-}
-
-/// Rows of an entry of a table of multi-values.
-pub(crate) fn weight(payload: Payload<'_>) -> u64 {
-    match tag::kind(payload.tag) {
-        tag::NESTED => inline_table::count(payload.bytes),
-        tag::ROOT => match payload.bytes.get(..CHILD_BYTES) {
-            Some(child) => child_rows(child),
-            None => 0,
-        },
-        _ => 1,
     }
 }
 
@@ -400,7 +386,7 @@ fn seal_below<W: PageWrite>(
     {
         // Perhaps written early: it need not be read for that.
         return Ok(sealed);
-    } else if may_nest && w.page(ptr)?[crate::page::node::FLAGS_AT] & NESTED != 0 {
+    } else if may_nest && w.page(ptr)?[crate::page::layout::FLAGS_AT] & NESTED != 0 {
         seal_nested(w, ptr)?;
     }
     w.seal_page(ptr)

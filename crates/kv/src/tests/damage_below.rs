@@ -2,11 +2,10 @@
 
 use super::raw::RawPages;
 use super::{claims, few, random_key, random_value};
-use crate::page::edit::Payload;
 use crate::page::entries::Bias;
 use crate::page::key::Key;
-use crate::page::node::{child_bytes, tag};
-use crate::table::insert::Old;
+use crate::page::layout::{Payload, child_bytes, tag};
+use crate::table::free::Old;
 use crate::{Absent, Error, PageAt, Result, Sub, Tree, Walk, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::Corrupt;

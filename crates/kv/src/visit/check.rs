@@ -1,11 +1,15 @@
 //! Every rule of a table's pages, checked; every page and extent reached, claimed.
 
+use crate::error::damaged;
 use crate::inline::inline_table;
-use crate::page::edit::Payload;
 use crate::page::key;
-use crate::page::node::{ASCENDS, Cell, FLAGS_AT, NESTED, Node, damaged, head_of, slot_bytes, tag};
+use crate::page::layout::{
+    ASCENDS, FLAGS_AT, NESTED, Payload, ROOT_BYTES, head_of, slot_bytes, tag,
+};
+use crate::page::node::{Cell, Node};
+use crate::page::overflow::check_chunks;
 use crate::page::read_ahead::ask_for_children;
-use crate::table::tree::{DEPTH_MAX, LEADS_ON, ROOT_BYTES, Tree};
+use crate::table::tree::{DEPTH_MAX, LEADS_ON, Tree};
 use crate::value;
 use std::collections::HashSet;
 use tidalite_base::{Corrupt, TxnId};
@@ -295,7 +299,7 @@ impl Tree {
                 pages: extent.pages,
                 what: "long key",
             });
-            value::check_chunks(r, reference, self.id)?;
+            check_chunks(r, reference, self.id)?;
         }
         Ok(())
     }
@@ -360,7 +364,7 @@ impl Tree {
                     pages: extent.pages,
                     what: "large value",
                 });
-                value::check_chunks(r, reference, self.id)
+                check_chunks(r, reference, self.id)
             }
             tag::NESTED => {
                 if heard.depth >= DEPTH_MAX {
@@ -455,7 +459,7 @@ fn check_cells(node: &Node<'_>, page_size: usize) -> Result<()> {
         }
         gaps += cell.offset - end;
         end = cell.offset + cell.size;
-        let most = crate::page::node::cell_bytes_max(page_size);
+        let most = crate::page::layout::cell_bytes_max(page_size);
         if cell.size + slot_bytes(node.is_leaf(), page_size) > most {
             return Err(damaged("table cell", node.at(), cell.size, most));
         }

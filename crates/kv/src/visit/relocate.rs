@@ -6,12 +6,13 @@
 //! 3. A page is gone through once, whatever a hostile file leads to; nested tables as deep as they may be.
 
 use crate::inline::inline_table;
-use crate::page::edit::{self, Payload};
-use crate::page::key;
-use crate::page::node::{Node, tag};
-use crate::table::remove::Freed;
+use crate::page::layout::{Payload, tag};
+use crate::page::node::Node;
+use crate::page::overflow::Reference;
+use crate::page::{edit, key};
+use crate::table::free::Freed;
 use crate::table::tree::{LEADS_ON, Tree, check_depth};
-use crate::value::{self, Reference};
+use crate::value;
 use tidalite_pager::{Extent, PageWrite, Ptr, Result, in_second_file};
 
 /// What one step may do.

@@ -2,9 +2,11 @@
 //! further down, and damage costs what is below it and nothing else. This is how two versions are compared (by
 //! birth) and how a damaged table is saved.
 
+use crate::error::damaged;
 use crate::inline::inline_table;
 use crate::page::key;
-use crate::page::node::{FLAGS_AT, INNER_PAGE, Node, SETS, damaged, tag};
+use crate::page::layout::{FLAGS_AT, INNER_PAGE, SETS, tag};
+use crate::page::node::Node;
 use crate::table::tree::{DEPTH_MAX, INNER, LEADS_ON, MULTI, Tree};
 use crate::value;
 use std::collections::HashSet;
