@@ -16,11 +16,11 @@
 //! 4. A tier has at most `TIER_RUNS_MAX` runs.
 //! 5. `record` and the directories may be changed in memory only; `commit` seals and writes them.
 
-use crate::directory;
+use crate::counters::{LAYOUTS_MAX, Work};
 use crate::key::Key;
 use crate::record::{FrontRoot, Record, record_extent};
-use crate::run::Run;
-use crate::work::{LAYOUTS_MAX, Work};
+use crate::run::descriptor::Run;
+use crate::run::directory;
 use std::collections::HashSet;
 use std::sync::Arc;
 use tidalite_base::SeriesId;

@@ -35,53 +35,42 @@
 //! work       every bound, and the counters that prove them
 //! ```
 
-mod around;
-mod block;
-mod blocks;
+mod buffer;
 pub mod bugs;
-mod check;
-mod cursor;
+mod compaction;
+mod counters;
 mod delete;
-mod directory;
-mod extents;
+mod flush;
 mod front;
-mod handover;
-mod help;
-mod hit;
 mod key;
-mod lengths;
-mod merge;
+mod link;
 mod read;
 mod record;
 mod run;
-mod salvage;
-mod sealing;
-mod since;
-mod sink;
-mod staging;
-mod tail;
-mod work;
+mod step_sizes;
+mod visit;
 
-pub use block::time_rows_max;
-pub use blocks::Blocks;
-pub use check::{FrontClaim, FrontReport, Held};
-pub use front::Front;
-pub use handover::Obstacles;
-pub use hit::{FrontDamage, Hit, HitRows};
-#[cfg(any(test, feature = "seeded-bugs"))]
-pub use lengths::{set_fan_in, short_extents};
-pub use read::FrontRow;
-pub use record::{FRONT_ROOT_BYTES, FrontRoot};
-pub use salvage::{LoneBlock, block_rows, layouts_of, lone_block, tail_rows};
-pub use sealing::{Linker, Linking};
-pub use since::check_since;
-pub use sink::{SealingSink, Sink};
-pub use staging::{Beside, LEAF_ROWS, STAGING_BYTES_DEFAULT, Slot, Staging};
-pub use tail::SERIES_MAX;
-pub use work::{
+pub use crate::buffer::staging::{LEAF_ROWS, STAGING_BYTES_DEFAULT, Slot, Staging};
+pub use crate::counters::{
     BYTES_A_BYTE_MAX, FAN_IN, LAYOUTS_MAX, MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES,
     PAGES_A_COMMIT_MAX, TIER_RUNS_MAX, TIERS_MAX, Work,
 };
+pub use crate::flush::blocks::Blocks;
+pub use crate::flush::driver::Obstacles;
+pub use crate::flush::linker::{Linker, Linking};
+pub use crate::flush::threads::Beside;
+pub use crate::front::Front;
+pub use crate::link::sink::{SealingSink, Sink};
+pub use crate::read::FrontRow;
+pub use crate::record::{FRONT_ROOT_BYTES, FrontRoot};
+pub use crate::run::block::time_rows_max;
+pub use crate::run::tail::SERIES_MAX;
+#[cfg(any(test, feature = "seeded-bugs"))]
+pub use crate::step_sizes::{set_fan_in, short_extents};
+pub use crate::visit::check::{FrontClaim, FrontReport, Held};
+pub use crate::visit::damage::{FrontDamage, Hit, HitRows};
+pub use crate::visit::salvage::{LoneBlock, block_rows, layouts_of, lone_block, tail_rows};
+pub use crate::visit::since::check_since;
 
 #[cfg(test)]
 mod tests;

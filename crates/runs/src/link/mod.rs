@@ -1,0 +1,3 @@
+//! When rows may become leaves, and who takes them.
+
+pub(crate) mod sink;
