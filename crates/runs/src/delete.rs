@@ -7,10 +7,11 @@
 use crate::counters::Work;
 use crate::front::Front;
 use crate::key::Key;
-use crate::run::block::{Block, encode_block};
-use crate::run::descriptor::{BlockStore, Run, row_bytes};
+use crate::run::block::{Block, encode_block, row_bytes};
+use crate::run::descriptor::Run;
 use crate::run::directory::{self, Entry, entries_from};
 use crate::run::tail;
+use crate::run::writer::BlockStore;
 use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType;
 use tidalite_pager::{PageWrite, Ptr, Result};

@@ -3,7 +3,7 @@
 //! A search's runs are a few blocks long: on its thread, both may be so short that these runs have several extents, too, and
 //! merges free what they have passed of them; and a merge may take fewer runs.
 
-use crate::counters::{BLOCK_BYTES_MAX, FAN_IN};
+use crate::limits::{BLOCK_BYTES_MAX, FAN_IN};
 
 /// Bytes of blocks that are collected before they are written as one extent.
 const EXTENT_BYTES: usize = 1 << 20;
@@ -55,7 +55,7 @@ pub(crate) fn fan_in() -> usize {
 
 #[cfg(any(test, feature = "seeded-bugs"))]
 mod switch {
-    use crate::counters::FAN_IN;
+    use crate::limits::FAN_IN;
     use std::cell::Cell;
 
     thread_local! {

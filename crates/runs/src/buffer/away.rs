@@ -1,4 +1,4 @@
-//! A log goes to other threads, and what they held back comes home (`beside.rs`).
+//! A log goes to other threads, and what they held back comes home (`flush/threads.rs`).
 //!
 //! Invariants:
 //! 1. While a layout's log is away, another takes its place, with the same slots. Of these the first `away` may have rows in
@@ -6,7 +6,8 @@
 //! 2. What comes back is older than what has come since: it goes before it.
 
 use crate::buffer::group::Kept;
-use crate::buffer::log::{Fill, Log, NO_OVERLAY, NO_SLOT, Stretch};
+use crate::buffer::log::{Fill, Log};
+use crate::buffer::slot::{NO_OVERLAY, NO_SLOT, Stretch};
 use crate::buffer::staging::{Slot, Staging};
 use tidalite_base::SeriesId;
 use tidalite_pager::Result;

@@ -17,20 +17,11 @@
 //!    columns: flags that are constant `easy_flags`, and a value that varies.
 //! 5. `slots[s].time_max` is at least every time staged for `s` in closed stretches; the slot that is
 //!    open has no overlay.
-//! 6. While rows come in rounds (`rounds.rs`), no stretch is open, and the rows from `open_start` on are those of the rounds.
+//! 6. While rows come in rounds (`round_robin.rs`), no stretch is open, and the rows from `open_start` on are those of the rounds.
 
-use crate::buffer::round_robin::Rounds;
-use tidalite_base::SeriesId;
+use crate::buffer::rounds::Rounds;
+use crate::buffer::slot::{NO_OVERLAY, NO_SLOT, STRETCH_BYTES, SlotState, Stretch};
 use tidalite_codec::{ColumnType, Rows, RowsRef, is_ascending};
-
-/// Nobody: no open stretch, or a stretch whose rows went elsewhere.
-pub(super) const NO_SLOT: u32 = u32::MAX;
-
-/// A slot without overlay.
-pub(super) const NO_OVERLAY: u32 = u32::MAX;
-
-/// Bytes that a stretch costs in the log. Grouping needs as much again for a moment.
-pub(super) const STRETCH_BYTES: usize = size_of::<Stretch>();
 
 /// Rows for which a log makes room at first, and at most at once: what is zeroed is still in the cache when it is
 /// written.
@@ -41,24 +32,6 @@ const ROOM_ROWS_STEP: usize = 1 << 13;
 /// never reached is never touched: an allocator may give memory that was used before, which zeroing all of it would go through
 /// (256 MiB for points: 25 ms).
 const LARGE_ROWS: usize = 1 << 16;
-
-/// Rows of one slot, contiguous in the log.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch {
-    pub(super) slot: u32,
-    pub(super) start: u32,
-}
-
-/// What is known of a series of this layout.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SlotState {
-    pub(crate) series: SeriesId,
-    /// Greatest time in closed stretches; counts when `staged`.
-    pub(super) time_max: i64,
-    pub(super) staged: bool,
-    /// Index of its overlay, or `NO_OVERLAY`.
-    pub(super) overlay: u32,
-}
 
 /// How many rows a buffer has room for, and how many more it will probably need.
 #[derive(Clone, Copy, Debug)]

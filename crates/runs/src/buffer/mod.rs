@@ -3,9 +3,12 @@
 pub(crate) mod away;
 pub(crate) mod copies;
 pub(crate) mod group;
+pub(crate) mod grouping;
 pub(crate) mod log;
 pub(crate) mod overlay;
 pub(crate) mod round_robin;
+pub(crate) mod rounds;
+pub(crate) mod slot;
 pub(crate) mod staging;
 pub(crate) mod transposed;
 

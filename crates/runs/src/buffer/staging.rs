@@ -13,19 +13,17 @@
 //! 2. Staged rows are newer than everything that the front and the series hold of their series.
 //! 3. Between two calls that hand over, the log grows past its budget by no more than `LOOK_ROWS` rows a layout.
 
-use crate::buffer::log::{self, Fill, Log, NO_OVERLAY, NO_SLOT, SlotState};
+use crate::buffer::log::{Fill, Log};
 use crate::buffer::overlay::Overlay;
+use crate::buffer::slot::{NO_OVERLAY, NO_SLOT, STRETCH_BYTES, SlotState};
 use crate::buffer::{copies, group};
-use crate::compaction::merge::Merging;
+use crate::compaction::memory::Merging;
+use crate::limits::LEAF_ROWS;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::SeriesId;
-use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_codec::{ColumnType, Hint, Rows, RowsRef};
-
-/// Rows of a stretch that is handed over at once: a leaf.
-pub const LEAF_ROWS: usize = LEAF_VECTORS_MAX * VECTOR_ROWS;
 
 /// Bytes of staged rows at which they are handed over, if nothing else is asked for.
 pub const STAGING_BYTES_DEFAULT: usize = 256 << 20;
@@ -77,7 +75,7 @@ pub struct Slot {
     pub(super) index: u32,
 }
 
-/// The transaction's rows that are not yet in place. See the head of `staging/mod.rs`.
+/// The transaction's rows that are not yet in place. See the head of `staging.rs`.
 #[derive(Debug)]
 pub struct Staging {
     pub(crate) logs: Vec<Log>,
@@ -486,7 +484,7 @@ impl Staging {
         let left_bytes = self.budget_bytes - bytes;
         for log in &mut self.logs {
             // Half of what is left, in rows that cost the most they can: no layout can outrun the budget.
-            let row_bytes = 8 * (1 + log.types.len()) + log::STRETCH_BYTES;
+            let row_bytes = 8 * (1 + log.types.len()) + STRETCH_BYTES;
             let step = (left_bytes / row_bytes / 2).clamp(1, LOOK_ROWS);
             log.budget_at = log.rows() + step;
             // A stretch that is long but no leaf (late rows in it) is closed, so that the next one may be.

@@ -1,5 +1,6 @@
 use crate::buffer::group::{Group, Grouped};
-use crate::buffer::staging::{LEAF_ROWS, Ready, Slot, Staging};
+use crate::buffer::staging::{Ready, Slot, Staging};
+use crate::limits::LEAF_ROWS;
 use std::collections::BTreeMap;
 use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType;

@@ -1,4 +1,4 @@
-//! Rows that came in rounds (`rounds.rs`): the end of the log is a matrix, and to group it is to transpose it.
+//! Rows that came in rounds (`round_robin.rs`): the end of the log is a matrix, and to group it is to transpose it.
 //!
 //! ```text
 //! log     ... | a b c d | a b c d | a b c d | a b      a round has a row of each series, in the order of their ids

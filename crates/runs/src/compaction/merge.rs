@@ -9,62 +9,29 @@
 //!
 //! Within a step, series by series: rows of all inputs are gathered in the order of time, of each time those of
 //! the newest input that has it, whole vectors that nothing older stands in the way of are linked, the rest goes to the output.
-//! Many series of a few rows each are merged together (`merge/batch.rs`). What the inputs held before the watermark is freed as the
-//! merge goes on (`merge/passed.rs`).
+//! Many series of a few rows each are merged together (`batch.rs`). What the inputs held before the watermark is freed as the
+//! merge goes on (`reclaim.rs`).
 
-use crate::buffer::staging::LEAF_ROWS;
 use crate::compaction::batch::Batch;
+use crate::compaction::memory::Merging;
 use crate::compaction::reclaim::free_passed;
-use crate::counters::{MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES, TIER_RUNS_MAX, TIERS_MAX, Work};
-use crate::flush::driver::{Obstacles, Part, whole_vectors};
+use crate::counters::Work;
 use crate::front::Front;
 use crate::key::Key;
+use crate::limits::{LEAF_ROWS, MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES, TIER_RUNS_MAX, TIERS_MAX};
+use crate::link::obstacles::{Obstacles, Part};
 use crate::link::sink::Sink;
+use crate::link::threshold::whole_vectors;
 use crate::record::{Merge, Tier};
-use crate::run::block::Block;
+use crate::run::block::row_bytes;
 use crate::run::cursor::RunCursor;
-use crate::run::descriptor::{Kit, Run, RunWriter, row_bytes};
+use crate::run::descriptor::Run;
+use crate::run::writer::RunWriter;
 use std::ops::Range;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::{PageRead, PageWrite, Result};
-
-/// Memory of merges and of the writers of runs, and what these have learned; kept from one transaction to the next.
-#[derive(Debug, Default)]
-pub(crate) struct Merging {
-    /// That of new runs, then one a tier.
-    kits: Vec<Kit>,
-    blocks: Vec<Block>,
-    batch: Batch,
-    gathered: Rows,
-}
-
-impl Merging {
-    /// For who writes new runs.
-    pub(crate) const NEW: usize = 0;
-
-    /// Lends a kit.
-    pub(crate) fn take_kit(&mut self, place: usize) -> Kit {
-        self.kits
-            .get_mut(place)
-            .map(std::mem::take)
-            .unwrap_or_default()
-    }
-
-    /// A kit that is not lent.
-    pub(crate) fn kit(&self, place: usize) -> Option<&Kit> {
-        self.kits.get(place)
-    }
-
-    /// Takes it back.
-    pub(crate) fn give_kit(&mut self, place: usize, kit: Kit) {
-        if self.kits.len() <= place {
-            self.kits.resize_with(place + 1, Kit::default);
-        }
-        self.kits[place] = kit;
-    }
-}
 
 /// A merge that so many of the least steps end is not made to wait.
 const STEPS_FEW: u64 = 16;
@@ -253,6 +220,23 @@ impl Front {
             self.push_run(w, sink, memory, target, output)?;
         }
         Ok((true, merged_bytes))
+    }
+
+    /// A new run becomes the newest of tier 0, and the merges go on.
+    pub(crate) fn add_run<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        memory: &mut Merging,
+        run: Run,
+    ) -> Result<()> {
+        if self.record.tiers.is_empty() {
+            self.record.tiers.push(Tier::default());
+        }
+        self.changed = true;
+        self.work.runs_written += 1;
+        self.push_run(w, sink, memory, 0, run)?;
+        self.advance(w, sink, memory)
     }
 }
 

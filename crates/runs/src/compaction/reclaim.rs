@@ -10,7 +10,8 @@
 
 use crate::counters::Work;
 use crate::key::Key;
-use crate::run::descriptor::{Run, row_bytes};
+use crate::run::block::row_bytes;
+use crate::run::descriptor::Run;
 use crate::run::directory::{self, entries_from};
 use crate::step_sizes::{large_step_bytes, passed_bytes};
 use tidalite_codec::ColumnType;

@@ -6,10 +6,10 @@
 use crate::buffer::group::{Group, Grouped};
 use crate::buffer::staging::{Ready, Staging};
 use crate::flush::blocks::Blocks;
-use crate::flush::driver::{
-    BULK_REST_ROWS_MIN, LINKED_ROWS_MIN, linkable, linkable_of, whole_vectors,
-};
 use crate::flush::linker::{Linked, Linker, SealedOf, seal_and_link};
+use crate::link::threshold::{
+    BULK_REST_ROWS_MIN, LINKED_ROWS_MIN, Take, linkable_of, whole_vectors,
+};
 use tidalite_base::SeriesId;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{ColumnType, RowsRef};
@@ -18,32 +18,6 @@ use tidalite_pager::Error;
 /// Bytes of rows that a thread encodes as blocks rather than leave them to the writer: fewer may fit into the tail page, and would
 /// make a run that is soon merged with others.
 const BLOCKS_BYTES_MIN: usize = 1 << 20;
-
-/// How many rows of a series are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Take {
-    /// Whole vectors.
-    Whole,
-    /// What is worth a leaf at the end of a transaction.
-    AtCommit,
-}
-
-impl Take {
-    /// Of fewer rows none are taken.
-    pub(crate) fn rows_min(self) -> usize {
-        match self {
-            Self::Whole => VECTOR_ROWS,
-            Self::AtCommit => LINKED_ROWS_MIN,
-        }
-    }
-
-    pub(crate) fn of(self, rows: RowsRef<'_>) -> usize {
-        match self {
-            Self::Whole => whole_vectors(rows),
-            Self::AtCommit => linkable(rows, false),
-        }
-    }
-}
 
 impl Staging {
     /// Links whole vectors that may be linked, of a layout or of all. The other rows stay staged, and those of series that were read.

@@ -14,19 +14,19 @@
 //! 1. The rows of a list are of one class and ascend by series and time; none is there twice.
 //! 2. All blocks of a list are full but the last.
 //! 3. What the bytes of a list are depends on its rows, and on what was learned before the threads began: not on what other threads do.
-//! 4. Lists are handed over while no rows are away (`help.rs`).
+//! 4. Lists are handed over while no rows are away (`helpers.rs`).
 
 use crate::buffer::staging::Staging;
 use crate::bugs::{Bug, active};
-use crate::compaction::merge::Merging;
-use crate::flush::linker::expect_series;
+use crate::compaction::memory::Merging;
 use crate::front::Front;
 use crate::key::Key;
 use crate::link::sink::Sink;
-use crate::run::block::{block_rows_max, encode_block};
-use crate::run::descriptor::{BLOCK_ALIGN, BlockStore, Run, RunWriter, row_bytes};
+use crate::run::block::{BLOCK_ALIGN, block_rows_max, encode_block, row_bytes};
+use crate::run::descriptor::Run;
 use crate::run::directory::Entry;
-use crate::run::tail;
+use crate::run::tail::{self, expect_series};
+use crate::run::writer::{BlockStore, RunWriter};
 use std::ops::Range;
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Hint, Rows, RowsRef, time_span};

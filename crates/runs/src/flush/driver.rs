@@ -2,146 +2,20 @@
 
 use crate::buffer::group::{Group, Grouped};
 use crate::buffer::staging::{Ready, Staging};
-use crate::compaction::merge::Merging;
+use crate::compaction::memory::Merging;
 use crate::counters::Work;
-use crate::flush::linker::expect_series;
 use crate::front::{Front, Layouts};
+use crate::link::obstacles::Obstacles;
 use crate::link::sink::Sink;
-use crate::record::{FrontRoot, Tier};
-use crate::run::cursor::Probe;
-use crate::run::descriptor::{Kit, Run, RunWriter, row_bytes};
-use crate::run::tail::{self, Piece};
-use std::ops::Range;
-use tidalite_base::limits::VECTOR_ROWS;
-use tidalite_base::{SeriesId, TxnId};
+use crate::link::threshold::{BULK_REST_ROWS_MIN, linkable, whole_vectors};
+use crate::record::FrontRoot;
+use crate::run::block::row_bytes;
+use crate::run::descriptor::Run;
+use crate::run::tail::{self, Piece, expect_series};
+use crate::run::writer::{Kit, RunWriter};
+use tidalite_base::SeriesId;
 use tidalite_codec::{Rows, RowsRef};
-use tidalite_pager::{Error, PageRead, PageWrite, Ptr, Result};
-
-/// Answers, series by series, whether anything in the front lies within a span.
-#[derive(Debug)]
-pub struct Obstacles {
-    layouts: Layouts,
-    probes: Vec<Probe>,
-    tail: Ptr,
-    /// Its rows, once they have been asked for: a commit of a few rows does not.
-    pieces: Option<Vec<Piece>>,
-}
-
-impl Obstacles {
-    /// Everything from tier `tier` on, and the tail when that is asked for.
-    pub(crate) fn new(front: &Front, tier: usize, tail: bool) -> Self {
-        let probes = front
-            .live_runs(tier)
-            .map(|(run, after)| Probe::new(run, after));
-        Self {
-            layouts: front.layouts.clone(),
-            probes: probes.collect(),
-            tail: if tail { front.tail } else { Ptr::NULL },
-            pieces: None,
-        }
-    }
-
-    pub(crate) fn within<R: PageRead>(
-        &mut self,
-        r: &R,
-        place: (u32, SeriesId),
-        from: i64,
-        to: i64,
-    ) -> Result<bool> {
-        let tail = match &self.pieces {
-            Some(pieces) => pieces,
-            None => {
-                let pieces = tail::pieces(r, &self.tail, &self.layouts)?;
-                self.pieces.insert(pieces)
-            }
-        };
-        if let Ok(i) = tail.binary_search_by_key(&place, Piece::place)
-            && !tail[i].rows.view().between(from, to).is_empty()
-        {
-            return Ok(true);
-        }
-        for probe in &mut self.probes {
-            if probe.has_rows(r, &self.layouts, place, from, to)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Cuts the rows into parts, in order: whole vectors that may be linked, and others. Nothing in the front lies within
-    /// the span of a part that may be linked, nor do the other parts, since they are before or after it.
-    ///
-    /// Cost: one question about all whole vectors; when the answer is bad, one a vector. So a few rows that are very late
-    /// hold back the vector that they are in, not the rest.
-    pub(crate) fn plan<R: PageRead>(
-        &mut self,
-        r: &R,
-        place: (u32, SeriesId),
-        rows: RowsRef<'_>,
-        whole: usize,
-        parts: &mut Vec<Part>,
-    ) -> Result<()> {
-        parts.clear();
-        if whole == 0 {
-            return Ok(());
-        }
-        let times = rows.times();
-        if !self.within(r, place, times[0], times[whole - 1])? {
-            parts.push(Part {
-                rows: 0..whole,
-                link: true,
-            });
-            return Ok(());
-        }
-        let mut to = 0;
-        while to < whole {
-            let from = to;
-            // Rows of one time go the same way.
-            to = match rows.slice(from..whole).cut(VECTOR_ROWS) {
-                0 => whole.min(from + VECTOR_ROWS),
-                cut => from + cut,
-            };
-            let link = whole > VECTOR_ROWS && !self.within(r, place, times[from], times[to - 1])?;
-            match parts.last_mut() {
-                Some(part) if part.link == link => part.rows.end = to,
-                _ => parts.push(Part {
-                    rows: from..to,
-                    link,
-                }),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The least rest of a bulk load that is worth a leaf; the next rows of the series join it.
-pub(crate) const BULK_REST_ROWS_MIN: usize = 64;
-
-/// The least rows of a series that are worth a leaf at a commit.
-pub(crate) const LINKED_ROWS_MIN: usize = VECTOR_ROWS / 2;
-
-/// Of these rows those of whole vectors, as many as are followed by another time.
-pub(crate) fn whole_vectors(rows: RowsRef<'_>) -> usize {
-    rows.cut(rows.len() / VECTOR_ROWS * VECTOR_ROWS)
-}
-
-/// Rows of a commit's stretch that are worth a leaf: whole vectors, and a last one that is half full at least.
-/// Its rows would be written again by every merge they take part in, and every reader of the series would
-/// collect them anew.
-/// Where the transaction has linked rows of the series before, a shorter rest follows them: a bulk load ends in leaves.
-pub(crate) fn linkable(rows: RowsRef<'_>, linked_before: bool) -> usize {
-    linkable_of(rows.len(), whole_vectors(rows), linked_before)
-}
-
-/// The same of so many rows, of which those of whole vectors are known.
-pub(crate) fn linkable_of(rows: usize, whole: usize, linked_before: bool) -> usize {
-    let least = if linked_before || whole > 0 {
-        BULK_REST_ROWS_MIN
-    } else {
-        LINKED_ROWS_MIN
-    };
-    if rows - whole >= least { rows } else { whole }
-}
+use tidalite_pager::{Error, PageWrite, Ptr, Result};
 
 /// How much is handed over.
 #[derive(Clone, Copy, Debug)]
@@ -152,13 +26,6 @@ enum Amount {
     AllWhole,
     /// Everything; so many bytes of it may go to the tail page.
     All(usize),
-}
-
-/// Rows of a stretch that go the same way.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
-    pub(crate) rows: Range<usize>,
-    pub(crate) link: bool,
 }
 
 /// Where the rows go that are not linked: held back while they fit into the tail page, else a run that
@@ -498,41 +365,5 @@ impl Front {
                 self.add_run(w, sink, staging.merging(), run)
             }
         }
-    }
-
-    /// The oldest transaction that a run may be of which takes in the tail.
-    pub(crate) fn tail_oldest<W: PageWrite>(&self, w: &W) -> TxnId {
-        // Rows of the tail are newer than the newest run, more is not known of them.
-        match self.live_runs(0).next() {
-            _ if self.tail.is_null() => w.txn(),
-            Some((run, _)) => run.txn_newest,
-            None => TxnId(1),
-        }
-    }
-
-    /// The rows of the tail are elsewhere now.
-    pub(crate) fn free_tail<W: PageWrite>(&mut self, w: &mut W) {
-        if !self.tail.is_null() {
-            w.free_page(&self.tail);
-            self.tail = Ptr::NULL;
-            self.tail_rows = 0;
-        }
-    }
-
-    /// A new run becomes the newest of tier 0, and the merges go on.
-    pub(crate) fn add_run<W: PageWrite, S: Sink<W>>(
-        &mut self,
-        w: &mut W,
-        sink: &mut S,
-        memory: &mut Merging,
-        run: Run,
-    ) -> Result<()> {
-        if self.record.tiers.is_empty() {
-            self.record.tiers.push(Tier::default());
-        }
-        self.changed = true;
-        self.work.runs_written += 1;
-        self.push_run(w, sink, memory, 0, run)?;
-        self.advance(w, sink, memory)
     }
 }

@@ -13,12 +13,12 @@
 
 use crate::buffer::group::Kept;
 use crate::buffer::staging::{Ready, Staging};
-use crate::flush::appender::Take;
-use crate::flush::driver::Obstacles;
-use crate::flush::linker::expect_series;
 use crate::flush::threads::{Beside, Desk, Piece, Running};
 use crate::front::Front;
+use crate::link::obstacles::Obstacles;
 use crate::link::sink::SealingSink;
+use crate::link::threshold::Take;
+use crate::run::tail::expect_series;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use tidalite_codec::ColumnType;

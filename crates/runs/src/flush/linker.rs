@@ -7,17 +7,16 @@
 //! ```
 //!
 //! So do appenders, each of which has staging of its own; what is not worth leaves they encode as blocks of a run (`blocks.rs`). The
-//! threads that a transaction has beside its own do not turn to it: it comes for what they have encoded (`help.rs`).
+//! threads that a transaction has beside its own do not turn to it: it comes for what they have encoded (`helpers.rs`).
 //!
 //! Invariant: a series' rows come from one thread at a time in their order. Where several threads have rows of one series, which
 //! of two at the same time is the newer is nobody's to say.
 
 use crate::buffer::staging::Staging;
-use crate::flush::driver::Obstacles;
 use crate::front::Front;
+use crate::link::obstacles::Obstacles;
 use crate::link::sink::SealingSink;
-use crate::run::descriptor::row_bytes;
-use crate::run::tail::SERIES_MAX;
+use crate::run::tail::expect_series;
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_pager::{Error, PageWrite, Result};
@@ -153,27 +152,4 @@ impl<'a, W: PageWrite, S: SealingSink<W>> Linking<'a, W, S> {
         }
         self.sink.link(self.pages, series, types, rows)
     }
-}
-
-impl Front {
-    /// Counts rows that were linked.
-    pub(crate) fn note_linked(&mut self, series: SeriesId, rows: usize, columns: usize) {
-        let rows = rows as u64;
-        self.work.rows_given += rows;
-        self.work.rows_linked += rows;
-        self.work.bytes_given += rows * row_bytes(columns);
-        self.linked.insert(series);
-    }
-}
-
-/// Checks the number of a series.
-pub(crate) fn expect_series(series: SeriesId) -> Result<()> {
-    if series.0 <= SERIES_MAX {
-        return Ok(());
-    }
-    Err(Error::Limit {
-        what: "series id",
-        found: series.0,
-        limit: SERIES_MAX,
-    })
 }

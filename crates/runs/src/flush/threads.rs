@@ -18,7 +18,7 @@
 use crate::buffer::copies::Copies;
 use crate::buffer::group::{Kept, Plan, Scratch, Sorting};
 use crate::buffer::log::Log;
-use crate::flush::appender::Take;
+use crate::link::threshold::Take;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};

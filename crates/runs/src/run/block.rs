@@ -12,8 +12,8 @@
 //! The header is that of every block (kind RunBlock); its checksum covers everything. A block lies at a
 //! multiple of 8 inside its extent, is at most 64 KiB long and ends with its last payload.
 
-use crate::counters::BLOCK_BYTES_MAX;
 use crate::key::Key;
+use crate::limits::BLOCK_BYTES_MAX;
 use std::cell::RefCell;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, SeriesId, get_u16, get_u32, put_u16, put_u32};
@@ -32,6 +32,14 @@ const _: () = assert!(SHIFTS_BYTES_MAX <= u8::MAX as usize);
 
 /// Bytes that an encoding may need beyond eight a value: alignment, tables of exceptions.
 const ENCODING_SLACK: usize = 64;
+
+/// Where a block begins inside an extent: multiples of this.
+pub(crate) const BLOCK_ALIGN: usize = 8;
+
+/// Raw bytes of a row in a layout of so many columns.
+pub(crate) fn row_bytes(columns: usize) -> u64 {
+    8 * (2 + columns as u64)
+}
 
 /// Rows that a block of this many columns holds at most: 1024, fewer when that many could exceed 64 KiB.
 pub(crate) fn block_rows_max(columns: usize) -> usize {

@@ -357,7 +357,7 @@ pub(crate) fn move_extent<W: PageWrite>(tree: &mut Tree, w: &mut W, extent: &Ext
         Ok(true)
     })?;
     entries.sort_unstable_by_key(|entry| entry.ptr.addr);
-    let align = crate::run::descriptor::BLOCK_ALIGN as u64;
+    let align = crate::run::block::BLOCK_ALIGN as u64;
     let bytes = entries
         .iter()
         .map(|entry| u64::from(entry.ptr.len).next_multiple_of(align));

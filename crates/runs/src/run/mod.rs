@@ -5,3 +5,4 @@ pub(crate) mod cursor;
 pub(crate) mod descriptor;
 pub(crate) mod directory;
 pub(crate) mod tail;
+pub(crate) mod writer;

@@ -10,11 +10,12 @@
 //! equal series and time a row takes the place of all before it, unless it joins: such a row follows the row of its series that
 //! was written just before it, and has its time. What lies beyond `used` is zero.
 
-use crate::counters::LAYOUTS_MAX;
 use crate::key::Key;
-use crate::run::descriptor::row_bytes;
+use crate::limits::LAYOUTS_MAX;
+use crate::run::block::row_bytes;
 use tidalite_base::{Corrupt, SeriesId, get_i64, get_u32, get_u64, put_i64, put_u32, put_u64};
 use tidalite_codec::{ColumnType, Rows, RowsRef};
+use tidalite_pager::Error;
 use tidalite_pager::{HEADER_BYTES, Kind, PageRead, PageWrite, Ptr, Result};
 
 const ROWS_AT: usize = HEADER_BYTES;
@@ -28,6 +29,18 @@ const _: () = assert!(LAYOUTS_MAX < 1 << 15, "classes leave the highest bit free
 
 /// Series ids that the front can hold: they share a word with the class.
 pub const SERIES_MAX: u64 = (1 << SERIES_BITS) - 1;
+
+/// Checks the number of a series.
+pub(crate) fn expect_series(series: SeriesId) -> Result<()> {
+    if series.0 <= SERIES_MAX {
+        return Ok(());
+    }
+    Err(Error::Limit {
+        what: "series id",
+        found: series.0,
+        limit: SERIES_MAX,
+    })
+}
 
 /// Bytes of rows that a tail page holds.
 pub(crate) fn tail_capacity(page_size: usize) -> usize {

@@ -1,8 +1,8 @@
 //! What an open merge has passed does not take space until it ends.
 
 use super::*;
-use crate::counters::FAN_IN;
 use crate::key::Key;
+use crate::limits::FAN_IN;
 use crate::run::directory::entries_from;
 use crate::step_sizes::passed_bytes;
 use tidalite_testkit::rng::Rng;

@@ -1,11 +1,11 @@
 //! Every rule of the front's bytes, checked; every page and extent reached, claimed.
 
-use crate::counters::{TIER_RUNS_MAX, TIERS_MAX};
 use crate::front::Front;
 use crate::key::Key;
+use crate::limits::{TIER_RUNS_MAX, TIERS_MAX};
 use crate::record::record_extent;
-use crate::run::block::Block;
-use crate::run::descriptor::{Run, row_bytes};
+use crate::run::block::{Block, row_bytes};
+use crate::run::descriptor::Run;
 use crate::run::directory::{self, Entry};
 use crate::run::tail;
 use crate::visit::around::Around;

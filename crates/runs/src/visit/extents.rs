@@ -5,9 +5,8 @@
 //! 3. What else is in an extent are blocks that a delete replaced or a merge has passed, still whole.
 //! 4. Zeros fill the space between a block and the next multiple of 8, and from there to the end of the last page.
 
-use crate::counters::BLOCK_BYTES_MAX;
-use crate::run::block::encoded_len;
-use crate::run::descriptor::BLOCK_ALIGN;
+use crate::limits::BLOCK_BYTES_MAX;
+use crate::run::block::{BLOCK_ALIGN, encoded_len};
 use tidalite_base::{Corrupt, get_u64};
 use tidalite_pager::{
     Error, Extent, HEADER_BYTES, Header, Kind, PageRead, Ptr, Result, expect_zeros, verify_block,

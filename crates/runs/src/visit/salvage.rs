@@ -1,8 +1,8 @@
 //! What is left of a damaged front: rows run by run around damage, and blocks and tails that nothing leads to.
 
-use crate::counters::{BLOCK_BYTES_MAX, LAYOUTS_MAX};
 use crate::front::Front;
 use crate::key::{KEY_BYTES, Key};
+use crate::limits::{BLOCK_BYTES_MAX, LAYOUTS_MAX};
 use crate::record::Record;
 use crate::run::block::{Block, encoded_len};
 use crate::run::descriptor::Run;
