@@ -26,40 +26,33 @@
 //!
 //! The caller keeps the records, the root of the extents table and the front. Errors are the pager's.
 
-mod check;
-mod cold;
-mod edit;
 mod extents;
 mod leaf;
 mod link;
 mod node;
 mod packer;
 mod read;
-mod record;
-mod relocate;
-mod salvage;
-mod sealed;
 mod tree;
-mod walk;
+mod visit;
 
-pub use check::{Check, Damage, Report};
-pub use cold::Cooling;
-pub use extents::ExtentRecord;
-pub use link::Link;
-pub use packer::Packer;
-pub use read::candles::{Candle, CandleSize};
-pub use read::collect::Window;
-pub use read::cursor::{Cursor, Found};
-pub use read::filter::{Direction, ValueRange};
-pub use read::lines::Lines;
-pub use read::matching::Matching;
-pub use read::scan::{ReverseScan, Scan, Stretch, Vector};
-pub use read::{Row, View};
-pub use relocate::Moving;
-pub use salvage::{LoneLeaf, leaf_rows, leaf_types, lone_leaf};
-pub use sealed::Sealed;
-pub use tree::{PENDING_MAX, SeriesTree, Shape};
-pub use walk::Walk;
+pub use crate::extents::ExtentRecord;
+pub use crate::leaf::sealed::Sealed;
+pub use crate::link::Link;
+pub use crate::packer::Packer;
+pub use crate::read::candles::{Candle, CandleSize};
+pub use crate::read::collect::Window;
+pub use crate::read::cursor::{Cursor, Found};
+pub use crate::read::filter::{Direction, ValueRange};
+pub use crate::read::lines::Lines;
+pub use crate::read::matching::Matching;
+pub use crate::read::scan::{ReverseScan, Scan, Stretch, Vector};
+pub use crate::read::view::{Row, View};
+pub use crate::tree::cool::Cooling;
+pub use crate::tree::series_tree::{PENDING_MAX, SeriesTree, Shape};
+pub use crate::visit::check::{Check, Damage, Report};
+pub use crate::visit::relocate::Moving;
+pub use crate::visit::salvage::{LoneLeaf, leaf_rows, leaf_types, lone_leaf};
+pub use crate::visit::walk::Walk;
 
 #[cfg(test)]
 mod tests;

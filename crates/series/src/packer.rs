@@ -15,7 +15,8 @@
 //! 4. `buffer` holds the bytes of the open extent from `written` to `used`; until `flush` they cannot be read.
 
 use crate::extents::{self, ExtentRecord};
-use crate::leaf::{OpenLeaf, vectors_max};
+use crate::leaf::layout::vectors_max;
+use crate::leaf::writer::OpenLeaf;
 use std::collections::BTreeMap;
 use tidalite_base::Corrupt;
 use tidalite_base::limits::LEAF_VECTORS_MAX;

@@ -1,7 +1,7 @@
 //! A leaf in cold form: each column whose vectors get smaller as pages of one model, the others as they were.
 
-use super::MODEL_ENTRY_BYTES;
-use super::writer::{Model, OpenLeaf, OpenVector, payload_checksum, vector_rows};
+use crate::leaf::layout::MODEL_ENTRY_BYTES;
+use crate::leaf::writer::{Model, OpenLeaf, OpenVector, payload_checksum, vector_rows};
 use tidalite_codec::{ColdColumn, ColumnType, Hint, RowsRef, encode_cold, words};
 
 impl OpenLeaf {
@@ -93,7 +93,7 @@ fn cool<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::leaf::Leaf;
+    use crate::leaf::reader::Leaf;
     use crate::packer::Packer;
     use tidalite_codec::{CHUNK_BYTES, COLD, Chunk, Rows};
     use tidalite_kv::Tree;

@@ -12,10 +12,10 @@
 //! 3. While the `word` of a column is known, all its rows have it and `vectors` is empty; else there is an entry a vector.
 //! 4. Each byte of `payloads` is one of a vector that has an entry, or of a model.
 
-use super::{DATA_BYTES_SOFT, vectors_max};
+use crate::leaf::layout::{DATA_BYTES_SOFT, vectors_max};
+use crate::leaf::sealed::Sealed;
 use crate::link::{Entry, Link};
 use crate::packer::{Packer, aligned};
-use crate::sealed::Sealed;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, checksum};
 use tidalite_codec::{

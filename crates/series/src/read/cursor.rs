@@ -1,8 +1,8 @@
 //! A row at a time, in both directions. Steps stay in the decoded vector; only a step over its edge
 //! touches the tree.
 
-use super::segments::Segments;
-use super::{Row, View};
+use crate::read::segments::Segments;
+use crate::read::view::{Row, View};
 use tidalite_base::Corrupt;
 use tidalite_pager::{Error, PageRead, Result};
 

@@ -3,15 +3,15 @@
 //! Pieces of the tree whose extremes rule a match out are passed by unread, whatever is asked; those of which every row matches are folded
 //! unread.
 
-use super::View;
-use super::candles::Candle;
-use super::collect::{Grid, Window};
-use super::filter::{Direction, Filter, ValueRange, possible, row_matches};
-use super::fold::{self, Asked};
-use super::scan::{Scan, Vector};
-use crate::leaf::Leaf;
+use crate::leaf::reader::Leaf;
 use crate::link::Link;
 use crate::node::Spine;
+use crate::read::candles::Candle;
+use crate::read::collect::{Grid, Window};
+use crate::read::filter::{Direction, Filter, ValueRange, possible, row_matches};
+use crate::read::fold::{self, Asked};
+use crate::read::scan::{Scan, Vector};
+use crate::read::view::View;
 use tidalite_codec::Parts;
 use tidalite_pager::{PageRead, Result};
 

@@ -1,9 +1,9 @@
 //! The rows of an interval in slices of up to 1024: the fast path. What lies wholly inside the interval
 //! is handed out as it was decoded, without a look at a single row.
 
-use super::lines::Lines;
-use super::matching::Matching;
-use super::segments::Segments;
+use crate::read::lines::Lines;
+use crate::read::matching::Matching;
+use crate::read::segments::Segments;
 use std::ops::Range;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{as_floats, as_integers};

@@ -5,9 +5,9 @@
 //! 2. A position is cheap: rows are decoded by `load`, late rows are merged only into the vectors
 //!    whose span holds some.
 
-use super::lines::Lines;
-use super::vectors::VectorCursor;
-use crate::tree::SeriesTree;
+use crate::read::lines::Lines;
+use crate::read::vector_cursor::VectorCursor;
+use crate::tree::series_tree::SeriesTree;
 use std::ops::Range;
 use tidalite_base::Corrupt;
 use tidalite_base::limits::VECTOR_ROWS;

@@ -2,7 +2,7 @@
 
 use crate::link::Link;
 use crate::node::Spine;
-use crate::tree::SeriesTree;
+use crate::tree::series_tree::SeriesTree;
 use tidalite_base::Corrupt;
 use tidalite_pager::{Error, PageRead, Result};
 

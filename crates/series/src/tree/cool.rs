@@ -3,12 +3,12 @@
 //! 1. A leaf in cold form has a kind of its own, so what is to do is found by the links alone; no leaf is read twice for it.
 //! 2. Rows stay as they are. What changes a leaf in cold form later writes it as any other; only moving it keeps the form.
 
-use crate::edit::{Edit, Split};
-use crate::leaf::vectors_max;
+use crate::leaf::layout::vectors_max;
 use crate::link::{Entry, Link};
 use crate::node::{self, Spine};
 use crate::packer::Packer;
-use crate::tree::{SeriesTree, raise};
+use crate::tree::edit::{Edit, Split};
+use crate::tree::series_tree::{SeriesTree, raise};
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{COLD, Rows, RowsRef};
 use tidalite_pager::{Error, Kind, PageRead, PageWrite, Result};

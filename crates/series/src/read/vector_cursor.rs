@@ -1,11 +1,11 @@
 //! Steps over the vectors of a tree. A leaf is opened when something of a vector is asked that its link
 //! does not say.
 
-use super::leaves::LeafCursor;
-use super::lines::Lines;
-use crate::leaf::Leaf;
+use crate::leaf::reader::Leaf;
 use crate::link::Link;
-use crate::tree::SeriesTree;
+use crate::read::lines::Lines;
+use crate::tree::leaf_cursor::LeafCursor;
+use crate::tree::series_tree::SeriesTree;
 use std::cell::Cell;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{as_integers, times_mut};

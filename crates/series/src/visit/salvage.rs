@@ -1,6 +1,7 @@
 //! Leaves without a tree above them: what a directory says of itself, and whatever rows can still be read.
 
-use crate::leaf::{Leaf, is_leaf};
+use crate::leaf::layout::is_leaf;
+use crate::leaf::reader::Leaf;
 use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::{Candidate, Error, PageRead, Ptr, Result};

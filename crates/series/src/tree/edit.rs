@@ -9,7 +9,7 @@
 //! 2. What a replaced link led to is freed (nodes) or buried (leaves) in the same step.
 //! 3. A node is split when it has more links than the fan-out; it is never merged with a neighbour.
 
-use crate::leaf::Leaf;
+use crate::leaf::reader::Leaf;
 use crate::link::{Entry, Link};
 use crate::node::{self, Node, Spine};
 use crate::packer::Packer;

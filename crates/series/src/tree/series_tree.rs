@@ -9,13 +9,13 @@
 //! 4. `open` is the leaf that the transaction's newest rows go to; it lies behind everything else. Nothing can be read of
 //!    it before it is closed, which every other change does first.
 
-use crate::edit::{Edit, STANDALONE_ROWS, Split};
-use crate::leaf::OpenLeaf;
+use crate::leaf::writer::OpenLeaf;
 use crate::link::{Entry, Link};
 use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX, Spine};
 use crate::packer::Packer;
-use crate::read::Row;
-use crate::read::leaves::LeafCursor;
+use crate::read::view::Row;
+use crate::tree::edit::{Edit, STANDALONE_ROWS, Split};
+use crate::tree::leaf_cursor::LeafCursor;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::{COLUMNS_MAX, VECTOR_ROWS};
 use tidalite_codec::{ColumnType, Hint, RowsRef, Stats};

@@ -15,11 +15,11 @@
 //!
 //! At most 8 links wait, so a record of c columns has at most 15 + 9 c + 9 (72 + 103 c) bytes.
 
-use crate::leaf::is_leaf;
+use crate::leaf::layout::is_leaf;
 use crate::link::{Entry, LINK_BYTES, Link};
 use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX};
-use crate::read::Row;
-use crate::tree::{PENDING_MAX, SeriesTree};
+use crate::read::view::Row;
+use crate::tree::series_tree::{PENDING_MAX, SeriesTree};
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_base::{Corrupt, SeriesId, TxnId};
 use tidalite_codec::short;

@@ -4,13 +4,13 @@
 //! Rows stay as they are; a leaf that is read and written again has the same words. Nodes are rewritten where something below them
 //! moved. To find out, the spines of nodes are read, no statistics and no leaf.
 
-use crate::cold::Cooling;
-use crate::edit::{Edit, Split};
 use crate::extents;
 use crate::link::{Entry, Link};
 use crate::node::{self, Spine};
 use crate::packer::Packer;
-use crate::tree::{SeriesTree, raise};
+use crate::tree::cool::Cooling;
+use crate::tree::edit::{Edit, Split};
+use crate::tree::series_tree::{SeriesTree, raise};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use tidalite_kv::{Relocation, Tree};

@@ -8,10 +8,10 @@
 //!
 //! A leaf that is made so has the bytes that it would have got from `SeriesTree::link`.
 
-use crate::edit::STANDALONE_ROWS;
-use crate::leaf::payload_checksum;
+use crate::leaf::writer::payload_checksum;
 use crate::packer::Packer;
-use crate::tree::SeriesTree;
+use crate::tree::edit::STANDALONE_ROWS;
+use crate::tree::series_tree::SeriesTree;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{Chunk, ColumnType, Hint, RowsRef, Stats, encode_column, encode_times};
 use tidalite_pager::{PageWrite, Result};
