@@ -16,7 +16,7 @@
 //! length is in front of the entries (directory.rs).
 
 use crate::leaf::directory::Place;
-use crate::leaf::writer::OpenVector;
+use crate::leaf::open_vector::OpenVector;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, get_u64};
 use tidalite_codec::short;

@@ -1,4 +1,4 @@
-//! A leaf: up to 16 vectors of rows, column after column, under one directory.
+//! The layout of a leaf: up to 16 vectors of rows, column after column, under one directory.
 //!
 //! ```text
 //! 0         32      64         + 8 (1 + columns)          directory bytes          + data bytes   up to 64-byte alignment
@@ -29,8 +29,7 @@
 //! from the lengths of what is before it. The statistics of a vector of a constant column are those of its rows; they follow
 //! from the word. Directories are small because vectors of few bits are: decision 0421.
 
-use crate::leaf::entry::{COLUMN_ENTRY_BYTES_MAX, TIME_ENTRY_BYTES_MAX};
-use tidalite_base::limits::{CHECKSUM_SPAN_MAX, LEAF_VECTORS_MAX};
+use tidalite_base::checksum;
 use tidalite_pager::{HEADER_BYTES, Kind};
 
 pub(super) const ROWS_AT: usize = HEADER_BYTES;
@@ -67,18 +66,20 @@ pub(super) const MODEL_CHECKSUM: usize = 0;
 pub(super) const MODEL_BYTES: usize = MODEL_CHECKSUM + 8;
 pub(super) const MODEL_ENTRY_BYTES: usize = MODEL_BYTES + 4;
 
-/// Payload bytes after which a leaf takes no further vector: rewriting one then stays cheap.
-pub(super) const DATA_BYTES_SOFT: usize = 64 * 1024;
-
 /// Whether a pointer of this kind leads to a leaf.
 pub(crate) fn is_leaf(kind: Kind) -> bool {
     matches!(kind, Kind::SeriesLeaf | Kind::SeriesCold)
 }
 
-/// Vectors that fit one leaf: 16, or fewer when many columns could stretch the directory over 64 KiB.
-pub(crate) fn vectors_max(columns: usize) -> usize {
-    let sections = 1 + columns;
-    let fixed = SECTIONS_AT + sections * (SECTION_BYTES + MODEL_ENTRY_BYTES);
-    let entry = sections * PLACE_BYTES + TIME_ENTRY_BYTES_MAX + columns * COLUMN_ENTRY_BYTES_MAX;
-    ((CHECKSUM_SPAN_MAX - fixed) / entry).clamp(1, LEAF_VECTORS_MAX)
+/// Leaves start at multiples of this.
+pub(crate) const LEAF_ALIGN: usize = 64;
+
+/// `bytes` rounded up to the alignment of leaves.
+pub(crate) fn aligned(bytes: usize) -> usize {
+    bytes.next_multiple_of(LEAF_ALIGN)
+}
+
+/// What the directory holds for a payload: its checksum, or 0 for no bytes.
+pub(crate) fn payload_checksum(bytes: &[u8]) -> u64 {
+    if bytes.is_empty() { 0 } else { checksum(bytes) }
 }

@@ -8,21 +8,17 @@
 //!
 //! A leaf that is made so has the bytes that it would have got from `SeriesTree::link`.
 
-use crate::leaf::writer::payload_checksum;
-use crate::packer::Packer;
-use crate::tree::edit::STANDALONE_ROWS;
-use crate::tree::series_tree::SeriesTree;
+use crate::leaf::layout::payload_checksum;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{Chunk, ColumnType, Hint, RowsRef, Stats, encode_column, encode_times};
-use tidalite_pager::{PageWrite, Result};
 
 /// Encoded vectors of one series, and what the encoder has learned. Its memory is used again.
 #[derive(Clone, Debug, Default)]
 pub struct Sealed {
     /// One a column, and that of the times.
-    hints: Vec<Hint>,
+    pub(crate) hints: Vec<Hint>,
     /// First and last time, rows.
-    spans: Vec<(i64, i64, usize)>,
+    pub(crate) spans: Vec<(i64, i64, usize)>,
     /// Of each vector the times, then its columns.
     parts: Vec<Part>,
     payloads: Vec<u8>,
@@ -41,11 +37,6 @@ pub(crate) struct Part {
 }
 
 impl Sealed {
-    /// Begins with what the encoder of a tree has learned.
-    pub fn begin(&mut self, tree: &SeriesTree) {
-        self.hints.clone_from(&tree.hints);
-    }
-
     /// Encodes rows, which are sorted, no timestamp twice (what is to be sealed elsewhere comes from series that replace), of columns of these types: those that `begin` was given.
     ///
     /// # Panics
@@ -99,52 +90,5 @@ impl Sealed {
 
     pub(crate) fn bytes(&self, part: &Part) -> &[u8] {
         &self.payloads[part.from..part.to]
-    }
-}
-
-impl SeriesTree {
-    /// As [`link`](Self::link) of rows that `sealed` has encoded. False, and nothing is done, where they do not simply follow
-    /// those that are there: `link` it must be.
-    ///
-    /// # Errors
-    /// As `link`.
-    pub fn link_sealed<W: PageWrite>(
-        &mut self,
-        w: &mut W,
-        packer: &mut Packer,
-        sealed: &Sealed,
-    ) -> Result<bool> {
-        let Some(&(first, ..)) = sealed.spans.first() else {
-            return Ok(true);
-        };
-        if !self.is_followed_by(first) {
-            return Ok(false);
-        }
-        self.hints.clone_from(&sealed.hints);
-        let mut at = 0;
-        while at < sealed.spans.len() {
-            let before = self.open_bytes();
-            let mut leaf = self.open.take().unwrap_or_else(|| packer.take_leaf());
-            at += leaf.fill_sealed(&self.types, &mut self.hints, sealed, at);
-            packer.note_open(before, leaf.bytes());
-            let full = leaf.is_full();
-            self.open = Some(leaf);
-            if full || at < sealed.spans.len() {
-                self.close_leaf(w, packer)?;
-            }
-        }
-        Ok(true)
-    }
-
-    /// Whether rows from this time on go to the open leaf, or to a new one behind all others.
-    fn is_followed_by(&self, first: i64) -> bool {
-        if !self.ends_before(first) {
-            return false;
-        }
-        match (&self.open, self.pending.last()) {
-            (Some(open), _) => open.is_even(),
-            (None, Some(last)) => last.link.count >= STANDALONE_ROWS as u64,
-            (None, None) => true,
-        }
     }
 }

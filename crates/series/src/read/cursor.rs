@@ -2,7 +2,8 @@
 //! touches the tree.
 
 use crate::read::segments::Segments;
-use crate::read::view::{Row, View};
+use crate::read::view::View;
+use crate::row::Row;
 use tidalite_base::Corrupt;
 use tidalite_pager::{Error, PageRead, Result};
 
@@ -223,4 +224,13 @@ impl<'a, R: PageRead> Cursor<'a, R> {
 fn lost() -> Error {
     let found = "a step after an error";
     Corrupt::new("position of a cursor", 0, found, "search, first or last").into()
+}
+
+impl<'a, R: PageRead> View<'a, R> {
+    /// A cursor in front of the first row, over all columns.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<'a, R> {
+        let all: Vec<usize> = (0..self.tree.types.len()).collect();
+        Cursor::new(*self, self.segments(&all), all.len())
+    }
 }

@@ -8,7 +8,7 @@
 use crate::leaf::reader::Leaf;
 use crate::link::Link;
 use crate::node::Spine;
-use crate::read::scan::{Vector, Words};
+use crate::read::vector::{Vector, Words};
 use crate::tree::series_tree::SeriesTree;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{ColumnType, Rows, RowsRef, Stats};

@@ -10,14 +10,14 @@ use crate::read::candles::Candle;
 use crate::read::collect::{Grid, Window};
 use crate::read::filter::{Direction, Filter, ValueRange, possible, row_matches};
 use crate::read::fold::{self, Asked};
-use crate::read::scan::{Scan, Vector};
+use crate::read::vector::Vector;
 use crate::read::view::View;
 use tidalite_codec::Parts;
 use tidalite_pager::{PageRead, Result};
 
 /// Of a series the rows that match: in each range's column the value lies in it.
 pub struct Matching<'a, R> {
-    view: View<'a, R>,
+    pub(super) view: View<'a, R>,
     ranges: Vec<ValueRange>,
 }
 
@@ -137,16 +137,6 @@ impl<'a, R: PageRead> Matching<'a, R> {
     ) -> Result<u64> {
         let View { r, tree, late } = self.view;
         Filter::new(r, tree, late, (from, to), &self.ranges, columns, f).run(direction)
-    }
-
-    /// Whole vectors, those passed by unread of which no row can match; rows that do not match are among the others.
-    ///
-    /// # Panics
-    /// When a column does not exist.
-    #[must_use]
-    pub fn scan(&self, from: i64, to: i64, columns: &[usize]) -> Scan<'a, R> {
-        let segments = self.view.segments(columns);
-        Scan::new(segments, from, to).only(self.clone())
     }
 
     /// Where the first piece or late row within `from ..= to` begins, or goes on, of which a row may match; true for a late row.

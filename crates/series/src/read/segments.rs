@@ -6,6 +6,7 @@
 //!    whose span holds some.
 
 use crate::read::lines::Lines;
+use crate::read::vector::Words;
 use crate::read::vector_cursor::VectorCursor;
 use crate::tree::series_tree::SeriesTree;
 use std::ops::Range;
@@ -317,5 +318,11 @@ impl<'a, R: PageRead> Segments<'a, R> {
             (Loaded::Merged, _) => &self.merged.columns[c],
             _ => &[],
         }
+    }
+}
+
+impl<R: PageRead> Words for Segments<'_, R> {
+    fn words(&self, column: usize) -> &[u64] {
+        Segments::words(self, column)
     }
 }

@@ -1,28 +1,13 @@
-//! Reading a series: the tree and the late rows as one.
-//!
-//! ```text
-//! leaves    steps over links to leaves             spines, and the links that wait in the record
-//! vectors   steps over vectors                     directories; decodes one vector
-//! segments  steps over stretches of rows           vectors, late rows between and within them
-//! scan      for_each_vector                        segments, cut to an interval
-//! lines     rows that rise by constant steps   made one by one, for for_each
-//! cursor    Cursor                                 a row of a segment
-//! fold      aggregate, windows, count              statistics where they do, rows where they do not
-//! collect   what these make of them                counts, windows
-//! candles   candlesticks                           the same, cut where the tree is
-//! filter    rows with values in ranges             subtrees whose extremes rule it out are passed by
-//! matching  Matching                               all of these questions, of such rows only
-//! ```
+//! A series as a reader sees it: the tree and the late rows as one.
 //!
 //! Late rows are those of the front: sorted. They are newer than the tree: of a time that they have, they are all there is. So the
 //! rows of one time, where there are several, come from one place.
 
 use crate::read::candles::{Candle, CandleSize, Candles};
 use crate::read::collect::{Grid, Window};
-use crate::read::cursor::Cursor;
 use crate::read::fold::{self, Asked, Fold};
-use crate::read::scan::{self, ReverseScan, Scan, Vector};
 use crate::read::segments;
+use crate::row::Row;
 use crate::tree::series_tree::SeriesTree;
 use tidalite_codec::{Parts, RowsRef, Stats};
 use tidalite_pager::{PageRead, Result};
@@ -42,15 +27,6 @@ impl<R> Clone for View<'_, R> {
 }
 
 impl<R> Copy for View<'_, R> {}
-
-/// A row, copied out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// Its timestamp.
-    pub time: i64,
-    /// One word a column.
-    pub words: Vec<u64>,
-}
 
 fn row_of(rows: RowsRef<'_>, row: usize) -> Row {
     let words = (0..rows.column_count()).map(|c| rows.column(c)[row]);
@@ -94,78 +70,12 @@ impl<'a, R: PageRead> View<'a, R> {
         }
     }
 
-    /// Calls `f` with the rows `from ..= to` in ascending order, up to 1024 a time, and returns how many
-    /// rows there were. Only the named columns are read.
-    ///
-    /// # Errors
-    /// `Io`, `Corrupt`; rows before the damage were delivered.
-    ///
-    /// # Panics
-    /// When a column does not exist.
-    pub fn for_each_vector(
-        &self,
-        from: i64,
-        to: i64,
-        columns: &[usize],
-        mut f: impl FnMut(&Vector<'_>),
-    ) -> Result<u64> {
-        let mut scan = self.scan(from, to, columns);
-        let mut rows = 0;
-        while let Some(vector) = scan.next()? {
-            rows += vector.len() as u64;
-            f(&vector);
-        }
-        Ok(rows)
-    }
-
-    /// The vectors of `for_each_vector`, to be asked for one by one.
-    ///
-    /// # Panics
-    /// When a column does not exist.
-    #[must_use]
-    pub fn scan(&self, from: i64, to: i64, columns: &[usize]) -> Scan<'a, R> {
-        Scan::new(self.segments(columns), from, to)
-    }
-
-    /// As `for_each_vector`, the last vector first. Rows within a vector ascend.
-    ///
-    /// # Errors
-    /// As `for_each_vector`.
-    ///
-    /// # Panics
-    /// When a column does not exist.
-    pub fn for_each_vector_reverse(
-        &self,
-        from: i64,
-        to: i64,
-        columns: &[usize],
-        f: impl FnMut(&Vector<'_>),
-    ) -> Result<u64> {
-        scan::reverse(self.segments(columns), from, to, f)
-    }
-
-    /// The vectors of `for_each_vector_reverse`, to be asked for one by one.
-    ///
-    /// # Panics
-    /// When a column does not exist.
-    #[must_use]
-    pub fn scan_reverse(&self, from: i64, to: i64, columns: &[usize]) -> ReverseScan<'a, R> {
-        ReverseScan::new(self.segments(columns), from, to)
-    }
-
     pub(super) fn segments(&self, columns: &[usize]) -> segments::Segments<'a, R> {
         let mut wanted = vec![false; self.tree.types.len()];
         for &c in columns {
             wanted[c] = true;
         }
         segments::Segments::new(self.r, self.tree, self.late, wanted)
-    }
-
-    /// A cursor in front of the first row, over all columns.
-    #[must_use]
-    pub fn cursor(&self) -> Cursor<'a, R> {
-        let all: Vec<usize> = (0..self.tree.types.len()).collect();
-        Cursor::new(*self, self.segments(&all), all.len())
     }
 
     /// The time of the row that `n` rows come before, and how many of those have the same time; `None` when there are no more than `n`. Leaves

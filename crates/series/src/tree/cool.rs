@@ -3,7 +3,7 @@
 //! 1. A leaf in cold form has a kind of its own, so what is to do is found by the links alone; no leaf is read twice for it.
 //! 2. Rows stay as they are. What changes a leaf in cold form later writes it as any other; only moving it keeps the form.
 
-use crate::leaf::layout::vectors_max;
+use crate::leaf::capacity::vectors_max;
 use crate::link::{Entry, Link};
 use crate::node::{self, Spine};
 use crate::packer::Packer;
@@ -221,7 +221,7 @@ impl<W: PageWrite> Edit<'_, W> {
         while at < rows.len() {
             let rest = rows.slice(at..rows.len());
             at += leaf.fill_with_cold(self.types, self.hints, rest);
-            let entry = leaf.close(self.w, self.packer, self.id.0)?;
+            let entry = self.packer.write_leaf(self.w, &mut leaf, self.id.0)?;
             step.bytes_after = step.bytes_after.saturating_add(entry.link.bytes);
             leaves.push(entry);
         }

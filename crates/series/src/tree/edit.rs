@@ -63,7 +63,7 @@ impl<W: PageWrite> Edit<'_, W> {
                 cut => cut,
             };
             at += leaf.fill(self.types, self.hints, rows.slice(at..at + take));
-            leaves.push(leaf.close(self.w, self.packer, self.id.0)?);
+            leaves.push(self.packer.write_leaf(self.w, &mut leaf, self.id.0)?);
         }
         self.packer.give_leaf(leaf);
         Ok(leaves)

@@ -3,5 +3,6 @@
 pub(crate) mod cool;
 pub(crate) mod edit;
 pub(crate) mod leaf_cursor;
+pub(crate) mod link_sealed;
 pub(crate) mod record;
 pub(crate) mod series_tree;

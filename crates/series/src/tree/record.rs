@@ -18,7 +18,7 @@
 use crate::leaf::layout::is_leaf;
 use crate::link::{Entry, LINK_BYTES, Link};
 use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX};
-use crate::read::view::Row;
+use crate::row::Row;
 use crate::tree::series_tree::{PENDING_MAX, SeriesTree};
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_base::{Corrupt, SeriesId, TxnId};

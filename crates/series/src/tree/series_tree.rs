@@ -13,9 +13,8 @@ use crate::leaf::writer::OpenLeaf;
 use crate::link::{Entry, Link};
 use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX, Spine};
 use crate::packer::Packer;
-use crate::read::view::Row;
+use crate::row::Row;
 use crate::tree::edit::{Edit, STANDALONE_ROWS, Split};
-use crate::tree::leaf_cursor::LeafCursor;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::{COLUMNS_MAX, VECTOR_ROWS};
 use tidalite_codec::{ColumnType, Hint, RowsRef, Stats};
@@ -189,39 +188,6 @@ impl SeriesTree {
         txns.max().unwrap_or_default()
     }
 
-    /// Calls `f` with the link of every leaf, in ascending order. Reads nodes only.
-    ///
-    /// # Errors
-    /// `Io`, `Corrupt`.
-    pub fn for_each_leaf<R: PageRead>(&self, r: &R, mut f: impl FnMut(&Link)) -> Result<()> {
-        let mut leaves = LeafCursor::new(r, self);
-        leaves.next()?;
-        while let Some(link) = leaves.link() {
-            f(&link);
-            leaves.next()?;
-        }
-        Ok(())
-    }
-
-    /// Calls `f` with the link of every leaf, in ascending order, as long as it answers true. Reads nodes only.
-    ///
-    /// # Errors
-    /// `Io`, `Corrupt`.
-    pub fn for_each_leaf_while<R: PageRead>(
-        &self,
-        r: &R,
-        mut f: impl FnMut(&Link) -> bool,
-    ) -> Result<()> {
-        let mut leaves = LeafCursor::new(r, self);
-        leaves.next()?;
-        while let Some(link) = leaves.link()
-            && f(&link)
-        {
-            leaves.next()?;
-        }
-        Ok(())
-    }
-
     /// How many leaves and nodes there are and what they take. Reads the spines of all nodes.
     ///
     /// # Errors
@@ -378,7 +344,8 @@ impl SeriesTree {
             return Ok(());
         };
         packer.note_open(leaf.bytes(), 0);
-        self.pending.push(leaf.close(w, packer, self.id.0)?);
+        self.pending
+            .push(packer.write_leaf(w, &mut leaf, self.id.0)?);
         packer.give_leaf(leaf);
         self.flush_pending(w, packer, PENDING_OPEN_MAX)
     }

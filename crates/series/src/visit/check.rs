@@ -10,11 +10,10 @@
 //! Damage is collected, not returned: a damaged leaf costs only itself.
 
 use crate::extents::{self, ExtentRecord};
-use crate::leaf::layout::is_leaf;
+use crate::leaf::layout::{LEAF_ALIGN, aligned, is_leaf};
 use crate::leaf::reader::Leaf;
 use crate::link::Link;
 use crate::node::{self, Spine};
-use crate::packer::{LEAF_ALIGN, aligned};
 use crate::tree::series_tree::SeriesTree;
 use tidalite_base::{Corrupt, SeriesId, TxnId};
 use tidalite_codec::{Rows, Stats};
